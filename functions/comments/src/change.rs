@@ -1,0 +1,65 @@
+//! PATCH and DELETE `comments/{id}` (spec, sections 4.4 and 4.5).
+
+use serde_json::json;
+use shared::admission::{Door, Kind};
+use shared::app::App;
+use shared::error::{Refusal, Result};
+use shared::http::{Answer, Call};
+use shared::ids::CommentId;
+use shared::input::Input;
+use shared::markdown;
+use shared::policy;
+use shared::resource::Light;
+use shared::screening::Draft;
+use shared::spam::Verdict;
+use shared::store::Reading;
+use shared::store::comments::{Edit, Found};
+use shared::viewer::Viewer;
+
+pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let (viewer, found) = own(app, call, id, policy::may_edit).await?;
+    let mut input = Input::new(call.json()?);
+    let body = input.body();
+    input.finish()?;
+    let draft = Draft { body: &body, author: &found.comment.name, email: None };
+    let verdict = app.screen(call, &viewer, draft).await?;
+    if verdict == Verdict::Deny {
+        return Err(Refusal::SpamRejected.into());
+    }
+    let now = app.clock.now();
+    let handles = app.store.known_handles(markdown::mentions(&body));
+    let known = app.store.thread_and_visit(&found.comment.thread, &viewer.visitor);
+    let (mentions, (thread, mut visit)) = tokio::try_join!(handles, known)?;
+    let edit = Edit { body, mentions, at: now.0, review: verdict == Verdict::Review };
+    let comment = app.store.edit(&found.comment, edit).await?.ok_or(Refusal::NotFound)?;
+    let group = comment.parent().unwrap_or(comment.id);
+    app.store.complete_visit(&mut visit, &viewer.visitor, &comment.thread, [group]).await?;
+    let light = Light { config: &app.config, viewer: &viewer, thread: &thread, visit: &visit, now };
+    Ok(Answer::ok(&json!({ "data": light.show(&comment) })))
+}
+
+pub(crate) async fn delete(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let (_, found) = own(app, call, id, policy::may_delete).await?;
+    if app.store.delete(found.comment).await? { Ok(Answer::no_content()) } else { Err(Refusal::NotFound.into()) }
+}
+
+/// The comment, when the viewer may do this to it.
+async fn own(
+    app: &App,
+    call: &Call,
+    id: &str,
+    may: fn(&Viewer, &shared::comment::Comment) -> bool,
+) -> Result<(Viewer, Found)> {
+    let id: Result<CommentId, Refusal> = super::comment_id(id);
+    let find = async {
+        match id {
+            Ok(id) => app.store.find(id, Reading::Consistent).await,
+            Err(_) => Ok(None),
+        }
+    };
+    let (viewer, found) = tokio::join!(app.admit(call, Kind::Write, Ok(()), Door::Users), find);
+    let viewer = viewer?;
+    let found = found?.filter(|found| policy::may_see(&viewer, &found.comment, &found.ancestors));
+    let found = found.ok_or(Refusal::NotFound)?;
+    if may(&viewer, &found.comment) { Ok((viewer, found)) } else { Err(Refusal::Forbidden.into()) }
+}

@@ -1,0 +1,143 @@
+//! Pages of a thread and of the replies to a comment.
+
+use serde::Serialize;
+use shared::admission::{Door, Kind};
+use shared::app::App;
+use shared::error::{FieldErrors, Refusal, Result};
+use shared::http::{Answer, Call, Sharing};
+use shared::page::{self, Envelope, Place, Seal, Sort};
+use shared::policy;
+use shared::resource::{CommentResource, Light};
+use shared::store::Reading;
+use shared::store::lists::{List, Neighbours};
+use shared::viewer::Viewer;
+
+/// Lambda's six megabytes, less what the event around the body takes.
+const MAX_ANSWER: usize = 5_900_000;
+
+/// GET `{type}/{id}/comments` (spec, section 4.1).
+pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
+    let config = &app.config;
+    let thread = super::thread_id(app, kind, record);
+    let sort = page::sort(call, &config.lists, config.features.sorting);
+    let seal =
+        Seal::new(&config.visitor_salt, format!("{kind}#{record} {}", sort.as_ref().map_or("", |sort| sort.name())));
+    let by_time = sort.as_ref().is_ok_and(|sort: &Sort| !sort.is_ranked());
+    let paging = page::paging(call, &config.lists, Some(&seal).filter(|_| by_time));
+    let visitor = app.visitor(call);
+    // Everything is read in one trip; the order of refusals is kept all the same.
+    let read = async {
+        let (Ok(thread), Ok(sort), Ok(paging)) = (&thread, &sort, &paging) else { return Ok(None) };
+        let embedded = config.lists.replies_per_parent;
+        let list = List { thread, visitor: &visitor, embedded, pins: config.features.pins };
+        app.store.thread_page(list, *sort, paging).await.map(Some)
+    };
+    let there = thread.as_ref().map(drop).map_err(Clone::clone);
+    let (viewer, page) = tokio::join!(app.admit(call, Kind::Read, there, Door::Open), read);
+    let viewer = viewer?;
+    sort?;
+    let paging = paging?;
+    let Some(page) = page? else { return Err(Refusal::NotFound.into()) };
+
+    let now = app.clock.now();
+    let light = Light { config, viewer: &viewer, thread: &page.thread, visit: &page.visit, now };
+    let data: Vec<_> = page.families.iter().map(|family| light.show_family(&family.parent, &family.replies)).collect();
+    let total = page.thread.parents + page.visit.hidden_parents;
+    answer(
+        call,
+        data,
+        &paging.place,
+        paging.per_page,
+        total,
+        page.neighbours,
+        &seal,
+        sharing(&viewer, page.visit.is_plain()),
+    )
+}
+
+/// GET `comments/{id}/replies` (spec, section 4.3).
+pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let config = &app.config;
+    let id = super::comment_id(id);
+    let seal = Seal::new(&config.visitor_salt, format!("replies {}", id.as_ref().map_or(0, |id| id.0)));
+    let paging = page::paging(call, &config.lists, Some(&seal));
+    let find = async {
+        match &id {
+            Ok(id) => app.store.find(*id, Reading::Eventual).await,
+            Err(_) => Ok(None),
+        }
+    };
+    let (viewer, found) = tokio::join!(app.admit(call, Kind::Read, Ok(()), Door::Open), find);
+    let viewer = viewer?;
+    let found = found?.filter(|found| policy::may_see(&viewer, &found.comment, &found.ancestors));
+    let parent = found.ok_or(Refusal::NotFound)?.comment;
+    let paging = paging?;
+    let (thread, mut visit, page) = app.store.reply_page(&parent, &viewer.visitor, &paging).await?;
+    app.store.complete_visit(&mut visit, &viewer.visitor, &parent.thread, [parent.id]).await?;
+
+    let now = app.clock.now();
+    let light = Light { config, viewer: &viewer, thread: &thread, visit: &visit, now };
+    let data: Vec<_> = page.replies.iter().map(|reply| light.show(reply)).collect();
+    let sharing = sharing(&viewer, visit.is_plain() && parent.is_approved());
+    answer(call, data, &paging.place, paging.per_page, page.total, page.neighbours, &seal, sharing)
+}
+
+fn sharing(viewer: &Viewer, plain: bool) -> Sharing {
+    if viewer.user.is_none() && plain { Sharing::Anonymous } else { Sharing::Private }
+}
+
+#[expect(clippy::too_many_arguments, reason = "all that an envelope is made of")]
+fn answer(
+    call: &Call,
+    mut data: Vec<CommentResource>,
+    place: &Place,
+    per_page: usize,
+    total: u64,
+    neighbours: Neighbours,
+    seal: &Seal<'_>,
+    sharing: Sharing,
+) -> Result<Answer> {
+    fit(&mut data)?;
+    let envelope = match place {
+        Place::Page(page) => {
+            let total = usize::try_from(total).unwrap_or(usize::MAX);
+            Envelope::page(call, data, *page, per_page, total)
+        }
+        Place::Cursor(_) => {
+            let close = |cursor| seal.close(cursor);
+            Envelope::cursor(call, data, per_page, neighbours.next.map(close), neighbours.previous.map(close))
+        }
+    };
+    Ok(Answer::ok(&envelope).shared(sharing))
+}
+
+/// Makes a page fit into Lambda's answer: embedded replies give way first, then the caller must ask for less.
+fn fit(data: &mut [CommentResource]) -> Result<(), Refusal> {
+    let most = data.iter().map(|resource| resource.replies.len()).max().unwrap_or(0);
+    for embedded in (0..=most).rev() {
+        for resource in data.iter_mut() {
+            resource.replies.truncate(embedded);
+        }
+        if data.iter().map(payload).sum::<usize>() <= MAX_ANSWER {
+            return Ok(());
+        }
+    }
+    let mut room = MAX_ANSWER;
+    let fits = data.iter().take_while(|resource| {
+        let size = payload(resource);
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fits
+    });
+    let fits = fits.count().max(1);
+    Err(FieldErrors::one(
+        "per_page",
+        format!("These comments are too long for one page: ask for a per_page of {fits}."),
+    ))
+}
+
+/// Bytes it takes in Lambda's answer, where the body is a JSON string once more.
+fn payload(resource: &impl Serialize) -> usize {
+    let json = serde_json::to_vec(resource).unwrap_or_default();
+    json.len() + json.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count() + 1
+}

@@ -1,0 +1,6 @@
+//! The Lambda function `comments`.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    shared::lambda::run(comments::handle).await
+}

@@ -1,0 +1,90 @@
+//! What a widget asks before it shows itself: the configuration, and a preview of markdown.
+
+use futures_util::future::BoxFuture;
+use http::{HeaderValue, header};
+use serde_json::json;
+use shared::admission::{Door, Kind};
+use shared::app::App;
+use shared::error::{Refusal, Result};
+use shared::http::{Answer, Call, Sharing};
+use shared::input::{Input, MAX_BODY};
+use shared::labels;
+use shared::markdown;
+use shared::policy;
+use shared::resource::UserResource;
+
+pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
+    Box::pin(async move {
+        match (call.method.as_str(), call.path().as_slice()) {
+            ("GET", ["ui"]) => configuration(app, call).await,
+            ("POST", ["markdown", "preview"]) => preview(app, call).await,
+            _ => app.unrouted(call).await,
+        }
+    })
+}
+
+/// GET `ui` (spec, section 2.2).
+async fn configuration(app: &App, call: &Call) -> Result<Answer> {
+    let config = &app.config;
+    let viewer = app.admit(call, Kind::Read, Ok(()), Door::Open).await?;
+    let language = call.header(header::ACCEPT_LANGUAGE);
+    let features = &config.features;
+    let user = viewer.user.as_ref().map(|user| UserResource {
+        id: Some(user.id),
+        name: user.name.clone(),
+        avatar: user.avatar.url(),
+    });
+    let mut answer = Answer::ok(&json!({ "data": {
+        "labels": labels::labels(language),
+        "features": {
+            "sorting": features.sorting,
+            "reporting": features.reporting,
+            "nesting": features.nesting,
+            "read_only": config.read_only,
+            "emoji_picker": features.emoji_picker,
+            "markdown_toolbar": features.markdown_toolbar,
+            "markdown_preview": features.markdown_preview,
+            "guests": config.guests.allowed,
+            "media": features.media,
+            "subscriptions": features.subscriptions,
+            "realtime": features.realtime,
+            "badges": features.badges,
+            "pins": features.pins,
+        },
+        "report_reasons": config.report_reasons,
+        "theme": config.theme,
+        "default_sort": config.lists.default_sort.name(),
+        "per_page": config.lists.per_page,
+        "users_route_prefix": config.users_route_prefix,
+        "guest": {
+            "require_email": config.guests.require_email,
+            "show_gravatar": config.guests.show_gravatar,
+        },
+        "auth": {
+            "authenticated": viewer.user.is_some(),
+            "banned": viewer.banned,
+            "can_comment": policy::can_comment(config, &viewer),
+            "user": user,
+        },
+    }}))
+    .shared(if viewer.user.is_none() { Sharing::Anonymous } else { Sharing::Private });
+    answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(labels::language(language)));
+    answer.set(header::VARY, HeaderValue::from_static("Accept-Language"));
+    Ok(answer)
+}
+
+/// POST `markdown/preview` (spec, section 4.9). Writes nothing, so it is counted as a read.
+async fn preview(app: &App, call: &Call) -> Result<Answer> {
+    let there = if app.config.features.markdown_preview { Ok(()) } else { Err(Refusal::NotFound) };
+    let input = || {
+        let mut input = Input::new(call.json()?);
+        let body = input.optional_text("body", MAX_BODY).unwrap_or_default();
+        input.finish()?;
+        Ok::<_, Refusal>(body)
+    };
+    app.admit(call, Kind::Read, there, Door::Open).await?;
+    let body = input()?;
+    let known = app.store.known_handles(markdown::mentions(&body)).await?;
+    let html = markdown::render(&body, &app.config.users_route_prefix, &known);
+    Ok(Answer::ok(&json!({ "data": { "html": html } })))
+}

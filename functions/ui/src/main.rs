@@ -1,0 +1,6 @@
+//! The Lambda function `ui`.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    shared::lambda::run(ui::handle).await
+}

@@ -1,0 +1,179 @@
+//! The command line of `cargo local`: words in, a command out. Nothing is done here.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use jiff::{SignedDuration, Span, SpanRelativeTo};
+use lexopt::prelude::*;
+
+pub const HELP: &str = "\
+The comment service on this machine: API, table, bucket and triggers. No account, no container.
+
+Usage: cargo local [OPTIONS]
+       cargo local token --id ID --name NAME [TOKEN OPTIONS]
+
+Options:
+  --port N           port on 127.0.0.1, 0 for any free one [default: 3000]
+  --data-dir DIR     where data and secrets are kept [default: .local/]
+  --ephemeral        keep nothing: data and secrets go with the process
+  -h, --help         this text
+
+Token options, for a signed-in user; the token is printed:
+  --id ID            the user's id
+  --name NAME        the user's name
+  --moderator        with the moderator role
+  --picture URL      the user's avatar
+  --email ADDRESS    for a Gravatar when there is no picture
+  --expires TIME     such as 30m, 1h or 7d [default: 1h]
+  --data-dir DIR     whose secret signs it [default: .local/]
+
+Settings are environment variables (SVC_…); see README.md.
+";
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    Help,
+    Serve(Serve),
+    Token { token: Token, data_dir: PathBuf },
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Serve {
+    pub port: u16,
+    /// `None` keeps nothing.
+    pub data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Token {
+    pub id: String,
+    pub name: String,
+    pub moderator: bool,
+    pub picture: Option<String>,
+    pub email: Option<String>,
+    pub lifetime: SignedDuration,
+}
+
+/// Takes the words after the program's name.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt::Error> {
+    let mut parser = lexopt::Parser::from_args(words);
+    let mut serve = Serve { port: 3000, data_dir: Some(default_data_dir()) };
+    let mut data_dir = None;
+    let mut ephemeral = false;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Value(word) if word == "token" => return parse_token(parser),
+            Long("port") => serve.port = parser.value()?.parse_with(parse_port)?,
+            Long("data-dir") => data_dir = Some(parser.value()?.into()),
+            Long("ephemeral") => ephemeral = true,
+            Short('h') | Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    if ephemeral && data_dir.is_some() {
+        return Err("--ephemeral keeps nothing, so there is no use for --data-dir".into());
+    }
+    if ephemeral {
+        serve.data_dir = None;
+    } else if data_dir.is_some() {
+        serve.data_dir = data_dir;
+    }
+    Ok(Command::Serve(serve))
+}
+
+fn parse_token(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let (mut id, mut name, mut picture, mut email) = (None, None, None, None);
+    let mut moderator = false;
+    let mut lifetime = SignedDuration::from_hours(1);
+    let mut data_dir = default_data_dir();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("id") => id = Some(parser.value()?.string()?),
+            Long("name") => name = Some(parser.value()?.string()?),
+            Long("moderator") => moderator = true,
+            Long("picture") => picture = Some(parser.value()?.string()?),
+            Long("email") => email = Some(parser.value()?.string()?),
+            Long("expires") => lifetime = parser.value()?.parse_with(parse_lifetime)?,
+            Long("data-dir") => data_dir = parser.value()?.into(),
+            Short('h') | Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    let id = id.ok_or("a token needs --id")?;
+    let name = name.ok_or("a token needs --name")?;
+    Ok(Command::Token { token: Token { id, name, moderator, picture, email, lifetime }, data_dir })
+}
+
+fn default_data_dir() -> PathBuf {
+    PathBuf::from(".local")
+}
+
+fn parse_port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "--port takes a number from 0 to 65535")
+}
+
+fn parse_lifetime(text: &str) -> Result<SignedDuration, String> {
+    let lifetime = text
+        .parse::<Span>()
+        .and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()))
+        .map_err(|_| "--expires takes a time such as 30m, 1h or 7d".to_owned())?;
+    if lifetime.is_positive() { Ok(lifetime) } else { Err("a token must live for a while".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        parse(line.split_whitespace().map(OsString::from)).map_err(|error| error.to_string())
+    }
+
+    fn serving(line: &str) -> (u16, Option<PathBuf>) {
+        match parsed(line) {
+            Ok(Command::Serve(serve)) => (serve.port, serve.data_dir),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn without_words_it_serves_on_port_3000_and_keeps_its_data() {
+        assert_eq!(serving(""), (3000, Some(".local".into())));
+        assert_eq!(serving("--port 0 --data-dir /tmp/x"), (0, Some("/tmp/x".into())));
+        assert_eq!(serving("--ephemeral --port=8080"), (8080, None));
+    }
+
+    #[test]
+    fn a_token_names_who_it_is_for() {
+        let Ok(Command::Token { token, .. }) = parsed("token --id 7 --name Ada --moderator --expires 7d") else {
+            panic!()
+        };
+        assert_eq!((token.id.as_str(), token.name.as_str(), token.moderator), ("7", "Ada", true));
+        assert_eq!(token.lifetime, SignedDuration::from_hours(7 * 24));
+        let Ok(Command::Token { token, .. }) = parsed("token --id 7 --name Ada") else { panic!() };
+        assert_eq!((token.moderator, token.lifetime), (false, SignedDuration::from_hours(1)));
+    }
+
+    #[test]
+    fn help_is_given_wherever_it_is_asked_for() {
+        assert_eq!(parsed("--help"), Ok(Command::Help));
+        assert_eq!(parsed("token -h"), Ok(Command::Help));
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_words_is_told() {
+        for (line, told) in [
+            ("--port high", "--port"),
+            ("--port 70000", "--port"),
+            ("--prot 1", "--prot"),
+            ("serve", "serve"),
+            ("--ephemeral --data-dir x", "--data-dir"),
+            ("token --name Ada", "--id"),
+            ("token --id 7", "--name"),
+            ("token --id 7 --name Ada --expires soon", "--expires"),
+            ("token --id 7 --name Ada --expires 0s", "live"),
+        ] {
+            let error = parsed(line).unwrap_err();
+            assert!(error.contains(told), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The whole service on one machine: API Gateway, Lambda and the table, as far as the functions can tell.
+
+pub mod cli;
+pub mod data_dir;
+pub mod engine;
+pub mod gateway;
+pub mod log;
+pub mod route;
+pub mod service;
+pub mod settings;
+pub mod stack;
+pub mod template;
+pub mod trigger;

@@ -1,0 +1,108 @@
+//! `cargo local`: reads the command line, starts the stack and says where it is. What the stack is made of is the
+//! library's.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use local::cli::{self, Command, Serve, Token};
+use local::data_dir::DataDir;
+use local::engine::Engine;
+use local::{log, service, settings};
+use shared::app::App;
+use shared::ids::Random;
+use shared::time::Clock;
+use tokio::net::TcpListener;
+
+/// What hangs on the last writes gets this long at the end.
+const GRACE: Duration = Duration::from_secs(5);
+
+type Failure = Box<dyn Error>;
+
+fn main() -> ExitCode {
+    let command = match cli::parse(std::env::args_os().skip(1)) {
+        Ok(command) => command,
+        Err(error) => {
+            eprintln!("error: {error}\nTry --help.");
+            return ExitCode::from(2);
+        }
+    };
+    let done = match command {
+        Command::Help => write!(io::stdout(), "{}", cli::HELP).map_err(Failure::from),
+        Command::Token { token, data_dir } => DataDir::open(&data_dir).map_err(Failure::from).and_then(|data_dir| {
+            let config = settings::load(Some(&data_dir), None)?;
+            Ok(writeln!(io::stdout(), "{}", settings::sign(&config, &token, Timestamp::now().as_second())?)?)
+        }),
+        Command::Serve(options) => serve(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[tokio::main]
+async fn serve(options: &Serve) -> Result<(), Failure> {
+    tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
+    let data_dir = options.data_dir.as_deref().map(DataDir::open).transpose()?;
+    let _lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
+    let listener = listen(options.port).await?;
+    let address = listener.local_addr()?;
+    let engine = match &data_dir {
+        Some(data_dir) => Engine::open(&data_dir.file("table.db"))?,
+        None => Engine::memory()?,
+    };
+    let config = settings::load(data_dir.as_ref(), Some(address))?;
+    let app = App::new(config.clone(), service::client(&engine), Clock::system(), Random::system());
+    let stack = service::start(app, engine, Vec::new())?;
+
+    let now = Timestamp::now().as_second();
+    let mut stdout = io::stdout();
+    writeln!(stdout, "listening on http://{address}")?;
+    writeln!(stdout, "API        http://{address}/{}", config.api_prefix)?;
+    writeln!(stdout, "member     {}", settings::sign(&config, &user("1", "Ada", false), now)?)?;
+    writeln!(stdout, "moderator  {}", settings::sign(&config, &user("2", "Grace", true), now)?)?;
+    stdout.flush()?;
+
+    stack.gateway.clone().serve(listener, stopped(), |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
+    if tokio::time::timeout(GRACE, stack.settled()).await.is_err() {
+        tracing::warn!("stopped before everything that hangs on the last writes was done");
+    }
+    Ok(())
+}
+
+fn user(id: &str, name: &str, moderator: bool) -> Token {
+    let lifetime = SignedDuration::from_hours(24);
+    Token { id: id.to_owned(), name: name.to_owned(), moderator, picture: None, email: None, lifetime }
+}
+
+async fn listen(port: u16) -> Result<TcpListener, Failure> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => format!("port {port} is taken; choose another with --port, or --port 0").into(),
+        _ => format!("port {port}: {error}").into(),
+    })
+}
+
+/// Ctrl-C, or SIGTERM where there is such a thing.
+async fn stopped() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    // Without a handler the signal ends the process, as it should.
+    drop(tokio::signal::ctrl_c().await);
+}

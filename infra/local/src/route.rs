@@ -1,0 +1,177 @@
+//! Routes of an HTTP API and how API Gateway chooses among them. What a route leads to is only a name here.
+
+use http::Method;
+use percent_encoding::percent_decode_str;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// As the function sees it in `routeKey`: `GET /posts/{id}`, or `$default`.
+    pub key: String,
+    pub function: String,
+    pattern: Pattern,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Pattern {
+    Default,
+    /// No method: any.
+    Path {
+        method: Option<Method>,
+        segments: Vec<Segment>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    Literal(String),
+    Parameter(String),
+    /// `{name+}`: the rest of the path.
+    Greedy(String),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Match<'a> {
+    pub route: &'a Route,
+    /// Names and decoded values.
+    pub parameters: Vec<(&'a str, String)>,
+}
+
+impl Route {
+    /// `ANY` is every method. `None` for what is no HTTP method.
+    #[must_use]
+    pub fn new(method: &str, path: &str, function: &str) -> Option<Self> {
+        let method = method.to_ascii_uppercase();
+        let pattern = Pattern::Path {
+            method: if method == "ANY" { None } else { Some(method.parse().ok()?) },
+            segments: path.trim_start_matches('/').split('/').map(Segment::parse).collect(),
+        };
+        Some(Self { key: format!("{method} {path}"), function: function.to_owned(), pattern })
+    }
+
+    /// Takes what no other route does.
+    #[must_use]
+    pub fn fallback(function: &str) -> Self {
+        Self { key: "$default".to_owned(), function: function.to_owned(), pattern: Pattern::Default }
+    }
+
+    fn parameters(&self, method: &Method, path: &[&str]) -> Option<Vec<(&str, String)>> {
+        let Pattern::Path { method: wanted, segments } = &self.pattern else {
+            return Some(Vec::new());
+        };
+        if wanted.as_ref().is_some_and(|wanted| wanted != method) {
+            return None;
+        }
+        let mut parameters = Vec::new();
+        let mut rest = path;
+        for segment in segments {
+            let (value, after) = rest.split_first()?;
+            match segment {
+                Segment::Literal(literal) if decode(value) == *literal => {}
+                Segment::Parameter(name) if !value.is_empty() => parameters.push((name.as_str(), decode(value))),
+                Segment::Greedy(name) if !rest.join("/").is_empty() => {
+                    parameters.push((name.as_str(), decode(&rest.join("/"))));
+                    return Some(parameters);
+                }
+                _ => return None,
+            }
+            rest = after;
+        }
+        rest.is_empty().then_some(parameters)
+    }
+
+    fn precedence(&self) -> (bool, &[Segment], bool) {
+        match &self.pattern {
+            Pattern::Default => (true, &[], true),
+            Pattern::Path { method, segments } => (false, segments, method.is_none()),
+        }
+    }
+}
+
+impl Segment {
+    fn parse(text: &str) -> Self {
+        match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+            None => Self::Literal(text.to_owned()),
+            Some(name) => match name.strip_suffix('+') {
+                None => Self::Parameter(name.to_owned()),
+                Some(name) => Self::Greedy(name.to_owned()),
+            },
+        }
+    }
+
+    /// The most specific first.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Literal(_) => 0,
+            Self::Parameter(_) => 1,
+            Self::Greedy(_) => 2,
+        }
+    }
+}
+
+/// The most specific route for an undecoded path.
+#[must_use]
+pub fn find<'a>(routes: &'a [Route], method: &Method, path: &str) -> Option<Match<'a>> {
+    let path: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let matches = routes.iter().filter_map(|route| {
+        let parameters = route.parameters(method, &path)?;
+        Some(Match { route, parameters })
+    });
+    matches.min_by_key(|found| {
+        let (fallback, segments, any_method) = found.route.precedence();
+        (fallback, segments.iter().map(Segment::rank).collect::<Vec<_>>(), any_method)
+    })
+}
+
+pub(crate) fn decode(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes() -> Vec<Route> {
+        vec![
+            Route::fallback("fallback"),
+            Route::new("GET", "/v1/{type}/{id}/comments", "list").unwrap(),
+            Route::new("ANY", "/v1/{type}/{id}/{rest}", "any").unwrap(),
+            Route::new("GET", "/v1/comments/{id}/{rest}", "by_id").unwrap(),
+            Route::new("get", "/v1/ui", "ui").unwrap(),
+            Route::new("GET", "/docs/{page+}", "docs").unwrap(),
+        ]
+    }
+
+    fn found(method: &Method, path: &str) -> (String, Vec<String>) {
+        let routes = routes();
+        let found = find(&routes, method, path).unwrap();
+        (found.route.function.clone(), found.parameters.into_iter().map(|(_, value)| value).collect())
+    }
+
+    #[test]
+    fn the_most_specific_route_wins() {
+        assert_eq!(found(&Method::GET, "/v1/posts/7/comments").0, "list");
+        assert_eq!(found(&Method::GET, "/v1/comments/7/comments").0, "by_id");
+        assert_eq!(found(&Method::POST, "/v1/posts/7/comments").0, "any");
+        assert_eq!(found(&Method::GET, "/v1/ui").0, "ui");
+    }
+
+    #[test]
+    fn another_method_and_an_unknown_path_fall_to_the_default_route() {
+        assert_eq!(found(&Method::PUT, "/v1/ui").0, "fallback");
+        assert_eq!(found(&Method::HEAD, "/v1/ui").0, "fallback");
+        assert_eq!(found(&Method::GET, "/").0, "fallback");
+        assert_eq!(found(&Method::GET, "/v1/ui/").0, "fallback");
+        assert_eq!(found(&Method::GET, "/v1/posts//comments").0, "fallback");
+    }
+
+    #[test]
+    fn parameters_are_decoded_after_the_path_was_split() {
+        assert_eq!(found(&Method::GET, "/v1/p%20o/a%2Fb/comments").1, ["p o", "a/b"]);
+        assert_eq!(found(&Method::GET, "/docs/a/b%20c"), ("docs".to_owned(), vec!["a/b c".to_owned()]));
+    }
+
+    #[test]
+    fn without_a_default_route_nothing_may_match() {
+        assert_eq!(find(&routes()[1..], &Method::GET, "/nowhere"), None);
+    }
+}

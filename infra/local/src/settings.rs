@@ -1,0 +1,69 @@
+//! The service's settings on this machine: the environment's, and for what a laptop has to make itself, ours.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use shared::config::{Config, ConfigError};
+use shared::https;
+use shared::token::{Claims, KeySettings, Keys};
+
+use crate::cli::Token;
+use crate::data_dir::{DataDir, DataDirError, random_secret};
+
+const TABLE: &str = "comments";
+/// Path prefix of the bucket on the API's port, and the bucket's name.
+pub const MEDIA: &str = "media";
+
+const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
+
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    #[error("{0}")]
+    DataDir(#[from] DataDirError),
+    #[error("no secret to sign tokens with")]
+    NoSecret,
+}
+
+/// Without a directory the secrets are new at every start.
+pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<Config, SettingsError> {
+    let secret = |name| data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(name));
+    let (jwt_secret, visitor_salt) = (secret("jwt-secret")?, secret("visitor-salt")?);
+    Ok(Config::from_vars(|name| {
+        let made_here = match name {
+            "TABLE_NAME" => return Some(TABLE.to_owned()),
+            "MEDIA_BUCKET" => return Some(MEDIA.to_owned()),
+            "MEDIA_BASE_URL" => return address.map(|address| format!("http://{address}/{MEDIA}")),
+            "SVC_JWT_SECRET" => Some(&jwt_secret),
+            "SVC_VISITOR_SALT" => Some(&visitor_salt),
+            _ => None,
+        };
+        environment(name).or_else(|| made_here.cloned())
+    })?)
+}
+
+#[expect(clippy::disallowed_methods, reason = "handed to the configuration, which asks by name")]
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+/// `now` is in Unix seconds.
+pub fn sign(config: &Config, token: &Token, now: i64) -> Result<String, SettingsError> {
+    let keys = KeySettings {
+        secret: config.auth.secret.clone(),
+        jwks_url: None,
+        issuer: config.auth.issuer.clone(),
+        audience: config.auth.audience.clone(),
+    };
+    let claims = Claims {
+        sub: token.id.clone(),
+        name: Some(token.name.clone()),
+        picture: token.picture.clone(),
+        email: token.email.clone(),
+        moderator: token.moderator,
+        issued_at: Some(now),
+    };
+    let expires_at = now.saturating_add(token.lifetime.as_secs());
+    Keys::new(keys, https::Client::new(JWKS_TIMEOUT)).sign(&claims, expires_at).ok_or(SettingsError::NoSecret)
+}

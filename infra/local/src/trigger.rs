@@ -1,0 +1,132 @@
+//! Event source mappings: hands events to a function in order, a batch at a time, and tries again when it fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::engine::Subscription;
+use crate::gateway::BoxFuture;
+
+/// What Lambda would run for an event.
+pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::Error>> + Send + Sync>;
+
+/// Lambda's default for streams.
+const BATCH_SIZE: usize = 100;
+/// In Lambda a failing batch is tried until it expires. Here it must not hold up the others for a day.
+const ATTEMPTS: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Ends when it is dropped.
+#[derive(Debug)]
+pub struct Trigger {
+    handled: watch::Receiver<u64>,
+    task: JoinHandle<()>,
+}
+
+impl Trigger {
+    #[must_use]
+    pub fn start(name: String, subscription: Subscription, function: EventFunction) -> Self {
+        let Subscription { mut events, missed } = subscription;
+        let (report, handled) = watch::channel(missed);
+        let task = tokio::spawn(async move {
+            let mut batch = Vec::new();
+            loop {
+                let count = events.recv_many(&mut batch, BATCH_SIZE).await;
+                if count == 0 {
+                    return;
+                }
+                let records: Vec<Value> =
+                    batch.drain(..).filter_map(|event| event.get("Records")?.as_array().cloned()).flatten().collect();
+                deliver(&name, &function, json!({ "Records": records })).await;
+                report.send_modify(|handled| *handled += count as u64);
+            }
+        });
+        Self { handled, task }
+    }
+
+    /// Waits until that many events have been handled, those before its time included.
+    pub async fn handled(&self, count: u64) {
+        // Closed when the task has ended: nothing more will be handled.
+        drop(self.handled.clone().wait_for(|handled| *handled >= count).await);
+    }
+}
+
+impl Drop for Trigger {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn deliver(name: &str, function: &EventFunction, event: Value) {
+    let mut pause = FIRST_PAUSE;
+    for attempt in 1..=ATTEMPTS {
+        // A panic is a failure as any other, as in Lambda.
+        let error = match tokio::spawn(function(event.clone())).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => panic.to_string(),
+        };
+        tracing::error!(function = name, attempt, "event not handled: {error}");
+        tokio::time::sleep(pause).await;
+        pause *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn records_arrive_in_order_and_in_batches() {
+        let (sender, events) = unbounded_channel();
+        for n in 0..250 {
+            sender.send(json!({"Records": [n]})).unwrap();
+        }
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let function: EventFunction = {
+            let seen = Arc::clone(&seen);
+            Arc::new(move |event| {
+                seen.lock().unwrap().push(event["Records"].as_array().unwrap().clone());
+                Box::pin(async { Ok(()) })
+            })
+        };
+        let trigger = Trigger::start("test".to_owned(), Subscription { events, missed: 0 }, function);
+        trigger.handled(250).await;
+        let batches = seen.lock().unwrap();
+        assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [100, 100, 50]);
+        assert!(batches.iter().flatten().map(|n| n.as_u64().unwrap()).eq(0..250));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failing_batch_is_tried_again_and_never_stops_the_next() {
+        let (sender, events) = unbounded_channel();
+        let calls = Arc::new(AtomicU32::new(0));
+        let function: EventFunction = {
+            let calls = Arc::clone(&calls);
+            Arc::new(move |event| {
+                let call = calls.fetch_add(1, Ordering::Relaxed);
+                Box::pin(async move {
+                    match (event["Records"][0].as_u64(), call) {
+                        (Some(0), 0) => panic!("the first time"),
+                        (Some(1), _) => Err("always".into()),
+                        _ => Ok(()),
+                    }
+                })
+            })
+        };
+        let trigger = Trigger::start("test".to_owned(), Subscription { events, missed: 0 }, function);
+        for n in 0..3 {
+            sender.send(json!({"Records": [n]})).unwrap();
+            trigger.handled(n + 1).await;
+        }
+        assert_eq!(calls.load(Ordering::Relaxed), 2 + ATTEMPTS + 1);
+    }
+}

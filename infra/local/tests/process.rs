@@ -1,0 +1,139 @@
+//! `cargo local` as its users meet it: a process with a command line, two streams and signals.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+struct Service {
+    process: Child,
+    lines: BufReader<ChildStdout>,
+    address: SocketAddr,
+}
+
+impl Service {
+    fn start(data_dir: &Path) -> Self {
+        let mut process = local(&["--port", "0", "--data-dir"])
+            .arg(data_dir)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap());
+        let mut ready = String::new();
+        lines.read_line(&mut ready).unwrap();
+        let address = ready.trim().strip_prefix("listening on http://").unwrap().parse().unwrap();
+        Self { process, lines, address }
+    }
+
+    fn get(&self, path: &str, token: Option<&str>) -> String {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        let authorization = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{authorization}\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    /// The exit code.
+    #[cfg(unix)]
+    fn terminate(mut self) -> Option<i32> {
+        let killed = Command::new("kill").arg(self.process.id().to_string()).status().unwrap();
+        assert!(killed.success());
+        self.process.wait().unwrap().code()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+fn local(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
+    command.args(words);
+    for setting in ["SVC_JWT_SECRET", "SVC_VISITOR_SALT", "SVC_API_PREFIX", "SVC_PUBLIC_URL"] {
+        command.env_remove(setting);
+    }
+    command
+}
+
+fn stderr(output: &Output) -> &str {
+    str::from_utf8(&output.stderr).unwrap()
+}
+
+#[test]
+fn it_says_where_it_listens_and_gives_tokens_that_work() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let mut service = Service::start(data_dir.path());
+    let api = service.next_line();
+    assert!(api.ends_with(&format!("http://{}/svc/api/v1", service.address)), "{api}");
+    for role in ["member", "moderator"] {
+        let line = service.next_line();
+        assert!(line.starts_with(role), "{line}");
+        let answer = service.get("/svc/api/v1/ui", line.split_whitespace().last());
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(answer.contains(r#""authenticated":true"#), "{answer}");
+    }
+    assert!(service.get("/nowhere", None).starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn a_token_can_be_made_for_a_running_service() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let service = Service::start(data_dir.path());
+    let made = local(&["token", "--id", "7", "--name", "Ada", "--data-dir"]).arg(data_dir.path()).output().unwrap();
+    assert!(made.status.success(), "{}", stderr(&made));
+    let token = str::from_utf8(&made.stdout).unwrap().trim();
+    assert!(service.get("/svc/api/v1/ui", Some(token)).contains("Ada"));
+}
+
+#[test]
+fn a_second_process_on_the_same_data_is_told_so() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let _service = Service::start(data_dir.path());
+    let second = local(&["--port", "0", "--data-dir"]).arg(data_dir.path()).output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(stderr(&second).starts_with("error: another process uses"), "{}", stderr(&second));
+    assert_eq!(stderr(&second).lines().count(), 1);
+}
+
+#[test]
+fn a_taken_port_is_one_clear_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = local(&["--ephemeral", "--port", &port]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), format!("error: port {port} is taken; choose another with --port, or --port 0\n"));
+}
+
+#[test]
+fn wrong_words_are_not_a_start() {
+    let output = local(&["--prot", "1"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--prot"));
+    let help = local(&["--help"]).output().unwrap();
+    assert!(help.status.success() && help.stdout.starts_with(b"The comment service"));
+}
+
+#[cfg(unix)]
+#[test]
+fn sigterm_ends_it_well_and_the_next_start_has_the_same_secret() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let mut first = Service::start(data_dir.path());
+    first.next_line();
+    let token = first.next_line();
+    assert_eq!(first.terminate(), Some(0));
+
+    let second = Service::start(data_dir.path());
+    let answer = second.get("/svc/api/v1/ui", token.split_whitespace().last());
+    assert!(answer.contains(r#""authenticated":true"#), "{answer}");
+}

@@ -1,0 +1,126 @@
+//! Everything a function needs, built once at start, and the frame around every request: the call is made, the handler
+//! asked, its refusal or fault turned into a body.
+
+use std::time::Instant;
+
+use aws_sdk_dynamodb::Client;
+use futures_util::future::BoxFuture;
+use lambda_http::{Body, Request, Response};
+use tokio::time::Duration;
+
+use crate::config::{Config, ConfigError};
+use crate::error::{Error, Refusal, Result};
+use crate::http::{Answer, Call, Credential, bearer};
+use crate::https;
+use crate::ids::{IdSource, Random};
+use crate::route;
+use crate::spam::Akismet;
+use crate::store::Store;
+use crate::store::meter::{self, Cost};
+use crate::time::Clock;
+use crate::token::{KeySettings, Keys};
+
+/// How long a provider of keys may take.
+const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What answers a function's routes.
+pub type Handler = for<'a> fn(&'a App, &'a Call) -> BoxFuture<'a, Result<Answer>>;
+
+pub struct App {
+    pub config: Config,
+    pub store: Store,
+    pub keys: Keys,
+    pub ids: IdSource,
+    pub clock: Clock,
+    pub random: Random,
+    pub akismet: Option<Akismet>,
+}
+
+impl App {
+    #[must_use]
+    pub fn new(config: Config, table: Client, clock: Clock, random: Random) -> Self {
+        let auth = &config.auth;
+        let keys = KeySettings {
+            secret: auth.secret.clone(),
+            jwks_url: auth.jwks_url.clone(),
+            issuer: auth.issuer.clone(),
+            audience: auth.audience.clone(),
+        };
+        let akismet = config.spam.akismet_key.as_ref();
+        Self {
+            store: Store::new(table, config.table_name.clone(), random.clone()),
+            keys: Keys::new(keys, https::Client::new(JWKS_TIMEOUT)),
+            ids: IdSource::new(clock.clone(), random.clone()),
+            akismet: akismet.map(|key| Akismet::new(key.expose().to_owned(), &config.spam.akismet_url)),
+            clock,
+            random,
+            config,
+        }
+    }
+
+    /// From the process's environment, with its connections made.
+    pub async fn from_env() -> Result<Self, StartError> {
+        let sdk = crate::aws::sdk_config().await;
+        let config = Config::from_env()?.resolve_secrets(&sdk).await?;
+        let table = aws_sdk_dynamodb::config::Builder::from(&sdk).interceptor(meter::Meter).build();
+        let app = Self::new(config, Client::from_conf(table), Clock::system(), Random::system());
+        tokio::join!(app.store.warm(), app.keys.warm(app.clock.now().seconds()));
+        Ok(app)
+    }
+
+    /// Answers one request of API Gateway.
+    pub async fn answer(&self, handler: Handler, request: Request) -> Response<Body> {
+        let started = Instant::now();
+        let credential = self.credential(&request).await;
+        let call = Call::new(&self.config, request, credential);
+        let (result, cost) = meter::measure(handler(self, &call)).await;
+        let answer = result.unwrap_or_else(|error| match error {
+            Error::Refused(refusal) => refusal.into_answer(),
+            Error::Fault(fault) => {
+                tracing::error!(error = fault.chain(), "request failed");
+                let refusal = if fault.passing { Refusal::Unavailable } else { Refusal::ServerError };
+                refusal.into_answer()
+            }
+        });
+        log(&call, &answer, cost, started.elapsed());
+        let mut response = answer.into_response(&call);
+        response.extensions_mut().insert(cost);
+        response
+    }
+
+    async fn credential(&self, request: &Request) -> Credential {
+        match bearer(request.headers()) {
+            None => Credential::None,
+            Some(token) => match self.keys.verify(token, self.clock.now().seconds()).await {
+                Ok(claims) => Credential::User(claims),
+                Err(reason) => {
+                    tracing::debug!(%reason, "token not accepted");
+                    Credential::Bad
+                }
+            },
+        }
+    }
+}
+
+/// Never a body, a token, an e-mail address or an IP.
+fn log(call: &Call, answer: &Answer, cost: Cost, took: Duration) {
+    let route = route::find(&call.method, &call.path()).map_or("unknown", |route| route.name);
+    tracing::info!(
+        route,
+        status = answer.status.as_u16(),
+        ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        read_units = cost.read_units,
+        write_units = cost.write_units,
+        trips = cost.trips,
+        bytes = answer.size(),
+        "request"
+    );
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Secret(#[from] crate::secrets::Error),
+}

@@ -1,0 +1,401 @@
+//! Every setting, read once at start. The only place that reads environment variables of our own; a value that does not
+//! parse is an error that names the variable, what it held and what it accepts.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::page::Sort;
+use crate::secrets::{self, Secret};
+use crate::spam;
+
+/// Words that stand in addresses where a type does.
+pub(crate) const RESERVED_TYPES: [&str; 7] = ["comments", "users", "media", "markdown", "moderation", "ui", "docs"];
+
+#[derive(Debug, thiserror::Error)]
+#[error("{variable}={held:?}: expected {accepted}")]
+pub struct ConfigError {
+    variable: &'static str,
+    held: String,
+    accepted: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `TABLE_NAME`
+    pub table_name: String,
+    /// `MEDIA_BUCKET`
+    pub media_bucket: String,
+    /// `MEDIA_BASE_URL`, without a slash at its end
+    pub media_base_url: String,
+    /// `SVC_API_PREFIX`, without slashes at its ends
+    pub api_prefix: String,
+    /// `SVC_PUBLIC_URL`, without a slash at its end
+    pub public_url: Option<String>,
+    /// `SVC_TYPES`
+    pub types: Vec<String>,
+    pub lists: Lists,
+    pub features: Features,
+    pub guests: Guests,
+    pub spam: Spam,
+    pub limits: Limits,
+    pub auth: Auth,
+    /// `SVC_READ_ONLY`
+    pub read_only: bool,
+    /// `SVC_REQUIRE_APPROVAL`
+    pub require_approval: bool,
+    /// `SVC_REPORT_REASONS`
+    pub report_reasons: Vec<String>,
+    /// `SVC_THEME`
+    pub theme: String,
+    /// `SVC_USERS_ROUTE_PREFIX`, without slashes at its ends
+    pub users_route_prefix: String,
+    /// `SVC_MEDIA_MAX_BYTES`
+    pub media_max_bytes: usize,
+    /// `SVC_VISITOR_SALT`: keys guests' hashes and signs cursors
+    pub visitor_salt: Secret,
+}
+
+#[derive(Clone, Debug)]
+pub struct Lists {
+    /// `SVC_PER_PAGE`, 1 to 50
+    pub per_page: usize,
+    /// `SVC_REPLIES_PER_PARENT`, 0 to 20
+    pub replies_per_parent: usize,
+    /// `SVC_DEFAULT_SORT`
+    pub default_sort: Sort,
+}
+
+/// `SVC_` and the field's name in capitals.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "switches")]
+pub struct Features {
+    pub sorting: bool,
+    pub reporting: bool,
+    pub nesting: bool,
+    pub pins: bool,
+    pub emoji_picker: bool,
+    pub markdown_toolbar: bool,
+    pub markdown_preview: bool,
+    pub media: bool,
+    pub badges: bool,
+    pub subscriptions: bool,
+    pub realtime: bool,
+}
+
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "switches")]
+pub struct Guests {
+    /// `SVC_ALLOW_GUESTS`
+    pub allowed: bool,
+    /// `SVC_GUEST_LIKES`
+    pub likes: bool,
+    /// `SVC_GUEST_LIKES_PER_IP`; 0 is no bound
+    pub likes_per_ip: u32,
+    /// `SVC_GUEST_REQUIRE_EMAIL`
+    pub require_email: bool,
+    /// `SVC_GUEST_SHOW_GRAVATAR`
+    pub show_gravatar: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Spam {
+    /// `SVC_SPAM_DENY`, `SVC_SPAM_REVIEW`, `SVC_SPAM_REVIEW_LINKS`, `SVC_SPAM_DENY_LINKS`
+    pub rules: spam::Rules,
+    /// `SVC_SPAM_REVIEW_REPEATS`
+    pub review_repeats: bool,
+    /// `SVC_AKISMET_KEY`
+    pub akismet_key: Option<Secret>,
+    /// `SVC_AKISMET_URL`
+    pub akismet_url: String,
+}
+
+/// Requests a minute.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// `SVC_READ_LIMIT`
+    pub read: u32,
+    /// `SVC_WRITE_LIMIT`
+    pub write: u32,
+    /// `SVC_UPLOAD_LIMIT`
+    pub upload: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Auth {
+    /// `SVC_JWT_SECRET`
+    pub secret: Option<Secret>,
+    /// `SVC_JWKS_URL`
+    pub jwks_url: Option<http::Uri>,
+    /// `SVC_JWT_ISSUER`
+    pub issuer: Option<String>,
+    /// `SVC_JWT_AUDIENCE`
+    pub audience: Option<String>,
+    /// `SVC_MODERATORS`
+    pub moderators: Vec<u64>,
+}
+
+impl Config {
+    /// Reads the process's environment.
+    #[expect(clippy::disallowed_methods, reason = "the one place that does")]
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::from_vars(|name| std::env::var(name).ok())
+    }
+
+    /// Reads the variables that `var` knows; what it does not know, and what is empty, has its default.
+    pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let vars = Vars(&var);
+        let auth = Auth {
+            secret: vars.text("SVC_JWT_SECRET").map(Secret::from),
+            jwks_url: vars.address("SVC_JWKS_URL")?,
+            issuer: vars.text("SVC_JWT_ISSUER"),
+            audience: vars.text("SVC_JWT_AUDIENCE"),
+            moderators: vars.moderators("SVC_MODERATORS")?,
+        };
+        if auth.secret.is_none() && auth.jwks_url.is_none() {
+            return Err(vars.wrong("SVC_JWT_SECRET", "a secret, unless SVC_JWKS_URL is set"));
+        }
+        Ok(Self {
+            table_name: vars.required("TABLE_NAME", "the name of the table")?,
+            media_bucket: vars.text("MEDIA_BUCKET").unwrap_or_default(),
+            media_base_url: vars.address_text("MEDIA_BASE_URL")?.unwrap_or_default(),
+            api_prefix: vars.path("SVC_API_PREFIX", "svc/api/v1")?,
+            public_url: vars.address_text("SVC_PUBLIC_URL")?,
+            types: vars.types("SVC_TYPES")?,
+            lists: Lists {
+                per_page: vars.number("SVC_PER_PAGE", 10, 1, 50)?,
+                replies_per_parent: vars.number("SVC_REPLIES_PER_PARENT", 3, 0, 20)?,
+                default_sort: vars.sort("SVC_DEFAULT_SORT")?,
+            },
+            features: Features {
+                sorting: vars.switch("SVC_SORTING", true)?,
+                reporting: vars.switch("SVC_REPORTING", true)?,
+                nesting: vars.switch("SVC_NESTING", true)?,
+                pins: vars.switch("SVC_PINS", true)?,
+                emoji_picker: vars.switch("SVC_EMOJI_PICKER", true)?,
+                markdown_toolbar: vars.switch("SVC_MARKDOWN_TOOLBAR", true)?,
+                markdown_preview: vars.switch("SVC_MARKDOWN_PREVIEW", true)?,
+                media: vars.switch("SVC_MEDIA", true)?,
+                badges: vars.switch("SVC_BADGES", true)?,
+                subscriptions: vars.switch("SVC_SUBSCRIPTIONS", false)?,
+                realtime: vars.switch("SVC_REALTIME", false)?,
+            },
+            guests: Guests {
+                allowed: vars.switch("SVC_ALLOW_GUESTS", false)?,
+                likes: vars.switch("SVC_GUEST_LIKES", false)?,
+                likes_per_ip: vars.number("SVC_GUEST_LIKES_PER_IP", 50, 0, 1_000_000)?,
+                require_email: vars.switch("SVC_GUEST_REQUIRE_EMAIL", true)?,
+                show_gravatar: vars.switch("SVC_GUEST_SHOW_GRAVATAR", true)?,
+            },
+            spam: Spam {
+                rules: spam::Rules {
+                    deny: vars.list("SVC_SPAM_DENY"),
+                    review: vars.list("SVC_SPAM_REVIEW"),
+                    review_links: vars.number("SVC_SPAM_REVIEW_LINKS", 10, 0, 10_000)?,
+                    deny_links: vars.number("SVC_SPAM_DENY_LINKS", 50, 0, 10_000)?,
+                },
+                review_repeats: vars.switch("SVC_SPAM_REVIEW_REPEATS", false)?,
+                akismet_key: vars.text("SVC_AKISMET_KEY").map(Secret::from),
+                akismet_url: vars
+                    .address_text("SVC_AKISMET_URL")?
+                    .unwrap_or_else(|| spam::Akismet::BASE_URL.to_owned()),
+            },
+            limits: Limits {
+                read: vars.number("SVC_READ_LIMIT", 300, 1, 1_000_000)?,
+                write: vars.number("SVC_WRITE_LIMIT", 60, 1, 1_000_000)?,
+                upload: vars.number("SVC_UPLOAD_LIMIT", 10, 1, 1_000_000)?,
+            },
+            auth,
+            read_only: vars.switch("SVC_READ_ONLY", false)?,
+            require_approval: vars.switch("SVC_REQUIRE_APPROVAL", false)?,
+            report_reasons: vars.reasons("SVC_REPORT_REASONS")?,
+            theme: vars.text("SVC_THEME").unwrap_or_else(|| "auto".to_owned()),
+            users_route_prefix: vars.path("SVC_USERS_ROUTE_PREFIX", "users")?,
+            media_max_bytes: vars.number("SVC_MEDIA_MAX_BYTES", 4_194_304, 1, 4_194_304)?,
+            visitor_salt: Secret::from(vars.required("SVC_VISITOR_SALT", "a secret of its own")?),
+        })
+    }
+}
+
+impl Config {
+    /// Fetches the secrets that only name where they are kept.
+    pub async fn resolve_secrets(mut self, sdk: &aws_config::SdkConfig) -> Result<Self, secrets::Error> {
+        let named = [self.auth.secret.as_mut(), self.spam.akismet_key.as_mut(), Some(&mut self.visitor_salt)];
+        for secret in named.into_iter().flatten() {
+            *secret = secrets::resolve(secret.expose(), sdk).await?;
+        }
+        Ok(self)
+    }
+}
+
+struct Vars<'a>(&'a dyn Fn(&str) -> Option<String>);
+
+impl Vars<'_> {
+    fn text(&self, name: &str) -> Option<String> {
+        (self.0)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// Never shows what a secret held.
+    fn wrong(&self, variable: &'static str, accepted: impl fmt::Display) -> ConfigError {
+        let secret = variable.ends_with("SECRET") || variable.ends_with("SALT") || variable.ends_with("KEY");
+        let held = self.text(variable).filter(|_| !secret).unwrap_or_default();
+        ConfigError { variable, held, accepted: accepted.to_string() }
+    }
+
+    fn required(&self, name: &'static str, accepted: &str) -> Result<String, ConfigError> {
+        self.text(name).ok_or_else(|| self.wrong(name, accepted))
+    }
+
+    fn switch(&self, name: &'static str, default: bool) -> Result<bool, ConfigError> {
+        match self.text(name).map(|value| value.to_ascii_lowercase()).as_deref() {
+            None => Ok(default),
+            Some("true" | "1" | "on" | "yes") => Ok(true),
+            Some("false" | "0" | "off" | "no") => Ok(false),
+            Some(_) => Err(self.wrong(name, "true or false")),
+        }
+    }
+
+    fn number<T>(&self, name: &'static str, default: T, least: T, most: T) -> Result<T, ConfigError>
+    where
+        T: FromStr + PartialOrd + fmt::Display + Copy,
+    {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| self.wrong(name, format_args!("a whole number from {least} to {most}")))
+    }
+
+    fn list(&self, name: &str) -> Vec<String> {
+        let text = self.text(name).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    }
+
+    fn moderators(&self, name: &'static str) -> Result<Vec<u64>, ConfigError> {
+        let ids = self.list(name).into_iter().map(|id| id.parse::<crate::ids::UserId>().map(|id| id.0));
+        ids.collect::<Result<_, ()>>().map_err(|()| self.wrong(name, "user ids, separated by commas"))
+    }
+
+    fn types(&self, name: &'static str) -> Result<Vec<String>, ConfigError> {
+        let mut types = self.list(name);
+        if self.text(name).is_none() {
+            types = vec!["posts".to_owned()];
+        }
+        let letters = |alias: &String| {
+            alias.len() <= 64 && alias.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b))
+        };
+        let valid = !types.is_empty()
+            && types.iter().all(letters)
+            && types.iter().all(|alias| !RESERVED_TYPES.contains(&alias.as_str()));
+        if valid {
+            return Ok(types);
+        }
+        let reserved = RESERVED_TYPES.join(", ");
+        Err(self.wrong(
+            name,
+            format_args!("aliases of letters, digits and . _ ~ -, separated by commas, none of {reserved}"),
+        ))
+    }
+
+    fn reasons(&self, name: &'static str) -> Result<Vec<String>, ConfigError> {
+        if self.text(name).is_none() {
+            return Ok(["spam", "inappropriate", "offensive", "other"].map(str::to_owned).to_vec());
+        }
+        let reasons = self.list(name);
+        if reasons.is_empty() { Err(self.wrong(name, "reasons, separated by commas")) } else { Ok(reasons) }
+    }
+
+    fn sort(&self, name: &'static str) -> Result<Sort, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(Sort::Newest) };
+        Sort::parse(&text).ok_or_else(|| self.wrong(name, Sort::NAMES.join(", ")))
+    }
+
+    /// One or more segments, without slashes at the ends.
+    fn path(&self, name: &'static str, default: &str) -> Result<String, ConfigError> {
+        let path = self.text(name).unwrap_or_else(|| default.to_owned());
+        let path = path.trim_matches('/');
+        let segment = |part: &str| {
+            !part.is_empty()
+                && part != "."
+                && part != ".."
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b))
+        };
+        if path.split('/').all(segment) {
+            return Ok(path.to_owned());
+        }
+        Err(self.wrong(name, "path segments of letters, digits and . _ ~ -"))
+    }
+
+    fn address(&self, name: &'static str) -> Result<Option<http::Uri>, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let web = |uri: &http::Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
+        match text.parse().ok().filter(web) {
+            Some(uri) => Ok(Some(uri)),
+            None => Err(self.wrong(name, "an http or https address")),
+        }
+    }
+
+    fn address_text(&self, name: &'static str) -> Result<Option<String>, ConfigError> {
+        self.address(name)?;
+        Ok(self.text(name).map(|text| text.trim_end_matches('/').to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &'static str, value: &'static str) -> Result<Config, ConfigError> {
+        Config::from_vars(|asked| match asked {
+            _ if asked == name => Some(value.to_owned()),
+            "TABLE_NAME" => Some("comments".to_owned()),
+            "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("secret".to_owned()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_decisions() {
+        let config = with("", "").unwrap();
+        assert_eq!(config.api_prefix, "svc/api/v1");
+        assert_eq!(config.types, ["posts"]);
+        assert_eq!((config.lists.per_page, config.lists.replies_per_parent), (10, 3));
+        assert!(config.features.sorting && !config.features.realtime && !config.guests.allowed);
+        assert_eq!((config.limits.read, config.limits.write, config.limits.upload), (300, 60, 10));
+        assert_eq!((config.spam.rules.review_links, config.spam.rules.deny_links), (10, 50));
+        assert_eq!(config.report_reasons, ["spam", "inappropriate", "offensive", "other"]);
+    }
+
+    #[test]
+    fn an_empty_value_is_the_default() {
+        assert_eq!(with("SVC_PER_PAGE", " ").unwrap().lists.per_page, 10);
+    }
+
+    #[test]
+    fn a_value_that_does_not_parse_names_the_variable_what_it_held_and_what_it_accepts() {
+        let error = with("SVC_PER_PAGE", "51").unwrap_err().to_string();
+        assert_eq!(error, r#"SVC_PER_PAGE="51": expected a whole number from 1 to 50"#);
+        let error = with("SVC_PINS", "maybe").unwrap_err().to_string();
+        assert_eq!(error, r#"SVC_PINS="maybe": expected true or false"#);
+        for (name, value) in [
+            ("SVC_TYPES", "posts,users"),
+            ("SVC_TYPES", "a/b"),
+            ("SVC_TYPES", ","),
+            ("SVC_DEFAULT_SORT", "best"),
+            ("SVC_API_PREFIX", "a//b"),
+            ("SVC_API_PREFIX", "../x"),
+            ("SVC_PUBLIC_URL", "example.org"),
+            ("SVC_JWKS_URL", "ftp://example.org/keys"),
+            ("SVC_MODERATORS", "7,ada"),
+            ("SVC_READ_LIMIT", "0"),
+            ("SVC_MEDIA_MAX_BYTES", "-1"),
+        ] {
+            assert!(with(name, value).unwrap_err().to_string().starts_with(name), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn no_secret_is_shown_and_none_is_missing() {
+        let error = with("SVC_JWT_SECRET", "").unwrap_err().to_string();
+        assert!(error.contains("SVC_JWKS_URL"), "{error}");
+        assert!(with("SVC_VISITOR_SALT", "").is_err());
+        assert!(!format!("{:?}", with("SVC_JWT_SECRET", "hush").unwrap()).contains("hush"));
+    }
+}

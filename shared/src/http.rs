@@ -1,0 +1,304 @@
+//! A request as the functions see it, and an answer before it is sent. What either means is the handlers' business.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::OnceLock;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::header::{self, HeaderName};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use lambda_http::request::RequestContext;
+use lambda_http::{Body, RequestExt, Response};
+use percent_encoding::percent_decode_str;
+use ring::digest;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::config::Config;
+use crate::error::{FieldErrors, Refusal};
+use crate::store::limits::Standing;
+use crate::token::Claims;
+
+/// Answers below this gain nothing from compression.
+const COMPRESS_FROM: usize = 1024;
+
+/// Who the request says it is from, before anything is looked up.
+#[derive(Debug)]
+pub enum Credential {
+    None,
+    /// A token that is not to be believed.
+    Bad,
+    User(Claims),
+}
+
+/// One request.
+pub struct Call {
+    pub method: Method,
+    /// The path below the API's prefix, in decoded segments; none when it is not below the prefix.
+    pub segments: Vec<String>,
+    /// Decoded, in order.
+    pub query: Vec<(String, String)>,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+    pub credential: Credential,
+    /// As the platform saw it; headers are never asked. IPv6 cut to its /64.
+    pub network: IpAddr,
+    /// Absolute address of the API, without a slash at its end.
+    pub base_url: String,
+    /// Set by the limiter, told in the answer's headers.
+    pub standing: OnceLock<Standing>,
+}
+
+impl Call {
+    #[must_use]
+    pub fn new(config: &Config, request: lambda_http::Request, credential: Credential) -> Self {
+        let path = percent_decode_str(request.raw_http_path()).decode_utf8_lossy().into_owned();
+        let below = path.strip_prefix('/').and_then(|path| path.strip_prefix(config.api_prefix.as_str()));
+        let segments = below
+            .and_then(|path| path.strip_prefix('/'))
+            .map_or_else(Vec::new, |path| path.split('/').map(str::to_owned).collect());
+        let query = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned().collect();
+        let network = network(source_ip(&request));
+        let base_url = base_url(config, request.headers());
+        let (parts, body) = request.into_parts();
+        Self {
+            method: parts.method,
+            segments,
+            query,
+            headers: parts.headers,
+            body: body.to_vec(),
+            credential,
+            network,
+            base_url,
+            standing: OnceLock::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn path(&self) -> Vec<&str> {
+        self.segments.iter().map(String::as_str).collect()
+    }
+
+    #[must_use]
+    pub fn header(&self, name: HeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The last value given for a query parameter.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as a JSON object; none at all is an empty one.
+    pub fn json(&self) -> Result<Map<String, Value>, Refusal> {
+        if self.body.is_empty() {
+            return Ok(Map::new());
+        }
+        match serde_json::from_slice(&self.body) {
+            Ok(Value::Object(fields)) => Ok(fields),
+            Ok(_) => Err(FieldErrors::one("json", "The request must be a JSON object.")),
+            Err(_) => Err(FieldErrors::one("json", "The request is not valid JSON.")),
+        }
+    }
+
+    fn accepts_gzip(&self) -> bool {
+        let accepted = self.header(header::ACCEPT_ENCODING).unwrap_or_default();
+        accepted.split(',').any(|coding| {
+            let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
+            let refused = weight.trim().strip_prefix("q=").is_some_and(|q| q.trim().parse() == Ok(0.0));
+            matches!(name.trim(), "gzip" | "*") && !refused
+        })
+    }
+
+    fn holds(&self, tag: &str) -> bool {
+        let known = self.header(header::IF_NONE_MATCH).unwrap_or_default();
+        known.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag)
+    }
+}
+
+/// The bearer token of a request, if it has an `Authorization` header at all. Another scheme is a bad token.
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().unwrap_or_default();
+    let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
+    Some(if scheme.eq_ignore_ascii_case("bearer") { token.trim() } else { "" })
+}
+
+fn source_ip(request: &lambda_http::Request) -> IpAddr {
+    let ip = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV2(context)) => context.http.source_ip.as_deref(),
+        _ => None,
+    };
+    ip.and_then(|ip| ip.parse().ok()).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+}
+
+/// One household has one IPv6 /64, and every address in it.
+fn network(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => IpAddr::V4(ip),
+        IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
+            Some(ip) => IpAddr::V4(ip),
+            None => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX))),
+        },
+    }
+}
+
+fn base_url(config: &Config, headers: &HeaderMap) -> String {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let root = config.public_url.clone().unwrap_or_else(|| {
+        let host = text(header::HOST).filter(|host| host.parse::<http::uri::Authority>().is_ok());
+        let scheme = text(HeaderName::from_static("x-forwarded-proto")).filter(|scheme| *scheme == "http");
+        format!("{}://{}", scheme.unwrap_or("https"), host.unwrap_or("localhost"))
+    });
+    format!("{root}/{}", config.api_prefix)
+}
+
+/// Who else may be given the same answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Not even the caller again.
+    Never,
+    /// The caller, after asking whether it changed.
+    Private,
+    /// Every anonymous caller, for some seconds.
+    Anonymous,
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    headers: HeaderMap,
+    body: Vec<u8>,
+    sharing: Sharing,
+}
+
+impl Answer {
+    #[must_use]
+    pub fn json(status: StatusCode, body: &impl Serialize) -> Self {
+        // Our own shapes: strings, numbers and maps with string keys, which cannot fail.
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        Self::new(status, "application/json", body)
+    }
+
+    #[must_use]
+    pub fn ok(body: &impl Serialize) -> Self {
+        Self::json(StatusCode::OK, body)
+    }
+
+    #[must_use]
+    pub fn created(body: &impl Serialize) -> Self {
+        Self::json(StatusCode::CREATED, body)
+    }
+
+    #[must_use]
+    pub fn no_content() -> Self {
+        Self { status: StatusCode::NO_CONTENT, headers: HeaderMap::new(), body: Vec::new(), sharing: Sharing::Never }
+    }
+
+    #[must_use]
+    pub fn new(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Self {
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))]);
+        Self { status, headers, body, sharing: Sharing::Never }
+    }
+
+    #[must_use]
+    pub fn shared(mut self, sharing: Sharing) -> Self {
+        self.sharing = sharing;
+        self
+    }
+
+    pub fn set(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.insert(name, value);
+    }
+
+    /// Bytes of the body, uncompressed.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Adds what every answer carries, and compresses.
+    #[must_use]
+    pub fn into_response(mut self, call: &Call) -> Response<Body> {
+        if let Some(standing) = call.standing.get() {
+            self.set(HeaderName::from_static("x-ratelimit-limit"), HeaderValue::from(standing.limit));
+            self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(standing.remaining));
+        }
+        self.set(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        let control = match self.sharing {
+            Sharing::Never => "no-store",
+            Sharing::Private => "private, no-cache",
+            Sharing::Anonymous => "public, max-age=0, s-maxage=5",
+        };
+        self.set(header::CACHE_CONTROL, HeaderValue::from_static(control));
+        if self.sharing != Sharing::Never {
+            self.headers.append(header::VARY, HeaderValue::from_static("Authorization, Accept-Encoding"));
+            let tag = etag(&self.body);
+            if let Ok(value) = HeaderValue::from_str(&tag) {
+                self.set(header::ETAG, value);
+            }
+            if call.holds(&tag) {
+                self.status = StatusCode::NOT_MODIFIED;
+                self.headers.remove(header::CONTENT_TYPE);
+                self.body.clear();
+            }
+        }
+        if self.body.len() >= COMPRESS_FROM && call.accepts_gzip() && self.compress() {
+            self.set(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        let compressed = self.headers.contains_key(header::CONTENT_ENCODING);
+        let body = match String::from_utf8(self.body) {
+            Ok(text) if text.is_empty() => Body::Empty,
+            Ok(text) if !compressed => Body::Text(text),
+            Ok(text) => Body::Binary(text.into_bytes()),
+            Err(bytes) => Body::Binary(bytes.into_bytes()),
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+
+    fn compress(&mut self) -> bool {
+        use std::io::Write;
+        let mut encoder = GzEncoder::new(Vec::with_capacity(self.body.len() / 3), Compression::new(4));
+        let done = encoder.write_all(&self.body).and_then(|()| encoder.finish());
+        match done {
+            Ok(body) => {
+                self.body = body;
+                true
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// Weak, as the same answer may be sent compressed or not; compared without its `W/`.
+fn etag(body: &[u8]) -> String {
+    let hash = digest::digest(&digest::SHA256, body);
+    let hex: String = hash.as_ref()[..12].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{hex}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_address_stands_for_its_network() {
+        let cut = |ip: &str| network(ip.parse().unwrap()).to_string();
+        assert_eq!(cut("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(cut("::ffff:192.0.2.1"), "192.0.2.1");
+        assert_eq!(cut("192.0.2.1"), "192.0.2.1");
+    }
+
+    #[test]
+    fn a_bearer_token_is_read_whatever_the_case_of_its_scheme() {
+        let with =
+            |value: &'static str| HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_static(value))]);
+        assert_eq!(bearer(&HeaderMap::new()), None);
+        assert_eq!(bearer(&with("bearer  abc ")), Some("abc"));
+        assert_eq!(bearer(&with("Basic abc")), Some(""));
+    }
+}

@@ -1,0 +1,236 @@
+//! What names things: comments, users, threads, visitors. Keys of the table are made of these in `store::keys`, not here.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::{digest, hmac};
+use serde::{Deserialize, Serialize};
+
+use crate::secrets::Secret;
+use crate::time::{Clock, Timestamp};
+
+/// Ids are below this, so that every JSON reader keeps them exact.
+pub const ID_BOUND: u64 = 1 << 53;
+/// 2025-01-01, from which comment ids count their milliseconds.
+const EPOCH: i64 = 1_735_689_600_000;
+/// Below the milliseconds: what tells comments of one millisecond apart.
+const RANDOM_BITS: u32 = 12;
+
+/// Ordered by creation time, which it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CommentId(pub u64);
+
+impl CommentId {
+    #[must_use]
+    pub fn created_at(self) -> Timestamp {
+        Timestamp(i64::try_from(self.0 >> RANDOM_BITS).unwrap_or(i64::MAX).saturating_add(EPOCH))
+    }
+}
+
+/// A user of the host application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UserId(pub u64);
+
+/// Reads ids as they stand in addresses: plain decimal, no sign, no leading zero, below [`ID_BOUND`].
+fn plain_decimal(text: &str) -> Option<u64> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
+    text.parse().ok().filter(|id| plain && *id < ID_BOUND)
+}
+
+macro_rules! decimal {
+    ($($id:ident)*) => {$(
+        impl FromStr for $id {
+            type Err = ();
+
+            fn from_str(text: &str) -> Result<Self, ()> {
+                plain_decimal(text).map(Self).ok_or(())
+            }
+        }
+
+        impl fmt::Display for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+decimal!(CommentId UserId);
+
+/// The comments of one record. Written `type#record`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ThreadId {
+    pub kind: String,
+    /// 1 to 128 of `A-Z a-z 0-9 . _ ~ : -`.
+    pub record: String,
+}
+
+impl ThreadId {
+    /// `None` when `record` is not one. The kind is checked against the configuration.
+    #[must_use]
+    pub fn new(kind: &str, record: &str) -> Option<Self> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._~:-".contains(&b);
+        let valid = (1..=128).contains(&record.len()) && record.bytes().all(allowed);
+        valid.then(|| Self { kind: kind.to_owned(), record: record.to_owned() })
+    }
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.kind, self.record)
+    }
+}
+
+impl From<ThreadId> for String {
+    fn from(thread: ThreadId) -> Self {
+        thread.to_string()
+    }
+}
+
+impl TryFrom<String> for ThreadId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let (kind, record) = text.split_once('#').ok_or("not type#record")?;
+        Self::new(kind, record).ok_or("not a record id")
+    }
+}
+
+/// Who likes, reports and waits for approval: `u` and a user's id, or `g` and the keyed hash of a guest's address and
+/// user agent. Neither can be turned back into an address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Visitor(pub String);
+
+impl From<UserId> for Visitor {
+    fn from(id: UserId) -> Self {
+        Self(format!("u{id}"))
+    }
+}
+
+impl fmt::Display for Visitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// 132 bits of a keyed hash, as 22 letters that are safe in keys and addresses.
+#[must_use]
+pub fn keyed_hash(salt: &Secret, parts: &[&str]) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, salt.expose().as_bytes());
+    let mut context = hmac::Context::with_key(&key);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    let mut text = URL_SAFE_NO_PAD.encode(context.sign());
+    text.truncate(22);
+    text
+}
+
+/// Lower-case hexadecimal SHA-256.
+#[must_use]
+pub fn sha256_hex(text: &str) -> String {
+    digest::digest(&digest::SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Where random bytes come from.
+#[derive(Clone)]
+pub struct Random(Arc<dyn Fn(&mut [u8]) + Send + Sync>);
+
+impl Random {
+    /// # Panics
+    ///
+    /// The returned source panics when the system has no randomness, as nothing safe can be done then.
+    #[must_use]
+    pub fn system() -> Self {
+        let random = SystemRandom::new();
+        Self::new(move |bytes| random.fill(bytes).expect("the system's random source answers"))
+    }
+
+    pub fn new(fill: impl Fn(&mut [u8]) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(fill))
+    }
+
+    #[must_use]
+    pub fn bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        (self.0)(&mut bytes);
+        bytes
+    }
+}
+
+/// Hands out comment ids. One instance never hands out an id at or below its last, so that two comments of one
+/// millisecond keep their order; a clash between instances is caught by the conditional put.
+pub struct IdSource {
+    clock: Clock,
+    random: Random,
+    last: Mutex<u64>,
+}
+
+impl IdSource {
+    #[must_use]
+    pub fn new(clock: Clock, random: Random) -> Self {
+        Self { clock, random, last: Mutex::new(0) }
+    }
+
+    #[must_use]
+    pub fn next(&self) -> CommentId {
+        let elapsed = u64::try_from(self.clock.now().0 - EPOCH).unwrap_or(0);
+        let low = u64::from(u16::from_be_bytes(self.random.bytes())) & ((1 << RANDOM_BITS) - 1);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = (elapsed << RANDOM_BITS | low).max(*last + 1);
+        CommentId(*last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_grow_within_a_millisecond_and_hold_their_time() {
+        let clock = Clock::new(|| Timestamp(EPOCH + 5_000));
+        let ids = IdSource::new(clock, Random::system());
+        let handed: Vec<CommentId> = (0..10_000).map(|_| ids.next()).collect();
+        assert!(handed.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(handed[0].created_at(), Timestamp(EPOCH + 5_000));
+    }
+
+    #[test]
+    fn ids_stay_below_two_to_the_53_for_a_lifetime() {
+        let year_2090 = Timestamp(3_786_912_000_000);
+        assert!(IdSource::new(Clock::new(move || year_2090), Random::system()).next().0 < ID_BOUND);
+    }
+
+    #[test]
+    fn ids_in_addresses_are_plain_decimal() {
+        assert_eq!("7".parse(), Ok(CommentId(7)));
+        for bad in ["", "0", "007", "+7", "-7", "7.0", "9007199254740992", "٧", "1e3", "99999999999999999999999"] {
+            assert_eq!(bad.parse::<CommentId>(), Err(()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn record_ids_are_1_to_128_of_their_alphabet() {
+        assert!(ThreadId::new("posts", "A-z_0.9~:").is_some());
+        assert!(ThreadId::new("posts", &"x".repeat(128)).is_some());
+        for bad in ["", "a b", "a#b", "a/b", "é", &"x".repeat(129)] {
+            assert!(ThreadId::new("posts", bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_keyed_hash_depends_on_key_and_parts() {
+        let hash = |salt: &str, parts: &[&str]| keyed_hash(&Secret::from(salt.to_owned()), parts);
+        assert_eq!(hash("a", &["x", "y"]).len(), 22);
+        assert_ne!(hash("a", &["x", "y"]), hash("b", &["x", "y"]));
+        assert_ne!(hash("a", &["x", "y"]), hash("a", &["xy", ""]));
+    }
+}

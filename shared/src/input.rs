@@ -1,0 +1,90 @@
+//! Reads the fields of a JSON request and collects what is wrong with them. Lengths count Unicode characters.
+
+use serde_json::{Map, Value};
+
+use crate::error::{FieldErrors, Refusal};
+
+/// Characters of a comment's body (spec, section 8).
+pub const MAX_BODY: usize = 10_000;
+
+pub struct Input {
+    fields: Map<String, Value>,
+    errors: FieldErrors,
+}
+
+impl Input {
+    #[must_use]
+    pub fn new(fields: Map<String, Value>) -> Self {
+        Self { fields, errors: FieldErrors::default() }
+    }
+
+    pub fn fail(&mut self, field: &'static str, message: impl Into<String>) {
+        self.errors.add(field, message);
+    }
+
+    /// Refuses when anything was wrong.
+    pub fn finish(self) -> Result<(), Refusal> {
+        self.errors.check()
+    }
+
+    /// A field that is there and not null.
+    #[must_use]
+    pub fn value(&self, field: &str) -> Option<&Value> {
+        self.fields.get(field).filter(|value| !value.is_null())
+    }
+
+    /// A string of at most `max` characters; absent and null are `None`.
+    pub fn optional_text(&mut self, field: &'static str, max: usize) -> Option<String> {
+        let text = match self.value(field)? {
+            Value::String(text) => text.clone(),
+            _ => {
+                self.fail(field, format!("The {field} must be a string."));
+                return None;
+            }
+        };
+        if text.chars().count() > max {
+            self.fail(field, format!("The {field} may not be longer than {max} characters."));
+        }
+        Some(text)
+    }
+
+    /// A string of 1 to `max` characters that is not white space alone; empty when it is not.
+    pub fn required_text(&mut self, field: &'static str, max: usize) -> String {
+        let given = self.value(field).is_some();
+        match self.optional_text(field, max) {
+            Some(text) if !text.trim().is_empty() => text,
+            None if given => String::new(),
+            _ => {
+                self.fail(field, format!("The {field} field is required."));
+                String::new()
+            }
+        }
+    }
+
+    /// A comment's body.
+    pub fn body(&mut self) -> String {
+        self.required_text("body", MAX_BODY)
+    }
+
+    /// Absent and null are false.
+    pub fn flag(&mut self, field: &'static str) -> bool {
+        match self.value(field) {
+            None => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(_) => {
+                self.fail(field, format!("The {field} must be true or false."));
+                false
+            }
+        }
+    }
+
+    /// A whole number from 1; absent and null are `None`.
+    pub fn optional_id(&mut self, field: &'static str) -> Option<u64> {
+        let value = self.value(field)?;
+        let id = value.as_u64().filter(|id| (1..crate::ids::ID_BOUND).contains(id));
+        if id.is_none() {
+            self.fail(field, format!("The {field} must be an id."));
+        }
+        id
+    }
+}

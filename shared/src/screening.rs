@@ -1,0 +1,46 @@
+//! The spam check of a body about to be stored: our rules, repeats, Akismet. The worst verdict counts.
+
+use http::header;
+
+use crate::app::App;
+use crate::error::Result;
+use crate::http::Call;
+use crate::ids::sha256_hex;
+use crate::spam::{Submission, Verdict};
+use crate::viewer::Viewer;
+
+/// What somebody is about to say.
+#[derive(Clone, Copy)]
+pub struct Draft<'a> {
+    pub body: &'a str,
+    pub author: &'a str,
+    /// Of a guest.
+    pub email: Option<&'a str>,
+}
+
+impl App {
+    pub async fn screen(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Verdict> {
+        let mut verdict = self.config.spam.rules.judge(draft.body);
+        if self.config.spam.review_repeats && verdict == Verdict::Pass {
+            let hash = sha256_hex(draft.body);
+            if self.store.is_repeat(&viewer.visitor, &hash, self.clock.now()).await? {
+                verdict = Verdict::Review;
+            }
+        }
+        match &self.akismet {
+            Some(akismet) if verdict != Verdict::Deny => {
+                let submission = Submission {
+                    blog: self.config.public_url.as_deref().unwrap_or(&call.base_url),
+                    user_ip: &call.network.to_string(),
+                    user_agent: call.header(header::USER_AGENT).unwrap_or_default(),
+                    author: draft.author,
+                    author_email: draft.email,
+                    content: draft.body,
+                    permalink: None,
+                };
+                Ok(verdict.max(akismet.judge(&submission).await))
+            }
+            _ => Ok(verdict),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Comments one by one: found by id, created, edited, deleted. Each write that must hold together with another is one
+//! transaction, whose conditions also say what has changed since the comment was read.
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+
+use super::keys::{self, Item, RANK_STEP, Scope};
+use super::lists::HIDDEN_LEADING;
+use super::threads::{Thread, Visit};
+use super::transaction::{Outcome, Write};
+use super::{ATTEMPTS, Reading, Store, fault, number, read, text, write};
+use crate::comment::{Comment, State};
+use crate::error::Fault;
+use crate::ids::{CommentId, IdSource};
+
+/// A comment and all above it, which exists too; from the top-level comment down.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub comment: Comment,
+    pub ancestors: Vec<Comment>,
+}
+
+/// What an edit changes.
+#[derive(Debug)]
+pub struct Edit {
+    pub body: String,
+    pub mentions: Vec<String>,
+    /// Unix milliseconds.
+    pub at: i64,
+    /// A moderator should look at it.
+    pub review: bool,
+}
+
+impl Store {
+    /// `None` when the comment, or one above it, is gone.
+    pub async fn find(&self, id: CommentId, reading: Reading) -> Result<Option<Found>, Fault> {
+        let key = keys::comment(id);
+        let item = match self.item(&key, reading).await? {
+            // What was written a moment ago may not have reached every copy.
+            None if reading == Reading::Eventual => self.item(&key, Reading::Consistent).await?,
+            item => item,
+        };
+        let Some(comment) = item.map(read::<Comment>).transpose()? else { return Ok(None) };
+        let ancestors = self.ancestors(&comment, reading).await?;
+        Ok(ancestors.map(|ancestors| Found { comment, ancestors }))
+    }
+
+    /// `None` when one of them is gone.
+    async fn ancestors(&self, comment: &Comment, reading: Reading) -> Result<Option<Vec<Comment>>, Fault> {
+        if comment.ancestors.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        let keys: Vec<_> = comment.ancestors.iter().map(|id| keys::comment(*id)).collect();
+        let mut items = self.batch_get(keys.clone(), reading).await?;
+        keys.iter()
+            .map(|key| items.remove(key).map(read).transpose())
+            .collect::<Result<_, _>>()
+            .map(|all: Vec<_>| all.into_iter().collect())
+    }
+
+    /// Stores `draft` under a new id. `embedded` is how many replies of a parent lead. `None` when the parent is gone.
+    pub async fn create(
+        &self,
+        ids: &IdSource,
+        draft: Comment,
+        parent: Option<Comment>,
+        visit: &Visit,
+        embedded: usize,
+    ) -> Result<Option<Comment>, Fault> {
+        let mut parent = parent;
+        let mut comment = draft;
+        for attempt in 0..ATTEMPTS {
+            self.pause(attempt).await;
+            if let Some(above) = parent.as_ref().filter(|_| attempt > 0) {
+                parent = self.get(&keys::comment(above.id), Reading::Consistent).await?;
+                if parent.is_none() {
+                    return Ok(None);
+                }
+            }
+            comment.id = ids.next();
+            let writes = creation(&comment, parent.as_ref(), visit, embedded)?;
+            if self.transact(writes).await? == Outcome::Done {
+                return Ok(Some(comment));
+            }
+        }
+        Err(Fault::passing("creating a comment"))
+    }
+
+    /// The comment as it is now; `None` when it is gone.
+    pub async fn edit(&self, comment: &Comment, edit: Edit) -> Result<Option<Comment>, Fault> {
+        let key = keys::comment(comment.id);
+        let mut set = "SET b = :body, e = :at".to_owned();
+        if !edit.mentions.is_empty() {
+            set.push_str(", m = :mentions");
+        }
+        let review = edit.review && comment.state == State::Approved;
+        if review {
+            set.push_str(", rv = :true");
+        }
+        if edit.mentions.is_empty() {
+            set.push_str(" REMOVE m");
+        }
+        let mut values = vec![(":body", text(edit.body)), (":at", number(edit.at))];
+        if !edit.mentions.is_empty() {
+            values.push((":mentions", AttributeValue::L(edit.mentions.into_iter().map(text).collect())));
+        }
+        if review {
+            values.push((":true", AttributeValue::Bool(true)));
+            let mut update = Write::update(key.clone(), set).when("attribute_exists(pk)");
+            for (name, value) in values {
+                update = update.with(name, value);
+            }
+            let queued = Write::put(keys::queue("pending", comment.id).item());
+            return match self.transact(vec![update, queued]).await? {
+                Outcome::Done => self.get(&key, Reading::Consistent).await,
+                Outcome::Failed(_) => Ok(None),
+            };
+        }
+        let mut request = self.client.update_item().table_name(&self.table).set_key(Some(key.item()));
+        for (name, value) in values {
+            request = request.expression_attribute_values(name, value);
+        }
+        let request = request.update_expression(set).condition_expression("attribute_exists(pk)");
+        match request.return_values(ReturnValue::AllNew).send().await {
+            Ok(answer) => answer.attributes.map(read).transpose(),
+            Err(error) if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) => {
+                Ok(None)
+            }
+            Err(error) => Err(fault("editing a comment", error)),
+        }
+    }
+
+    /// Deletes the comment alone: what hangs below it is unreachable at once, and swept up behind the table's stream.
+    /// False when it was gone already.
+    pub async fn delete(&self, comment: Comment) -> Result<bool, Fault> {
+        let mut comment = comment;
+        for attempt in 0..ATTEMPTS {
+            self.pause(attempt).await;
+            let thread = if comment.is_top_level() && comment.is_approved() {
+                self.thread(&comment.thread, Reading::Consistent).await?
+            } else {
+                Thread::default()
+            };
+            if self.transact(deletion(&comment, &thread)).await? == Outcome::Done {
+                return Ok(true);
+            }
+            // Below a parent that is gone there is nothing left to keep count of.
+            match self.find(comment.id, Reading::Consistent).await? {
+                None => return Ok(false),
+                Some(found) => comment = found.comment,
+            }
+        }
+        Err(Fault::passing("deleting a comment"))
+    }
+}
+
+/// The item of a comment, its index keys included.
+pub(super) fn item(comment: &Comment, leads: bool) -> Result<Item, Fault> {
+    let mut item = write(&keys::comment(comment.id), comment)?;
+    let visitor = comment.visitor();
+    item.extend(index_keys(comment, scope(comment, &visitor), leads).map(|(name, value)| (name.to_owned(), value)));
+    if comment.is_top_level() {
+        // No likes, no replies: a rank is the id.
+        item.insert("l".to_owned(), number(comment.id));
+        item.insert("d".to_owned(), number(comment.id));
+    }
+    if let Some(user) = comment.user {
+        item.insert("a".to_owned(), text(keys::author(user)));
+    }
+    Ok(item)
+}
+
+/// Whose lists it stands in.
+pub(super) fn scope<'a>(comment: &Comment, visitor: &'a crate::ids::Visitor) -> Scope<'a> {
+    if comment.is_approved() { Scope::Everyone } else { Scope::Own(visitor) }
+}
+
+/// Where it stands in the indexes.
+pub(super) fn index_keys(comment: &Comment, scope: Scope<'_>, leads: bool) -> [(&'static str, AttributeValue); 3] {
+    let (tk, ts, ok) = match comment.parent() {
+        None => {
+            let partition = keys::parents(&comment.thread, scope);
+            (partition.clone(), keys::sort_key(comment.id), partition)
+        }
+        Some(parent) => {
+            let trailing = keys::replies(parent, scope);
+            if leads {
+                let sort = keys::leading_sort_key(parent, comment.id);
+                (keys::parents(&comment.thread, scope), sort, trailing)
+            } else {
+                (trailing.clone(), keys::sort_key(comment.id), trailing)
+            }
+        }
+    };
+    [("tk", text(tk)), ("ts", text(ts)), ("ok", text(ok))]
+}
+
+/// Whether the next reply to `parent` leads.
+pub(super) fn next_leads(parent: &Comment, embedded: usize) -> bool {
+    parent.is_top_level() && parent.is_approved() && !parent.trailing && parent.leading.len() < embedded
+}
+
+pub(super) fn id_set(id: CommentId) -> AttributeValue {
+    AttributeValue::Ns(vec![id.0.to_string()])
+}
+
+/// The parent gains an approved reply.
+pub(super) fn gain(parent: &Comment, reply: CommentId, leads: bool, embedded: usize) -> Write {
+    let mut expression = "ADD rc :one".to_owned();
+    let mut condition = "attribute_exists(pk)".to_owned();
+    if parent.is_top_level() {
+        expression.push_str(", d :step");
+    }
+    if leads {
+        expression.push_str(", ld :reply");
+        condition.push_str(" AND attribute_not_exists(s) AND attribute_not_exists(tr) AND (attribute_not_exists(ld) OR size(ld) < :embedded)");
+    } else if !parent.trailing {
+        expression.push_str(" SET tr = :true");
+    }
+    let mut update = Write::update(keys::comment(parent.id), expression).when(condition).with(":one", number(1));
+    if parent.is_top_level() {
+        update = update.with(":step", number(RANK_STEP));
+    }
+    if leads {
+        update = update.with(":reply", id_set(reply)).with(":embedded", number(embedded));
+    } else if !parent.trailing {
+        update = update.with(":true", AttributeValue::Bool(true));
+    }
+    update
+}
+
+/// The parent loses an approved reply.
+pub(super) fn lose(reply: &Comment, parent: CommentId) -> Write {
+    let below_top = reply.ancestors.len() == 1;
+    let expression = if below_top { "ADD rc :less, d :step DELETE ld :reply" } else { "ADD rc :less DELETE ld :reply" };
+    let mut update = Write::update(keys::comment(parent), expression)
+        .when("attribute_exists(pk)")
+        .with(":less", number(-1))
+        .with(":reply", id_set(reply.id));
+    if below_top {
+        update = update.with(":step", number(format!("-{RANK_STEP}")));
+    }
+    update
+}
+
+/// The writer's count of own unapproved comments changes by `change`.
+pub(super) fn count_hidden(comment: &Comment, change: i8) -> Write {
+    let visit = keys::visit(&comment.visitor(), &comment.thread);
+    let expression = if comment.is_top_level() { "ADD up :change" } else { "ADD ur :change" };
+    Write::update(visit, expression).with(":change", number(change))
+}
+
+fn creation(comment: &Comment, parent: Option<&Comment>, visit: &Visit, embedded: usize) -> Result<Vec<Write>, Fault> {
+    let approved = comment.is_approved();
+    let leads = match parent {
+        None => false,
+        Some(parent) if approved => next_leads(parent, embedded),
+        Some(parent) => parent.is_top_level() && visit.hidden_replies < HIDDEN_LEADING,
+    };
+    let mut writes = vec![Write::put(item(comment, leads)?).when("attribute_not_exists(pk)")];
+    match (approved, parent) {
+        (true, None) => {
+            writes.push(Write::update(keys::thread(&comment.thread), "ADD n :one").with(":one", number(1)));
+        }
+        (true, Some(parent)) => writes.push(gain(parent, comment.id, leads, embedded)),
+        (false, parent) => {
+            writes.push(count_hidden(comment, 1));
+            writes.push(Write::put(keys::queue("pending", comment.id).item()));
+            if let Some(parent) = parent {
+                writes.push(Write::check(keys::comment(parent.id), "attribute_exists(pk)"));
+                writes.push(Write::put(keys::hidden_reply(parent.id, comment.id).item()));
+            }
+        }
+    }
+    Ok(writes)
+}
+
+fn deletion(comment: &Comment, thread: &Thread) -> Vec<Write> {
+    let mut delete = Write::delete(keys::comment(comment.id)).when(same_state(comment.state));
+    if let Some(state) = state_text(comment.state) {
+        delete = delete.with(":state", text(state));
+    }
+    let mut writes = vec![delete];
+    match (comment.is_approved(), comment.parent()) {
+        (true, None) => {
+            writes.push(leave_thread(comment, thread));
+            // They would be read with every page, and shown with none.
+            writes.extend(comment.leading.iter().map(|reply| {
+                Write::update(keys::comment(CommentId(*reply)), "REMOVE tk, ts").when("attribute_exists(pk)")
+            }));
+        }
+        (true, Some(parent)) => writes.push(lose(comment, parent)),
+        (false, parent) => {
+            writes.push(count_hidden(comment, -1));
+            writes.extend(parent.map(|parent| Write::delete(keys::hidden_reply(parent, comment.id))));
+        }
+    }
+    writes.extend(queues(comment).map(|state| Write::delete(keys::queue(state, comment.id))));
+    writes
+}
+
+/// The thread loses an approved parent, and its pin if that was it.
+pub(super) fn leave_thread(comment: &Comment, thread: &Thread) -> Write {
+    let pinned = thread.pin.is_some_and(|pin| pin.comment == comment.id);
+    let (expression, condition) = if pinned {
+        ("ADD n :less REMOVE pin", "pin.c = :id")
+    } else {
+        ("ADD n :less", "attribute_not_exists(pin) OR pin.c <> :id")
+    };
+    Write::update(keys::thread(&comment.thread), expression)
+        .when(condition)
+        .with(":less", number(-1))
+        .with(":id", number(comment.id))
+}
+
+/// The condition that a comment exists and is in this state still; other states than approved stand in `:state`.
+pub(super) fn same_state(state: State) -> &'static str {
+    match state {
+        State::Approved => "attribute_exists(pk) AND attribute_not_exists(s)",
+        State::Pending | State::Rejected => "s = :state",
+    }
+}
+
+pub(super) fn state_text(state: State) -> Option<&'static str> {
+    match state {
+        State::Approved => None,
+        State::Pending => Some("pending"),
+        State::Rejected => Some("rejected"),
+    }
+}
+
+/// The queues a comment is in.
+pub(super) fn queues(comment: &Comment) -> impl Iterator<Item = &'static str> {
+    let pending = comment.is_queued().then_some("pending");
+    let rejected = (comment.state == State::Rejected).then_some("rejected");
+    let reported = comment.reported.then_some("reported");
+    [pending, rejected, reported].into_iter().flatten()
+}

@@ -1,0 +1,552 @@
+//! Pages of parents with their embedded replies, and pages of replies. Everything is read for two scopes and merged: what
+//! everyone sees, and the visitor's own unapproved comments when there are any.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use futures_util::future::{try_join, try_join_all};
+
+use super::keys::{Item, Scope, Span};
+use super::threads::{Thread, Visit};
+use super::{Index, Query, Store, keys, read};
+use crate::comment::Comment;
+use crate::error::Fault;
+use crate::ids::{CommentId, ThreadId, Visitor};
+use crate::page::{Cursor, Paging, Place, Sort, Toward};
+
+/// Own unapproved replies that lead; more of them trail, so that they never crowd out parents.
+pub(super) const HIDDEN_LEADING: u64 = 100;
+
+/// A parent and the replies embedded in it.
+#[derive(Clone, Debug)]
+pub struct Family {
+    pub parent: Comment,
+    pub replies: Vec<Comment>,
+}
+
+/// One page of a thread.
+#[derive(Debug)]
+pub struct ThreadPage {
+    pub thread: Thread,
+    pub visit: Visit,
+    pub families: Vec<Family>,
+    pub neighbours: Neighbours,
+}
+
+/// One page of the replies to a comment.
+#[derive(Debug)]
+pub struct ReplyPage {
+    pub replies: Vec<Comment>,
+    pub total: u64,
+    pub neighbours: Neighbours,
+}
+
+/// Where a walk by cursor goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Neighbours {
+    pub next: Option<Cursor>,
+    pub previous: Option<Cursor>,
+}
+
+/// What a list is of, and for whom.
+#[derive(Clone, Copy)]
+pub struct List<'a> {
+    pub thread: &'a ThreadId,
+    pub visitor: &'a Visitor,
+    /// Embedded replies a parent.
+    pub embedded: usize,
+    /// Whether a pinned comment is shown as such.
+    pub pins: bool,
+}
+
+impl List<'_> {
+    fn pin(&self, thread: &Thread) -> Option<CommentId> {
+        thread.pin.filter(|_| self.pins).map(|pin| pin.comment)
+    }
+
+    fn scopes(&self, visit: &Visit) -> Vec<Scope<'_>> {
+        scopes(self.visitor, visit)
+    }
+}
+
+fn scopes<'a>(visitor: &'a Visitor, visit: &Visit) -> Vec<Scope<'a>> {
+    if visit.has_hidden() { vec![Scope::Everyone, Scope::Own(visitor)] } else { vec![Scope::Everyone] }
+}
+
+/// A run of parents in the order asked for.
+struct Run {
+    families: Vec<Family>,
+    /// Whether there are parents beyond them.
+    more: bool,
+}
+
+/// What a part of the thread's index holds: parents, and replies of parents wherever these are.
+#[derive(Default)]
+struct Rows {
+    parents: BTreeMap<CommentId, Comment>,
+    replies: HashMap<CommentId, Vec<Comment>>,
+    more: bool,
+}
+
+impl Store {
+    /// The parents of a thread. `sort` by time or by rank; cursors only by time.
+    pub async fn thread_page(&self, list: List<'_>, sort: Sort, paging: &Paging) -> Result<ThreadPage, Fault> {
+        let (thread, mut visit, families, neighbours) = match (&paging.place, sort) {
+            (Place::Page(page), Sort::Newest | Sort::Oldest) => {
+                self.timed_page(list, sort == Sort::Newest, *page, paging.per_page).await?
+            }
+            (Place::Cursor(cursor), Sort::Newest | Sort::Oldest) => {
+                self.cursor_page(list, sort == Sort::Newest, *cursor, paging.per_page).await?
+            }
+            (Place::Page(page), Sort::MostLiked) => {
+                self.ranked_page(list, Index::Likes, *page, paging.per_page).await?
+            }
+            (Place::Page(page), Sort::MostReplied) => {
+                self.ranked_page(list, Index::Replied, *page, paging.per_page).await?
+            }
+            (Place::Cursor(_), Sort::MostLiked | Sort::MostReplied) => {
+                self.ranked_page(
+                    list,
+                    if sort == Sort::MostLiked { Index::Likes } else { Index::Replied },
+                    1,
+                    paging.per_page,
+                )
+                .await?
+            }
+        };
+        let shown = families.iter().map(|family| family.parent.id);
+        self.complete_visit(&mut visit, list.visitor, list.thread, shown).await?;
+        Ok(ThreadPage { thread, visit, families, neighbours })
+    }
+
+    async fn timed_page(
+        &self,
+        list: List<'_>,
+        descending: bool,
+        page: usize,
+        per_page: usize,
+    ) -> Result<(Thread, Visit, Vec<Family>, Neighbours), Fault> {
+        let known = self.thread_and_visit(list.thread, list.visitor);
+        if page == 1 {
+            let first = self.rows(list, Scope::Everyone, Span::ALL, descending, per_page);
+            let ((thread, visit), rows) = try_join(known, first).await?;
+            let pin = list.pin(&thread);
+            let run = self.finish_run(list, &visit, rows, Span::ALL, descending, per_page).await?;
+            let families = self.lead_with_pin(list, &visit, pin, run.families, per_page).await?;
+            return Ok((thread, visit, families, Neighbours::default()));
+        }
+        let offset = (page - 1) * per_page;
+        let positions = self.positions(keys::parents(list.thread, Scope::Everyone), descending, offset + 1);
+        let ((thread, visit), everyone) = try_join(known, positions).await?;
+        let pin = list.pin(&thread);
+        let own = match visit.hidden_parents {
+            0 => Vec::new(),
+            _ => {
+                let own = keys::parents(list.thread, Scope::Own(list.visitor));
+                self.positions(own, descending, offset + 1).await?
+            }
+        };
+        // The pinned comment stands before all others, so the others stand one place further back.
+        let skipped = offset - usize::from(pin.is_some());
+        let start = merge(everyone, own, descending).into_iter().filter(|id| Some(*id) != pin).nth(skipped);
+        let Some(start) = start else { return Ok((thread, visit, Vec::new(), Neighbours::default())) };
+        let span = if descending { Span::until(start) } else { Span::from(start) };
+        let take = per_page + usize::from(pin.is_some());
+        let mut run = self.run(list, &visit, span, descending, take).await?;
+        run.families.retain(|family| Some(family.parent.id) != pin);
+        run.families.truncate(per_page);
+        Ok((thread, visit, run.families, Neighbours::default()))
+    }
+
+    async fn cursor_page(
+        &self,
+        list: List<'_>,
+        descending: bool,
+        cursor: Option<Cursor>,
+        per_page: usize,
+    ) -> Result<(Thread, Visit, Vec<Family>, Neighbours), Fault> {
+        let known = self.thread_and_visit(list.thread, list.visitor);
+        let Some(cursor) = cursor else {
+            let first = self.rows(list, Scope::Everyone, Span::ALL, descending, per_page);
+            let ((thread, visit), rows) = try_join(known, first).await?;
+            let pin = list.pin(&thread);
+            let run = self.finish_run(list, &visit, rows, Span::ALL, descending, per_page).await?;
+            let found = run.families.len();
+            let families = self.lead_with_pin(list, &visit, pin, run.families, per_page).await?;
+            let others = families.iter().rev().find(|family| Some(family.parent.id) != pin);
+            let left_out = found + usize::from(pin.is_some()) > families.len()
+                && families.len() == per_page
+                && (run.more || self.has_beyond(list, &visit, others, pin, descending).await?);
+            let next = (run.more || left_out).then(|| {
+                // With nothing but the pin on the page, the walk begins at the very start.
+                let start = CommentId(if descending { Span::ALL.high } else { 0 });
+                let edge = others.map_or(start, |family| family.parent.id);
+                Cursor { toward: Toward::Next, edge, pin }
+            });
+            return Ok((thread, visit, families, Neighbours { next, previous: None }));
+        };
+        let back = cursor.toward == Toward::Previous;
+        // Going back, the list is read in the other direction and turned round.
+        let direction = descending != back;
+        let span = if direction { Span::below(cursor.edge) } else { Span::above(cursor.edge) };
+        let take = per_page + usize::from(cursor.pin.is_some());
+        let first = self.rows(list, Scope::Everyone, span, direction, take);
+        let ((thread, visit), rows) = try_join(known, first).await?;
+        let mut run = self.finish_run(list, &visit, rows, span, direction, take).await?;
+        run.families.retain(|family| Some(family.parent.id) != cursor.pin);
+        let mut more = run.more || run.families.len() > per_page;
+        run.families.truncate(per_page);
+        let mut pin_ahead = false;
+        if back {
+            run.families.reverse();
+            if let (Some(pin), false) = (cursor.pin, more) {
+                if run.families.len() < per_page {
+                    run.families = self.lead_with_pin(list, &visit, Some(pin), run.families, per_page).await?;
+                } else {
+                    pin_ahead = true;
+                }
+            }
+            more |= pin_ahead;
+        }
+        let edge = |family: Option<&Family>, toward| {
+            let family = family.filter(|family| Some(family.parent.id) != cursor.pin);
+            let edge = family.map_or(cursor.edge, |family| family.parent.id);
+            Cursor { toward, edge, pin: cursor.pin }
+        };
+        let others: Vec<&Family> = run.families.iter().filter(|family| Some(family.parent.id) != cursor.pin).collect();
+        let next = (back || more).then(|| edge(others.last().copied(), Toward::Next));
+        let previous = (!back || more).then(|| edge(others.first().copied(), Toward::Previous));
+        Ok((thread, visit, run.families, Neighbours { next, previous }))
+    }
+
+    /// Whether any parent but the pinned one comes after `last` (after nothing, at all).
+    async fn has_beyond(
+        &self,
+        list: List<'_>,
+        visit: &Visit,
+        last: Option<&Family>,
+        pin: Option<CommentId>,
+        descending: bool,
+    ) -> Result<bool, Fault> {
+        let span = match last.map(|family| family.parent.id) {
+            None => Span::ALL,
+            Some(id) if descending => Span::below(id),
+            Some(id) => Span::above(id),
+        };
+        let run = self.run(List { embedded: 0, ..list }, visit, span, descending, 2).await?;
+        Ok(run.families.iter().any(|family| Some(family.parent.id) != pin))
+    }
+
+    /// By rank: keys first, then each family by itself.
+    async fn ranked_page(
+        &self,
+        list: List<'_>,
+        index: Index,
+        page: usize,
+        per_page: usize,
+    ) -> Result<(Thread, Visit, Vec<Family>, Neighbours), Fault> {
+        let offset = (page - 1) * per_page;
+        let take = offset + per_page + 1;
+        let known = self.thread_and_visit(list.thread, list.visitor);
+        let ((thread, visit), mut ranks) = try_join(known, self.ranks(list, index, Scope::Everyone, take)).await?;
+        if visit.hidden_parents > 0 {
+            ranks.extend(self.ranks(list, index, Scope::Own(list.visitor), take).await?);
+            ranks.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        let pin = list.pin(&thread);
+        let mut order: Vec<CommentId> = ranks.into_iter().map(|(_, id)| id).filter(|id| Some(*id) != pin).collect();
+        if let Some(pin) = pin {
+            order.insert(0, pin);
+        }
+        let page = order.into_iter().skip(offset).take(per_page);
+        let families = try_join_all(page.map(|id| self.family(list, &visit, id))).await?;
+        Ok((thread, visit, families.into_iter().flatten().collect(), Neighbours::default()))
+    }
+
+    async fn ranks(
+        &self,
+        list: List<'_>,
+        index: Index,
+        scope: Scope<'_>,
+        limit: usize,
+    ) -> Result<Vec<(u128, CommentId)>, Fault> {
+        let partition = keys::parents(list.thread, scope);
+        let items = self.query_all(Query { index, partition, bounds: None, descending: true, limit }).await?;
+        let (_, _, rank) = index.names();
+        let ranked = |item: &Item| {
+            // Ranks pass 2^64 at 1,845 likes.
+            let rank: u128 = item.get(rank)?.as_n().ok()?.parse().ok()?;
+            Some((rank, keys::comment_of(item)?))
+        };
+        Ok(items.iter().filter_map(ranked).collect())
+    }
+
+    /// One parent with its embedded replies, wherever it stands.
+    async fn family(&self, list: List<'_>, visit: &Visit, id: CommentId) -> Result<Option<Family>, Fault> {
+        let span = Span { low: id.0, high: id.0 };
+        let run = self.run(list, visit, span, false, 1).await?;
+        Ok(run.families.into_iter().next())
+    }
+
+    async fn run(
+        &self,
+        list: List<'_>,
+        visit: &Visit,
+        span: Span,
+        descending: bool,
+        take: usize,
+    ) -> Result<Run, Fault> {
+        let rows = self.rows(list, Scope::Everyone, span, descending, take).await?;
+        self.finish_run(list, visit, rows, span, descending, take).await
+    }
+
+    /// Merges the visitor's own into what everyone sees, and completes the embedded replies.
+    async fn finish_run(
+        &self,
+        list: List<'_>,
+        visit: &Visit,
+        mut rows: Rows,
+        span: Span,
+        descending: bool,
+        take: usize,
+    ) -> Result<Run, Fault> {
+        if visit.has_hidden() {
+            // Own comments matter as far as the others' run reaches.
+            let reach = if !rows.more {
+                span
+            } else if descending {
+                Span { low: rows.parents.keys().next().map_or(span.low, |id| id.0), ..span }
+            } else {
+                Span { high: rows.parents.keys().next_back().map_or(span.high, |id| id.0), ..span }
+            };
+            let own = self.rows(list, Scope::Own(list.visitor), reach, descending, take).await?;
+            rows.more |= own.more;
+            rows.parents.extend(own.parents);
+            for (parent, replies) in own.replies {
+                rows.replies.entry(parent).or_default().extend(replies);
+            }
+        }
+        let mut parents: Vec<Comment> = rows.parents.into_values().collect();
+        if descending {
+            parents.reverse();
+        }
+        let more = rows.more || parents.len() > take;
+        parents.truncate(take);
+        let families = parents.into_iter().map(|parent| {
+            let mut replies = rows.replies.remove(&parent.id).unwrap_or_default();
+            replies.sort_unstable_by_key(|reply| reply.id);
+            replies.truncate(list.embedded);
+            Family { parent, replies }
+        });
+        let families = try_join_all(families.map(|family| self.complete_family(list, visit, family))).await?;
+        Ok(Run { families, more })
+    }
+
+    /// After deletions and approvals, or when more replies are embedded than once, some of the first replies trail.
+    async fn complete_family(&self, list: List<'_>, visit: &Visit, mut family: Family) -> Result<Family, Fault> {
+        let missing = list.embedded.saturating_sub(family.replies.len());
+        let elsewhere = family.parent.trailing || visit.hidden_replies > HIDDEN_LEADING;
+        if missing == 0 || !elsewhere {
+            return Ok(family);
+        }
+        let rest = list
+            .scopes(visit)
+            .into_iter()
+            .map(|scope| self.trailing(family.parent.id, scope, Span::ALL, false, list.embedded));
+        let known: BTreeSet<CommentId> = family.replies.iter().map(|reply| reply.id).collect();
+        let rest = try_join_all(rest).await?.into_iter().flatten();
+        family.replies.extend(rest.filter(|reply| !known.contains(&reply.id)));
+        family.replies.sort_unstable_by_key(|reply| reply.id);
+        family.replies.truncate(list.embedded);
+        Ok(family)
+    }
+
+    /// Reads one scope of the thread's index until `take` families are whole and one more row is seen, or the end.
+    async fn rows(
+        &self,
+        list: List<'_>,
+        scope: Scope<'_>,
+        span: Span,
+        descending: bool,
+        take: usize,
+    ) -> Result<Rows, Fault> {
+        let query = Query {
+            index: Index::Thread,
+            partition: keys::parents(list.thread, scope),
+            bounds: Some(span.families()),
+            descending,
+            limit: take * (1 + list.embedded) + 1,
+        };
+        let mut rows = Rows::default();
+        let mut start = None;
+        loop {
+            let (items, next) = self.query(&query, start).await?;
+            for item in items {
+                let comment: Comment = read(item)?;
+                // Descending, replies come before their parent: a reply beyond the last parent is of another one.
+                let family = comment.ancestors.first().copied().unwrap_or(comment.id);
+                if rows.parents.len() == take && !rows.parents.contains_key(&family) {
+                    rows.more = true;
+                    return Ok(rows);
+                }
+                match comment.parent() {
+                    None => drop(rows.parents.insert(comment.id, comment)),
+                    Some(parent) => rows.replies.entry(parent).or_default().push(comment),
+                }
+            }
+            if next.is_none() {
+                return Ok(rows);
+            }
+            start = next;
+        }
+    }
+
+    /// Puts the pinned comment first, fetching it when it is not on the page.
+    async fn lead_with_pin(
+        &self,
+        list: List<'_>,
+        visit: &Visit,
+        pin: Option<CommentId>,
+        mut families: Vec<Family>,
+        per_page: usize,
+    ) -> Result<Vec<Family>, Fault> {
+        let Some(pin) = pin else { return Ok(families) };
+        let place = families.iter().position(|family| family.parent.id == pin);
+        let pinned = match place {
+            Some(place) => Some(families.remove(place)),
+            None => self.family(list, visit, pin).await?,
+        };
+        families.splice(0..0, pinned);
+        families.truncate(per_page);
+        Ok(families)
+    }
+
+    /// The first ids of a partition, keys only.
+    async fn positions(&self, partition: String, descending: bool, limit: usize) -> Result<Vec<CommentId>, Fault> {
+        let query = Query { index: Index::Time, partition, bounds: None, descending, limit };
+        Ok(self.query_all(query).await?.iter().filter_map(keys::comment_of).collect())
+    }
+
+    /// The replies of `parent`, oldest first, with the thread they are in.
+    pub async fn reply_page(
+        &self,
+        parent: &Comment,
+        visitor: &Visitor,
+        paging: &Paging,
+    ) -> Result<(Thread, Visit, ReplyPage), Fault> {
+        let known = self.thread_and_visit(&parent.thread, visitor);
+        let everyone = self.reply_run(parent, &[Scope::Everyone], &[], paging);
+        let ((thread, visit), mut page) = try_join(known, everyone).await?;
+        if visit.hidden_replies > 0 {
+            let own = keys::replies(parent.id, Scope::Own(visitor));
+            let own = self.positions(own, false, crate::page::MAX_DEPTH).await?;
+            if !own.is_empty() {
+                page = self.reply_run(parent, &scopes(visitor, &visit), &own, paging).await?;
+            }
+        }
+        Ok((thread, visit, page))
+    }
+
+    /// `own` are the ids of the visitor's unapproved replies, when `scopes` has them.
+    async fn reply_run(
+        &self,
+        parent: &Comment,
+        scopes: &[Scope<'_>],
+        own: &[CommentId],
+        paging: &Paging,
+    ) -> Result<ReplyPage, Fault> {
+        let total = parent.replies + own.len() as u64;
+        let per_page = paging.per_page;
+        let (span, descending) = match paging.place {
+            Place::Page(1) | Place::Cursor(None) => (Span::ALL, false),
+            Place::Page(page) => {
+                let offset = (page - 1) * per_page;
+                let everyone = keys::replies(parent.id, Scope::Everyone);
+                let everyone = self.positions(everyone, false, offset + 1).await?;
+                let Some(start) = merge(everyone, own.to_vec(), false).into_iter().nth(offset) else {
+                    return Ok(ReplyPage { replies: Vec::new(), total, neighbours: Neighbours::default() });
+                };
+                (Span::from(start), false)
+            }
+            Place::Cursor(Some(Cursor { toward: Toward::Next, edge, .. })) => (Span::above(edge), false),
+            Place::Cursor(Some(Cursor { toward: Toward::Previous, edge, .. })) => (Span::below(edge), true),
+        };
+        let mut replies = self.replies(parent, scopes, span, descending, per_page + 1).await?;
+        let more = replies.len() > per_page;
+        replies.truncate(per_page);
+        if descending {
+            replies.reverse();
+        }
+        let neighbours = match paging.place {
+            Place::Page(_) => Neighbours::default(),
+            Place::Cursor(at) => {
+                let cursor = |toward, reply: Option<&Comment>| {
+                    let edge = reply.map(|reply| reply.id).or(at.map(|cursor| cursor.edge))?;
+                    Some(Cursor { toward, edge, pin: None })
+                };
+                let next = if descending || more { cursor(Toward::Next, replies.last()) } else { None };
+                let begins = at.is_none() || (descending && !more);
+                let previous = if begins { None } else { cursor(Toward::Previous, replies.first()) };
+                Neighbours { next, previous }
+            }
+        };
+        Ok(ReplyPage { replies, total, neighbours })
+    }
+
+    /// Leading and trailing replies of all scopes, merged by id.
+    async fn replies(
+        &self,
+        parent: &Comment,
+        scopes: &[Scope<'_>],
+        span: Span,
+        descending: bool,
+        limit: usize,
+    ) -> Result<Vec<Comment>, Fault> {
+        let leading = try_join_all(scopes.iter().filter(|_| parent.is_top_level()).map(|scope| {
+            let partition = keys::parents(&parent.thread, *scope);
+            let bounds = Some(span.leading(parent.id));
+            self.comments(Query { index: Index::Thread, partition, bounds, descending, limit })
+        }));
+        let trailing = try_join_all(
+            scopes
+                .iter()
+                .filter(|scope| parent.trailing || **scope != Scope::Everyone)
+                .map(|scope| self.trailing(parent.id, *scope, span, descending, limit)),
+        );
+        let (leading, trailing) = try_join(leading, trailing).await?;
+        let mut replies: Vec<Comment> = leading.into_iter().chain(trailing).flatten().collect();
+        replies.sort_unstable_by_key(|reply| reply.id);
+        replies.dedup_by_key(|reply| reply.id);
+        if descending {
+            replies.reverse();
+        }
+        replies.truncate(limit);
+        Ok(replies)
+    }
+
+    pub(super) async fn trailing(
+        &self,
+        parent: CommentId,
+        scope: Scope<'_>,
+        span: Span,
+        descending: bool,
+        limit: usize,
+    ) -> Result<Vec<Comment>, Fault> {
+        let partition = keys::replies(parent, scope);
+        self.comments(Query { index: Index::Thread, partition, bounds: Some(span.texts()), descending, limit }).await
+    }
+
+    async fn comments(&self, query: Query) -> Result<Vec<Comment>, Fault> {
+        self.query_all(query).await?.into_iter().map(read).collect()
+    }
+}
+
+fn merge(everyone: Vec<CommentId>, own: Vec<CommentId>, descending: bool) -> Vec<CommentId> {
+    let mut all = everyone;
+    all.extend(own);
+    all.sort_unstable();
+    all.dedup();
+    if descending {
+        all.reverse();
+    }
+    all
+}

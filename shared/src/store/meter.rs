@@ -1,0 +1,106 @@
+//! Counts what a request costs: capacity units and trips to the table, as `DynamoDB` reports them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeSerializationInterceptorContextMut, FinalizerInterceptorContextRef,
+};
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemInput, BatchGetItemOutput};
+use aws_sdk_dynamodb::operation::batch_write_item::{BatchWriteItemInput, BatchWriteItemOutput};
+use aws_sdk_dynamodb::operation::delete_item::{DeleteItemInput, DeleteItemOutput};
+use aws_sdk_dynamodb::operation::get_item::{GetItemInput, GetItemOutput};
+use aws_sdk_dynamodb::operation::put_item::{PutItemInput, PutItemOutput};
+use aws_sdk_dynamodb::operation::query::{QueryInput, QueryOutput};
+use aws_sdk_dynamodb::operation::transact_write_items::{TransactWriteItemsInput, TransactWriteItemsOutput};
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemInput, UpdateItemOutput};
+use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
+
+tokio::task_local! {
+    static COUNT: Arc<Mutex<Cost>>;
+}
+
+/// What one request cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    pub read_units: f64,
+    pub write_units: f64,
+    /// Calls that had to wait for one another; calls made together are one trip.
+    pub trips: u32,
+    under_way: u32,
+}
+
+/// Runs `work` and says what it cost.
+pub async fn measure<T>(work: impl Future<Output = T>) -> (T, Cost) {
+    let count = Arc::new(Mutex::new(Cost::default()));
+    let result = COUNT.scope(Arc::clone(&count), work).await;
+    let cost = *count.lock().unwrap_or_else(PoisonError::into_inner);
+    (result, cost)
+}
+
+fn count(change: impl FnOnce(&mut Cost)) {
+    // Outside of `measure` nobody wants to know.
+    let _unmeasured = COUNT.try_with(|cost| change(&mut cost.lock().unwrap_or_else(PoisonError::into_inner)));
+}
+
+/// Asks for the capacity of every call and adds it up.
+#[derive(Debug)]
+pub struct Meter;
+
+/// Does `$then` with the input or output of an operation, whichever of these types it has.
+macro_rules! each {
+    ($any:ident.$downcast:ident() as [$($type:ty)*], $of:ident => $then:expr) => {
+        $(if let Some($of) = $any.$downcast::<$type>() { $then; return Ok(()); })*
+    };
+}
+
+impl Intercept for Meter {
+    fn name(&self) -> &'static str {
+        "Meter"
+    }
+
+    fn modify_before_serialization(
+        &self,
+        context: &mut BeforeSerializationInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        count(|cost| {
+            cost.trips += u32::from(cost.under_way == 0);
+            cost.under_way += 1;
+        });
+        let any = context.input_mut();
+        each!(any.downcast_mut() as [GetItemInput PutItemInput UpdateItemInput DeleteItemInput QueryInput
+            BatchGetItemInput BatchWriteItemInput TransactWriteItemsInput],
+            input => input.return_consumed_capacity = Some(ReturnConsumedCapacity::Total));
+        Ok(())
+    }
+
+    fn read_after_execution(
+        &self,
+        context: &FinalizerInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        count(|cost| cost.under_way = cost.under_way.saturating_sub(1));
+        let Some(Ok(any)) = context.output_or_error() else { return Ok(()) };
+        each!(any.downcast_ref() as [GetItemOutput QueryOutput], output => read(output.consumed_capacity.iter()));
+        each!(any.downcast_ref() as [BatchGetItemOutput], output => read(output.consumed_capacity.iter().flatten()));
+        each!(any.downcast_ref() as [PutItemOutput UpdateItemOutput DeleteItemOutput],
+            output => wrote(output.consumed_capacity.iter()));
+        each!(any.downcast_ref() as [BatchWriteItemOutput TransactWriteItemsOutput],
+            output => wrote(output.consumed_capacity.iter().flatten()));
+        Ok(())
+    }
+}
+
+fn read<'a>(capacity: impl Iterator<Item = &'a ConsumedCapacity>) {
+    let units: f64 = capacity.filter_map(|capacity| capacity.capacity_units).sum();
+    count(|cost| cost.read_units += units);
+}
+
+fn wrote<'a>(capacity: impl Iterator<Item = &'a ConsumedCapacity>) {
+    let units: f64 = capacity.filter_map(|capacity| capacity.capacity_units).sum();
+    count(|cost| cost.write_units += units);
+}

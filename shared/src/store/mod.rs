@@ -1,0 +1,228 @@
+//! The table. The only code that knows its keys and expressions: one function an access pattern, a conflict is a value, only
+//! a fault is an error. The diagram is in `keys`.
+
+pub mod comments;
+pub(crate) mod keys;
+pub mod limits;
+pub mod lists;
+pub mod meter;
+pub mod moderation;
+pub mod reactions;
+pub mod sweeping;
+pub mod threads;
+mod transaction;
+pub mod users;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use futures_util::future::try_join_all;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use self::keys::{Item, Key};
+use self::limits::Limiter;
+use crate::error::Fault;
+use crate::ids::Random;
+
+/// `DynamoDB` takes this many keys in one `BatchGetItem`.
+const BATCH: usize = 100;
+/// How often a batch is asked for what it left out, and a transaction tried again after a conflict.
+const ATTEMPTS: u32 = 10;
+
+#[derive(Clone)]
+pub struct Store {
+    client: Client,
+    table: String,
+    random: Random,
+    limiter: std::sync::Arc<Limiter>,
+}
+
+/// What to read, and how sure one must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// May miss what was written within the last moments, for half the price.
+    Eventual,
+    Consistent,
+}
+
+impl Store {
+    /// `client` should have the [`meter::Meter`] among its interceptors, or nothing is counted.
+    #[must_use]
+    pub fn new(client: Client, table: String, random: Random) -> Self {
+        Self { client, table, random, limiter: std::sync::Arc::default() }
+    }
+
+    /// One cheap read, so that the connection stands before the first request needs it.
+    pub async fn warm(&self) {
+        let nothing = Key { pk: "W".to_owned(), sk: "W".to_owned() };
+        if let Err(fault) = self.item(&nothing, Reading::Eventual).await {
+            tracing::warn!("the table could not be reached at start: {}", fault.chain());
+        }
+    }
+
+    async fn item(&self, key: &Key, reading: Reading) -> Result<Option<Item>, Fault> {
+        let request = self.client.get_item().table_name(&self.table).set_key(Some(key.item()));
+        let answer = request.consistent_read(reading == Reading::Consistent).send().await;
+        Ok(answer.map_err(|error| fault("reading an item", error))?.item)
+    }
+
+    async fn get<T: DeserializeOwned>(&self, key: &Key, reading: Reading) -> Result<Option<T>, Fault> {
+        self.item(key, reading).await?.map(read).transpose()
+    }
+
+    /// The items there are, by key.
+    async fn batch_get(&self, keys: Vec<Key>, reading: Reading) -> Result<HashMap<Key, Item>, Fault> {
+        let batches = keys.chunks(BATCH).map(|keys| self.one_batch(keys, reading));
+        Ok(try_join_all(batches).await?.into_iter().flatten().collect())
+    }
+
+    async fn one_batch(&self, keys: &[Key], reading: Reading) -> Result<HashMap<Key, Item>, Fault> {
+        let doing = "reading a batch of items";
+        let consistent = reading == Reading::Consistent;
+        let keys = KeysAndAttributes::builder().set_keys(Some(keys.iter().map(Key::item).collect()));
+        let keys = keys.consistent_read(consistent).build().map_err(|error| Fault::new(doing, error))?;
+        let mut wanted = Some(HashMap::from([(self.table.clone(), keys)]));
+        let mut found = HashMap::new();
+        for attempt in 0..ATTEMPTS {
+            self.pause(attempt).await;
+            let answer = self.client.batch_get_item().set_request_items(wanted.take()).send().await;
+            let answer = answer.map_err(|error| fault(doing, error))?;
+            let items = answer.responses.into_iter().flatten().flat_map(|(_, items)| items);
+            found.extend(items.filter_map(|item| Some((Key::of(&item)?, item))));
+            wanted = answer.unprocessed_keys.filter(|left| !left.is_empty());
+            if wanted.is_none() {
+                return Ok(found);
+            }
+        }
+        Err(Fault::passing(doing))
+    }
+
+    async fn query(&self, query: &Query, start: Option<Item>) -> Result<(Vec<Item>, Option<Item>), Fault> {
+        let (index, pk, sk) = query.index.names();
+        let mut request = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .set_index_name(index.map(str::to_owned))
+            .expression_attribute_values(":pk", AttributeValue::S(query.partition.clone()))
+            .scan_index_forward(!query.descending)
+            .limit(i32::try_from(query.limit).unwrap_or(i32::MAX))
+            .set_exclusive_start_key(start);
+        request = match query.bounds.clone() {
+            Some((low, high)) => request
+                .key_condition_expression(format!("{pk} = :pk AND {sk} BETWEEN :low AND :high"))
+                .expression_attribute_values(":low", low)
+                .expression_attribute_values(":high", high),
+            None => request.key_condition_expression(format!("{pk} = :pk")),
+        };
+        let answer = request.send().await.map_err(|error| fault("querying", error))?;
+        Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key.filter(|key| !key.is_empty())))
+    }
+
+    /// Up to `query.limit` items, however many answers it takes.
+    async fn query_all(&self, mut query: Query) -> Result<Vec<Item>, Fault> {
+        let mut found = Vec::new();
+        let mut start = None;
+        loop {
+            let (items, next) = self.query(&query, start).await?;
+            query.limit = query.limit.saturating_sub(items.len());
+            found.extend(items);
+            if next.is_none() || query.limit == 0 {
+                return Ok(found);
+            }
+            start = next;
+        }
+    }
+
+    /// Before the attempt of this number: nothing at first, then longer and longer, never twice the same.
+    async fn pause(&self, attempt: u32) {
+        if attempt > 0 {
+            let [random] = self.random.bytes::<1>();
+            let base = 10_u64 << attempt.min(6);
+            tokio::time::sleep(Duration::from_millis(base / 2 + base * u64::from(random) / 256)).await;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Index {
+    Table,
+    Thread,
+    Time,
+    Likes,
+    Replied,
+    Author,
+}
+
+impl Index {
+    /// The index, its partition key and its sort key.
+    fn names(self) -> (Option<&'static str>, &'static str, &'static str) {
+        match self {
+            Self::Table => (None, "pk", "sk"),
+            Self::Thread => (Some("thread"), "tk", "ts"),
+            Self::Time => (Some("time"), "ok", "i"),
+            Self::Likes => (Some("likes"), "ok", "l"),
+            Self::Replied => (Some("replied"), "ok", "d"),
+            Self::Author => (Some("author"), "a", "i"),
+        }
+    }
+}
+
+/// Every one has a limit: nothing reads without a bound.
+#[derive(Clone, Debug)]
+struct Query {
+    index: Index,
+    partition: String,
+    /// Of the sort key, both included.
+    bounds: Option<(AttributeValue, AttributeValue)>,
+    descending: bool,
+    limit: usize,
+}
+
+fn read<T: DeserializeOwned>(item: Item) -> Result<T, Fault> {
+    serde_dynamo::from_item(item).map_err(|error| Fault::new("understanding an item", error))
+}
+
+fn write(key: &Key, row: &impl Serialize) -> Result<Item, Fault> {
+    let item = serde_dynamo::to_item(row).map_err(|error| Fault::new("writing down an item", error));
+    let mut item: Item = item?;
+    item.extend(key.item());
+    Ok(item)
+}
+
+fn text(value: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(value.into())
+}
+
+fn number(value: impl ToString) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+/// Throttles and time-outs that outlasted the SDK's retries pass; the rest is ours to mend.
+fn fault<E, R>(doing: &'static str, error: aws_sdk_dynamodb::error::SdkError<E, R>) -> Fault
+where
+    E: std::error::Error + aws_smithy_types::error::metadata::ProvideErrorMetadata + Send + Sync + 'static,
+    R: std::fmt::Debug + Send + Sync + 'static,
+{
+    use aws_sdk_dynamodb::error::SdkError;
+    let passing = match &error {
+        SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ResponseError(_) => true,
+        SdkError::ServiceError(error) => error.err().code().is_some_and(|code| {
+            [
+                "ProvisionedThroughputExceededException",
+                "ThrottlingException",
+                "RequestLimitExceeded",
+                "InternalServerError",
+            ]
+            .iter()
+            .any(|passing| code.ends_with(passing))
+        }),
+        _ => false,
+    };
+    let mut fault = Fault::new(doing, error);
+    fault.passing = passing;
+    fault
+}

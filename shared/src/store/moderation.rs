@@ -1,0 +1,1 @@
+//! What moderators do: pins, the queue, approval and rejection, reports, what the host says of a record.

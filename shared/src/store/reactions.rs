@@ -1,0 +1,1 @@
+//! Likes and reports: each is one transaction with the count it changes.

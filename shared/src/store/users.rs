@@ -1,0 +1,383 @@
+//! Users as their tokens tell of them, the handles by which they are mentioned, and the search of names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_dynamodb::types::{DeleteRequest, PutRequest, WriteRequest};
+use futures_util::future::try_join_all;
+use serde::{Deserialize, Serialize};
+
+use super::keys::{self, Key};
+use super::{ATTEMPTS, Index, Query, Reading, Store, fault, number, read, text, write};
+use crate::comment::Avatar;
+use crate::error::Fault;
+use crate::fold::fold;
+use crate::ids::{UserId, sha256_hex};
+use crate::time::Timestamp;
+use crate::token::Claims;
+
+/// Characters of a name; the rest is cut.
+pub const MAX_NAME: usize = 100;
+/// Characters of a query for names (spec, section 4.10).
+pub const MAX_QUERY: usize = 50;
+/// Rows the search answers at most.
+pub const MAX_FOUND: usize = 5;
+const MAX_HANDLE: usize = 50;
+const MAX_PICTURE: usize = 1024;
+/// `DynamoDB` takes this many writes in one `BatchWriteItem`.
+const WRITE_BATCH: usize = 25;
+
+/// A signed-in user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    #[serde(rename = "u")]
+    pub id: UserId,
+    #[serde(rename = "n", default)]
+    pub name: String,
+    #[serde(rename = "av", default)]
+    pub avatar: Avatar,
+    /// When the token was issued that told so, in Unix seconds.
+    #[serde(rename = "ia", default, skip_serializing_if = "Option::is_none")]
+    pub told_at: Option<i64>,
+    #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
+    pub ban: Option<Ban>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ban {
+    /// Unix milliseconds; `None` is for good.
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<i64>,
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Ban {
+    #[must_use]
+    pub fn holds(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| now.0 < until)
+    }
+}
+
+impl User {
+    /// What a token tells.
+    #[must_use]
+    pub fn from_claims(claims: &Claims) -> Self {
+        let name = claims.name.as_deref().unwrap_or_default().trim();
+        let name: String = name.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect();
+        Self {
+            id: UserId(claims.user_id()),
+            name: if name.is_empty() { format!("User {}", claims.user_id()) } else { name },
+            avatar: picture(claims),
+            told_at: claims.issued_at,
+            ban: None,
+        }
+    }
+
+    /// The name in lower case, every other run of characters an underscore; `None` when it is too long to be mentioned.
+    #[must_use]
+    pub fn handle(&self) -> Option<String> {
+        let mut handle = String::new();
+        for c in self.name.chars() {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                handle.push(c.to_ascii_lowercase());
+            } else if !handle.ends_with('_') {
+                handle.push('_');
+            }
+        }
+        (!handle.is_empty() && handle.len() <= MAX_HANDLE).then_some(handle)
+    }
+
+    fn looks_like(&self, other: &Self) -> bool {
+        self.name == other.name && self.avatar == other.avatar
+    }
+}
+
+fn picture(claims: &Claims) -> Avatar {
+    let safe = |url: &&String| {
+        let web = url.starts_with("https://") || url.starts_with("http://");
+        web && url.len() <= MAX_PICTURE && !url.chars().any(|c| c.is_control() || c.is_whitespace())
+    };
+    match (claims.picture.as_ref().filter(safe), &claims.email) {
+        (Some(url), _) => Avatar::Picture(url.clone()),
+        (None, Some(email)) => gravatar(email),
+        (None, None) => Avatar::Neutral,
+    }
+}
+
+/// Of the address only its hash is kept.
+#[must_use]
+pub fn gravatar(email: &str) -> Avatar {
+    Avatar::Gravatar(sha256_hex(&email.trim().to_lowercase()))
+}
+
+/// Where in a name a match begins: the order of the search's answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+enum Rank {
+    Name,
+    Word,
+    Inside,
+}
+
+const RANKS: [Rank; 3] = [Rank::Name, Rank::Word, Rank::Inside];
+
+/// What the search reads: one for each place in a name where a match may begin.
+#[derive(Serialize, Deserialize)]
+struct Fragment {
+    #[serde(rename = "u")]
+    id: UserId,
+    #[serde(rename = "n")]
+    name: String,
+    #[serde(rename = "av", default)]
+    avatar: Avatar,
+    #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
+    ban: Option<Ban>,
+}
+
+/// The keys under which a user is found: every suffix of the folded name, without those that begin a better one.
+fn fragment_keys(user: &User) -> BTreeSet<(String, String)> {
+    let folded: Vec<char> = fold(&user.name).chars().collect();
+    let mut kept: Vec<(Rank, String)> = Vec::new();
+    let mut suffixes: Vec<(Rank, String)> = (0..folded.len())
+        .map(|start| {
+            let rank = match start {
+                0 => Rank::Name,
+                _ if !folded[start - 1].is_alphanumeric() && folded[start].is_alphanumeric() => Rank::Word,
+                _ => Rank::Inside,
+            };
+            (rank, folded[start..].iter().take(MAX_QUERY).collect())
+        })
+        .collect();
+    suffixes.sort_by(|a, b| (a.0, b.1.len()).cmp(&(b.0, a.1.len())));
+    for (rank, suffix) in suffixes {
+        if !kept.iter().any(|(_, better)| better.starts_with(&suffix)) {
+            kept.push((rank, suffix));
+        }
+    }
+    let key = |(rank, suffix): (Rank, String)| keys::name_fragment(rank as u8, &suffix, user.id);
+    kept.into_iter().map(key).map(|key| (key.pk, key.sk)).collect()
+}
+
+/// Handle and name fragments: what is written beside a user, so that others find it.
+fn directory(user: &User) -> Result<BTreeMap<(String, String), keys::Item>, Fault> {
+    let fragment =
+        || Fragment { id: user.id, name: user.name.clone(), avatar: user.avatar.clone(), ban: user.ban.clone() };
+    let mut rows = BTreeMap::new();
+    for (pk, sk) in fragment_keys(user) {
+        let key = Key { pk: pk.clone(), sk: sk.clone() };
+        rows.insert((pk, sk), write(&key, &fragment())?);
+    }
+    if let Some(handle) = user.handle() {
+        let key = keys::handle(&handle, user.id);
+        rows.insert((key.pk.clone(), key.sk.clone()), key.item());
+    }
+    Ok(rows)
+}
+
+impl Store {
+    pub async fn user(&self, id: UserId, reading: Reading) -> Result<Option<User>, Fault> {
+        self.get(&keys::user(id), reading).await
+    }
+
+    /// The user of a good token, with what the table knows. What the token tells anew is in the table, and can be found,
+    /// before this returns.
+    pub async fn meet(&self, claims: &Claims) -> Result<User, Fault> {
+        let mut told = User::from_claims(claims);
+        let known = self.user(told.id, Reading::Eventual).await?;
+        if let (None, Some(known)) = (&claims.name, known.as_ref().filter(|known| !known.name.is_empty())) {
+            told.name.clone_from(&known.name);
+        }
+        match known {
+            Some(known) if told.looks_like(&known) || older(&told, &known) => Ok(known),
+            known => {
+                let user = User { ban: known.as_ref().and_then(|known| known.ban.clone()), ..told };
+                self.learn(known.as_ref(), &user).await?;
+                Ok(user)
+            }
+        }
+    }
+
+    /// Finds the new name before it forgets the old one; what is interrupted is done again by the table's stream.
+    async fn learn(&self, known: Option<&User>, user: &User) -> Result<(), Fault> {
+        let stale = self.replace_directory(known, user).await?;
+        let mut update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::user(user.id).item()))
+            .expression_attribute_values(":id", number(user.id))
+            .expression_attribute_values(":name", text(user.name.clone()))
+            .expression_attribute_values(":avatar", text(user.avatar.clone()));
+        update = match user.told_at {
+            Some(told_at) => update
+                .update_expression("SET u = :id, n = :name, av = :avatar, ia = :told")
+                .expression_attribute_values(":told", number(told_at)),
+            None => update.update_expression("SET u = :id, n = :name, av = :avatar REMOVE ia"),
+        };
+        update.send().await.map_err(|error| fault("learning a user's name", error))?;
+        self.write_all(stale).await
+    }
+
+    /// Writes what `user` is found by now; the writes returned make what it was found by before go away.
+    async fn replace_directory(&self, known: Option<&User>, user: &User) -> Result<Vec<WriteRequest>, Fault> {
+        let mut rows = directory(user)?;
+        let fresh = rows.values().map(|row| {
+            let put = PutRequest::builder().set_item(Some(row.clone())).build();
+            put.map(|put| WriteRequest::builder().put_request(put).build())
+        });
+        let fresh = fresh.collect::<Result<_, _>>().map_err(|error| Fault::new("writing a user's name", error))?;
+        self.write_all(fresh).await?;
+        let mut stale = known.map(directory).transpose()?.unwrap_or_default();
+        stale.retain(|key, _| rows.remove(key).is_none());
+        let stale = stale.into_keys().map(|(pk, sk)| {
+            let delete = DeleteRequest::builder().set_key(Some(Key { pk, sk }.item())).build();
+            delete.map(|delete| WriteRequest::builder().delete_request(delete).build())
+        });
+        stale.collect::<Result<_, _>>().map_err(|error| Fault::new("forgetting a user's name", error))
+    }
+
+    /// Makes the directory what `user` says, given what it said before. Safe to run twice.
+    pub async fn refresh_directory(&self, before: Option<&User>, user: &User) -> Result<(), Fault> {
+        let stale = self.replace_directory(before, user).await?;
+        self.write_all(stale).await
+    }
+
+    pub(super) async fn write_all(&self, writes: Vec<WriteRequest>) -> Result<(), Fault> {
+        try_join_all(writes.chunks(WRITE_BATCH).map(|batch| self.write_batch(batch.to_vec()))).await?;
+        Ok(())
+    }
+
+    async fn write_batch(&self, mut writes: Vec<WriteRequest>) -> Result<(), Fault> {
+        for attempt in 0..ATTEMPTS {
+            self.pause(attempt).await;
+            let request = self.client.batch_write_item().request_items(&self.table, writes);
+            let answer = request.send().await.map_err(|error| fault("writing a batch of items", error))?;
+            let left = answer.unprocessed_items.and_then(|mut left| left.remove(&self.table));
+            match left.filter(|left| !left.is_empty()) {
+                None => return Ok(()),
+                Some(left) => writes = left,
+            }
+        }
+        Err(Fault::passing("writing a batch of items"))
+    }
+
+    /// Those of these handles that belong to somebody.
+    pub async fn known_handles(&self, handles: Vec<String>) -> Result<Vec<String>, Fault> {
+        let known = handles.into_iter().map(|handle| self.known_handle(handle));
+        Ok(try_join_all(known).await?.into_iter().flatten().collect())
+    }
+
+    async fn known_handle(&self, handle: String) -> Result<Option<String>, Fault> {
+        let partition = keys::handle_partition(&handle);
+        let query = Query { index: Index::Table, partition, bounds: None, descending: false, limit: 1 };
+        let (found, _) = self.query(&query, None).await?;
+        Ok((!found.is_empty()).then_some(handle))
+    }
+
+    /// Users whose names contain `part` in any case, the best matches first, at most [`MAX_FOUND`]; nobody who is banned.
+    pub async fn find_users(&self, part: &str, now: Timestamp) -> Result<Vec<User>, Fault> {
+        let part = fold(part);
+        let ranks = RANKS.map(|rank| self.find_ranked(rank, &part, now));
+        let mut seen = BTreeSet::new();
+        let mut found: Vec<User> = try_join_all(ranks).await?.into_iter().flatten().collect();
+        found.retain(|user| seen.insert(user.id));
+        found.truncate(MAX_FOUND);
+        Ok(found)
+    }
+
+    async fn find_ranked(&self, rank: Rank, part: &str, now: Timestamp) -> Result<Vec<User>, Fault> {
+        /// A name has a hundred fragments at most: five names fit into this, however often each matches.
+        const LIMITS: [usize; 3] = [2 * MAX_FOUND, 100, 400];
+        let bounds = Some((text(part), text(format!("{part}{}", char::MAX))));
+        let partition = keys::name_partition(rank as u8, part);
+        let mut found: BTreeMap<UserId, User> = BTreeMap::new();
+        let mut order = Vec::new();
+        let mut start = None;
+        for limit in LIMITS {
+            let query = Query {
+                index: Index::Table,
+                partition: partition.clone(),
+                bounds: bounds.clone(),
+                descending: false,
+                limit,
+            };
+            let (items, next) = self.query(&query, start).await?;
+            for item in items {
+                let Fragment { id, name, avatar, ban } = read(item)?;
+                let banned = ban.as_ref().is_some_and(|ban| ban.holds(now));
+                if !banned && !found.contains_key(&id) {
+                    order.push(id);
+                    found.insert(id, User { id, name, avatar, told_at: None, ban });
+                }
+            }
+            if found.len() >= MAX_FOUND || next.is_none() {
+                break;
+            }
+            start = next;
+        }
+        Ok(order.into_iter().filter_map(|id| found.remove(&id)).take(MAX_FOUND).collect())
+    }
+
+    /// Bans, or lifts a ban. The user need not be known.
+    pub async fn set_ban(&self, id: UserId, ban: Option<Ban>) -> Result<(), Fault> {
+        let request = self.client.update_item().table_name(&self.table).set_key(Some(keys::user(id).item()));
+        let request = request.expression_attribute_values(":id", number(id));
+        let request = match &ban {
+            Some(ban) => {
+                let ban = serde_dynamo::to_attribute_value(ban);
+                let ban = ban.map_err(|error| Fault::new("writing down a ban", error))?;
+                request.update_expression("SET u = :id, bn = :ban").expression_attribute_values(":ban", ban)
+            }
+            None => request.update_expression("SET u = :id REMOVE bn"),
+        };
+        let request = request.return_values(aws_sdk_dynamodb::types::ReturnValue::AllNew);
+        let answer = request.send().await.map_err(|error| fault("banning a user", error))?;
+        let user: Option<User> = answer.attributes.map(read).transpose()?;
+        match user.filter(|user| !user.name.is_empty()) {
+            Some(user) => self.refresh_directory(None, &user).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Of two tokens that say when they were issued, the newer one counts; of others, the one seen last.
+fn older(told: &User, known: &User) -> bool {
+    !known.name.is_empty() && told.told_at.zip(known.told_at).is_some_and(|(told, known)| told < known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(name: &str) -> User {
+        User { id: UserId(7), name: name.to_owned(), avatar: Avatar::Neutral, told_at: None, ban: None }
+    }
+
+    #[test]
+    fn a_handle_is_the_name_in_lower_case_with_other_runs_as_one_underscore() {
+        let handle = |name| user(name).handle();
+        assert_eq!(handle("Ada Lovelace").as_deref(), Some("ada_lovelace"));
+        assert_eq!(handle("Ada -- L.").as_deref(), Some("ada_l_"));
+        assert_eq!(handle("李雷").as_deref(), Some("_"));
+        assert_eq!(handle(&"x".repeat(51)), None);
+    }
+
+    #[test]
+    fn every_part_of_a_name_begins_one_of_its_fragments() {
+        for name in ["Ada Lovelace", "aaaaaaaa", "Straße ΟΔΥΣΣΕΥΣ", "banana band", "%_"] {
+            let folded: Vec<char> = fold(name).chars().collect();
+            let keys = fragment_keys(&user(name));
+            for start in 0..folded.len() {
+                for end in start + 1..=folded.len() {
+                    let part: String = folded[start..end].iter().collect();
+                    assert!(keys.iter().any(|(_, sk)| sk.starts_with(&part)), "{part} of {name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn repeated_letters_make_no_needless_fragments() {
+        assert_eq!(fragment_keys(&user(&"a".repeat(100))).len(), 1);
+    }
+}

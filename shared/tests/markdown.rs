@@ -1,0 +1,456 @@
+//! What comments look like, and that none of them can run anything.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use ammonia::{Builder, UrlRelative};
+use proptest::prelude::*;
+use serde::Deserialize;
+use shared::markdown::{MAX_HTML, MAX_MENTIONS, MAX_NESTING, mentions, render};
+
+const NOBODY: &[&str] = &[];
+const REL: &str = r#" rel="nofollow ugc noopener""#;
+
+fn html(body: &str) -> String {
+    render(body, "users", NOBODY)
+}
+
+fn html_knowing(known: &[&str], body: &str) -> String {
+    render(body, "users", known)
+}
+
+/// Everything a comment may hold, and nothing else.
+fn allow_list() -> Builder<'static> {
+    let tags = [
+        "a",
+        "blockquote",
+        "br",
+        "code",
+        "em",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "hr",
+        "img",
+        "li",
+        "ol",
+        "p",
+        "pre",
+        "strong",
+        "ul",
+    ];
+    let attributes = [
+        ("a", HashSet::from(["href", "title", "rel"])),
+        ("code", HashSet::from(["class"])),
+        ("img", HashSet::from(["src", "alt", "title"])),
+        ("ol", HashSet::from(["start"])),
+    ];
+    let mut builder = Builder::empty();
+    builder
+        .tags(HashSet::from(tags))
+        .tag_attributes(HashMap::from(attributes))
+        .url_schemes(HashSet::from(["http", "https", "mailto"]))
+        .url_relative(UrlRelative::PassThrough)
+        .link_rel(None);
+    builder
+}
+
+/// The spelling of an html serialiser, which is not that of `CommonMark`.
+fn serialised(html: &str) -> String {
+    html.replace(" />", ">").replace("&#39;", "'").replace("&#x27;", "'").replace('\u{a0}', "&nbsp;")
+}
+
+fn assert_allowed(body: &str) {
+    let html = html_knowing(&["ada"], body);
+    assert!(html.len() <= MAX_HTML, "{} bytes", html.len());
+    assert_eq!(allow_list().clean(&html).to_string(), serialised(&html), "body: {body:?}");
+}
+
+#[rustfmt::skip]
+const TOKENS: &[&str] = &[
+    "*", "**", "_", "`", "``", "```", "~~~", "[", "]", "(", ")", "](", "![", "<", ">", "> ", "- ", "1. ", "7) ", "# ",
+    "###### ", "---", "===", "\n", "\n\n", "    ", "\t", "  \n", "\\", "&", "&lt;", "&#106;", "&colon;", "&Tab;",
+    "&NewLine;", "&nbsp;", "\"", "'", "javascript:", "JaVaScRiPt:", "data:text/html,", "vbscript:",
+    "https://a.example/", "//a.example", "mailto:", "a@b.example", "<https://a.example>", "<a@b.example>",
+    "<javascript:alert(1)>", "<script>", "</script>", "<img src=x onerror=alert(1)>", "<!--", "-->", "<?", "?>",
+    "<![CDATA[", "]]>", "<a href=\"", "</a>", "<svg/onload=", "[a]: ", "[a]", "[a][]", "[a](b)", "![a](b)", "(b \"t\")",
+    "@ada", "@bob", "@", "onclick=", "\0", "\u{b}", "\u{c}", "\u{200b}", "\u{fffd}", "é", "😀", "word ", " ",
+];
+
+fn token() -> impl Strategy<Value = String> {
+    prop_oneof![
+        proptest::sample::select(TOKENS).prop_map(str::to_owned),
+        "[a-z]{1,3}",
+        any::<char>().prop_filter("a lone CR is another line feed", |c| *c != '\r').prop_map(String::from),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+
+    #[test]
+    fn no_text_leaves_the_allow_list(body in "[^\r]{0,200}") {
+        assert_allowed(&body);
+    }
+
+    #[test]
+    fn no_markup_leaves_the_allow_list(tokens in prop::collection::vec(token(), 0..60)) {
+        assert_allowed(&tokens.concat());
+    }
+
+    #[test]
+    fn mentions_are_distinct_lower_case_handles(tokens in prop::collection::vec(token(), 0..60)) {
+        let handles = mentions(&tokens.concat());
+        prop_assert!(handles.len() <= MAX_MENTIONS);
+        prop_assert_eq!(handles.iter().collect::<HashSet<_>>().len(), handles.len());
+        for handle in handles {
+            prop_assert!((1..=50).contains(&handle.len()));
+            prop_assert!(handle.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'));
+        }
+    }
+}
+
+#[test]
+fn known_attacks_come_out_harmless() {
+    let attacks = include_str!("attacks.txt");
+    let attacks: Vec<&str> = attacks.split("\n%%\n").collect();
+    assert!(attacks.len() > 60, "{}", attacks.len());
+    for attack in attacks {
+        assert_allowed(attack);
+        assert_allowed(&format!("- text {attack} text"));
+        assert_allowed(&attack.replace(' ', "\n"));
+    }
+}
+
+#[derive(Deserialize)]
+struct Specification {
+    examples: Vec<Example>,
+}
+
+#[derive(Deserialize)]
+struct Example {
+    #[serde(rename = "example")]
+    number: u32,
+    markdown: String,
+    html: String,
+}
+
+/// The examples where we differ on purpose, with what they show.
+const DIFFERENT: &[(u32, &str)] = &[
+    (500, "a colon before any slash ends a scheme, whatever the scheme is made of"),
+    (596, "the scheme irc"),
+    (598, "the scheme a+b+c"),
+    (599, "the scheme made-up-scheme"),
+    (601, "the scheme localhost"),
+];
+
+#[test]
+fn the_examples_of_commonmark_render_as_specified() {
+    let specification: Specification =
+        serde_json::from_str(include_str!("commonmark.json")).expect("the examples are JSON");
+    for example in specification.examples {
+        // Quotation marks need no escape in text.
+        let expected = example.html.replace("&quot;", "\"");
+        let rendered = serialised(&html(&example.markdown)).replace(REL, "").replace("&quot;", "\"");
+        let differs = DIFFERENT.iter().any(|(number, _)| *number == example.number);
+        let Example { number, markdown, .. } = example;
+        assert_eq!(
+            rendered == serialised(&expected),
+            !differs,
+            "{number}: {markdown:?} is {rendered:?}, not {expected:?}"
+        );
+    }
+}
+
+#[rustfmt::skip]
+const HOSTILE: &[&str] = &[
+    "[", "]", "![", "](", "[a](", "[a](<b", "[a]: b\n", "[a]", "[[]", "[a][", "[\\\\", "[a](((", "*[", "_[a", ">", "> ",
+    ">\n", "*", "**", "*a", "a*", "_", "*_", "*a_ ", "**a *b ", "a**b", "***", "* * *\n", "`", "``a", "`a", "```\n",
+    "~~~", "~", "- ", "-\n", "- - ", "-", "1. ", "* + - ", "+ a\n  ", "#", "# ", "=\n", "\t", "    a\n", "<", "<a ",
+    "<a@", "<!--", "<?", "<![CDATA[", "<a href=\"", "</", "<a b='", "<https://", "&", "&#", "&amp", "&\n", "\\", "\\\n",
+    "@", "@a", "@a ", "a@", "@ada://", "(", ")", "[a](b)", "![a](b)", "[a](b \"", "\"", "a\n", "a\n\n", "  \n", "|",
+    ":", ".", "\0", "\r", "\u{200b}", "😀",
+];
+
+#[test]
+fn hostile_bodies_take_linear_time_and_keep_the_bound() {
+    let repeated = HOSTILE.iter().map(|pattern| pattern.chars().cycle().take(10_000).collect());
+    let mirrored = HOSTILE.iter().map(|pattern| {
+        let half: String = pattern.chars().cycle().take(5_000).collect();
+        half.chars().chain(half.chars().rev()).collect()
+    });
+    let definition = format!("[a]: /{} \"{}\"\n\n", "u".repeat(2_000), "t".repeat(2_000));
+    let references = ["[a]", "![a]", "[a][]"].map(|link| format!("{definition}{}", link.repeat(1_000)));
+
+    for body in repeated.chain(mirrored).chain(references) {
+        let body: String = body;
+        let start: String = body.chars().take(20).collect();
+        let clock = Instant::now();
+        let html = html_knowing(&["ada", "a"], &body);
+        let handles = mentions(&body);
+        let spent = clock.elapsed();
+        assert!(spent < Duration::from_secs(2), "{start:?}: {spent:?}");
+        assert!(html.len() <= MAX_HTML, "{start:?}: {} bytes", html.len());
+        assert!(handles.len() <= MAX_MENTIONS);
+    }
+}
+
+#[test]
+fn a_body_of_white_space_renders_to_nothing() {
+    for body in ["", " ", "\n\t \r\n", "\u{a0}\u{2003}"] {
+        assert_eq!(html(body), "", "{body:?}");
+    }
+}
+
+#[test]
+fn raw_html_shows_as_it_was_typed() {
+    assert_eq!(html("a <b>c</b>"), "<p>a &lt;b&gt;c&lt;/b&gt;</p>\n");
+    assert_eq!(
+        html("<div onclick=\"x()\">\n*a*\n</div>\n\n*b*"),
+        "<p>&lt;div onclick=\"x()\"&gt;\n*a*\n&lt;/div&gt;\n</p>\n<p><em>b</em></p>\n"
+    );
+    assert_eq!(html("<!-- a -->"), "<p>&lt;!-- a --&gt;</p>\n");
+}
+
+#[test]
+fn links_are_marked_as_not_ours() {
+    assert_eq!(
+        html("[a](https://b.example/?c&d \"e\")"),
+        "<p><a href=\"https://b.example/?c&amp;d\" title=\"e\" rel=\"nofollow ugc noopener\">a</a></p>\n"
+    );
+}
+
+#[test]
+fn links_to_the_web_to_mail_and_to_the_site_itself_survive() {
+    for address in [
+        "http://a.example",
+        "HTTPS://a.example",
+        "mailto:a@b.example",
+        "//a.example",
+        "/a:b",
+        "a/b",
+        "#a",
+        "?a=b:c",
+        "",
+    ] {
+        let link = format!("<p><a href=\"{address}\"{REL}>x</a></p>\n");
+        assert_eq!(html(&format!("[x]({address})")), link);
+    }
+    assert_eq!(html("<ada@b.example>"), format!("<p><a href=\"mailto:ada@b.example\"{REL}>ada@b.example</a></p>\n"));
+}
+
+#[test]
+fn the_text_of_a_link_to_elsewhere_stays_without_the_link() {
+    for address in [
+        "javascript:alert(1)",
+        "JAVASCRIPT:alert(1)",
+        "&#106;avascript:alert(1)",
+        "javascript&colon;alert(1)",
+        "java&Tab;script:alert(1)",
+        "&#1;javascript:alert(1)",
+        "<java\tscript:alert(1)>",
+        "<//a\tb>",
+        "data:text/html,a",
+        "ftp://a.example",
+        "a:b",
+    ] {
+        assert_eq!(html(&format!("[a *b*]({address} \"t\")")), "<p>a <em>b</em></p>\n", "{address}");
+        assert_eq!(html(&format!("![a *b*]({address} \"t\")")), "<p>a b</p>\n", "{address}");
+    }
+}
+
+#[test]
+fn links_do_not_nest() {
+    assert_eq!(html("[a <https://b.example>](/c)"), format!("<p><a href=\"/c\"{REL}>a https://b.example</a></p>\n"));
+    assert_eq!(
+        html("[a <https://b.example>](x:y)"),
+        format!("<p>a <a href=\"https://b.example\"{REL}>https://b.example</a></p>\n")
+    );
+}
+
+#[test]
+fn an_uploaded_image_shows() {
+    assert_eq!(
+        html("![a *b*\n`c`  \nd](/media/1.png \"t\")"),
+        "<p><img src=\"/media/1.png\" alt=\"a b c d\" title=\"t\" /></p>\n"
+    );
+    assert_eq!(html("![](https://cdn.example/1.png)"), "<p><img src=\"https://cdn.example/1.png\" alt=\"\" /></p>\n");
+}
+
+#[test]
+fn an_image_is_not_mailed() {
+    assert_eq!(html("![a](mailto:a@b.example)"), "<p>a</p>\n");
+}
+
+#[test]
+fn a_code_block_has_one_class() {
+    assert_eq!(html("```rust&#9;fixed\nfn\n```"), "<pre><code class=\"language-rust\">fn\n</code></pre>\n");
+}
+
+#[test]
+fn markup_nests_as_deep_as_the_bound() {
+    let quoted = |levels| html(&format!("{}a", "> ".repeat(levels)));
+    assert_eq!(quoted(MAX_NESTING).matches("<blockquote>").count(), MAX_NESTING);
+    assert!(quoted(MAX_NESTING).contains("<p>a</p>"));
+}
+
+#[test]
+fn deeper_markup_shows_as_it_was_typed() {
+    let quotes = html(&format!("{}*a*\n\nb", "> ".repeat(MAX_NESTING + 2)));
+    assert_eq!(quotes.matches("<blockquote>").count(), MAX_NESTING);
+    assert!(quotes.contains("<p>&gt; &gt; *a*</p>"), "{quotes}");
+
+    let lists = html(&format!("{}a", "- ".repeat(MAX_NESTING + 1)));
+    assert_eq!(lists.matches("<ul>").count(), MAX_NESTING);
+    assert!(lists.contains("<p>- a</p>"), "{lists}");
+
+    let emphasis = html(&format!("{}[a](b)", "*a _b ".repeat(10) + &"_ *".repeat(10)));
+    assert!(emphasis.matches("<em>").count() <= MAX_NESTING);
+    let inside = html(&format!("{}[a](b) `@ada`", "> ".repeat(MAX_NESTING)));
+    assert!(inside.contains("[a](b) <code>@ada</code>"), "{inside}");
+}
+
+#[test]
+fn siblings_are_not_nesting() {
+    let html = html(&"> *a*\n\nb\n\n".repeat(MAX_NESTING * 3));
+    assert_eq!(html.matches("<em>").count(), MAX_NESTING * 3);
+}
+
+#[test]
+fn a_body_whose_html_is_too_long_shows_as_plain_text() {
+    let body = format!("{}\n\n\n*end*", "[a](b)[a](b)[a](<&>)\n".repeat(470));
+    let html = html(&body);
+    assert!(html.starts_with("<p>[a](b)[a](b)[a](&lt;&amp;&gt;)<br />\n[a](b)"));
+    assert!(html.ends_with("[a](&lt;&amp;&gt;)</p>\n<p>*end*</p>\n"));
+    assert_eq!(html.matches("[a](b)").count(), 940);
+    assert!(html.len() <= MAX_HTML);
+}
+
+#[test]
+fn plain_text_of_any_length_keeps_the_bound() {
+    // Little text, much html.
+    let references = format!("[a]: /{}\n\n{}\n\n", "u".repeat(1_000), "[a] ".repeat(90));
+    for pattern in ["&\n", "&\n\n", "&", "\n", "😀", "<b>", "a\n&\n"] {
+        for length in [10_000, 12_000, 50_000] {
+            let filler = pattern.chars().cycle();
+            let body: String = references.chars().chain(filler).take(length).collect();
+            let html = html(&body);
+            assert!(html.starts_with("<p>[a]: /uuu"), "{pattern:?}");
+            assert!(html.len() <= MAX_HTML, "{pattern:?}: {}", html.len());
+        }
+    }
+}
+
+#[test]
+fn nul_is_replaced() {
+    assert_eq!(html("a\0b `c\0d`"), "<p>a\u{fffd}b <code>c\u{fffd}d</code></p>\n");
+}
+
+#[test]
+fn mentions_are_found_once_in_lower_case_and_in_order() {
+    assert_eq!(mentions("@Bob, @ada! (@BOB) **@eve_1**\n- @zoé @_x"), ["bob", "ada", "eve_1", "_x"]);
+}
+
+#[test]
+fn a_mention_ends_at_a_word_boundary_on_both_sides() {
+    for body in [
+        "@ada",
+        "@ada.",
+        "(@ada)",
+        "«@ada»",
+        "😀@ada😀",
+        "@ada's",
+        "@ada-b",
+        "cc:@ada",
+        "**@ada**",
+        "@ada, b",
+        "@ada/x",
+    ] {
+        assert_eq!(mentions(body), ["ada"], "{body}");
+    }
+    for body in [
+        "a@ada",
+        "é@ada",
+        "1@ada",
+        "_@ada",
+        "@@ada",
+        "@ada@b",
+        "@adaé",
+        "@ada名",
+        "@",
+        "@ ada",
+        "@-",
+        "**a**@ada",
+        "`a`@ada",
+    ] {
+        assert_eq!(mentions(body), [""; 0], "{body}");
+    }
+}
+
+#[test]
+fn a_handle_has_at_most_fifty_characters() {
+    let handle = "a".repeat(50);
+    assert_eq!(mentions(&format!("@{handle} @{handle}b")), [handle]);
+}
+
+#[test]
+fn a_handle_split_by_the_parser_is_one_mention() {
+    for body in ["@a_b", r"@a\_b", "@a&#95;b", "&commat;a_b", r"\@a_b", "_x_ @a_b _y_"] {
+        assert_eq!(mentions(body), ["a_b"], "{body}");
+    }
+}
+
+#[test]
+fn code_links_images_and_addresses_mention_nobody() {
+    for body in [
+        "`@ada`",
+        "```\n@ada\n```",
+        "    @ada",
+        "[@ada](b)",
+        "[**@ada**](b)",
+        "[@ada](javascript:b)",
+        "![@ada](b)",
+        "![@ada](data:b)",
+        "<https://a.example/@ada>",
+        "https://a.example/@ada",
+        "<x@ada.example>",
+        "x.y@ada.example",
+        "[a](/@ada)",
+        "[a](b \"@ada\")",
+        "[a]: /@ada",
+    ] {
+        assert_eq!(mentions(body), [""; 0], "{body}");
+        assert!(!html_knowing(&["ada"], body).contains("/users/ada"), "{body}");
+    }
+}
+
+#[test]
+fn a_body_mentions_at_most_twenty() {
+    let body: String = (0..30).map(|n| format!("@user{n}")).collect::<Vec<_>>().join(" ");
+    let handles = mentions(&body);
+    assert_eq!(handles.len(), MAX_MENTIONS);
+    assert_eq!(handles.last().map(String::as_str), Some("user19"));
+
+    let all: Vec<String> = (0..30).map(|n| format!("user{n}")).collect();
+    assert_eq!(render(&body, "users", &all).matches("<a ").count(), MAX_MENTIONS);
+}
+
+#[test]
+fn a_known_handle_is_linked_as_it_was_typed() {
+    assert_eq!(
+        html_knowing(&["ada"], "Hi @Ada & @bob: *@ada*"),
+        format!(
+            "<p>Hi <a href=\"/users/ada\"{REL}>@Ada</a> &amp; @bob: <em><a href=\"/users/ada\"{REL}>@ada</a></em></p>\n"
+        )
+    );
+}
+
+#[test]
+fn the_route_of_users_is_configurable() {
+    for prefix in ["people/by-name", "/people/by-name/"] {
+        assert_eq!(render("@ada", prefix, &["ada"]), format!("<p><a href=\"/people/by-name/ada\"{REL}>@ada</a></p>\n"));
+    }
+}

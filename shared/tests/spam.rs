@@ -1,0 +1,244 @@
+//! The spam check against rules and against an Akismet of the test's own.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use shared::spam::{Akismet, Rules, Submission, Verdict};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+fn rules() -> Rules {
+    Rules {
+        deny: vec!["Cheap  Pills".into(), "straße".into()],
+        review: vec!["casino".into(), "free money".into()],
+        review_links: 2,
+        deny_links: 4,
+    }
+}
+
+#[test]
+fn the_worse_of_two_verdicts_is_the_greater() {
+    assert!(Verdict::Pass < Verdict::Review && Verdict::Review < Verdict::Deny);
+}
+
+#[test]
+fn a_body_without_phrases_passes() {
+    assert_eq!(rules().judge("cheap and good, no pills"), Verdict::Pass);
+    assert_eq!(Rules::default().judge("cheap pills http://a.example"), Verdict::Pass);
+}
+
+#[test]
+fn phrases_match_whatever_their_case() {
+    for body in ["CHEAP PILLS", "the cheap pills!", "STRASSE", "Straße"] {
+        assert_eq!(rules().judge(body), Verdict::Deny, "{body}");
+    }
+    assert_eq!(rules().judge("CaSiNo"), Verdict::Review);
+}
+
+#[test]
+fn white_space_in_a_phrase_is_one_space() {
+    for body in ["free \t\n money", "free\u{a0}money", "free\r\nmoney"] {
+        assert_eq!(rules().judge(body), Verdict::Review, "{body:?}");
+    }
+    assert_eq!(rules().judge("freemoney"), Verdict::Pass);
+}
+
+#[test]
+fn what_cannot_be_seen_does_not_split_a_phrase() {
+    for body in ["ca\u{200b}sino", "c\u{200d}a\u{feff}sino", "cas\u{ad}ino", "\u{202e}casi\u{2060}no", "casi\u{fe0f}no"]
+    {
+        assert_eq!(rules().judge(body), Verdict::Review, "{body:?}");
+    }
+}
+
+#[test]
+fn a_denied_phrase_outweighs_one_to_review() {
+    assert_eq!(rules().judge("casino, cheap pills"), Verdict::Deny);
+}
+
+#[test]
+fn an_empty_phrase_matches_nothing() {
+    let rules = Rules { deny: vec![String::new(), " \u{200b}".into()], ..Rules::default() };
+    assert_eq!(rules.judge("anything"), Verdict::Pass);
+    assert_eq!(rules.judge(""), Verdict::Pass);
+}
+
+#[test]
+fn absolute_addresses_are_counted() {
+    for (body, verdict) in [
+        ("http://a.example", Verdict::Pass),
+        ("/a //b.example mailto:c@d.example ftp://e.example", Verdict::Pass),
+        ("http://a.example HTTPS://b.example", Verdict::Review),
+        ("[a](http://a.example)<hTTp://b.example>http://c.example", Verdict::Review),
+        ("http://a http://b https://c https://d", Verdict::Deny),
+        ("http://http://http://http://", Verdict::Deny),
+    ] {
+        assert_eq!(rules().judge(body), verdict, "{body}");
+    }
+}
+
+#[test]
+fn a_limit_of_zero_is_none() {
+    let rules = Rules { review_links: 0, deny_links: 0, ..rules() };
+    assert_eq!(rules.judge(&"http://a.example ".repeat(100)), Verdict::Pass);
+}
+
+const SUBMISSION: Submission<'_> = Submission {
+    blog: "https://site.example/",
+    user_ip: "192.0.2.7",
+    user_agent: "Browser/1.0 (Éa)",
+    author: "Ada & Co",
+    author_email: Some("ada@mail.example"),
+    content: "secret body = 1 + 1\n",
+    permalink: Some("https://site.example/posts/1?a=b&c"),
+};
+
+/// Answers one request with `answer` and returns what it was asked.
+async fn serve(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let asked = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        let mut request = Vec::new();
+        while !is_whole(&request) {
+            assert_ne!(stream.read_buf(&mut request).await.expect("more of the request"), 0);
+        }
+        if answer.is_empty() {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+        }
+        stream.write_all(answer.as_bytes()).await.expect("an answer");
+        String::from_utf8(request).expect("a form is ASCII")
+    });
+    (address, asked)
+}
+
+fn is_whole(request: &[u8]) -> bool {
+    let request = String::from_utf8_lossy(request).to_ascii_lowercase();
+    let Some((head, body)) = request.split_once("\r\n\r\n") else {
+        return false;
+    };
+    head.lines()
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .and_then(|length| length.parse().ok())
+        .is_some_and(|length: usize| body.len() >= length)
+}
+
+async fn judge(answer: &'static str) -> Verdict {
+    let (address, _) = serve(answer).await;
+    Akismet::new("k3y".into(), &format!("http://{address}")).judge(&SUBMISSION).await
+}
+
+#[tokio::test]
+async fn the_answer_false_passes() {
+    assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nfalse").await, Verdict::Pass);
+}
+
+#[tokio::test]
+async fn the_answer_true_is_for_review() {
+    assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue").await, Verdict::Review);
+}
+
+#[tokio::test]
+async fn spam_to_discard_is_denied() {
+    let answer = "HTTP/1.1 200 OK\r\nX-akismet-pro-tip: discard\r\ncontent-length: 5\r\n\r\ntrue\n";
+    assert_eq!(judge(answer).await, Verdict::Deny);
+}
+
+#[tokio::test]
+async fn any_other_answer_is_for_review() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\ninvalid",
+        "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX-akismet-pro-tip: discard\r\ncontent-length: 6\r\n\r\nfalse!",
+        "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 5\r\n\r\nfalse",
+        "HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 5\r\n\r\nfalse",
+        "garbage\r\n\r\n",
+    ] {
+        assert_eq!(judge(answer).await, Verdict::Review, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_slow_answer_is_for_review() {
+    let start = Instant::now();
+    assert_eq!(judge("").await, Verdict::Review);
+    assert!(start.elapsed() < Akismet::TIMEOUT + Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn no_connection_and_no_address_are_for_review() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let closed = format!("http://{}", listener.local_addr().expect("an address"));
+    drop(listener);
+    for url in [closed.as_str(), "", "http://", "not an address"] {
+        let verdict = Akismet::new("k3y".into(), url).judge(&SUBMISSION).await;
+        assert_eq!(verdict, Verdict::Review, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn akismet_is_told_what_it_needs() {
+    for (path, asked_path) in [
+        ("", "/1.1/comment-check"),
+        ("/", "/1.1/comment-check"),
+        ("/stand/in/comment-check", "/stand/in/comment-check"),
+    ] {
+        let (address, asked) = serve("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nfalse").await;
+        let akismet = Akismet::new("k3y".into(), &format!("http://{address}{path}"));
+        assert_eq!(akismet.judge(&SUBMISSION).await, Verdict::Pass);
+
+        let request = asked.await.expect("the server is done");
+        let (head, body) = request.split_once("\r\n\r\n").expect("a head and a body");
+        assert!(head.starts_with(&format!("POST {asked_path} HTTP/1.1\r\n")), "{head}");
+        assert!(head.contains("content-type: application/x-www-form-urlencoded"));
+        let fields: Vec<(String, String)> = form_urlencoded::parse(body.as_bytes()).into_owned().collect();
+        let expected = [
+            ("api_key", "k3y"),
+            ("blog", "https://site.example/"),
+            ("user_ip", "192.0.2.7"),
+            ("user_agent", "Browser/1.0 (Éa)"),
+            ("comment_type", "comment"),
+            ("comment_author", "Ada & Co"),
+            ("comment_content", "secret body = 1 + 1\n"),
+            ("comment_author_email", "ada@mail.example"),
+            ("permalink", "https://site.example/posts/1?a=b&c"),
+        ];
+        assert_eq!(fields, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut log = self.0.lock().expect("no test panics while it writes");
+        log.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_fault_is_logged_without_what_is_private() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+
+    judge("HTTP/1.1 403 Forbidden\r\ncontent-length: 7\r\n\r\ninvalid").await;
+    judge("garbage\r\n\r\n").await;
+
+    let log = String::from_utf8(log.0.lock().expect("no test panics while it writes").clone()).expect("UTF-8");
+    assert_eq!(log.matches("WARN").count(), 2, "{log}");
+    assert!(log.contains("403"), "{log}");
+    for private in ["k3y", "ada@", "192.0.2.7", "secret"] {
+        assert!(!log.contains(private), "{private} in {log}");
+    }
+}
