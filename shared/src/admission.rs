@@ -74,11 +74,13 @@ impl App {
                     return Ok(());
                 }
             },
-            Kind::Write => self.store.count_write("w", &caller, limits.write, now).await.map_err(uncounted)?,
+            Kind::Write => {
+                self.store.count_write("w", &caller, limits.write, now).await.map_err(|fault| uncounted(&fault))?
+            }
             Kind::Upload => {
                 let written = self.store.count_write("w", &caller, limits.write, now);
                 let uploaded = self.store.count_write("u", &caller, limits.upload, now);
-                let (written, uploaded) = tokio::try_join!(written, uploaded).map_err(uncounted)?;
+                let (written, uploaded) = tokio::try_join!(written, uploaded).map_err(|fault| uncounted(&fault))?;
                 // What runs out first is what the caller should know.
                 if written.allowed && (!uploaded.allowed || uploaded.remaining <= written.remaining) {
                     uploaded
@@ -134,7 +136,7 @@ impl App {
 }
 
 /// A write that cannot be counted is refused: the limiter is exact or the table is not there to write to.
-fn uncounted(fault: crate::error::Fault) -> crate::error::Error {
+fn uncounted(fault: &crate::error::Fault) -> crate::error::Error {
     tracing::error!(error = fault.chain(), "a write could not be counted");
     Refusal::Unavailable.into()
 }

@@ -73,7 +73,13 @@ impl App {
         let started = Instant::now();
         let credential = self.credential(&request).await;
         let call = Call::new(&self.config, request, credential);
-        let (result, cost) = meter::measure(handler(self, &call)).await;
+        let work = async {
+            match route::find(&call.method, &call.path()) {
+                Some(_) => handler(self, &call).await,
+                None => self.unrouted(&call).await,
+            }
+        };
+        let (result, cost) = meter::measure(work).await;
         let answer = result.unwrap_or_else(|error| match error {
             Error::Refused(refusal) => refusal.into_answer(),
             Error::Fault(fault) => {

@@ -58,6 +58,7 @@ impl LoadServiceConfig for Environment {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "variables of AWS, which no setting of ours repeats")]
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -67,7 +67,6 @@ pub struct Lists {
 
 /// `SVC_` and the field's name in capitals.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "switches")]
 pub struct Features {
     pub sorting: bool,
     pub reporting: bool,
@@ -83,7 +82,6 @@ pub struct Features {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "switches")]
 pub struct Guests {
     /// `SVC_ALLOW_GUESTS`
     pub allowed: bool,

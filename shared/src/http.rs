@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::config::Config;
 use crate::error::{FieldErrors, Refusal};
+use crate::ids::hex;
 use crate::store::limits::Standing;
 use crate::token::Claims;
 
@@ -277,8 +278,7 @@ impl Answer {
 /// Weak, as the same answer may be sent compressed or not; compared without its `W/`.
 fn etag(body: &[u8]) -> String {
     let hash = digest::digest(&digest::SHA256, body);
-    let hex: String = hash.as_ref()[..12].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{hex}\"")
+    format!("\"{}\"", hex(&hash.as_ref()[..12]))
 }
 
 #[cfg(test)]

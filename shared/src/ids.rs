@@ -137,12 +137,21 @@ pub fn keyed_hash(salt: &Secret, parts: &[&str]) -> String {
 /// Lower-case hexadecimal SHA-256.
 #[must_use]
 pub fn sha256_hex(text: &str) -> String {
-    digest::digest(&digest::SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
 }
+
+/// Lower-case hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
+
+type Fill = dyn Fn(&mut [u8]) + Send + Sync;
 
 /// Where random bytes come from.
 #[derive(Clone)]
-pub struct Random(Arc<dyn Fn(&mut [u8]) + Send + Sync>);
+pub struct Random(Arc<Fill>);
 
 impl Random {
     /// # Panics

@@ -7,8 +7,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 #[derive(Clone)]
-pub struct Loopback {
-    pub url: String,
+pub(crate) struct Loopback {
+    pub(crate) url: String,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -21,7 +21,7 @@ struct Shared {
 }
 
 impl Loopback {
-    pub async fn start(body: impl Into<String>) -> Self {
+    pub(crate) async fn start(body: impl Into<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let shared = Arc::new(Mutex::new(Shared {
@@ -42,31 +42,31 @@ impl Loopback {
         server
     }
 
-    pub fn set(&self, status: u16, body: impl Into<String>) {
+    pub(crate) fn set(&self, status: u16, body: impl Into<String>) {
         let mut shared = self.shared.lock().unwrap();
         shared.status = status;
         shared.body = body.into();
     }
 
     /// Whole lines, each with its line end.
-    pub fn set_headers(&self, headers: &str) {
+    pub(crate) fn set_headers(&self, headers: &str) {
         self.shared.lock().unwrap().headers = headers.to_owned();
     }
 
-    pub fn set_delay(&self, delay: Duration) {
+    pub(crate) fn set_delay(&self, delay: Duration) {
         self.shared.lock().unwrap().delay = delay;
     }
 
-    pub fn hits(&self) -> usize {
+    pub(crate) fn hits(&self) -> usize {
         self.requests().len()
     }
 
-    pub fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.shared.lock().unwrap().requests.clone()
     }
 
     /// One request of a connection, which is closed thereafter.
-    pub async fn answer(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+    pub(crate) async fn answer(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         let request = read(&mut stream).await;
         let (answer, delay) = {
             let mut shared = self.shared.lock().unwrap();

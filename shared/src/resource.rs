@@ -52,6 +52,12 @@ struct Can {
     pin: bool,
 }
 
+/// The envelope of whatever is not a list and not bare.
+#[derive(Debug, Serialize)]
+pub struct Data<T> {
+    pub data: T,
+}
+
 /// What a comment is shown in the light of.
 pub struct Light<'a> {
     pub config: &'a Config,

@@ -1,6 +1,5 @@
 //! PATCH and DELETE `comments/{id}` (spec, sections 4.4 and 4.5).
 
-use serde_json::json;
 use shared::admission::{Door, Kind};
 use shared::app::App;
 use shared::error::{Refusal, Result};
@@ -9,7 +8,7 @@ use shared::ids::CommentId;
 use shared::input::Input;
 use shared::markdown;
 use shared::policy;
-use shared::resource::Light;
+use shared::resource::{Data, Light};
 use shared::screening::Draft;
 use shared::spam::Verdict;
 use shared::store::Reading;
@@ -35,7 +34,7 @@ pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let group = comment.parent().unwrap_or(comment.id);
     app.store.complete_visit(&mut visit, &viewer.visitor, &comment.thread, [group]).await?;
     let light = Light { config: &app.config, viewer: &viewer, thread: &thread, visit: &visit, now };
-    Ok(Answer::ok(&json!({ "data": light.show(&comment) })))
+    Ok(Answer::ok(&Data { data: light.show(&comment) }))
 }
 
 pub(crate) async fn delete(app: &App, call: &Call, id: &str) -> Result<Answer> {

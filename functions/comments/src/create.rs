@@ -1,6 +1,5 @@
 //! POST `{type}/{id}/comments` (spec, section 4.2).
 
-use serde_json::json;
 use shared::admission::{Door, Kind};
 use shared::app::App;
 use shared::comment::{Comment, State};
@@ -10,7 +9,7 @@ use shared::ids::{CommentId, ThreadId};
 use shared::input::Input;
 use shared::markdown;
 use shared::policy;
-use shared::resource::Light;
+use shared::resource::{Data, Light};
 use shared::screening::Draft;
 use shared::spam::Verdict;
 use shared::store::Reading;
@@ -107,7 +106,7 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
         return Err(policy::missing_parent().into());
     };
     let light = Light { config, viewer: &viewer, thread: &known, visit: &visit, now: app.clock.now() };
-    Ok(Answer::created(&json!({ "data": light.show(&created) })))
+    Ok(Answer::created(&Data { data: light.show(&created) }))
 }
 
 fn written(

@@ -11,9 +11,16 @@ use crate::engine::Engine;
 use crate::gateway::{Function, Mount, function};
 use crate::stack::{Functions, Stack, StackError};
 use crate::template::{DEPLOYED, Template};
+use crate::trigger::EventFunction;
 
 /// By the names of their binaries.
-const HANDLERS: [(&str, Handler); 2] = [("comments", comments::handle), ("ui", ui::handle)];
+const HANDLERS: [(&str, Handler); 5] = [
+    ("comments", comments::handle),
+    ("moderation", moderation::handle),
+    ("reactions", reactions::handle),
+    ("ui", ui::handle),
+    ("users", users::handle),
+];
 
 /// As the functions' own client is, but for the way.
 #[must_use]
@@ -26,7 +33,8 @@ pub fn start(app: App, engine: Engine, mounts: Vec<Mount>) -> Result<Stack, Stac
     let app = Arc::new(app);
     let template = Template::parse(DEPLOYED, &[("ApiPrefix", &app.config.api_prefix)])?;
     let http = HANDLERS.map(|(name, handler)| (name.to_owned(), http_function(&app, handler)));
-    let functions = Functions { http: http.into(), stream: HashMap::new() };
+    let functions =
+        Functions { http: http.into(), stream: HashMap::from([("events".to_owned(), stream_function(&app))]) };
     Stack::start(&template, engine, &app.config.table_name, functions, mounts)
 }
 
@@ -35,5 +43,13 @@ fn http_function(app: &Arc<App>, handler: Handler) -> Function {
     function(move |request| {
         let app = Arc::clone(&app);
         async move { Ok(app.answer(handler, request).await) }
+    })
+}
+
+fn stream_function(app: &Arc<App>) -> EventFunction {
+    let app = Arc::clone(app);
+    Arc::new(move |event| {
+        let app = Arc::clone(&app);
+        Box::pin(async move { events::handle(&app, &event).await.map_err(Into::into) })
     })
 }

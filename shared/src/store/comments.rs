@@ -1,6 +1,7 @@
 //! Comments one by one: found by id, created, edited, deleted. Each write that must hold together with another is one
 //! transaction, whose conditions also say what has changed since the comment was read.
 
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
 use super::keys::{self, Item, RANK_STEP, Scope};
@@ -122,7 +123,9 @@ impl Store {
         let request = request.update_expression(set).condition_expression("attribute_exists(pk)");
         match request.return_values(ReturnValue::AllNew).send().await {
             Ok(answer) => answer.attributes.map(read).transpose(),
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) => {
+            Err(error)
+                if error.as_service_error().is_some_and(UpdateItemError::is_conditional_check_failed_exception) =>
+            {
                 Ok(None)
             }
             Err(error) => Err(fault("editing a comment", error)),
@@ -200,7 +203,7 @@ pub(super) fn next_leads(parent: &Comment, embedded: usize) -> bool {
 }
 
 pub(super) fn id_set(id: CommentId) -> AttributeValue {
-    AttributeValue::Ns(vec![id.0.to_string()])
+    AttributeValue::Ns(vec![id.to_string()])
 }
 
 /// The parent gains an approved reply.
@@ -242,11 +245,27 @@ pub(super) fn lose(reply: &Comment, parent: CommentId) -> Write {
     update
 }
 
-/// The writer's count of own unapproved comments changes by `change`.
-pub(super) fn count_hidden(comment: &Comment, change: i8) -> Write {
+/// The writer gains an unapproved comment; a reply that trails is noted.
+pub(super) fn hide(comment: &Comment, leads: bool) -> Write {
     let visit = keys::visit(&comment.visitor(), &comment.thread);
-    let expression = if comment.is_top_level() { "ADD up :change" } else { "ADD ur :change" };
-    Write::update(visit, expression).with(":change", number(change))
+    match (comment.is_top_level(), leads) {
+        (true, _) => Write::update(visit, "ADD up :one"),
+        (false, true) => Write::update(visit, "ADD ur :one"),
+        (false, false) => Write::update(visit, "ADD ur :one SET ut = :true").with(":true", AttributeValue::Bool(true)),
+    }
+    .with(":one", number(1))
+}
+
+/// The writer loses an unapproved comment.
+pub(super) fn unhide(comment: &Comment) -> Write {
+    let visit = keys::visit(&comment.visitor(), &comment.thread);
+    let expression = if comment.is_top_level() { "ADD up :less" } else { "ADD ur :less" };
+    Write::update(visit, expression).with(":less", number(-1))
+}
+
+/// Whether the next unapproved reply of this visitor leads below `parent`.
+pub(super) fn hidden_leads(parent: &Comment, visit: &Visit) -> bool {
+    parent.is_top_level() && visit.hidden_replies < HIDDEN_LEADING
 }
 
 fn creation(comment: &Comment, parent: Option<&Comment>, visit: &Visit, embedded: usize) -> Result<Vec<Write>, Fault> {
@@ -254,7 +273,7 @@ fn creation(comment: &Comment, parent: Option<&Comment>, visit: &Visit, embedded
     let leads = match parent {
         None => false,
         Some(parent) if approved => next_leads(parent, embedded),
-        Some(parent) => parent.is_top_level() && visit.hidden_replies < HIDDEN_LEADING,
+        Some(parent) => hidden_leads(parent, visit),
     };
     let mut writes = vec![Write::put(item(comment, leads)?).when("attribute_not_exists(pk)")];
     match (approved, parent) {
@@ -263,7 +282,7 @@ fn creation(comment: &Comment, parent: Option<&Comment>, visit: &Visit, embedded
         }
         (true, Some(parent)) => writes.push(gain(parent, comment.id, leads, embedded)),
         (false, parent) => {
-            writes.push(count_hidden(comment, 1));
+            writes.push(hide(comment, leads));
             writes.push(Write::put(keys::queue("pending", comment.id).item()));
             if let Some(parent) = parent {
                 writes.push(Write::check(keys::comment(parent.id), "attribute_exists(pk)"));
@@ -290,7 +309,7 @@ fn deletion(comment: &Comment, thread: &Thread) -> Vec<Write> {
         }
         (true, Some(parent)) => writes.push(lose(comment, parent)),
         (false, parent) => {
-            writes.push(count_hidden(comment, -1));
+            writes.push(unhide(comment));
             writes.extend(parent.map(|parent| Write::delete(keys::hidden_reply(parent, comment.id))));
         }
     }

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+
 use super::{Store, fault, keys, number};
 use crate::error::Fault;
 use crate::ids::Visitor;
@@ -130,7 +132,7 @@ impl Store {
             .expression_attribute_values(":now", number(seconds));
         match put.send().await {
             Ok(_) => Ok(false),
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) => {
+            Err(error) if error.as_service_error().is_some_and(PutItemError::is_conditional_check_failed_exception) => {
                 Ok(true)
             }
             Err(error) => Err(fault("remembering what was written", error)),

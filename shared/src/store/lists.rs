@@ -344,7 +344,7 @@ impl Store {
     /// After deletions and approvals, or when more replies are embedded than once, some of the first replies trail.
     async fn complete_family(&self, list: List<'_>, visit: &Visit, mut family: Family) -> Result<Family, Fault> {
         let missing = list.embedded.saturating_sub(family.replies.len());
-        let elsewhere = family.parent.trailing || visit.hidden_replies > HIDDEN_LEADING;
+        let elsewhere = family.parent.trailing || visit.hidden_trailing;
         if missing == 0 || !elsewhere {
             return Ok(family);
         }

@@ -193,10 +193,24 @@ fn write(key: &Key, row: &impl Serialize) -> Result<Item, Fault> {
     Ok(item)
 }
 
+/// An update expression of assignments and of names to forget.
+fn changes(sets: &[String], removes: &[impl AsRef<str>]) -> String {
+    let removes: Vec<&str> = removes.iter().map(AsRef::as_ref).collect();
+    let mut clauses = Vec::new();
+    if !sets.is_empty() {
+        clauses.push(format!("SET {}", sets.join(", ")));
+    }
+    if !removes.is_empty() {
+        clauses.push(format!("REMOVE {}", removes.join(", ")));
+    }
+    clauses.join(" ")
+}
+
 fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
 fn number(value: impl ToString) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }

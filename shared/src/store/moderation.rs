@@ -1,1 +1,474 @@
-//! What moderators do: pins, the queue, approval and rejection, reports, what the host says of a record.
+//! What moderators do: pins, the queue, approval and rejection, what they make of reports, what the host says of a record.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::try_join_all;
+
+use super::comments::{hidden_leads, hide, index_keys, leave_thread, lose, queues, same_state, state_text, unhide};
+use super::keys::{self, RANK_STEP, Scope, Span};
+use super::lists::Neighbours;
+use super::threads::{Thread, Visit};
+use super::transaction::{Outcome, Write};
+use super::{ATTEMPTS, Index, Query, Reading, Store, changes, fault, number, read, text};
+use crate::comment::{Comment, ReportStatus, Settlement, State};
+use crate::error::Fault;
+use crate::ids::{CommentId, ThreadId, UserId};
+use crate::page::{Cursor, Toward};
+
+/// Settlements kept of one comment; the oldest two are joined when there are more.
+const MAX_SETTLEMENTS: usize = 20;
+
+/// The moderators' queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueState {
+    Pending,
+    Reported,
+    Rejected,
+}
+
+impl QueueState {
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Pending, Self::Reported, Self::Rejected].into_iter().find(|state| state.name() == name)
+    }
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Reported => "reported",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// What the host says of a commented record.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    pub author: Option<UserId>,
+    pub title: Option<String>,
+    pub url: Option<String>,
+}
+
+impl Store {
+    /// A page of a queue, newest first.
+    pub async fn queue(
+        &self,
+        state: QueueState,
+        cursor: Option<Cursor>,
+        per_page: usize,
+    ) -> Result<(Vec<Comment>, Neighbours), Fault> {
+        let back = cursor.is_some_and(|cursor| cursor.toward == Toward::Previous);
+        let span = match cursor {
+            None => Span::ALL,
+            Some(cursor) if back => Span::above(cursor.edge),
+            Some(cursor) => Span::below(cursor.edge),
+        };
+        let shards = (0..keys::QUEUE_SHARDS).map(|shard| {
+            let partition = keys::queue_partition(state.name(), shard);
+            let bounds = Some(span.texts());
+            self.query_all(Query { index: Index::Table, partition, bounds, descending: !back, limit: per_page + 1 })
+        });
+        let entries = try_join_all(shards).await?.into_iter().flatten();
+        let mut ids: Vec<CommentId> =
+            entries.filter_map(|entry| keys::queued_comment(entry.get("sk")?.as_s().ok()?)).collect();
+        ids.sort_unstable();
+        if !back {
+            ids.reverse();
+        }
+        let more = ids.len() > per_page;
+        ids.truncate(per_page);
+        if back {
+            ids.reverse();
+        }
+        let edge = |id: Option<&CommentId>, toward| {
+            let edge = id.copied().or(cursor.map(|cursor| cursor.edge))?;
+            Some(Cursor { toward, edge, pin: None })
+        };
+        let neighbours = Neighbours {
+            next: if back || more { edge(ids.last(), Toward::Next) } else { None },
+            previous: if cursor.is_none() || (back && !more) { None } else { edge(ids.first(), Toward::Previous) },
+        };
+        let wanted: Vec<_> = ids.into_iter().map(keys::comment).collect();
+        let mut found = self.batch_get(wanted.clone(), Reading::Consistent).await?;
+        // An entry may outlive its comment for the moment until the stream is handled.
+        let comments = wanted.iter().filter_map(|key| found.remove(key)).map(read).collect::<Result<_, _>>()?;
+        Ok((comments, neighbours))
+    }
+
+    /// Pins an approved top-level comment in place of any other. False when it is gone or approved no more.
+    pub async fn pin(&self, comment: &Comment, at: i64) -> Result<bool, Fault> {
+        let pin = AttributeValue::M(
+            [("c".to_owned(), number(comment.id)), ("at".to_owned(), number(at))].into_iter().collect(),
+        );
+        let writes = vec![
+            Write::update(keys::thread(&comment.thread), "SET pin = :pin")
+                .when("attribute_not_exists(pin) OR pin.c <> :id")
+                .with(":pin", pin)
+                .with(":id", number(comment.id)),
+            Write::check(keys::comment(comment.id), same_state(State::Approved)),
+        ];
+        Ok(match self.transact(writes).await? {
+            Outcome::Done => true,
+            // Pinned already.
+            Outcome::Failed(places) => places == [0],
+        })
+    }
+
+    /// Unpins the comment, if it is pinned.
+    pub async fn unpin(&self, comment: &Comment) -> Result<(), Fault> {
+        let unpin = Write::update(keys::thread(&comment.thread), "REMOVE pin")
+            .when("pin.c = :id")
+            .with(":id", number(comment.id));
+        self.transact(vec![unpin]).await.map(drop)
+    }
+
+    /// Everyone sees it from now on. `None` when it is gone. `embedded` is how many replies of a parent lead.
+    pub async fn approve(&self, comment: Comment, at: i64, embedded: usize) -> Result<Option<Comment>, Fault> {
+        self.moderate(comment, State::Approved, at, embedded).await
+    }
+
+    /// Its writer alone sees it from now on. `None` when it is gone.
+    pub async fn reject(&self, comment: Comment, at: i64, embedded: usize) -> Result<Option<Comment>, Fault> {
+        self.moderate(comment, State::Rejected, at, embedded).await
+    }
+
+    async fn moderate(
+        &self,
+        comment: Comment,
+        target: State,
+        at: i64,
+        embedded: usize,
+    ) -> Result<Option<Comment>, Fault> {
+        let mut comment = comment;
+        for attempt in 0..ATTEMPTS {
+            self.pause(attempt).await;
+            if attempt > 0 {
+                match self.get(&keys::comment(comment.id), Reading::Consistent).await? {
+                    None => return Ok(None),
+                    Some(now) => comment = now,
+                }
+            }
+            let writes = match (comment.state, target) {
+                (State::Approved, State::Rejected) => self.hiding(&comment, at).await?,
+                (State::Pending | State::Rejected, State::Approved) => self.showing(&comment, at, embedded).await?,
+                _ => Some(staying(&comment, target, at)),
+            };
+            // Below a parent that is gone, a comment is gone too.
+            let Some(writes) = writes else { return Ok(None) };
+            if self.transact(writes).await? == Outcome::Done {
+                return self.get(&keys::comment(comment.id), Reading::Consistent).await;
+            }
+        }
+        Err(Fault::passing("moderating a comment"))
+    }
+
+    /// From approved to rejected.
+    async fn hiding(&self, comment: &Comment, at: i64) -> Result<Option<Vec<Write>>, Fault> {
+        let visitor = comment.visitor();
+        let own = Scope::Own(&visitor);
+        let mut writes = Vec::new();
+        let mut leads = false;
+        let mut change = Change::of(comment, at, ReportStatus::Reviewed);
+        if let Some(parent) = comment.parent() {
+            let Some(parent) = self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? else {
+                return Ok(None);
+            };
+            let (_, visit) = self.thread_and_visit(&comment.thread, &visitor).await?;
+            leads = hidden_leads(&parent, &visit);
+            writes.push(lose(comment, parent.id));
+            writes.push(Write::put(keys::hidden_reply(parent.id, comment.id).item()));
+        } else {
+            let thread = self.thread(&comment.thread, Reading::Consistent).await?;
+            writes.push(leave_thread(comment, &thread));
+            // What led beside it would be read with every page, and shown with none.
+            writes.extend(comment.leading.iter().map(|reply| demote(comment.id, CommentId(*reply))));
+            change.leading_matters = true;
+            if !comment.leading.is_empty() {
+                change.remove("ld");
+                change.set("tr = :true", ":true", AttributeValue::Bool(true));
+            }
+        }
+        change.place(index_keys(comment, own, leads));
+        change.set("s = :target", ":target", text("rejected"));
+        writes.push(change.into_write(comment));
+        writes.push(hide(comment, leads));
+        writes.push(Write::put(keys::queue("rejected", comment.id).item()));
+        writes.extend(leave_queues(comment));
+        Ok(Some(writes))
+    }
+
+    /// From pending or rejected to approved.
+    async fn showing(&self, comment: &Comment, at: i64, embedded: usize) -> Result<Option<Vec<Write>>, Fault> {
+        let mut writes = Vec::new();
+        let mut leads = false;
+        if let Some(parent) = comment.parent() {
+            let Some(parent) = self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? else {
+                return Ok(None);
+            };
+            let place = Place::below(&parent, comment.id, embedded);
+            leads = place.leads;
+            writes.push(place.gain(&parent, comment.id));
+            writes.extend(place.demoted.map(|reply| demote(parent.id, reply)));
+            writes.push(Write::delete(keys::hidden_reply(parent.id, comment.id)));
+        } else {
+            writes.push(Write::update(keys::thread(&comment.thread), "ADD n :one").with(":one", number(1)));
+        }
+        let mut change = Change::of(comment, at, ReportStatus::Reviewed);
+        change.place(index_keys(comment, Scope::Everyone, leads));
+        change.remove("s");
+        writes.push(change.into_write(comment));
+        writes.push(unhide(comment));
+        writes.extend(leave_queues(comment));
+        Ok(Some(writes))
+    }
+
+    /// Dismisses what was reported so far. `None` when the comment is gone.
+    pub async fn dismiss_reports(&self, comment: Comment, at: i64) -> Result<Option<Comment>, Fault> {
+        let mut comment = comment;
+        for attempt in 0..ATTEMPTS {
+            self.pause(attempt).await;
+            if attempt > 0 {
+                match self.get(&keys::comment(comment.id), Reading::Consistent).await? {
+                    None => return Ok(None),
+                    Some(now) => comment = now,
+                }
+            }
+            if !comment.reported {
+                return Ok(Some(comment));
+            }
+            let change = Change { in_review: comment.in_review, ..Change::of(&comment, at, ReportStatus::Dismissed) };
+            let writes = vec![change.into_write(&comment), Write::delete(keys::queue("reported", comment.id))];
+            if self.transact(writes).await? == Outcome::Done {
+                return self.get(&keys::comment(comment.id), Reading::Consistent).await;
+            }
+        }
+        Err(Fault::passing("dismissing reports"))
+    }
+
+    /// What the host said before is replaced.
+    pub async fn set_record(&self, thread: &ThreadId, record: &Record) -> Result<(), Fault> {
+        let mut set = Vec::new();
+        let mut remove = Vec::new();
+        let mut request = self.client.update_item().table_name(&self.table).set_key(Some(keys::thread(thread).item()));
+        let fields = [
+            ("au", ":au", record.author.map(number)),
+            ("ti", ":ti", record.title.clone().map(text)),
+            ("url", ":url", record.url.clone().map(text)),
+        ];
+        for (name, variable, value) in fields {
+            match value {
+                Some(value) => {
+                    // `url` is a word DynamoDB keeps for itself.
+                    request = request.expression_attribute_values(variable, value);
+                    set.push(format!("#{name} = {variable}"));
+                }
+                None => remove.push(format!("#{name}")),
+            }
+            request = request.expression_attribute_names(format!("#{name}"), name);
+        }
+        let request = request.update_expression(changes(&set, &remove));
+        request.send().await.map_err(|error| fault("describing a record", error))?;
+        Ok(())
+    }
+
+    /// Threads and the visitor's own in them, for comments of several threads.
+    pub async fn threads_and_visits(
+        &self,
+        comments: &[Comment],
+        visitor: &crate::ids::Visitor,
+    ) -> Result<std::collections::HashMap<ThreadId, (Thread, Visit)>, Fault> {
+        let mut groups: std::collections::HashMap<ThreadId, Vec<CommentId>> = std::collections::HashMap::new();
+        for comment in comments {
+            let group = comment.parent().unwrap_or(comment.id);
+            groups.entry(comment.thread.clone()).or_default().push(group);
+        }
+        let known = groups.into_iter().map(|(thread, groups)| self.thread_with_groups(thread, visitor, groups));
+        Ok(try_join_all(known).await?.into_iter().collect())
+    }
+
+    async fn thread_with_groups(
+        &self,
+        id: ThreadId,
+        visitor: &crate::ids::Visitor,
+        groups: Vec<CommentId>,
+    ) -> Result<(ThreadId, (Thread, Visit)), Fault> {
+        let (thread, mut visit) = self.thread_and_visit(&id, visitor).await?;
+        self.complete_visit(&mut visit, visitor, &id, groups).await?;
+        Ok((id, (thread, visit)))
+    }
+}
+
+/// Neither shown nor hidden by this: out of the queue, or from pending to rejected.
+fn staying(comment: &Comment, target: State, at: i64) -> Vec<Write> {
+    let mut change = Change::of(comment, at, ReportStatus::Reviewed);
+    let mut writes = Vec::new();
+    if comment.state == State::Pending && target == State::Rejected {
+        change.set("s = :target", ":target", text("rejected"));
+        writes.push(Write::put(keys::queue("rejected", comment.id).item()));
+    }
+    writes.push(change.into_write(comment));
+    writes.extend(leave_queues(comment).filter(|_| comment.state != State::Rejected));
+    if comment.state == State::Rejected && comment.reported {
+        writes.push(Write::delete(keys::queue("reported", comment.id)));
+    }
+    writes
+}
+
+fn leave_queues(comment: &Comment) -> impl Iterator<Item = Write> + use<> {
+    let id = comment.id;
+    queues(comment).map(move |state| Write::delete(keys::queue(state, id))).collect::<Vec<_>>().into_iter()
+}
+
+/// A reply that led below `parent` trails from now on.
+fn demote(parent: CommentId, reply: CommentId) -> Write {
+    Write::update(keys::comment(reply), "SET tk = :tk, ts = :ts")
+        .when("attribute_exists(pk) AND attribute_not_exists(s)")
+        .with(":tk", text(keys::replies(parent, Scope::Everyone)))
+        .with(":ts", text(keys::sort_key(reply)))
+}
+
+/// Where a reply goes that everyone is to see, and what gives way.
+struct Place {
+    leads: bool,
+    demoted: Option<CommentId>,
+}
+
+impl Place {
+    fn below(parent: &Comment, reply: CommentId, embedded: usize) -> Self {
+        if !parent.is_top_level() || !parent.is_approved() {
+            return Self { leads: false, demoted: None };
+        }
+        let room = parent.leading.len() < embedded;
+        if !parent.trailing && room {
+            return Self { leads: true, demoted: None };
+        }
+        let last = parent.leading.last().copied().map(CommentId);
+        let leads = last.is_some_and(|last| reply < last);
+        Self { leads, demoted: last.filter(|_| leads && !room) }
+    }
+
+    /// The parent gains the reply, if what led so far still leads.
+    fn gain(&self, parent: &Comment, reply: CommentId) -> Write {
+        let mut leading = parent.leading.clone();
+        if self.leads {
+            leading.insert(reply.0);
+        }
+        if let Some(demoted) = self.demoted {
+            leading.remove(&demoted.0);
+        }
+        let trailing = parent.trailing || !self.leads || self.demoted.is_some();
+        let set = |ids: &std::collections::BTreeSet<u64>| AttributeValue::Ns(ids.iter().map(u64::to_string).collect());
+        let mut condition = "attribute_exists(pk) AND ".to_owned();
+        condition.push_str(if parent.leading.is_empty() { "attribute_not_exists(ld)" } else { "ld = :seen" });
+        condition.push_str(if parent.trailing { " AND tr = :trails" } else { " AND attribute_not_exists(tr)" });
+        let mut sets = Vec::new();
+        if leading != parent.leading {
+            sets.push("ld = :leading");
+        }
+        if trailing != parent.trailing {
+            sets.push("tr = :trails");
+        }
+        let mut expression = "ADD rc :one".to_owned();
+        if parent.is_top_level() {
+            expression.push_str(", d :step");
+        }
+        if !sets.is_empty() {
+            expression = format!("SET {} {expression}", sets.join(", "));
+        }
+        let mut write = Write::update(keys::comment(parent.id), expression).when(condition).with(":one", number(1));
+        if parent.is_top_level() {
+            write = write.with(":step", number(RANK_STEP));
+        }
+        if !parent.leading.is_empty() {
+            write = write.with(":seen", set(&parent.leading));
+        }
+        if leading != parent.leading {
+            write = write.with(":leading", set(&leading));
+        }
+        if parent.trailing || trailing {
+            write = write.with(":trails", AttributeValue::Bool(true));
+        }
+        write
+    }
+}
+
+/// What moderation changes on the comment itself.
+struct Change {
+    sets: Vec<String>,
+    removes: Vec<&'static str>,
+    values: Vec<(&'static str, AttributeValue)>,
+    /// The edit still waits for a moderator.
+    in_review: bool,
+    /// It holds only for the replies that were seen to lead.
+    leading_matters: bool,
+}
+
+impl Change {
+    /// What every decision does: reports so far are settled.
+    fn of(comment: &Comment, at: i64, status: ReportStatus) -> Self {
+        let mut change = Self {
+            sets: Vec::new(),
+            removes: Vec::new(),
+            values: Vec::new(),
+            in_review: false,
+            leading_matters: false,
+        };
+        if comment.reported {
+            let mut settlements = comment.settlements.clone();
+            settlements.push(Settlement { until: at, status });
+            if settlements.len() > MAX_SETTLEMENTS {
+                settlements.remove(0);
+            }
+            if let Ok(settlements) = serde_dynamo::to_attribute_value(settlements) {
+                change.set("rs = :settled", ":settled", settlements);
+            }
+            change.removes.push("ro");
+        }
+        change
+    }
+
+    fn set(&mut self, expression: &str, name: &'static str, value: AttributeValue) {
+        self.sets.push(expression.to_owned());
+        self.values.push((name, value));
+    }
+
+    fn remove(&mut self, name: &'static str) {
+        self.removes.push(name);
+    }
+
+    fn place(&mut self, index_keys: [(&'static str, AttributeValue); 3]) {
+        for (name, value) in index_keys {
+            let variable = match name {
+                "tk" => ":tk",
+                "ts" => ":ts",
+                _ => ":ok",
+            };
+            self.sets.push(format!("{name} = {variable}"));
+            self.values.push((variable, value));
+        }
+    }
+
+    /// Under the condition that the comment is in the state it was seen in.
+    fn into_write(mut self, comment: &Comment) -> Write {
+        if !self.in_review {
+            self.removes.push("rv");
+        }
+        let expression = changes(&self.sets, &self.removes);
+        let mut condition = same_state(comment.state).to_owned();
+        if self.leading_matters && comment.leading.is_empty() {
+            condition.push_str(" AND attribute_not_exists(ld)");
+        } else if self.leading_matters {
+            condition.push_str(" AND ld = :seen");
+            let ids = comment.leading.iter().map(u64::to_string).collect();
+            self.values.push((":seen", AttributeValue::Ns(ids)));
+        }
+        let mut write = Write::update(keys::comment(comment.id), expression).when(condition);
+        if let Some(state) = state_text(comment.state) {
+            write = write.with(":state", text(state));
+        }
+        for (name, value) in self.values {
+            write = write.with(name, value);
+        }
+        write
+    }
+}

@@ -1,1 +1,228 @@
 //! Likes and reports: each is one transaction with the count it changes.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::{Deserialize, Serialize};
+
+use super::comments::{Found, id_set};
+use super::keys::{self, RANK_STEP};
+use super::threads::{Shelf, Visit};
+use super::transaction::{Outcome, Write};
+use super::{ATTEMPTS, Index, Query, Reading, Store, number, read, text, write};
+use crate::comment::{Avatar, Comment, ReportStatus};
+use crate::error::Fault;
+use crate::ids::{CommentId, UserId, Visitor};
+
+/// Reports of one comment that are listed.
+const MAX_REPORTS: usize = 1_000;
+
+/// What a toggle came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liked {
+    /// Liked or not, and how many like it now.
+    Now(bool, u64),
+    Gone,
+    /// Too many guests of this network like it already.
+    TooMany,
+}
+
+/// How many likes of one comment guests of one network may give.
+#[derive(Clone, Debug)]
+pub struct GuestBound {
+    /// Keyed hash of the network and the comment.
+    pub network: String,
+    pub likes: u32,
+}
+
+/// Says what became of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reported {
+    Done,
+    Already,
+    Gone,
+}
+
+/// A report as stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    #[serde(rename = "id")]
+    pub id: u64,
+    /// The reason, and the details after a colon when there are any.
+    #[serde(rename = "r")]
+    pub reason: String,
+    /// Unix milliseconds.
+    #[serde(rename = "c")]
+    pub created_at: i64,
+    /// `None` for guests.
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserId>,
+    #[serde(rename = "n", default)]
+    pub name: String,
+    #[serde(rename = "av", default)]
+    pub avatar: Avatar,
+}
+
+impl Report {
+    /// What moderators made of it.
+    #[must_use]
+    pub fn status(&self, comment: &Comment) -> ReportStatus {
+        let settled = comment.settlements.iter().find(|settlement| self.created_at <= settlement.until);
+        settled.map_or(ReportStatus::Pending, |settlement| settlement.status)
+    }
+}
+
+impl Store {
+    /// The comment, surely as it is now; what is above it, and the visitor's own in its thread, in one further trip.
+    pub async fn find_for(&self, id: CommentId, visitor: &Visitor) -> Result<Option<(Found, Visit)>, Fault> {
+        let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
+            return Ok(None);
+        };
+        let visit = keys::visit(visitor, &comment.thread);
+        let above: Vec<_> = comment.ancestors.iter().map(|id| keys::comment(*id)).collect();
+        let wanted = above.iter().cloned().chain([visit.clone()]).collect();
+        let mut items = self.batch_get(wanted, Reading::Eventual).await?;
+        let visit = items.remove(&visit).map(read).transpose()?.unwrap_or_default();
+        let ancestors =
+            above.iter().map(|key| items.remove(key).map(read).transpose()).collect::<Result<Vec<_>, _>>()?;
+        let ancestors: Option<Vec<Comment>> = ancestors.into_iter().collect();
+        Ok(ancestors.map(|ancestors| (Found { comment, ancestors }, visit)))
+    }
+
+    /// Likes the comment, or takes the like back. `bound` is for guests.
+    pub async fn toggle_like(
+        &self,
+        comment: &Comment,
+        visit: Visit,
+        visitor: &Visitor,
+        bound: Option<GuestBound>,
+    ) -> Result<Liked, Fault> {
+        let (mut comment, mut visit) = (comment.clone(), visit);
+        for attempt in 0..ATTEMPTS {
+            self.pause(attempt).await;
+            if attempt > 0 {
+                let thread = comment.thread.clone();
+                let Some(now) = self.get(&keys::comment(comment.id), Reading::Consistent).await? else {
+                    return Ok(Liked::Gone);
+                };
+                comment = now;
+                let now = self.get(&keys::visit(visitor, &thread), Reading::Consistent).await?;
+                visit = now.unwrap_or_default();
+            }
+            let shelf = Shelf::next(&visit, visitor, &comment);
+            let on_shelf = if visit.full && !visit.liked.contains(&comment.id.0) {
+                let overflow: Option<Visit> = self.get(&shelf.key, Reading::Consistent).await?;
+                overflow.is_some_and(|overflow| overflow.liked.contains(&comment.id.0))
+            } else {
+                false
+            };
+            let liked = visit.liked.contains(&comment.id.0);
+            let unlike_at =
+                if liked { Some(keys::visit(visitor, &comment.thread)) } else { on_shelf.then(|| shelf.key.clone()) };
+            let mut writes = match &unlike_at {
+                Some(key) => {
+                    let entry = Write::update(key.clone(), "DELETE lk :entry").when("contains(lk, :id)");
+                    vec![entry, count_like(&comment, -1)]
+                }
+                None => {
+                    let condition = format!("(attribute_not_exists(lk) OR NOT contains(lk, :id)){}", shelf.open);
+                    let expression = if shelf.fills { "ADD lk :entry SET fl = :true" } else { "ADD lk :entry" };
+                    let mut entry = Write::update(shelf.key, expression).when(condition);
+                    if shelf.fills {
+                        entry = entry.with(":true", AttributeValue::Bool(true));
+                    }
+                    vec![entry, count_like(&comment, 1)]
+                }
+            };
+            if let Some(entry) = writes.first_mut() {
+                *entry = entry.clone().with(":entry", id_set(comment.id)).with(":id", number(comment.id));
+            }
+            if let Some(bound) = &bound {
+                let likes = Write::update(keys::guest_likes(comment.id, &bound.network), "ADD n :change");
+                writes.push(match unlike_at {
+                    Some(_) => likes.with(":change", number(-1)),
+                    None => likes
+                        .when("attribute_not_exists(n) OR n < :bound")
+                        .with(":change", number(1))
+                        .with(":bound", number(bound.likes)),
+                });
+            }
+            match self.transact(writes).await? {
+                Outcome::Done if unlike_at.is_some() => return Ok(Liked::Now(false, comment.likes.saturating_sub(1))),
+                Outcome::Done => return Ok(Liked::Now(true, comment.likes + 1)),
+                Outcome::Failed(places) if places == [2] => return Ok(Liked::TooMany),
+                Outcome::Failed(_) => {}
+            }
+        }
+        Err(Fault::passing("liking a comment"))
+    }
+
+    /// Stores a report, once a visitor.
+    pub async fn report(
+        &self,
+        comment: &Comment,
+        visit: Visit,
+        visitor: &Visitor,
+        report: &Report,
+    ) -> Result<Reported, Fault> {
+        let mut visit = visit;
+        for attempt in 0..ATTEMPTS {
+            self.pause(attempt).await;
+            if attempt > 0 {
+                let now = self.get(&keys::visit(visitor, &comment.thread), Reading::Consistent).await?;
+                visit = now.unwrap_or_default();
+            }
+            let key = keys::report(comment.id, visitor);
+            let shelf = Shelf::next(&visit, visitor, comment);
+            let expression = if shelf.fills { "ADD rd :entry SET fl = :true" } else { "ADD rd :entry" };
+            let condition = format!("(attribute_not_exists(rd) OR NOT contains(rd, :id)){}", shelf.open);
+            let mut entry = Write::update(shelf.key, expression)
+                .when(condition)
+                .with(":entry", id_set(comment.id))
+                .with(":id", number(comment.id));
+            if shelf.fills {
+                entry = entry.with(":true", AttributeValue::Bool(true));
+            }
+            let writes = vec![
+                Write::put(write(&key, report)?).when("attribute_not_exists(pk)"),
+                entry,
+                Write::update(keys::comment(comment.id), "ADD rp :one SET ro = :true")
+                    .when("attribute_exists(pk)")
+                    .with(":one", number(1))
+                    .with(":true", AttributeValue::Bool(true)),
+                Write::put(keys::queue("reported", comment.id).item()),
+            ];
+            match self.transact(writes).await? {
+                Outcome::Done => return Ok(Reported::Done),
+                Outcome::Failed(places) if places.contains(&2) => return Ok(Reported::Gone),
+                Outcome::Failed(places) if places.contains(&0) => return Ok(Reported::Already),
+                Outcome::Failed(_) => {}
+            }
+        }
+        Err(Fault::passing("reporting a comment"))
+    }
+
+    /// The newest reports of a comment first.
+    pub async fn reports(&self, id: CommentId) -> Result<Vec<Report>, Fault> {
+        let query = Query {
+            index: Index::Table,
+            partition: keys::comment_partition(id),
+            bounds: Some((text(keys::REPORTS), text(format!("{}~", keys::REPORTS)))),
+            descending: false,
+            limit: MAX_REPORTS,
+        };
+        let mut reports: Vec<Report> = self.query_all(query).await?.into_iter().map(read).collect::<Result<_, _>>()?;
+        reports.sort_unstable_by_key(|report| std::cmp::Reverse(report.id));
+        Ok(reports)
+    }
+}
+
+fn count_like(comment: &Comment, change: i8) -> Write {
+    let key = keys::comment(comment.id);
+    if !comment.is_top_level() {
+        return Write::update(key, "ADD lc :change").when("attribute_exists(pk)").with(":change", number(change));
+    }
+    let step = if change < 0 { format!("-{RANK_STEP}") } else { RANK_STEP.to_owned() };
+    Write::update(key, "ADD lc :change, l :step")
+        .when("attribute_exists(pk)")
+        .with(":change", number(change))
+        .with(":step", number(step))
+}

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Reading, Store, keys, read};
+use super::keys::{self, Key};
+use super::{Reading, Store, read};
+use crate::comment::Comment;
 use crate::error::Fault;
 use crate::ids::{CommentId, ThreadId, UserId, Visitor};
 
@@ -53,6 +55,9 @@ pub struct Visit {
     /// Own replies that are not approved.
     #[serde(rename = "ur", default)]
     pub hidden_replies: u64,
+    /// Some of them trail. Never unset.
+    #[serde(rename = "ut", default)]
+    pub hidden_trailing: bool,
 }
 
 impl Visit {
@@ -63,6 +68,29 @@ impl Visit {
     /// Nothing in it makes the thread look different from what everyone sees.
     pub fn is_plain(&self) -> bool {
         self.liked.is_empty() && self.reported.is_empty() && !self.full && !self.has_hidden()
+    }
+}
+
+/// Which of a visitor's items holds an entry: the visit itself until it is full, then the one of the comment's group.
+#[derive(Clone, Debug)]
+pub(super) struct Shelf {
+    pub(super) key: Key,
+    /// The visit itself, and this entry is the last it takes.
+    pub(super) fills: bool,
+    /// The condition under which an entry may still be put here.
+    pub(super) open: &'static str,
+}
+
+impl Shelf {
+    /// For a new entry.
+    pub(super) fn next(visit: &Visit, visitor: &Visitor, comment: &Comment) -> Self {
+        let thread = &comment.thread;
+        if visit.full {
+            let group = comment.parent().unwrap_or(comment.id);
+            return Self { key: keys::visit_overflow(visitor, thread, group), fills: false, open: "" };
+        }
+        let fills = visit.liked.len() + visit.reported.len() + 1 >= VISIT_BOUND;
+        Self { key: keys::visit(visitor, thread), fills, open: " AND attribute_not_exists(fl)" }
     }
 }
 

@@ -1,0 +1,26 @@
+//! What follows from a change of the table. A record that fails fails its batch, which Lambda tries again: everything here is
+//! safe to do twice.
+
+use serde_json::Value;
+use shared::app::App;
+use shared::error::Fault;
+use shared::store::sweeping::Event;
+
+/// Handles the records of one batch in their order. `event` is what Lambda gets from a DynamoDB stream.
+pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
+    for record in event["Records"].as_array().into_iter().flatten() {
+        let handled = match Event::read(record)? {
+            None => Ok(()),
+            Some(Event::CommentRemoved(comment)) => app.store.sweep_below(&comment).await,
+            Some(Event::CommentChanged(parent)) => {
+                app.store.promote_below(&parent, app.config.lists.replies_per_parent).await
+            }
+            Some(Event::UserRenamed(before, user)) => app.store.rename(before.as_ref(), user).await,
+        };
+        if let Err(fault) = &handled {
+            tracing::error!(error = fault.chain(), "record not handled");
+        }
+        handled?;
+    }
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! The Lambda function `events`.
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use shared::app::App;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    shared::lambda::log_to_stdout();
+    let app = &App::from_env().await?;
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<serde_json::Value>| {
+        events::handle(app, &event.payload).await.map_err(Error::from)
+    }))
+    .await
+}

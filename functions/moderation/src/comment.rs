@@ -1,0 +1,116 @@
+//! Pins, approval, rejection and reports of one comment.
+
+use serde_json::json;
+use shared::admission::{Door, Kind};
+use shared::app::App;
+use shared::comment::Comment;
+use shared::error::{FieldErrors, Refusal, Result};
+use shared::http::{Answer, Call};
+use shared::policy;
+use shared::resource::{Data, Light, UserResource};
+use shared::store::Reading;
+use shared::time::Timestamp;
+use shared::viewer::Viewer;
+
+pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let (viewer, comment) = pinnable(app, call, id).await?;
+    if !comment.is_approved() {
+        return Err(not_approved().into());
+    }
+    if !app.store.pin(&comment, app.clock.now().0).await? {
+        return match app.store.find(comment.id, Reading::Consistent).await? {
+            None => Err(Refusal::NotFound.into()),
+            Some(_) => Err(not_approved().into()),
+        };
+    }
+    show(app, &viewer, &comment).await
+}
+
+fn not_approved() -> Refusal {
+    FieldErrors::one("comment", "Only approved comments can be pinned.")
+}
+
+pub(crate) async fn unpin(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let (viewer, comment) = pinnable(app, call, id).await?;
+    app.store.unpin(&comment).await?;
+    show(app, &viewer, &comment).await
+}
+
+async fn pinnable(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {
+    let there = if app.config.features.pins { Ok(()) } else { Err(Refusal::NotFound) };
+    let (viewer, comment) = moderated(app, call, Kind::Write, there, id).await?;
+    if comment.is_top_level() { Ok((viewer, comment)) } else { Err(Refusal::CannotPinReply.into()) }
+}
+
+pub(crate) async fn approve(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let (viewer, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
+    let embedded = app.config.lists.replies_per_parent;
+    let comment = app.store.approve(comment, app.clock.now().0, embedded).await?;
+    show(app, &viewer, &comment.ok_or(Refusal::NotFound)?).await
+}
+
+pub(crate) async fn reject(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let (viewer, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
+    let embedded = app.config.lists.replies_per_parent;
+    let comment = app.store.reject(comment, app.clock.now().0, embedded).await?;
+    show(app, &viewer, &comment.ok_or(Refusal::NotFound)?).await
+}
+
+/// The newest 1,000 at most, newest first.
+pub(crate) async fn reports(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let (_, comment) = moderated(app, call, Kind::Read, Ok(()), id).await?;
+    Ok(Answer::ok(&Data { data: rows(app, &comment).await? }))
+}
+
+pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let (_, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
+    let comment = app.store.dismiss_reports(comment, app.clock.now().0).await?.ok_or(Refusal::NotFound)?;
+    Ok(Answer::ok(&Data { data: rows(app, &comment).await? }))
+}
+
+async fn rows(app: &App, comment: &Comment) -> Result<Vec<serde_json::Value>> {
+    let reports = app.store.reports(comment.id).await?;
+    let row = |report: shared::store::reactions::Report| {
+        json!({
+            "id": report.id,
+            "reason": report.reason,
+            "status": report.status(comment),
+            "created_at": Timestamp(report.created_at),
+            "user": report.user.map(|user| UserResource {
+                id: Some(user),
+                name: report.name.clone(),
+                avatar: report.avatar.url(),
+            }),
+        })
+    };
+    Ok(reports.into_iter().map(row).collect())
+}
+
+/// The comment, when a moderator asks.
+async fn moderated(
+    app: &App,
+    call: &Call,
+    kind: Kind,
+    there: Result<(), Refusal>,
+    id: &str,
+) -> Result<(Viewer, Comment)> {
+    let find = async {
+        match id.parse() {
+            Ok(id) => app.store.find(id, Reading::Consistent).await,
+            Err(()) => Ok(None),
+        }
+    };
+    let (viewer, found) = tokio::join!(app.admit(call, kind, there, Door::Users), find);
+    let viewer = viewer?;
+    let found = found?.filter(|found| policy::may_see(&viewer, &found.comment, &found.ancestors));
+    let found = found.ok_or(Refusal::NotFound)?;
+    policy::moderate(&viewer)?;
+    Ok((viewer, found.comment))
+}
+
+async fn show(app: &App, viewer: &Viewer, comment: &Comment) -> Result<Answer> {
+    let known = app.store.threads_and_visits(std::slice::from_ref(comment), &viewer.visitor).await?;
+    let (thread, visit) = known.into_values().next().unwrap_or_default();
+    let light = Light { config: &app.config, viewer, thread: &thread, visit: &visit, now: app.clock.now() };
+    Ok(Answer::ok(&Data { data: light.show(comment) }))
+}

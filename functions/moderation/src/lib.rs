@@ -1,0 +1,28 @@
+//! What moderators do: pins (spec, section 4.8), and what decisions section 5 adds.
+
+mod comment;
+mod host;
+mod queue;
+
+use futures_util::future::BoxFuture;
+use shared::app::App;
+use shared::error::Result;
+use shared::http::{Answer, Call};
+
+pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
+    Box::pin(async move {
+        match (call.method.as_str(), call.path().as_slice()) {
+            ("POST", ["comments", id, "pin"]) => comment::pin(app, call, id).await,
+            ("DELETE", ["comments", id, "pin"]) => comment::unpin(app, call, id).await,
+            ("POST", ["comments", id, "approve"]) => comment::approve(app, call, id).await,
+            ("POST", ["comments", id, "reject"]) => comment::reject(app, call, id).await,
+            ("GET", ["comments", id, "reports"]) => comment::reports(app, call, id).await,
+            ("POST", ["comments", id, "reports", "dismiss"]) => comment::dismiss(app, call, id).await,
+            ("GET", ["moderation", "comments"]) => queue::list(app, call).await,
+            ("PUT", ["users", id, "ban"]) => host::ban(app, call, id).await,
+            ("DELETE", ["users", id, "ban"]) => host::unban(app, call, id).await,
+            ("PUT", [kind, record]) => host::describe(app, call, kind, record).await,
+            _ => app.unrouted(call).await,
+        }
+    })
+}

@@ -1,0 +1,29 @@
+//! POST `comments/{id}/like`.
+
+use serde_json::json;
+use shared::admission::{Door, Kind};
+use shared::app::App;
+use shared::error::{Refusal, Result};
+use shared::http::{Answer, Call};
+use shared::ids::keyed_hash;
+use shared::store::reactions::{GuestBound, Liked};
+
+/// Guests who change their user agent wait this long, in seconds: nothing they do soon will be let through.
+const RETRY_AFTER: u64 = 86_400;
+
+pub(crate) async fn toggle(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let guests = &app.config.guests;
+    let (viewer, found) =
+        tokio::join!(app.admit(call, Kind::Write, Ok(()), Door::Guests(guests.likes)), super::find(app, call, id),);
+    let viewer = viewer?;
+    let (found, visit) = super::seen(&viewer, found?)?;
+    let bound = (viewer.user.is_none() && guests.likes_per_ip > 0).then(|| GuestBound {
+        network: keyed_hash(&app.config.visitor_salt, &["likes", &call.network.to_string(), id]),
+        likes: guests.likes_per_ip,
+    });
+    match app.store.toggle_like(&found.comment, visit, &viewer.visitor, bound).await? {
+        Liked::Now(liked, likes_count) => Ok(Answer::ok(&json!({ "liked": liked, "likes_count": likes_count }))),
+        Liked::Gone => Err(Refusal::NotFound.into()),
+        Liked::TooMany => Err(Refusal::RateLimited(RETRY_AFTER).into()),
+    }
+}

@@ -1,0 +1,50 @@
+//! POST `comments/{id}/report`.
+
+use serde_json::json;
+use shared::admission::{Door, Kind};
+use shared::app::App;
+use shared::error::{Refusal, Result};
+use shared::http::{Answer, Call};
+use shared::input::Input;
+use shared::store::reactions::{Report, Reported};
+
+/// Characters of a report's details (spec, section 8).
+const MAX_DETAILS: usize = 500;
+
+pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let there = if app.config.features.reporting { Ok(()) } else { Err(Refusal::NotFound) };
+    let (viewer, found) =
+        tokio::join!(app.admit(call, Kind::Write, there, Door::Guests(true)), super::find(app, call, id));
+    let viewer = viewer?;
+    let (found, visit) = super::seen(&viewer, found?)?;
+    let reason = reason(app, call)?;
+    let report = Report {
+        id: app.ids.next().0,
+        reason,
+        created_at: app.clock.now().0,
+        user: viewer.user_id(),
+        name: viewer.user.as_ref().map(|user| user.name.clone()).unwrap_or_default(),
+        avatar: viewer.user.as_ref().map(|user| user.avatar.clone()).unwrap_or_default(),
+    };
+    match app.store.report(&found.comment, visit, &viewer.visitor, &report).await? {
+        Reported::Done => Ok(Answer::created(&json!({ "reported": true }))),
+        Reported::Already => Err(Refusal::AlreadyReported.into()),
+        Reported::Gone => Err(Refusal::NotFound.into()),
+    }
+}
+
+/// As it is stored: `reason`, or `reason: details`.
+fn reason(app: &App, call: &Call) -> Result<String, Refusal> {
+    let reasons = &app.config.report_reasons;
+    let mut input = Input::new(call.json()?);
+    let reason = input.required_text("reason", usize::MAX);
+    if !reason.is_empty() && !reasons.contains(&reason) {
+        input.fail("reason", format!("The reason must be one of {}.", reasons.join(", ")));
+    }
+    let details = input.optional_text("additional_details", MAX_DETAILS);
+    input.finish()?;
+    Ok(match details.as_deref().map(str::trim).filter(|details| !details.is_empty()) {
+        Some(details) => format!("{reason}: {details}"),
+        None => reason,
+    })
+}

@@ -1,0 +1,36 @@
+//! GET `users` (spec, section 4.10): whom a comment may mention.
+
+use futures_util::future::BoxFuture;
+use shared::admission::{Door, Kind};
+use shared::app::App;
+use shared::error::{FieldErrors, Refusal, Result};
+use shared::http::{Answer, Call};
+use shared::resource::{Data, UserResource};
+use shared::store::users::MAX_QUERY;
+
+pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
+    Box::pin(async move {
+        match (call.method.as_str(), call.path().as_slice()) {
+            ("GET", ["users"]) => search(app, call).await,
+            _ => app.unrouted(call).await,
+        }
+    })
+}
+
+async fn search(app: &App, call: &Call) -> Result<Answer> {
+    app.admit(call, Kind::Read, Ok(()), Door::Users).await?;
+    let part = call.parameter("q").unwrap_or_default();
+    if !(1..=MAX_QUERY).contains(&part.chars().count()) {
+        return Err(invalid().into());
+    }
+    let found = app.store.find_users(part, app.clock.now()).await?;
+    let data: Vec<UserResource> = found
+        .into_iter()
+        .map(|user| UserResource { id: Some(user.id), avatar: user.avatar.url(), name: user.name })
+        .collect();
+    Ok(Answer::ok(&Data { data }))
+}
+
+fn invalid() -> Refusal {
+    FieldErrors::one("q", format!("The q must be 1 to {MAX_QUERY} characters."))
+}

@@ -1,0 +1,6 @@
+//! The Lambda function `users`.
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    shared::lambda::run(users::handle).await
+}
