@@ -6,17 +6,19 @@ use std::time::Instant;
 use aws_sdk_dynamodb::Client;
 use futures_util::future::BoxFuture;
 use lambda_http::{Body, Request, Response};
+use ring::digest;
 use tokio::time::Duration;
 
 use crate::config::{Config, ConfigError};
 use crate::error::{Error, Refusal, Result};
 use crate::http::{Answer, Call, Credential, bearer};
 use crate::https;
-use crate::ids::{IdSource, Random};
+use crate::ids::{IdSource, Random, hex, keyed_hash};
 use crate::route;
 use crate::spam::Akismet;
 use crate::store::Store;
 use crate::store::meter::{self, Cost};
+use crate::store::replays::Once;
 use crate::time::Clock;
 use crate::token::{KeySettings, Keys};
 
@@ -92,6 +94,17 @@ impl App {
         let mut response = answer.into_response(&call);
         response.extensions_mut().insert(cost);
         response
+    }
+
+    /// What tells a request that was sent before, when it has an `Idempotency-Key`.
+    pub fn once(&self, call: &Call) -> Result<Option<Once>, Refusal> {
+        let Some(key) = call.idempotency_key()? else { return Ok(None) };
+        Ok(Some(Once {
+            visitor: self.visitor(call),
+            key: keyed_hash(&self.config.visitor_salt, &["once", &call.segments.join("/"), key]),
+            request: hex(&digest::digest(&digest::SHA256, &call.body).as_ref()[..16]),
+            now: self.clock.now(),
+        }))
     }
 
     async fn credential(&self, request: &Request) -> Credential {

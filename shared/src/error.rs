@@ -121,6 +121,12 @@ impl FieldErrors {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self)) }
     }
 
+    /// A key that was used for another request.
+    #[must_use]
+    pub fn used_key() -> Refusal {
+        Self::one("idempotency-key", "This Idempotency-Key was used for another request.")
+    }
+
     fn first(&self) -> &str {
         self.0.first().map_or("The request is not valid.", |(_, message)| message)
     }

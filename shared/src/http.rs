@@ -103,6 +103,14 @@ impl Call {
         }
     }
 
+    /// The request's `Idempotency-Key`, if it has one: 1 to 255 visible ASCII characters.
+    pub fn idempotency_key(&self) -> Result<Option<&str>, Refusal> {
+        const NAME: &str = "idempotency-key";
+        let Some(key) = self.headers.get(NAME) else { return Ok(None) };
+        let key = key.to_str().ok().map(str::trim).filter(|key| (1..=255).contains(&key.len()));
+        key.map(Some).ok_or_else(|| FieldErrors::one(NAME, "The Idempotency-Key must be 1 to 255 ASCII characters."))
+    }
+
     fn accepts_gzip(&self) -> bool {
         let accepted = self.header(header::ACCEPT_ENCODING).unwrap_or_default();
         accepted.split(',').any(|coding| {

@@ -20,7 +20,7 @@ pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let mut input = Input::new(call.json()?);
     let body = input.body();
     input.finish()?;
-    let draft = Draft { body: &body, author: &found.comment.name, email: None };
+    let draft = Draft { body: &body, author: &found.comment.name, email: None, edit: true };
     let verdict = app.screen(call, &viewer, draft).await?;
     if verdict == Verdict::Deny {
         return Err(Refusal::SpamRejected.into());

@@ -3,7 +3,7 @@
 use shared::admission::{Door, Kind};
 use shared::app::App;
 use shared::comment::{Comment, State};
-use shared::error::{Refusal, Result};
+use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::{Answer, Call, Credential};
 use shared::ids::{CommentId, ThreadId};
 use shared::input::Input;
@@ -13,6 +13,8 @@ use shared::resource::{Data, Light};
 use shared::screening::Draft;
 use shared::spam::Verdict;
 use shared::store::Reading;
+use shared::store::comments::Created;
+use shared::store::replays::Earlier;
 use shared::store::users::gravatar;
 use shared::viewer::Viewer;
 
@@ -61,7 +63,7 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let thread = super::thread_id(app, kind, record);
     let guest = matches!(call.credential, Credential::None);
     let input = CreateInput::read(app, call, guest);
-    let visitor = app.visitor(call);
+    let (visitor, once) = (app.visitor(call), app.once(call));
     // One trip, with the limiter and the user: what the request names is read before it is known to be allowed.
     let read = async {
         let (Ok(input), Ok(thread)) = (&input, &thread) else { return Ok(None) };
@@ -72,13 +74,26 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
             }
         };
         let handles = app.store.known_handles(markdown::mentions(&input.body));
-        tokio::try_join!(parent, handles, app.store.thread_and_visit(thread, &visitor)).map(Some)
+        let known = app.store.thread_and_visit(thread, &visitor);
+        tokio::try_join!(parent, handles, known, app.store.earlier(once.as_ref().ok().and_then(Option::as_ref)))
+            .map(Some)
     };
     let there = thread.as_ref().map(drop).map_err(Clone::clone);
     let (viewer, read) = tokio::join!(app.admit(call, Kind::Write, there, Door::Guests(config.guests.allowed)), read);
     let viewer = viewer?;
     let (input, thread) = (input?, thread?);
-    let Some((found, mentions, (known, visit))) = read? else { return Err(Refusal::NotFound.into()) };
+    let once = once?;
+    let Some((found, mentions, (known, visit), earlier)) = read? else { return Err(Refusal::NotFound.into()) };
+    let show = |comment: &Comment| {
+        // An answer that is given again is the same to the letter.
+        let light = Light { config, viewer: &viewer, thread: &known, visit: &visit, now: comment.id.created_at() };
+        Answer::created(&Data { data: light.show(comment) })
+    };
+    match earlier {
+        Earlier::Nothing => {}
+        Earlier::Same(comment) => return Ok(show(&comment)),
+        Earlier::Other => return Err(FieldErrors::used_key().into()),
+    }
     if input.parent.is_some() {
         let (parent, ancestors) =
             found.as_ref().map_or((None, [].as_slice()), |found| (Some(&found.comment), found.ancestors.as_slice()));
@@ -88,6 +103,7 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
         body: &input.body,
         author: viewer.user.as_ref().map_or(input.guest_name.as_str(), |user| user.name.as_str()),
         email: input.guest_email.as_deref(),
+        edit: false,
     };
     let verdict = app.screen(call, &viewer, draft).await?;
     if verdict == Verdict::Deny {
@@ -100,13 +116,15 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let comment = written(&viewer, thread, input, ancestors, mentions, state);
 
     let embedded = config.lists.replies_per_parent;
-    let created = app.store.create(&app.ids, comment, parent, &visit, embedded).await?;
-    let Some(created) = created else {
+    match app.store.create(&app.ids, comment, parent, &visit, embedded, once.as_ref()).await? {
+        Created::Done(comment) => Ok(show(&comment)),
         // The parent was there a moment ago.
-        return Err(policy::missing_parent().into());
-    };
-    let light = Light { config, viewer: &viewer, thread: &known, visit: &visit, now: app.clock.now() };
-    Ok(Answer::created(&Data { data: light.show(&created) }))
+        Created::ParentGone => Err(policy::missing_parent().into()),
+        Created::Before => match app.store.earlier(once.as_ref()).await? {
+            Earlier::Same(comment) => Ok(show(&comment)),
+            _ => Err(FieldErrors::used_key().into()),
+        },
+    }
 }
 
 fn written(

@@ -15,7 +15,7 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
             Some(Event::CommentChanged(parent)) => {
                 app.store.promote_below(&parent, app.config.lists.replies_per_parent).await
             }
-            Some(Event::UserRenamed(before, user)) => app.store.rename(before.as_ref(), user).await,
+            Some(Event::UserRenamed(before)) => app.store.rename(&before).await,
         };
         if let Err(fault) = &handled {
             tracing::error!(error = fault.chain(), "record not handled");

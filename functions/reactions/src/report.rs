@@ -3,21 +3,32 @@
 use serde_json::json;
 use shared::admission::{Door, Kind};
 use shared::app::App;
-use shared::error::{Refusal, Result};
+use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::{Answer, Call};
 use shared::input::Input;
 use shared::store::reactions::{Report, Reported};
+use shared::store::replays::Earlier;
 
 /// Characters of a report's details (spec, section 8).
 const MAX_DETAILS: usize = 500;
 
 pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let there = if app.config.features.reporting { Ok(()) } else { Err(Refusal::NotFound) };
-    let (viewer, found) =
-        tokio::join!(app.admit(call, Kind::Write, there, Door::Guests(true)), super::find(app, call, id));
+    let once = app.once(call);
+    let (viewer, found, earlier) = tokio::join!(
+        app.admit(call, Kind::Write, there, Door::Guests(true)),
+        super::find(app, call, id),
+        app.store.earlier::<()>(once.as_ref().ok().and_then(Option::as_ref)),
+    );
     let viewer = viewer?;
     let (found, visit) = super::seen(&viewer, found?)?;
     let reason = reason(app, call)?;
+    let once = once?;
+    match earlier? {
+        Earlier::Nothing => {}
+        Earlier::Same(()) => return Ok(done()),
+        Earlier::Other => return Err(FieldErrors::used_key().into()),
+    }
     let report = Report {
         id: app.ids.next().0,
         reason,
@@ -26,11 +37,18 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
         name: viewer.user.as_ref().map(|user| user.name.clone()).unwrap_or_default(),
         avatar: viewer.user.as_ref().map(|user| user.avatar.clone()).unwrap_or_default(),
     };
-    match app.store.report(&found.comment, visit, &viewer.visitor, &report).await? {
-        Reported::Done => Ok(Answer::created(&json!({ "reported": true }))),
-        Reported::Already => Err(Refusal::AlreadyReported.into()),
+    match app.store.report(&found.comment, visit, &viewer.visitor, &report, once.as_ref()).await? {
+        Reported::Done => Ok(done()),
+        Reported::Already => match app.store.earlier::<()>(once.as_ref()).await? {
+            Earlier::Same(()) => Ok(done()),
+            _ => Err(Refusal::AlreadyReported.into()),
+        },
         Reported::Gone => Err(Refusal::NotFound.into()),
     }
+}
+
+fn done() -> Answer {
+    Answer::created(&json!({ "reported": true }))
 }
 
 /// As it is stored: `reason`, or `reason: details`.

@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
 use super::keys::{self, Item, RANK_STEP, Scope};
 use super::lists::HIDDEN_LEADING;
+use super::replays::Once;
 use super::threads::{Thread, Visit};
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Reading, Store, fault, number, read, text, write};
@@ -18,6 +19,15 @@ use crate::ids::{CommentId, IdSource};
 pub struct Found {
     pub comment: Comment,
     pub ancestors: Vec<Comment>,
+}
+
+/// Says what became of a new comment.
+#[derive(Debug)]
+pub enum Created {
+    Done(Box<Comment>),
+    /// A request with the same key was first.
+    Before,
+    ParentGone,
 }
 
 /// What an edit changes.
@@ -58,7 +68,7 @@ impl Store {
             .map(|all: Vec<_>| all.into_iter().collect())
     }
 
-    /// Stores `draft` under a new id. `embedded` is how many replies of a parent lead. `None` when the parent is gone.
+    /// Stores `draft` under a new id. `embedded` is how many replies of a parent lead.
     pub async fn create(
         &self,
         ids: &IdSource,
@@ -66,7 +76,8 @@ impl Store {
         parent: Option<Comment>,
         visit: &Visit,
         embedded: usize,
-    ) -> Result<Option<Comment>, Fault> {
+        once: Option<&Once>,
+    ) -> Result<Created, Fault> {
         let mut parent = parent;
         let mut comment = draft;
         for attempt in 0..ATTEMPTS {
@@ -74,13 +85,17 @@ impl Store {
             if let Some(above) = parent.as_ref().filter(|_| attempt > 0) {
                 parent = self.get(&keys::comment(above.id), Reading::Consistent).await?;
                 if parent.is_none() {
-                    return Ok(None);
+                    return Ok(Created::ParentGone);
                 }
             }
             comment.id = ids.next();
-            let writes = creation(&comment, parent.as_ref(), visit, embedded)?;
-            if self.transact(writes).await? == Outcome::Done {
-                return Ok(Some(comment));
+            let mut writes = creation(&comment, parent.as_ref(), visit, embedded)?;
+            let last = writes.len();
+            writes.extend(once.map(|once| once.write(&comment)).transpose()?);
+            match self.transact(writes).await? {
+                Outcome::Done => return Ok(Created::Done(Box::new(comment))),
+                Outcome::Failed(places) if places.contains(&last) => return Ok(Created::Before),
+                Outcome::Failed(_) => {}
             }
         }
         Err(Fault::passing("creating a comment"))

@@ -15,6 +15,7 @@
 //! | queue entry           | `Q#state#shard`           | `id`       | moderators                                     |
 //! | limiter               | `L#scope#caller#minute`   | `L`        | every write, every tenth read; expires         |
 //! | repeat                | `P#visitor#hash`          | `P`        | the spam check; expires                        |
+//! | idempotency           | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
 //!
 //! | index     | partition                                             | sort                        | holds      |
 //! |-----------|-------------------------------------------------------|-----------------------------|------------|
@@ -162,6 +163,10 @@ pub(super) fn limiter(scope: &str, caller: &str, minute: i64) -> Key {
 
 pub(super) fn repeat(visitor: &Visitor, hash: &str) -> Key {
     Key::new(format!("P#{visitor}#{hash}"), "P")
+}
+
+pub(super) fn idempotency(visitor: &Visitor, hash: &str) -> Key {
+    Key::new(format!("I#{visitor}#{hash}"), "I")
 }
 
 /// Whose lists a comment stands in.

@@ -8,6 +8,7 @@ pub mod lists;
 pub mod meter;
 pub mod moderation;
 pub mod reactions;
+pub mod replays;
 pub mod sweeping;
 pub mod threads;
 mod transaction;

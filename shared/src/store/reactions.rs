@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::comments::{Found, id_set};
 use super::keys::{self, RANK_STEP};
+use super::replays::Once;
 use super::threads::{Shelf, Visit};
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, number, read, text, write};
@@ -162,6 +163,7 @@ impl Store {
         visit: Visit,
         visitor: &Visitor,
         report: &Report,
+        once: Option<&Once>,
     ) -> Result<Reported, Fault> {
         let mut visit = visit;
         for attempt in 0..ATTEMPTS {
@@ -181,7 +183,7 @@ impl Store {
             if shelf.fills {
                 entry = entry.with(":true", AttributeValue::Bool(true));
             }
-            let writes = vec![
+            let mut writes = vec![
                 Write::put(write(&key, report)?).when("attribute_not_exists(pk)"),
                 entry,
                 Write::update(keys::comment(comment.id), "ADD rp :one SET ro = :true")
@@ -190,6 +192,7 @@ impl Store {
                     .with(":true", AttributeValue::Bool(true)),
                 Write::put(keys::queue("reported", comment.id).item()),
             ];
+            writes.extend(once.map(|once| once.write(())).transpose()?);
             match self.transact(writes).await? {
                 Outcome::Done => return Ok(Reported::Done),
                 Outcome::Failed(places) if places.contains(&2) => return Ok(Reported::Gone),

@@ -10,7 +10,7 @@ use super::users::User;
 use super::{Index, Query, Reading, Store, number, text};
 use crate::comment::Comment;
 use crate::error::Fault;
-use crate::ids::{CommentId, UserId};
+use crate::ids::CommentId;
 
 /// Comments worked on at once.
 const AT_ONCE: usize = 25;
@@ -113,13 +113,16 @@ impl Store {
     }
 
     /// Puts a user's present name and picture on all that the user wrote, and where the name is searched.
-    pub async fn rename(&self, before: Option<&User>, id: UserId) -> Result<(), Fault> {
-        let Some(user) = self.user(id, Reading::Consistent).await?.filter(|user| !user.name.is_empty()) else {
-            return Ok(());
+    pub async fn rename(&self, before: &User) -> Result<(), Fault> {
+        let Some(user) = self.user(before.id, Reading::Consistent).await? else { return Ok(()) };
+        self.refresh_directory(Some(before), &user).await?;
+        let mut query = Query {
+            index: Index::Author,
+            partition: keys::author(user.id),
+            bounds: None,
+            descending: true,
+            limit: AT_ONCE,
         };
-        self.refresh_directory(before, &user).await?;
-        let mut query =
-            Query { index: Index::Author, partition: keys::author(id), bounds: None, descending: true, limit: AT_ONCE };
         let mut start = None;
         loop {
             let (written, next) = self.query(&query, start).await?;
@@ -147,8 +150,8 @@ impl Store {
 pub enum Event {
     CommentRemoved(Comment),
     CommentChanged(Comment),
-    /// A user's name or picture is new; what it was before, when there was something.
-    UserRenamed(Option<User>, UserId),
+    /// A user's name or picture is another than it was before.
+    UserRenamed(User),
 }
 
 impl Event {
@@ -158,11 +161,12 @@ impl Event {
         match (change["Keys"]["sk"]["S"].as_str(), record["eventName"].as_str()) {
             (Some("C"), Some("REMOVE")) => Ok(image(change, "OldImage")?.map(Self::CommentRemoved)),
             (Some("C"), Some("MODIFY")) => Ok(image(change, "NewImage")?.map(Self::CommentChanged)),
-            (Some("U"), Some("INSERT" | "MODIFY")) => {
+            (Some("U"), Some("MODIFY")) => {
                 let (old, new): (Option<User>, Option<User>) = (image(change, "OldImage")?, image(change, "NewImage")?);
-                let Some(new) = new.filter(|user| !user.name.is_empty()) else { return Ok(None) };
-                let same = old.as_ref().is_some_and(|old| old.name == new.name && old.avatar == new.avatar);
-                Ok(if same { None } else { Some(Self::UserRenamed(old, new.id)) })
+                let changed = |(old, new): &(User, User)| old.name != new.name || old.avatar != new.avatar;
+                // Without a name, a user was banned before anything was heard of them.
+                let renamed = old.filter(|old| !old.name.is_empty()).zip(new).filter(changed);
+                Ok(renamed.map(|(old, _)| Self::UserRenamed(old)))
             }
             _ => Ok(None),
         }
