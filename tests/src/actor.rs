@@ -84,7 +84,7 @@ impl Actor {
 
     /// `path` is below the API's prefix, unless it is the absolute address of a link.
     pub async fn send(&self, method: Method, path: &str, body: impl Into<Bytes>) -> Reply {
-        let below = path.strip_prefix("https://api.test");
+        let below = path.strip_prefix("http://api.test");
         let uri = below.map_or_else(|| format!("/{}/{path}", self.prefix), str::to_owned);
         self.send_at(method, &uri, body).await
     }
@@ -118,6 +118,27 @@ impl Actor {
 
     pub async fn replies(&self, parent: u64, query: &str) -> Reply {
         self.get(&format!("comments/{parent}/replies?{query}")).await.ok(200)
+    }
+
+    /// This page and all after it, by their links.
+    pub async fn walk(&self, path: &str) -> Vec<Reply> {
+        let mut pages = vec![self.get(path).await.ok(200)];
+        while let Some(next) = pages.last().and_then(Reply::next) {
+            pages.push(self.get(next).await.ok(200));
+            assert!(pages.len() < 1_000, "an endless walk");
+        }
+        pages
+    }
+
+    /// All pages before this one, by their links, and this one; in the order of the list.
+    pub async fn walk_back(&self, page: &Reply) -> Vec<Reply> {
+        let mut pages = vec![page.clone()];
+        while let Some(prev) = pages.last().and_then(Reply::prev) {
+            pages.push(self.get(prev).await.ok(200));
+            assert!(pages.len() < 1_000, "an endless walk");
+        }
+        pages.reverse();
+        pages
     }
 
     /// The comment as a list shows it; fails when it is in none.

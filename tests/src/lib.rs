@@ -21,7 +21,7 @@ use shared::store::users::Ban;
 use shared::time::{Clock, Timestamp};
 
 pub use self::actor::{Actor, sign};
-pub use self::reply::{Reply, ids};
+pub use self::reply::{Reply, ids, seen};
 
 /// 2050-01-02T03:04:05Z. Far ahead, because the engine sweeps what expires by the real clock.
 pub const START: i64 = 2_524_705_445_000;

@@ -134,3 +134,9 @@ pub fn ids(list: &Value) -> Vec<u64> {
     let list = list.as_array().unwrap_or_else(|| panic!("no list: {list:#}"));
     list.iter().map(|row| row["id"].as_u64().expect("an id")).collect()
 }
+
+/// The ids of some pages, in order.
+#[must_use]
+pub fn seen(pages: &[Reply]) -> Vec<u64> {
+    pages.iter().flat_map(Reply::ids).collect()
+}
