@@ -208,8 +208,7 @@ impl Store {
             more |= pin_ahead;
         }
         let edge = |family: Option<&Family>, toward| {
-            let family = family.filter(|family| Some(family.parent.id) != cursor.pin);
-            let edge = family.map_or(cursor.edge, |family| family.parent.id);
+            let edge = family.map_or_else(|| beyond(cursor, toward, descending), |family| family.parent.id);
             Cursor { toward, edge, pin: cursor.pin }
         };
         let others: Vec<&Family> = run.families.iter().filter(|family| Some(family.parent.id) != cursor.pin).collect();
@@ -480,7 +479,7 @@ impl Store {
             Place::Page(_) => Neighbours::default(),
             Place::Cursor(at) => {
                 let cursor = |toward, reply: Option<&Comment>| {
-                    let edge = reply.map(|reply| reply.id).or(at.map(|cursor| cursor.edge))?;
+                    let edge = reply.map(|reply| reply.id).or(at.map(|cursor| beyond(cursor, toward, false)))?;
                     Some(Cursor { toward, edge, pin: None })
                 };
                 let next = if descending || more { cursor(Toward::Next, replies.last()) } else { None };
@@ -537,6 +536,16 @@ impl Store {
 
     async fn comments(&self, query: Query) -> Result<Vec<Comment>, Fault> {
         self.query_all(query).await?.into_iter().map(read).collect()
+    }
+}
+
+/// The edge of a page that holds nothing: turning round, the comment at the old edge is met again.
+fn beyond(cursor: Cursor, toward: Toward, descending: bool) -> CommentId {
+    let CommentId(edge) = cursor.edge;
+    match (toward == cursor.toward, descending == (toward == Toward::Next)) {
+        (true, _) => cursor.edge,
+        (false, true) => CommentId(edge.saturating_add(1)),
+        (false, false) => CommentId(edge.saturating_sub(1)),
     }
 }
 

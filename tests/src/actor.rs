@@ -1,0 +1,159 @@
+//! A caller: address, user agent, token and headers, and the requests it makes.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use local::gateway::Gateway;
+use ring::hmac;
+use serde_json::{Value, json};
+
+use crate::reply::Reply;
+
+#[derive(Clone)]
+pub struct Actor {
+    gateway: Gateway,
+    prefix: String,
+    ip: IpAddr,
+    headers: HeaderMap,
+}
+
+impl Actor {
+    /// `number` makes the address and the user agent.
+    pub(crate) fn new(gateway: &Gateway, prefix: &str, number: u64) -> Self {
+        let bits = u32::from(Ipv4Addr::new(10, 0, 0, 0)) + u32::try_from(number).expect("few actors");
+        let actor = Self {
+            gateway: gateway.clone(),
+            prefix: prefix.to_owned(),
+            ip: Ipv4Addr::from_bits(bits).into(),
+            headers: HeaderMap::new(),
+        };
+        actor.with(HOST, "api.test").with(USER_AGENT, &format!("browser/{number}"))
+    }
+
+    #[must_use]
+    pub fn with(mut self, name: HeaderName, value: &str) -> Self {
+        self.headers.insert(name, HeaderValue::from_str(value).expect("a header's value"));
+        self
+    }
+
+    #[must_use]
+    pub fn with_token(self, token: &str) -> Self {
+        self.with(AUTHORIZATION, &format!("Bearer {token}"))
+    }
+
+    #[must_use]
+    pub fn from(mut self, ip: &str) -> Self {
+        self.ip = ip.parse().expect("an address");
+        self
+    }
+
+    pub fn token(&self) -> &str {
+        let value = self.headers[AUTHORIZATION].to_str().expect("a token is text");
+        value.trim_start_matches("Bearer ")
+    }
+
+    pub async fn get(&self, path: &str) -> Reply {
+        self.send(Method::GET, path, "").await
+    }
+
+    /// `null` for no body at all.
+    pub async fn post(&self, path: &str, body: Value) -> Reply {
+        self.send_json(Method::POST, path, body).await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Reply {
+        self.send_json(Method::PUT, path, body).await
+    }
+
+    pub async fn patch(&self, path: &str, body: Value) -> Reply {
+        self.send_json(Method::PATCH, path, body).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Reply {
+        self.send(Method::DELETE, path, "").await
+    }
+
+    pub async fn send_json(&self, method: Method, path: &str, body: Value) -> Reply {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.send(method, path, body).await
+    }
+
+    /// `path` is below the API's prefix, unless it is the absolute address of a link.
+    pub async fn send(&self, method: Method, path: &str, body: impl Into<Bytes>) -> Reply {
+        let below = path.strip_prefix("http://api.test");
+        let uri = below.map_or_else(|| format!("/{}/{path}", self.prefix), str::to_owned);
+        self.send_at(method, &uri, body).await
+    }
+
+    /// `uri` begins with a slash and may be anything.
+    pub async fn send_at(&self, method: Method, uri: &str, body: impl Into<Bytes>) -> Reply {
+        let mut request = Request::new(body.into());
+        *request.method_mut() = method;
+        *request.uri_mut() = uri.parse().expect("an address");
+        request.headers_mut().clone_from(&self.headers);
+        if !request.body().is_empty() {
+            request.headers_mut().entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
+        }
+        Reply::read(self.gateway.call(request, self.ip).await)
+    }
+
+    /// Writes a comment in `posts/1` or wherever; its id.
+    pub async fn comment(&self, thread: &str, body: &str) -> u64 {
+        self.post(&format!("{thread}/comments"), json!({ "body": body })).await.ok(201).id()
+    }
+
+    pub async fn reply(&self, thread: &str, parent: u64, body: &str) -> u64 {
+        let body = json!({ "body": body, "parent_id": parent });
+        self.post(&format!("{thread}/comments"), body).await.ok(201).id()
+    }
+
+    /// A list of the thread, with this query.
+    pub async fn list(&self, thread: &str, query: &str) -> Reply {
+        self.get(&format!("{thread}/comments?{query}")).await.ok(200)
+    }
+
+    pub async fn replies(&self, parent: u64, query: &str) -> Reply {
+        self.get(&format!("comments/{parent}/replies?{query}")).await.ok(200)
+    }
+
+    /// This page and all after it, by their links.
+    pub async fn walk(&self, path: &str) -> Vec<Reply> {
+        let mut pages = vec![self.get(path).await.ok(200)];
+        while let Some(next) = pages.last().and_then(Reply::next) {
+            pages.push(self.get(next).await.ok(200));
+            assert!(pages.len() < 1_000, "an endless walk");
+        }
+        pages
+    }
+
+    /// All pages before this one, by their links, and this one; in the order of the list.
+    pub async fn walk_back(&self, page: &Reply) -> Vec<Reply> {
+        let mut pages = vec![page.clone()];
+        while let Some(prev) = pages.last().and_then(Reply::prev) {
+            pages.push(self.get(prev).await.ok(200));
+            assert!(pages.len() < 1_000, "an endless walk");
+        }
+        pages.reverse();
+        pages
+    }
+
+    /// The comment as a list shows it; fails when it is in none.
+    pub async fn see(&self, thread: &str, id: u64) -> Value {
+        let list = self.list(thread, "per_page=50").await;
+        list.find(id).unwrap_or_else(|| panic!("{id} is not in {:#}", list.json))
+    }
+}
+
+/// A token of any header and claims, signed by HMAC-SHA256 whatever the header says.
+#[must_use]
+pub fn sign(header: &Value, claims: &Value, secret: &str) -> String {
+    let text = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let signed = format!("{}.{}", text(header), text(claims));
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let tag = URL_SAFE_NO_PAD.encode(hmac::sign(&key, signed.as_bytes()));
+    format!("{signed}.{tag}")
+}

@@ -1,0 +1,151 @@
+//! Worlds and the actors in them. A world is the whole service on a table of its own, at a moment that stands still until
+//! the test moves it; an actor is a caller with a token or without. What the service should answer is said in the tests.
+
+mod actor;
+mod reply;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use local::engine::Engine;
+use local::service;
+use local::stack::Stack;
+use shared::app::App;
+use shared::config::Config;
+use shared::ids::{Random, UserId};
+use shared::store::Store;
+use shared::store::users::Ban;
+use shared::time::{Clock, Timestamp};
+
+pub use self::actor::{Actor, sign};
+pub use self::reply::{Reply, ids, seen};
+
+/// 2050-01-02T03:04:05Z. Far ahead, because the engine sweeps what expires by the real clock.
+pub const START: i64 = 2_524_705_445_000;
+pub const TABLE: &str = "comments";
+pub const SECRET: &str = "the secret that signs tokens";
+
+pub struct World {
+    stack: Stack,
+    engine: Engine,
+    prefix: String,
+    now: Arc<AtomicI64>,
+    strangers: AtomicU64,
+}
+
+impl World {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// With these settings, the others at their defaults.
+    #[must_use]
+    pub fn with(settings: &[(&str, &str)]) -> Self {
+        let engine = Engine::memory().expect("an engine in memory");
+        Self::on(engine, Arc::new(AtomicI64::new(START)), settings)
+    }
+
+    /// The same table after a restart with these settings.
+    #[must_use]
+    pub fn again(&self, settings: &[(&str, &str)]) -> Self {
+        self.pass(Duration::from_millis(10));
+        Self::on(self.engine.clone(), Arc::clone(&self.now), settings)
+    }
+
+    fn on(engine: Engine, now: Arc<AtomicI64>, settings: &[(&str, &str)]) -> Self {
+        let mut vars = HashMap::from([
+            ("TABLE_NAME", TABLE),
+            ("SVC_JWT_SECRET", SECRET),
+            ("SVC_VISITOR_SALT", "the salt of visitors"),
+            ("SVC_WRITE_LIMIT", "1000000"),
+            ("SVC_READ_LIMIT", "1000000"),
+        ]);
+        vars.extend(settings.iter().copied());
+        let config = Config::from_vars(|name| vars.get(name).map(|value| (*value).to_owned())).expect("settings");
+        let prefix = config.api_prefix.clone();
+        let time = Arc::clone(&now);
+        let clock = Clock::new(move || Timestamp(time.load(Ordering::Relaxed)));
+        let app = App::new(config, service::client(&engine), clock, Random::system());
+        let stack = service::start(app, engine.clone(), Vec::new()).expect("the service starts");
+        Self { stack, engine, prefix, now, strangers: AtomicU64::new(1) }
+    }
+
+    /// Somebody without a token, at an address of their own.
+    pub fn guest(&self) -> Actor {
+        let number = self.strangers.fetch_add(1, Ordering::Relaxed);
+        Actor::new(&self.stack.gateway, &self.prefix, number)
+    }
+
+    /// With a token that is good for an hour.
+    pub fn user(&self, id: u64, name: &str) -> Actor {
+        self.claiming(&serde_json::json!({ "sub": id.to_string(), "name": name }))
+    }
+
+    /// User 1.
+    pub fn moderator(&self) -> Actor {
+        self.claiming(&serde_json::json!({ "sub": "1", "name": "Mod", "roles": ["moderator"] }))
+    }
+
+    /// User 13, banned for good.
+    pub async fn banned(&self) -> Actor {
+        let user = self.user(13, "Mallory");
+        user.get("ui").await.ok(200);
+        let ban = Ban { until: None, reason: Some("spam".to_owned()) };
+        self.store().set_ban(UserId(13), Some(ban)).await.expect("the ban is stored");
+        user
+    }
+
+    /// With a token of these claims, and `exp` and `iat` where they are missing.
+    pub fn claiming(&self, claims: &serde_json::Value) -> Actor {
+        let seconds = self.now().seconds();
+        let mut claims = claims.clone();
+        let fields = claims.as_object_mut().expect("claims are an object");
+        fields.entry("exp").or_insert_with(|| (seconds + 3600).into());
+        fields.entry("iat").or_insert_with(|| seconds.into());
+        self.guest().with_token(&sign(&serde_json::json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET))
+    }
+
+    pub fn now(&self) -> Timestamp {
+        Timestamp(self.now.load(Ordering::Relaxed))
+    }
+
+    pub fn pass(&self, time: Duration) {
+        let millis = i64::try_from(time.as_millis()).expect("a test takes less than an age");
+        self.now.fetch_add(millis, Ordering::Relaxed);
+    }
+
+    /// Waits until everything behind the table's stream is done.
+    pub async fn settled(&self) {
+        self.stack.settled().await;
+    }
+
+    /// The table as the functions see it.
+    pub fn client(&self) -> Client {
+        service::client(&self.engine)
+    }
+
+    pub fn store(&self) -> Store {
+        Store::new(self.client(), TABLE.to_owned(), Random::system())
+    }
+
+    /// Pins a comment behind the service's back.
+    pub async fn seed_pin(&self, thread: &str, comment: u64) {
+        use aws_sdk_dynamodb::types::AttributeValue::{M, N, S};
+        let pin =
+            HashMap::from([("c".to_owned(), N(comment.to_string())), ("at".to_owned(), N(self.now().0.to_string()))]);
+        let update = self.client().update_item().table_name(TABLE);
+        let update = update.key("pk", S(format!("T#{}", thread.replace('/', "#")))).key("sk", S("T".to_owned()));
+        let update = update.update_expression("SET pin = :pin").expression_attribute_values(":pin", M(pin));
+        update.send().await.expect("the pin is stored");
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,234 @@
+//! PATCH and DELETE `comments/{id}` (spec, sections 4.4 and 4.5).
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::json;
+use tests::{World, ids};
+
+#[tokio::test]
+async fn an_edit_answers_the_comment_with_its_new_body_and_time() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "old").await;
+    let before = ada.see("posts/1", id).await;
+    world.pass(Duration::from_secs(90));
+    let reply = ada.patch(&format!("comments/{id}"), json!({ "body": "**new**" })).await.ok(200);
+    let mut expected = before;
+    expected["body"] = json!("**new**");
+    expected["html"] = json!("<p><strong>new</strong></p>\n");
+    expected["updated_at"] = json!("2050-01-02T03:05:35+00:00");
+    expected["relative_created_at"] = json!("1 minute ago");
+    assert_eq!(reply.json, json!({ "data": expected }));
+    assert_eq!(world.user(7, "Ada").see("posts/1", id).await, expected);
+}
+
+#[tokio::test]
+async fn updated_at_moves_on_an_edit_only() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    world.pass(Duration::from_secs(60));
+    ada.reply("posts/1", id, "y").await;
+    assert_eq!(ada.see("posts/1", id).await["updated_at"], "2050-01-02T03:04:05+00:00");
+}
+
+#[tokio::test]
+async fn an_edited_body_is_checked_as_a_new_one_is() {
+    let world = World::with(&[("SVC_SPAM_DENY", "casino")]);
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    let path = format!("comments/{id}");
+    for body in [json!({}), json!({ "body": " " }), json!({ "body": 7 }), json!({ "body": "a".repeat(10_001) })] {
+        ada.patch(&path, body).await.invalid("body");
+    }
+    ada.patch(&path, json!([])).await.refused(422, "validation_failed");
+    ada.patch(&path, json!({ "body": "Casino" })).await.refused(422, "spam_rejected");
+    assert_eq!(ada.see("posts/1", id).await["body"], "x");
+}
+
+#[tokio::test]
+async fn an_edit_to_review_keeps_its_approval() {
+    let world = World::with(&[("SVC_SPAM_REVIEW", "crypto")]);
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    for _ in 0..2 {
+        let reply = ada.patch(&format!("comments/{id}"), json!({ "body": "crypto" })).await.ok(200);
+        assert_eq!(reply.data()["is_approved"], true);
+    }
+    assert_eq!(world.guest().see("posts/1", id).await["body"], "crypto");
+    ada.delete(&format!("comments/{id}")).await.ok(204);
+}
+
+#[tokio::test]
+async fn an_edit_does_not_need_approval_again() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let strict = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let reply = strict.user(7, "Ada").patch(&format!("comments/{id}"), json!({ "body": "y" })).await.ok(200);
+    assert_eq!(reply.data()["is_approved"], true);
+}
+
+#[tokio::test]
+async fn mentions_follow_the_edit() {
+    let world = World::new();
+    world.user(8, "Bob").get("ui").await.ok(200);
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "@bob").await;
+    let html = |reply: &tests::Reply| reply.data()["html"].as_str().unwrap().to_owned();
+    let reply = ada.patch(&format!("comments/{id}"), json!({ "body": "@ada and @bob" })).await.ok(200);
+    assert!(html(&reply).contains("/users/ada") && html(&reply).contains("/users/bob"));
+    let reply = ada.patch(&format!("comments/{id}"), json!({ "body": "nobody" })).await.ok(200);
+    assert_eq!(html(&reply), "<p>nobody</p>\n");
+    let reply = ada.patch(&format!("comments/{id}"), json!({ "body": "@bob again" })).await.ok(200);
+    assert!(html(&reply).contains("/users/bob"));
+}
+
+#[tokio::test]
+async fn replies_are_edited_and_counted_as_before() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "x").await;
+    let reply = ada.reply("posts/1", parent, "y").await;
+    ada.reply("posts/1", reply, "z").await;
+    let edited = ada.patch(&format!("comments/{reply}"), json!({ "body": "yy" })).await.ok(200);
+    assert_eq!((&edited.data()["parent_id"], &edited.data()["replies_count"]), (&json!(parent), &json!(1)));
+    assert_eq!(ada.see("posts/1", reply).await["body"], "yy");
+}
+
+#[tokio::test]
+async fn only_the_owner_edits_and_deletes() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    let path = format!("comments/{id}");
+    for other in [world.user(8, "Bob"), world.moderator()] {
+        other.patch(&path, json!({ "body": "y" })).await.refused(403, "forbidden");
+        other.delete(&path).await.refused(403, "forbidden");
+    }
+    world.guest().patch(&path, json!({ "body": "y" })).await.refused(401, "unauthenticated");
+    world.guest().delete(&path).await.refused(401, "unauthenticated");
+    assert_eq!(ada.see("posts/1", id).await["body"], "x");
+}
+
+#[tokio::test]
+async fn guests_own_nothing() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_REQUIRE_EMAIL", "false")]);
+    let guest = world.guest();
+    let id = guest.post("posts/1/comments", json!({ "body": "x", "guest_name": "G" })).await.ok(201).id();
+    guest.patch(&format!("comments/{id}"), json!({ "body": "y" })).await.refused(401, "unauthenticated");
+    guest.delete(&format!("comments/{id}")).await.refused(401, "unauthenticated");
+    world.user(7, "Ada").delete(&format!("comments/{id}")).await.refused(403, "forbidden");
+}
+
+#[tokio::test]
+async fn permission_comes_before_validation() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    world.user(8, "Bob").patch(&format!("comments/{id}"), json!({})).await.refused(403, "forbidden");
+}
+
+#[tokio::test]
+async fn a_missing_comment_is_404() {
+    let ada = World::new().user(7, "Ada");
+    for id in ["1", "0", "x", "007", "9007199254740992", "-1"] {
+        ada.patch(&format!("comments/{id}"), json!({ "body": "y" })).await.refused(404, "not_found");
+        ada.delete(&format!("comments/{id}")).await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_comment_is_gone_from_lists_and_counts_and_by_id() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let (kept, gone) = (ada.comment("posts/1", "a").await, ada.comment("posts/1", "b").await);
+    let reply = ada.delete(&format!("comments/{gone}")).await.ok(204);
+    assert!(reply.body.is_empty() && !reply.headers.contains_key("content-type"));
+    for sort in ["newest", "oldest", "most_liked", "most_replied"] {
+        let list = world.guest().list("posts/1", &format!("sort={sort}")).await;
+        assert_eq!((list.ids(), list.total()), (vec![kept], 1), "{sort}");
+    }
+    let path = format!("comments/{gone}");
+    ada.delete(&path).await.refused(404, "not_found");
+    ada.patch(&path, json!({ "body": "y" })).await.refused(404, "not_found");
+    ada.get(&format!("{path}/replies")).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn everything_below_a_deleted_comment_is_404_from_that_moment() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let top = ada.comment("posts/1", "0").await;
+    let mut chain = vec![bob.reply("posts/1", top, "1").await];
+    for n in 2..5 {
+        chain.push(bob.reply("posts/1", *chain.last().unwrap(), &n.to_string()).await);
+    }
+    for _ in 0..5 {
+        bob.reply("posts/1", top, "more").await;
+    }
+    let other = ada.comment("posts/1", "other").await;
+    ada.delete(&format!("comments/{top}")).await.ok(204);
+    for id in chain {
+        bob.get(&format!("comments/{id}/replies")).await.refused(404, "not_found");
+        bob.patch(&format!("comments/{id}"), json!({ "body": "y" })).await.refused(404, "not_found");
+        bob.delete(&format!("comments/{id}")).await.refused(404, "not_found");
+    }
+    for query in ["", "sort=oldest", "sort=most_replied", "cursor=", "per_page=1"] {
+        assert_eq!(bob.list("posts/1", query).await.ids(), [other], "{query}");
+    }
+    world.settled().await;
+    assert_eq!(world.guest().list("posts/1", "").await.total(), 1);
+}
+
+#[tokio::test]
+async fn deleting_a_reply_in_the_middle_takes_what_hangs_below_and_counts_once() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let top = ada.comment("posts/1", "0").await;
+    let middle = ada.reply("posts/1", top, "1").await;
+    let leaf = ada.reply("posts/1", middle, "2").await;
+    let sibling = ada.reply("posts/1", top, "1b").await;
+    ada.delete(&format!("comments/{middle}")).await.ok(204);
+    let shown = ada.see("posts/1", top).await;
+    assert_eq!((ids(&shown["replies"]), &shown["replies_count"]), (vec![sibling], &json!(1)));
+    assert_eq!(ada.replies(top, "").await.total(), 1);
+    ada.get(&format!("comments/{leaf}/replies")).await.refused(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_parallel_deletes_one_wins_and_counts_once() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let top = ada.comment("posts/1", "0").await;
+    let reply = ada.reply("posts/1", top, "1").await;
+    for id in [reply, top] {
+        let path = format!("comments/{id}");
+        let answers = join_all((0..8).map(|_| ada.delete(&path))).await;
+        let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [vec![204], vec![404; 7]].concat());
+        if id == reply {
+            assert_eq!(ada.see("posts/1", top).await["replies_count"], 0);
+        }
+    }
+    assert_eq!(ada.list("posts/1", "").await.total(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replies_written_while_others_are_deleted_are_counted_right() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let top = ada.comment("posts/1", "0").await;
+    let first = join_all((0..12).map(|_| ada.reply("posts/1", top, "first"))).await;
+    let paths: Vec<String> = first.iter().map(|id| format!("comments/{id}")).collect();
+    let (gone, added) = tokio::join!(
+        join_all(paths.iter().map(|path| ada.delete(path))),
+        join_all((0..12).map(|_| ada.reply("posts/1", top, "second"))),
+    );
+    assert!(gone.iter().all(|answer| answer.status == 204));
+    let mut added = added;
+    added.sort_unstable();
+    let shown = ada.see("posts/1", top).await;
+    assert_eq!((&shown["replies_count"], ids(&shown["replies"])), (&json!(12), added[..3].to_vec()));
+    assert_eq!(ada.replies(top, "per_page=50").await.ids(), added);
+}

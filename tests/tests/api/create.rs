@@ -1,0 +1,489 @@
+//! POST `{type}/{id}/comments` (spec, section 4.2).
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use http::Method;
+use http::header::USER_AGENT;
+use serde_json::{Value, json};
+use tests::{START, World, ids};
+
+const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
+
+fn by_guest(body: &str) -> Value {
+    json!({ "body": body, "guest_name": "Grace", "guest_email": "grace@example.org" })
+}
+
+#[tokio::test]
+async fn a_created_comment_is_answered_whole() {
+    let world = World::new();
+    let reply = world.user(7, "Ada").post("posts/1/comments", json!({ "body": "*Hello*, world" })).await.ok(201);
+    let id = reply.id();
+    assert_eq!(
+        reply.json,
+        json!({ "data": {
+            "id": id,
+            "body": "*Hello*, world",
+            "html": "<p><em>Hello</em>, world</p>\n",
+            "parent_id": null,
+            "is_approved": true,
+            "user": { "id": 7, "name": "Ada", "avatar": "https://www.gravatar.com/avatar/?d=mp" },
+            "likes_count": 0,
+            "liked": false,
+            "reported": false,
+            "replies_count": 0,
+            "replies": [],
+            "can": { "update": true, "delete": true, "pin": false },
+            "is_author": false,
+            "is_moderator": false,
+            "is_guest": false,
+            "pinned": false,
+            "pinned_at": null,
+            "created_at": "2050-01-02T03:04:05+00:00",
+            "relative_created_at": "just now",
+            "updated_at": "2050-01-02T03:04:05+00:00",
+        }})
+    );
+    assert!(id < 1 << 53);
+}
+
+#[tokio::test]
+async fn a_guests_comment_shows_the_guests_name_and_gravatar_and_no_email() {
+    let world = World::with(&[GUESTS]);
+    let reply = world.guest().post("posts/1/comments", by_guest("Hi")).await.ok(201);
+    let hash = shared::ids::sha256_hex("grace@example.org");
+    let avatar = format!("https://www.gravatar.com/avatar/{hash}?d=mp");
+    assert_eq!(reply.data()["user"], json!({ "id": null, "name": "Grace", "avatar": avatar }));
+    assert_eq!(reply.data()["is_guest"], true);
+    assert_eq!(reply.data()["can"], json!({ "update": false, "delete": false, "pin": false }));
+    assert!(!reply.json.to_string().contains("example.org"));
+}
+
+#[tokio::test]
+async fn guests_have_no_avatar_when_gravatar_is_not_shown() {
+    let world = World::with(&[GUESTS, ("SVC_GUEST_SHOW_GRAVATAR", "false")]);
+    let reply = world.guest().post("posts/1/comments", by_guest("Hi")).await.ok(201);
+    assert_eq!(reply.data()["user"]["avatar"], "");
+}
+
+#[tokio::test]
+async fn a_users_avatar_is_the_tokens_picture_else_the_gravatar_of_its_email() {
+    let world = World::new();
+    let picture = json!({ "sub": "7", "name": "Ada", "picture": "https://a.test/ada.png", "email": "ada@a.test" });
+    let reply = world.claiming(&picture).post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+    assert_eq!(reply.data()["user"]["avatar"], "https://a.test/ada.png");
+    let email = json!({ "sub": "8", "name": "Bob", "email": " Bob@A.test" });
+    let reply = world.claiming(&email).post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+    let hash = shared::ids::sha256_hex("bob@a.test");
+    assert_eq!(reply.data()["user"]["avatar"], format!("https://www.gravatar.com/avatar/{hash}?d=mp"));
+    assert!(!reply.json.to_string().contains("A.test"));
+}
+
+#[tokio::test]
+async fn a_name_from_a_token_is_cut_at_100_characters() {
+    let world = World::new();
+    let ada = world.user(7, &"ä".repeat(150));
+    let reply = ada.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+    assert_eq!(reply.data()["user"]["name"], "ä".repeat(100));
+}
+
+#[tokio::test]
+async fn a_moderators_comment_says_so_and_may_be_pinned() {
+    let world = World::with(&[("SVC_MODERATORS", "5,6")]);
+    for moderator in [world.moderator(), world.user(5, "Eve")] {
+        let reply = moderator.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+        assert_eq!(reply.data()["is_moderator"], true);
+        assert_eq!(reply.data()["can"], json!({ "update": true, "delete": true, "pin": true }));
+    }
+}
+
+#[tokio::test]
+async fn the_body_is_required() {
+    let ada = World::new().user(7, "Ada");
+    for body in [json!({}), json!({ "body": null }), json!({ "body": "" }), json!({ "body": " \t\r\n\u{a0}\u{3000}" })]
+    {
+        let reply = ada.post("posts/1/comments", body).await.invalid("body");
+        assert_eq!(reply.json["message"], "The body field is required.");
+    }
+    ada.send(Method::POST, "posts/1/comments", "").await.invalid("body");
+}
+
+#[tokio::test]
+async fn the_body_is_a_string() {
+    let ada = World::new().user(7, "Ada");
+    for body in [json!(7), json!(true), json!(["x"]), json!({ "x": 1 })] {
+        ada.post("posts/1/comments", json!({ "body": body })).await.invalid("body");
+    }
+}
+
+#[tokio::test]
+async fn the_body_has_at_most_10000_characters_whatever_their_bytes() {
+    let ada = World::new().user(7, "Ada");
+    for letter in ["a", "ß", "語", "😀"] {
+        let reply = ada.post("posts/1/comments", json!({ "body": letter.repeat(10_000) })).await.ok(201);
+        assert_eq!(reply.data()["body"], letter.repeat(10_000));
+        ada.post("posts/1/comments", json!({ "body": letter.repeat(10_001) })).await.invalid("body");
+    }
+}
+
+#[tokio::test]
+async fn the_body_is_kept_as_it_was_written() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let body = "  two spaces before\r\n\tand \u{0}\u{202e} after  ";
+    let id = ada.comment("posts/1", body).await;
+    assert_eq!(world.guest().see("posts/1", id).await["body"], body);
+}
+
+#[tokio::test]
+async fn every_wrong_field_is_told_at_once() {
+    let world = World::with(&[GUESTS]);
+    let wrong = json!({ "body": "", "parent_id": "x", "subscribe_to_replies": 1, "guest_name": 7, "guest_email": "x" });
+    let reply = world.guest().post("posts/1/comments", wrong).await.refused(422, "validation_failed");
+    let errors = reply.json["errors"].as_object().unwrap();
+    let mut fields: Vec<&String> = errors.keys().collect();
+    fields.sort_unstable();
+    assert_eq!(fields, ["body", "guest_email", "guest_name", "parent_id", "subscribe_to_replies"]);
+    assert!(errors.values().all(|texts| texts.as_array().is_some_and(|texts| texts.iter().all(Value::is_string))));
+    assert_eq!(reply.json["message"], errors["body"][0]);
+}
+
+#[tokio::test]
+async fn what_is_no_json_object_is_refused_as_validation() {
+    let ada = World::new().user(7, "Ada");
+    for body in ["{", "[]", "\"body\"", "null", "7", "{\"body\":\"x\"} trailing", "{body:1}", "\u{feff}{}"] {
+        ada.send(Method::POST, "posts/1/comments", body).await.refused(422, "validation_failed");
+    }
+    ada.send(Method::POST, "posts/1/comments", vec![0xff, 0xfe, 0x00]).await.refused(422, "validation_failed");
+}
+
+#[tokio::test]
+async fn deep_json_is_refused_and_huge_json_too() {
+    let ada = World::new().user(7, "Ada");
+    let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+    ada.send(Method::POST, "posts/1/comments", deep).await.refused(422, "validation_failed");
+    let nested = format!("{{\"body\":{}1{}}}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
+    ada.send(Method::POST, "posts/1/comments", nested).await.refused(422, "validation_failed");
+    ada.post("posts/1/comments", json!({ "body": "a".repeat(2_000_000) })).await.invalid("body");
+}
+
+#[tokio::test]
+async fn unknown_fields_are_ignored() {
+    let ada = World::new().user(7, "Ada");
+    let body =
+        json!({ "body": "x", "id": 7, "likes_count": 99, "is_approved": false, "pinned": true, "user": { "id": 1 } });
+    let reply = ada.post("posts/1/comments", body).await.ok(201);
+    assert_eq!((&reply.data()["likes_count"], &reply.data()["pinned"]), (&json!(0), &json!(false)));
+    assert_eq!((&reply.data()["is_approved"], &reply.data()["user"]["id"]), (&json!(true), &json!(7)));
+}
+
+#[tokio::test]
+async fn subscribe_to_replies_is_a_boolean() {
+    let ada = World::new().user(7, "Ada");
+    for flag in [json!(true), json!(false), json!(null)] {
+        ada.post("posts/1/comments", json!({ "body": "x", "subscribe_to_replies": flag })).await.ok(201);
+    }
+    for flag in [json!("true"), json!(1), json!([]), json!({})] {
+        let body = json!({ "body": "x", "subscribe_to_replies": flag });
+        ada.post("posts/1/comments", body).await.invalid("subscribe_to_replies");
+    }
+}
+
+#[tokio::test]
+async fn guests_may_not_write_unless_they_are_allowed() {
+    World::new().guest().post("posts/1/comments", by_guest("Hi")).await.refused(401, "unauthenticated");
+    World::with(&[GUESTS]).guest().post("posts/1/comments", by_guest("Hi")).await.ok(201);
+}
+
+#[tokio::test]
+async fn a_guests_name_is_1_to_100_characters_without_control_characters() {
+    let guest = World::with(&[GUESTS]).guest();
+    let with = |name: Value| {
+        let body = json!({ "body": "x", "guest_name": name, "guest_email": "g@example.org" });
+        let guest = guest.clone();
+        async move { guest.post("posts/1/comments", body).await }
+    };
+    for good in ["G", &"ß".repeat(100), "Grace O'Hopper-Müller 🦀"] {
+        with(json!(good)).await.ok(201);
+    }
+    for bad in [json!(null), json!(""), json!("  "), json!(7), json!("ß".repeat(101)), json!("a\nb"), json!("a\u{7}b")]
+    {
+        with(bad).await.invalid("guest_name");
+    }
+}
+
+#[tokio::test]
+async fn a_guests_email_is_required_and_valid() {
+    let guest = World::with(&[GUESTS]).guest();
+    for bad in [
+        json!(null),
+        json!(""),
+        json!("grace"),
+        json!("grace@"),
+        json!("@example.org"),
+        json!("a b@example.org"),
+        json!(7),
+    ] {
+        let body = json!({ "body": "x", "guest_name": "Grace", "guest_email": bad });
+        guest.post("posts/1/comments", body).await.invalid("guest_email");
+    }
+}
+
+#[tokio::test]
+async fn without_required_emails_a_guest_may_leave_it_out_but_not_give_a_wrong_one() {
+    let guest = World::with(&[GUESTS, ("SVC_GUEST_REQUIRE_EMAIL", "false")]).guest();
+    let reply = guest.post("posts/1/comments", json!({ "body": "x", "guest_name": "Grace" })).await.ok(201);
+    assert_eq!(reply.data()["user"]["avatar"], "https://www.gravatar.com/avatar/?d=mp");
+    guest.post("posts/1/comments", json!({ "body": "x", "guest_name": "Grace", "guest_email": null })).await.ok(201);
+    let wrong = json!({ "body": "x", "guest_name": "Grace", "guest_email": "grace" });
+    guest.post("posts/1/comments", wrong).await.invalid("guest_email");
+}
+
+#[tokio::test]
+async fn what_is_asked_of_guests_is_ignored_for_users() {
+    let ada = World::with(&[GUESTS]).user(7, "Ada");
+    let body = json!({ "body": "x", "guest_name": 7, "guest_email": "nonsense" });
+    let reply = ada.post("posts/1/comments", body).await.ok(201);
+    assert_eq!((&reply.data()["user"]["name"], &reply.data()["is_guest"]), (&json!("Ada"), &json!(false)));
+}
+
+#[tokio::test]
+async fn an_unknown_type_is_404_with_its_message() {
+    let world = World::with(&[("SVC_TYPES", "posts,videos")]);
+    let ada = world.user(7, "Ada");
+    ada.comment("videos/1", "x").await;
+    for kind in ["pages", "Posts", "comments", "POSTS", "post"] {
+        let reply = ada.post(&format!("{kind}/1/comments"), json!({ "body": "x" })).await.refused(404, "not_found");
+        assert_eq!(reply.json["message"], "Unknown commentable type.");
+    }
+}
+
+#[tokio::test]
+async fn record_ids_are_1_to_128_safe_characters() {
+    let ada = World::new().user(7, "Ada");
+    for good in ["a", "A-Z_0.9~:x", &"r".repeat(128)] {
+        ada.comment(&format!("posts/{good}"), "x").await;
+    }
+    for bad in ["%20", "a%20b", "a%2Fb", "a%23b", "%C3%A9", &"r".repeat(129), "a+b", "%00"] {
+        ada.post(&format!("posts/{bad}/comments"), json!({ "body": "x" })).await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn a_reply_names_the_parent_given_at_any_depth() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let mut parent = ada.comment("posts/1", "0").await;
+    for depth in 1..=10 {
+        let body = json!({ "body": depth.to_string(), "parent_id": parent });
+        let reply = ada.post("posts/1/comments", body).await.ok(201);
+        assert_eq!(reply.data()["parent_id"], parent);
+        parent = reply.id();
+    }
+    ada.post("posts/1/comments", json!({ "body": "11", "parent_id": parent })).await.invalid("parent_id");
+}
+
+#[tokio::test]
+async fn a_parent_must_be_an_id_of_a_comment_that_is_there() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    ada.comment("posts/1", "x").await;
+    for parent in
+        [json!(1), json!(0), json!(-1), json!("1"), json!(1.5), json!(1_u64 << 53), json!(u64::MAX), json!([])]
+    {
+        ada.post("posts/1/comments", json!({ "body": "x", "parent_id": parent })).await.invalid("parent_id");
+    }
+    ada.post("posts/1/comments", json!({ "body": "x", "parent_id": null })).await.ok(201);
+}
+
+#[tokio::test]
+async fn a_deleted_parent_takes_no_replies_and_neither_does_what_hung_below_it() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let parent = ada.comment("posts/1", "x").await;
+    let reply = bob.reply("posts/1", parent, "y").await;
+    ada.delete(&format!("comments/{parent}")).await.ok(204);
+    for gone in [parent, reply] {
+        bob.post("posts/1/comments", json!({ "body": "z", "parent_id": gone })).await.invalid("parent_id");
+    }
+}
+
+#[tokio::test]
+async fn an_unapproved_parent_takes_its_writers_replies_alone() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]).user(7, "Ada").comment("posts/1", "x").await;
+    let reply = json!({ "body": "y", "parent_id": held });
+    ada.post("posts/1/comments", reply.clone()).await.ok(201);
+    bob.post("posts/1/comments", reply).await.invalid("parent_id");
+}
+
+#[tokio::test]
+async fn a_parent_of_another_thread_is_a_mismatch() {
+    let world = World::with(&[("SVC_TYPES", "posts,videos")]);
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "x").await;
+    for thread in ["posts/2", "videos/1"] {
+        let body = json!({ "body": "y", "parent_id": parent });
+        ada.post(&format!("{thread}/comments"), body).await.refused(422, "parent_mismatch");
+    }
+    assert_eq!(world.guest().list("posts/2", "").await.total(), 0);
+}
+
+#[tokio::test]
+async fn with_nesting_off_replies_are_refused_and_old_ones_shown() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "x").await;
+    let old = ada.reply("posts/1", parent, "y").await;
+    let flat = world.again(&[("SVC_NESTING", "false")]);
+    let body = json!({ "body": "z", "parent_id": parent });
+    flat.user(7, "Ada").post("posts/1/comments", body).await.refused(422, "nesting_disabled");
+    flat.user(7, "Ada").comment("posts/1", "still").await;
+    assert_eq!(ids(&flat.guest().see("posts/1", parent).await["replies"]), [old]);
+    assert_eq!(flat.guest().replies(parent, "").await.ids(), [old]);
+}
+
+#[tokio::test]
+async fn with_approval_required_a_comment_is_created_unapproved() {
+    let world = World::with(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let reply = world.user(7, "Ada").post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+    assert_eq!(reply.data()["is_approved"], false);
+    assert_eq!(world.guest().list("posts/1", "").await.ids(), [0; 0]);
+}
+
+#[tokio::test]
+async fn a_denied_phrase_is_rejected_as_spam_and_nothing_is_stored() {
+    let world = World::with(&[("SVC_SPAM_DENY", "buy now, casino")]);
+    let ada = world.user(7, "Ada");
+    for body in ["BUY   NOW!", "the Casino", "buy\nnow", "ca\u{200b}sino"] {
+        ada.post("posts/1/comments", json!({ "body": body })).await.refused(422, "spam_rejected");
+    }
+    assert_eq!(ada.list("posts/1", "").await.total(), 0);
+    ada.comment("posts/1", "buy later").await;
+}
+
+#[tokio::test]
+async fn a_phrase_to_review_makes_the_comment_wait() {
+    let world = World::with(&[("SVC_SPAM_REVIEW", "crypto")]);
+    let ada = world.user(7, "Ada");
+    let reply = ada.post("posts/1/comments", json!({ "body": "About CRYPTO" })).await.ok(201);
+    assert_eq!(reply.data()["is_approved"], false);
+    let reply = ada.post("posts/1/comments", json!({ "body": "About trees" })).await.ok(201);
+    assert_eq!(reply.data()["is_approved"], true);
+}
+
+#[tokio::test]
+async fn ten_links_are_reviewed_and_fifty_denied() {
+    let ada = World::new().user(7, "Ada");
+    let links = |count: usize| json!({ "body": "https://a.test HTTP://b.test ".repeat(count / 2) + &"http://c.test ".repeat(count % 2) });
+    let reply = ada.post("posts/1/comments", links(9)).await.ok(201);
+    assert_eq!(reply.data()["is_approved"], true);
+    for count in [10, 49] {
+        let reply = ada.post("posts/1/comments", links(count)).await.ok(201);
+        assert_eq!(reply.data()["is_approved"], false, "{count}");
+    }
+    ada.post("posts/1/comments", links(50)).await.refused(422, "spam_rejected");
+}
+
+#[tokio::test]
+async fn the_same_body_again_within_a_minute_is_reviewed_when_that_is_on() {
+    let world = World::with(&[("SVC_SPAM_REVIEW_REPEATS", "true")]);
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let approved = |reply: tests::Reply| reply.ok(201).data()["is_approved"] == true;
+    let say = json!({ "body": "first" });
+    assert!(approved(ada.post("posts/1/comments", say.clone()).await));
+    assert!(!approved(ada.post("posts/2/comments", say.clone()).await));
+    assert!(approved(bob.post("posts/1/comments", say.clone()).await));
+    assert!(approved(ada.post("posts/1/comments", json!({ "body": "second" })).await));
+    world.pass(Duration::from_secs(61));
+    assert!(approved(ada.post("posts/1/comments", say.clone()).await));
+    let off = world.again(&[]).user(7, "Ada");
+    assert!(approved(off.post("posts/1/comments", say).await));
+}
+
+#[tokio::test]
+async fn mentions_link_to_known_users_alone() {
+    let world = World::new();
+    let ada = world.user(7, "Ada Lovelace");
+    ada.get("ui").await.ok(200);
+    let reply = ada.post("posts/1/comments", json!({ "body": "@ada_lovelace @nobody `@ada_lovelace`" })).await.ok(201);
+    let html = reply.data()["html"].as_str().unwrap();
+    assert_eq!(html.matches("href=\"/users/ada_lovelace\"").count(), 1, "{html}");
+    assert!(html.contains(" @nobody "), "{html}");
+}
+
+#[tokio::test]
+async fn ids_grow_with_time_and_within_a_millisecond() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let mut created = Vec::new();
+    for _ in 0..5 {
+        created.push(ada.comment("posts/1", "x").await);
+    }
+    world.pass(Duration::from_secs(1));
+    created.push(ada.comment("posts/1", "x").await);
+    assert!(created.is_sorted_by(|a, b| a < b), "{created:?}");
+    assert_eq!(world.guest().list("posts/1", "sort=oldest").await.ids(), created);
+    assert!(world.now().0 > START);
+}
+
+#[tokio::test]
+async fn an_old_comment_says_how_old_it_is() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    world.pass(Duration::from_secs(3 * 86_400 + 5));
+    let shown = world.guest().see("posts/1", id).await;
+    assert_eq!(shown["relative_created_at"], "3 days ago");
+    assert_eq!(shown["created_at"], "2050-01-02T03:04:05+00:00");
+}
+
+#[tokio::test]
+async fn a_guest_is_an_address_and_a_user_agent() {
+    let world = World::with(&[GUESTS, ("SVC_REQUIRE_APPROVAL", "true")]);
+    let grace = world.guest().from("2001:db8:1:2:3::4");
+    let id = grace.post("posts/1/comments", by_guest("x")).await.ok(201).id();
+    assert_eq!(grace.list("posts/1", "").await.ids(), [id]);
+    assert_eq!(grace.clone().from("2001:db8:1:2:ffff::9").list("posts/1", "").await.ids(), [id]);
+    assert!(grace.clone().from("2001:db8:1:3::4").list("posts/1", "").await.ids().is_empty());
+    assert!(grace.with(USER_AGENT, "another").list("posts/1", "").await.ids().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ninety_six_parallel_creates_lose_nothing_and_count_exactly() {
+    let world = World::new();
+    let writers: Vec<_> = (0..96).map(|n| world.user(100 + n, &format!("Writer {n}"))).collect();
+    let creates = writers.iter().map(|writer| writer.comment("posts/1", "at once"));
+    let mut created = join_all(creates).await;
+    created.sort_unstable();
+    created.dedup();
+    assert_eq!(created.len(), 96);
+    let mut listed = Vec::new();
+    for page in 1..=2 {
+        let list = world.guest().list("posts/1", &format!("sort=oldest&per_page=50&page={page}")).await;
+        assert_eq!(list.total(), 96);
+        listed.extend(list.ids());
+    }
+    assert_eq!(listed, created);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ninety_six_parallel_replies_lose_nothing_and_count_exactly() {
+    let world = World::new();
+    let parent = world.user(7, "Ada").comment("posts/1", "x").await;
+    let writers: Vec<_> = (0..96).map(|n| world.user(100 + n, &format!("Writer {n}"))).collect();
+    let mut created = join_all(writers.iter().map(|writer| writer.reply("posts/1", parent, "at once"))).await;
+    created.sort_unstable();
+    created.dedup();
+    assert_eq!(created.len(), 96);
+    let shown = world.guest().see("posts/1", parent).await;
+    assert_eq!(shown["replies_count"], 96);
+    assert_eq!(ids(&shown["replies"]), created[..3]);
+    let mut listed = Vec::new();
+    for page in 1..=2 {
+        let list = world.guest().replies(parent, &format!("per_page=50&page={page}")).await;
+        assert_eq!(list.total(), 96);
+        listed.extend(list.ids());
+    }
+    assert_eq!(listed, created);
+}

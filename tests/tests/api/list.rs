@@ -1,0 +1,463 @@
+//! GET `{type}/{id}/comments` page by page (spec, section 4.1).
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tests::{Actor, World, ids, seen};
+
+/// Comments `0`, `1`, … a second apart; the oldest first.
+async fn written(world: &World, author: &Actor, count: usize) -> Vec<u64> {
+    let mut created = Vec::new();
+    for n in 0..count {
+        created.push(author.comment("posts/1", &n.to_string()).await);
+        world.pass(Duration::from_secs(1));
+    }
+    created
+}
+
+fn reversed(ids: &[u64]) -> Vec<u64> {
+    ids.iter().rev().copied().collect()
+}
+
+#[tokio::test]
+async fn a_page_is_answered_whole() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let first = ada.comment("posts/1", "first").await;
+    let second = ada.comment("posts/1", "second").await;
+    let reply = bob.reply("posts/1", first, "reply").await;
+    let comment = |id: u64, body: &str, user: Value, own: bool, parent: Value, replies: Value| {
+        json!({
+            "id": id,
+            "body": body,
+            "html": format!("<p>{body}</p>\n"),
+            "parent_id": parent,
+            "is_approved": true,
+            "user": user,
+            "likes_count": 0,
+            "liked": false,
+            "reported": false,
+            "replies_count": replies.as_array().map_or(0, Vec::len),
+            "replies": replies,
+            "can": { "update": own, "delete": own, "pin": false },
+            "is_author": false,
+            "is_moderator": false,
+            "is_guest": false,
+            "pinned": false,
+            "pinned_at": null,
+            "created_at": "2050-01-02T03:04:05+00:00",
+            "relative_created_at": "just now",
+            "updated_at": "2050-01-02T03:04:05+00:00",
+        })
+    };
+    let avatar = "https://www.gravatar.com/avatar/?d=mp";
+    let (a, b) =
+        (json!({ "id": 7, "name": "Ada", "avatar": avatar }), json!({ "id": 8, "name": "Bob", "avatar": avatar }));
+    let path = "http://api.test/svc/api/v1/posts/1/comments";
+    assert_eq!(
+        bob.get("posts/1/comments").await.ok(200).json,
+        json!({
+            "data": [
+                comment(second, "second", a.clone(), false, json!(null), json!([])),
+                comment(first, "first", a, false, json!(null), json!([
+                    comment(reply, "reply", b, true, json!(first), json!([])),
+                ])),
+            ],
+            "links": {
+                "first": format!("{path}?page=1"),
+                "last": format!("{path}?page=1"),
+                "prev": null,
+                "next": null,
+            },
+            "meta": { "current_page": 1, "from": 1, "last_page": 1, "path": path, "per_page": 10, "to": 2, "total": 2 },
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_thread_nobody_wrote_to_is_an_empty_page() {
+    let reply = World::new().guest().get("posts/none/comments").await.ok(200);
+    assert_eq!(reply.json["data"], json!([]));
+    let meta = &reply.json["meta"];
+    assert_eq!((&meta["from"], &meta["to"]), (&json!(null), &json!(null)));
+    assert_eq!((&meta["last_page"], &meta["total"]), (&json!(1), &json!(0)));
+}
+
+#[tokio::test]
+async fn an_unknown_type_and_an_impossible_record_are_404() {
+    let guest = World::new().guest();
+    let reply = guest.get("pages/1/comments").await.refused(404, "not_found");
+    assert_eq!(reply.json["message"], "Unknown commentable type.");
+    guest.get("posts/a%20b/comments").await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn threads_are_apart() {
+    let world = World::with(&[("SVC_TYPES", "posts,videos")]);
+    let ada = world.user(7, "Ada");
+    let mut seen = Vec::new();
+    for thread in ["posts/1", "posts/11", "posts/2", "videos/1"] {
+        seen.push((thread, ada.comment(thread, thread).await));
+    }
+    for (thread, id) in seen {
+        assert_eq!(world.guest().list(thread, "").await.ids(), [id]);
+    }
+}
+
+#[tokio::test]
+async fn newest_is_the_default_and_oldest_the_other_way_round() {
+    let world = World::new();
+    let created = written(&world, &world.user(7, "Ada"), 3).await;
+    let guest = world.guest();
+    assert_eq!(guest.list("posts/1", "").await.ids(), reversed(&created));
+    assert_eq!(guest.list("posts/1", "sort=newest").await.ids(), reversed(&created));
+    assert_eq!(guest.list("posts/1", "sort=oldest").await.ids(), created);
+    let other = world.again(&[("SVC_DEFAULT_SORT", "oldest")]).guest();
+    assert_eq!(other.list("posts/1", "").await.ids(), created);
+}
+
+#[tokio::test]
+async fn most_replied_ties_fall_newest_first() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let created = written(&world, &ada, 4).await;
+    ada.reply("posts/1", created[1], "a").await;
+    ada.reply("posts/1", created[1], "b").await;
+    ada.reply("posts/1", created[0], "c").await;
+    let order = [created[1], created[0], created[3], created[2]];
+    let guest = world.guest();
+    assert_eq!(guest.list("posts/1", "sort=most_replied").await.ids(), order);
+    assert_eq!(guest.list("posts/1", "sort=most_replied&per_page=2&page=2").await.ids(), order[2..]);
+    assert_eq!(ids(&guest.see("posts/1", created[1]).await["replies"]).len(), 2);
+}
+
+#[tokio::test]
+async fn most_replied_counts_direct_replies_that_are_still_there() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let created = written(&world, &ada, 2).await;
+    let reply = ada.reply("posts/1", created[0], "a").await;
+    ada.reply("posts/1", reply, "deeper").await;
+    let other = ada.reply("posts/1", created[1], "b").await;
+    ada.reply("posts/1", created[1], "c").await;
+    let guest = world.guest();
+    assert_eq!(guest.list("posts/1", "sort=most_replied").await.ids(), [created[1], created[0]]);
+    ada.delete(&format!("comments/{other}")).await.ok(204);
+    assert_eq!(guest.list("posts/1", "sort=most_replied").await.ids(), [created[1], created[0]]);
+    ada.reply("posts/1", created[0], "d").await;
+    assert_eq!(guest.list("posts/1", "sort=most_replied").await.ids(), [created[0], created[1]]);
+}
+
+#[tokio::test]
+async fn most_liked_without_likes_is_newest_first() {
+    let world = World::new();
+    let created = written(&world, &world.user(7, "Ada"), 3).await;
+    assert_eq!(world.guest().list("posts/1", "sort=most_liked").await.ids(), reversed(&created));
+}
+
+#[tokio::test]
+async fn with_sorting_off_sort_is_ignored() {
+    let world = World::with(&[("SVC_SORTING", "false")]);
+    let created = written(&world, &world.user(7, "Ada"), 3).await;
+    for sort in ["oldest", "nonsense", "most_replied", ""] {
+        assert_eq!(world.guest().list("posts/1", &format!("sort={sort}")).await.ids(), reversed(&created), "{sort}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_sort_page_or_per_page_is_told_on_its_field() {
+    let guest = World::new().guest();
+    for sort in ["", "best", "Newest", "newest,oldest"] {
+        guest.get(&format!("posts/1/comments?sort={sort}")).await.invalid("sort");
+    }
+    let numbers = ["0", "-1", "", "a", "1.5", "1e3", "%2B1", "99999999999999999999999", "%20"];
+    for number in numbers {
+        guest.get(&format!("posts/1/comments?page={number}")).await.invalid("page");
+        guest.get(&format!("posts/1/comments?per_page={number}")).await.invalid("per_page");
+    }
+    guest.get("posts/1/comments?per_page=51").await.invalid("per_page");
+    guest.list("posts/1", "per_page=50").await;
+    guest.list("posts/1", "per_page=1").await;
+}
+
+#[tokio::test]
+async fn a_page_deeper_than_10000_comments_advises_the_cursor() {
+    let guest = World::new().guest();
+    guest.list("posts/1", "page=1000").await;
+    guest.list("posts/1", "per_page=50&page=200").await;
+    for query in ["page=1001", "per_page=50&page=201", "per_page=1&page=10001", "page=18446744073709551615"] {
+        let reply = guest.get(&format!("posts/1/comments?{query}")).await.invalid("page");
+        assert!(reply.json["message"].as_str().unwrap().contains("cursor"), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn pages_link_to_each_other_and_keep_the_other_parameters() {
+    let world = World::new();
+    let created = written(&world, &world.user(7, "Ada"), 5).await;
+    let guest = world.guest();
+    let middle = guest.list("posts/1", "sort=oldest&per_page=2&x=a%20%26b&page=2").await;
+    assert_eq!(middle.ids(), created[2..4]);
+    let link =
+        |page: u32| format!("http://api.test/svc/api/v1/posts/1/comments?sort=oldest&per_page=2&x=a+%26b&page={page}");
+    assert_eq!(middle.json["links"], json!({ "first": link(1), "last": link(3), "prev": link(1), "next": link(3) }));
+    let path = "http://api.test/svc/api/v1/posts/1/comments";
+    assert_eq!(
+        middle.json["meta"],
+        json!({ "current_page": 2, "from": 3, "last_page": 3, "path": path, "per_page": 2, "to": 4, "total": 5 })
+    );
+    let last = guest.get(middle.next().unwrap()).await.ok(200);
+    assert_eq!(last.ids(), created[4..]);
+    assert_eq!((last.next(), &last.json["meta"]["to"]), (None, &json!(5)));
+    let first = guest.get(middle.prev().unwrap()).await.ok(200);
+    assert_eq!((first.ids(), first.prev()), (created[..2].to_vec(), None));
+}
+
+#[tokio::test]
+async fn a_page_beyond_the_last_is_empty() {
+    let world = World::new();
+    written(&world, &world.user(7, "Ada"), 3).await;
+    let beyond = world.guest().list("posts/1", "per_page=2&page=5").await;
+    assert_eq!(beyond.ids(), [0; 0]);
+    let meta = &beyond.json["meta"];
+    assert_eq!((&meta["from"], &meta["to"]), (&json!(null), &json!(null)));
+    assert_eq!((&meta["current_page"], &meta["last_page"], &meta["total"]), (&json!(5), &json!(2), &json!(3)));
+    assert_eq!(beyond.next(), None);
+}
+
+#[tokio::test]
+async fn pages_in_every_sort_hold_every_comment_once() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let created = written(&world, &ada, 7).await;
+    for parent in [2, 5] {
+        ada.reply("posts/1", created[parent], "r").await;
+    }
+    for sort in ["newest", "oldest", "most_liked", "most_replied"] {
+        for per_page in 1..=4_usize {
+            let mut seen = Vec::new();
+            for page in 1..=created.len().div_ceil(per_page) {
+                let list = world.guest().list("posts/1", &format!("sort={sort}&per_page={per_page}&page={page}")).await;
+                assert_eq!(list.total(), 7);
+                seen.extend(list.ids());
+            }
+            assert_eq!(seen.len(), 7, "{sort} {per_page}");
+            seen.sort_unstable();
+            assert_eq!(seen, created, "{sort} {per_page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn per_page_has_its_default_from_the_settings() {
+    let world = World::with(&[("SVC_PER_PAGE", "2")]);
+    written(&world, &world.user(7, "Ada"), 3).await;
+    let list = world.guest().list("posts/1", "").await;
+    assert_eq!((list.rows().len(), &list.json["meta"]["per_page"]), (2, &json!(2)));
+    assert_eq!(world.guest().list("posts/1", "per_page=3").await.rows().len(), 3);
+}
+
+#[tokio::test]
+async fn links_are_below_the_public_url_and_the_prefix() {
+    let world = World::with(&[("SVC_PUBLIC_URL", "https://talk.test/sub/"), ("SVC_API_PREFIX", "/talk/v1/")]);
+    let list = world.guest().list("posts/1", "").await;
+    assert_eq!(list.json["meta"]["path"], "https://talk.test/sub/talk/v1/posts/1/comments");
+    assert_eq!(list.json["links"]["first"], "https://talk.test/sub/talk/v1/posts/1/comments?page=1");
+}
+
+#[tokio::test]
+async fn the_last_of_a_repeated_parameter_counts() {
+    let world = World::new();
+    written(&world, &world.user(7, "Ada"), 3).await;
+    assert_eq!(world.guest().list("posts/1", "per_page=1&per_page=2").await.rows().len(), 2);
+}
+
+#[tokio::test]
+async fn parents_carry_their_three_oldest_replies_oldest_first() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parents = written(&world, &ada, 2).await;
+    let mut replies = Vec::new();
+    for n in 0..5 {
+        replies.push(ada.reply("posts/1", parents[0], &n.to_string()).await);
+    }
+    let shown = world.guest().see("posts/1", parents[0]).await;
+    assert_eq!((ids(&shown["replies"]), &shown["replies_count"]), (replies[..3].to_vec(), &json!(5)));
+    let list = world.guest().list("posts/1", "").await;
+    assert_eq!((list.total(), list.ids()), (2, reversed(&parents)));
+}
+
+#[tokio::test]
+async fn replies_to_replies_are_counted_and_not_embedded() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "0").await;
+    let reply = ada.reply("posts/1", parent, "1").await;
+    let deeper = ada.reply("posts/1", reply, "2").await;
+    let shown = world.guest().see("posts/1", parent).await;
+    assert_eq!((ids(&shown["replies"]), &shown["replies_count"]), (vec![reply], &json!(1)));
+    assert_eq!((&shown["replies"][0]["replies"], &shown["replies"][0]["replies_count"]), (&json!([]), &json!(1)));
+    assert_eq!(world.guest().replies(reply, "").await.ids(), [deeper]);
+}
+
+#[tokio::test]
+async fn when_one_of_the_first_replies_is_deleted_the_next_moves_up() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "0").await;
+    let mut replies = Vec::new();
+    for n in 0..6 {
+        replies.push(ada.reply("posts/1", parent, &n.to_string()).await);
+    }
+    for gone in [1, 0, 0, 0, 0] {
+        ada.delete(&format!("comments/{}", replies.remove(gone))).await.ok(204);
+        let shown = world.guest().see("posts/1", parent).await;
+        assert_eq!(ids(&shown["replies"]), replies[..replies.len().min(3)]);
+        assert_eq!(shown["replies_count"], replies.len());
+        assert_eq!(world.guest().replies(parent, "").await.ids(), replies);
+        let late = ada.reply("posts/1", parent, "late").await;
+        replies.push(late);
+        assert_eq!(world.guest().replies(parent, "").await.ids(), replies);
+        ada.delete(&format!("comments/{}", replies.pop().unwrap())).await.ok(204);
+    }
+}
+
+#[tokio::test]
+async fn another_number_of_embedded_replies_holds_for_old_threads_too() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "0").await;
+    let mut replies = Vec::new();
+    for n in 0..6 {
+        replies.push(ada.reply("posts/1", parent, &n.to_string()).await);
+    }
+    for count in [5, 0, 1, 20, 2] {
+        let other = world.again(&[("SVC_REPLIES_PER_PARENT", &count.to_string())]);
+        let expected = &replies[..replies.len().min(count)];
+        for query in ["", "sort=oldest", "sort=most_replied", "cursor="] {
+            let list = other.guest().list("posts/1", query).await;
+            assert_eq!(ids(&list.rows()[0]["replies"]), expected, "{count} {query}");
+        }
+        replies.push(other.user(7, "Ada").reply("posts/1", parent, "more").await);
+        let all = other.guest().replies(parent, "per_page=50").await;
+        assert_eq!(all.ids(), replies, "{count}");
+    }
+    assert_eq!(ids(&world.guest().see("posts/1", parent).await["replies"]), replies[..3]);
+}
+
+#[tokio::test]
+async fn replies_come_in_pages_oldest_first() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "0").await;
+    let mut replies = Vec::new();
+    for n in 0..7 {
+        replies.push(ada.reply("posts/1", parent, &n.to_string()).await);
+    }
+    for per_page in 1..=4_usize {
+        let pages = world.guest().walk(&format!("comments/{parent}/replies?per_page={per_page}")).await;
+        assert!(pages.iter().all(|page| page.total() == 7));
+        assert_eq!(seen(&pages), replies, "{per_page}");
+    }
+    let beyond = world.guest().replies(parent, "page=9").await;
+    assert_eq!((beyond.ids(), beyond.total()), (vec![], 7));
+}
+
+#[tokio::test]
+async fn replies_answer_with_the_same_envelope_as_comments() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "0").await;
+    let reply = ada.reply("posts/1", parent, "1").await;
+    let page = ada.replies(parent, "per_page=1").await;
+    let path = format!("http://api.test/svc/api/v1/comments/{parent}/replies");
+    let link = format!("{path}?per_page=1&page=1");
+    assert_eq!(page.json["links"], json!({ "first": link, "last": link, "prev": null, "next": null }));
+    assert_eq!(
+        page.json["meta"],
+        json!({ "current_page": 1, "from": 1, "last_page": 1, "path": path, "per_page": 1, "to": 1, "total": 1 })
+    );
+    assert_eq!(page.find(reply), ada.see("posts/1", reply).await.into());
+}
+
+#[tokio::test]
+async fn replies_of_what_is_not_there_are_404() {
+    let world = World::new();
+    for id in ["1", "0", "x", "007", "-1", "9007199254740992", "99999999999999999999", "1.0", "%20"] {
+        world.guest().get(&format!("comments/{id}/replies")).await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn wrong_paging_of_replies_is_told_on_its_field() {
+    let world = World::new();
+    let parent = world.user(7, "Ada").comment("posts/1", "0").await;
+    for (query, field) in
+        [("page=0", "page"), ("per_page=51", "per_page"), ("page=1001", "page"), ("cursor=x", "cursor")]
+    {
+        world.guest().get(&format!("comments/{parent}/replies?{query}")).await.invalid(field);
+    }
+}
+
+#[tokio::test]
+async fn what_one_may_do_is_told_of_each_comment() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let parent = ada.comment("posts/1", "x").await;
+    let reply = bob.reply("posts/1", parent, "y").await;
+    let can = |update: bool, pin: bool| json!({ "update": update, "delete": update, "pin": pin });
+    for (actor, of_parent, of_reply) in [
+        (world.guest(), can(false, false), can(false, false)),
+        (ada, can(true, false), can(false, false)),
+        (bob, can(false, false), can(true, false)),
+        (world.moderator(), can(false, true), can(false, false)),
+    ] {
+        assert_eq!(actor.see("posts/1", parent).await["can"], of_parent);
+        assert_eq!(actor.see("posts/1", reply).await["can"], of_reply);
+    }
+    let without_pins = world.again(&[("SVC_PINS", "false")]);
+    assert_eq!(without_pins.moderator().see("posts/1", parent).await["can"], can(false, false));
+}
+
+#[tokio::test]
+async fn a_banned_user_may_read_and_edit_nothing() {
+    let world = World::new();
+    let mallory = world.user(13, "Mallory");
+    let id = mallory.comment("posts/1", "x").await;
+    let banned = world.banned().await;
+    assert_eq!(banned.see("posts/1", id).await["can"], json!({ "update": false, "delete": false, "pin": false }));
+}
+
+#[tokio::test]
+async fn the_largest_comments_still_fit_as_fifty_a_page() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    // Four bytes in the body, and as many in the html.
+    let body = "😀".repeat(10_000);
+    let parents = join_all((0..50).map(|_| ada.comment("posts/1", &body))).await;
+    for parent in &parents[..2] {
+        join_all((0..3).map(|_| ada.reply("posts/1", *parent, &body))).await;
+    }
+    let page = world.guest().list("posts/1", "per_page=50").await;
+    assert_eq!(page.rows().len(), 50);
+    assert!(page.body.len() < 6_000_000);
+}
+
+#[tokio::test]
+async fn a_page_too_large_even_without_replies_says_how_many_fit() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    // Every quote is escaped twice over in the body, and stands as an entity in the html.
+    let body = "\"".repeat(10_000);
+    join_all((0..50).map(|_| ada.comment("posts/1", &body))).await;
+    let reply = world.guest().get("posts/1/comments?per_page=50").await;
+    if reply.status == 200 {
+        assert_eq!(reply.rows().len(), 50);
+    } else {
+        let reply = reply.invalid("per_page");
+        let message = reply.json["message"].as_str().unwrap();
+        let fits: u32 = message.rsplit(' ').next().unwrap().trim_end_matches('.').parse().unwrap();
+        world.guest().list("posts/1", &format!("per_page={fits}")).await;
+    }
+}

@@ -1,0 +1,172 @@
+//! The pinned comment in lists (spec, section 4.1, rule 2).
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::{World, seen};
+
+const SORTS: [&str; 4] = ["newest", "oldest", "most_liked", "most_replied"];
+
+async fn written(world: &World, count: usize) -> Vec<u64> {
+    let ada = world.user(7, "Ada");
+    let mut created = Vec::new();
+    for n in 0..count {
+        created.push(ada.comment("posts/1", &n.to_string()).await);
+        world.pass(Duration::from_millis(3));
+    }
+    created
+}
+
+/// The order a sort has without likes and replies, with the pinned one first.
+fn order(sort: &str, created: &[u64], pin: u64) -> Vec<u64> {
+    let mut order = created.to_vec();
+    if sort != "oldest" {
+        order.reverse();
+    }
+    order.retain(|id| *id != pin);
+    order.insert(0, pin);
+    order
+}
+
+#[tokio::test]
+async fn it_leads_every_sort_once_in_pages() {
+    let world = World::new();
+    let created = written(&world, 5).await;
+    for pin in [created[0], created[2], created[4]] {
+        world.seed_pin("posts/1", pin).await;
+        for sort in SORTS {
+            for per_page in 1..=6 {
+                let pages = world.guest().walk(&format!("posts/1/comments?sort={sort}&per_page={per_page}")).await;
+                assert_eq!(seen(&pages), order(sort, &created, pin), "{sort} {per_page}");
+                assert!(pages.iter().all(|page| page.total() == 5 && page.rows().len() <= per_page));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn it_leads_cursor_walks_once_both_ways() {
+    let world = World::new();
+    let created = written(&world, 5).await;
+    for pin in [created[0], created[2], created[4]] {
+        world.seed_pin("posts/1", pin).await;
+        for sort in ["newest", "oldest"] {
+            for per_page in 1..=6 {
+                let guest = world.guest();
+                let path = format!("posts/1/comments?sort={sort}&per_page={per_page}&cursor=");
+                let pages = guest.walk(&path).await;
+                assert_eq!(seen(&pages), order(sort, &created, pin), "{sort} {per_page}");
+                assert!(pages.iter().all(|page| page.rows().len() <= per_page));
+                let back = guest.walk_back(pages.last().unwrap()).await;
+                assert_eq!(seen(&back), order(sort, &created, pin), "back, {sort} {per_page}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn it_says_so_and_since_when() {
+    let world = World::new();
+    let created = written(&world, 2).await;
+    world.pass(Duration::from_secs(60));
+    world.seed_pin("posts/1", created[0]).await;
+    let list = world.guest().list("posts/1", "").await;
+    assert_eq!(list.ids(), created);
+    let flags = |row: usize| (list.rows()[row]["pinned"].clone(), list.rows()[row]["pinned_at"].clone());
+    assert_eq!(flags(0), (json!(true), json!("2050-01-02T03:05:05+00:00")));
+    assert_eq!(flags(1), (json!(false), json!(null)));
+}
+
+#[tokio::test]
+async fn with_pins_off_a_stored_pin_is_not_shown() {
+    let world = World::new();
+    let created = written(&world, 2).await;
+    world.seed_pin("posts/1", created[0]).await;
+    let off = world.again(&[("SVC_PINS", "false")]).guest();
+    for query in ["", "cursor=", "sort=most_liked"] {
+        let list = off.list("posts/1", query).await;
+        assert_eq!(list.ids(), [created[1], created[0]], "{query}");
+        assert_eq!((&list.rows()[1]["pinned"], &list.rows()[1]["pinned_at"]), (&json!(false), &json!(null)));
+    }
+    assert_eq!(world.guest().list("posts/1", "").await.ids(), created);
+}
+
+#[tokio::test]
+async fn pinning_during_a_walk_neither_drops_nor_repeats_a_comment() {
+    let world = World::new();
+    let created = written(&world, 6).await;
+    for (before, after) in [(None, 0), (None, 5), (Some(0), 5), (Some(5), 0), (Some(2), 3)] {
+        if let Some(before) = before {
+            world.seed_pin("posts/1", created[before]).await;
+        }
+        let first = world.guest().list("posts/1", "per_page=2&cursor=").await;
+        let start = first.ids();
+        world.seed_pin("posts/1", created[after]).await;
+        let mut all = start.clone();
+        all.extend(seen(&world.guest().walk(first.next().unwrap()).await));
+        let mut unique = all.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!((unique, all.len()), (created.clone(), 6), "{before:?} {after}");
+    }
+}
+
+#[tokio::test]
+async fn deleting_it_unpins_it() {
+    let world = World::new();
+    let created = written(&world, 3).await;
+    world.seed_pin("posts/1", created[0]).await;
+    world.user(7, "Ada").delete(&format!("comments/{}", created[0])).await.ok(204);
+    for query in ["", "sort=oldest", "cursor=", "sort=most_liked", "per_page=1"] {
+        let list = world.guest().list("posts/1", query).await;
+        assert!(list.rows().iter().all(|row| row["pinned"] == false), "{query}");
+        assert!(!list.ids().contains(&created[0]));
+    }
+    let all = world.guest().walk("posts/1/comments?per_page=1").await;
+    assert_eq!(seen(&all), [created[2], created[1]]);
+}
+
+#[tokio::test]
+async fn deleting_another_leaves_it_pinned() {
+    let world = World::new();
+    let created = written(&world, 3).await;
+    world.seed_pin("posts/1", created[0]).await;
+    world.user(7, "Ada").delete(&format!("comments/{}", created[1])).await.ok(204);
+    let list = world.guest().list("posts/1", "").await;
+    assert_eq!((list.ids(), list.total()), (vec![created[0], created[2]], 2));
+}
+
+#[tokio::test]
+async fn it_carries_its_replies_wherever_it_stands() {
+    let world = World::new();
+    let created = written(&world, 4).await;
+    let ada = world.user(7, "Ada");
+    let reply = ada.reply("posts/1", created[0], "r").await;
+    world.seed_pin("posts/1", created[0]).await;
+    for query in ["per_page=1", "sort=oldest&per_page=1", "per_page=1&cursor=", "sort=most_liked&per_page=1"] {
+        let list = world.guest().list("posts/1", query).await;
+        assert_eq!(tests::ids(&list.rows()[0]["replies"]), [reply], "{query}");
+    }
+}
+
+#[tokio::test]
+async fn own_unapproved_comments_keep_their_place_beside_it() {
+    let world = World::new();
+    let mut created = written(&world, 3).await;
+    let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    created.push(held.user(7, "Ada").comment("posts/1", "held").await);
+    let ada = world.user(7, "Ada");
+    world.seed_pin("posts/1", created[1]).await;
+    for sort in SORTS {
+        for per_page in 1..=3 {
+            let pages = ada.walk(&format!("posts/1/comments?sort={sort}&per_page={per_page}")).await;
+            assert_eq!(seen(&pages), order(sort, &created, created[1]), "{sort} {per_page}");
+        }
+    }
+    for sort in ["newest", "oldest"] {
+        for per_page in 1..=3 {
+            let pages = ada.walk(&format!("posts/1/comments?sort={sort}&per_page={per_page}&cursor=")).await;
+            assert_eq!(seen(&pages), order(sort, &created, created[1]), "cursor, {sort} {per_page}");
+        }
+    }
+}

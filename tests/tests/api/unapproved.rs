@@ -1,0 +1,182 @@
+//! Comments that wait for approval: their writers see them in their place, nobody else sees them at all.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::{Actor, World, ids, seen};
+
+const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
+
+/// Ada's comments in `posts/1`, oldest first; those at odd places wait for approval.
+struct Mixed {
+    world: World,
+    ada: Actor,
+    all: Vec<u64>,
+}
+
+impl Mixed {
+    async fn new(count: usize) -> Self {
+        let world = World::new();
+        let held = world.again(&[HELD]);
+        let mut all = Vec::new();
+        for n in 0..count {
+            let world = if n % 2 == 1 { &held } else { &world };
+            all.push(world.user(7, "Ada").comment("posts/1", &n.to_string()).await);
+            world.pass(Duration::from_millis(3));
+        }
+        let ada = world.user(7, "Ada");
+        Self { world, ada, all }
+    }
+
+    fn approved(&self) -> Vec<u64> {
+        self.all.iter().copied().step_by(2).collect()
+    }
+}
+
+fn reversed(ids: &[u64]) -> Vec<u64> {
+    ids.iter().rev().copied().collect()
+}
+
+#[tokio::test]
+async fn lists_omit_them_except_their_writers() {
+    let mixed = Mixed::new(6).await;
+    let others = [mixed.world.guest(), mixed.world.user(8, "Bob"), mixed.world.moderator()];
+    for other in others {
+        let list = other.list("posts/1", "").await;
+        assert_eq!((list.ids(), list.total()), (reversed(&mixed.approved()), 3));
+    }
+    let own = mixed.ada.list("posts/1", "").await;
+    assert_eq!((own.ids(), own.total()), (reversed(&mixed.all), 6));
+    assert_eq!(own.rows()[0]["is_approved"], false);
+}
+
+#[tokio::test]
+async fn their_writers_pages_hold_them_in_their_place() {
+    let mixed = Mixed::new(7).await;
+    let sorts = [
+        ("newest", reversed(&mixed.all)),
+        ("oldest", mixed.all.clone()),
+        ("most_liked", reversed(&mixed.all)),
+        ("most_replied", reversed(&mixed.all)),
+    ];
+    for (sort, order) in sorts {
+        for per_page in 1..=4_usize {
+            let mut seen = Vec::new();
+            for page in 1..=7_usize.div_ceil(per_page) {
+                let list = mixed.ada.list("posts/1", &format!("sort={sort}&per_page={per_page}&page={page}")).await;
+                assert_eq!(list.total(), 7);
+                seen.extend(list.ids());
+            }
+            assert_eq!(seen, order, "{sort} {per_page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn their_writers_walks_meet_them_in_their_place() {
+    let mixed = Mixed::new(7).await;
+    for (sort, order) in [("newest", reversed(&mixed.all)), ("oldest", mixed.all.clone())] {
+        for per_page in 1..=4 {
+            let path = format!("posts/1/comments?sort={sort}&per_page={per_page}&cursor=");
+            let pages = mixed.ada.walk(&path).await;
+            assert_eq!(seen(&pages), order, "{sort} {per_page}");
+            let back = mixed.ada.walk_back(pages.last().unwrap()).await;
+            assert_eq!(seen(&back), order, "back, {sort} {per_page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_visitor_goes_on_with_a_cursor_at_a_comment_hidden_from_them() {
+    let mixed = Mixed::new(6).await;
+    let page = mixed.ada.list("posts/1", "per_page=1&cursor=").await;
+    assert_eq!(page.ids(), [mixed.all[5]]);
+    let next = mixed.world.guest().get(page.next().unwrap()).await.ok(200);
+    assert_eq!(next.ids(), [mixed.all[4]]);
+}
+
+#[tokio::test]
+async fn unapproved_replies_are_embedded_for_their_writer_alone_and_never_counted() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "0").await;
+    let held = world.again(&[HELD]);
+    let mut replies = Vec::new();
+    for n in 0..4 {
+        let actor = if n % 2 == 1 { held.user(7, "Ada") } else { world.user(7, "Ada") };
+        replies.push(actor.reply("posts/1", parent, &n.to_string()).await);
+        world.pass(Duration::from_millis(3));
+    }
+    let shown = world.guest().see("posts/1", parent).await;
+    assert_eq!((ids(&shown["replies"]), &shown["replies_count"]), (vec![replies[0], replies[2]], &json!(2)));
+    let own = ada.see("posts/1", parent).await;
+    assert_eq!((ids(&own["replies"]), &own["replies_count"]), (replies[..3].to_vec(), &json!(2)));
+}
+
+#[tokio::test]
+async fn the_replies_route_shows_its_writer_the_unapproved_ones_in_their_place() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "0").await;
+    let held = world.again(&[HELD]);
+    let mut replies = Vec::new();
+    for n in 0..7 {
+        let actor = if n % 2 == 1 { held.user(7, "Ada") } else { world.user(7, "Ada") };
+        replies.push(actor.reply("posts/1", parent, &n.to_string()).await);
+        world.pass(Duration::from_millis(3));
+    }
+    let approved: Vec<u64> = replies.iter().copied().step_by(2).collect();
+    let other = world.guest().replies(parent, "").await;
+    assert_eq!((other.ids(), other.total()), (approved, 4));
+    for per_page in 1..=4_usize {
+        let mut paged = Vec::new();
+        for page in 1..=7_usize.div_ceil(per_page) {
+            let list = ada.replies(parent, &format!("per_page={per_page}&page={page}")).await;
+            assert_eq!(list.total(), 7);
+            paged.extend(list.ids());
+        }
+        assert_eq!(paged, replies, "{per_page}");
+        let walked = ada.walk(&format!("comments/{parent}/replies?per_page={per_page}&cursor=")).await;
+        assert_eq!(seen(&walked), replies, "{per_page}");
+    }
+}
+
+#[tokio::test]
+async fn by_id_they_are_404_to_others_and_shown_to_writer_and_moderators() {
+    let world = World::with(&[HELD]);
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    for other in [world.guest(), world.user(8, "Bob")] {
+        other.get(&format!("comments/{id}/replies")).await.refused(404, "not_found");
+    }
+    world.user(8, "Bob").patch(&format!("comments/{id}"), json!({ "body": "y" })).await.refused(404, "not_found");
+    world.user(8, "Bob").delete(&format!("comments/{id}")).await.refused(404, "not_found");
+    ada.replies(id, "").await;
+    world.moderator().replies(id, "").await;
+    world.moderator().patch(&format!("comments/{id}"), json!({ "body": "y" })).await.refused(403, "forbidden");
+}
+
+#[tokio::test]
+async fn what_hangs_below_an_unapproved_comment_is_hidden_with_it() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let held = world.again(&[HELD]).user(7, "Ada").comment("posts/1", "x").await;
+    let below = ada.reply("posts/1", held, "y").await;
+    world.guest().get(&format!("comments/{below}/replies")).await.refused(404, "not_found");
+    assert_eq!(world.guest().list("posts/1", "").await.total(), 0);
+    let own = ada.list("posts/1", "").await;
+    assert_eq!((own.ids(), ids(&own.rows()[0]["replies"])), (vec![held], vec![below]));
+    assert_eq!(ada.replies(held, "").await.ids(), [below]);
+}
+
+#[tokio::test]
+async fn their_writer_edits_and_deletes_them_and_totals_follow() {
+    let world = World::with(&[HELD]);
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    let edited = ada.patch(&format!("comments/{id}"), json!({ "body": "y" })).await.ok(200);
+    assert_eq!((&edited.data()["body"], &edited.data()["is_approved"]), (&json!("y"), &json!(false)));
+    assert_eq!(ada.list("posts/1", "").await.total(), 1);
+    ada.delete(&format!("comments/{id}")).await.ok(204);
+    assert_eq!(ada.list("posts/1", "").await.total(), 0);
+}
