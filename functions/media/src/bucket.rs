@@ -2,6 +2,7 @@
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::DisplayErrorContext;
+use aws_sdk_s3::operation::get_object::GetObjectError;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_types::SdkConfig;
 use base64::Engine;
@@ -82,7 +83,7 @@ impl<'a> Bucket<'a> {
         const DOING: &str = "read an image";
         let object = match self.client.get_object().bucket(self.name).key(key).send().await {
             Ok(object) => object,
-            Err(error) if error.as_service_error().is_some_and(|error| error.is_no_such_key()) => return Ok(None),
+            Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => return Ok(None),
             Err(error) => return Err(Fault::new(DOING, DisplayErrorContext(error).to_string())),
         };
         let size = object.content_length.and_then(|size| usize::try_from(size).ok());

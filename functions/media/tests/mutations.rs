@@ -29,6 +29,7 @@ const BOUND: usize = 340 << 20;
 /// Where decoders panicked; such a panic is contained, and counted here.
 static PANICS: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
+#[expect(clippy::disallowed_methods, reason = "how long and from where is the caller's to say")]
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |value| value.parse().expect(name))
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::operation::get_object::GetObjectOutput;
+use aws_sdk_s3::operation::get_object::{GetObjectError, GetObjectOutput};
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
@@ -59,7 +59,7 @@ async fn answer(client: &Client, bucket: &str, method: &Method, key: Option<Stri
     let Some(key) = key else { return empty(StatusCode::NOT_FOUND) };
     let object = match client.get_object().bucket(bucket).key(key).send().await {
         Ok(object) => object,
-        Err(error) if error.as_service_error().is_some_and(|error| error.is_no_such_key()) => {
+        Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => {
             return empty(StatusCode::NOT_FOUND);
         }
         Err(error) => {

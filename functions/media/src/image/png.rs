@@ -44,26 +44,23 @@ pub(super) fn encode(pixels: &DynamicImage) -> Result<Picture, Refused> {
     let mut encoder = Encoder::new(&mut out, width, height);
     encoder.set_compression(Compression::Balanced);
     let indexed = index(pixels);
-    let samples = match &indexed {
-        Some(indexed) => {
-            encoder.set_color(ColorType::Indexed);
-            encoder.set_depth(indexed.depth);
-            encoder.set_palette(indexed.colours.iter().flat_map(|c| [c[0], c[1], c[2]]).collect::<Vec<_>>());
-            if indexed.colours.iter().any(|c| c[3] != 255) {
-                encoder.set_trns(indexed.colours.iter().map(|c| c[3]).collect::<Vec<_>>());
-            }
-            &indexed.samples
+    let samples = if let Some(indexed) = &indexed {
+        encoder.set_color(ColorType::Indexed);
+        encoder.set_depth(indexed.depth);
+        encoder.set_palette(indexed.colours.iter().flat_map(|c| [c[0], c[1], c[2]]).collect::<Vec<_>>());
+        if indexed.colours.iter().any(|c| c[3] != 255) {
+            encoder.set_trns(indexed.colours.iter().map(|c| c[3]).collect::<Vec<_>>());
         }
-        None => {
-            encoder.set_depth(BitDepth::Eight);
-            encoder.set_color(match pixels {
-                DynamicImage::ImageLuma8(_) => ColorType::Grayscale,
-                DynamicImage::ImageLumaA8(_) => ColorType::GrayscaleAlpha,
-                DynamicImage::ImageRgb8(_) => ColorType::Rgb,
-                _ => ColorType::Rgba,
-            });
-            pixels.as_bytes()
-        }
+        &indexed.samples
+    } else {
+        encoder.set_depth(BitDepth::Eight);
+        encoder.set_color(match pixels {
+            DynamicImage::ImageLuma8(_) => ColorType::Grayscale,
+            DynamicImage::ImageLumaA8(_) => ColorType::GrayscaleAlpha,
+            DynamicImage::ImageRgb8(_) => ColorType::Rgb,
+            _ => ColorType::Rgba,
+        });
+        pixels.as_bytes()
     };
     write(encoder, samples).map_err(|_| Refused::Incompressible)?;
     Ok(Picture { bytes: out.0, format: Format::Png, width, height })
@@ -109,9 +106,11 @@ fn index(pixels: &DynamicImage) -> Option<Indexed> {
     for (row, packed) in rows.zip(samples.chunks_exact_mut(row_bytes)) {
         for (x, colour) in row.chunks_exact(channels).map(rgba).enumerate() {
             if x == 0 || last.0 != colour {
-                last = (colour, colours.partition_point(|c| *c < colour));
+                #[expect(clippy::cast_possible_truncation, reason = "at most 256 colours")]
+                let place = colours.partition_point(|c| *c < colour) as u8;
+                last = (colour, place);
             }
-            packed[x * bits / 8] |= (last.1 << (8 - bits - x * bits % 8)) as u8;
+            packed[x * bits / 8] |= last.1 << (8 - bits - x * bits % 8);
         }
     }
     Some(Indexed { colours, depth, samples })

@@ -59,7 +59,7 @@ impl<'a> Container<'a> {
                 b"ICCP" => file.icc = file.icc.or(Some(data)),
                 b"EXIF" => file.exif = file.exif.or(Some(data)),
                 b"ALPH" => alpha = alpha.or(Some(data)),
-                b"VP8 " | b"VP8L" if file.frame.is_none() => file.frame = Some(Frame::read(name, data, alpha)?),
+                b"VP8 " | b"VP8L" if file.frame.is_none() => file.frame = Some(Frame::read(*name, data, alpha)?),
                 b"ANMF" if file.frame.is_none() => file.frame = Some(Frame::read_animated(data)?),
                 _ => {}
             }
@@ -79,8 +79,8 @@ struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// Takes the size from the coded data, which is what a decoder allocates by.
-    fn read(name: &[u8; 4], data: &'a [u8], alpha: Option<&'a [u8]>) -> Option<Self> {
-        let (coding, size) = if name == b"VP8L" {
+    fn read(name: [u8; 4], data: &'a [u8], alpha: Option<&'a [u8]>) -> Option<Self> {
+        let (coding, size) = if name == *b"VP8L" {
             let bits = u32_at(data, 1)?;
             (Coding::Lossless, (1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)))
         } else {
@@ -98,7 +98,7 @@ impl<'a> Frame<'a> {
                 (b"ALPH", data) => alpha = Some(data),
                 (name @ (b"VP8 " | b"VP8L"), coded) => {
                     let (x, y) = (2 * u24_at(data, 0)?, 2 * u24_at(data, 3)?);
-                    return Self::read(name, coded, alpha).map(|frame| Self { x, y, ..frame });
+                    return Self::read(*name, coded, alpha).map(|frame| Self { x, y, ..frame });
                 }
                 _ => {}
             }
@@ -131,19 +131,19 @@ impl<'a> Frame<'a> {
             header[0] = 0x10;
             header[4..7].copy_from_slice(&(self.size.0 - 1).to_le_bytes()[..3]);
             header[7..].copy_from_slice(&(self.size.1 - 1).to_le_bytes()[..3]);
-            push_chunk(&mut body, b"VP8X", &header)?;
-            push_chunk(&mut body, b"ALPH", alpha)?;
+            push_chunk(&mut body, *b"VP8X", &header)?;
+            push_chunk(&mut body, *b"ALPH", alpha)?;
         }
-        let name = if self.coding == Coding::Lossy { b"VP8 " } else { b"VP8L" };
+        let name = if self.coding == Coding::Lossy { *b"VP8 " } else { *b"VP8L" };
         push_chunk(&mut body, name, self.data)?;
         let mut file = Vec::with_capacity(body.len() + 8);
-        push_chunk(&mut file, b"RIFF", &body)?;
+        push_chunk(&mut file, *b"RIFF", &body)?;
         Some(file)
     }
 }
 
-fn push_chunk(file: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) -> Option<()> {
-    file.extend_from_slice(name);
+fn push_chunk(file: &mut Vec<u8>, name: [u8; 4], data: &[u8]) -> Option<()> {
+    file.extend_from_slice(&name);
     file.extend_from_slice(&u32::try_from(data.len()).ok()?.to_le_bytes());
     file.extend_from_slice(data);
     if data.len() % 2 == 1 {

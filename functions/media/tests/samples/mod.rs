@@ -1,5 +1,12 @@
 //! Images made in code, honest and otherwise.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "small numbers"
+)]
+#![allow(clippy::missing_panics_doc, reason = "tests are to panic")]
 
 use image::{DynamicImage, GrayImage, Rgb, RgbImage, Rgba, RgbaImage};
 use jpeg_encoder::{ColorType, Encoder};
