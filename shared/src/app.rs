@@ -25,8 +25,19 @@ use crate::token::{KeySettings, Keys};
 /// How long a provider of keys may take.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What answers a function's routes.
-pub type Handler = for<'a> fn(&'a App, &'a Call) -> BoxFuture<'a, Result<Answer>>;
+/// What answers a function's routes: a plain function, or a type that holds what this function needs besides the app.
+pub trait Handler: Send + Sync + 'static {
+    fn handle<'a>(&'a self, app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>;
+}
+
+impl<F> Handler for F
+where
+    F: for<'a> Fn(&'a App, &'a Call) -> BoxFuture<'a, Result<Answer>> + Send + Sync + 'static,
+{
+    fn handle<'a>(&'a self, app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
+        self(app, call)
+    }
+}
 
 pub struct App {
     pub config: Config,
@@ -71,13 +82,13 @@ impl App {
     }
 
     /// Answers one request of API Gateway.
-    pub async fn answer(&self, handler: Handler, request: Request) -> Response<Body> {
+    pub async fn answer(&self, handler: &dyn Handler, request: Request) -> Response<Body> {
         let started = Instant::now();
         let credential = self.credential(&request).await;
         let call = Call::new(&self.config, request, credential);
         let work = async {
             match route::find(&call.method, &call.path()) {
-                Some(_) => handler(self, &call).await,
+                Some(_) => handler.handle(self, &call).await,
                 None => self.unrouted(&call).await,
             }
         };

@@ -8,12 +8,15 @@ use tracing::Level;
 use crate::app::{App, Handler};
 
 /// Serves `handler`'s routes.
-pub async fn run(handler: Handler) -> Result<(), Error> {
+pub async fn run(handler: impl Handler) -> Result<(), Error> {
     log_to_stdout();
-    let app = Arc::new(App::from_env().await?);
+    let function = Arc::new((App::from_env().await?, handler));
     lambda_http::run(service_fn(move |request: Request| {
-        let app = Arc::clone(&app);
-        async move { Ok::<_, Error>(app.answer(handler, request).await) }
+        let function = Arc::clone(&function);
+        async move {
+            let (app, handler) = &*function;
+            Ok::<_, Error>(app.answer(handler, request).await)
+        }
     }))
     .await
 }

@@ -1,5 +1,6 @@
-//! The whole service on one machine: API Gateway, Lambda and the table, as far as the functions can tell.
+//! The whole service on one machine: API Gateway, Lambda, the table and the bucket, as far as the functions can tell.
 
+pub mod bucket;
 pub mod cli;
 pub mod data_dir;
 pub mod engine;
@@ -11,3 +12,4 @@ pub mod settings;
 pub mod stack;
 pub mod template;
 pub mod trigger;
+pub mod website;

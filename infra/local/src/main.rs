@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use local::bucket::Bucket;
 use local::cli::{self, Command, Serve, Token};
 use local::data_dir::DataDir;
 use local::engine::Engine;
@@ -59,8 +60,12 @@ async fn serve(options: &Serve) -> Result<(), Failure> {
         None => Engine::memory()?,
     };
     let config = settings::load(data_dir.as_ref(), Some(address))?;
+    let bucket = match &data_dir {
+        Some(data_dir) => Bucket::open(&data_dir.file("objects"), &config.media_bucket)?,
+        None => Bucket::temporary(&config.media_bucket)?,
+    };
     let app = App::new(config.clone(), service::client(&engine), Clock::system(), Random::system());
-    let stack = service::start(app, engine, Vec::new())?;
+    let stack = service::start(app, engine, bucket, Vec::new())?;
 
     let now = Timestamp::now().as_second();
     let mut stdout = io::stdout();

@@ -1,26 +1,21 @@
 //! The service itself on the stack: which functions there are, and the app they share here.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
+use media::Media;
 use shared::app::{App, Handler};
 use shared::store::meter::Meter;
+use thumbnails::Thumbnails;
 
+use crate::bucket::Bucket;
 use crate::engine::Engine;
 use crate::gateway::{Function, Mount, function};
+use crate::settings::MEDIA;
 use crate::stack::{Functions, Stack, StackError};
 use crate::template::{DEPLOYED, Template};
 use crate::trigger::EventFunction;
-
-/// By the names of their binaries.
-const HANDLERS: [(&str, Handler); 5] = [
-    ("comments", comments::handle),
-    ("moderation", moderation::handle),
-    ("reactions", reactions::handle),
-    ("ui", ui::handle),
-    ("users", users::handle),
-];
+use crate::website;
 
 /// As the functions' own client is, but for the way.
 #[must_use]
@@ -29,20 +24,42 @@ pub fn client(engine: &Engine) -> Client {
 }
 
 /// Needs a tokio runtime.
-pub fn start(app: App, engine: Engine, mounts: Vec<Mount>) -> Result<Stack, StackError> {
+pub fn start(app: App, engine: Engine, bucket: Bucket, mut mounts: Vec<Mount>) -> Result<Stack, StackError> {
     let app = Arc::new(app);
     let template = Template::parse(DEPLOYED, &[("ApiPrefix", &app.config.api_prefix)])?;
-    let http = HANDLERS.map(|(name, handler)| (name.to_owned(), http_function(&app, handler)));
-    let functions =
-        Functions { http: http.into(), stream: HashMap::from([("events".to_owned(), stream_function(&app))]) };
-    Stack::start(&template, engine, &app.config.table_name, functions, mounts)
+    // By the names of their binaries.
+    let handlers: [(&str, Arc<dyn Handler>); 6] = [
+        ("comments", Arc::new(comments::handle)),
+        ("media", Arc::new(Media::new(bucket.client()))),
+        ("moderation", Arc::new(moderation::handle)),
+        ("reactions", Arc::new(reactions::handle)),
+        ("ui", Arc::new(ui::handle)),
+        ("users", Arc::new(users::handle)),
+    ];
+    let http = handlers.map(|(name, handler)| (name.to_owned(), http_function(&app, handler)));
+    let on_events =
+        [("events".to_owned(), stream_function(&app)), ("thumbnails".to_owned(), thumbnails_function(&bucket))];
+    let functions = Functions { http: http.into(), events: on_events.into() };
+    mounts.push(website::mount(format!("/{MEDIA}"), &bucket));
+    Stack::start(&template, engine, bucket, &app.config.table_name, functions, mounts)
 }
 
-fn http_function(app: &Arc<App>, handler: Handler) -> Function {
+fn http_function(app: &Arc<App>, handler: Arc<dyn Handler>) -> Function {
     let app = Arc::clone(app);
     function(move |request| {
-        let app = Arc::clone(&app);
-        async move { Ok(app.answer(handler, request).await) }
+        let (app, handler) = (Arc::clone(&app), Arc::clone(&handler));
+        async move { Ok(app.answer(&*handler, request).await) }
+    })
+}
+
+fn thumbnails_function(bucket: &Bucket) -> EventFunction {
+    let thumbnails = Arc::new(Thumbnails::new(bucket.client()));
+    Arc::new(move |event| {
+        let thumbnails = Arc::clone(&thumbnails);
+        Box::pin(async move {
+            let handled = thumbnails.handle(serde_json::from_value(event)?).await;
+            handled.map_err(|fault| fault.chain().into())
+        })
     })
 }
 

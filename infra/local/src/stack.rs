@@ -1,14 +1,16 @@
-//! The parts put together: table, functions, gateway and what runs beside them. What `cargo local` serves and what
+//! The parts put together: table, bucket, functions, gateway and what runs beside them. What `cargo local` serves and what
 //! tests ask is the same stack.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
+use crate::bucket::Bucket;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::{Function, Gateway, MissingFunction, Mount};
-use crate::template::{self, Template, TemplateError};
+use crate::template::{Template, TemplateError};
 use crate::trigger::{EventFunction, Trigger};
 
 /// AWS takes up to a few days. Nobody waits for that on a laptop.
@@ -22,7 +24,7 @@ pub enum StackError {
     Engine(#[from] EngineError),
     #[error("template.yaml: {0}")]
     MissingFunction(#[from] MissingFunction),
-    #[error("template.yaml: the table's stream leads to {0}, which is not there")]
+    #[error("template.yaml: the table's stream or the bucket leads to {0}, which is not there")]
     MissingEventFunction(String),
 }
 
@@ -30,13 +32,15 @@ pub enum StackError {
 #[derive(Default)]
 pub struct Functions {
     pub http: HashMap<String, Function>,
-    pub stream: HashMap<String, EventFunction>,
+    pub events: HashMap<String, EventFunction>,
 }
 
 pub struct Stack {
     pub gateway: Gateway,
     engine: Engine,
+    bucket: Bucket,
     streams: Vec<Trigger>,
+    puts: Vec<Trigger>,
     sweeper: JoinHandle<()>,
 }
 
@@ -45,40 +49,61 @@ impl Stack {
     pub fn start(
         template: &Template,
         engine: Engine,
+        bucket: Bucket,
         table_name: &str,
-        mut functions: Functions,
+        functions: Functions,
         mounts: Vec<Mount>,
     ) -> Result<Self, StackError> {
         let table = template.table()?;
         engine.create_table(table_name, &table)?;
         let gateway = Gateway::new(template.routes()?, functions.http, mounts)?;
+        let event_function = |name: &str| {
+            let function = functions.events.get(name).cloned();
+            function.ok_or_else(|| StackError::MissingEventFunction(name.to_owned()))
+        };
         let mut streams = Vec::new();
         if table.stream_specification.is_some() {
-            for name in template.functions_on(template::Trigger::TableStream)? {
-                let function = functions.stream.remove(name);
-                let function = function.ok_or_else(|| StackError::MissingEventFunction(name.to_owned()))?;
-                streams.push(Trigger::start(name.to_owned(), engine.subscribe(), function));
+            for name in template.stream_functions()? {
+                streams.push(Trigger::start(name.to_owned(), engine.subscribe(), event_function(name)?));
             }
+        }
+        let mut puts = Vec::new();
+        for (name, prefix) in template.bucket_functions()? {
+            let function = on_prefix(prefix.to_owned(), event_function(name)?);
+            puts.push(Trigger::start(name.to_owned(), bucket.subscribe(), function));
         }
         let sweeper = tokio::spawn(sweep(engine.clone()));
-        Ok(Self { gateway, engine, streams, sweeper })
+        Ok(Self { gateway, engine, bucket, streams, puts, sweeper })
     }
 
-    /// Waits until the table's stream has been handled to its end, what handling it wrote included.
+    /// Waits until the events of the table and of the bucket have been handled to their end, what handling them wrote
+    /// included.
     pub async fn settled(&self) {
-        if self.streams.is_empty() {
-            return;
-        }
         loop {
-            let reported = self.engine.reported();
+            let reported = (self.engine.reported(), self.bucket.reported());
             for stream in &self.streams {
-                stream.handled(reported).await;
+                stream.handled(reported.0).await;
             }
-            if self.engine.reported() == reported {
+            for put in &self.puts {
+                put.handled(reported.1).await;
+            }
+            if (self.engine.reported(), self.bucket.reported()) == reported {
                 return;
             }
         }
     }
+}
+
+/// As the filter of an S3 event: only objects whose keys begin so.
+fn on_prefix(prefix: String, function: EventFunction) -> EventFunction {
+    Arc::new(move |mut event| {
+        let records = event["Records"].as_array_mut();
+        let left = records.is_some_and(|records| {
+            records.retain(|put| put["s3"]["object"]["key"].as_str().is_some_and(|key| key.starts_with(&prefix)));
+            !records.is_empty()
+        });
+        if left { function(event) } else { Box::pin(async { Ok(()) }) }
+    })
 }
 
 impl Drop for Stack {
@@ -103,7 +128,6 @@ async fn sweep(engine: Engine) {
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
-    use std::sync::Arc;
 
     use aws_sdk_dynamodb::types::AttributeValue::{N, S};
     use bytes::Bytes;
@@ -133,6 +157,10 @@ Resources:
       AttributeDefinitions: [{ AttributeName: pk, AttributeType: S }]
       StreamSpecification: { StreamViewType: NEW_AND_OLD_IMAGES }
 ";
+
+    fn bucket() -> Bucket {
+        Bucket::temporary("things").unwrap()
+    }
 
     /// The API writes `first`; each record of it makes the next of a chain of three.
     fn functions(engine: &Engine) -> Functions {
@@ -164,7 +192,7 @@ Resources:
         });
         Functions {
             http: HashMap::from([("api".to_owned(), api)]),
-            stream: HashMap::from([("events".to_owned(), events)]),
+            events: HashMap::from([("events".to_owned(), events)]),
         }
     }
 
@@ -172,7 +200,7 @@ Resources:
     async fn a_write_reaches_the_function_on_the_stream_and_settles() {
         let engine = Engine::memory().unwrap();
         let template = Template::parse(TEMPLATE, &[]).unwrap();
-        let stack = Stack::start(&template, engine.clone(), TABLE, functions(&engine), Vec::new()).unwrap();
+        let stack = Stack::start(&template, engine.clone(), bucket(), TABLE, functions(&engine), Vec::new()).unwrap();
         let response = stack.gateway.call(Request::new(Bytes::new()), Ipv4Addr::LOCALHOST.into()).await;
         assert_eq!(response.status(), 200);
 
@@ -185,8 +213,11 @@ Resources:
     async fn a_stream_without_its_function_is_refused_at_the_start() {
         let engine = Engine::memory().unwrap();
         let template = Template::parse(TEMPLATE, &[]).unwrap();
-        let functions = Functions { stream: HashMap::new(), ..functions(&engine) };
-        let error = Stack::start(&template, engine, TABLE, functions, Vec::new()).err().unwrap();
-        assert_eq!(error.to_string(), "template.yaml: the table's stream leads to events, which is not there");
+        let functions = Functions { events: HashMap::new(), ..functions(&engine) };
+        let error = Stack::start(&template, engine, bucket(), TABLE, functions, Vec::new()).err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "template.yaml: the table's stream or the bucket leads to events, which is not there"
+        );
     }
 }

@@ -31,13 +31,6 @@ pub struct Template {
     resources: Map<String, Value>,
 }
 
-/// What starts a function, besides the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trigger {
-    TableStream,
-    Bucket,
-}
-
 impl Template {
     /// `parameters` come before the defaults of the template.
     pub fn parse(yaml: &str, parameters: &[(&str, &str)]) -> Result<Self, TemplateError> {
@@ -79,13 +72,20 @@ impl Template {
         Ok(routes)
     }
 
-    /// Names of the functions that the trigger starts.
-    pub fn functions_on(&self, trigger: Trigger) -> Result<Vec<&str>, TemplateError> {
-        let kind = match trigger {
-            Trigger::TableStream => "DynamoDB",
-            Trigger::Bucket => "S3",
-        };
-        self.events(kind).map(|(resource, function, _)| binary(resource, function)).collect()
+    /// Names of the functions that the table's stream starts.
+    pub fn stream_functions(&self) -> Result<Vec<&str>, TemplateError> {
+        self.events("DynamoDB").map(|(resource, function, _)| binary(resource, function)).collect()
+    }
+
+    /// Names of the functions that the bucket starts, each with the prefix of the keys it is told of.
+    pub fn bucket_functions(&self) -> Result<Vec<(&str, &str)>, TemplateError> {
+        let functions = self.events("S3").map(|(resource, function, event)| {
+            let rules = event["Filter"]["S3Key"]["Rules"].as_array();
+            let prefix = rules.and_then(|rules| rules.iter().find(|rule| rule["Name"] == "prefix"));
+            let prefix = prefix.and_then(|rule| rule["Value"].as_str());
+            Ok((binary(resource, function)?, prefix.unwrap_or_default()))
+        });
+        functions.collect()
     }
 
     /// The only table.
@@ -206,7 +206,10 @@ Resources:
     Metadata: { BuildProperties: { Binary: thumbnails } }
     Properties:
       CodeUri: .
-      Events: { Put: { Type: S3, Properties: { Bucket: !Ref Bucket } } }
+      Events:
+        Put:
+          Type: S3
+          Properties: { Bucket: !Ref Bucket, Filter: { S3Key: { Rules: [{ Name: prefix, Value: in/ }] } } }
   Bucket:
     Type: AWS::S3::Bucket
 "#;
@@ -229,8 +232,8 @@ Resources:
     fn functions_are_named_by_their_binary_or_their_directory() {
         let template = Template::parse(SMALL, &[]).unwrap();
         assert!(template.routes().unwrap().iter().all(|route| route.function == "things"));
-        assert_eq!(template.functions_on(Trigger::TableStream).unwrap(), ["things"]);
-        assert_eq!(template.functions_on(Trigger::Bucket).unwrap(), ["thumbnails"]);
+        assert_eq!(template.stream_functions().unwrap(), ["things"]);
+        assert_eq!(template.bucket_functions().unwrap(), [("thumbnails", "in/")]);
     }
 
     #[test]

@@ -1,0 +1,203 @@
+//! Uploaded bytes in, a picture that is safe to serve out. Pure: no I/O, no clock.
+//!
+//! Nothing of the upload is copied: pixels are decoded and encoded again, so metadata, comments and appended files do
+//! not survive. Each format's module knows how to decode within [`MAX_PIXELS`] and how to encode. At most 340 MiB are
+//! allocated at once, and for a WebP with lossless parts 270 bytes more for each of its bytes.
+
+mod colour;
+mod gif;
+mod jpeg;
+mod png;
+mod thumbnail;
+mod webp;
+
+use ::image::{DynamicImage, metadata::Orientation};
+use std::{
+    fmt, io,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+pub use thumbnail::{THUMBNAIL_SIDE, thumbnail};
+
+/// Of a still image, and of an animation's canvas.
+pub const MAX_PIXELS: u64 = 25_000_000;
+/// Of an animation: canvas pixels summed over its frames, which is what showing it costs.
+pub const MAX_ANIMATION_PIXELS: u64 = 200_000_000;
+pub const MAX_FRAMES: usize = 2_000;
+/// Of a result; reached only by inputs built to compress far better than their pixels do.
+pub const MAX_OUTPUT_BYTES: usize = 20 << 20;
+
+/// An image we encoded ourselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    pub bytes: Vec<u8>,
+    pub format: Format,
+    pub width: u32,
+    pub height: u32,
+}
+
+impl Picture {
+    #[must_use]
+    pub fn content_type(&self) -> &'static str {
+        self.format.content_type()
+    }
+
+    #[must_use]
+    pub fn extension(&self) -> &'static str {
+        self.format.extension()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Jpeg,
+    Png,
+    Gif,
+    WebP,
+}
+
+impl Format {
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0xFF, 0xD8, 0xFF, ..] => Some(Self::Jpeg),
+            _ if bytes.starts_with(b"\x89PNG\r\n\x1A\n") => Some(Self::Png),
+            _ if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") => Some(Self::Gif),
+            _ if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") => Some(Self::WebP),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Jpeg => "image/jpeg",
+            Self::Png => "image/png",
+            Self::Gif => "image/gif",
+            Self::WebP => "image/webp",
+        }
+    }
+
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Jpeg => "jpg",
+            Self::Png => "png",
+            Self::Gif => "gif",
+            Self::WebP => "webp",
+        }
+    }
+}
+
+/// Why an upload is not taken; its text is for the person who sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    UnknownFormat,
+    TooManyPixels,
+    TooLongAnimation,
+    Damaged,
+    UnsupportedJpeg,
+    Incompressible,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UnknownFormat => "The file must be a JPEG, PNG, GIF or WebP image.",
+            Self::TooManyPixels => "The image may have at most 25 megapixels and 65,535 pixels a side.",
+            Self::TooLongAnimation => "The animation has too many frames.",
+            Self::Damaged => "The image is damaged or incomplete.",
+            Self::UnsupportedJpeg => "This kind of JPEG is not supported; save the image again.",
+            Self::Incompressible => "The image is too complex.",
+        })
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Makes an upload safe to serve: same picture as seen, same pixels or fewer, nothing but pixels.
+///
+/// A JPEG, PNG or GIF stays one. A WebP becomes a JPEG if it is lossy and opaque, else a PNG. A GIF keeps its frames; an
+/// animated PNG or WebP becomes its first frame.
+pub fn clean(bytes: &[u8]) -> Result<Picture, Refused> {
+    contained(|| match Format::of(bytes).ok_or(Refused::UnknownFormat)? {
+        Format::Jpeg => jpeg::encode(&jpeg::decode(bytes)?, bytes.len()),
+        Format::Png => png::encode(&png::decode(bytes)?),
+        Format::Gif => gif::rewrite(bytes),
+        Format::WebP => match webp::decode(bytes)? {
+            (pixels, webp::Coding::Lossy) if !pixels.color().has_alpha() => jpeg::encode(&pixels, bytes.len()),
+            (pixels, _) => png::encode(&pixels),
+        },
+    })
+}
+
+/// The picture as seen, the first frame of an animation.
+fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
+    match Format::of(bytes).ok_or(Refused::UnknownFormat)? {
+        Format::Jpeg => jpeg::decode(bytes),
+        Format::Png => png::decode(bytes),
+        Format::Gif => gif::first_frame(bytes),
+        Format::WebP => webp::decode(bytes).map(|(pixels, _)| pixels),
+    }
+}
+
+/// A crafted file that panics a decoder is a damaged file. Needs `panic = "unwind"`.
+fn contained(work: impl FnOnce() -> Result<Picture, Refused>) -> Result<Picture, Refused> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Refused::Damaged))
+}
+
+/// To be asked before anything of that size is allocated. No side may be longer than a JPEG's or GIF's can be.
+fn check_pixels(width: u32, height: u32) -> Result<(), Refused> {
+    if width.max(height) > u32::from(u16::MAX) {
+        return Err(Refused::TooManyPixels);
+    }
+    match u64::from(width) * u64::from(height) {
+        0 => Err(Refused::Damaged),
+        1..=MAX_PIXELS => Ok(()),
+        _ => Err(Refused::TooManyPixels),
+    }
+}
+
+/// Turns decoded pixels into what a viewer that honours the file's metadata shows.
+fn as_seen(mut pixels: DynamicImage, icc: Option<&[u8]>, exif: Option<&[u8]>) -> DynamicImage {
+    if let Some(icc) = icc {
+        colour::convert_to_srgb(&mut pixels, icc);
+    }
+    let orientation = exif
+        .map(|exif| exif.strip_prefix(b"Exif\0\0").unwrap_or(exif))
+        .and_then(Orientation::from_exif_chunk)
+        .unwrap_or(Orientation::NoTransforms);
+    pixels.apply_orientation(orientation);
+    pixels
+}
+
+/// Without an alpha channel that hides nothing.
+fn without_idle_alpha(pixels: DynamicImage) -> DynamicImage {
+    match pixels {
+        DynamicImage::ImageRgba8(rgba) if rgba.pixels().all(|p| p.0[3] == 255) => {
+            DynamicImage::ImageRgba8(rgba).into_rgb8().into()
+        }
+        DynamicImage::ImageLumaA8(la) if la.pixels().all(|p| p.0[1] == 255) => {
+            DynamicImage::ImageLumaA8(la).into_luma8().into()
+        }
+        other => other,
+    }
+}
+
+/// Collects a result of at most [`MAX_OUTPUT_BYTES`].
+#[derive(Default)]
+struct Output(Vec<u8>);
+
+impl io::Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_OUTPUT_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

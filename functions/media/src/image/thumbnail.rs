@@ -1,0 +1,69 @@
+//! Thumbnails: a still picture of at most [`THUMBNAIL_SIDE`] a side, in whichever format comes out smaller.
+
+use super::{Picture, Refused, contained, decode, jpeg, png, without_idle_alpha};
+use color_quant::NeuQuant;
+use fast_image_resize::{
+    PixelType, ResizeOptions, Resizer,
+    images::{Image, ImageRef},
+};
+use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
+
+pub const THUMBNAIL_SIDE: u32 = 320;
+const QUALITY: u8 = 75;
+/// One pixel in three teaches the palette.
+const QUANTIZER_SAMPLING: i32 = 3;
+
+/// A photo becomes a JPEG and a drawing a PNG, whichever is smaller. With transparency, a PNG of at most 256 colours.
+pub fn thumbnail(bytes: &[u8]) -> Result<Picture, Refused> {
+    contained(|| {
+        let pixels = without_idle_alpha(shrink(decode(bytes)?)?);
+        if pixels.color().has_alpha() {
+            return png::encode(&reduce_colours(pixels));
+        }
+        let (jpeg, png) = (jpeg::encode_small(&pixels, QUALITY)?, png::encode(&pixels)?);
+        Ok(if jpeg.bytes.len() < png.bytes.len() { jpeg } else { png })
+    })
+}
+
+/// To 256, transparency included; fewer stay as they are.
+fn reduce_colours(pixels: DynamicImage) -> DynamicImage {
+    if png::has_few_colours(&pixels) {
+        return pixels;
+    }
+    let mut pixels = pixels.into_rgba8();
+    let palette = NeuQuant::new(QUANTIZER_SAMPLING, 256, &pixels);
+    for pixel in pixels.pixels_mut() {
+        palette.map_pixel(&mut pixel.0);
+    }
+    pixels.into()
+}
+
+/// Same shape, each side at least one pixel; a small picture is left as it is.
+fn shrink(pixels: DynamicImage) -> Result<DynamicImage, Refused> {
+    let longest = pixels.width().max(pixels.height());
+    if longest <= THUMBNAIL_SIDE {
+        return Ok(pixels);
+    }
+    // No side is beyond 16 bits, so nothing overflows.
+    let scaled = |side: u32| ((side * THUMBNAIL_SIDE + longest / 2) / longest).max(1);
+    let (width, height) = (scaled(pixels.width()), scaled(pixels.height()));
+    let layout = match pixels {
+        DynamicImage::ImageLuma8(_) => PixelType::U8,
+        DynamicImage::ImageLumaA8(_) => PixelType::U8x2,
+        DynamicImage::ImageRgb8(_) => PixelType::U8x3,
+        _ => PixelType::U8x4,
+    };
+    let source = ImageRef::new(pixels.width(), pixels.height(), pixels.as_bytes(), layout);
+    let mut small = Image::new(width, height, layout);
+    Resizer::new()
+        .resize(&source.map_err(|_| Refused::Damaged)?, &mut small, &ResizeOptions::new())
+        .map_err(|_| Refused::Damaged)?;
+    let samples = small.into_vec();
+    match layout {
+        PixelType::U8 => GrayImage::from_raw(width, height, samples).map(DynamicImage::from),
+        PixelType::U8x2 => GrayAlphaImage::from_raw(width, height, samples).map(DynamicImage::from),
+        PixelType::U8x3 => RgbImage::from_raw(width, height, samples).map(DynamicImage::from),
+        _ => RgbaImage::from_raw(width, height, samples).map(DynamicImage::from),
+    }
+    .ok_or(Refused::Damaged)
+}

@@ -1,0 +1,77 @@
+//! The upload's body: exactly one file, in the field `file`.
+
+use bytes::Bytes;
+use futures_util::stream;
+use multer::{Constraints, Field, Multipart, SizeLimit};
+use std::{convert::Infallible, fmt};
+
+const FIELD: &str = "file";
+/// Parts besides the file are refused at sight, so this is what a body may spend on framing.
+const MAX_FRAMING_BYTES: u64 = 16 << 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    NotMultipart,
+    Malformed,
+    Missing,
+    UnknownField,
+    Several,
+    Empty,
+    /// The one that is not a 422 on `file` but a 413.
+    TooLarge,
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotMultipart => "The body must be multipart/form-data with a boundary.",
+            Self::Malformed => "The multipart body is malformed.",
+            Self::Missing => "A file is required in the field \"file\".",
+            Self::UnknownField => "The body may hold only the field \"file\".",
+            Self::Several => "Upload one file at a time.",
+            Self::Empty => "The file is empty.",
+            Self::TooLarge => "The file is too large.",
+        })
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+impl From<multer::Error> for Rejected {
+    fn from(error: multer::Error) -> Self {
+        match error {
+            multer::Error::UnknownField { .. } => Self::UnknownField,
+            multer::Error::FieldSizeExceeded { .. } | multer::Error::StreamSizeExceeded { .. } => Self::TooLarge,
+            _ => Self::Malformed,
+        }
+    }
+}
+
+/// The content of the one file; its name and declared type are not looked at.
+pub async fn read_file(content_type: Option<&str>, body: Bytes, max_bytes: u64) -> Result<Bytes, Rejected> {
+    let boundary = content_type
+        .and_then(|content_type| multer::parse_boundary(content_type).ok())
+        .filter(|boundary| (1..=70).contains(&boundary.len()))
+        .ok_or(Rejected::NotMultipart)?;
+    if body.is_empty() {
+        return Err(Rejected::Missing);
+    }
+    if body.len() as u64 > max_bytes.saturating_add(MAX_FRAMING_BYTES) {
+        return Err(Rejected::TooLarge);
+    }
+    let constraints = Constraints::new().allowed_fields(vec![FIELD]).size_limit(SizeLimit::new().per_field(max_bytes));
+    let body = stream::iter([Ok::<_, Infallible>(body)]);
+    let mut parts = Multipart::with_constraints(body, boundary, constraints);
+
+    let file = parts.next_field().await?.ok_or(Rejected::Missing)?;
+    let content = content(file).await?;
+    if parts.next_field().await?.is_some() {
+        return Err(Rejected::Several);
+    }
+    Ok(content)
+}
+
+async fn content(file: Field<'_>) -> Result<Bytes, Rejected> {
+    let content = file.bytes().await?;
+    if content.is_empty() { Err(Rejected::Empty) } else { Ok(content) }
+}

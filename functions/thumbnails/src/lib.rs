@@ -1,0 +1,66 @@
+//! The thumbnail of every uploaded image, made when the bucket says that one was put. Safe to run twice and out of
+//! order: an upload never changes, and its thumbnail is a function of it.
+
+use aws_lambda_events::event::s3::{S3Event, S3EventRecord};
+use aws_sdk_s3::Client;
+use media::bucket::{Bucket, Name};
+use media::image::thumbnail;
+use media::studio::Studio;
+use percent_encoding::percent_decode_str;
+use shared::error::Fault;
+
+pub struct Thumbnails {
+    objects: Client,
+    studio: Studio,
+}
+
+impl Thumbnails {
+    #[must_use]
+    pub fn new(objects: Client) -> Self {
+        Self { objects, studio: Studio::default() }
+    }
+
+    /// Tries every record, then tells the first failure, so that Lambda tries again and at last keeps the event for us.
+    /// That goes for an upload that cannot be decoded too: we encoded it, so it is not the sender's doing.
+    pub async fn handle(&self, event: S3Event) -> Result<(), Fault> {
+        let mut outcome = Ok(());
+        for record in event.records {
+            outcome = outcome.and(self.make(record).await);
+        }
+        outcome
+    }
+
+    async fn make(&self, record: S3EventRecord) -> Result<(), Fault> {
+        let (bucket, key) = (record.s3.bucket.name.unwrap_or_default(), record.s3.object.key.unwrap_or_default());
+        let key = form_decoded(&key);
+        let Some(name) = Name::of_upload(&key) else {
+            tracing::info!(key, "not an upload");
+            return Ok(());
+        };
+        let bucket = Bucket::new(&self.objects, &bucket);
+        let Some(upload) = bucket.get(&key).await? else {
+            tracing::info!(key, "gone already");
+            return Ok(());
+        };
+        let made = self.studio.run(move || thumbnail(&upload)).await?;
+        let made = made.map_err(|refused| Fault::new("make a thumbnail", format!("{key}: {refused}")))?;
+        let thumbnail = name.thumbnail();
+        tracing::info!(thumbnail, bytes = made.bytes.len(), "made");
+        bucket.put(&thumbnail, made).await
+    }
+}
+
+/// As S3 writes keys in its events: a space is a `+`.
+fn form_decoded(key: &str) -> String {
+    percent_decode_str(&key.replace('+', " ")).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::form_decoded;
+
+    #[test]
+    fn a_key_in_an_event_is_form_encoded() {
+        assert_eq!(form_decoded("uploads/a+b%2Bc%C3%A9.png"), "uploads/a b+cé.png");
+    }
+}
