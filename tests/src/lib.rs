@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
+use local::bucket::Bucket;
 use local::engine::Engine;
 use local::service;
+use local::settings::MEDIA;
 use local::stack::Stack;
 use shared::app::App;
 use shared::config::Config;
@@ -61,6 +63,8 @@ impl World {
             ("TABLE_NAME", TABLE),
             ("SVC_JWT_SECRET", SECRET),
             ("SVC_VISITOR_SALT", "the salt of visitors"),
+            ("MEDIA_BUCKET", MEDIA),
+            ("MEDIA_BASE_URL", "https://media.example.org"),
             ("SVC_WRITE_LIMIT", "1000000"),
             ("SVC_READ_LIMIT", "1000000"),
         ]);
@@ -70,7 +74,8 @@ impl World {
         let time = Arc::clone(&now);
         let clock = Clock::new(move || Timestamp(time.load(Ordering::Relaxed)));
         let app = App::new(config, service::client(&engine), clock, Random::system());
-        let stack = service::start(app, engine.clone(), Vec::new()).expect("the service starts");
+        let bucket = Bucket::temporary(MEDIA).expect("a bucket");
+        let stack = service::start(app, engine.clone(), bucket, Vec::new()).expect("the service starts");
         Self { stack, engine, prefix, now, strangers: AtomicU64::new(1) }
     }
 
