@@ -4,7 +4,7 @@
 pub mod bucket;
 pub mod image;
 pub mod multipart;
-pub mod studio;
+pub mod worker;
 
 use aws_sdk_s3::Client;
 use bytes::Bytes;
@@ -18,19 +18,19 @@ use shared::http::{Answer, Call};
 
 use crate::bucket::{Bucket, Name};
 use crate::multipart::Rejected;
-use crate::studio::Studio;
+use crate::worker::Worker;
 
 const FIELD: &str = "file";
 
 pub struct Media {
     objects: Client,
-    studio: Studio,
+    worker: Worker,
 }
 
 impl Media {
     #[must_use]
     pub fn new(objects: Client) -> Self {
-        Self { objects, studio: Studio::default() }
+        Self { objects, worker: Worker::default() }
     }
 
     /// POST `media` (spec, section 4.11).
@@ -45,7 +45,7 @@ impl Media {
             Rejected::TooLarge => Refusal::PayloadTooLarge,
             other => FieldErrors::one(FIELD, other.to_string()),
         })?;
-        let picture = self.studio.run(move || image::clean(&file)).await?;
+        let picture = self.worker.run(move || image::clean(&file)).await?;
         let picture = picture.map_err(|refused| FieldErrors::one(FIELD, refused.to_string()))?;
 
         let name = Name::new(&app.random);

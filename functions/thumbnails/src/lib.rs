@@ -5,19 +5,19 @@ use aws_lambda_events::event::s3::{S3Event, S3EventRecord};
 use aws_sdk_s3::Client;
 use media::bucket::{Bucket, Name};
 use media::image::thumbnail;
-use media::studio::Studio;
+use media::worker::Worker;
 use percent_encoding::percent_decode_str;
 use shared::error::Fault;
 
 pub struct Thumbnails {
     objects: Client,
-    studio: Studio,
+    worker: Worker,
 }
 
 impl Thumbnails {
     #[must_use]
     pub fn new(objects: Client) -> Self {
-        Self { objects, studio: Studio::default() }
+        Self { objects, worker: Worker::default() }
     }
 
     /// Tries every record, then tells the first failure, so that Lambda tries again and at last keeps the event for us.
@@ -42,7 +42,7 @@ impl Thumbnails {
             tracing::info!(key, "gone already");
             return Ok(());
         };
-        let made = self.studio.run(move || thumbnail(&upload)).await?;
+        let made = self.worker.run(move || thumbnail(&upload)).await?;
         let made = made.map_err(|refused| Fault::new("make a thumbnail", format!("{key}: {refused}")))?;
         let thumbnail = name.thumbnail();
         tracing::info!(thumbnail, bytes = made.bytes.len(), "made");

@@ -309,7 +309,7 @@ async fn of_a_polyglot_only_the_pixels_are_left() {
 async fn four_megabytes_are_taken_and_more_is_413_from_us_and_then_from_the_gateway() {
     let service = Service::start(&[]);
     let mut random = Random(7);
-    let noise = image::RgbImage::from_fn(1_300, 1_000, |_, _| {
+    let noise = image::RgbImage::from_fn(1_700, 1_000, |_, _| {
         let [r, g, b, ..] = random.next().to_le_bytes();
         image::Rgb([r, g, b])
     });
@@ -318,7 +318,7 @@ async fn four_megabytes_are_taken_and_more_is_413_from_us_and_then_from_the_gate
     // What follows an image is ignored.
     file.resize(MAX, 0);
     let [image, _] = service.accepted(&file).await;
-    assert_eq!(size(&image), (1_300, 1_000));
+    assert_eq!(size(&image), (1_700, 1_000));
 
     file.push(0);
     let (status, answer) = service.upload(&file).await;

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use shared::error::Fault;
 use tokio::sync::Semaphore;
 
-pub struct Studio(Arc<Semaphore>);
+pub struct Worker(Arc<Semaphore>);
 
-impl Default for Studio {
+impl Default for Worker {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(1)))
     }
 }
 
-impl Studio {
+impl Worker {
     /// Runs to its end even when the caller has gone, and the next waits for that.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
         let failed = |error| Fault::new("work on an image", error);
@@ -38,23 +38,23 @@ mod tests {
     async fn one_image_is_worked_on_at_a_time_even_when_callers_go() {
         static NOW: AtomicUsize = AtomicUsize::new(0);
         static MOST: AtomicUsize = AtomicUsize::new(0);
-        let studio = Studio::default();
+        let worker = Worker::default();
         let work = || {
             MOST.fetch_max(NOW.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             std::thread::sleep(Duration::from_millis(20));
             NOW.fetch_sub(1, Ordering::SeqCst);
         };
-        let gone = tokio::time::timeout(Duration::from_millis(5), studio.run(work)).await;
+        let gone = tokio::time::timeout(Duration::from_millis(5), worker.run(work)).await;
         assert!(gone.is_err());
-        let (first, second) = tokio::join!(studio.run(work), studio.run(work));
+        let (first, second) = tokio::join!(worker.run(work), worker.run(work));
         assert!(first.is_ok() && second.is_ok());
         assert_eq!(MOST.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]
     async fn a_panic_is_a_fault_and_the_next_image_has_its_turn() {
-        let studio = Studio::default();
-        assert!(studio.run(|| panic!("bad pixel")).await.is_err());
-        assert_eq!(studio.run(|| 7).await.unwrap(), 7);
+        let worker = Worker::default();
+        assert!(worker.run(|| panic!("bad pixel")).await.is_err());
+        assert_eq!(worker.run(|| 7).await.unwrap(), 7);
     }
 }
