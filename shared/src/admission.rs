@@ -57,7 +57,10 @@ impl App {
     /// For an address, or a method of it, that no route has.
     pub async fn unrouted(&self, call: &Call) -> Result<crate::http::Answer> {
         let methods = route::methods(&call.path());
-        let refusal = if methods.is_empty() { Refusal::NotFound } else { Refusal::MethodNotAllowed(methods) };
+        // The right method, and still here: the address is spelled in a way that the gateway takes for another.
+        let misspelled = methods.contains(&call.method);
+        let nothing = methods.is_empty() || misspelled;
+        let refusal = if nothing { Refusal::NotFound } else { Refusal::MethodNotAllowed(methods) };
         let kind = if call.method.is_safe() { Kind::Read } else { Kind::Write };
         self.admit(call, kind, Err(refusal), Door::Open).await?;
         Err(Refusal::NotFound.into())

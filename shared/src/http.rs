@@ -242,7 +242,14 @@ impl Answer {
         };
         self.set(header::CACHE_CONTROL, HeaderValue::from_static(control));
         if self.sharing != Sharing::Never {
-            self.headers.append(header::VARY, HeaderValue::from_static("Authorization, Accept-Encoding"));
+            // One line: API Gateway keeps one of several.
+            let language = self.headers.contains_key(header::CONTENT_LANGUAGE);
+            let vary = if language {
+                "Authorization, Accept-Encoding, Accept-Language"
+            } else {
+                "Authorization, Accept-Encoding"
+            };
+            self.set(header::VARY, HeaderValue::from_static(vary));
             let tag = etag(&self.body);
             if let Ok(value) = HeaderValue::from_str(&tag) {
                 self.set(header::ETAG, value);

@@ -69,7 +69,6 @@ async fn configuration(app: &App, call: &Call) -> Result<Answer> {
     }}))
     .shared(if viewer.user.is_none() { Sharing::Anonymous } else { Sharing::Private });
     answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(labels::language(language)));
-    answer.set(header::VARY, HeaderValue::from_static("Accept-Language"));
     Ok(answer)
 }
 

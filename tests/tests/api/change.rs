@@ -228,6 +228,7 @@ async fn replies_written_while_others_are_deleted_are_counted_right() {
     assert!(gone.iter().all(|answer| answer.status == 204));
     let mut added = added;
     added.sort_unstable();
+    world.settled().await;
     let shown = ada.see("posts/1", top).await;
     assert_eq!((&shown["replies_count"], ids(&shown["replies"])), (&json!(12), added[..3].to_vec()));
     assert_eq!(ada.replies(top, "per_page=50").await.ids(), added);

@@ -1,8 +1,12 @@
 //! The API's rules, a test each, named as a sentence.
 
+mod auth;
 mod change;
 mod create;
 mod cursor;
+mod envelope;
+mod limits;
 mod list;
 mod pinned;
+mod ui;
 mod unapproved;

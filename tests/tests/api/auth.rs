@@ -1,0 +1,263 @@
+//! Who is calling (decisions, section 2), and what comes before what (section 3).
+
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderName, Method};
+use serde_json::{Value, json};
+use tests::{Actor, SECRET, World, sign};
+
+/// Everything allowed that a switch allows.
+const OPEN: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
+
+/// A guest with each kind of token that is not to be believed.
+fn impostors(world: &World) -> Vec<(&'static str, Actor)> {
+    let (now, hs256) = (world.now().seconds(), json!({ "alg": "HS256", "typ": "JWT" }));
+    let good = json!({ "sub": "7", "name": "Ada", "exp": now + 60, "roles": ["moderator"] });
+    let without = |claim: &str| {
+        let mut claims = good.clone();
+        claims.as_object_mut().unwrap().remove(claim);
+        claims
+    };
+    let with = |claim: &str, value: Value| {
+        let mut claims = good.clone();
+        claims[claim] = value;
+        claims
+    };
+    let token = sign(&hs256, &good, SECRET);
+    let (signed, tag) = token.rsplit_once('.').unwrap();
+    let (head, _) = signed.split_once('.').unwrap();
+    let forged = sign(&hs256, &with("sub", json!("1")), "x");
+    let forged = forged.split('.').nth(1).unwrap();
+    let none = sign(&json!({ "alg": "none" }), &good, SECRET);
+    let tokens = [
+        ("none", none.clone()),
+        ("none without a signature", format!("{}.", none.rsplit_once('.').unwrap().0)),
+        ("another secret", sign(&hs256, &good, "another secret")),
+        ("an empty secret", sign(&hs256, &good, "")),
+        ("RS256 by HMAC", sign(&json!({ "alg": "RS256" }), &good, SECRET)),
+        ("HS512 by name", sign(&json!({ "alg": "HS512" }), &good, SECRET)),
+        ("expired", sign(&hs256, &with("exp", json!(now)), SECRET)),
+        ("no exp", sign(&hs256, &without("exp"), SECRET)),
+        ("no sub", sign(&hs256, &without("sub"), SECRET)),
+        ("an empty sub", sign(&hs256, &with("sub", json!("")), SECRET)),
+        ("a sub that is a number", sign(&hs256, &with("sub", json!(7)), SECRET)),
+        ("not yet valid", sign(&hs256, &with("nbf", json!(now + 3600)), SECRET)),
+        ("other claims", format!("{head}.{forged}.{tag}")),
+        ("a cut signature", token[..token.len() - 1].to_owned()),
+        ("no signature", signed.to_owned()),
+        ("no token", String::new()),
+        ("nonsense", "a.b.c".to_owned()),
+        ("an endless one", "a".repeat(9_000)),
+    ];
+    let mut actors: Vec<_> = tokens.into_iter().map(|(name, token)| (name, world.guest().with_token(&token))).collect();
+    actors.push(("another scheme", world.guest().with(AUTHORIZATION, "Basic YWRhOnBhc3M=")));
+    actors.push(("a good one of another scheme", world.guest().with(AUTHORIZATION, &format!("Token {token}"))));
+    actors
+}
+
+#[tokio::test]
+async fn a_bad_token_is_401_wherever_a_visitor_may_act() {
+    let world = World::with(&OPEN);
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let guest = json!({ "body": "x", "guest_name": "G", "guest_email": "g@example.org" });
+    let requests = [
+        (Method::POST, "posts/1/comments".to_owned(), guest),
+        (Method::PATCH, format!("comments/{id}"), json!({ "body": "y" })),
+        (Method::DELETE, format!("comments/{id}"), Value::Null),
+        (Method::POST, format!("comments/{id}/like"), Value::Null),
+        (Method::POST, format!("comments/{id}/report"), json!({ "reason": "spam" })),
+        (Method::POST, format!("comments/{id}/pin"), Value::Null),
+        (Method::DELETE, format!("comments/{id}/pin"), Value::Null),
+        (Method::GET, "users?q=a".to_owned(), Value::Null),
+        (Method::GET, "moderation/comments".to_owned(), Value::Null),
+        (Method::POST, format!("comments/{id}/reject"), Value::Null),
+        (Method::PUT, "users/8/ban".to_owned(), json!({})),
+        (Method::PUT, "posts/1".to_owned(), json!({ "author_id": 7 })),
+    ];
+    for (name, impostor) in impostors(&world) {
+        for (method, path, body) in &requests {
+            let reply = impostor.send_json(method.clone(), path, body.clone()).await;
+            assert_eq!((reply.status, reply.json["code"].as_str()), (401, Some("unauthenticated")), "{name}: {path}");
+            assert_eq!(reply.header("www-authenticate"), "Bearer");
+        }
+    }
+    assert_eq!(world.guest().list("posts/1", "").await.ids(), [id]);
+}
+
+#[tokio::test]
+async fn a_bad_token_is_ignored_where_nobody_need_be_known() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    for (name, impostor) in impostors(&world) {
+        let auth = impostor.get("ui").await.ok(200).data()["auth"].clone();
+        assert_eq!((&auth["authenticated"], &auth["user"]), (&json!(false), &json!(null)), "{name}");
+        let list = impostor.list("posts/1", "").await;
+        assert_eq!(list.rows()[0]["can"], json!({ "update": false, "delete": false, "pin": false }), "{name}");
+        impostor.replies(id, "").await;
+        impostor.post("markdown/preview", json!({ "body": "x" })).await.ok(200);
+    }
+}
+
+#[tokio::test]
+async fn a_token_expires() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    ada.comment("posts/1", "x").await;
+    world.pass(Duration::from_secs(3599));
+    ada.comment("posts/1", "x").await;
+    world.pass(Duration::from_secs(1));
+    ada.post("posts/1/comments", json!({ "body": "x" })).await.refused(401, "unauthenticated");
+    assert_eq!(ada.list("posts/1", "").await.total(), 2);
+}
+
+#[tokio::test]
+async fn issuer_and_audience_must_be_the_expected_ones() {
+    let world = World::with(&[("SVC_JWT_ISSUER", "https://id.test"), ("SVC_JWT_AUDIENCE", "comments")]);
+    let write = async |claims: Value| world.claiming(&claims).post("posts/1/comments", json!({ "body": "x" })).await;
+    write(json!({ "sub": "7", "iss": "https://id.test", "aud": "comments" })).await.ok(201);
+    write(json!({ "sub": "7", "iss": "https://id.test", "aud": ["x", "comments"] })).await.ok(201);
+    for wrong in [
+        json!({ "sub": "7" }),
+        json!({ "sub": "7", "iss": "https://id.test" }),
+        json!({ "sub": "7", "aud": "comments" }),
+        json!({ "sub": "7", "iss": "https://other.test", "aud": "comments" }),
+        json!({ "sub": "7", "iss": "https://id.test", "aud": ["x"] }),
+    ] {
+        write(wrong).await.refused(401, "unauthenticated");
+    }
+}
+
+#[tokio::test]
+async fn without_a_shared_secret_no_hs256_token_is_believed() {
+    let world = World::with(&[("SVC_JWT_SECRET", ""), ("SVC_JWKS_URL", "http://127.0.0.1:9/keys")]);
+    let claims = json!({ "sub": "7", "name": "Ada", "exp": world.now().seconds() + 60 });
+    for secret in ["", SECRET, "http://127.0.0.1:9/keys"] {
+        let token = sign(&json!({ "alg": "HS256" }), &claims, secret);
+        let impostor = world.guest().with_token(&token);
+        impostor.post("posts/1/comments", json!({ "body": "x" })).await.refused(401, "unauthenticated");
+    }
+}
+
+#[tokio::test]
+async fn a_subject_in_plain_decimal_is_the_users_id_and_any_other_a_stable_one() {
+    let world = World::new();
+    let id = async |sub: &str| {
+        let reply = world.claiming(&json!({ "sub": sub })).get("ui").await.ok(200);
+        reply.data()["auth"]["user"]["id"].as_u64().unwrap()
+    };
+    assert_eq!(id("7").await, 7);
+    assert_eq!(id("9007199254740991").await, 9_007_199_254_740_991);
+    for other in ["007", "0", "-7", "+7", "9007199254740992", "7.0", "auth0|abc", "ada@example.org"] {
+        let hashed = id(other).await;
+        assert!(hashed > 7 && hashed < 1 << 53, "{other}");
+        assert_eq!(hashed, id(other).await);
+    }
+    assert_ne!(id("auth0|abc").await, id("auth0|abd").await);
+}
+
+#[tokio::test]
+async fn a_forwarded_address_makes_nobody_somebody_else() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_WRITE_LIMIT", "2")]);
+    let guest = world.guest();
+    let write = async |ip: &str| {
+        let actor = guest.clone().with(HeaderName::from_static("x-forwarded-for"), ip);
+        let body = json!({ "body": "x", "guest_name": "G", "guest_email": "g@example.org" });
+        actor.post("posts/1/comments", body).await
+    };
+    write("192.0.2.1").await.ok(201);
+    write("192.0.2.2").await.ok(201);
+    write("192.0.2.3").await.refused(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn the_rate_limit_comes_before_read_only() {
+    let world = World::with(&[("SVC_WRITE_LIMIT", "1"), ("SVC_READ_ONLY", "true")]);
+    let ada = world.user(7, "Ada");
+    ada.post("posts/1/comments", json!({ "body": "x" })).await.refused(423, "read_only");
+    ada.post("posts/1/comments", json!({ "body": "x" })).await.refused(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn read_only_comes_before_what_is_there() {
+    let world = World::with(&[("SVC_READ_ONLY", "true"), ("SVC_PINS", "false"), ("SVC_REPORTING", "false")]);
+    for actor in [world.guest(), world.user(7, "Ada"), world.banned().await] {
+        actor.post("pages/1/comments", json!({})).await.refused(423, "read_only");
+        actor.post("nowhere", json!({})).await.refused(423, "read_only");
+        actor.patch("comments/1", json!({})).await.refused(423, "read_only");
+        actor.post("comments/1/pin", Value::Null).await.refused(423, "read_only");
+        actor.post("comments/1/report", Value::Null).await.refused(423, "read_only");
+        actor.get("nowhere").await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn what_is_there_comes_before_who_is_asking() {
+    let world = World::with(&[("SVC_PINS", "false"), ("SVC_REPORTING", "false")]);
+    for actor in [world.guest(), world.user(7, "Ada"), world.banned().await] {
+        actor.post("pages/1/comments", json!({})).await.refused(404, "not_found");
+        actor.post("comments/1/pin", Value::Null).await.refused(404, "not_found");
+        actor.delete("comments/1/pin").await.refused(404, "not_found");
+        actor.post("comments/1/report", Value::Null).await.refused(404, "not_found");
+        actor.put("pages/1", json!({})).await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn who_is_asking_comes_before_the_comment() {
+    let world = World::new();
+    let (guest, banned) = (world.guest(), world.banned().await);
+    for (method, path) in [
+        (Method::PATCH, "comments/1"),
+        (Method::DELETE, "comments/1"),
+        (Method::POST, "comments/1/like"),
+        (Method::POST, "comments/1/pin"),
+        (Method::POST, "comments/1/approve"),
+    ] {
+        guest.send(method.clone(), path, "").await.refused(401, "unauthenticated");
+        banned.send(method, path, "").await.refused(403, "comment_banned");
+    }
+}
+
+#[tokio::test]
+async fn the_comment_comes_before_the_policy_and_the_policy_before_the_fields() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let id = ada.comment("posts/1", "x").await;
+    let reply = ada.reply("posts/1", id, "y").await;
+    bob.patch("comments/1", json!({})).await.refused(404, "not_found");
+    bob.post("comments/1/pin", Value::Null).await.refused(404, "not_found");
+    bob.patch(&format!("comments/{id}"), json!({})).await.refused(403, "forbidden");
+    bob.post(&format!("comments/{reply}/pin"), Value::Null).await.refused(403, "forbidden");
+}
+
+#[tokio::test]
+async fn the_fields_come_before_coded_errors() {
+    let world = World::with(&[("SVC_NESTING", "false"), ("SVC_SPAM_DENY", "casino")]);
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "x").await;
+    let both = json!({ "body": "", "parent_id": parent });
+    ada.post("posts/1/comments", both).await.invalid("body");
+    let both = json!({ "body": "casino", "parent_id": parent });
+    ada.post("posts/1/comments", both).await.refused(422, "nesting_disabled");
+    let report = format!("comments/{parent}/report");
+    ada.post(&report, json!({ "reason": "spam" })).await.ok(201);
+    ada.post(&report, json!({ "reason": "nonsense" })).await.invalid("reason");
+    ada.post(&report, json!({ "reason": "spam" })).await.refused(409, "already_reported");
+}
+
+#[tokio::test]
+async fn read_only_refuses_every_write_and_no_read() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    let closed = world.again(&[("SVC_READ_ONLY", "true")]);
+    for route in shared::route::ROUTES.iter().filter(|route| route.name != "svc-pro.markdown.preview") {
+        let path = route.path.replace("{type}", "posts").replace("{id}/", &format!("{id}/"));
+        let path = path.replace("{id}", &id.to_string()).replace("posts/{id}", "posts/1");
+        let method = Method::from_bytes(route.method.as_bytes()).unwrap();
+        let reply = closed.moderator().send(method.clone(), &path, "").await;
+        assert_eq!(reply.status == 423, method != Method::GET, "{} {:#}", route.name, reply.json);
+    }
+    assert_eq!(closed.guest().list("posts/1", "").await.ids(), [id]);
+}

@@ -1,0 +1,128 @@
+//! What every answer has in common: the envelope of errors, and the headers about compression and caching.
+
+use http::Method;
+use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
+use serde_json::json;
+use tests::World;
+
+#[tokio::test]
+async fn an_unknown_address_is_404_in_the_envelope() {
+    let world = World::new();
+    for path in
+        ["", "nowhere", "posts", "posts/1/comments/2", "ui/", "comments", "comments/1/replies/x", "posts//comments"]
+    {
+        world.guest().get(path).await.refused(404, "not_found");
+    }
+    for uri in
+        ["/", "/svc/api/v1", "/svc/api/v2/ui", "/ui", "/svc/api/v1x/ui", "//svc/api/v1/ui", "/%00", "/svc%2Fapi/v1/ui"]
+    {
+        let reply = world.guest().send_at(Method::GET, uri, "").await;
+        assert_eq!(reply.status, 404, "{uri} {:#}", reply.json);
+        reply.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_405_in_the_envelope_and_told_the_right_ones() {
+    let world = World::new();
+    for (method, path, allow) in [
+        (Method::POST, "ui", "GET"),
+        (Method::DELETE, "posts/1/comments", "GET, POST"),
+        (Method::PUT, "comments/1", "PATCH, DELETE"),
+        (Method::GET, "comments/1", "PATCH, DELETE"),
+        (Method::POST, "comments/1/replies", "GET"),
+        (Method::GET, "markdown/preview", "POST"),
+        (Method::OPTIONS, "ui", "GET"),
+        (Method::PUT, "comments/1/pin", "POST, DELETE"),
+        (Method::GET, "users/1/ban", "PUT, DELETE"),
+        (Method::PATCH, "posts/1", "PUT"),
+    ] {
+        let reply = world.guest().send(method, path, "").await.refused(405, "method_not_allowed");
+        assert_eq!(reply.header("allow"), allow, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn answers_are_json_and_not_to_be_sniffed() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    for reply in [ada.get("ui").await, ada.get("nowhere").await, ada.replies(id, "").await] {
+        assert_eq!(reply.header("content-type"), "application/json");
+        assert_eq!(reply.header("x-content-type-options"), "nosniff");
+    }
+}
+
+#[tokio::test]
+async fn long_answers_are_compressed_for_those_who_accept_it() {
+    let world = World::new();
+    let guest = world.guest();
+    let plain = guest.get("ui").await.ok(200);
+    assert!(!plain.headers.contains_key("content-encoding"));
+    for accepted in ["gzip", "deflate, gzip;q=0.5", "*", "br, gzip"] {
+        let reply = guest.clone().with(ACCEPT_ENCODING, accepted).get("ui").await.ok(200);
+        assert_eq!(reply.header("content-encoding"), "gzip", "{accepted}");
+        assert_eq!(reply.json, plain.json);
+        assert!(reply.body.len() * 2 < plain.body.len());
+        assert!(reply.header("vary").contains("Accept-Encoding"));
+    }
+    for refused in ["br", "gzip;q=0", "identity", ""] {
+        let reply = guest.clone().with(ACCEPT_ENCODING, refused).get("ui").await.ok(200);
+        assert!(!reply.headers.contains_key("content-encoding"), "{refused}");
+    }
+    let short = guest.with(ACCEPT_ENCODING, "gzip").get("nowhere").await.refused(404, "not_found");
+    assert!(!short.headers.contains_key("content-encoding"));
+}
+
+#[tokio::test]
+async fn what_has_not_changed_is_304_without_a_body() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    ada.comment("posts/1", "x").await;
+    for path in ["posts/1/comments", "ui"] {
+        let first = ada.get(path).await.ok(200);
+        let tag = first.header("etag").to_owned();
+        for known in [tag.clone(), format!("W/{tag}"), format!("\"x\", {tag}"), "*".to_owned()] {
+            let reply = ada.clone().with(IF_NONE_MATCH, &known).get(path).await.ok(304);
+            assert!(reply.body.is_empty());
+            assert_eq!(reply.header("etag"), tag);
+        }
+        ada.clone().with(IF_NONE_MATCH, "\"x\"").get(path).await.ok(200);
+    }
+    let tag = ada.get("posts/1/comments").await.header("etag").to_owned();
+    ada.comment("posts/1", "y").await;
+    ada.clone().with(IF_NONE_MATCH, &tag).get("posts/1/comments").await.ok(200);
+}
+
+#[tokio::test]
+async fn only_what_is_everyones_may_be_shared() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_REQUIRE_APPROVAL", "true")]);
+    let (ada, guest) = (world.user(7, "Ada"), world.guest());
+    assert!(guest.get("posts/1/comments").await.header("cache-control").starts_with("public"));
+    assert!(guest.get("ui").await.header("cache-control").starts_with("public"));
+    assert!(ada.get("posts/1/comments").await.header("cache-control").starts_with("private"));
+    assert!(ada.get("ui").await.header("cache-control").starts_with("private"));
+    let list = guest.get("posts/1/comments").await;
+    assert!(list.header("vary").contains("Authorization"));
+    // A guest with a comment that waits sees another list than the other guests.
+    let body = json!({ "body": "x", "guest_name": "G", "guest_email": "g@example.org" });
+    guest.post("posts/1/comments", body).await.ok(201);
+    assert!(guest.get("posts/1/comments").await.header("cache-control").starts_with("private"));
+}
+
+#[tokio::test]
+async fn writes_and_errors_are_not_to_be_kept() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let created = ada.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+    for reply in [created, ada.get("nowhere").await, ada.get("posts/1/comments?page=0").await] {
+        assert_eq!(reply.header("cache-control"), "no-store");
+    }
+}
+
+#[tokio::test]
+async fn the_prefix_is_the_configured_one() {
+    let world = World::with(&[("SVC_API_PREFIX", "talk")]);
+    world.guest().send_at(Method::GET, "/talk/ui", "").await.ok(200);
+    world.guest().send_at(Method::GET, "/svc/api/v1/ui", "").await.refused(404, "not_found");
+}
