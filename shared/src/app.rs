@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use aws_sdk_dynamodb::Client;
 use futures_util::future::BoxFuture;
-use lambda_http::{Body, Request, Response};
+use lambda_http::{Body, Request, RequestExt, Response};
 use ring::digest;
 use tokio::time::Duration;
 
@@ -14,10 +14,11 @@ use crate::error::{Error, Refusal, Result};
 use crate::http::{Answer, Call, Credential, bearer};
 use crate::https;
 use crate::ids::{IdSource, Random, hex, keyed_hash};
+use crate::record::Record;
 use crate::route;
 use crate::spam::Akismet;
 use crate::store::Store;
-use crate::store::meter::{self, Cost};
+use crate::store::meter;
 use crate::store::replays::Once;
 use crate::time::Clock;
 use crate::token::{KeySettings, Keys};
@@ -84,10 +85,12 @@ impl App {
     /// Answers one request of API Gateway.
     pub async fn answer(&self, handler: &dyn Handler, request: Request) -> Response<Body> {
         let started = Instant::now();
+        let request_id = request.lambda_context_ref().map(|context| context.request_id.clone());
         let credential = self.credential(&request).await;
         let call = Call::new(&self.config, request, credential);
+        let route = route::find(&call.method, &call.path());
         let work = async {
-            match route::find(&call.method, &call.path()) {
+            match route {
                 Some(_) => handler.handle(self, &call).await,
                 None => self.unrouted(&call).await,
             }
@@ -101,7 +104,15 @@ impl App {
                 refusal.into_answer()
             }
         });
-        log(&call, &answer, cost, started.elapsed());
+        let record = Record {
+            route: route.map_or("unknown", |route| route.name),
+            request_id: request_id.unwrap_or_default(),
+            status: answer.status.as_u16(),
+            took: started.elapsed(),
+            cost,
+            bytes: answer.size(),
+        };
+        record.log(self.config.metrics_namespace.as_deref(), self.clock.now());
         let mut response = answer.into_response(&call);
         response.extensions_mut().insert(cost);
         response
@@ -130,21 +141,6 @@ impl App {
             },
         }
     }
-}
-
-/// Never a body, a token, an e-mail address or an IP.
-fn log(call: &Call, answer: &Answer, cost: Cost, took: Duration) {
-    let route = route::find(&call.method, &call.path()).map_or("unknown", |route| route.name);
-    tracing::info!(
-        route,
-        status = answer.status.as_u16(),
-        ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        read_units = cost.read_units,
-        write_units = cost.write_units,
-        trips = cost.trips,
-        bytes = answer.size(),
-        "request"
-    );
 }
 
 #[derive(Debug, thiserror::Error)]

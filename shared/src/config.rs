@@ -53,6 +53,10 @@ pub struct Config {
     pub media_max_bytes: usize,
     /// `SVC_VISITOR_SALT`: keys guests' hashes and signs cursors
     pub visitor_salt: Secret,
+    /// `SVC_EDGE_SECRET`: who sends it is CloudFront, and to be believed about where a request comes from
+    pub edge_secret: Option<Secret>,
+    /// `SVC_METRICS_NAMESPACE`: where CloudWatch keeps the metrics; none are made without it
+    pub metrics_namespace: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -210,6 +214,8 @@ impl Config {
             users_route_prefix: vars.path("SVC_USERS_ROUTE_PREFIX", "users")?,
             media_max_bytes: vars.number("SVC_MEDIA_MAX_BYTES", 4_194_304, 1, 4_194_304)?,
             visitor_salt: Secret::from(vars.required("SVC_VISITOR_SALT", "a secret of its own")?),
+            edge_secret: vars.text("SVC_EDGE_SECRET").map(Secret::from),
+            metrics_namespace: vars.text("SVC_METRICS_NAMESPACE"),
         })
     }
 }
@@ -217,7 +223,12 @@ impl Config {
 impl Config {
     /// Fetches the secrets that only name where they are kept.
     pub async fn resolve_secrets(mut self, sdk: &aws_config::SdkConfig) -> Result<Self, secrets::Error> {
-        let named = [self.auth.secret.as_mut(), self.spam.akismet_key.as_mut(), Some(&mut self.visitor_salt)];
+        let named = [
+            self.auth.secret.as_mut(),
+            self.spam.akismet_key.as_mut(),
+            self.edge_secret.as_mut(),
+            Some(&mut self.visitor_salt),
+        ];
         for secret in named.into_iter().flatten() {
             *secret = secrets::resolve(secret.expose(), sdk).await?;
         }

@@ -42,7 +42,7 @@ pub struct Call {
     pub headers: HeaderMap,
     pub body: Vec<u8>,
     pub credential: Credential,
-    /// As the platform saw it; headers are never asked. IPv6 cut to its /64.
+    /// As the platform saw it: API Gateway, or CloudFront when it is in front. IPv6 cut to its /64.
     pub network: IpAddr,
     /// Absolute address of the API, without a slash at its end.
     pub base_url: String,
@@ -59,7 +59,7 @@ impl Call {
             .and_then(|path| path.strip_prefix('/'))
             .map_or_else(Vec::new, |path| path.split('/').map(str::to_owned).collect());
         let query = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned().collect();
-        let network = network(source_ip(&request));
+        let network = network(edge_ip(config, request.headers()).unwrap_or_else(|| source_ip(&request)));
         let base_url = base_url(config, request.headers());
         let (parts, body) = request.into_parts();
         Self {
@@ -140,6 +140,18 @@ fn source_ip(request: &lambda_http::Request) -> IpAddr {
         _ => None,
     };
     ip.and_then(|ip| ip.parse().ok()).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+}
+
+/// Whom CloudFront answers, when it proves to be CloudFront. API Gateway only sees the edge then.
+fn edge_ip(config: &Config, headers: &HeaderMap) -> Option<IpAddr> {
+    let expected = config.edge_secret.as_ref()?;
+    let hash = |secret: &[u8]| digest::digest(&digest::SHA256, secret);
+    // Hashes take the same time to compare wherever they differ.
+    if hash(headers.get("x-edge-secret")?.as_bytes()).as_ref() != hash(expected.expose().as_bytes()).as_ref() {
+        return None;
+    }
+    let (ip, _port) = headers.get("cloudfront-viewer-address")?.to_str().ok()?.rsplit_once(':')?;
+    ip.trim_matches(['[', ']']).parse().ok()
 }
 
 /// One household has one IPv6 /64, and every address in it.
@@ -306,6 +318,28 @@ mod tests {
         assert_eq!(cut("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_eq!(cut("::ffff:192.0.2.1"), "192.0.2.1");
         assert_eq!(cut("192.0.2.1"), "192.0.2.1");
+    }
+
+    #[test]
+    fn only_the_edge_is_believed_about_where_a_request_comes_from() {
+        let config = Config::from_vars(|name| match name {
+            "SVC_EDGE_SECRET" => Some("edge".to_owned()),
+            "TABLE_NAME" | "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("x".to_owned()),
+            _ => None,
+        });
+        let asked = |secret: &'static str, address: &'static str| {
+            let headers = [("x-edge-secret", secret), ("cloudfront-viewer-address", address)];
+            let headers = headers
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+                .into_iter()
+                .collect();
+            edge_ip(config.as_ref().unwrap(), &headers).map(|ip| ip.to_string())
+        };
+        assert_eq!(asked("edge", "192.0.2.7:46532").as_deref(), Some("192.0.2.7"));
+        assert_eq!(asked("edge", "2001:db8:1:2:3:4:5:6:443").as_deref(), Some("2001:db8:1:2:3:4:5:6"));
+        assert_eq!(asked("edge", "nowhere"), None);
+        assert_eq!(asked("", "192.0.2.7:46532"), None);
+        assert_eq!(asked("guess", "192.0.2.7:46532"), None);
     }
 
     #[test]

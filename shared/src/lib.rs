@@ -20,6 +20,7 @@ mod loopback;
 pub mod markdown;
 pub mod page;
 pub mod policy;
+mod record;
 pub mod resource;
 pub mod route;
 pub mod screening;

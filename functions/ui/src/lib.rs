@@ -1,4 +1,6 @@
-//! What a widget asks before it shows itself: the configuration, and a preview of markdown.
+//! What a widget asks before it shows itself: the configuration, and a preview of markdown. And the contract of it all.
+
+mod contract;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, header};
@@ -18,6 +20,8 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
         match (call.method.as_str(), call.path().as_slice()) {
             ("GET", ["ui"]) => configuration(app, call).await,
             ("POST", ["markdown", "preview"]) => preview(app, call).await,
+            ("GET", ["openapi.json"]) => contract::openapi(app, call).await,
+            ("GET", ["docs"]) => contract::docs(app, call).await,
             _ => app.unrouted(call).await,
         }
     })

@@ -16,6 +16,8 @@ Options:
   --port N           port on 127.0.0.1, 0 for any free one [default: 3000]
   --data-dir DIR     where data and secrets are kept [default: .local/]
   --ephemeral        keep nothing: data and secrets go with the process
+  --services-only    the table alone, on port 8000, for functions that run elsewhere;
+                     prints the environment they need
   -h, --help         this text
 
 Token options, for a signed-in user; the token is printed:
@@ -42,6 +44,8 @@ pub struct Serve {
     pub port: u16,
     /// `None` keeps nothing.
     pub data_dir: Option<PathBuf>,
+    /// No API: what the functions use, and no functions.
+    pub services_only: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -57,7 +61,7 @@ pub struct Token {
 /// Takes the words after the program's name.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt::Error> {
     let mut parser = lexopt::Parser::from_args(words);
-    let mut serve = Serve { port: 3000, data_dir: Some(default_data_dir()) };
+    let mut serve = Serve { port: 3000, data_dir: Some(default_data_dir()), services_only: false };
     let mut data_dir = None;
     let mut ephemeral = false;
     while let Some(argument) = parser.next()? {
@@ -66,6 +70,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, lexop
             Long("port") => serve.port = parser.value()?.parse_with(parse_port)?,
             Long("data-dir") => data_dir = Some(parser.value()?.into()),
             Long("ephemeral") => ephemeral = true,
+            Long("services-only") => serve.services_only = true,
             Short('h') | Long("help") => return Ok(Command::Help),
             other => return Err(other.unexpected()),
         }
@@ -140,6 +145,8 @@ mod tests {
         assert_eq!(serving(""), (3000, Some(".local".into())));
         assert_eq!(serving("--port 0 --data-dir /tmp/x"), (0, Some("/tmp/x".into())));
         assert_eq!(serving("--ephemeral --port=8080"), (8080, None));
+        let services_only = |line| matches!(parsed(line), Ok(Command::Serve(serve)) if serve.services_only);
+        assert!(services_only("--services-only") && !services_only(""));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! Writes are observed in front of the engine and handed on as the stream records Lambda would get. Nothing here
 //! knows what the table holds.
 
+mod server;
 mod stream;
 
 use std::path::Path;
@@ -24,11 +25,14 @@ use dynoxide::types::{AttributeDefinition, GlobalSecondaryIndex, KeySchemaElemen
 use dynoxide::{Database, DynoxideError, TableMetadata};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio::task::JoinError;
 
 pub use self::stream::Subscription;
 use self::stream::{Stream, Write};
 
 pub const REGION: &str = "us-east-1";
+const TARGET: &str = "x-amz-target";
+const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
 const UNKNOWN_OPERATION: &[u8] = br#"{"__type":"com.amazon.coral.service#UnknownOperationException"}"#;
 
 /// A table as the template describes it.
@@ -181,6 +185,13 @@ impl Engine {
         Ok(self.shared.database.sweep_ttl()?)
     }
 
+    /// Answers one request of the table's protocol: an operation's name and its JSON, a status and JSON.
+    pub async fn answer(&self, operation: String, body: Vec<u8>) -> Result<(u16, Vec<u8>), JoinError> {
+        let shared = Arc::clone(&self.shared);
+        // The engine is synchronous and may wait for the disk.
+        tokio::task::spawn_blocking(move || shared.answer(&operation, &body)).await
+    }
+
     /// Answers the SDK's requests. A connector that injects faults can wrap it.
     #[must_use]
     pub fn http_client(&self) -> SharedHttpClient {
@@ -208,28 +219,26 @@ fn parse_stored<T: DeserializeOwned>(json: &str) -> Result<T, DynoxideError> {
     serde_json::from_str(json).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
 }
 
+/// From the header that names it.
+fn operation(target: Option<&str>) -> String {
+    target.and_then(|target| target.strip_prefix("DynamoDB_20120810.")).unwrap_or_default().to_owned()
+}
+
 impl HttpConnector for Engine {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let shared = Arc::clone(&self.shared);
+        let engine = self.clone();
         HttpConnectorFuture::new(async move {
-            let operation = request
-                .headers()
-                .get("x-amz-target")
-                .and_then(|target| target.strip_prefix("DynamoDB_20120810."))
-                .unwrap_or_default()
-                .to_owned();
+            let operation = operation(request.headers().get(TARGET));
             let body = request
                 .body()
                 .bytes()
                 .map(<[u8]>::to_vec)
                 .ok_or_else(|| ConnectorError::user("the engine takes no streaming body".into()))?;
-            // The engine is synchronous and may wait for the disk.
-            let (status, answer) = tokio::task::spawn_blocking(move || shared.answer(&operation, &body))
-                .await
-                .map_err(|panic| ConnectorError::other(panic.into(), None))?;
+            let answer = engine.answer(operation, body).await;
+            let (status, answer) = answer.map_err(|panic| ConnectorError::other(panic.into(), None))?;
             let status = status.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
             let mut response = HttpResponse::new(status, SdkBody::from(answer));
-            response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+            response.headers_mut().insert("content-type", CONTENT_TYPE);
             response.headers_mut().insert("x-amzn-requestid", "LOCAL");
             Ok(response)
         })

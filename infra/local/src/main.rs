@@ -11,7 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use local::bucket::Bucket;
 use local::cli::{self, Command, Serve, Token};
 use local::data_dir::DataDir;
-use local::engine::Engine;
+use local::engine::{Engine, EngineError};
+use local::template::{DEPLOYED, Template};
 use local::{log, service, settings};
 use shared::app::App;
 use shared::ids::Random;
@@ -20,6 +21,8 @@ use tokio::net::TcpListener;
 
 /// What hangs on the last writes gets this long at the end.
 const GRACE: Duration = Duration::from_secs(5);
+/// Where `DynamoDB` Local listens too.
+const TABLE_PORT: u16 = 8000;
 
 type Failure = Box<dyn Error>;
 
@@ -53,12 +56,12 @@ async fn serve(options: &Serve) -> Result<(), Failure> {
     tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
     let data_dir = options.data_dir.as_deref().map(DataDir::open).transpose()?;
     let _lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
+    if options.services_only {
+        return serve_table(data_dir.as_ref()).await;
+    }
     let listener = listen(options.port).await?;
     let address = listener.local_addr()?;
-    let engine = match &data_dir {
-        Some(data_dir) => Engine::open(&data_dir.file("table.db"))?,
-        None => Engine::memory()?,
-    };
+    let engine = open_table(data_dir.as_ref())?;
     let config = settings::load(data_dir.as_ref(), Some(address))?;
     let bucket = match &data_dir {
         Some(data_dir) => Bucket::open(&data_dir.file("objects"), &config.media_bucket)?,
@@ -82,6 +85,30 @@ async fn serve(options: &Serve) -> Result<(), Failure> {
     Ok(())
 }
 
+fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, EngineError> {
+    data_dir.map_or_else(Engine::memory, |data_dir| Engine::open(&data_dir.file("table.db")))
+}
+
+/// What it prints is a shell script that sets what functions elsewhere need.
+async fn serve_table(data_dir: Option<&DataDir>) -> Result<(), Failure> {
+    let listener = listen(TABLE_PORT).await?;
+    let config = settings::load(data_dir, None)?;
+    let engine = open_table(data_dir)?;
+    engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
+
+    let now = Timestamp::now().as_second();
+    let mut stdout = io::stdout();
+    writeln!(stdout, "# listening on http://{}", listener.local_addr()?)?;
+    for (name, value) in settings::for_functions(&config, &format!("http://{}", listener.local_addr()?)) {
+        writeln!(stdout, "export {name}='{value}'")?;
+    }
+    writeln!(stdout, "# member     {}", settings::sign(&config, &user("1", "Ada", false), now)?)?;
+    writeln!(stdout, "# moderator  {}", settings::sign(&config, &user("2", "Grace", true), now)?)?;
+    stdout.flush()?;
+    engine.serve(listener, stopped()).await;
+    Ok(())
+}
+
 fn user(id: &str, name: &str, moderator: bool) -> Token {
     let lifetime = SignedDuration::from_hours(24);
     Token { id: id.to_owned(), name: name.to_owned(), moderator, picture: None, email: None, lifetime }
@@ -90,6 +117,7 @@ fn user(id: &str, name: &str, moderator: bool) -> Token {
 async fn listen(port: u16) -> Result<TcpListener, Failure> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse if port == TABLE_PORT => format!("port {port} is taken").into(),
         io::ErrorKind::AddrInUse => format!("port {port} is taken; choose another with --port, or --port 0").into(),
         _ => format!("port {port}: {error}").into(),
     })

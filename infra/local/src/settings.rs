@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use shared::config::{Config, ConfigError};
 use shared::https;
+use shared::secrets::Secret;
 use shared::token::{Claims, KeySettings, Keys};
 
 use crate::cli::Token;
 use crate::data_dir::{DataDir, DataDirError, random_secret};
+use crate::engine::REGION;
 
 const TABLE: &str = "comments";
 /// Path prefix of the bucket on the API's port, and the bucket's name.
@@ -41,6 +43,21 @@ pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<C
         };
         environment(name).or_else(|| made_here.cloned())
     })?)
+}
+
+/// The variables of a function that runs elsewhere with the table of this machine.
+#[must_use]
+pub fn for_functions(config: &Config, table_url: &str) -> Vec<(&'static str, String)> {
+    let secret = |secret: Option<&Secret>| secret.map_or_else(String::new, |secret| secret.expose().to_owned());
+    vec![
+        ("TABLE_NAME", config.table_name.clone()),
+        ("SVC_JWT_SECRET", secret(config.auth.secret.as_ref())),
+        ("SVC_VISITOR_SALT", secret(Some(&config.visitor_salt))),
+        ("AWS_ENDPOINT_URL_DYNAMODB", table_url.to_owned()),
+        ("AWS_REGION", REGION.to_owned()),
+        ("AWS_ACCESS_KEY_ID", "local".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "local".to_owned()),
+    ]
 }
 
 #[expect(clippy::disallowed_methods, reason = "handed to the configuration, which asks by name")]

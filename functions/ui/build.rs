@@ -1,0 +1,48 @@
+//! Makes JSON of `openapi.yaml`, in the order it is written in.
+
+use std::error::Error;
+use std::path::Path;
+use std::{env, fs};
+
+use saphyr::{LoadableYamlNode, Scalar, Yaml};
+
+const SOURCE: &str = "../../openapi.yaml";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed={SOURCE}");
+    let documents = Yaml::load_from_str(&fs::read_to_string(SOURCE)?)?;
+    let mut json = String::new();
+    write(&mut json, documents.first().ok_or("openapi.yaml is empty")?)?;
+    let directory = env::var_os("OUT_DIR").ok_or("there is no OUT_DIR")?;
+    Ok(fs::write(Path::new(&directory).join("openapi.json"), json)?)
+}
+
+fn write(json: &mut String, yaml: &Yaml<'_>) -> Result<(), Box<dyn Error>> {
+    match yaml {
+        Yaml::Value(Scalar::Null) => json.push_str("null"),
+        Yaml::Value(Scalar::Boolean(flag)) => json.push_str(&flag.to_string()),
+        Yaml::Value(Scalar::Integer(number)) => json.push_str(&number.to_string()),
+        Yaml::Value(Scalar::FloatingPoint(number)) => json.push_str(&number.to_string()),
+        Yaml::Value(Scalar::String(text)) => json.push_str(&serde_json::to_string(text)?),
+        Yaml::Sequence(items) => {
+            json.push('[');
+            for (place, item) in items.iter().enumerate() {
+                json.push_str(if place == 0 { "" } else { "," });
+                write(json, item)?;
+            }
+            json.push(']');
+        }
+        Yaml::Mapping(entries) => {
+            json.push('{');
+            for (place, (name, value)) in entries.iter().enumerate() {
+                json.push_str(if place == 0 { "" } else { "," });
+                json.push_str(&serde_json::to_string(name.as_str().ok_or("a name that is no string")?)?);
+                json.push(':');
+                write(json, value)?;
+            }
+            json.push('}');
+        }
+        other => return Err(format!("JSON has no {other:?}").into()),
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! GET `openapi.json` and GET `docs`: the contract for programs and for people.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use ring::digest;
+use serde_json::json;
+use shared::admission::{Door, Kind};
+use shared::app::App;
+use shared::error::Result;
+use shared::http::{Answer, Call, Sharing};
+
+const OPENAPI: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
+/// Where the document says the API is; the answer says where it really is.
+const SERVER: &str = r#""/svc/api/v1""#;
+
+const STYLE: &str = include_str!("docs/style.css");
+const SCRIPT: &str = include_str!("docs/script.js");
+
+pub(crate) async fn openapi(app: &App, call: &Call) -> Result<Answer> {
+    app.admit(call, Kind::Read, Ok(()), Door::Open).await?;
+    let answer = Answer::new(StatusCode::OK, "application/json", document(call).into_bytes());
+    Ok(answer.shared(Sharing::Anonymous))
+}
+
+/// A page that loads nothing: style, script and document are in it, and nothing else may be.
+pub(crate) async fn docs(app: &App, call: &Call) -> Result<Answer> {
+    app.admit(call, Kind::Read, Ok(()), Door::Open).await?;
+    // Text in a script element ends at the first closing tag, whatever it means.
+    let document = document(call).replace("</", r"<\/");
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Comment threads</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<style>{STYLE}</style></head>\n\
+         <body><noscript>This page needs JavaScript; <a href=\"openapi.json\">openapi.json</a> does not.</noscript>\n\
+         <script type=\"application/json\" id=\"document\">{document}</script>\n<script>{SCRIPT}</script></body></html>\n"
+    );
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    );
+    let mut answer = Answer::new(StatusCode::OK, "text/html; charset=utf-8", page.into_bytes());
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        answer.set(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    answer.set(HeaderName::from_static("referrer-policy"), HeaderValue::from_static("no-referrer"));
+    Ok(answer.shared(Sharing::Anonymous))
+}
+
+fn document(call: &Call) -> String {
+    OPENAPI.replacen(SERVER, &json!(call.base_url).to_string(), 1)
+}
+
+/// As a content security policy names what it lets in.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(digest::digest(&digest::SHA256, text.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_says_once_where_the_api_is() {
+        assert_eq!(OPENAPI.matches(SERVER).count(), 1);
+        let document: serde_json::Value = serde_json::from_str(OPENAPI).unwrap();
+        assert_eq!(document["servers"][0]["url"], "/svc/api/v1");
+    }
+
+    #[test]
+    fn neither_style_nor_script_ends_its_element() {
+        assert!(!STYLE.contains("</") && !SCRIPT.contains("</"));
+    }
+}
