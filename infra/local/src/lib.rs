@@ -1,5 +1,6 @@
 //! The whole service on one machine: API Gateway, Lambda and the table, as far as the functions can tell.
 
+pub mod check;
 pub mod cli;
 pub mod data_dir;
 pub mod engine;
