@@ -11,6 +11,7 @@ The comment service on this machine: API, table, bucket and triggers. No account
 
 Usage: cargo local [OPTIONS]
        cargo local token --id ID --name NAME [TOKEN OPTIONS]
+       cargo local check [CHECK OPTIONS]
 
 Options:
   --port N           port on 127.0.0.1, 0 for any free one [default: 3000]
@@ -29,6 +30,11 @@ Token options, for a signed-in user; the token is printed:
   --expires TIME     such as 30m, 1h or 7d [default: 1h]
   --data-dir DIR     whose secret signs it [default: .local/]
 
+Check options, to recount a table and say what is wrong in it (then the exit code is 1):
+  --data-dir DIR     whose table [default: .local/]
+  --table NAME       a deployed table instead, with the AWS variables of the environment
+  --repair           mend what is wrong
+
 Settings are environment variables (SVC_…); see README.md.
 ";
 
@@ -37,6 +43,15 @@ pub enum Command {
     Help,
     Serve(Serve),
     Token { token: Token, data_dir: PathBuf },
+    Check { table: TableAt, repair: bool },
+}
+
+/// Where a table is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum TableAt {
+    DataDir(PathBuf),
+    /// By its name, in AWS.
+    Deployed(String),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -67,6 +82,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, lexop
     while let Some(argument) = parser.next()? {
         match argument {
             Value(word) if word == "token" => return parse_token(parser),
+            Value(word) if word == "check" => return parse_check(parser),
             Long("port") => serve.port = parser.value()?.parse_with(parse_port)?,
             Long("data-dir") => data_dir = Some(parser.value()?.into()),
             Long("ephemeral") => ephemeral = true,
@@ -107,6 +123,26 @@ fn parse_token(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
     let id = id.ok_or("a token needs --id")?;
     let name = name.ok_or("a token needs --name")?;
     Ok(Command::Token { token: Token { id, name, moderator, picture, email, lifetime }, data_dir })
+}
+
+fn parse_check(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let (mut data_dir, mut table) = (None, None);
+    let mut repair = false;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("data-dir") => data_dir = Some(parser.value()?.into()),
+            Long("table") => table = Some(parser.value()?.string()?),
+            Long("repair") => repair = true,
+            Short('h') | Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    let table = match (table, data_dir) {
+        (Some(_), Some(_)) => return Err("--table is in AWS, so there is no use for --data-dir".into()),
+        (Some(name), None) => TableAt::Deployed(name),
+        (None, data_dir) => TableAt::DataDir(data_dir.unwrap_or_else(default_data_dir)),
+    };
+    Ok(Command::Check { table, repair })
 }
 
 fn default_data_dir() -> PathBuf {
@@ -158,6 +194,15 @@ mod tests {
         assert_eq!(token.lifetime, SignedDuration::from_hours(7 * 24));
         let Ok(Command::Token { token, .. }) = parsed("token --id 7 --name Ada") else { panic!() };
         assert_eq!((token.moderator, token.lifetime), (false, SignedDuration::from_hours(1)));
+    }
+
+    #[test]
+    fn a_check_is_of_one_table() {
+        let check = |table, repair| Ok(Command::Check { table, repair });
+        assert_eq!(parsed("check"), check(TableAt::DataDir(".local".into()), false));
+        assert_eq!(parsed("check --data-dir x --repair"), check(TableAt::DataDir("x".into()), true));
+        assert_eq!(parsed("check --table comments"), check(TableAt::Deployed("comments".to_owned()), false));
+        assert!(parsed("check --table comments --data-dir x").unwrap_err().contains("--data-dir"));
     }
 
     #[test]

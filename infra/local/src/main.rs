@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use local::bucket::Bucket;
-use local::cli::{self, Command, Serve, Token};
+use local::check::Check;
+use local::cli::{self, Command, Serve, TableAt, Token};
 use local::data_dir::DataDir;
 use local::engine::{Engine, EngineError};
 use local::template::{DEPLOYED, Template};
 use local::{log, service, settings};
 use shared::app::App;
 use shared::ids::Random;
+use shared::store::Store;
 use shared::time::Clock;
 use tokio::net::TcpListener;
 
@@ -23,6 +25,8 @@ use tokio::net::TcpListener;
 const GRACE: Duration = Duration::from_secs(5);
 /// Where `DynamoDB` Local listens too.
 const TABLE_PORT: u16 = 8000;
+/// What a deployed service is in the middle of is done after this.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 type Failure = Box<dyn Error>;
 
@@ -40,6 +44,7 @@ fn main() -> ExitCode {
             let config = settings::load(Some(&data_dir), None)?;
             Ok(writeln!(io::stdout(), "{}", settings::sign(&config, &token, Timestamp::now().as_second())?)?)
         }),
+        Command::Check { table, repair } => check(&table, repair),
         Command::Serve(options) => serve(&options),
     };
     match done {
@@ -107,6 +112,34 @@ async fn serve_table(data_dir: Option<&DataDir>) -> Result<(), Failure> {
     stdout.flush()?;
     engine.serve(listener, stopped()).await;
     Ok(())
+}
+
+/// Fails when something is wrong in the end.
+#[tokio::main]
+async fn check(table: &TableAt, repair: bool) -> Result<(), Failure> {
+    let mut check = Check { repair, patience: Duration::ZERO };
+    let _lock;
+    let store = match table {
+        TableAt::Deployed(name) => {
+            check.patience = PATIENCE;
+            let client = aws_sdk_dynamodb::Client::new(&shared::aws::sdk_config().await);
+            Store::new(client, name.clone(), Random::system())
+        }
+        TableAt::DataDir(path) => {
+            let file = path.join("table.db");
+            if !file.exists() {
+                return Err(format!("there is no table in {}", path.display()).into());
+            }
+            let data_dir = DataDir::open(path)?;
+            _lock = data_dir.lock()?;
+            let config = settings::load(Some(&data_dir), None)?;
+            Store::new(Engine::open(&file)?.client(), config.table_name, Random::system())
+        }
+    };
+    match check.run(&store, &mut io::stdout()).await? {
+        0 => Ok(()),
+        count => Err(format!("{count} things are wrong in the table").into()),
+    }
 }
 
 fn user(id: &str, name: &str, moderator: bool) -> Token {

@@ -169,6 +169,55 @@ pub(super) fn idempotency(visitor: &Visitor, hash: &str) -> Key {
     Key::new(format!("I#{visitor}#{hash}"), "I")
 }
 
+/// What a row of the table is, told by its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Comment(CommentId),
+    Report(CommentId, Visitor),
+    HiddenReply {
+        parent: CommentId,
+        id: CommentId,
+    },
+    GuestLikes(CommentId),
+    Thread(ThreadId),
+    Visit(Visitor, ThreadId),
+    User(UserId),
+    /// A handle or a name fragment.
+    Directory(UserId),
+    Queue {
+        state: String,
+        id: CommentId,
+    },
+    /// What nothing is counted from.
+    Other,
+}
+
+impl Kind {
+    pub(super) fn of(key: &Key) -> Self {
+        Self::parse(key).unwrap_or(Self::Other)
+    }
+
+    fn parse(key: &Key) -> Option<Self> {
+        let (letter, rest) = key.pk.split_once('#')?;
+        Some(match (letter, key.sk.split_once('#').unwrap_or((&key.sk, ""))) {
+            ("C", ("C", "")) => Self::Comment(rest.parse().ok()?),
+            ("C", ("R", visitor)) => Self::Report(rest.parse().ok()?, Visitor(visitor.to_owned())),
+            ("C", ("H", _)) => Self::HiddenReply { parent: rest.parse().ok()?, id: hidden_reply_of(&key.sk)? },
+            ("C", ("G", _)) => Self::GuestLikes(rest.parse().ok()?),
+            ("T", ("T", "")) => Self::Thread(ThreadId::try_from(rest.to_owned()).ok()?),
+            ("V", ("V", _)) => {
+                let (visitor, thread) = rest.split_once('#')?;
+                Self::Visit(Visitor(visitor.to_owned()), ThreadId::try_from(thread.to_owned()).ok()?)
+            }
+            ("U", ("U", "")) => Self::User(rest.parse().ok()?),
+            ("H", ("U", id)) => Self::Directory(id.parse().ok()?),
+            ("N", _) => Self::Directory(key.sk.rsplit_once('#')?.1.parse().ok()?),
+            ("Q", _) => Self::Queue { state: rest.split_once('#')?.0.to_owned(), id: queued_comment(&key.sk)? },
+            _ => return None,
+        })
+    }
+}
+
 /// Whose lists a comment stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope<'a> {

@@ -1,6 +1,7 @@
 //! The table. The only code that knows its keys and expressions: one function an access pattern, a conflict is a value, only
 //! a fault is an error. The diagram is in `keys`.
 
+pub mod checking;
 pub mod comments;
 pub(crate) mod keys;
 pub mod limits;

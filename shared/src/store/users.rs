@@ -159,7 +159,7 @@ fn fragment_keys(user: &User) -> BTreeSet<(String, String)> {
 }
 
 /// Handle and name fragments: what is written beside a user, so that others find it.
-fn directory(user: &User) -> Result<BTreeMap<(String, String), keys::Item>, Fault> {
+pub(super) fn directory(user: &User) -> Result<BTreeMap<(String, String), keys::Item>, Fault> {
     let fragment =
         || Fragment { id: user.id, name: user.name.clone(), avatar: user.avatar.clone(), ban: user.ban.clone() };
     let mut rows = BTreeMap::new();

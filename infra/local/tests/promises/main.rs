@@ -1,0 +1,4 @@
+//! What the service promises, whatever happens to it: the table stays in order.
+
+mod check;
+mod world;
