@@ -45,14 +45,14 @@ impl Reply {
     }
 
     #[track_caller]
-    #[expect(clippy::must_use_candidate, clippy::return_self_not_must_use, reason = "asserting is use enough")]
+    #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
     pub fn ok(self, status: u16) -> Self {
         self.expect(status)
     }
 
     /// With the envelope of errors (spec, section 7).
     #[track_caller]
-    #[expect(clippy::must_use_candidate, clippy::return_self_not_must_use, reason = "asserting is use enough")]
+    #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
     pub fn refused(self, status: u16, code: &str) -> Self {
         assert_eq!((self.status, self.json["code"].as_str()), (status, Some(code)), "{:#}", self.json);
         let fields = self.json.as_object().expect("an object");
@@ -68,7 +68,7 @@ impl Reply {
 
     /// 422 on this field and no other; its text is the message.
     #[track_caller]
-    #[expect(clippy::must_use_candidate, clippy::return_self_not_must_use, reason = "asserting is use enough")]
+    #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
     pub fn invalid(self, field: &str) -> Self {
         let reply = self.refused(422, "validation_failed");
         let errors = reply.json["errors"].as_object().expect("errors are an object");

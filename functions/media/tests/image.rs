@@ -1,5 +1,14 @@
 //! What `clean` and `thumbnail` make of every kind of upload.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::needless_for_each,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "bytes of images made by hand"
+)]
+
 mod samples;
 
 use image::{DynamicImage, GrayImage, Luma, Rgb, RgbImage, Rgba, RgbaImage};

@@ -1,5 +1,14 @@
 //! What of an upload's body is taken as its file.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::needless_for_each,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "bytes of images made by hand"
+)]
+
 use bytes::Bytes;
 use media::multipart::{Rejected, read_file};
 
@@ -102,7 +111,7 @@ async fn a_file_of_the_limit_is_taken_and_one_byte_more_is_too_large() {
 
 #[tokio::test]
 async fn more_headers_than_a_part_needs_are_rejected() {
-    let headers: String = (0..40).map(|n| format!("X-{n}: a\r\n")).collect();
+    let headers = (0..40).map(|n| format!("X-{n}: a\r\n")).collect::<Vec<_>>().concat();
     let body = format!("--XyZ\r\n{headers}Content-Disposition: form-data; name=\"file\"\r\n\r\na\r\n--XyZ--\r\n");
     assert_eq!(read(body).await, Err(Rejected::Malformed));
 }

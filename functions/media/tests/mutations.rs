@@ -3,6 +3,15 @@
 //! Runs for `MUTATION_SECONDS` (default 3) from `MUTATION_SEED` (default 1):
 //! `MUTATION_SECONDS=600 cargo test --release --test mutations -- --nocapture`
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::needless_for_each,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "bytes of images made by hand"
+)]
+
 mod samples;
 
 use bytes::Bytes;

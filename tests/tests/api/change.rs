@@ -28,7 +28,7 @@ async fn updated_at_moves_on_an_edit_only() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
-    world.pass(Duration::from_secs(60));
+    world.pass(Duration::from_mins(1));
     ada.reply("posts/1", id, "y").await;
     assert_eq!(ada.see("posts/1", id).await["updated_at"], "2050-01-02T03:04:05+00:00");
 }

@@ -68,7 +68,7 @@ async fn it_leads_cursor_walks_once_both_ways() {
 async fn it_says_so_and_since_when() {
     let world = World::new();
     let created = written(&world, 2).await;
-    world.pass(Duration::from_secs(60));
+    world.pass(Duration::from_mins(1));
     world.seed_pin("posts/1", created[0]).await;
     let list = world.guest().list("posts/1", "").await;
     assert_eq!(list.ids(), created);
