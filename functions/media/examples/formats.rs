@@ -1,6 +1,16 @@
 //! Which format suits a thumbnail: bytes and milliseconds of each for the same 320 pixels.
 //! `cargo run --release --example formats`
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::needless_for_each,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::wildcard_imports,
+    reason = "bytes of images made by hand"
+)]
+
 #[path = "../tests/samples/mod.rs"]
 mod samples;
 
