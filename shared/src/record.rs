@@ -57,7 +57,6 @@ impl Record {
                         { "Name": "Errors", "Unit": "Count" },
                         { "Name": "ReadUnits", "Unit": "Count" },
                         { "Name": "WriteUnits", "Unit": "Count" },
-                        { "Name": "Duration", "Unit": "Milliseconds" },
                     ],
                 }],
             },
@@ -68,7 +67,7 @@ impl Record {
             "Errors": u8::from(self.status >= 500),
             "ReadUnits": self.cost.read_units,
             "WriteUnits": self.cost.write_units,
-            "Duration": self.milliseconds(),
+            "ms": self.milliseconds(),
             "request_id": self.request_id,
             "status": self.status,
             "trips": self.cost.trips,
@@ -102,6 +101,6 @@ mod tests {
         for dimension in about["Dimensions"][0].as_array().unwrap() {
             assert!(line[dimension.as_str().unwrap()].is_string(), "{dimension}");
         }
-        assert_eq!((&line["Errors"], &line["ReadUnits"], &line["Duration"]), (&json!(1), &json!(0.5), &json!(7)));
+        assert_eq!((&line["Errors"], &line["ReadUnits"], &line["ms"]), (&json!(1), &json!(0.5), &json!(7)));
     }
 }

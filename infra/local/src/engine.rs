@@ -25,10 +25,12 @@ use dynoxide::types::{AttributeDefinition, GlobalSecondaryIndex, KeySchemaElemen
 use dynoxide::{Database, DynoxideError, TableMetadata};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::task::JoinError;
 
 pub use self::stream::Subscription;
 use self::stream::{Stream, Write};
+use crate::access;
 
 pub const REGION: &str = "us-east-1";
 const TARGET: &str = "x-amz-target";
@@ -234,6 +236,12 @@ impl HttpConnector for Engine {
                 .bytes()
                 .map(<[u8]>::to_vec)
                 .ok_or_else(|| ConnectorError::user("the engine takes no streaming body".into()))?;
+            if let Err(denied) = access::check(&operation, &body) {
+                tracing::error!("{denied}");
+                let answer = json!({ "__type": "com.amazon.coral.service#AccessDeniedException", "Message": denied });
+                let status = 400_u16.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
+                return Ok(HttpResponse::new(status, SdkBody::from(answer.to_string())));
+            }
             let answer = engine.answer(operation, body).await;
             let (status, answer) = answer.map_err(|panic| ConnectorError::other(panic.into(), None))?;
             let status = status.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
@@ -316,7 +324,7 @@ mod tests {
         ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update, WriteRequest,
     };
 
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     use super::*;
 

@@ -1,5 +1,6 @@
 //! The whole service on one machine: API Gateway, Lambda, the table and the bucket, as far as the functions can tell.
 
+pub mod access;
 pub mod bucket;
 pub mod check;
 pub mod cli;

@@ -8,6 +8,7 @@ use shared::app::{App, Handler};
 use shared::store::meter::Meter;
 use thumbnails::Thumbnails;
 
+use crate::access::Access;
 use crate::bucket::Bucket;
 use crate::engine::Engine;
 use crate::gateway::{Function, Mount, function};
@@ -36,19 +37,29 @@ pub fn start(app: App, engine: Engine, bucket: Bucket, mut mounts: Vec<Mount>) -
         ("ui", Arc::new(ui::handle)),
         ("users", Arc::new(users::handle)),
     ];
-    let http = handlers.map(|(name, handler)| (name.to_owned(), http_function(&app, handler)));
-    let on_events =
-        [("events".to_owned(), stream_function(&app)), ("thumbnails".to_owned(), thumbnails_function(&bucket))];
+    let mut roles = Vec::new();
+    let mut role = |name| {
+        let access = Access::of(&template, name);
+        roles.push(Arc::clone(&access));
+        access
+    };
+    let http = handlers.map(|(name, handler)| (name.to_owned(), http_function(&app, role(name), handler)));
+    let on_events = [
+        ("events".to_owned(), stream_function(&app, role("events"))),
+        ("thumbnails".to_owned(), thumbnails_function(&bucket)),
+    ];
     let functions = Functions { http: http.into(), events: on_events.into() };
     mounts.push(website::mount(format!("/{MEDIA}"), &bucket));
-    Stack::start(&template, engine, bucket, &app.config.table_name, functions, mounts)
+    let mut stack = Stack::start(&template, engine, bucket, &app.config.table_name, functions, mounts)?;
+    stack.roles = roles;
+    Ok(stack)
 }
 
-fn http_function(app: &Arc<App>, handler: Arc<dyn Handler>) -> Function {
+fn http_function(app: &Arc<App>, role: Arc<Access>, handler: Arc<dyn Handler>) -> Function {
     let app = Arc::clone(app);
     function(move |request| {
-        let (app, handler) = (Arc::clone(&app), Arc::clone(&handler));
-        async move { Ok(app.answer(&*handler, request).await) }
+        let (app, handler, role) = (Arc::clone(&app), Arc::clone(&handler), Arc::clone(&role));
+        role.scope(async move { Ok(app.answer(&*handler, request).await) })
     })
 }
 
@@ -63,10 +74,10 @@ fn thumbnails_function(bucket: &Bucket) -> EventFunction {
     })
 }
 
-fn stream_function(app: &Arc<App>) -> EventFunction {
+fn stream_function(app: &Arc<App>, role: Arc<Access>) -> EventFunction {
     let app = Arc::clone(app);
     Arc::new(move |event| {
-        let app = Arc::clone(&app);
-        Box::pin(async move { events::handle(&app, &event).await.map_err(Into::into) })
+        let (app, role) = (Arc::clone(&app), Arc::clone(&role));
+        Box::pin(role.scope(async move { events::handle(&app, &event).await.map_err(Into::into) }))
     })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
+use crate::access::Access;
 use crate::bucket::Bucket;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::{Function, Gateway, MissingFunction, Mount};
@@ -37,6 +38,8 @@ pub struct Functions {
 
 pub struct Stack {
     pub gateway: Gateway,
+    /// What the functions may do to the table, where that is known.
+    pub roles: Vec<Arc<Access>>,
     engine: Engine,
     bucket: Bucket,
     streams: Vec<Trigger>,
@@ -73,7 +76,7 @@ impl Stack {
             puts.push(Trigger::start(name.to_owned(), bucket.subscribe(), function));
         }
         let sweeper = tokio::spawn(sweep(engine.clone()));
-        Ok(Self { gateway, engine, bucket, streams, puts, sweeper })
+        Ok(Self { gateway, roles: Vec::new(), engine, bucket, streams, puts, sweeper })
     }
 
     /// Waits until the events of the table and of the bucket have been handled to their end, what handling them wrote

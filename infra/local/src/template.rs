@@ -98,6 +98,20 @@ impl Template {
         }
     }
 
+    /// What the policies of the function with this binary say, those it shares included.
+    #[must_use]
+    pub fn statements(&self, function: &str) -> Vec<&Value> {
+        let named =
+            |(resource, properties): &(&str, &Value)| binary(resource, properties).is_ok_and(|name| name == function);
+        let found = self.of_type("AWS::Serverless::Function").find(named);
+        let policies = found.and_then(|(_, function)| function["Properties"]["Policies"].as_array());
+        let documents = policies.into_iter().flatten().map(|policy| match policy["Ref"].as_str() {
+            Some(shared) => &self.resources[shared]["Properties"]["PolicyDocument"],
+            None => policy,
+        });
+        documents.filter_map(|document| document["Statement"].as_array()).flatten().collect()
+    }
+
     fn of_type(&self, kind: &str) -> impl Iterator<Item = (&str, &Value)> {
         let wanted = self.resources.iter().filter(move |(_, resource)| resource["Type"] == kind);
         wanted.map(|(name, resource)| (name.as_str(), resource))

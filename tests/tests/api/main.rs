@@ -2,6 +2,7 @@
 
 mod auth;
 mod change;
+mod contract;
 mod create;
 mod cursor;
 mod envelope;

@@ -1,0 +1,93 @@
+//! One contract in several places: the table of routes, openapi.yaml, the template, the router of `cargo lambda watch` and
+//! README.md say the same; and so do those who know the settings.
+
+use std::collections::BTreeSet;
+
+use http::Method;
+use local::template::{DEPLOYED, Template};
+use shared::route::ROUTES;
+use tests::World;
+
+const PREFIX: &str = "/svc/api/v1/";
+const MANIFEST: &str = include_str!("../../../Cargo.toml");
+const README: &str = include_str!("../../../README.md");
+const CONFIG: &str = include_str!("../../../shared/src/config.rs");
+
+/// Name, method, path.
+fn named() -> BTreeSet<[String; 3]> {
+    ROUTES.iter().map(|route| [route.name, route.method, route.path].map(str::to_owned)).collect()
+}
+
+/// Method, path, function.
+fn deployed() -> BTreeSet<[String; 3]> {
+    let routes = Template::parse(DEPLOYED, &[]).unwrap().routes().unwrap();
+    let routed = routes.iter().filter_map(|route| {
+        let (method, path) = route.key.split_once(' ')?;
+        Some([method, path.strip_prefix(PREFIX)?, &route.function].map(str::to_owned))
+    });
+    routed.collect()
+}
+
+#[tokio::test]
+async fn openapi_has_the_routes_by_their_names() {
+    let document = World::new().guest().get("openapi.json").await.ok(200).json;
+    let paths = document["paths"].as_object().unwrap().iter();
+    let operations = paths.flat_map(|(path, item)| {
+        let operations = item.as_object().unwrap().iter().filter(|(method, _)| *method != "parameters");
+        operations.map(move |(method, operation)| {
+            let name = operation["operationId"].as_str().unwrap();
+            [name.to_owned(), method.to_uppercase(), path.trim_start_matches('/').to_owned()]
+        })
+    });
+    assert_eq!(operations.collect::<BTreeSet<_>>(), named());
+}
+
+#[test]
+fn the_template_has_the_routes() {
+    let routes = deployed().into_iter().map(|[method, path, _]| [method, path]);
+    let named = named().into_iter().map(|[_, method, path]| [method, path]);
+    assert_eq!(routes.collect::<BTreeSet<_>>(), named.collect());
+}
+
+#[test]
+fn the_watch_router_leads_where_the_template_does() {
+    let lines = MANIFEST.lines().filter_map(|line| line.strip_prefix('"')?.strip_prefix(PREFIX)?.split_once("\" = "));
+    let routes = lines.flat_map(|(path, targets)| {
+        let words = targets.split('"').skip(1).step_by(2).collect::<Vec<_>>();
+        words.chunks(2).map(|pair| [pair[0], path, pair[1]].map(str::to_owned)).collect::<Vec<_>>()
+    });
+    assert_eq!(routes.collect::<BTreeSet<_>>(), deployed());
+}
+
+#[test]
+fn the_readme_has_the_routes() {
+    let rows = README.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.strip_prefix("| `svc-pro.")?.split(" | ").collect();
+        let name = format!("svc-pro.{}", cells.first()?.trim_end_matches('`'));
+        Some([name, (*cells.get(1)?).to_owned(), cells.get(2)?.trim_matches('`').to_owned()])
+    });
+    assert_eq!(rows.collect::<BTreeSet<_>>(), named());
+}
+
+#[tokio::test]
+async fn the_functions_answer_every_route() {
+    let world = World::new();
+    for route in &ROUTES {
+        let path = route.path.replace("{type}", "posts").replace("{id}", "1");
+        let method = Method::from_bytes(route.method.as_bytes()).unwrap();
+        let reply = world.guest().send(method, &path, "").await;
+        // What a function does not know it answers as if it were no route: 405 where one is.
+        assert_ne!(reply.status, 405, "{}", route.name);
+    }
+}
+
+#[test]
+fn every_setting_is_in_the_template_and_in_the_readme() {
+    let is_name = |text: &&str| text.starts_with("SVC_") && text.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let settings: BTreeSet<&str> = CONFIG.split('"').filter(is_name).collect();
+    assert!(settings.len() > 40);
+    let template = DEPLOYED.lines().filter_map(|line| line.trim().split_once(": !").map(|(name, _)| name));
+    assert_eq!(template.filter(|name| name.starts_with("SVC_")).collect::<BTreeSet<_>>(), settings);
+    let readme = README.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name));
+    assert_eq!(readme.filter(|name| name.starts_with("SVC_")).collect::<BTreeSet<_>>(), settings);
+}
