@@ -1,5 +1,7 @@
 //! Peak memory and time of the worst honest images and of the worst dishonest ones.
-
+//!
+//! Twenty-five megapixels take minutes without optimisation, so these are for `cargo test --release` alone.
+#![cfg(not(debug_assertions))]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
