@@ -234,6 +234,8 @@ impl HttpConnector for Engine {
                 .bytes()
                 .map(<[u8]>::to_vec)
                 .ok_or_else(|| ConnectorError::user("the engine takes no streaming body".into()))?;
+            // As over a network, calls made together are under way together.
+            tokio::task::yield_now().await;
             let answer = engine.answer(operation, body).await;
             let (status, answer) = answer.map_err(|panic| ConnectorError::other(panic.into(), None))?;
             let status = status.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
