@@ -242,6 +242,8 @@ impl HttpConnector for Engine {
                 let status = 400_u16.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
                 return Ok(HttpResponse::new(status, SdkBody::from(answer.to_string())));
             }
+            // As over a network, calls made together are under way together.
+            tokio::task::yield_now().await;
             let answer = engine.answer(operation, body).await;
             let (status, answer) = answer.map_err(|panic| ConnectorError::other(panic.into(), None))?;
             let status = status.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;

@@ -231,8 +231,12 @@ pub(super) fn gain(parent: &Comment, reply: CommentId, leads: bool, embedded: us
     if leads {
         expression.push_str(", ld :reply");
         condition.push_str(" AND attribute_not_exists(s) AND attribute_not_exists(tr) AND (attribute_not_exists(ld) OR size(ld) < :embedded)");
-    } else if !parent.trailing {
-        expression.push_str(" SET tr = :true");
+    } else {
+        // A younger reply that leads meanwhile would stand before this one.
+        condition.push_str(if parent.leading.is_empty() { " AND attribute_not_exists(ld)" } else { " AND ld = :seen" });
+        if !parent.trailing {
+            expression.push_str(" SET tr = :true");
+        }
     }
     let mut update = Write::update(keys::comment(parent.id), expression).when(condition).with(":one", number(1));
     if parent.is_top_level() {
@@ -240,7 +244,12 @@ pub(super) fn gain(parent: &Comment, reply: CommentId, leads: bool, embedded: us
     }
     if leads {
         update = update.with(":reply", id_set(reply)).with(":embedded", number(embedded));
-    } else if !parent.trailing {
+        return update;
+    }
+    if !parent.leading.is_empty() {
+        update = update.with(":seen", AttributeValue::Ns(parent.leading.iter().map(u64::to_string).collect()));
+    }
+    if !parent.trailing {
         update = update.with(":true", AttributeValue::Bool(true));
     }
     update

@@ -1,13 +1,22 @@
 //! The API's rules, a test each, named as a sentence.
 
 mod auth;
+mod capacity;
 mod change;
 mod contract;
 mod create;
 mod cursor;
 mod envelope;
+mod events;
+mod likes;
 mod limits;
 mod list;
+mod moderation;
+mod permissions;
 mod pinned;
+mod pins;
+mod reports;
+mod routes;
 mod ui;
 mod unapproved;
+mod users;

@@ -1,0 +1,355 @@
+//! The moderators' queue, approval and rejection, bans, and what the host says of records (decisions, section 5).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::{Reply, World, ids, seen};
+
+const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
+
+async fn judge(world: &World, verdict: &str, id: u64) -> Reply {
+    world.moderator().post(&format!("comments/{id}/{verdict}"), Value::Null).await.ok(200)
+}
+
+async fn queue(world: &World, state: &str) -> Vec<u64> {
+    world.moderator().get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200).ids()
+}
+
+#[tokio::test]
+async fn what_waits_is_in_the_queue_newest_first_with_its_reports() {
+    let world = World::with(&[HELD]);
+    let ada = world.user(7, "Ada");
+    let first = ada.comment("posts/1", "x").await;
+    let second = ada.comment("posts/2", "y").await;
+    let reply = world.moderator().get("moderation/comments").await.ok(200);
+    assert_eq!(reply.ids(), [second, first]);
+    let row = &reply.rows()[0];
+    assert_eq!((&row["reports_count"], &row["is_approved"], &row["body"]), (&json!(0), &json!(false), &json!("y")));
+    let path = "http://api.test/svc/api/v1/moderation/comments";
+    assert_eq!(reply.json["links"], json!({ "first": null, "last": null, "prev": null, "next": null }));
+    let meta = json!({ "path": path, "per_page": 10, "next_cursor": null, "prev_cursor": null });
+    assert_eq!(reply.json["meta"], meta);
+    assert_eq!(queue(&world, "pending").await, [second, first]);
+}
+
+#[tokio::test]
+async fn a_comment_outside_of_the_queue_has_no_reports_count() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    assert!(world.moderator().see("posts/1", id).await.get("reports_count").is_none());
+    world.user(8, "Bob").post(&format!("comments/{id}/report"), json!({ "reason": "spam" })).await.ok(201);
+    let reported = world.moderator().get("moderation/comments?state=reported").await.ok(200);
+    assert_eq!((reported.ids(), &reported.rows()[0]["reports_count"]), (vec![id], &json!(1)));
+}
+
+#[tokio::test]
+async fn the_queue_is_walked_by_cursor_both_ways() {
+    let world = World::with(&[HELD]);
+    let ada = world.user(7, "Ada");
+    let mut created = Vec::new();
+    for _ in 0..7 {
+        created.push(ada.comment("posts/1", "x").await);
+    }
+    created.reverse();
+    let moderator = world.moderator();
+    for per_page in 1..=4 {
+        let pages = moderator.walk(&format!("moderation/comments?per_page={per_page}&cursor=")).await;
+        assert_eq!(seen(&pages), created, "{per_page}");
+        let back = moderator.walk_back(pages.last().unwrap()).await;
+        assert_eq!(seen(&back), created, "back, {per_page}");
+    }
+}
+
+#[tokio::test]
+async fn the_queue_refuses_wrong_states_and_foreign_cursors() {
+    let world = World::with(&[HELD]);
+    let ada = world.user(7, "Ada");
+    ada.comment("posts/1", "x").await;
+    ada.comment("posts/1", "x").await;
+    let moderator = world.moderator();
+    for state in ["", "approved", "Pending"] {
+        moderator.get(&format!("moderation/comments?state={state}")).await.invalid("state");
+    }
+    moderator.get("moderation/comments?per_page=51").await.invalid("per_page");
+    moderator.get("moderation/comments?cursor=x").await.invalid("cursor");
+    let page = moderator.get("moderation/comments?per_page=1&cursor=").await.ok(200);
+    let cursor = page.json["meta"]["next_cursor"].as_str().unwrap();
+    moderator.get(&format!("moderation/comments?state=rejected&cursor={cursor}")).await.invalid("cursor");
+}
+
+#[tokio::test]
+async fn approval_shows_the_comment_to_everyone_and_counts_it() {
+    let world = World::with(&[HELD]);
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    let reply = judge(&world, "approve", id).await;
+    assert_eq!(reply.data()["is_approved"], true);
+    for actor in [world.guest(), ada] {
+        for query in ["", "sort=oldest", "sort=most_liked", "sort=most_replied", "cursor="] {
+            assert_eq!(actor.list("posts/1", query).await.ids(), [id], "{query}");
+        }
+        assert_eq!(actor.list("posts/1", "").await.total(), 1);
+    }
+    assert!(queue(&world, "pending").await.is_empty());
+    judge(&world, "approve", id).await;
+    assert_eq!(world.guest().list("posts/1", "").await.total(), 1);
+}
+
+#[tokio::test]
+async fn rejection_hides_it_from_all_but_its_writer_and_approval_undoes_it() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let (kept, id) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
+    world.user(8, "Bob").post(&format!("comments/{id}/like"), Value::Null).await.ok(200);
+    let before = world.guest().see("posts/1", id).await;
+    for _ in 0..2 {
+        assert_eq!(judge(&world, "reject", id).await.data()["is_approved"], false);
+        for query in ["", "sort=oldest", "sort=most_liked", "cursor="] {
+            let list = world.guest().list("posts/1", query).await;
+            assert_eq!(list.ids(), [kept], "{query}");
+        }
+        assert_eq!(world.guest().list("posts/1", "").await.total(), 1);
+        assert_eq!(ada.list("posts/1", "").await.ids(), [id, kept]);
+        assert_eq!(ada.list("posts/1", "").await.total(), 2);
+        world.guest().get(&format!("comments/{id}/replies")).await.refused(404, "not_found");
+        assert_eq!(queue(&world, "rejected").await, [id]);
+        assert!(queue(&world, "pending").await.is_empty());
+    }
+    for _ in 0..2 {
+        judge(&world, "approve", id).await;
+        assert_eq!(world.guest().see("posts/1", id).await, before);
+        assert_eq!(world.guest().list("posts/1", "sort=most_liked").await.ids(), [id, kept]);
+        assert_eq!(world.guest().list("posts/1", "").await.total(), 2);
+        assert!(queue(&world, "rejected").await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_pending_comment_may_be_rejected_and_later_approved() {
+    let world = World::with(&[HELD]);
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    judge(&world, "reject", id).await;
+    assert!(queue(&world, "pending").await.is_empty());
+    assert_eq!(queue(&world, "rejected").await, [id]);
+    assert_eq!(ada.list("posts/1", "").await.total(), 1);
+    judge(&world, "approve", id).await;
+    assert_eq!(world.guest().list("posts/1", "").await.ids(), [id]);
+    assert_eq!(ada.list("posts/1", "").await.total(), 1);
+}
+
+#[tokio::test]
+async fn approved_and_rejected_replies_keep_counts_and_embedding_right() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "0").await;
+    let held = world.again(&[HELD]);
+    let mut replies = Vec::new();
+    for n in 0..6 {
+        let actor = if n % 2 == 0 { held.user(8, "Bob") } else { world.user(8, "Bob") };
+        replies.push(actor.reply("posts/1", parent, &n.to_string()).await);
+        world.pass(Duration::from_millis(3));
+    }
+    let mut shown: Vec<u64> = vec![replies[1], replies[3], replies[5]];
+    let steps =
+        [("approve", 0), ("reject", 1), ("approve", 4), ("reject", 3), ("approve", 1), ("approve", 2), ("reject", 5)];
+    for (verdict, n) in steps {
+        judge(&world, verdict, replies[n]).await;
+        world.settled().await;
+        shown.retain(|id| *id != replies[n]);
+        if verdict == "approve" {
+            shown.push(replies[n]);
+        }
+        shown.sort_unstable();
+        let row = world.guest().see("posts/1", parent).await;
+        assert_eq!(
+            (&row["replies_count"], ids(&row["replies"])),
+            (&json!(shown.len()), shown[..3.min(shown.len())].to_vec()),
+            "{verdict} {n}"
+        );
+        let page = world.guest().replies(parent, "").await;
+        assert_eq!((page.ids(), page.total()), (shown.clone(), shown.len() as u64), "{verdict} {n}");
+        let own = world.user(8, "Bob").replies(parent, "").await;
+        assert_eq!((own.ids(), own.total()), (replies.clone(), 6), "{verdict} {n}");
+        assert_eq!(ids(&world.user(8, "Bob").see("posts/1", parent).await["replies"]), replies[..3], "{verdict} {n}");
+    }
+}
+
+#[tokio::test]
+async fn what_hangs_below_a_rejected_comment_is_hidden_and_comes_back_with_it() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let parent = ada.comment("posts/1", "x").await;
+    let mut replies = Vec::new();
+    for n in 0..5 {
+        replies.push(bob.reply("posts/1", parent, &n.to_string()).await);
+    }
+    let other = ada.comment("posts/1", "other").await;
+    judge(&world, "reject", parent).await;
+    world.settled().await;
+    for query in ["", "sort=oldest", "per_page=1", "cursor=", "sort=most_replied"] {
+        assert_eq!(world.guest().list("posts/1", query).await.ids(), [other], "{query}");
+    }
+    world.guest().get(&format!("comments/{}/replies", replies[0])).await.refused(404, "not_found");
+    let own = ada.see("posts/1", parent).await;
+    assert_eq!((ids(&own["replies"]), &own["replies_count"]), (replies[..3].to_vec(), &json!(5)));
+    judge(&world, "approve", parent).await;
+    world.settled().await;
+    let row = world.guest().see("posts/1", parent).await;
+    assert_eq!((ids(&row["replies"]), &row["replies_count"]), (replies[..3].to_vec(), &json!(5)));
+    assert_eq!(world.guest().replies(parent, "").await.ids(), replies);
+    assert_eq!(world.guest().list("posts/1", "sort=most_replied").await.ids(), [parent, other]);
+}
+
+#[tokio::test]
+async fn an_edit_to_review_waits_in_the_queue_until_it_is_judged() {
+    let world = World::with(&[("SVC_SPAM_REVIEW", "crypto")]);
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    ada.patch(&format!("comments/{id}"), json!({ "body": "crypto" })).await.ok(200);
+    assert_eq!(queue(&world, "pending").await, [id]);
+    assert_eq!(judge(&world, "approve", id).await.data()["is_approved"], true);
+    assert!(queue(&world, "pending").await.is_empty());
+    ada.patch(&format!("comments/{id}"), json!({ "body": "more crypto" })).await.ok(200);
+    judge(&world, "reject", id).await;
+    assert!(queue(&world, "pending").await.is_empty());
+    assert_eq!(world.guest().list("posts/1", "").await.total(), 0);
+}
+
+#[tokio::test]
+async fn a_deleted_comment_leaves_the_queues() {
+    let world = World::with(&[HELD]);
+    let ada = world.user(7, "Ada");
+    let (waiting, rejected) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
+    judge(&world, "reject", rejected).await;
+    for id in [waiting, rejected] {
+        ada.delete(&format!("comments/{id}")).await.ok(204);
+    }
+    world.settled().await;
+    assert!(queue(&world, "pending").await.is_empty() && queue(&world, "rejected").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_guests_comment_is_judged_too() {
+    let world = World::with(&[HELD, ("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_REQUIRE_EMAIL", "false")]);
+    let guest = world.guest();
+    let id = guest.post("posts/1/comments", json!({ "body": "x", "guest_name": "G" })).await.ok(201).id();
+    assert_eq!(guest.list("posts/1", "").await.total(), 1);
+    judge(&world, "approve", id).await;
+    assert_eq!(world.guest().list("posts/1", "").await.ids(), [id]);
+    assert_eq!(guest.list("posts/1", "").await.total(), 1);
+}
+
+#[tokio::test]
+async fn only_moderators_moderate() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let requests = [
+        (http::Method::GET, "moderation/comments".to_owned()),
+        (http::Method::POST, format!("comments/{id}/approve")),
+        (http::Method::POST, format!("comments/{id}/reject")),
+        (http::Method::GET, format!("comments/{id}/reports")),
+        (http::Method::POST, format!("comments/{id}/reports/dismiss")),
+        (http::Method::PUT, "users/8/ban".to_owned()),
+        (http::Method::DELETE, "users/8/ban".to_owned()),
+        (http::Method::PUT, "posts/1".to_owned()),
+    ];
+    for (method, path) in requests {
+        world.guest().send(method.clone(), &path, "").await.refused(401, "unauthenticated");
+        world.user(7, "Ada").send(method.clone(), &path, "").await.refused(403, "forbidden");
+    }
+}
+
+#[tokio::test]
+async fn a_ban_is_answered_and_holds_on_every_write_until_lifted() {
+    let world = World::new();
+    let (bob, moderator) = (world.user(8, "Bob"), world.moderator());
+    let id = bob.comment("posts/1", "x").await;
+    let reply = moderator.put("users/8/ban", json!({ "reason": "spam" })).await.ok(200);
+    assert_eq!(reply.json, json!({ "data": { "user_id": 8, "banned_until": null, "reason": "spam" } }));
+    for (method, path) in [
+        (http::Method::POST, "posts/1/comments".to_owned()),
+        (http::Method::PATCH, format!("comments/{id}")),
+        (http::Method::DELETE, format!("comments/{id}")),
+        (http::Method::POST, format!("comments/{id}/like")),
+        (http::Method::POST, format!("comments/{id}/report")),
+        (http::Method::POST, format!("comments/{id}/pin")),
+    ] {
+        bob.send(method, &path, "").await.refused(403, "comment_banned");
+    }
+    assert_eq!(bob.get("ui").await.ok(200).data()["auth"]["banned"], true);
+    assert_eq!(bob.see("posts/1", id).await["can"], json!({ "update": false, "delete": false, "pin": false }));
+    let reply = moderator.delete("users/8/ban").await.ok(204);
+    assert!(reply.body.is_empty());
+    bob.comment("posts/1", "y").await;
+    moderator.delete("users/8/ban").await.ok(204);
+}
+
+#[tokio::test]
+async fn a_ban_ends_by_itself() {
+    let world = World::new();
+    let (bob, moderator) = (world.user(8, "Bob"), world.moderator());
+    let reply =
+        moderator.put("users/8/ban", json!({ "until": "2050-01-02T04:05:05+01:00", "reason": null })).await.ok(200);
+    let told = json!({ "user_id": 8, "banned_until": "2050-01-02T03:05:05+00:00", "reason": null });
+    assert_eq!(reply.json, json!({ "data": told }));
+    bob.post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
+    world.pass(Duration::from_secs(59));
+    bob.post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
+    world.pass(Duration::from_secs(1));
+    bob.comment("posts/1", "x").await;
+    assert_eq!(bob.get("ui").await.ok(200).data()["auth"]["banned"], false);
+}
+
+#[tokio::test]
+async fn a_bans_fields_are_checked() {
+    let world = World::new();
+    let moderator = world.moderator();
+    for until in [json!("tomorrow"), json!(7), json!("2050-01-02"), json!("2020-01-01T00:00:00Z")] {
+        moderator.put("users/8/ban", json!({ "until": until })).await.invalid("until");
+    }
+    moderator.put("users/8/ban", json!({ "reason": 7 })).await.invalid("reason");
+    for id in ["0", "x", "007", "9007199254740992"] {
+        moderator.put(&format!("users/{id}/ban"), json!({})).await.refused(404, "not_found");
+    }
+    moderator.put("users/999/ban", Value::Null).await.ok(200);
+    world.user(999, "New").post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
+}
+
+#[tokio::test]
+async fn the_hosts_author_of_a_record_is_marked_on_every_comment() {
+    let world = World::new();
+    let (ada, bob, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.moderator());
+    let (first, second) = (ada.comment("posts/1", "x").await, bob.comment("posts/1", "y").await);
+    let body = json!({ "author_id": 7, "title": "A post", "url": "https://host.test/posts/1" });
+    let reply = moderator.put("posts/1", body).await.ok(200);
+    assert_eq!(
+        reply.json,
+        json!({ "data": {
+            "type": "posts", "id": "1", "author_id": 7, "title": "A post", "url": "https://host.test/posts/1",
+        } })
+    );
+    assert_eq!(world.guest().see("posts/1", first).await["is_author"], true);
+    assert_eq!(world.guest().see("posts/1", second).await["is_author"], false);
+    let created = ada.post("posts/1/comments", json!({ "body": "z" })).await.ok(201);
+    assert_eq!(created.data()["is_author"], true);
+    assert_eq!(ada.post("posts/2/comments", json!({ "body": "z" })).await.ok(201).data()["is_author"], false);
+    assert_eq!(world.guest().list("posts/1", "").await.total(), 3);
+    moderator.put("posts/1", json!({})).await.ok(200);
+    assert_eq!(world.guest().see("posts/1", first).await["is_author"], false);
+}
+
+#[tokio::test]
+async fn what_the_host_says_is_checked() {
+    let moderator = World::new().moderator();
+    for author in [json!("7"), json!(0), json!(-1), json!(1.5)] {
+        moderator.put("posts/1", json!({ "author_id": author })).await.invalid("author_id");
+    }
+    moderator.put("posts/1", json!({ "title": 7 })).await.invalid("title");
+    for url in [json!(7), json!("javascript:alert(1)"), json!("posts/1")] {
+        moderator.put("posts/1", json!({ "url": url })).await.invalid("url");
+    }
+    let reply = moderator.put("pages/1", json!({})).await.refused(404, "not_found");
+    assert_eq!(reply.json["message"], "Unknown commentable type.");
+    moderator.put("posts/a%20b", json!({})).await.refused(404, "not_found");
+}

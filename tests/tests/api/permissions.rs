@@ -1,0 +1,82 @@
+//! Who may do what: every route against everybody, as it is committed in `permissions.out`.
+//! `UPDATE_PERMISSIONS=1 cargo test -p tests permissions` writes it anew.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use http::Method;
+use serde_json::{Value, json};
+use shared::route::{ROUTES, Route};
+use tests::{Actor, World};
+
+use crate::routes::{deployed, key};
+
+/// An address and a body that would be right if the caller were.
+fn request(route: &Route, id: u64) -> (String, Value) {
+    let path = match route.name {
+        "svc-pro.users.index" => "users?q=a".to_owned(),
+        "svc-pro.moderation.ban" | "svc-pro.moderation.unban" => "users/99/ban".to_owned(),
+        _ => route.path.replace("{type}/{id}", "posts/1").replace("{id}", &id.to_string()),
+    };
+    let body = match route.name {
+        "svc-pro.comments.store" => {
+            json!({ "body": "Hello", "guest_name": "Grace", "guest_email": "grace@example.org" })
+        }
+        "svc-pro.comments.update" | "svc-pro.markdown.preview" => json!({ "body": "Hello" }),
+        "svc-pro.comments.report" => json!({ "reason": "spam" }),
+        "svc-pro.moderation.ban" | "svc-pro.moderation.record" => json!({}),
+        _ => Value::Null,
+    };
+    (path, body)
+}
+
+async fn matrix() -> String {
+    let world = World::new();
+    let open = world.again(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")]);
+    let closed = world.again(&[("SVC_READ_ONLY", "true")]);
+    let owner = world.user(7, "Ada");
+    let columns: [(&str, Actor); 7] = [
+        ("guest", world.guest()),
+        ("guest, when allowed", open.guest()),
+        ("member", world.user(8, "Bob")),
+        ("owner", owner.clone()),
+        ("banned member", world.banned().await),
+        ("moderator", world.moderator()),
+        ("moderator, read-only", closed.moderator()),
+    ];
+    let deployed = deployed();
+    let mut text = format!("{:36}", "route");
+    for (name, _) in &columns {
+        write!(text, "{name:24}").unwrap();
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    for route in ROUTES.iter().filter(|route| deployed.contains(&key(route))) {
+        let mut line = format!("{:36}", route.name);
+        for (_, actor) in &columns {
+            let id = owner.comment("posts/1", "x").await;
+            let (path, body) = request(route, id);
+            let method = Method::from_bytes(route.method.as_bytes()).unwrap();
+            let reply = actor.send_json(method, &path, body).await;
+            let cell = format!("{} {}", reply.status, reply.json["code"].as_str().unwrap_or_default());
+            write!(line, "{:24}", cell.trim_end()).unwrap();
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[tokio::test]
+async fn who_may_do_what_is_what_is_committed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("permissions.out");
+    let now = matrix().await;
+    if std::env::var_os("UPDATE_PERMISSIONS").is_some() {
+        std::fs::write(&path, &now).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(now == committed, "permissions changed; now:\n{now}");
+    for route in ROUTES.iter().filter(|route| deployed().contains(&key(route))) {
+        assert!(committed.lines().any(|line| line.split(' ').next() == Some(route.name)), "{}", route.name);
+    }
+}

@@ -1,0 +1,173 @@
+//! POST `comments/{id}/report` (spec, section 4.7), and what moderators see of reports (decisions, section 5).
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tests::{Actor, Reply, World};
+
+async fn report(actor: &Actor, id: u64, body: Value) -> Reply {
+    actor.post(&format!("comments/{id}/report"), body).await
+}
+
+async fn reasons(world: &World, id: u64) -> Vec<String> {
+    let reply = world.moderator().get(&format!("comments/{id}/reports")).await.ok(200);
+    reply.rows().iter().map(|row| row["reason"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_report_answers_that_it_was_taken() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let bob = world.user(8, "Bob");
+    let reply = report(&bob, id, json!({ "reason": "spam", "additional_details": null })).await.ok(201);
+    assert_eq!(reply.json, json!({ "reported": true }));
+    for (actor, reported) in [(&bob, true), (&world.user(7, "Ada"), false), (&world.guest(), false)] {
+        assert_eq!(actor.see("posts/1", id).await["reported"], reported);
+    }
+}
+
+#[tokio::test]
+async fn reasons_and_details_are_checked() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let bob = world.user(8, "Bob");
+    for reason in [json!(null), json!(""), json!(7), json!("Spam"), json!("boring")] {
+        report(&bob, id, json!({ "reason": reason })).await.invalid("reason");
+    }
+    report(&bob, id, Value::Null).await.invalid("reason");
+    for details in [json!(7), json!("ß".repeat(501)), json!([])] {
+        let body = json!({ "reason": "spam", "additional_details": details });
+        report(&bob, id, body).await.invalid("additional_details");
+    }
+    assert_eq!(bob.see("posts/1", id).await["reported"], false);
+    report(&bob, id, json!({ "reason": "other", "additional_details": "ß".repeat(500) })).await.ok(201);
+}
+
+#[tokio::test]
+async fn reasons_come_from_the_settings() {
+    let world = World::with(&[("SVC_REPORT_REASONS", "rude")]);
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.invalid("reason");
+    report(&world.user(8, "Bob"), id, json!({ "reason": "rude" })).await.ok(201);
+}
+
+#[tokio::test]
+async fn details_are_stored_behind_the_reason() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
+    report(&world.user(9, "Cy"), id, json!({ "reason": "other", "additional_details": "sells: things" })).await.ok(201);
+    assert_eq!(reasons(&world, id).await, ["other: sells: things", "spam"]);
+}
+
+#[tokio::test]
+async fn the_second_report_of_a_visitor_is_409() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    for actor in [world.user(8, "Bob"), world.guest()] {
+        report(&actor, id, json!({ "reason": "spam" })).await.ok(201);
+        report(&actor, id, json!({ "reason": "other" })).await.refused(409, "already_reported");
+    }
+    assert_eq!(reasons(&world, id).await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_parallel_reports_by_one_visitor_one_is_taken() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let bob = world.user(8, "Bob");
+    let replies = join_all((0..10).map(|_| report(&bob, id, json!({ "reason": "spam" })))).await;
+    let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [vec![201], vec![409; 9]].concat());
+    assert_eq!(reasons(&world, id).await, ["spam"]);
+}
+
+#[tokio::test]
+async fn with_reporting_off_it_is_404() {
+    let world = World::with(&[("SVC_REPORTING", "false")]);
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn what_is_not_there_or_not_seen_is_404() {
+    let world = World::new();
+    let bob = world.user(8, "Bob");
+    report(&bob, 1, json!({ "reason": "spam" })).await.refused(404, "not_found");
+    let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]).user(7, "Ada").comment("posts/1", "x").await;
+    report(&bob, held, json!({ "reason": "spam" })).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn moderators_see_a_report_whole() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
+    report(&world.guest(), id, json!({ "reason": "other" })).await.ok(201);
+    let reply = world.moderator().get(&format!("comments/{id}/reports")).await.ok(200);
+    let avatar = "https://www.gravatar.com/avatar/?d=mp";
+    let row = |at: usize, reason: &str, user: Value| {
+        json!({
+            "id": reply.rows()[at]["id"],
+            "reason": reason,
+            "status": "pending",
+            "created_at": "2050-01-02T03:04:05+00:00",
+            "user": user,
+        })
+    };
+    assert_eq!(
+        reply.json,
+        json!({ "data": [
+            row(0, "other", json!(null)),
+            row(1, "spam", json!({ "id": 8, "name": "Bob", "avatar": avatar })),
+        ] })
+    );
+    assert!(reply.rows()[0]["id"].is_u64());
+}
+
+#[tokio::test]
+async fn dismissing_marks_reports_and_takes_the_comment_off_the_queue() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
+    let moderator = world.moderator();
+    assert_eq!(moderator.get("moderation/comments?state=reported").await.ok(200).ids(), [id]);
+    let reply = moderator.post(&format!("comments/{id}/reports/dismiss"), Value::Null).await.ok(200);
+    assert_eq!(reply.rows()[0]["status"], "dismissed");
+    assert!(moderator.get("moderation/comments?state=reported").await.ok(200).ids().is_empty());
+    world.pass(Duration::from_secs(1));
+    report(&world.user(9, "Cy"), id, json!({ "reason": "other" })).await.ok(201);
+    assert_eq!(moderator.get("moderation/comments?state=reported").await.ok(200).ids(), [id]);
+    let reply = moderator.get(&format!("comments/{id}/reports")).await.ok(200);
+    let statuses: Vec<&str> = reply.rows().iter().map(|row| row["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["pending", "dismissed"]);
+    // Dismissed or not, nobody reports twice.
+    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.refused(409, "already_reported");
+}
+
+#[tokio::test]
+async fn approving_or_rejecting_marks_reports_as_reviewed() {
+    let world = World::new();
+    let moderator = world.moderator();
+    for verdict in ["approve", "reject"] {
+        let id = world.user(7, "Ada").comment("posts/1", "x").await;
+        report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
+        moderator.post(&format!("comments/{id}/{verdict}"), Value::Null).await.ok(200);
+        let reply = moderator.get(&format!("comments/{id}/reports")).await.ok(200);
+        assert_eq!(reply.rows()[0]["status"], "reviewed", "{verdict}");
+        assert!(moderator.get("moderation/comments?state=reported").await.ok(200).ids().is_empty(), "{verdict}");
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_comments_reports_are_gone() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
+    ada.delete(&format!("comments/{id}")).await.ok(204);
+    world.moderator().get(&format!("comments/{id}/reports")).await.refused(404, "not_found");
+    assert!(world.moderator().get("moderation/comments?state=reported").await.ok(200).ids().is_empty());
+}

@@ -1,0 +1,42 @@
+//! The template, the list of routes and what the functions answer agree.
+
+use http::Method;
+use local::template::{DEPLOYED, Template};
+use serde_json::json;
+use shared::route::{ROUTES, Route};
+use tests::World;
+
+/// `GET /svc/api/v1/ui` and the like.
+pub(crate) fn key(route: &Route) -> String {
+    format!("{} /svc/api/v1/{}", route.method, route.path)
+}
+
+pub(crate) fn deployed() -> Vec<String> {
+    let template = Template::parse(DEPLOYED, &[]).unwrap();
+    template.routes().unwrap().into_iter().map(|route| route.key).collect()
+}
+
+#[test]
+fn the_template_has_the_routes_of_the_list_and_no_others() {
+    let mut listed: Vec<String> = ROUTES.iter().map(key).collect();
+    listed.push("$default".to_owned());
+    listed.sort_unstable();
+    let mut deployed = deployed();
+    deployed.sort_unstable();
+    assert_eq!(deployed, listed);
+}
+
+#[tokio::test]
+async fn every_deployed_route_is_answered_by_its_function() {
+    let world = World::new();
+    let moderator = world.moderator();
+    let deployed = deployed();
+    for route in ROUTES.iter().filter(|route| deployed.contains(&key(route))) {
+        let id = moderator.comment("posts/1", "x").await;
+        let path = route.path.replace("{type}/{id}", "posts/1").replace("users/{id}", "users/8");
+        let path = path.replace("{id}", &id.to_string());
+        let method = Method::from_bytes(route.method.as_bytes()).unwrap();
+        let reply = moderator.send_json(method, &path, json!({})).await;
+        assert!(!matches!(reply.status, 404 | 405 | 500..), "{}: {} {:#}", route.name, reply.status, reply.json);
+    }
+}

@@ -1,0 +1,167 @@
+//! GET `users` (spec, section 4.10), and how users' names and pictures get about.
+
+use serde_json::{Value, json};
+use tests::{Actor, World};
+
+/// Says something with the token, so that the directory learns of it.
+async fn met(world: &World, id: u64, name: &str) {
+    world.user(id, name).get("ui").await.ok(200);
+}
+
+async fn names(actor: &Actor, q: &str) -> Vec<String> {
+    let reply = actor.get(&format!("users?q={q}")).await.ok(200);
+    reply.rows().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn names_that_contain_the_query_are_found() {
+    let world = World::new();
+    for (id, name) in [(20, "Ada Lovelace"), (21, "Grace Hopper"), (22, "Alan Turing")] {
+        met(&world, id, name).await;
+    }
+    let ada = world.user(20, "Ada Lovelace");
+    let reply = ada.get("users?q=hop").await.ok(200);
+    let avatar = "https://www.gravatar.com/avatar/?d=mp";
+    assert_eq!(reply.json, json!({ "data": [{ "id": 21, "name": "Grace Hopper", "avatar": avatar }] }));
+    for (q, found) in
+        [("LOVE", "Ada Lovelace"), ("a%20l", "Ada Lovelace"), ("ing", "Alan Turing"), ("grace+h", "Grace Hopper")]
+    {
+        assert_eq!(names(&ada, q).await, [found], "{q}");
+    }
+    assert!(names(&ada, "zz").await.is_empty());
+}
+
+#[tokio::test]
+async fn case_is_folded_in_every_script() {
+    let world = World::new();
+    let all = ["Straße", "ΟΔΥΣΣΕΎΣ", "Жанна", "ÉMILE"];
+    for (id, name) in (30..).zip(all) {
+        met(&world, id, name).await;
+    }
+    let ada = world.user(7, "Ada");
+    for (q, found) in [
+        ("STRASSE", all[0]),
+        ("straß", all[0]),
+        ("οδυσσεύς", all[1]),
+        ("ЖАН", all[2]),
+        ("жан", all[2]),
+        ("émi", all[3]),
+    ] {
+        let q: String = form(q);
+        assert_eq!(names(&ada, &q).await, [found], "{q}");
+    }
+}
+
+fn form(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+#[tokio::test]
+async fn percent_and_underscore_are_literal() {
+    let world = World::new();
+    met(&world, 20, "100% Ada").await;
+    met(&world, 21, "under_score").await;
+    let ada = world.user(7, "Ada");
+    assert_eq!(names(&ada, "%25").await, ["100% Ada"]);
+    assert_eq!(names(&ada, "_").await, ["under_score"]);
+    assert!(names(&ada, "1%25").await.is_empty());
+    assert!(names(&ada, "u_d").await.is_empty());
+}
+
+#[tokio::test]
+async fn the_query_is_1_to_50_characters() {
+    let ada = World::new().user(7, "Ada");
+    for query in ["users", "users?q=", "users?x=1"] {
+        ada.get(query).await.invalid("q");
+    }
+    ada.get(&format!("users?q={}", form(&"ß".repeat(51)))).await.invalid("q");
+    ada.get(&format!("users?q={}", form(&"ß".repeat(50)))).await.ok(200);
+}
+
+#[tokio::test]
+async fn those_that_begin_with_it_come_first_then_words_that_do_and_five_at_most() {
+    let world = World::new();
+    for (id, name) in
+        [(20, "Bandana"), (21, "Big Dan"), (22, "Daniel"), (23, "Jordan"), (24, "Dana"), (25, "Aidan"), (26, "Sedan")]
+    {
+        met(&world, id, name).await;
+    }
+    let found = names(&world.user(7, "Zoe"), "dan").await;
+    assert_eq!(found.len(), 5);
+    let mut first = found[..2].to_vec();
+    first.sort_unstable();
+    assert_eq!(first, ["Dana", "Daniel"]);
+    assert_eq!(found[2], "Big Dan");
+}
+
+#[tokio::test]
+async fn only_users_search_and_a_bad_token_does_not() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
+    world.guest().get("users?q=a").await.refused(401, "unauthenticated");
+    world.guest().with_token("x").get("users?q=a").await.refused(401, "unauthenticated");
+    world.banned().await.get("users?q=a").await.ok(200);
+}
+
+#[tokio::test]
+async fn a_new_name_is_found_and_the_old_one_is_not() {
+    let world = World::new();
+    met(&world, 20, "Ada Byron").await;
+    let bob = world.user(8, "Bob");
+    assert_eq!(names(&bob, "byron").await, ["Ada Byron"]);
+    world.pass(std::time::Duration::from_secs(1));
+    met(&world, 20, "Ada Lovelace").await;
+    assert_eq!(names(&bob, "lovelace").await, ["Ada Lovelace"]);
+    assert!(names(&bob, "byron").await.is_empty());
+    assert_eq!(names(&bob, "ada").await, ["Ada Lovelace"]);
+}
+
+#[tokio::test]
+async fn banned_users_are_not_offered_until_the_ban_ends() {
+    let world = World::new();
+    met(&world, 20, "Mallory").await;
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    moderator.put("users/20/ban", json!({ "until": "2050-01-02T03:05:05Z" })).await.ok(200);
+    assert!(names(&ada, "mal").await.is_empty());
+    world.pass(std::time::Duration::from_secs(60));
+    assert_eq!(names(&ada, "mal").await, ["Mallory"]);
+    moderator.put("users/20/ban", Value::Null).await.ok(200);
+    assert!(names(&ada, "mal").await.is_empty());
+    moderator.delete("users/20/ban").await.ok(204);
+    assert_eq!(names(&ada, "mal").await, ["Mallory"]);
+}
+
+#[tokio::test]
+async fn no_email_is_ever_returned() {
+    let world = World::new();
+    let eve = world.claiming(&json!({ "sub": "20", "name": "Eve", "email": "eve@example.org" }));
+    eve.comment("posts/1", "x").await;
+    let ada = world.user(7, "Ada");
+    for path in ["users?q=eve", "posts/1/comments", "ui"] {
+        assert!(!eve.get(path).await.ok(200).json.to_string().contains("example.org"), "{path}");
+        assert!(!ada.get(path).await.ok(200).json.to_string().contains("example.org"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_name_and_picture_show_on_old_comments() {
+    let world = World::new();
+    let old = world.user(7, "Ada Byron");
+    let first = old.comment("posts/1", "x").await;
+    let reply = old.reply("posts/1", first, "y").await;
+    let elsewhere = old.comment("posts/2", "z").await;
+    world.user(8, "Bob").reply("posts/1", first, "bob's").await;
+    world.pass(std::time::Duration::from_secs(1));
+    let claims = json!({ "sub": "7", "name": "Ada Lovelace", "picture": "https://a.test/ada.png" });
+    world.claiming(&claims).get("ui").await.ok(200);
+    world.settled().await;
+    let user = json!({ "id": 7, "name": "Ada Lovelace", "avatar": "https://a.test/ada.png" });
+    for (thread, id) in [("posts/1", first), ("posts/1", reply), ("posts/2", elsewhere)] {
+        assert_eq!(world.guest().see(thread, id).await["user"], user);
+    }
+    let shown = world.guest().see("posts/1", first).await;
+    assert_eq!((&shown["updated_at"], &shown["replies"][1]["user"]["name"]), (&shown["created_at"], &json!("Bob")));
+    // An older token changes nothing back.
+    old.get("ui").await.ok(200);
+    world.settled().await;
+    assert_eq!(world.guest().see("posts/1", first).await["user"], user);
+}
