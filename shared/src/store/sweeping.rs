@@ -100,11 +100,13 @@ impl Store {
                     .with(":ts", text(keys::leading_sort_key(parent.id, reply.id))),
                 Write::update(keys::comment(parent.id), "ADD ld :reply")
                     .when(
-                        "attribute_exists(pk) AND attribute_not_exists(s) \
+                        "attribute_exists(pk) AND attribute_not_exists(s) AND rc = :replies \
                          AND (attribute_not_exists(ld) OR (size(ld) < :embedded AND NOT contains(ld, :id)))",
                     )
                     .with(":reply", id_set(reply.id))
                     .with(":id", number(reply.id))
+                    // One approved meanwhile may be older than those about to lead.
+                    .with(":replies", number(parent.replies))
                     .with(":embedded", number(embedded)),
             ];
             self.transact(writes).await?;

@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, Trans
 use super::keys::{Item, Key};
 use super::{ATTEMPTS, Store, fault};
 use crate::error::Fault;
+use crate::ids::hex;
 
 const DOING: &str = "writing a transaction";
 
@@ -97,9 +98,12 @@ impl Write {
 impl Store {
     pub(super) async fn transact(&self, writes: Vec<Write>) -> Result<Outcome, Fault> {
         let items = writes.into_iter().map(|write| write.build(&self.table)).collect::<Result<Vec<_>, _>>()?;
+        // One for all attempts: what an attempt wrote without our hearing of it is then not written, or refused, again.
+        let token = hex(&self.random.bytes::<16>());
         for attempt in 0..ATTEMPTS {
             self.pause(attempt).await;
-            let request = self.client.transact_write_items().set_transact_items(Some(items.clone()));
+            let request = self.client.transact_write_items().client_request_token(&token);
+            let request = request.set_transact_items(Some(items.clone()));
             match request.send().await {
                 Ok(_) => return Ok(Outcome::Done),
                 Err(error) => match reasons(&error) {
