@@ -45,14 +45,14 @@ async fn pinnable(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)>
 pub(crate) async fn approve(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
     let embedded = app.config.lists.replies_per_parent;
-    let comment = app.store.approve(comment, app.clock.now().0, embedded).await?;
+    let comment = app.store.approve(comment, &app.clock, embedded).await?;
     show(app, &viewer, &comment.ok_or(Refusal::NotFound)?).await
 }
 
 pub(crate) async fn reject(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
     let embedded = app.config.lists.replies_per_parent;
-    let comment = app.store.reject(comment, app.clock.now().0, embedded).await?;
+    let comment = app.store.reject(comment, &app.clock, embedded).await?;
     show(app, &viewer, &comment.ok_or(Refusal::NotFound)?).await
 }
 
@@ -64,7 +64,7 @@ pub(crate) async fn reports(app: &App, call: &Call, id: &str) -> Result<Answer> 
 
 pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (_, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
-    let comment = app.store.dismiss_reports(comment, app.clock.now().0).await?.ok_or(Refusal::NotFound)?;
+    let comment = app.store.dismiss_reports(comment, &app.clock).await?.ok_or(Refusal::NotFound)?;
     Ok(Answer::ok(&Data { data: rows(app, &comment).await? }))
 }
 

@@ -540,7 +540,7 @@ impl Store {
 }
 
 /// The edge of a page that holds nothing: turning round, the comment at the old edge is met again.
-fn beyond(cursor: Cursor, toward: Toward, descending: bool) -> CommentId {
+pub(super) fn beyond(cursor: Cursor, toward: Toward, descending: bool) -> CommentId {
     let CommentId(edge) = cursor.edge;
     match (toward == cursor.toward, descending == (toward == Toward::Next)) {
         (true, _) => cursor.edge,

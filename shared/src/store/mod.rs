@@ -229,6 +229,7 @@ where
         SdkError::ServiceError(error) => error.err().code().is_some_and(|code| {
             [
                 "ProvisionedThroughputExceededException",
+                "TransactionConflictException",
                 "ThrottlingException",
                 "RequestLimitExceeded",
                 "InternalServerError",

@@ -1,11 +1,13 @@
 //! What moderators do: pins, the queue, approval and rejection, what they make of reports, what the host says of a record.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
 
 use super::comments::{hidden_leads, hide, index_keys, leave_thread, lose, queues, same_state, state_text, unhide};
 use super::keys::{self, RANK_STEP, Scope, Span};
-use super::lists::Neighbours;
+use super::lists::{Neighbours, beyond};
 use super::threads::{Thread, Visit};
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, changes, fault, number, read, text};
@@ -13,6 +15,7 @@ use crate::comment::{Comment, ReportStatus, Settlement, State};
 use crate::error::Fault;
 use crate::ids::{CommentId, ThreadId, UserId};
 use crate::page::{Cursor, Toward};
+use crate::time::Clock;
 
 /// Settlements kept of one comment; the oldest two are joined when there are more.
 const MAX_SETTLEMENTS: usize = 20;
@@ -81,7 +84,7 @@ impl Store {
             ids.reverse();
         }
         let edge = |id: Option<&CommentId>, toward| {
-            let edge = id.copied().or(cursor.map(|cursor| cursor.edge))?;
+            let edge = id.copied().or_else(|| cursor.map(|cursor| beyond(cursor, toward, true)))?;
             Some(Cursor { toward, edge, pin: None })
         };
         let neighbours = Neighbours {
@@ -90,8 +93,14 @@ impl Store {
         };
         let wanted: Vec<_> = ids.into_iter().map(keys::comment).collect();
         let mut found = self.batch_get(wanted.clone(), Reading::Consistent).await?;
-        // An entry may outlive its comment for the moment until the stream is handled.
-        let comments = wanted.iter().filter_map(|key| found.remove(key)).map(read).collect::<Result<_, _>>()?;
+        // An entry may outlive its comment for the moment until the stream is handled, and a comment the one above it.
+        let comments: Vec<Comment> =
+            wanted.iter().filter_map(|key| found.remove(key)).map(read).collect::<Result<_, _>>()?;
+        let above: BTreeSet<CommentId> =
+            comments.iter().flat_map(|comment| comment.ancestors.iter().copied()).collect();
+        let above = self.batch_get(above.into_iter().map(keys::comment).collect(), Reading::Consistent).await?;
+        let whole = |comment: &Comment| comment.ancestors.iter().all(|id| above.contains_key(&keys::comment(*id)));
+        let comments = comments.into_iter().filter(whole).collect();
         Ok((comments, neighbours))
     }
 
@@ -123,20 +132,20 @@ impl Store {
     }
 
     /// Everyone sees it from now on. `None` when it is gone. `embedded` is how many replies of a parent lead.
-    pub async fn approve(&self, comment: Comment, at: i64, embedded: usize) -> Result<Option<Comment>, Fault> {
-        self.moderate(comment, State::Approved, at, embedded).await
+    pub async fn approve(&self, comment: Comment, clock: &Clock, embedded: usize) -> Result<Option<Comment>, Fault> {
+        self.moderate(comment, State::Approved, clock, embedded).await
     }
 
     /// Its writer alone sees it from now on. `None` when it is gone.
-    pub async fn reject(&self, comment: Comment, at: i64, embedded: usize) -> Result<Option<Comment>, Fault> {
-        self.moderate(comment, State::Rejected, at, embedded).await
+    pub async fn reject(&self, comment: Comment, clock: &Clock, embedded: usize) -> Result<Option<Comment>, Fault> {
+        self.moderate(comment, State::Rejected, clock, embedded).await
     }
 
     async fn moderate(
         &self,
         comment: Comment,
         target: State,
-        at: i64,
+        clock: &Clock,
         embedded: usize,
     ) -> Result<Option<Comment>, Fault> {
         let mut comment = comment;
@@ -148,6 +157,8 @@ impl Store {
                     Some(now) => comment = now,
                 }
             }
+            // No earlier than the reports that were read.
+            let at = clock.now().0;
             let writes = match (comment.state, target) {
                 (State::Approved, State::Rejected) => self.hiding(&comment, at).await?,
                 (State::Pending | State::Rejected, State::Approved) => self.showing(&comment, at, embedded).await?,
@@ -223,7 +234,7 @@ impl Store {
     }
 
     /// Dismisses what was reported so far. `None` when the comment is gone.
-    pub async fn dismiss_reports(&self, comment: Comment, at: i64) -> Result<Option<Comment>, Fault> {
+    pub async fn dismiss_reports(&self, comment: Comment, clock: &Clock) -> Result<Option<Comment>, Fault> {
         let mut comment = comment;
         for attempt in 0..ATTEMPTS {
             self.pause(attempt).await;
@@ -236,7 +247,8 @@ impl Store {
             if !comment.reported {
                 return Ok(Some(comment));
             }
-            let change = Change { in_review: comment.in_review, ..Change::of(&comment, at, ReportStatus::Dismissed) };
+            let change =
+                Change { in_review: comment.in_review, ..Change::of(&comment, clock.now().0, ReportStatus::Dismissed) };
             let writes = vec![change.into_write(&comment), Write::delete(keys::queue("reported", comment.id))];
             if self.transact(writes).await? == Outcome::Done {
                 return self.get(&keys::comment(comment.id), Reading::Consistent).await;
@@ -357,7 +369,7 @@ impl Place {
             leading.remove(&demoted.0);
         }
         let trailing = parent.trailing || !self.leads || self.demoted.is_some();
-        let set = |ids: &std::collections::BTreeSet<u64>| AttributeValue::Ns(ids.iter().map(u64::to_string).collect());
+        let set = |ids: &BTreeSet<u64>| AttributeValue::Ns(ids.iter().map(u64::to_string).collect());
         let mut condition = "attribute_exists(pk) AND ".to_owned();
         condition.push_str(if parent.leading.is_empty() { "attribute_not_exists(ld)" } else { "ld = :seen" });
         condition.push_str(if parent.trailing { " AND tr = :trails" } else { " AND attribute_not_exists(tr)" });
@@ -448,13 +460,20 @@ impl Change {
         }
     }
 
-    /// Under the condition that the comment is in the state it was seen in.
+    /// Under the condition that the comment is in the state it was seen in, with the reports it had then.
     fn into_write(mut self, comment: &Comment) -> Write {
         if !self.in_review {
             self.removes.push("rv");
         }
         let expression = changes(&self.sets, &self.removes);
         let mut condition = same_state(comment.state).to_owned();
+        // A report that came since is not settled by this.
+        if comment.reports == 0 {
+            condition.push_str(" AND attribute_not_exists(rp)");
+        } else {
+            condition.push_str(" AND rp = :reports");
+            self.values.push((":reports", number(comment.reports)));
+        }
         if self.leading_matters && comment.leading.is_empty() {
             condition.push_str(" AND attribute_not_exists(ld)");
         } else if self.leading_matters {

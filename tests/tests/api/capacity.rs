@@ -60,6 +60,7 @@ fn text(value: impl Into<String>) -> AttributeValue {
     S(value.into())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
 fn number(value: impl ToString) -> AttributeValue {
     N(value.to_string())
 }

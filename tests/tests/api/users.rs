@@ -53,7 +53,7 @@ async fn case_is_folded_in_every_script() {
 }
 
 fn form(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat()
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn banned_users_are_not_offered_until_the_ban_ends() {
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     moderator.put("users/20/ban", json!({ "until": "2050-01-02T03:05:05Z" })).await.ok(200);
     assert!(names(&ada, "mal").await.is_empty());
-    world.pass(std::time::Duration::from_secs(60));
+    world.pass(std::time::Duration::from_mins(1));
     assert_eq!(names(&ada, "mal").await, ["Mallory"]);
     moderator.put("users/20/ban", Value::Null).await.ok(200);
     assert!(names(&ada, "mal").await.is_empty());

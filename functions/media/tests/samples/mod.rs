@@ -2,6 +2,9 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![allow(
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::needless_for_each,
+    clippy::trivially_copy_pass_by_ref,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
     reason = "small numbers"
