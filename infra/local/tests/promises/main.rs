@@ -1,4 +1,6 @@
 //! What the service promises, whatever happens to it: the table stays in order.
 
 mod check;
+mod faults;
+mod model;
 mod world;

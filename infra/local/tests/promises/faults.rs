@@ -1,0 +1,327 @@
+//! Faults between the service and its table, by a seeded plan: nothing is lost, nothing doubled, every count is right in the
+//! end, and every error is in the envelope. `FAULTS_SECONDS` makes it more than the quick run.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use http::Method;
+use local::engine::Engine;
+use serde_json::{Value, json};
+use shared::store::meter::Meter;
+
+use crate::world::{Answer, Person, World};
+
+const WRITERS: u64 = 16;
+/// In a thousand, of each kind.
+const RATE: u64 = 30;
+/// No answer may take longer.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Throttled,
+    Conflict,
+    Broken,
+    TimedOut,
+    /// The answer gets lost, but what was asked is done.
+    Dropped,
+    /// Some of a batch is left over.
+    Partial,
+}
+
+const FAULTS: [Fault; 6] =
+    [Fault::Throttled, Fault::Conflict, Fault::Broken, Fault::TimedOut, Fault::Dropped, Fault::Partial];
+
+/// In front of the engine.
+#[derive(Clone, Debug)]
+struct Faulty {
+    engine: Engine,
+    seed: u64,
+    asked: Arc<AtomicU64>,
+    on: Arc<AtomicBool>,
+    made: Arc<AtomicU64>,
+}
+
+impl Faulty {
+    fn new(engine: Engine, seed: u64) -> Self {
+        Self { engine, seed, asked: Arc::default(), on: Arc::new(AtomicBool::new(true)), made: Arc::default() }
+    }
+
+    /// With the patience of the functions' own client.
+    fn client(&self) -> Client {
+        let connector = SharedHttpConnector::new(self.clone());
+        let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
+        let timeouts = TimeoutConfig::builder()
+            .operation_attempt_timeout(Duration::from_secs(3))
+            .operation_timeout(Duration::from_secs(9));
+        let config = self.engine.client_builder().http_client(http).interceptor(Meter);
+        let config = config.retry_config(RetryConfig::standard().with_max_attempts(3)).timeout_config(timeouts.build());
+        Client::from_conf(config.build())
+    }
+
+    /// The fault this request meets, if any.
+    fn next(&self) -> Option<Fault> {
+        if !self.on.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut bits = self.seed ^ self.asked.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let place = usize::try_from((bits ^ (bits >> 31)) % 1000 / RATE).unwrap_or(usize::MAX);
+        FAULTS.get(place).copied()
+    }
+
+    async fn answer(self, mut request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let fault = self.next();
+        let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
+        let operation = target.rsplit('.').next().unwrap_or_default();
+        if fault.is_some() {
+            self.made.fetch_add(1, Ordering::Relaxed);
+        }
+        match fault {
+            Some(Fault::Throttled) => {
+                return Ok(refusal(400, &json!({ "__type": "com.amazonaws.dynamodb.v20120810#ThrottlingException" })));
+            }
+            Some(Fault::Broken) => {
+                return Ok(refusal(500, &json!({ "__type": "com.amazonaws.dynamodb.v20120810#InternalServerError" })));
+            }
+            Some(Fault::Conflict) if operation == "TransactWriteItems" => {
+                let body: Value =
+                    serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or_default();
+                let count = body["TransactItems"].as_array().map_or(1, Vec::len);
+                let mut reasons = vec![json!({ "Code": "None" }); count];
+                reasons[count - 1] = json!({ "Code": "TransactionConflict" });
+                return Ok(refusal(
+                    400,
+                    &json!({
+                        "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+                        "CancellationReasons": reasons,
+                    }),
+                ));
+            }
+            Some(Fault::TimedOut) => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                return Err(ConnectorError::timeout("no answer in time".into()));
+            }
+            Some(Fault::Partial) => return self.partial(operation, request).await,
+            _ => {}
+        }
+        let answer = self.engine.call(take(&mut request)).await?;
+        match fault {
+            Some(Fault::Dropped) => Err(ConnectorError::io("the connection was reset".into())),
+            _ => Ok(answer),
+        }
+    }
+
+    /// Does the first half of a batch and hands the other back.
+    async fn partial(self, operation: &str, mut request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let mut body: Value = serde_json::from_slice(request.body().bytes().unwrap_or_default()).unwrap_or_default();
+        let field = if operation == "BatchGetItem" { "UnprocessedKeys" } else { "UnprocessedItems" };
+        let mut left = body["RequestItems"].clone();
+        let halved = match operation {
+            "BatchGetItem" => halve(&mut body["RequestItems"], &mut left, |table| &mut table["Keys"]),
+            "BatchWriteItem" => halve(&mut body["RequestItems"], &mut left, |table| table),
+            _ => false,
+        };
+        if !halved {
+            return self.engine.call(take(&mut request)).await;
+        }
+        *request.body_mut() = SdkBody::from(body.to_string());
+        let answer = self.engine.call(take(&mut request)).await?;
+        let mut body: Value = serde_json::from_slice(answer.body().bytes().unwrap_or_default()).unwrap_or_default();
+        body[field] = left;
+        Ok(refusal(200, &body))
+    }
+}
+
+/// False when there is too little to halve.
+fn halve(done: &mut Value, left: &mut Value, list: fn(&mut Value) -> &mut Value) -> bool {
+    let (Some(done), Some(left)) = (done.as_object_mut(), left.as_object_mut()) else { return false };
+    let mut halved = false;
+    for (table, done) in done.iter_mut() {
+        let (Some(done), Some(left)) = (list(done).as_array_mut(), left.get_mut(table)) else { return false };
+        let half = done.len() / 2;
+        if let Some(left) = list(left).as_array_mut() {
+            left.drain(..half);
+        }
+        done.truncate(half);
+        halved = half > 0;
+    }
+    halved
+}
+
+fn take(request: &mut HttpRequest) -> HttpRequest {
+    std::mem::replace(request, HttpRequest::new(SdkBody::empty()))
+}
+
+fn refusal(status: u16, body: &Value) -> HttpResponse {
+    let mut response = HttpResponse::new(status.try_into().unwrap(), SdkBody::from(body.to_string()));
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    response
+}
+
+impl HttpConnector for Faulty {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        HttpConnectorFuture::new(self.clone().answer(request))
+    }
+}
+
+/// What the writers were told.
+#[derive(Default)]
+struct Told {
+    /// By its body, which no two share.
+    created: BTreeMap<String, u64>,
+    deleted: Vec<u64>,
+    answers: BTreeMap<u16, u64>,
+    slowest: Duration,
+}
+
+struct Writer {
+    person: Person,
+    number: u64,
+    parents: Arc<Mutex<Vec<u64>>>,
+    told: Arc<Mutex<Told>>,
+}
+
+impl Writer {
+    async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
+        let start = Instant::now();
+        let answer = self.person.call(method, path, body).await;
+        let mut told = self.told.lock().unwrap();
+        told.slowest = told.slowest.max(start.elapsed());
+        *told.answers.entry(answer.status).or_default() += 1;
+        if answer.status >= 400 {
+            assert!(
+                matches!(answer.status, 404 | 422 | 409 | 500 | 503),
+                "{} {path}: {:#}",
+                answer.status,
+                answer.json
+            );
+            assert!(answer.json["code"].is_string() && answer.json["errors"].is_object(), "{path}: {:#}", answer.json);
+            // What passes is no fault of ours.
+            assert_ne!(answer.status, 500, "{path}: {:#}", answer.json);
+        }
+        answer
+    }
+
+    async fn write(&self, until: Instant) {
+        let mut own = Vec::new();
+        let mut turn = 0_usize;
+        while Instant::now() < until {
+            turn += 1;
+            let parents = self.parents.lock().unwrap().clone();
+            let any = parents[(turn * 7 + usize::try_from(self.number).unwrap()) % parents.len()];
+            let body = format!("{} {turn}{}", self.number, if turn % 5 == 0 { " doubtful" } else { "" });
+            let parent = (turn % 4 != 0).then_some(any);
+            let comment = json!({ "body": body, "parent_id": parent });
+            let answer = self.ask(Method::POST, "posts/1/comments", Some(comment)).await;
+            if answer.status == 201 {
+                own.push(answer.id());
+                self.told.lock().unwrap().created.insert(body, answer.id());
+                if parent.is_none() && turn % 8 == 0 {
+                    self.parents.lock().unwrap().push(answer.id());
+                }
+            }
+            self.ask(Method::POST, &format!("comments/{any}/like"), None).await;
+            self.ask(Method::GET, "posts/1/comments?sort=most_replied", None).await;
+            let newest = own.last().copied().unwrap_or(any);
+            match turn % 6 {
+                0 => drop(
+                    self.ask(Method::POST, &format!("comments/{any}/report"), Some(json!({ "reason": "spam" }))).await,
+                ),
+                1 if self.person.moderator => {
+                    self.ask(Method::POST, &format!("comments/{newest}/reject"), None).await;
+                    self.ask(Method::POST, &format!("comments/{newest}/approve"), None).await;
+                }
+                2 if self.person.moderator => drop(self.ask(Method::POST, &format!("comments/{any}/pin"), None).await),
+                3 => {
+                    // A parent of others is spared, so that what was answered can be looked for.
+                    let spared = self.parents.lock().unwrap().contains(&newest);
+                    if !spared && self.ask(Method::DELETE, &format!("comments/{newest}"), None).await.status < 500 {
+                        own.pop();
+                        self.told.lock().unwrap().deleted.push(newest);
+                    } else if !spared {
+                        // It may be gone or not.
+                        self.told.lock().unwrap().created.retain(|_, id| *id != newest);
+                        own.pop();
+                    }
+                }
+                _ => drop(self.ask(Method::GET, &format!("comments/{any}/replies?cursor="), None).await),
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[expect(clippy::disallowed_methods, reason = "a setting of the test's own")]
+async fn under_faults_nothing_is_lost_or_doubled_and_counts_are_right() {
+    let seconds = std::env::var("FAULTS_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(3);
+    let engine = Engine::memory().unwrap();
+    let faulty = Faulty::new(engine.clone(), 7);
+    faulty.on.store(false, Ordering::Relaxed);
+    let world = World::on(engine, faulty.client(), &[("SVC_SPAM_REVIEW", "doubtful")]);
+    let first = world.user(1, "Ada").write("posts/1", None, "the first").await.ok(201).id();
+    let (parents, told) = (Arc::new(Mutex::new(vec![first])), Arc::<Mutex<Told>>::default());
+    faulty.on.store(true, Ordering::Relaxed);
+
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let writers = (0..WRITERS).map(|number| {
+        let name = format!("Writer {number}");
+        let id = 100 + number;
+        let person = if number % 4 == 0 { world.moderator(id, &name) } else { world.user(id, &name) };
+        let writer = Writer { person, number, parents: Arc::clone(&parents), told: Arc::clone(&told) };
+        tokio::spawn(async move { writer.write(until).await })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    faulty.on.store(false, Ordering::Relaxed);
+    world.stack.settled().await;
+
+    let told = told.lock().unwrap();
+    let made = faulty.made.load(Ordering::Relaxed);
+    eprintln!("{made} faults; answers {:?}; slowest {:?}", told.answers, told.slowest);
+    assert!(made > 50 && told.created.len() > 20, "too little happened");
+    assert!(told.slowest < DEADLINE, "an answer took {:?}", told.slowest);
+    let stored = bodies(&world).await;
+    for (body, id) in told.created.iter().filter(|(_, id)| !told.deleted.contains(id)) {
+        assert_eq!(stored.get(body), Some(&vec![*id]), "{body}");
+    }
+    for (body, ids) in &stored {
+        assert_eq!(ids.len(), 1, "{body}: {ids:?}");
+        assert!(!told.deleted.contains(&ids[0]), "{body} was deleted");
+    }
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+/// Of all comments there are, with their ids.
+async fn bodies(world: &World) -> BTreeMap<String, Vec<u64>> {
+    let mut bodies: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut start = None;
+    loop {
+        #[expect(clippy::disallowed_methods, reason = "everything is looked at")]
+        let scan = world.engine.client().scan().table_name(crate::world::TABLE).set_exclusive_start_key(start);
+        let page = scan.send().await.unwrap();
+        for item in page.items() {
+            if item["sk"].as_s().is_ok_and(|sk| sk == "C") {
+                let id = item["i"].as_n().unwrap().parse().unwrap();
+                bodies.entry(item["b"].as_s().unwrap().clone()).or_default().push(id);
+            }
+        }
+        start = page.last_evaluated_key().cloned();
+        if start.is_none() {
+            return bodies;
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! Random sequences of all that people may do, against a simple model of the contract: after every few steps each person's
+//! lists, counts and flags are what the model says. `MODEL_CASES` makes it more than the quick run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::Method;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::{Config as Settings, TestCaseError, TestRunner};
+use serde_json::{Value, json};
+
+use crate::world::{Answer, Person, World};
+
+const THREADS: [&str; 2] = ["posts/1", "posts/2"];
+const PEOPLE: usize = 5;
+const MODERATOR: usize = 2;
+/// Steps between two looks at everything.
+const STRIDE: usize = 6;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Create { who: usize, thread: usize, doubtful: bool },
+    Reply { who: usize, to: Index, doubtful: bool },
+    Edit { who: usize, what: Index, doubtful: bool },
+    Delete { who: usize, what: Index },
+    Like { who: usize, what: Index },
+    Report { who: usize, what: Index },
+    Pin { who: usize, what: Index },
+    Unpin { who: usize, what: Index },
+    Approve { what: Index },
+    Reject { what: Index },
+    Dismiss { what: Index },
+    Settle,
+}
+
+#[derive(Clone, Debug)]
+struct Run {
+    require_approval: bool,
+    per_page: usize,
+    embedded: usize,
+    steps: Vec<Step>,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let who = || 0..PEOPLE;
+    let what = any::<Index>;
+    let doubtful = || prop::bool::weighted(0.25);
+    prop_oneof![
+        4 => (who(), 0..THREADS.len(), doubtful()).prop_map(|(who, thread, doubtful)| Step::Create { who, thread, doubtful }),
+        8 => (who(), what(), doubtful()).prop_map(|(who, to, doubtful)| Step::Reply { who, to, doubtful }),
+        2 => (who(), what(), doubtful()).prop_map(|(who, what, doubtful)| Step::Edit { who, what, doubtful }),
+        3 => (who(), what()).prop_map(|(who, what)| Step::Delete { who, what }),
+        4 => (who(), what()).prop_map(|(who, what)| Step::Like { who, what }),
+        2 => (who(), what()).prop_map(|(who, what)| Step::Report { who, what }),
+        2 => (prop_oneof![who(), Just(MODERATOR)], what()).prop_map(|(who, what)| Step::Pin { who, what }),
+        1 => (prop_oneof![who(), Just(MODERATOR)], what()).prop_map(|(who, what)| Step::Unpin { who, what }),
+        4 => what().prop_map(|what| Step::Approve { what }),
+        4 => what().prop_map(|what| Step::Reject { what }),
+        1 => what().prop_map(|what| Step::Dismiss { what }),
+        1 => Just(Step::Settle),
+    ]
+}
+
+fn run() -> impl Strategy<Value = Run> {
+    let steps = prop::collection::vec(step(), 1..48);
+    (prop::bool::weighted(0.2), 1..5_usize, 0..4_usize, steps)
+        .prop_map(|(require_approval, per_page, embedded, steps)| Run { require_approval, per_page, embedded, steps })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Approved,
+    Pending,
+    Rejected,
+}
+
+#[derive(Clone, Debug)]
+struct Comment {
+    id: u64,
+    thread: usize,
+    parent: Option<u64>,
+    writer: usize,
+    body: String,
+    state: State,
+    in_review: bool,
+    liked: BTreeSet<usize>,
+    reported: BTreeSet<usize>,
+    /// A report waits.
+    waiting: bool,
+}
+
+/// What the contract says there is. Deleted comments are not in it.
+#[derive(Default)]
+struct Model {
+    comments: BTreeMap<u64, Comment>,
+    pins: BTreeMap<usize, u64>,
+    /// Every id there ever was.
+    known: Vec<u64>,
+    bodies: usize,
+}
+
+impl Model {
+    fn ancestors(&self, comment: &Comment) -> Vec<&Comment> {
+        std::iter::successors(comment.parent, |id| self.comments[id].parent).map(|id| &self.comments[&id]).collect()
+    }
+
+    /// Under its id.
+    fn sees(&self, people: &[Person], who: usize, id: u64) -> bool {
+        self.comments.get(&id).is_some_and(|comment| {
+            people[who].moderator
+                || comment.writer == who
+                || (comment.state == State::Approved && self.ancestors(comment).iter().all(|above| shown(above, who)))
+        })
+    }
+
+    fn delete(&mut self, id: u64) {
+        let below: Vec<u64> = self.replies(id).map(|reply| reply.id).collect();
+        below.into_iter().for_each(|reply| self.delete(reply));
+        self.unpin(id);
+        self.comments.remove(&id);
+    }
+
+    fn unpin(&mut self, id: u64) {
+        self.pins.retain(|_, pin| *pin != id);
+    }
+
+    /// Oldest first.
+    fn replies(&self, id: u64) -> impl Iterator<Item = &Comment> {
+        self.comments.values().filter(move |comment| comment.parent == Some(id))
+    }
+
+    fn replies_count(&self, id: u64) -> usize {
+        self.replies(id).filter(|reply| reply.state == State::Approved).count()
+    }
+
+    fn parents(&self, thread: usize, who: usize, sort: &str) -> Vec<u64> {
+        let all = self.comments.values().filter(|comment| comment.thread == thread && comment.parent.is_none());
+        let mut all: Vec<&Comment> = all.filter(|comment| shown(comment, who)).collect();
+        match sort {
+            "oldest" => {}
+            "newest" => all.reverse(),
+            "most_liked" => all.sort_by_key(|comment| std::cmp::Reverse((comment.liked.len(), comment.id))),
+            _ => all.sort_by_key(|comment| std::cmp::Reverse((self.replies_count(comment.id), comment.id))),
+        }
+        let pin = self.pins.get(&thread);
+        all.sort_by_key(|comment| Some(&comment.id) != pin);
+        all.into_iter().map(|comment| comment.id).collect()
+    }
+
+    /// What an answer must say of a comment.
+    fn resource(&self, people: &[Person], who: usize, id: u64) -> Value {
+        let comment = &self.comments[&id];
+        let owner = people[who].id.is_some() && comment.writer == who;
+        json!({
+            "id": id,
+            "body": comment.body,
+            "parent_id": comment.parent,
+            "is_approved": comment.state == State::Approved,
+            "likes_count": comment.liked.len(),
+            "liked": comment.liked.contains(&who),
+            "reported": comment.reported.contains(&who),
+            "replies_count": self.replies_count(id),
+            "can": { "update": owner, "delete": owner, "pin": people[who].moderator && comment.parent.is_none() },
+            "is_guest": people[comment.writer].id.is_none(),
+            "is_moderator": people[comment.writer].moderator,
+            "pinned": self.pins.get(&comment.thread) == Some(&id),
+        })
+    }
+}
+
+/// In the lists of this person.
+fn shown(comment: &Comment, who: usize) -> bool {
+    comment.state == State::Approved || comment.writer == who
+}
+
+struct Test {
+    world: World,
+    people: Vec<Person>,
+    model: Model,
+    per_page: usize,
+    embedded: usize,
+    require_approval: bool,
+}
+
+type Verdict = Result<(), TestCaseError>;
+
+/// That the answer has this status; the answer.
+fn expect(answer: Answer, status: u16, doing: &str) -> Result<Answer, TestCaseError> {
+    prop_assert_eq!(answer.status, status, "{}: {:#}", doing, answer.json);
+    Ok(answer)
+}
+
+impl Test {
+    fn new(run: &Run) -> Self {
+        let world = World::new(&[
+            ("SVC_REQUIRE_APPROVAL", if run.require_approval { "true" } else { "false" }),
+            ("SVC_REPLIES_PER_PARENT", ["0", "1", "2", "3"][run.embedded]),
+        ]);
+        let people = vec![
+            world.user(1, "Ada"),
+            world.user(2, "Bob"),
+            world.moderator(9, "Grace"),
+            world.guest("Gus"),
+            world.guest("Gina"),
+        ];
+        let (per_page, embedded, require_approval) = (run.per_page, run.embedded, run.require_approval);
+        Self { world, people, model: Model::default(), per_page, embedded, require_approval }
+    }
+
+    async fn run(mut self, steps: &[Step]) -> Verdict {
+        for (count, step) in steps.iter().enumerate() {
+            self.step(step).await?;
+            if (count + 1) % STRIDE == 0 {
+                self.look().await?;
+            }
+        }
+        self.look().await?;
+        self.world.stack.settled().await;
+        self.look().await?;
+        let findings = self.world.findings().await;
+        prop_assert!(findings.is_empty(), "{findings:#?}");
+        Ok(())
+    }
+
+    fn any(&self, index: &Index) -> Option<u64> {
+        (!self.model.known.is_empty()).then(|| *index.get(&self.model.known))
+    }
+
+    async fn step(&mut self, step: &Step) -> Verdict {
+        match step {
+            Step::Create { who, thread, doubtful } => self.create(*who, *thread, None, *doubtful).await,
+            Step::Settle => {
+                self.world.stack.settled().await;
+                Ok(())
+            }
+            Step::Reply { who, to, doubtful } => match self.any(to) {
+                None => Ok(()),
+                Some(parent) => {
+                    let thread = self.model.comments.get(&parent).map_or(0, |parent| parent.thread);
+                    self.create(*who, thread, Some(parent), *doubtful).await
+                }
+            },
+            Step::Edit { who, what, doubtful } => match self.any(what) {
+                None => Ok(()),
+                Some(id) => self.edit(*who, id, *doubtful).await,
+            },
+            Step::Delete { who, what } => match self.any(what) {
+                None => Ok(()),
+                Some(id) => self.delete(*who, id).await,
+            },
+            Step::Like { who, what } => match self.any(what) {
+                None => Ok(()),
+                Some(id) => self.like(*who, id).await,
+            },
+            Step::Report { who, what } => match self.any(what) {
+                None => Ok(()),
+                Some(id) => self.report(*who, id).await,
+            },
+            Step::Pin { who, what } => match self.any(what) {
+                None => Ok(()),
+                Some(id) => self.pin(*who, id, true).await,
+            },
+            Step::Unpin { who, what } => match self.any(what) {
+                None => Ok(()),
+                Some(id) => self.pin(*who, id, false).await,
+            },
+            Step::Approve { what } | Step::Reject { what } | Step::Dismiss { what } => match self.any(what) {
+                None => Ok(()),
+                Some(id) => self.moderate(step, id).await,
+            },
+        }
+    }
+
+    fn body(&mut self, doubtful: bool) -> String {
+        self.model.bodies += 1;
+        format!("{}{}", if doubtful { "doubtful " } else { "" }, self.model.bodies)
+    }
+
+    async fn create(&mut self, who: usize, thread: usize, parent: Option<u64>, doubtful: bool) -> Verdict {
+        let body = self.body(doubtful);
+        let answer = self.people[who].write(THREADS[thread], parent, &body).await;
+        if let Some(parent) = parent {
+            let above = self.model.comments.get(&parent).map(|parent| {
+                let ancestors = self.model.ancestors(parent);
+                (ancestors.len(), shown(parent, who) && ancestors.iter().all(|above| shown(above, who)))
+            });
+            if !matches!(above, Some((0..10, true))) {
+                return expect(answer, 422, "replying").map(drop);
+            }
+        }
+        let id = expect(answer, 201, "creating")?.id();
+        let state = if doubtful || self.require_approval { State::Pending } else { State::Approved };
+        let (liked, reported) = (BTreeSet::new(), BTreeSet::new());
+        let comment =
+            Comment { id, thread, parent, writer: who, body, state, in_review: false, liked, reported, waiting: false };
+        self.model.known.push(id);
+        self.model.comments.insert(id, comment);
+        Ok(())
+    }
+
+    /// Of an owner's route.
+    fn own_status(&self, who: usize, id: u64, done: u16) -> u16 {
+        if self.people[who].id.is_none() {
+            401
+        } else if !self.model.sees(&self.people, who, id) {
+            404
+        } else if self.model.comments[&id].writer != who {
+            403
+        } else {
+            done
+        }
+    }
+
+    async fn edit(&mut self, who: usize, id: u64, doubtful: bool) -> Verdict {
+        let body = self.body(doubtful);
+        let path = format!("comments/{id}");
+        let answer = self.people[who].call(Method::PATCH, &path, Some(json!({ "body": body }))).await;
+        let status = self.own_status(who, id, 200);
+        expect(answer, status, "editing")?;
+        if let (200, Some(comment)) = (status, self.model.comments.get_mut(&id)) {
+            comment.body = body;
+            comment.in_review |= doubtful && comment.state == State::Approved;
+        }
+        Ok(())
+    }
+
+    async fn delete(&mut self, who: usize, id: u64) -> Verdict {
+        let answer = self.people[who].call(Method::DELETE, &format!("comments/{id}"), None).await;
+        let status = self.own_status(who, id, 204);
+        expect(answer, status, "deleting")?;
+        if status == 204 {
+            self.model.delete(id);
+        }
+        Ok(())
+    }
+
+    async fn like(&mut self, who: usize, id: u64) -> Verdict {
+        let answer = self.people[who].post(&format!("comments/{id}/like"), None).await;
+        if !self.model.sees(&self.people, who, id) {
+            return expect(answer, 404, "liking").map(drop);
+        }
+        let answer = expect(answer, 200, "liking")?;
+        let Some(comment) = self.model.comments.get_mut(&id) else { return Ok(()) };
+        let liked = comment.liked.insert(who);
+        if !liked {
+            comment.liked.remove(&who);
+        }
+        prop_assert_eq!(answer.json, json!({ "liked": liked, "likes_count": comment.liked.len() }));
+        Ok(())
+    }
+
+    async fn report(&mut self, who: usize, id: u64) -> Verdict {
+        let answer = self.people[who].post(&format!("comments/{id}/report"), Some(json!({ "reason": "spam" }))).await;
+        if !self.model.sees(&self.people, who, id) {
+            return expect(answer, 404, "reporting").map(drop);
+        }
+        let Some(comment) = self.model.comments.get_mut(&id) else { return Ok(()) };
+        let first = comment.reported.insert(who);
+        comment.waiting |= first;
+        expect(answer, if first { 201 } else { 409 }, "reporting").map(drop)
+    }
+
+    async fn pin(&mut self, who: usize, id: u64, pin: bool) -> Verdict {
+        let method = if pin { Method::POST } else { Method::DELETE };
+        let answer = self.people[who].call(method, &format!("comments/{id}/pin"), None).await;
+        let comment = self.model.comments.get(&id);
+        let status = match comment {
+            _ if self.people[who].id.is_none() => 401,
+            _ if !self.model.sees(&self.people, who, id) => 404,
+            _ if !self.people[who].moderator => 403,
+            Some(comment) if comment.parent.is_some() || (pin && comment.state != State::Approved) => 422,
+            _ => 200,
+        };
+        expect(answer, status, "pinning")?;
+        if let (200, Some(comment)) = (status, comment) {
+            let thread = comment.thread;
+            self.model.unpin(id);
+            if pin {
+                self.model.pins.insert(thread, id);
+            }
+        }
+        Ok(())
+    }
+
+    async fn moderate(&mut self, step: &Step, id: u64) -> Verdict {
+        let (path, state) = match step {
+            Step::Approve { .. } => ("approve", Some(State::Approved)),
+            Step::Reject { .. } => ("reject", Some(State::Rejected)),
+            _ => ("reports/dismiss", None),
+        };
+        let answer = self.people[MODERATOR].post(&format!("comments/{id}/{path}"), None).await;
+        let Some(comment) = self.model.comments.get_mut(&id) else {
+            return expect(answer, 404, path).map(drop);
+        };
+        let answer = expect(answer, 200, path)?;
+        comment.waiting = false;
+        if let Some(state) = state {
+            prop_assert_eq!(&answer.json["data"]["is_approved"], state == State::Approved);
+            comment.state = state;
+            comment.in_review = false;
+            if state == State::Rejected {
+                self.model.unpin(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything, as everyone sees it.
+    async fn look(&self) -> Verdict {
+        for who in 0..PEOPLE {
+            for thread in 0..THREADS.len() {
+                for sort in ["newest", "oldest", "most_liked", "most_replied"] {
+                    let expected = self.model.parents(thread, who, sort);
+                    let path = format!("{}/comments?sort={sort}&per_page={}", THREADS[thread], self.per_page);
+                    self.pages(who, &path, &expected, true).await?;
+                    if matches!(sort, "newest" | "oldest") {
+                        self.walk(who, &path, &expected).await?;
+                    }
+                }
+            }
+            for id in &self.model.known {
+                let path = format!("comments/{id}/replies?per_page={}", self.per_page);
+                if self.model.sees(&self.people, who, *id) {
+                    let expected = self.model.replies(*id).filter(|reply| shown(reply, who));
+                    let expected: Vec<u64> = expected.map(|reply| reply.id).collect();
+                    self.pages(who, &path, &expected, false).await?;
+                    if who == 0 || !expected.is_empty() {
+                        self.walk(who, &path, &expected).await?;
+                    }
+                } else {
+                    expect(self.people[who].get(&path).await, 404, &path)?;
+                }
+            }
+        }
+        for state in ["pending", "reported", "rejected"] {
+            let queued = |comment: &&Comment| match state {
+                "pending" => comment.state == State::Pending || comment.in_review,
+                "reported" => comment.waiting,
+                _ => comment.state == State::Rejected,
+            };
+            let expected = self.model.comments.values().rev().filter(queued).map(|comment| comment.id);
+            let path = format!("moderation/comments?state={state}&per_page=50");
+            let answer = expect(self.people[MODERATOR].get(&path).await, 200, &path)?;
+            prop_assert_eq!(ids(&answer.json), expected.collect::<Vec<_>>(), "{}", path);
+        }
+        Ok(())
+    }
+
+    /// Page by page, by number.
+    async fn pages(&self, who: usize, path: &str, expected: &[u64], embeds: bool) -> Verdict {
+        let pages = expected.len().div_ceil(self.per_page).max(1);
+        for page in 1..=pages + 1 {
+            let path = format!("{path}&page={page}");
+            let answer = expect(self.people[who].get(&path).await, 200, &path)?;
+            let here: Vec<u64> =
+                expected.iter().copied().skip((page - 1) * self.per_page).take(self.per_page).collect();
+            prop_assert_eq!(ids(&answer.json), here, "{} for {}", &path, &self.people[who].name);
+            prop_assert_eq!(&answer.json["meta"]["total"], expected.len(), "{} for {}", &path, &self.people[who].name);
+            prop_assert_eq!(&answer.json["meta"]["last_page"], pages, "{}", &path);
+            for row in answer.json["data"].as_array().into_iter().flatten() {
+                self.resource(who, row, embeds)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn resource(&self, who: usize, row: &Value, embeds: bool) -> Verdict {
+        let id = row["id"].as_u64().unwrap_or_default();
+        let Value::Object(expected) = self.model.resource(&self.people, who, id) else { return Ok(()) };
+        for (field, expected) in expected {
+            prop_assert_eq!(&row[&field], &expected, "{} of {} for {}", field, id, &self.people[who].name);
+        }
+        let embedded = self.model.replies(id).filter(|reply| shown(reply, who)).take(self.embedded);
+        let embedded = if embeds { embedded.map(|reply| reply.id).collect() } else { Vec::new() };
+        let replies = &row["replies"];
+        prop_assert_eq!(ids(&json!({ "data": replies })), embedded, "replies of {} for {}", id, &self.people[who].name);
+        replies.as_array().into_iter().flatten().try_for_each(|reply| self.resource(who, reply, false))
+    }
+
+    /// By cursor, to the end and back.
+    async fn walk(&self, who: usize, path: &str, expected: &[u64]) -> Verdict {
+        let name = &self.people[who].name;
+        let mut next = Some(format!("{path}&cursor="));
+        let mut there = Vec::new();
+        let mut back = None;
+        while let Some(path) = next {
+            let answer = expect(self.people[who].get(&path).await, 200, &path)?;
+            let here = ids(&answer.json);
+            prop_assert!(here.len() <= self.per_page, "{} for {}", path, name);
+            prop_assert!(there.is_empty() || !here.is_empty(), "an empty page at the end of {} for {}", path, name);
+            there.extend(here.iter().copied());
+            prop_assert!(there.len() <= expected.len(), "{} for {}: {:?}", path, name, there);
+            next = answer.json["links"]["next"].as_str().map(str::to_owned);
+            back = Some((answer.json["links"]["prev"].as_str().map(str::to_owned), here));
+        }
+        prop_assert_eq!(&there, expected, "{} for {}", path, name);
+        let Some((mut previous, mut whole)) = back else { return Ok(()) };
+        while let Some(path) = previous {
+            let answer = expect(self.people[who].get(&path).await, 200, &path)?;
+            let here = ids(&answer.json);
+            prop_assert!(!here.is_empty(), "an empty page at the start of {} for {}", path, name);
+            whole.splice(0..0, here);
+            prop_assert!(whole.len() <= expected.len(), "{} for {}, back: {:?}", path, name, whole);
+            previous = answer.json["links"]["prev"].as_str().map(str::to_owned);
+        }
+        prop_assert_eq!(&whole, expected, "{} for {}, back", path, name);
+        Ok(())
+    }
+}
+
+fn ids(list: &Value) -> Vec<u64> {
+    list["data"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_u64()).collect()
+}
+
+fn holds(run: &Run) -> Verdict {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    runtime.block_on(Test::new(run).run(&run.steps))
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a setting of the test's own")]
+fn lists_counts_and_flags_are_what_the_contract_says() {
+    let cases = std::env::var("MODEL_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(64);
+    let settings = Settings { cases, max_shrink_iters: 400, failure_persistence: None, ..Settings::default() };
+    TestRunner::new(settings).run(&run(), |run| holds(&run)).unwrap_or_else(|failure| panic!("{failure}"));
+}
