@@ -1,7 +1,7 @@
 //! Pages of parents with their embedded replies, and pages of replies. Everything is read for two scopes and merged: what
 //! everyone sees, and the visitor's own unapproved comments when there are any.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use futures_util::future::{try_join, try_join_all};
 
@@ -61,10 +61,6 @@ pub struct List<'a> {
 impl List<'_> {
     fn pin(&self, thread: &Thread) -> Option<CommentId> {
         thread.pin.filter(|_| self.pins).map(|pin| pin.comment)
-    }
-
-    fn scopes(&self, visit: &Visit) -> Vec<Scope<'_>> {
-        scopes(self.visitor, visit)
     }
 }
 
@@ -333,7 +329,6 @@ impl Store {
         let families = parents.into_iter().map(|parent| {
             let mut replies = rows.replies.remove(&parent.id).unwrap_or_default();
             replies.sort_unstable_by_key(|reply| reply.id);
-            replies.truncate(list.embedded);
             Family { parent, replies }
         });
         let families = try_join_all(families.map(|family| self.complete_family(list, visit, family))).await?;
@@ -342,19 +337,16 @@ impl Store {
 
     /// After deletions and approvals, or when more replies are embedded than once, some of the first replies trail.
     async fn complete_family(&self, list: List<'_>, visit: &Visit, mut family: Family) -> Result<Family, Fault> {
-        let missing = list.embedded.saturating_sub(family.replies.len());
-        let elsewhere = family.parent.trailing || visit.hidden_trailing;
-        if missing == 0 || !elsewhere {
-            return Ok(family);
-        }
-        let rest = list
-            .scopes(visit)
-            .into_iter()
-            .map(|scope| self.trailing(family.parent.id, scope, Span::ALL, false, list.embedded));
-        let known: BTreeSet<CommentId> = family.replies.iter().map(|reply| reply.id).collect();
-        let rest = try_join_all(rest).await?.into_iter().flatten();
-        family.replies.extend(rest.filter(|reply| !known.contains(&reply.id)));
+        let parent = &family.parent;
+        let wanted = list.embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
+        let leading = family.replies.iter().filter(|reply| reply.is_approved()).count();
+        let everyone = (parent.trailing && leading < wanted).then_some(Scope::Everyone);
+        let own = (visit.hidden_trailing && list.embedded > 0).then_some(Scope::Own(list.visitor));
+        let rest = everyone.into_iter().chain(own);
+        let rest = rest.map(|scope| self.trailing(parent.id, scope, Span::ALL, false, list.embedded));
+        family.replies.extend(try_join_all(rest).await?.into_iter().flatten());
         family.replies.sort_unstable_by_key(|reply| reply.id);
+        family.replies.dedup_by_key(|reply| reply.id);
         family.replies.truncate(list.embedded);
         Ok(family)
     }

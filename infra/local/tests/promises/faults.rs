@@ -222,14 +222,14 @@ impl Writer {
             turn += 1;
             let parents = self.parents.lock().unwrap().clone();
             let any = parents[(turn * 7 + usize::try_from(self.number).unwrap()) % parents.len()];
-            let body = format!("{} {turn}{}", self.number, if turn % 5 == 0 { " doubtful" } else { "" });
-            let parent = (turn % 4 != 0).then_some(any);
+            let body = format!("{} {turn}{}", self.number, if turn.is_multiple_of(5) { " doubtful" } else { "" });
+            let parent = (!turn.is_multiple_of(4)).then_some(any);
             let comment = json!({ "body": body, "parent_id": parent });
             let answer = self.ask(Method::POST, "posts/1/comments", Some(comment)).await;
             if answer.status == 201 {
                 own.push(answer.id());
                 self.told.lock().unwrap().created.insert(body, answer.id());
-                if parent.is_none() && turn % 8 == 0 {
+                if parent.is_none() && turn.is_multiple_of(8) {
                     self.parents.lock().unwrap().push(answer.id());
                 }
             }
@@ -289,7 +289,7 @@ async fn under_faults_nothing_is_lost_or_doubled_and_counts_are_right() {
     faulty.on.store(false, Ordering::Relaxed);
     world.stack.settled().await;
 
-    let told = told.lock().unwrap();
+    let told = std::mem::take(&mut *told.lock().unwrap());
     let made = faulty.made.load(Ordering::Relaxed);
     eprintln!("{made} faults; answers {:?}; slowest {:?}", told.answers, told.slowest);
     assert!(made > 50 && told.created.len() > 20, "too little happened");
