@@ -461,7 +461,12 @@ impl Store {
             Place::Cursor(Some(Cursor { toward: Toward::Next, edge, .. })) => (Span::above(edge), false),
             Place::Cursor(Some(Cursor { toward: Toward::Previous, edge, .. })) => (Span::below(edge), true),
         };
-        let mut replies = self.replies(parent, scopes, span, descending, per_page + 1).await?;
+        let limit = match paging.place {
+            Place::Page(_) => per_page,
+            // One more, to know whether the walk goes on.
+            Place::Cursor(_) => per_page + 1,
+        };
+        let mut replies = self.replies(parent, scopes, span, descending, limit).await?;
         let more = replies.len() > per_page;
         replies.truncate(per_page);
         if descending {
@@ -483,7 +488,7 @@ impl Store {
         Ok(ReplyPage { replies, total, neighbours })
     }
 
-    /// Leading and trailing replies of all scopes, merged by id.
+    /// The replies of all scopes, merged by id.
     async fn replies(
         &self,
         parent: &Comment,
@@ -492,19 +497,8 @@ impl Store {
         descending: bool,
         limit: usize,
     ) -> Result<Vec<Comment>, Fault> {
-        let leading = try_join_all(scopes.iter().filter(|_| parent.is_top_level()).map(|scope| {
-            let partition = keys::parents(&parent.thread, *scope);
-            let bounds = Some(span.leading(parent.id));
-            self.comments(Query { index: Index::Thread, partition, bounds, descending, limit })
-        }));
-        let trailing = try_join_all(
-            scopes
-                .iter()
-                .filter(|scope| parent.trailing || **scope != Scope::Everyone)
-                .map(|scope| self.trailing(parent.id, *scope, span, descending, limit)),
-        );
-        let (leading, trailing) = try_join(leading, trailing).await?;
-        let mut replies: Vec<Comment> = leading.into_iter().chain(trailing).flatten().collect();
+        let all = scopes.iter().map(|scope| self.replies_of(parent, *scope, span, descending, limit));
+        let mut replies: Vec<Comment> = try_join_all(all).await?.into_iter().flatten().collect();
         replies.sort_unstable_by_key(|reply| reply.id);
         replies.dedup_by_key(|reply| reply.id);
         if descending {
@@ -514,6 +508,39 @@ impl Store {
         Ok(replies)
     }
 
+    /// Leading and trailing replies of one scope, in any order.
+    async fn replies_of(
+        &self,
+        parent: &Comment,
+        scope: Scope<'_>,
+        span: Span,
+        descending: bool,
+        limit: usize,
+    ) -> Result<Vec<Comment>, Fault> {
+        // Which of everyone's lead is known, and that they come first.
+        let (leads, rest) = match scope {
+            Scope::Everyone => {
+                let leads = parent.leading.range(span.low..=span.high).count();
+                let rest = if descending { limit } else { limit.saturating_sub(leads) };
+                (leads, if parent.trailing { rest } else { 0 })
+            }
+            Scope::Own(_) => (if parent.is_top_level() { limit } else { 0 }, limit),
+        };
+        let partition = keys::parents(&parent.thread, scope);
+        let bounds = Some(span.leading(parent.id));
+        let leading =
+            self.comments(Query { index: Index::Thread, partition, bounds, descending, limit: limit.min(leads) });
+        let trailing = self.trailing(parent.id, scope, span, descending, rest);
+        let (mut replies, mut trailing) = try_join(leading, trailing).await?;
+        if rest < limit && parent.trailing && replies.len() < limit.min(leads) {
+            // One of them is gone since the parent was read.
+            trailing = self.trailing(parent.id, scope, span, descending, limit).await?;
+        }
+        replies.extend(trailing);
+        Ok(replies)
+    }
+
+    /// Replies in the parent's own partition.
     pub(super) async fn trailing(
         &self,
         parent: CommentId,

@@ -128,15 +128,16 @@ impl Store {
     async fn query_all(&self, mut query: Query) -> Result<Vec<Item>, Fault> {
         let mut found = Vec::new();
         let mut start = None;
-        loop {
+        while query.limit > 0 {
             let (items, next) = self.query(&query, start).await?;
             query.limit = query.limit.saturating_sub(items.len());
             found.extend(items);
-            if next.is_none() || query.limit == 0 {
-                return Ok(found);
+            if next.is_none() {
+                break;
             }
             start = next;
         }
+        Ok(found)
     }
 
     /// Before the attempt of this number: nothing at first, then longer and longer, never twice the same.

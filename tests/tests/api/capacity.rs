@@ -241,7 +241,7 @@ async fn single_requests_cost_what_they_may() {
     let bob = reader(&world, 1000, parent).await;
     let guest = world.guest();
     table.row("replies, 10 of 12", guest.replies(parent, "").await, (3.0, 0.0, 2));
-    table.row("replies, 10 of 12, signed in", bob.replies(parent, "").await, (3.5, 0.0, 2));
+    table.row("replies, 10 of 12, signed in", bob.replies(parent, "").await, (3.0, 0.0, 2));
     let page = guest.replies(parent, "cursor=").await;
     let next = page.next().unwrap().to_owned();
     table.row("replies, first of a walk", page, (3.0, 0.0, 2));
