@@ -120,11 +120,16 @@ impl App {
 
     /// What tells a request that was sent before, when it has an `Idempotency-Key`.
     pub fn once(&self, call: &Call) -> Result<Option<Once>, Refusal> {
+        self.once_of(call, &call.body)
+    }
+
+    /// The same, where the request is the same when `content` is, however it was packed.
+    pub fn once_of(&self, call: &Call, content: &[u8]) -> Result<Option<Once>, Refusal> {
         let Some(key) = call.idempotency_key()? else { return Ok(None) };
         Ok(Some(Once {
             visitor: self.visitor(call),
             key: keyed_hash(&self.config.visitor_salt, &["once", &call.segments.join("/"), key]),
-            request: hex(&digest::digest(&digest::SHA256, &call.body).as_ref()[..16]),
+            request: hex(&digest::digest(&digest::SHA256, content).as_ref()[..16]),
             now: self.clock.now(),
         }))
     }

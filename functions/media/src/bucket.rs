@@ -8,7 +8,9 @@ use aws_types::SdkConfig;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shared::error::Fault;
-use shared::ids::Random;
+use shared::ids::{Random, keyed_hash};
+use shared::secrets::Secret;
+use shared::store::replays::Once;
 
 use crate::image::{Format, MAX_OUTPUT_BYTES, Picture};
 
@@ -24,7 +26,7 @@ pub fn client(sdk: &SdkConfig) -> Client {
     Client::from_conf(aws_sdk_s3::config::Builder::from(sdk).force_path_style(path_style).build())
 }
 
-/// What an upload and its thumbnail have in common: 144 random bits, neither to be guessed nor chosen.
+/// What an upload and its thumbnail have in common: bits neither to be guessed nor chosen.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Name(String);
 
@@ -32,6 +34,12 @@ impl Name {
     #[must_use]
     pub fn new(random: &Random) -> Self {
         Self(URL_SAFE_NO_PAD.encode(random.bytes::<18>()))
+    }
+
+    /// The same for the same request, and not to be guessed without the salt.
+    #[must_use]
+    pub fn again(salt: &Secret, once: &Once) -> Self {
+        Self(keyed_hash(salt, &["upload", &once.visitor.0, &once.key, &once.request]))
     }
 
     /// Of an upload's key; none when it is another's.

@@ -13,8 +13,10 @@ use http::header;
 use serde_json::json;
 use shared::admission::{Door, Kind};
 use shared::app::{App, Handler};
+use shared::config::Config;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::{Answer, Call};
+use shared::store::replays::Earlier;
 
 use crate::bucket::{Bucket, Name};
 use crate::multipart::Rejected;
@@ -45,15 +47,33 @@ impl Media {
             Rejected::TooLarge => Refusal::PayloadTooLarge,
             other => FieldErrors::one(FIELD, other.to_string()),
         })?;
+        let once = app.once_of(call, &file)?;
+        match app.store.earlier::<String>(once.as_ref()).await? {
+            Earlier::Nothing => {}
+            Earlier::Same(upload) => return Ok(stored(config, &upload)),
+            Earlier::Other => return Err(FieldErrors::used_key().into()),
+        }
         let picture = self.worker.run(move || image::clean(&file)).await?;
         let picture = picture.map_err(|refused| FieldErrors::one(FIELD, refused.to_string()))?;
 
-        let name = Name::new(&app.random);
+        // Sent again before the first is answered, it is stored again under the same name.
+        let name = once.as_ref().map_or_else(|| Name::new(&app.random), |once| Name::again(&config.visitor_salt, once));
         let key = name.upload(picture.format);
         Bucket::new(&self.objects, &config.media_bucket).put(&key, picture).await?;
-        let url = |key: &str| format!("{}/{key}", config.media_base_url);
-        Ok(Answer::created(&json!({ "url": url(&key), "thumbnail_url": url(&name.thumbnail()) })))
+        if let Some(once) = &once
+            && !app.store.remember(once, &key).await?
+            && app.store.earlier(Some(once)).await? != Earlier::Same(key.clone())
+        {
+            return Err(FieldErrors::used_key().into());
+        }
+        Ok(stored(config, &key))
     }
+}
+
+fn stored(config: &Config, upload: &str) -> Answer {
+    let url = |key: &str| format!("{}/{key}", config.media_base_url);
+    let thumbnail = Name::of_upload(upload).map(|name| url(&name.thumbnail()));
+    Answer::created(&json!({ "url": url(upload), "thumbnail_url": thumbnail }))
 }
 
 impl Handler for Media {

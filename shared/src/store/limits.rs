@@ -4,9 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
-
-use super::{Store, fault, keys, number};
+use super::{Store, fault, keys, number, stored};
 use crate::error::Fault;
 use crate::ids::Visitor;
 use crate::time::Timestamp;
@@ -130,13 +128,7 @@ impl Store {
             .item("x", number(seconds + REPEAT))
             .condition_expression("attribute_not_exists(pk) OR x <= :now")
             .expression_attribute_values(":now", number(seconds));
-        match put.send().await {
-            Ok(_) => Ok(false),
-            Err(error) if error.as_service_error().is_some_and(PutItemError::is_conditional_check_failed_exception) => {
-                Ok(true)
-            }
-            Err(error) => Err(fault("remembering what was written", error)),
-        }
+        Ok(!stored("remembering what was written", put.send().await)?)
     }
 
     async fn book(&self, scope: &str, caller: &str, minute: i64, count: u32) -> Result<u32, Fault> {

@@ -19,6 +19,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use futures_util::future::try_join_all;
 use serde::Serialize;
@@ -218,13 +220,26 @@ fn number(value: impl ToString) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
+/// Whether a put was done; not when its condition failed.
+fn stored<R>(doing: &'static str, answer: Result<PutItemOutput, SdkError<PutItemError, R>>) -> Result<bool, Fault>
+where
+    R: std::fmt::Debug + Send + Sync + 'static,
+{
+    match answer {
+        Ok(_) => Ok(true),
+        Err(error) if error.as_service_error().is_some_and(PutItemError::is_conditional_check_failed_exception) => {
+            Ok(false)
+        }
+        Err(error) => Err(fault(doing, error)),
+    }
+}
+
 /// Throttles and time-outs that outlasted the SDK's retries pass; the rest is ours to mend.
-fn fault<E, R>(doing: &'static str, error: aws_sdk_dynamodb::error::SdkError<E, R>) -> Fault
+fn fault<E, R>(doing: &'static str, error: SdkError<E, R>) -> Fault
 where
     E: std::error::Error + aws_smithy_types::error::metadata::ProvideErrorMetadata + Send + Sync + 'static,
     R: std::fmt::Debug + Send + Sync + 'static,
 {
-    use aws_sdk_dynamodb::error::SdkError;
     let passing = match &error {
         SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ResponseError(_) => true,
         SdkError::ServiceError(error) => error.err().code().is_some_and(|code| {

@@ -3,14 +3,17 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::keys::Item;
 use super::transaction::Write;
-use super::{Reading, Store, keys, number, write};
+use super::{Reading, Store, keys, number, stored, write};
 use crate::error::Fault;
 use crate::ids::Visitor;
 use crate::time::Timestamp;
 
 /// Seconds that an answer is kept.
 const KEPT: i64 = 86_400;
+/// Nothing is there, or what `DynamoDB` has not yet removed.
+const FREE: &str = "attribute_not_exists(pk) OR x <= :now";
 
 /// One request that its sender may send again.
 #[derive(Clone, Debug)]
@@ -46,10 +49,13 @@ struct Row<T> {
 
 impl Once {
     /// Goes into the transaction that does what was asked; its condition fails when that was done before.
-    pub(super) fn write<T: Serialize>(&self, answer: T) -> Result<Write, Fault> {
+    pub(super) fn write(&self, answer: impl Serialize) -> Result<Write, Fault> {
+        Ok(Write::put(self.item(answer)?).when(FREE).with(":now", number(self.now.seconds())))
+    }
+
+    fn item(&self, answer: impl Serialize) -> Result<Item, Fault> {
         let row = Row { expires: self.now.seconds() + KEPT, request: self.request.clone(), answer };
-        let row = write(&keys::idempotency(&self.visitor, &self.key), &row)?;
-        Ok(Write::put(row).when("attribute_not_exists(pk) OR x <= :now").with(":now", number(self.now.seconds())))
+        write(&keys::idempotency(&self.visitor, &self.key), &row)
     }
 }
 
@@ -62,5 +68,17 @@ impl Store {
             Some(row) if row.request == once.request => Earlier::Same(row.answer),
             Some(_) => Earlier::Other,
         })
+    }
+
+    /// Keeps the answer of a request that writes nothing else to the table. False when one with the same key was first.
+    pub async fn remember(&self, once: &Once, answer: impl Serialize) -> Result<bool, Fault> {
+        let put = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(once.item(answer)?))
+            .condition_expression(FREE)
+            .expression_attribute_values(":now", number(once.now.seconds()));
+        stored("remembering an answer", put.send().await)
     }
 }

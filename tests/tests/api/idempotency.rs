@@ -1,0 +1,141 @@
+//! POST with an `Idempotency-Key`: sent again, it is answered as before and nothing is done twice.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use http::Method;
+use http::header::{CONTENT_TYPE, HeaderName};
+use serde_json::json;
+use tests::{Actor, Reply, World};
+
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// One pixel, of this colour.
+fn dot(red: u8) -> Vec<u8> {
+    let start: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0";
+    [start, &[red, 0, 0, 255, 255, 255], b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"].concat()
+}
+
+/// In a body whose parts are told by `boundary`.
+async fn upload(actor: &Actor, boundary: &str, file: &[u8]) -> Reply {
+    let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.gif\"\r\n\r\n");
+    let body = [head.as_bytes(), file, format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
+    let actor = actor.clone().with(CONTENT_TYPE, &format!("multipart/form-data; boundary={boundary}"));
+    actor.send(Method::POST, "media", body).await
+}
+
+#[tokio::test]
+async fn a_comment_sent_again_is_answered_as_before_and_created_once() {
+    let world = World::new();
+    let ada = world.user(7, "Ada").with(KEY, "4711");
+    let body = json!({ "body": "once" });
+    let first = ada.post("posts/1/comments", body.clone()).await.ok(201);
+    world.pass(Duration::from_secs(86_000));
+    let ada = world.user(7, "Ada").with(KEY, "4711");
+    let second = ada.post("posts/1/comments", body).await.ok(201);
+    assert_eq!(second.json, first.json);
+    assert_eq!(ada.list("posts/1", "").await.ids(), [first.id()]);
+}
+
+#[tokio::test]
+async fn a_day_later_the_key_is_free_again() {
+    let world = World::new();
+    let body = json!({ "body": "daily" });
+    let first = world.user(7, "Ada").with(KEY, "4711").post("posts/1/comments", body.clone()).await.ok(201).id();
+    world.pass(Duration::from_secs(86_401));
+    let second = world.user(7, "Ada").with(KEY, "4711").post("posts/1/comments", body).await.ok(201).id();
+    assert_ne!(first, second);
+}
+
+#[tokio::test]
+async fn two_that_arrive_at_once_are_answered_alike() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
+    let body = json!({ "body": "once", "guest_name": "Gus", "guest_email": "gus@example.org" });
+    for actor in [world.user(7, "Ada"), world.guest()] {
+        let actor = actor.with(KEY, "double click");
+        let replies = join_all((0..8).map(|_| actor.post("posts/1/comments", body.clone()))).await;
+        let ids: Vec<u64> = replies.into_iter().map(|reply| reply.ok(201).id()).collect();
+        assert_eq!(ids, [ids[0]; 8]);
+    }
+    assert_eq!(world.guest().list("posts/1", "").await.total(), 2);
+}
+
+#[tokio::test]
+async fn a_key_used_for_another_request_is_refused() {
+    let world = World::new();
+    let ada = world.user(7, "Ada").with(KEY, "4711");
+    ada.post("posts/1/comments", json!({ "body": "one" })).await.ok(201);
+    ada.post("posts/1/comments", json!({ "body": "another" })).await.invalid("idempotency-key");
+}
+
+#[tokio::test]
+async fn a_key_is_its_senders_and_its_routes_alone() {
+    let world = World::new();
+    let body = json!({ "body": "mine" });
+    let (ada, bob) = (world.user(7, "Ada").with(KEY, "4711"), world.user(8, "Bob").with(KEY, "4711"));
+    let mut ids = Vec::new();
+    for (actor, thread) in [(&ada, "posts/1"), (&bob, "posts/1"), (&ada, "posts/2")] {
+        ids.push(actor.post(&format!("{thread}/comments"), body.clone()).await.ok(201).id());
+    }
+    assert!(ids[0] < ids[1] && ids[1] < ids[2], "{ids:?}");
+}
+
+#[tokio::test]
+async fn a_key_is_1_to_255_characters() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    for key in ["", " ", &"k".repeat(256)] {
+        let reply = ada.clone().with(KEY, key).post("posts/1/comments", json!({ "body": "x" })).await;
+        reply.invalid("idempotency-key");
+    }
+    ada.with(KEY, &"k".repeat(255)).post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+}
+
+#[tokio::test]
+async fn what_was_refused_may_be_sent_again() {
+    let world = World::new();
+    let ada = world.user(7, "Ada").with(KEY, "4711");
+    ada.post("posts/1/comments", json!({ "body": "" })).await.invalid("body");
+    ada.post("posts/1/comments", json!({ "body": "now it has one" })).await.ok(201);
+}
+
+#[tokio::test]
+async fn a_report_sent_again_is_no_second_report() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let bob = world.user(8, "Bob");
+    let path = format!("comments/{id}/report");
+    let keyed = bob.clone().with(KEY, "4711");
+    for reply in join_all((0..4).map(|_| keyed.post(&path, json!({ "reason": "spam" })))).await {
+        assert_eq!(reply.ok(201).json, json!({ "reported": true }));
+    }
+    keyed.post(&path, json!({ "reason": "other" })).await.invalid("idempotency-key");
+    bob.post(&path, json!({ "reason": "spam" })).await.refused(409, "already_reported");
+    assert_eq!(world.moderator().get(&format!("comments/{id}/reports")).await.ok(200).rows().len(), 1);
+}
+
+#[tokio::test]
+async fn an_image_sent_again_has_the_address_it_had_however_it_is_packed() {
+    let world = World::with(&[("SVC_UPLOAD_LIMIT", "100")]);
+    let ada = world.user(7, "Ada");
+    let keyed = ada.clone().with(KEY, "4711");
+    let first = upload(&keyed, "one", &dot(1)).await.ok(201);
+    assert_eq!(upload(&keyed, "another", &dot(1)).await.ok(201).json, first.json);
+    upload(&keyed, "one", &dot(2)).await.invalid("idempotency-key");
+    for other in [ada, world.user(8, "Bob").with(KEY, "4711"), keyed.with(KEY, "4712")] {
+        assert_ne!(upload(&other, "one", &dot(1)).await.ok(201).json["url"], first.json["url"]);
+    }
+}
+
+#[tokio::test]
+async fn images_that_arrive_at_once_are_stored_once() {
+    let world = World::with(&[("SVC_UPLOAD_LIMIT", "100")]);
+    let ada = world.user(7, "Ada").with(KEY, "4711");
+    let replies = join_all((0..4).map(|_| upload(&ada, "one", &[]))).await;
+    assert!(replies.iter().all(|reply| reply.status == 422));
+    let file = dot(1);
+    let replies = join_all((0..4).map(|_| upload(&ada, "one", &file))).await;
+    for reply in &replies {
+        assert_eq!((reply.status, &reply.json), (201, &replies[0].json));
+    }
+}
