@@ -3,6 +3,7 @@
 
 mod actor;
 mod reply;
+mod twin;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use shared::time::{Clock, Timestamp};
 
 pub use self::actor::{Actor, sign};
 pub use self::reply::{Reply, ids, seen};
+use self::twin::Twin;
 
 /// 2050-01-02T03:04:05Z. Far ahead, because the engine sweeps what expires by the real clock.
 pub const START: i64 = 2_524_705_445_000;
@@ -33,6 +35,7 @@ pub const SECRET: &str = "the secret that signs tokens";
 pub struct World {
     stack: Stack,
     engine: Engine,
+    twin: Option<Twin>,
     prefix: String,
     now: Arc<AtomicI64>,
     strangers: AtomicU64,
@@ -48,17 +51,18 @@ impl World {
     #[must_use]
     pub fn with(settings: &[(&str, &str)]) -> Self {
         let engine = Engine::memory().expect("an engine in memory");
-        Self::on(engine, Arc::new(AtomicI64::new(START)), settings)
+        let twin = Twin::of(&engine);
+        Self::on(engine, twin, Arc::new(AtomicI64::new(START)), settings)
     }
 
     /// The same table after a restart with these settings.
     #[must_use]
     pub fn again(&self, settings: &[(&str, &str)]) -> Self {
         self.pass(Duration::from_millis(10));
-        Self::on(self.engine.clone(), Arc::clone(&self.now), settings)
+        Self::on(self.engine.clone(), self.twin.clone(), Arc::clone(&self.now), settings)
     }
 
-    fn on(engine: Engine, now: Arc<AtomicI64>, settings: &[(&str, &str)]) -> Self {
+    fn on(engine: Engine, twin: Option<Twin>, now: Arc<AtomicI64>, settings: &[(&str, &str)]) -> Self {
         let mut vars = HashMap::from([
             ("TABLE_NAME", TABLE),
             ("SVC_JWT_SECRET", SECRET),
@@ -73,10 +77,11 @@ impl World {
         let prefix = config.api_prefix.clone();
         let time = Arc::clone(&now);
         let clock = Clock::new(move || Timestamp(time.load(Ordering::Relaxed)));
-        let app = App::new(config, service::client(&engine), clock, Random::system());
+        let client = twin.as_ref().map_or_else(|| service::client(&engine), Twin::client);
+        let app = App::new(config, client, clock, Random::system());
         let bucket = Bucket::temporary(MEDIA).expect("a bucket");
         let stack = service::start(app, engine.clone(), bucket, Vec::new()).expect("the service starts");
-        Self { stack, engine, prefix, now, strangers: AtomicU64::new(1) }
+        Self { stack, engine, twin, prefix, now, strangers: AtomicU64::new(1) }
     }
 
     /// Somebody without a token, at an address of their own.
@@ -130,7 +135,7 @@ impl World {
 
     /// The table as the functions see it.
     pub fn client(&self) -> Client {
-        service::client(&self.engine)
+        self.twin.as_ref().map_or_else(|| service::client(&self.engine), Twin::client)
     }
 
     pub fn store(&self) -> Store {

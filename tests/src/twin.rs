@@ -1,0 +1,184 @@
+//! Amazon's own engine beside the embedded one, when `SECOND_ENGINE` says where `DynamoDB` Local listens. Both are asked
+//! everything, one request at a time, and must answer alike; the service hears Amazon's answer. The embedded one goes
+//! along for the table's stream, and for what a write consumes, which `DynamoDB` Local does not count as AWS does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::connect::HttpConnector as Tcp;
+use hyper_util::rt::TokioExecutor;
+use local::engine::Engine;
+use local::template::{DEPLOYED, Template};
+use serde_json::{Value, json};
+use shared::store::meter::Meter;
+use tokio::sync::{Mutex, OnceCell};
+
+const TARGET: &str = "x-amz-target";
+const DENIED: &str = "AccessDeniedException";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Twin {
+    engine: Engine,
+    endpoint: String,
+    /// `DynamoDB` Local keeps a database for each access key.
+    account: String,
+    http: hyper_util::client::legacy::Client<Tcp, Full<Bytes>>,
+    table: Arc<OnceCell<()>>,
+    turn: Arc<Mutex<()>>,
+}
+
+impl Twin {
+    /// None when there is no second engine.
+    #[expect(clippy::disallowed_methods, reason = "a setting of the tests' own")]
+    pub(crate) fn of(engine: &Engine) -> Option<Self> {
+        static ACCOUNTS: AtomicU64 = AtomicU64::new(0);
+        let endpoint = std::env::var("SECOND_ENGINE").ok()?;
+        let account = format!("twin{}x{}", std::process::id(), ACCOUNTS.fetch_add(1, Ordering::Relaxed));
+        let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
+        let (table, turn) = (Arc::default(), Arc::default());
+        Some(Self { engine: engine.clone(), endpoint, account, http, table, turn })
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let connector = SharedHttpConnector::new(self.clone());
+        let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
+        Client::from_conf(self.engine.client_builder().http_client(http).interceptor(Meter).build())
+    }
+
+    async fn answer(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        self.table.get_or_init(|| self.create_table()).await;
+        let target = request.headers().get(TARGET).unwrap_or_default().to_owned();
+        let body = request.body().bytes().map(<[u8]>::to_vec).unwrap_or_default();
+        let _turn = self.turn.lock().await;
+        let ours = self.engine.call(request).await?;
+        let (status, answer) = (ours.status().as_u16(), parse(ours.body().bytes().unwrap_or_default()));
+        if status == 400 && kind(&answer) == DENIED {
+            return Ok(ours);
+        }
+        let (their_status, mut theirs) = self.ask(&target, body.clone()).await;
+        let operation = target.rsplit('.').next().unwrap_or_default();
+        let same = status == their_status
+            && match operation {
+                // Goes by hashes, each engine's own.
+                "Scan" => true,
+                "Query" if breaks_off(&answer) && breaks_off(&theirs) => alike_so_far(&answer, &theirs),
+                _ => plain(&answer) == plain(&theirs),
+            };
+        assert!(
+            same,
+            "{target} {}\nembedded: {status} {answer:#}\nAmazon's: {their_status} {theirs:#}",
+            String::from_utf8_lossy(&body)
+        );
+        if !matches!(operation, "GetItem" | "Query" | "BatchGetItem") && !answer["ConsumedCapacity"].is_null() {
+            theirs["ConsumedCapacity"] = answer["ConsumedCapacity"].clone();
+        }
+        let status = their_status.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
+        let mut response = HttpResponse::new(status, SdkBody::from(theirs.to_string()));
+        response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+        Ok(response)
+    }
+
+    async fn ask(&self, target: &str, body: Vec<u8>) -> (u16, Value) {
+        let credential = format!(
+            "AWS4-HMAC-SHA256 Credential={}/20500101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+            self.account
+        );
+        let request = Request::post(&self.endpoint)
+            .header(TARGET, target)
+            .header("content-type", "application/x-amz-json-1.0")
+            .header("authorization", credential);
+        let request = request.body(Full::from(body)).expect("a request");
+        let response = self.http.request(request).await.expect("the second engine answers");
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.expect("the second engine's answer is whole").to_bytes();
+        (status, parse(&body))
+    }
+
+    async fn create_table(&self) {
+        let table = Template::parse(DEPLOYED, &[]).and_then(|template| template.table()).expect("a table");
+        let body = json!({
+            "TableName": crate::TABLE,
+            "KeySchema": table.key_schema,
+            "AttributeDefinitions": table.attribute_definitions,
+            "GlobalSecondaryIndexes": table.global_secondary_indexes,
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        let (status, answer) = self.ask("DynamoDB_20120810.CreateTable", body.to_string().into_bytes()).await;
+        assert_eq!(status, 200, "{answer:#}");
+    }
+}
+
+impl HttpConnector for Twin {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        HttpConnectorFuture::new(self.clone().answer(request))
+    }
+}
+
+fn parse(body: &[u8]) -> Value {
+    serde_json::from_slice(body).unwrap_or_default()
+}
+
+/// Of an error.
+fn kind(answer: &Value) -> &str {
+    answer["__type"].as_str().and_then(|kind| kind.rsplit('#').next()).unwrap_or_default()
+}
+
+fn breaks_off(answer: &Value) -> bool {
+    answer["LastEvaluatedKey"].is_object()
+}
+
+/// After a megabyte or so: one engine stops before the item that is too much, the other behind it.
+fn alike_so_far(one: &Value, other: &Value) -> bool {
+    let (one, other) = (ordered(&one["Items"]), ordered(&other["Items"]));
+    let (Some(one), Some(other)) = (one.as_array(), other.as_array()) else { return false };
+    one.len().abs_diff(other.len()) <= 1 && one.iter().zip(other).all(|(one, other)| one == other)
+}
+
+/// What two engines must agree on.
+fn plain(answer: &Value) -> Value {
+    match kind(answer) {
+        "" => ordered(answer),
+        kind => {
+            let reasons = answer["CancellationReasons"].as_array();
+            let codes = reasons.map(|reasons| reasons.iter().map(|reason| reason["Code"].clone()).collect::<Vec<_>>());
+            json!([kind, codes])
+        }
+    }
+}
+
+/// Without what each counts in its own way, and with sets in one order.
+fn ordered(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(name, _)| {
+                !matches!(
+                    &***name,
+                    "ConsumedCapacity" | "ItemCollectionMetrics" | "UnprocessedKeys" | "UnprocessedItems"
+                )
+            });
+            let field = |(name, value): (&String, &Value)| {
+                let mut value = ordered(value);
+                // Answers to a batch come in any order, as sets do.
+                if matches!(&**name, "NS" | "SS" | crate::TABLE)
+                    && let Some(members) = value.as_array_mut()
+                {
+                    members.sort_by_key(Value::to_string);
+                }
+                (name.clone(), value)
+            };
+            Value::Object(fields.map(field).collect())
+        }
+        Value::Array(values) => Value::Array(values.iter().map(ordered).collect()),
+        other => other.clone(),
+    }
+}
