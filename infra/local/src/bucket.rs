@@ -5,8 +5,9 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
@@ -51,6 +52,7 @@ pub struct Bucket {
 
 struct Shared {
     name: String,
+    directory: PathBuf,
     service: S3Service,
     puts: Arc<Mutex<Puts>>,
     /// Removed with the last clone.
@@ -61,6 +63,14 @@ struct Shared {
 struct Puts {
     observers: Vec<UnboundedSender<Value>>,
     reported: u64,
+}
+
+impl Puts {
+    fn tell(&mut self, bucket: &str, key: &str, size: i64) {
+        let event = event(bucket, key, size, Timestamp::now());
+        self.reported += 1;
+        self.observers.retain(|observer| observer.send(event.clone()).is_ok());
+    }
 }
 
 impl fmt::Debug for Bucket {
@@ -84,12 +94,14 @@ impl Bucket {
 
     fn new(directory: &Path, name: &str, temporary: Option<TempDir>) -> Result<Self, BucketError> {
         // To this file system a bucket is a directory.
-        fs::create_dir_all(directory.join(name))?;
+        let objects = directory.join(name);
+        fs::create_dir_all(&objects)?;
         let files = FileSystem::new(directory).map_err(|error| BucketError(format!("{error:?}")))?;
         let puts = Arc::default();
         let mut service = S3ServiceBuilder::new(Observed { files, puts: Arc::clone(&puts) });
         service.set_auth(SimpleAuth::from_single(KEY, KEY));
-        let shared = Shared { name: name.to_owned(), service: service.build(), puts, _temporary: temporary };
+        let (name, service) = (name.to_owned(), service.build());
+        let shared = Shared { name, directory: objects, service, puts, _temporary: temporary };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -105,6 +117,26 @@ impl Bucket {
         let mut puts = lock(&self.shared.puts);
         puts.observers.push(sender);
         Subscription { events, missed: puts.reported }
+    }
+
+    /// Tells once more of the objects that were put since then.
+    pub fn tell_again(&self, since: SystemTime) -> Result<(), BucketError> {
+        let mut directories = vec![self.shared.directory.clone()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory)? {
+                let entry = entry?;
+                let metadata = entry.metadata()?;
+                if metadata.is_dir() {
+                    directories.push(entry.path());
+                } else if metadata.modified()? >= since
+                    && let Ok(key) = entry.path().strip_prefix(&self.shared.directory)
+                {
+                    let size = i64::try_from(metadata.len()).unwrap_or(i64::MAX);
+                    lock(&self.shared.puts).tell(&self.shared.name, &key.to_string_lossy(), size);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// How many puts there were so far.
@@ -170,10 +202,7 @@ impl S3 for Observed {
         let (bucket, key, size) =
             (request.input.bucket.clone(), request.input.key.clone(), request.input.content_length);
         let answer = self.files.put_object(request).await?;
-        let event = event(&bucket, &key, size.unwrap_or_default(), Timestamp::now());
-        let mut puts = lock(&self.puts);
-        puts.reported += 1;
-        puts.observers.retain(|observer| observer.send(event.clone()).is_ok());
+        lock(&self.puts).tell(&bucket, &key, size.unwrap_or_default());
         Ok(answer)
     }
 }

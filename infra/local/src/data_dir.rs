@@ -4,6 +4,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -26,7 +27,28 @@ pub struct DataDir {
 /// Gives the directory back when dropped, however the process ends.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    path: PathBuf,
+    file: File,
+}
+
+impl Lock {
+    /// Says that work on the data has begun. Answers since when it had, if it never came to its end.
+    pub fn begin(&self) -> Result<Option<SystemTime>, DataDirError> {
+        let begin = || {
+            let metadata = self.file.metadata()?;
+            if metadata.len() > 0 {
+                return metadata.modified().map(Some);
+            }
+            (&self.file).write_all(b"in use\n")?;
+            Ok(None)
+        };
+        begin().map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
+    }
+
+    /// Says that everything is done that was begun.
+    pub fn end(&self) -> Result<(), DataDirError> {
+        self.file.set_len(0).map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
+    }
 }
 
 impl DataDir {
@@ -40,7 +62,7 @@ impl DataDir {
         let path = self.file("lock");
         let file = OpenOptions::new().create(true).append(true).open(&path);
         match file.map(|file| file.try_lock().map(|()| file)) {
-            Ok(Ok(file)) => Ok(Lock { _file: file }),
+            Ok(Ok(file)) => Ok(Lock { path, file }),
             Ok(Err(TryLockError::WouldBlock)) => Err(DataDirError::InUse(self.path.clone())),
             Ok(Err(TryLockError::Error(cause))) | Err(cause) => Err(DataDirError::File { path, cause }),
         }
@@ -123,5 +145,22 @@ mod tests {
         assert!(matches!(data.lock(), Err(DataDirError::InUse(_))));
         drop(lock);
         data.lock().unwrap();
+    }
+
+    #[test]
+    fn work_that_never_came_to_its_end_is_known_at_the_next_start() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = DataDir::open(directory.path()).unwrap();
+        let lock = data.lock().unwrap();
+        assert_eq!(lock.begin().unwrap(), None);
+        drop(lock);
+        let lock = data.lock().unwrap();
+        let since = lock.begin().unwrap().unwrap();
+        drop(lock);
+        let lock = data.lock().unwrap();
+        assert_eq!(lock.begin().unwrap(), Some(since));
+        lock.end().unwrap();
+        drop(lock);
+        assert_eq!(data.lock().unwrap().begin().unwrap(), None);
     }
 }

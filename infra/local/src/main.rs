@@ -5,13 +5,13 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
 use local::bucket::Bucket;
 use local::check::Check;
 use local::cli::{self, Command, Serve, TableAt, Token};
-use local::data_dir::DataDir;
+use local::data_dir::{DataDir, Lock};
 use local::engine::{Engine, EngineError};
 use local::template::{DEPLOYED, Template};
 use local::{log, service, settings};
@@ -60,7 +60,8 @@ fn main() -> ExitCode {
 async fn serve(options: &Serve) -> Result<(), Failure> {
     tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
     let data_dir = options.data_dir.as_deref().map(DataDir::open).transpose()?;
-    let _lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
+    let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
+    let left_open = lock.as_ref().map(Lock::begin).transpose()?.flatten();
     if options.services_only {
         return serve_table(data_dir.as_ref()).await;
     }
@@ -73,7 +74,10 @@ async fn serve(options: &Serve) -> Result<(), Failure> {
         None => Bucket::temporary(&config.media_bucket)?,
     };
     let app = App::new(config.clone(), service::client(&engine), Clock::system(), Random::system());
-    let stack = service::start(app, engine, bucket, Vec::new())?;
+    let stack = service::start(app, engine.clone(), bucket.clone(), Vec::new())?;
+    if let Some(since) = left_open {
+        recover(&engine, &config.table_name, &bucket, since).await?;
+    }
 
     let now = Timestamp::now().as_second();
     let mut stdout = io::stdout();
@@ -86,8 +90,18 @@ async fn serve(options: &Serve) -> Result<(), Failure> {
     stack.gateway.clone().serve(listener, stopped(), |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
     if tokio::time::timeout(GRACE, stack.settled()).await.is_err() {
         tracing::warn!("stopped before everything that hangs on the last writes was done");
+        return Ok(());
     }
-    Ok(())
+    Ok(lock.as_ref().map_or(Ok(()), Lock::end)?)
+}
+
+/// What hung on the last writes was lost with the process that wrote them.
+async fn recover(engine: &Engine, table: &str, bucket: &Bucket, since: SystemTime) -> Result<(), Failure> {
+    let mut log = io::stderr();
+    writeln!(log, "what hung on the last writes may not be done; checking the table")?;
+    let store = Store::new(engine.client(), table.to_owned(), Random::system());
+    Check { repair: true, patience: Duration::ZERO }.run(&store, &mut log).await?;
+    Ok(bucket.tell_again(since)?)
 }
 
 fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, EngineError> {
