@@ -17,9 +17,8 @@ use crate::ids::{IdSource, Random, hex, keyed_hash};
 use crate::record::Record;
 use crate::route;
 use crate::spam::Akismet;
-use crate::store::Store;
-use crate::store::meter;
 use crate::store::replays::Once;
+use crate::store::{self, Store, meter};
 use crate::time::Clock;
 use crate::token::{KeySettings, Keys};
 
@@ -76,8 +75,8 @@ impl App {
     pub async fn from_env() -> Result<Self, StartError> {
         let sdk = crate::aws::sdk_config().await;
         let config = Config::from_env()?.resolve_secrets(&sdk).await?;
-        let table = aws_sdk_dynamodb::config::Builder::from(&sdk).interceptor(meter::Meter).build();
-        let app = Self::new(config, Client::from_conf(table), Clock::system(), Random::system());
+        let table = store::client::build(aws_sdk_dynamodb::config::Builder::from(&sdk));
+        let app = Self::new(config, table, Clock::system(), Random::system());
         tokio::join!(app.store.warm(), app.keys.warm(app.clock.now().seconds()));
         Ok(app)
     }

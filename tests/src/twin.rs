@@ -20,7 +20,7 @@ use hyper_util::rt::TokioExecutor;
 use local::engine::Engine;
 use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
-use shared::store::meter::Meter;
+use shared::store;
 use tokio::sync::{Mutex, OnceCell};
 
 const TARGET: &str = "x-amz-target";
@@ -52,7 +52,7 @@ impl Twin {
     pub(crate) fn client(&self) -> Client {
         let connector = SharedHttpConnector::new(self.clone());
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
-        Client::from_conf(self.engine.client_builder().http_client(http).interceptor(Meter).build())
+        store::client::build(self.engine.client_builder().http_client(http))
     }
 
     async fn answer(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {

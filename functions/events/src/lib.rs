@@ -1,17 +1,25 @@
 //! What follows from a change of the table. A record that fails fails its batch, which Lambda tries again: everything here is
 //! safe to do twice.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use shared::app::App;
 use shared::error::Fault;
 use shared::store::sweeping::Event;
+
+/// After a write, indexes know of it within this.
+const LAG: Duration = Duration::from_secs(3);
 
 /// Handles the records of one batch in their order. `event` is what Lambda gets from a DynamoDB stream.
 pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
     for record in event["Records"].as_array().into_iter().flatten() {
         let handled = match Event::read(record)? {
             None => Ok(()),
-            Some(Event::CommentRemoved(comment)) => app.store.sweep_below(&comment).await,
+            Some(Event::CommentRemoved(comment, at)) => {
+                let age = u64::try_from(app.clock.now().0.saturating_sub(at.0)).unwrap_or_default();
+                app.store.sweep_below(&comment, LAG.saturating_sub(Duration::from_millis(age))).await
+            }
             Some(Event::CommentChanged(parent)) => {
                 app.store.promote_below(&parent, app.config.lists.replies_per_parent).await
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::Client;
 use media::Media;
 use shared::app::{App, Handler};
-use shared::store::meter::Meter;
+use shared::store;
 use thumbnails::Thumbnails;
 
 use crate::access::Access;
@@ -21,7 +21,7 @@ use crate::website;
 /// As the functions' own client is, but for the way.
 #[must_use]
 pub fn client(engine: &Engine) -> Client {
-    Client::from_conf(engine.client_builder().interceptor(Meter).build())
+    store::client::build(engine.client_builder())
 }
 
 /// Needs a tokio runtime.

@@ -46,7 +46,7 @@ fn count(change: impl FnOnce(&mut Cost)) {
 
 /// Asks for the capacity of every call and adds it up.
 #[derive(Debug)]
-pub struct Meter;
+pub(super) struct Meter;
 
 /// Does `$then` with the input or output of an operation, whichever of these types it has.
 macro_rules! each {

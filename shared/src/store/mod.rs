@@ -2,6 +2,7 @@
 //! a fault is an error. The diagram is in `keys`.
 
 pub mod checking;
+pub mod client;
 pub mod comments;
 pub(crate) mod keys;
 pub mod limits;
@@ -53,7 +54,7 @@ pub enum Reading {
 }
 
 impl Store {
-    /// `client` should have the [`meter::Meter`] among its interceptors, or nothing is counted.
+    /// `client` as [`client::build`] makes it.
     #[must_use]
     pub fn new(client: Client, table: String, random: Random) -> Self {
         Self { client, table, random, limiter: std::sync::Arc::default() }

@@ -1,7 +1,11 @@
 //! What follows from a change and is done behind the table's stream: clean-up below a deleted comment, replies that move up,
 //! a user's new name on old comments. All of it is safe to do twice.
 
+use std::time::Duration;
+
+use aws_smithy_types::DateTime;
 use futures_util::future::try_join_all;
+use tokio::time::Instant;
 
 use super::comments::{id_set, same_state, state_text, unhide};
 use super::keys::{self, Key, Scope, Span};
@@ -11,16 +15,20 @@ use super::{Index, Query, Reading, Store, number, text};
 use crate::comment::Comment;
 use crate::error::Fault;
 use crate::ids::CommentId;
+use crate::time::Timestamp;
 
+/// Between two looks at an index that lags.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Comments worked on at once.
 const AT_ONCE: usize = 25;
 
 impl Store {
     /// Removes all that hangs on a comment that was deleted. Each reply removed is deleted in turn, and so brings the next
-    /// level down.
-    pub async fn sweep_below(&self, comment: &Comment) -> Result<(), Fault> {
+    /// level down. `lag` is how long the index may still be without replies that the comment had.
+    pub async fn sweep_below(&self, comment: &Comment, lag: Duration) -> Result<(), Fault> {
         let queues = super::comments::queues(comment).map(|state| self.remove(keys::queue(state, comment.id)));
         try_join_all(queues).await?;
+        let (until, mut swept) = (Instant::now() + lag, 0);
         loop {
             let replies = Query {
                 index: Index::Time,
@@ -33,8 +41,13 @@ impl Store {
             let replies: Vec<CommentId> = replies.iter().filter_map(keys::comment_of).collect();
             // The index may still name what the last round removed.
             let removed = try_join_all(replies.iter().map(|reply| self.sweep(*reply))).await?;
-            if !removed.contains(&true) {
+            let removed = removed.iter().filter(|removed| **removed).count();
+            swept += removed as u64;
+            if removed == 0 && (swept >= comment.replies || Instant::now() >= until) {
                 break;
+            }
+            if removed == 0 {
+                tokio::time::sleep(LOOK_AGAIN).await;
             }
         }
         loop {
@@ -150,7 +163,8 @@ impl Store {
 /// What a record of the table's stream tells.
 #[derive(Debug)]
 pub enum Event {
-    CommentRemoved(Comment),
+    /// And when, to the second.
+    CommentRemoved(Comment, Timestamp),
     CommentChanged(Comment),
     /// A user's name or picture is another than it was before.
     UserRenamed(User),
@@ -161,7 +175,11 @@ impl Event {
     pub fn read(record: &serde_json::Value) -> Result<Option<Self>, Fault> {
         let change = &record["dynamodb"];
         match (change["Keys"]["sk"]["S"].as_str(), record["eventName"].as_str()) {
-            (Some("C"), Some("REMOVE")) => Ok(image(change, "OldImage")?.map(Self::CommentRemoved)),
+            (Some("C"), Some("REMOVE")) => {
+                let seconds = change["ApproximateCreationDateTime"].as_f64().unwrap_or_default();
+                let at = Timestamp(DateTime::from_secs_f64(seconds).secs() * 1000);
+                Ok(image(change, "OldImage")?.map(|comment| Self::CommentRemoved(comment, at)))
+            }
             (Some("C"), Some("MODIFY")) => Ok(image(change, "NewImage")?.map(Self::CommentChanged)),
             (Some("U"), Some("MODIFY")) => {
                 let (old, new): (Option<User>, Option<User>) = (image(change, "OldImage")?, image(change, "NewImage")?);

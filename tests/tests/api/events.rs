@@ -1,5 +1,7 @@
 //! What follows from a change behind the table's stream.
 
+use std::time::Duration;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::{TABLE, World, ids};
@@ -79,7 +81,7 @@ async fn a_record_handled_twice_does_no_harm() {
     assert_eq!(ada.replies(top, "").await.ids(), replies);
     ada.delete(&format!("comments/{top}")).await.ok(204);
     for _ in 0..2 {
-        store.sweep_below(&parent.comment).await.unwrap();
+        store.sweep_below(&parent.comment, Duration::ZERO).await.unwrap();
     }
     world.settled().await;
     assert!(stored(&world, "C#").await.is_empty());

@@ -17,8 +17,10 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use http::Method;
 use local::engine::Engine;
+use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
-use shared::store::meter::Meter;
+use shared::route::ROUTES;
+use shared::store;
 
 use crate::world::{Answer, Person, World};
 
@@ -47,6 +49,9 @@ const FAULTS: [Fault; 6] =
 #[derive(Clone, Debug)]
 struct Faulty {
     engine: Engine,
+    /// The table as its indexes know it, a while ago.
+    indexes: Option<Engine>,
+    missing: Option<&'static str>,
     seed: u64,
     asked: Arc<AtomicU64>,
     on: Arc<AtomicBool>,
@@ -55,7 +60,51 @@ struct Faulty {
 
 impl Faulty {
     fn new(engine: Engine, seed: u64) -> Self {
-        Self { engine, seed, asked: Arc::default(), on: Arc::new(AtomicBool::new(true)), made: Arc::default() }
+        let (asked, on, made) = (Arc::default(), Arc::new(AtomicBool::new(true)), Arc::default());
+        Self { engine, indexes: None, missing: None, seed, asked, on, made }
+    }
+
+    /// Fails at every item whose partition begins so, and else at nothing.
+    fn without(mut self, partition: &'static str) -> Self {
+        self.on.store(false, Ordering::Relaxed);
+        self.missing = Some(partition);
+        self
+    }
+
+    /// With indexes that lag behind the table by up to a second.
+    fn lagging(mut self) -> Self {
+        let mut written = self.engine.subscribe();
+        let indexes = Engine::memory().unwrap();
+        let table = Template::parse(DEPLOYED, &[]).unwrap().table().unwrap();
+        indexes.create_table(crate::world::TABLE, &table).unwrap();
+        self.indexes = Some(indexes.clone());
+        let (send, mut due) = tokio::sync::mpsc::unbounded_channel();
+        let (mut random, mut last) = (self.seed, tokio::time::Instant::now());
+        tokio::spawn(async move {
+            while let Some(event) = written.events.recv().await {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                last = last.max(tokio::time::Instant::now() + Duration::from_micros(random >> 44));
+                send.send((last, event)).unwrap();
+            }
+        });
+        tokio::spawn(async move {
+            while let Some((moment, event)) = due.recv().await {
+                tokio::time::sleep_until(moment).await;
+                for record in event["Records"].as_array().into_iter().flatten() {
+                    let change = &record["dynamodb"];
+                    let (operation, body) = match &change["NewImage"] {
+                        Value::Null => {
+                            ("DeleteItem", json!({ "TableName": crate::world::TABLE, "Key": change["Keys"] }))
+                        }
+                        item => ("PutItem", json!({ "TableName": crate::world::TABLE, "Item": item })),
+                    };
+                    let (status, _) =
+                        indexes.answer(operation.to_owned(), body.to_string().into_bytes()).await.unwrap();
+                    assert_eq!(status, 200, "{body}");
+                }
+            }
+        });
+        self
     }
 
     /// With the patience of the functions' own client.
@@ -65,9 +114,9 @@ impl Faulty {
         let timeouts = TimeoutConfig::builder()
             .operation_attempt_timeout(Duration::from_secs(3))
             .operation_timeout(Duration::from_secs(9));
-        let config = self.engine.client_builder().http_client(http).interceptor(Meter);
+        let config = self.engine.client_builder().http_client(http);
         let config = config.retry_config(RetryConfig::standard().with_max_attempts(3)).timeout_config(timeouts.build());
-        Client::from_conf(config.build())
+        store::client::build(config)
     }
 
     /// The fault this request meets, if any.
@@ -83,7 +132,9 @@ impl Faulty {
     }
 
     async fn answer(self, mut request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
-        let fault = self.next();
+        let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
+        let missing = self.missing.is_some_and(|partition| body.contains(&format!("{{\"S\":\"{partition}")));
+        let fault = if missing { Some(Fault::Broken) } else { self.next() };
         let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
         let operation = target.rsplit('.').next().unwrap_or_default();
         if fault.is_some() {
@@ -110,6 +161,12 @@ impl Faulty {
                     }),
                 ));
             }
+            Some(Fault::Conflict) if matches!(operation, "UpdateItem" | "PutItem") => {
+                return Ok(refusal(
+                    400,
+                    &json!({ "__type": "com.amazonaws.dynamodb.v20120810#TransactionConflictException" }),
+                ));
+            }
             Some(Fault::TimedOut) => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 return Err(ConnectorError::timeout("no answer in time".into()));
@@ -117,7 +174,11 @@ impl Faulty {
             Some(Fault::Partial) => return self.partial(operation, request).await,
             _ => {}
         }
-        let answer = self.engine.call(take(&mut request)).await?;
+        let engine = match &self.indexes {
+            Some(indexes) if operation == "Query" && body.contains("\"IndexName\"") => indexes,
+            _ => &self.engine,
+        };
+        let answer = engine.call(take(&mut request)).await?;
         match fault {
             Some(Fault::Dropped) => Err(ConnectorError::io("the connection was reset".into())),
             _ => Ok(answer),
@@ -264,13 +325,22 @@ impl Writer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[expect(clippy::disallowed_methods, reason = "a setting of the test's own")]
 async fn under_faults_nothing_is_lost_or_doubled_and_counts_are_right() {
-    let seconds = std::env::var("FAULTS_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(3);
     let engine = Engine::memory().unwrap();
-    let faulty = Faulty::new(engine.clone(), 7);
+    keeps_its_promises(&engine, Faulty::new(engine.clone(), 7)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nor_are_they_when_indexes_lag_besides() {
+    let engine = Engine::memory().unwrap();
+    keeps_its_promises(&engine, Faulty::new(engine.clone(), 8).lagging()).await;
+}
+
+#[expect(clippy::disallowed_methods, reason = "a setting of the test's own")]
+async fn keeps_its_promises(engine: &Engine, faulty: Faulty) {
+    let seconds = std::env::var("FAULTS_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(3);
     faulty.on.store(false, Ordering::Relaxed);
-    let world = World::on(engine, faulty.client(), &[("SVC_SPAM_REVIEW", "doubtful")]);
+    let world = World::on(engine.clone(), faulty.client(), &[("SVC_SPAM_REVIEW", "doubtful")]);
     let first = world.user(1, "Ada").write("posts/1", None, "the first").await.ok(201).id();
     let (parents, told) = (Arc::new(Mutex::new(vec![first])), Arc::<Mutex<Told>>::default());
     faulty.on.store(true, Ordering::Relaxed);
@@ -303,6 +373,62 @@ async fn under_faults_nothing_is_lost_or_doubled_and_counts_are_right() {
         assert!(!told.deleted.contains(&ids[0]), "{body} was deleted");
     }
     assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_hangs_below_a_deleted_comment_goes_though_its_index_does_not_name_it_yet() {
+    let engine = Engine::memory().unwrap();
+    let faulty = Faulty::new(engine.clone(), 9).lagging();
+    faulty.on.store(false, Ordering::Relaxed);
+    let world = World::on(engine, faulty.client(), &[]);
+    let ada = world.user(7, "Ada");
+    for _ in 0..3 {
+        let parent = ada.write("posts/1", None, "parent").await.ok(201).id();
+        let reply = ada.write("posts/1", Some(parent), "reply").await.ok(201).id();
+        for above in [parent, parent, parent, parent, reply, reply] {
+            ada.write("posts/1", Some(above), "below").await.ok(201);
+        }
+        ada.call(Method::DELETE, &format!("comments/{parent}"), None).await.ok(204);
+    }
+    world.stack.settled().await;
+    assert_eq!(bodies(&world).await, BTreeMap::new());
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn without_the_limiters_rows_reads_are_answered_and_writes_are_not_taken() {
+    let engine = Engine::memory().unwrap();
+    let faulty = Faulty::new(engine.clone(), 10).without("L#");
+    let world = World::on(engine, faulty.client(), &[("SVC_READ_LIMIT", "300")]);
+    let ada = world.user(7, "Ada");
+    for _ in 0..25 {
+        ada.get("posts/1/comments").await.ok(200);
+    }
+    let answer = ada.write("posts/1", None, "lost?").await.ok(503);
+    assert_eq!((&answer.json["code"], &answer.json["errors"]), (&json!("unavailable"), &json!({})));
+    assert_eq!(bodies(&world).await, BTreeMap::new());
+}
+
+#[tokio::test]
+async fn without_the_table_every_route_says_so_in_the_envelope_and_in_time() {
+    let engine = Engine::memory().unwrap();
+    let world = World::on(engine.clone(), Faulty::new(engine, 11).without("").client(), &[]);
+    let moderator = world.moderator(7, "Ada");
+    // The page of documents is no JSON.
+    let asked = ROUTES.iter().filter(|route| route.path != "docs").map(|route| {
+        let (moderator, path) = (moderator.clone(), route.path.replace("{type}", "posts").replace("{id}", "7"));
+        async move {
+            let start = Instant::now();
+            let body = json!({ "body": "x", "reason": "spam" });
+            let method: Method = route.method.parse().unwrap();
+            let query = if route.path == "users" { "?q=a" } else { "" };
+            let answer = moderator.call(method, &format!("{path}{query}"), Some(body)).await;
+            assert!(start.elapsed() < DEADLINE, "{} took {:?}", route.name, start.elapsed());
+            assert_eq!(answer.status, 503, "{}: {:#}", route.name, answer.json);
+            assert_eq!((&answer.json["code"], &answer.json["errors"]), (&json!("unavailable"), &json!({})));
+        }
+    });
+    futures_util::future::join_all(asked).await;
 }
 
 /// Of all comments there are, with their ids.

@@ -1,0 +1,35 @@
+//! The table's client: the SDK's own, which besides counts what its calls cost, and tries again what `DynamoDB` refuses
+//! only because a transaction has the item.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::Builder;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_smithy_runtime_api::client::interceptors::context::InterceptorContext;
+use aws_smithy_runtime_api::client::retries::classifiers::{ClassifyRetry, RetryAction};
+
+use super::meter::Meter;
+
+#[must_use]
+pub fn build(config: Builder) -> Client {
+    Client::from_conf(config.interceptor(Meter).retry_classifier(Conflicts).build())
+}
+
+/// The SDK takes a conflict for an error of ours. Transactions are not meant: they say which of their writes conflicts.
+#[derive(Debug)]
+struct Conflicts;
+
+impl ClassifyRetry for Conflicts {
+    fn name(&self) -> &'static str {
+        "Conflicts"
+    }
+
+    fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
+        let Some(Err(error)) = context.output_or_error() else { return RetryAction::NoActionIndicated };
+        let conflict = error.as_operation_error().is_some_and(|error| {
+            error.downcast_ref().is_some_and(UpdateItemError::is_transaction_conflict_exception)
+                || error.downcast_ref().is_some_and(PutItemError::is_transaction_conflict_exception)
+        });
+        if conflict { RetryAction::transient_error() } else { RetryAction::NoActionIndicated }
+    }
+}
