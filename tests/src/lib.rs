@@ -2,6 +2,7 @@
 //! the test moves it; an actor is a caller with a token or without. What the service should answer is said in the tests.
 
 mod actor;
+mod privacy;
 mod reply;
 mod twin;
 
@@ -24,6 +25,7 @@ use shared::store::users::Ban;
 use shared::time::{Clock, Timestamp};
 
 pub use self::actor::{Actor, sign};
+pub use self::privacy::lines_logged;
 pub use self::reply::{Reply, ids, seen};
 use self::twin::Twin;
 
@@ -31,6 +33,7 @@ use self::twin::Twin;
 pub const START: i64 = 2_524_705_445_000;
 pub const TABLE: &str = "comments";
 pub const SECRET: &str = "the secret that signs tokens";
+const SALT: &str = "the salt of visitors";
 
 pub struct World {
     stack: Stack,
@@ -63,10 +66,11 @@ impl World {
     }
 
     fn on(engine: Engine, twin: Option<Twin>, now: Arc<AtomicI64>, settings: &[(&str, &str)]) -> Self {
+        privacy::watch_the_log();
         let mut vars = HashMap::from([
             ("TABLE_NAME", TABLE),
             ("SVC_JWT_SECRET", SECRET),
-            ("SVC_VISITOR_SALT", "the salt of visitors"),
+            ("SVC_VISITOR_SALT", SALT),
             ("MEDIA_BUCKET", MEDIA),
             ("MEDIA_BASE_URL", "https://media.example.org"),
             ("SVC_WRITE_LIMIT", "1000000"),
@@ -112,6 +116,7 @@ impl World {
     /// With a token of these claims, and `exp` and `iat` where they are missing.
     pub fn claiming(&self, claims: &serde_json::Value) -> Actor {
         let seconds = self.now().seconds();
+        privacy::hide_email(claims["email"].as_str().unwrap_or_default());
         let mut claims = claims.clone();
         let fields = claims.as_object_mut().expect("claims are an object");
         fields.entry("exp").or_insert_with(|| (seconds + 3600).into());

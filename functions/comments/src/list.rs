@@ -72,7 +72,8 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     let found = found?.filter(|found| policy::may_see(&viewer, &found.comment, &found.ancestors));
     let parent = found.ok_or(Refusal::NotFound)?.comment;
     let paging = paging?;
-    let (thread, mut visit, page) = app.store.reply_page(&parent, &viewer.visitor, &paging).await?;
+    let (thread, mut visit, page) =
+        app.store.reply_page(&parent, &viewer.visitor, &paging, config.lists.replies_per_parent).await?;
     app.store.complete_visit(&mut visit, &viewer.visitor, &parent.thread, [parent.id]).await?;
 
     let now = app.clock.now();

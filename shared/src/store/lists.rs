@@ -345,6 +345,10 @@ impl Store {
         let rest = everyone.into_iter().chain(own);
         let rest = rest.map(|scope| self.trailing(parent.id, scope, Span::ALL, false, list.embedded));
         family.replies.extend(try_join_all(rest).await?.into_iter().flatten());
+        if everyone.is_some() {
+            // One that trailed may lead since the family was read.
+            family.replies.extend(self.leading(parent, Scope::Everyone, Span::ALL, false, list.embedded).await?);
+        }
         family.replies.sort_unstable_by_key(|reply| reply.id);
         family.replies.dedup_by_key(|reply| reply.id);
         family.replies.truncate(list.embedded);
@@ -417,21 +421,22 @@ impl Store {
         Ok(self.query_all(query).await?.iter().filter_map(keys::comment_of).collect())
     }
 
-    /// The replies of `parent`, oldest first, with the thread they are in.
+    /// The replies of `parent`, oldest first, with the thread they are in. `embedded` is how many of a parent lead.
     pub async fn reply_page(
         &self,
         parent: &Comment,
         visitor: &Visitor,
         paging: &Paging,
+        embedded: usize,
     ) -> Result<(Thread, Visit, ReplyPage), Fault> {
         let known = self.thread_and_visit(&parent.thread, visitor);
-        let everyone = self.reply_run(parent, &[Scope::Everyone], &[], paging);
+        let everyone = self.reply_run(parent, &[Scope::Everyone], &[], paging, embedded);
         let ((thread, visit), mut page) = try_join(known, everyone).await?;
         if visit.hidden_replies > 0 {
             let own = keys::replies(parent.id, Scope::Own(visitor));
             let own = self.positions(own, false, crate::page::MAX_DEPTH).await?;
             if !own.is_empty() {
-                page = self.reply_run(parent, &scopes(visitor, &visit), &own, paging).await?;
+                page = self.reply_run(parent, &scopes(visitor, &visit), &own, paging, embedded).await?;
             }
         }
         Ok((thread, visit, page))
@@ -444,6 +449,7 @@ impl Store {
         scopes: &[Scope<'_>],
         own: &[CommentId],
         paging: &Paging,
+        embedded: usize,
     ) -> Result<ReplyPage, Fault> {
         let total = parent.replies + own.len() as u64;
         let per_page = paging.per_page;
@@ -466,7 +472,7 @@ impl Store {
             // One more, to know whether the walk goes on.
             Place::Cursor(_) => per_page + 1,
         };
-        let mut replies = self.replies(parent, scopes, span, descending, limit).await?;
+        let mut replies = self.replies(parent, scopes, span, descending, limit, embedded).await?;
         let more = replies.len() > per_page;
         replies.truncate(per_page);
         if descending {
@@ -496,8 +502,9 @@ impl Store {
         span: Span,
         descending: bool,
         limit: usize,
+        embedded: usize,
     ) -> Result<Vec<Comment>, Fault> {
-        let all = scopes.iter().map(|scope| self.replies_of(parent, *scope, span, descending, limit));
+        let all = scopes.iter().map(|scope| self.replies_of(parent, *scope, span, descending, limit, embedded));
         let mut replies: Vec<Comment> = try_join_all(all).await?.into_iter().flatten().collect();
         replies.sort_unstable_by_key(|reply| reply.id);
         replies.dedup_by_key(|reply| reply.id);
@@ -516,6 +523,7 @@ impl Store {
         span: Span,
         descending: bool,
         limit: usize,
+        embedded: usize,
     ) -> Result<Vec<Comment>, Fault> {
         // Which of everyone's lead is known, and that they come first.
         let (leads, rest) = match scope {
@@ -526,18 +534,34 @@ impl Store {
             }
             Scope::Own(_) => (if parent.is_top_level() { limit } else { 0 }, limit),
         };
+        if scope != Scope::Everyone || !moves_up(parent, embedded) {
+            let leading = self.leading(parent, scope, span, descending, leads.min(limit));
+            let trailing = self.trailing(parent.id, scope, span, descending, rest);
+            let (mut replies, trailing) = try_join(leading, trailing).await?;
+            let gone = replies.len() < leads.min(limit);
+            replies.extend(trailing);
+            if scope != Scope::Everyone || !gone {
+                return Ok(replies);
+            }
+        }
+        // In this order none slips through that moves up meanwhile.
+        let mut replies = self.trailing(parent.id, scope, span, descending, limit).await?;
+        replies.extend(self.leading(parent, scope, span, descending, limit).await?);
+        Ok(replies)
+    }
+
+    /// Replies beside the parent.
+    async fn leading(
+        &self,
+        parent: &Comment,
+        scope: Scope<'_>,
+        span: Span,
+        descending: bool,
+        limit: usize,
+    ) -> Result<Vec<Comment>, Fault> {
         let partition = keys::parents(&parent.thread, scope);
         let bounds = Some(span.leading(parent.id));
-        let leading =
-            self.comments(Query { index: Index::Thread, partition, bounds, descending, limit: limit.min(leads) });
-        let trailing = self.trailing(parent.id, scope, span, descending, rest);
-        let (mut replies, mut trailing) = try_join(leading, trailing).await?;
-        if rest < limit && parent.trailing && replies.len() < limit.min(leads) {
-            // One of them is gone since the parent was read.
-            trailing = self.trailing(parent.id, scope, span, descending, limit).await?;
-        }
-        replies.extend(trailing);
-        Ok(replies)
+        self.comments(Query { index: Index::Thread, partition, bounds, descending, limit }).await
     }
 
     /// Replies in the parent's own partition.
@@ -556,6 +580,12 @@ impl Store {
     async fn comments(&self, query: Query) -> Result<Vec<Comment>, Fault> {
         self.query_all(query).await?.into_iter().map(read).collect()
     }
+}
+
+/// Whether a reply that trails is about to lead.
+fn moves_up(parent: &Comment, embedded: usize) -> bool {
+    let leads = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
+    parent.is_top_level() && parent.trailing && parent.leading.len() < leads
 }
 
 /// The edge of a page that holds nothing: turning round, the comment at the old edge is met again.

@@ -126,3 +126,12 @@ async fn the_prefix_is_the_configured_one() {
     world.guest().send_at(Method::GET, "/talk/ui", "").await.ok(200);
     world.guest().send_at(Method::GET, "/svc/api/v1/ui", "").await.refused(404, "not_found");
 }
+
+#[tokio::test]
+async fn every_request_leaves_a_line_in_the_log() {
+    let world = World::new();
+    let before = tests::lines_logged();
+    world.guest().get("ui").await.ok(200);
+    world.guest().get("nowhere").await.refused(404, "not_found");
+    assert!(tests::lines_logged() >= before + 2);
+}

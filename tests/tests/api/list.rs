@@ -302,6 +302,27 @@ async fn replies_to_replies_are_counted_and_not_embedded() {
 }
 
 #[tokio::test]
+async fn a_reply_is_not_missed_while_it_moves_up() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "0").await;
+    let mut replies = Vec::new();
+    for n in 0..9 {
+        replies.push(ada.reply("posts/1", parent, &n.to_string()).await);
+    }
+    let guest = world.guest();
+    while !replies.is_empty() {
+        ada.delete(&format!("comments/{}", replies.remove(0))).await.ok(204);
+        let reads = (0..12).map(|_| async {
+            let (shown, all) = tokio::join!(guest.see("posts/1", parent), guest.replies(parent, ""));
+            assert_eq!(ids(&shown["replies"]), replies[..replies.len().min(3)]);
+            assert_eq!(all.ids(), replies);
+        });
+        join_all(reads).await;
+    }
+}
+
+#[tokio::test]
 async fn when_one_of_the_first_replies_is_deleted_the_next_moves_up() {
     let world = World::new();
     let ada = world.user(7, "Ada");
