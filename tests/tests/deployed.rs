@@ -289,9 +289,13 @@ impl<'a> Walk<'a> {
     async fn mistakes(&self) {
         self.guest.get("pages/1/comments").await.refused(404, "not_found");
         self.guest.get("comments/1/replies").await.refused(404, "not_found");
-        self.guest.get("nowhere").await.refused(404, "not_found");
-        let wrong = self.guest.send(Method::POST, "ui", "").await.refused(405, "method_not_allowed");
-        assert_eq!(wrong.header("allow"), "GET");
+        let nowhere = self.guest.get("nowhere").await;
+        let wrong = self.guest.send(Method::POST, "ui", "").await;
+        // `cargo lambda watch` has no `$default` route, and says so.
+        if nowhere.json["title"] != "Default function disabled" {
+            nowhere.refused(404, "not_found");
+            assert_eq!(wrong.refused(405, "method_not_allowed").header("allow"), "GET");
+        }
         self.guest.clone().with_token("no.good.token").post("media", Value::Null).await.refused(401, "unauthenticated");
     }
 
@@ -356,7 +360,11 @@ async fn what_follows_from_a_walk_is_done_and_no_function_may_do_more_than_it_do
     let replies = walk.guest.replies(left.kept, "").await;
     assert_eq!(replies.find(left.reply).unwrap()["user"]["name"], service.user_name("Ada Lovelace"));
 
-    let unused: Vec<_> = world.roles().iter().map(|role| (&*role.function, role.unused())).collect();
-    assert_eq!(unused.iter().filter(|(_, unused)| !unused.is_empty()).collect::<Vec<_>>(), [] as [&(_, _); 0]);
-    assert_eq!(unused.len(), 7);
+    assert_eq!(world.roles().len(), 8);
+    let unused = world
+        .roles()
+        .iter()
+        .flat_map(|role| role.unused().into_iter().map(|(action, part)| format!("{} {action} {part}", role.function)));
+    // By it S3 tells that an object is gone. Here it always does.
+    assert_eq!(unused.collect::<Vec<_>>(), ["thumbnails s3:ListBucket "]);
 }

@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::access;
 use crate::engine::{REGION, Subscription};
 
 /// Nothing listens there: requests never leave the process.
@@ -132,6 +133,13 @@ impl Bucket {
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let request: Request<SdkBody> =
             request.try_into_http1x().map_err(|error| ConnectorError::user(Box::new(error)))?;
+        let key = request.uri().path().trim_start_matches('/').split_once('/').map_or("", |(_, key)| key);
+        if let Err(denied) = access::check_object(request.method(), key) {
+            tracing::error!("{denied}");
+            let body = format!("<Error><Code>AccessDenied</Code><Message>{denied}</Message></Error>");
+            let status = 403_u16.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
+            return Ok(HttpResponse::new(status, SdkBody::from(body)));
+        }
         let mut request = request.map(Body::http_body_unsync);
         // What an HTTP client would send.
         request.headers_mut().insert(HOST, HeaderValue::from_static(HOST_NAME));
