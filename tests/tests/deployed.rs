@@ -243,7 +243,7 @@ impl<'a> Walk<'a> {
         soon(|| self.list(&self.guest, ""), waits(reported)).await;
 
         // Ten links wait for a moderator.
-        let links: String = (0..10).map(|n| format!("https://example.org/{n} ")).collect();
+        let links = "https://example.org/ ".repeat(10);
         let held = json!({ "body": links, "parent_id": parents[1] });
         let held = self.cast.bob.post(&format!("{}/comments", self.thread), held).await.ok(201);
         assert_eq!(held.data()["is_approved"], false);
