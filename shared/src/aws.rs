@@ -47,6 +47,13 @@ pub async fn sdk_config() -> SdkConfig {
     config.build()
 }
 
+/// Where a service is told to be, when it is not where AWS has it. `service` is its id, such as `S3`.
+#[must_use]
+pub fn endpoint(sdk: &SdkConfig, service: &str) -> Option<String> {
+    let key = ServiceConfigKey::builder().service_id(service).env(ENDPOINT).profile("endpoint_url").build().ok()?;
+    sdk.service_config()?.load_config(key)
+}
+
 /// What the SDK looks up for one service, by the rule of its reference guide: `NAME_SERVICE` before `NAME`.
 #[derive(Debug)]
 struct Environment;
@@ -81,6 +88,8 @@ mod tests {
             let answer = tables.list_tables().send().await;
             assert_eq!(answer.unwrap().table_names(), ["told"]);
             assert_eq!(config.endpoint_url(), variable(ENDPOINT).as_deref());
+            assert_eq!(endpoint(&config, "DynamoDB"), variable(TABLES));
+            assert_eq!(endpoint(&config, "S3"), variable(ENDPOINT));
             return;
         }
         let general = Loopback::start(r#"{"TableNames":["other"]}"#).await;

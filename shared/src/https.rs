@@ -13,7 +13,8 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::retry::ErrorKind;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -29,7 +30,7 @@ const ANSWER_LIMIT: usize = 1024 * 1024;
 pub struct Client {
     timeout: Duration,
     roots: fn() -> Vec<TrustAnchor<'static>>,
-    pool: Arc<OnceLock<Pool<HttpsConnector<HttpConnector>, String>>>,
+    pool: Arc<OnceLock<Pool<HttpsConnector<HttpConnector>, Full<Bytes>>>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -65,8 +66,9 @@ impl Client {
     /// # Errors
     ///
     /// When no whole answer of at most 1 MB came in time. An error status is no `Error`.
-    pub async fn send(&self, request: http::Request<String>) -> Result<http::Response<Vec<u8>>, Error> {
+    pub async fn send(&self, request: http::Request<impl Into<Bytes>>) -> Result<http::Response<Vec<u8>>, Error> {
         let pool = self.pool.get_or_init(|| pool((self.roots)()));
+        let request = request.map(|body| Full::new(body.into()));
         let exchange = async {
             let (head, body) =
                 pool.request(request).await.map_err(|error| Error::Connection(error.into()))?.into_parts();

@@ -6,17 +6,27 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http::uri::{Authority, Scheme};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use local::gateway::Gateway;
 use ring::hmac;
 use serde_json::{Value, json};
+use shared::https;
 
 use crate::privacy;
 use crate::reply::Reply;
 
+/// The way to the service.
+#[derive(Clone)]
+enum Way {
+    Gateway(Gateway),
+    Http(https::Client, Scheme),
+}
+
 #[derive(Clone)]
 pub struct Actor {
-    gateway: Gateway,
+    way: Way,
+    host: Authority,
     prefix: String,
     ip: IpAddr,
     headers: HeaderMap,
@@ -27,12 +37,25 @@ impl Actor {
     pub(crate) fn new(gateway: &Gateway, prefix: &str, number: u64) -> Self {
         let bits = u32::from(Ipv4Addr::new(10, 0, 0, 0)) + u32::try_from(number).expect("few actors");
         let actor = Self {
-            gateway: gateway.clone(),
+            way: Way::Gateway(gateway.clone()),
+            host: Authority::from_static("api.test"),
             prefix: prefix.to_owned(),
             ip: Ipv4Addr::from_bits(bits).into(),
             headers: HeaderMap::new(),
         };
         actor.with(HOST, "api.test").with(USER_AGENT, &format!("browser/{number}"))
+    }
+
+    /// Of a service whose routes begin at this absolute address.
+    pub(crate) fn at(url: &Uri, client: &https::Client) -> Self {
+        let actor = Self {
+            way: Way::Http(client.clone(), url.scheme().expect("an absolute address").clone()),
+            host: url.authority().expect("an absolute address").clone(),
+            prefix: url.path().trim_matches('/').to_owned(),
+            ip: Ipv4Addr::LOCALHOST.into(),
+            headers: HeaderMap::new(),
+        };
+        actor.with(USER_AGENT, "walker/1")
     }
 
     #[must_use]
@@ -86,8 +109,9 @@ impl Actor {
 
     /// `path` is below the API's prefix, unless it is the absolute address of a link.
     pub async fn send(&self, method: Method, path: &str, body: impl Into<Bytes>) -> Reply {
-        let below = path.strip_prefix("http://api.test");
-        let uri = below.map_or_else(|| format!("/{}/{path}", self.prefix), str::to_owned);
+        let link: Option<Uri> = path.parse().ok().filter(|uri: &Uri| uri.authority() == Some(&self.host));
+        let below = link.as_ref().and_then(Uri::path_and_query);
+        let uri = below.map_or_else(|| format!("/{}/{path}", self.prefix), ToString::to_string);
         self.send_at(method, &uri, body).await
     }
 
@@ -100,11 +124,20 @@ impl Actor {
         if !request.body().is_empty() {
             request.headers_mut().entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
         }
-        let reply = Reply::read(self.gateway.call(request, self.ip).await);
+        let reply = match &self.way {
+            Way::Gateway(gateway) => Reply::read(gateway.call(request, self.ip).await),
+            Way::Http(client, scheme) => {
+                let address = Uri::builder().scheme(scheme.clone()).authority(self.host.clone()).path_and_query(uri);
+                *request.uri_mut() = address.build().expect("an address");
+                let answer = client.send(request).await.unwrap_or_else(|error| panic!("{uri}: {error:?}"));
+                Reply::read(answer.map(Bytes::from))
+            }
+        };
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
-        let ip = self.ip.to_string();
+        // Over HTTP the address is the machine's own, and may be the service's too.
+        let ip = matches!(self.way, Way::Gateway(_)).then(|| self.ip.to_string());
         let token = header(AUTHORIZATION).map(|value| value.trim_start_matches("Bearer "));
-        let own = [Some(&*ip), token, header(USER_AGENT)].into_iter().flatten().filter(|own| own.len() > 5);
+        let own = [ip.as_deref(), token, header(USER_AGENT)].into_iter().flatten().filter(|own| own.len() > 5);
         let own: Vec<&str> = own.collect();
         privacy::look_through_answer(&format!("{:?} {}", reply.headers, reply.json), &own);
         reply

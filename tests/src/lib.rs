@@ -3,6 +3,7 @@
 
 mod actor;
 mod privacy;
+mod remote;
 mod reply;
 mod twin;
 
@@ -12,8 +13,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
+use local::access::Access;
 use local::bucket::Bucket;
 use local::engine::Engine;
+use local::gateway::Exchange;
 use local::service;
 use local::settings::MEDIA;
 use local::stack::Stack;
@@ -23,9 +26,11 @@ use shared::ids::{Random, UserId};
 use shared::store::Store;
 use shared::store::users::Ban;
 use shared::time::{Clock, Timestamp};
+use tokio::net::TcpListener;
 
 pub use self::actor::{Actor, sign};
 pub use self::privacy::lines_logged;
+pub use self::remote::Remote;
 pub use self::reply::{Reply, ids, seen};
 use self::twin::Twin;
 
@@ -86,6 +91,16 @@ impl World {
         let bucket = Bucket::temporary(MEDIA).expect("a bucket");
         let stack = service::start(app, engine.clone(), bucket, Vec::new()).expect("the service starts");
         Self { stack, engine, twin, prefix, now, strangers: AtomicU64::new(1) }
+    }
+
+    /// Serves HTTP until the runtime ends. `log` is told of every answer.
+    pub fn serve(&self, listener: TcpListener, log: impl Fn(&Exchange) + Clone + Send + Sync + 'static) {
+        tokio::spawn(self.stack.gateway.clone().serve(listener, std::future::pending(), log));
+    }
+
+    /// What the functions may do, and did.
+    pub fn roles(&self) -> &[Arc<Access>] {
+        &self.stack.roles
     }
 
     /// Somebody without a token, at an address of their own.

@@ -22,7 +22,7 @@ const CACHE_CONTROL: &str = "public, max-age=31536000, immutable";
 /// A bucket's name in the host wants a DNS and certificates that an endpoint set by hand does not have.
 #[must_use]
 pub fn client(sdk: &SdkConfig) -> Client {
-    let path_style = sdk.endpoint_url().is_some();
+    let path_style = shared::aws::endpoint(sdk, "S3").is_some();
     Client::from_conf(aws_sdk_s3::config::Builder::from(sdk).force_path_style(path_style).build())
 }
 

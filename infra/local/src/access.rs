@@ -1,9 +1,10 @@
-//! What the template's policies let each function do to the table, and the refusal of all else: what would be denied in AWS is
-//! denied here.
+//! What the template's policies let each function do to the table and the bucket, and the refusal of all else: what would be
+//! denied in AWS is denied here.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http::Method;
 use serde_json::Value;
 
 use crate::template::Template;
@@ -12,7 +13,8 @@ tokio::task_local! {
     static ACCESS: Arc<Access>;
 }
 
-/// An action, and the index it is for; empty for the table itself.
+/// An action, and what it is for: an index of the table, or objects whose keys begin so; empty for the table or the bucket
+/// itself.
 pub type Grant = (String, String);
 
 /// One function's.
@@ -30,9 +32,8 @@ impl Access {
         let statements = template.statements(function);
         let granted = statements.iter().flat_map(|statement| {
             let actions = list(&statement["Action"]).into_iter().filter_map(Value::as_str);
-            let resources: Vec<String> = list(&statement["Resource"]).into_iter().filter_map(of_table).collect();
+            let resources: Vec<String> = list(&statement["Resource"]).into_iter().filter_map(part).collect();
             actions
-                .filter_map(|action| action.strip_prefix("dynamodb:"))
                 .flat_map(move |action| resources.clone().into_iter().map(|index| (action.to_owned(), index)))
                 .collect::<Vec<_>>()
         });
@@ -50,21 +51,29 @@ impl Access {
         self.granted.difference(&used).cloned().collect()
     }
 
-    fn check(&self, needed: Grant) -> Result<(), String> {
-        if !self.granted.contains(&needed) {
-            let (action, index) = needed;
-            let index = if index.is_empty() { String::new() } else { format!(" on index {index}") };
-            return Err(format!("{} may not perform dynamodb:{action}{index}", self.function));
-        }
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(needed);
+    fn check(&self, action: &str, on: &str, covers: impl Fn(&str) -> bool) -> Result<(), String> {
+        let grant = self.granted.iter().find(|(granted, part)| granted == action && covers(part));
+        let Some(grant) = grant else {
+            let on = if on.is_empty() { String::new() } else { format!(" on {on}") };
+            return Err(format!("{} may not perform {action}{on}", self.function));
+        };
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(grant.clone());
         Ok(())
     }
 }
 
-/// Whether the function that asks may; who is no function may everything.
+/// Whether the function that asks may do so to the table; who is no function may everything.
 pub(crate) fn check(operation: &str, body: &[u8]) -> Result<(), String> {
     let Ok(access) = ACCESS.try_with(Arc::clone) else { return Ok(()) };
-    needed(operation, body).into_iter().try_for_each(|needed| access.check(needed))
+    let mut needed = needed(operation, body).into_iter();
+    needed.try_for_each(|(action, index)| access.check(&format!("dynamodb:{action}"), &index, |part| part == index))
+}
+
+/// Whether the function that asks may do so to an object of the bucket.
+pub(crate) fn check_object(method: &Method, key: &str) -> Result<(), String> {
+    let Ok(access) = ACCESS.try_with(Arc::clone) else { return Ok(()) };
+    let action = if *method == Method::GET { "s3:GetObject" } else { "s3:PutObject" };
+    access.check(action, key, |begin| !begin.is_empty() && key.starts_with(begin))
 }
 
 fn needed(operation: &str, body: &[u8]) -> BTreeSet<Grant> {
@@ -93,12 +102,14 @@ fn list(value: &Value) -> Vec<&Value> {
     value.as_array().map_or_else(|| vec![value], |items| items.iter().collect())
 }
 
-/// The index a resource names, empty for the table; `None` when it is something else.
-fn of_table(resource: &Value) -> Option<String> {
-    if resource["Fn::GetAtt"] == "Table.Arn" {
+/// What of the table or the bucket a resource names; `None` when it is something else.
+fn part(resource: &Value) -> Option<String> {
+    if resource["Fn::GetAtt"] == "Table.Arn" || resource["Fn::GetAtt"] == "MediaBucket.Arn" {
         return Some(String::new());
     }
-    resource.as_str()?.strip_prefix("${Table.Arn}/index/").map(str::to_owned)
+    let named = resource.as_str()?;
+    let objects = || named.strip_prefix("${MediaBucket.Arn}/")?.strip_suffix('*');
+    named.strip_prefix("${Table.Arn}/index/").or_else(objects).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -123,7 +134,15 @@ Resources:
       PolicyDocument:
         Statement:
           - { Effect: Allow, Action: ["dynamodb:GetItem", "dynamodb:PutItem"], Resource: !GetAtt Table.Arn }
-          - { Effect: Allow, Action: "s3:PutObject", Resource: "*" }
+          - { Effect: Allow, Action: "s3:PutObject", Resource: !Sub "${MediaBucket.Arn}/in/*" }
+          - { Effect: Allow, Action: "ssm:GetParameter", Resource: "*" }
+  OfThings:
+    Type: AWS::IAM::RolePolicy
+    Properties:
+      RoleName: !Ref ThingsRole
+      PolicyDocument:
+        Statement:
+          - { Effect: Allow, Action: "s3:GetObject", Resource: !Sub "${MediaBucket.Arn}/out/*" }
 "#;
 
     #[tokio::test]
@@ -137,10 +156,16 @@ Resources:
         assert_eq!(ask("Query", json!({})).await.unwrap_err(), "things may not perform dynamodb:Query");
         assert_eq!(
             ask("Query", json!({"IndexName": "likes"})).await.unwrap_err(),
-            "things may not perform dynamodb:Query on index likes"
+            "things may not perform dynamodb:Query on likes"
         );
         assert!(ask("TransactWriteItems", json!({"TransactItems": [{"Put": {}}, {"Delete": {}}]})).await.is_err());
-        assert_eq!(access.unused(), [("PutItem".to_owned(), String::new())]);
-        assert_eq!(check("Scan", b"{}"), Ok(()));
+        let object =
+            |method: Method, key: &'static str| Arc::clone(&access).scope(async move { check_object(&method, key) });
+        assert_eq!(object(Method::PUT, "in/a").await, Ok(()));
+        assert_eq!(object(Method::PUT, "out/a").await.unwrap_err(), "things may not perform s3:PutObject on out/a");
+        assert!(object(Method::GET, "in/a").await.is_err());
+        let unused = [("dynamodb:PutItem", ""), ("s3:GetObject", "out/")];
+        assert_eq!(access.unused(), unused.map(|(action, part)| (action.to_owned(), part.to_owned())));
+        assert_eq!((check("Scan", b"{}"), check_object(&Method::GET, "a")), (Ok(()), Ok(())));
     }
 }

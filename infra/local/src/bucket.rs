@@ -2,6 +2,8 @@
 //! answered without a socket. Every put is told as the event that Lambda would get. Nothing here knows what the objects
 //! are.
 
+mod server;
+
 use std::fmt;
 use std::fs;
 use std::io;
@@ -15,8 +17,9 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, S
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
+use bytes::Bytes;
 use http::header::HOST;
-use http::{HeaderValue, Request};
+use http::{HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use s3s::auth::SimpleAuth;
@@ -28,6 +31,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::access;
 use crate::engine::{REGION, Subscription};
 
 /// Nothing listens there: requests never leave the process.
@@ -161,15 +165,25 @@ impl Bucket {
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let request: Request<SdkBody> =
             request.try_into_http1x().map_err(|error| ConnectorError::user(Box::new(error)))?;
+        let key = request.uri().path().trim_start_matches('/').split_once('/').map_or("", |(_, key)| key);
+        if let Err(denied) = access::check_object(request.method(), key) {
+            tracing::error!("{denied}");
+            let body = format!("<Error><Code>AccessDenied</Code><Message>{denied}</Message></Error>");
+            let status = 403_u16.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
+            return Ok(HttpResponse::new(status, SdkBody::from(body)));
+        }
         let mut request = request.map(Body::http_body_unsync);
         // What an HTTP client would send.
         request.headers_mut().insert(HOST, HeaderValue::from_static(HOST_NAME));
+        let answer = self.respond(request).await.map_err(|error| ConnectorError::other(Box::new(error), None))?;
+        HttpResponse::try_from(answer.map(SdkBody::from)).map_err(|error| ConnectorError::other(Box::new(error), None))
+    }
+
+    async fn respond(&self, request: Request<Body>) -> Result<Response<Bytes>, BucketError> {
         let answer = self.shared.service.call(request).await;
-        let answer = answer.map_err(|error| ConnectorError::other(format!("{error:?}").into(), None))?;
-        let (head, body) = answer.into_parts();
-        let body = body.collect().await.map_err(|error| ConnectorError::other(error, None))?.to_bytes();
-        let answer = http::Response::from_parts(head, SdkBody::from(body));
-        HttpResponse::try_from(answer).map_err(|error| ConnectorError::other(Box::new(error), None))
+        let (head, body) = answer.map_err(|error| BucketError(format!("{error:?}")))?.into_parts();
+        let body = body.collect().await.map_err(|error| BucketError(error.to_string()))?;
+        Ok(Response::from_parts(head, body.to_bytes()))
     }
 }
 

@@ -17,8 +17,9 @@ Options:
   --port N           port on 127.0.0.1, 0 for any free one [default: 3000]
   --data-dir DIR     where data and secrets are kept [default: .local/]
   --ephemeral        keep nothing: data and secrets go with the process
-  --services-only    the table alone, on port 8000, for functions that run elsewhere;
-                     prints the environment they need
+  --services-only    no API: the table on port 8000 and the bucket on port 9000 (on any free
+                     ones with --port 0), for functions that run elsewhere; prints the
+                     environment they need
   -h, --help         this text
 
 Token options, for a signed-in user; the token is printed:

@@ -9,6 +9,7 @@ pub mod engine;
 pub mod gateway;
 pub mod log;
 pub mod route;
+mod server;
 pub mod service;
 pub mod settings;
 pub mod stack;

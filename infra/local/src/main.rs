@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
-use local::bucket::Bucket;
+use local::bucket::{Bucket, BucketError};
 use local::check::Check;
 use local::cli::{self, Command, Serve, TableAt, Token};
 use local::data_dir::{DataDir, Lock};
@@ -23,8 +23,9 @@ use tokio::net::TcpListener;
 
 /// What hangs on the last writes gets this long at the end.
 const GRACE: Duration = Duration::from_secs(5);
-/// Where `DynamoDB` Local listens too.
+/// Where `DynamoDB` Local listens too, and `MinIO`.
 const TABLE_PORT: u16 = 8000;
+const BUCKET_PORT: u16 = 9000;
 /// What a deployed service is in the middle of is done after this.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -63,16 +64,13 @@ async fn serve(options: &Serve) -> Result<(), Failure> {
     let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
     let left_open = lock.as_ref().map(Lock::begin).transpose()?.flatten();
     if options.services_only {
-        return serve_table(data_dir.as_ref()).await;
+        return serve_services(options, data_dir.as_ref()).await;
     }
     let listener = listen(options.port).await?;
     let address = listener.local_addr()?;
     let engine = open_table(data_dir.as_ref())?;
     let config = settings::load(data_dir.as_ref(), Some(address))?;
-    let bucket = match &data_dir {
-        Some(data_dir) => Bucket::open(&data_dir.file("objects"), &config.media_bucket)?,
-        None => Bucket::temporary(&config.media_bucket)?,
-    };
+    let bucket = open_bucket(data_dir.as_ref(), &config.media_bucket)?;
     let app = App::new(config.clone(), service::client(&engine), Clock::system(), Random::system());
     let stack = service::start(app, engine.clone(), bucket.clone(), Vec::new())?;
     if let Some(since) = left_open {
@@ -108,23 +106,35 @@ fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, EngineError> {
     data_dir.map_or_else(Engine::memory, |data_dir| Engine::open(&data_dir.file("table.db")))
 }
 
-/// What it prints is a shell script that sets what functions elsewhere need.
-async fn serve_table(data_dir: Option<&DataDir>) -> Result<(), Failure> {
-    let listener = listen(TABLE_PORT).await?;
-    let config = settings::load(data_dir, None)?;
+fn open_bucket(data_dir: Option<&DataDir>, name: &str) -> Result<Bucket, BucketError> {
+    data_dir.map_or_else(|| Bucket::temporary(name), |data_dir| Bucket::open(&data_dir.file("objects"), name))
+}
+
+/// What it prints is a shell script that sets what functions elsewhere need. The last line says that it is ready.
+async fn serve_services(options: &Serve, data_dir: Option<&DataDir>) -> Result<(), Failure> {
+    let port = |fixed| if options.port == 0 { 0 } else { fixed };
+    let at_table = listen(port(TABLE_PORT)).await?;
+    let at_bucket = listen(port(BUCKET_PORT)).await?;
+    let (table, bucket) = (at_table.local_addr()?, at_bucket.local_addr()?);
+    let config = settings::load(data_dir, Some(bucket))?;
     let engine = open_table(data_dir)?;
     engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
+    let objects = open_bucket(data_dir, &config.media_bucket)?;
 
     let now = Timestamp::now().as_second();
     let mut stdout = io::stdout();
-    writeln!(stdout, "# listening on http://{}", listener.local_addr()?)?;
-    for (name, value) in settings::for_functions(&config, &format!("http://{}", listener.local_addr()?)) {
+    for (name, value) in settings::for_functions(&config, table, bucket) {
         writeln!(stdout, "export {name}='{value}'")?;
     }
     writeln!(stdout, "# member     {}", settings::sign(&config, &user("1", "Ada", false), now)?)?;
     writeln!(stdout, "# moderator  {}", settings::sign(&config, &user("2", "Grace", true), now)?)?;
+    writeln!(stdout, "# listening  table http://{table}, bucket http://{bucket}")?;
     stdout.flush()?;
-    engine.serve(listener, stopped()).await;
+    tokio::select! {
+        () = engine.serve(at_table) => {}
+        () = objects.serve(at_bucket) => {}
+        () = stopped() => {}
+    }
     Ok(())
 }
 
@@ -164,7 +174,9 @@ fn user(id: &str, name: &str, moderator: bool) -> Token {
 async fn listen(port: u16) -> Result<TcpListener, Failure> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse if port == TABLE_PORT => format!("port {port} is taken").into(),
+        io::ErrorKind::AddrInUse if matches!(port, TABLE_PORT | BUCKET_PORT) => {
+            format!("port {port} is taken; --port 0 takes free ones").into()
+        }
         io::ErrorKind::AddrInUse => format!("port {port} is taken; choose another with --port, or --port 0").into(),
         _ => format!("port {port}: {error}").into(),
     })

@@ -46,7 +46,7 @@ pub fn start(app: App, engine: Engine, bucket: Bucket, mut mounts: Vec<Mount>) -
     let http = handlers.map(|(name, handler)| (name.to_owned(), http_function(&app, role(name), handler)));
     let on_events = [
         ("events".to_owned(), stream_function(&app, role("events"))),
-        ("thumbnails".to_owned(), thumbnails_function(&bucket)),
+        ("thumbnails".to_owned(), thumbnails_function(&bucket, role("thumbnails"))),
     ];
     let functions = Functions { http: http.into(), events: on_events.into() };
     mounts.push(website::mount(format!("/{MEDIA}"), &bucket));
@@ -63,14 +63,14 @@ fn http_function(app: &Arc<App>, role: Arc<Access>, handler: Arc<dyn Handler>) -
     })
 }
 
-fn thumbnails_function(bucket: &Bucket) -> EventFunction {
+fn thumbnails_function(bucket: &Bucket, role: Arc<Access>) -> EventFunction {
     let thumbnails = Arc::new(Thumbnails::new(bucket.client()));
     Arc::new(move |event| {
-        let thumbnails = Arc::clone(&thumbnails);
-        Box::pin(async move {
+        let (thumbnails, role) = (Arc::clone(&thumbnails), Arc::clone(&role));
+        Box::pin(role.scope(async move {
             let handled = thumbnails.handle(serde_json::from_value(event)?).await;
             handled.map_err(|fault| fault.chain().into())
-        })
+        }))
     })
 }
 

@@ -28,7 +28,7 @@ pub enum SettingsError {
     NoSecret,
 }
 
-/// Without a directory the secrets are new at every start.
+/// `address` serves the images. Without a directory the secrets are new at every start.
 pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<Config, SettingsError> {
     let secret = |name| data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(name));
     let (jwt_secret, visitor_salt) = (secret("jwt-secret")?, secret("visitor-salt")?);
@@ -45,15 +45,18 @@ pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<C
     })?)
 }
 
-/// The variables of a function that runs elsewhere with the table of this machine.
+/// The variables of a function that runs elsewhere with the table and the bucket of this machine.
 #[must_use]
-pub fn for_functions(config: &Config, table_url: &str) -> Vec<(&'static str, String)> {
+pub fn for_functions(config: &Config, table: SocketAddr, bucket: SocketAddr) -> Vec<(&'static str, String)> {
     let secret = |secret: Option<&Secret>| secret.map_or_else(String::new, |secret| secret.expose().to_owned());
     vec![
         ("TABLE_NAME", config.table_name.clone()),
         ("SVC_JWT_SECRET", secret(config.auth.secret.as_ref())),
         ("SVC_VISITOR_SALT", secret(Some(&config.visitor_salt))),
-        ("AWS_ENDPOINT_URL_DYNAMODB", table_url.to_owned()),
+        ("MEDIA_BUCKET", config.media_bucket.clone()),
+        ("MEDIA_BASE_URL", config.media_base_url.clone()),
+        ("AWS_ENDPOINT_URL_DYNAMODB", format!("http://{table}")),
+        ("AWS_ENDPOINT_URL_S3", format!("http://{bucket}")),
         ("AWS_REGION", REGION.to_owned()),
         ("AWS_ACCESS_KEY_ID", "local".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "local".to_owned()),

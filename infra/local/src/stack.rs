@@ -38,7 +38,7 @@ pub struct Functions {
 
 pub struct Stack {
     pub gateway: Gateway,
-    /// What the functions may do to the table, where that is known.
+    /// What the functions may do to the table and the bucket, where that is known.
     pub roles: Vec<Arc<Access>>,
     engine: Engine,
     bucket: Bucket,

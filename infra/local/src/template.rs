@@ -109,6 +109,12 @@ impl Template {
             Some(shared) => &self.resources[shared]["Properties"]["PolicyDocument"],
             None => policy,
         });
+        let role = found.map(|(resource, _)| format!("{resource}Role"));
+        let of_role = self.of_type("AWS::IAM::RolePolicy").filter_map(move |(_, policy)| {
+            let properties = &policy["Properties"];
+            (properties["RoleName"]["Ref"].as_str() == role.as_deref()).then_some(&properties["PolicyDocument"])
+        });
+        let documents = documents.chain(of_role);
         documents.filter_map(|document| document["Statement"].as_array()).flatten().collect()
     }
 

@@ -1,5 +1,6 @@
 //! `cargo local` as its users meet it: a process with a command line, two streams and signals.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -27,12 +28,9 @@ impl Service {
     }
 
     fn get(&self, path: &str, token: Option<&str>) -> String {
-        let mut stream = TcpStream::connect(self.address).unwrap();
         let authorization = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{authorization}\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{authorization}\r\n");
+        send(self.address, &request)
     }
 
     fn next_line(&mut self) -> String {
@@ -55,6 +53,45 @@ impl Drop for Service {
         drop(self.process.kill());
         drop(self.process.wait());
     }
+}
+
+/// What functions elsewhere need.
+struct Services {
+    process: Child,
+    environment: HashMap<String, String>,
+}
+
+impl Services {
+    fn start(words: &[&str]) -> Self {
+        let mut process =
+            local(words).arg("--services-only").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut environment = HashMap::new();
+        for line in lines.map(Result::unwrap) {
+            if let Some((name, value)) = line.strip_prefix("export ").and_then(|line| line.split_once('=')) {
+                environment.insert(name.to_owned(), value.trim_matches('\'').to_owned());
+            } else if line.starts_with("# listening") {
+                break;
+            }
+        }
+        Self { process, environment }
+    }
+}
+
+impl Drop for Services {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+/// The whole answer to a whole request that closes its connection.
+fn send(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 fn local(words: &[&str]) -> Command {
@@ -113,6 +150,43 @@ fn a_taken_port_is_one_clear_line() {
     let output = local(&["--ephemeral", "--port", &port]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(stderr(&output), format!("error: port {port} is taken; choose another with --port, or --port 0\n"));
+}
+
+#[test]
+fn the_table_and_the_bucket_alone_are_where_the_printed_environment_says() {
+    let mut services = Services::start(&["--ephemeral", "--port", "0"]);
+    let variable = |name: &str| services.environment.get(name).unwrap_or_else(|| panic!("{name} is not set")).clone();
+    let table = variable("AWS_ENDPOINT_URL_DYNAMODB");
+    let bucket = variable("AWS_ENDPOINT_URL_S3");
+    assert_eq!(variable("MEDIA_BASE_URL"), format!("{bucket}/{}", variable("MEDIA_BUCKET")));
+    for secret in ["SVC_JWT_SECRET", "SVC_VISITOR_SALT", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"] {
+        assert!(!variable(secret).is_empty());
+    }
+    let question = format!(r#"{{"TableName":"{}"}}"#, variable("TABLE_NAME"));
+    let answer = send(
+        table.trim_start_matches("http://").parse().unwrap(),
+        &format!(
+            "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Amz-Target: DynamoDB_20120810.DescribeTable\r\n\
+             Content-Length: {}\r\n\r\n{question}",
+            question.len()
+        ),
+    );
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("\"ACTIVE\""), "{answer}");
+    let answer = send(
+        bucket.trim_start_matches("http://").parse().unwrap(),
+        "GET /media/uploads/none.png HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("nosniff"), "{answer}");
+    assert!(services.process.try_wait().unwrap().is_none());
+}
+
+#[test]
+fn the_fixed_ports_of_table_and_bucket_may_be_taken() {
+    // By this test, or by another process: that is all the same.
+    let _table = TcpListener::bind("127.0.0.1:8000");
+    let output = local(&["--ephemeral", "--services-only"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), "error: port 8000 is taken; --port 0 takes free ones\n");
 }
 
 #[test]

@@ -1,0 +1,87 @@
+//! A service that runs somewhere, and the actors who speak to it over HTTP.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Uri};
+use serde_json::json;
+use shared::https;
+use shared::time::Clock;
+
+use crate::{Actor, Reply, START, sign};
+
+/// A function may have to be built before it answers.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+pub struct Remote {
+    url: Uri,
+    secret: String,
+    client: https::Client,
+    /// Tells this run from others before it: users and records are named after it.
+    run: u64,
+}
+
+impl Remote {
+    /// `url` is the base of every route, `secret` signs tokens.
+    #[must_use]
+    pub fn new(url: &str, secret: &str) -> Self {
+        Self {
+            url: url.parse().expect("an absolute address"),
+            secret: secret.to_owned(),
+            client: https::Client::new(PATIENCE),
+            run: u64::try_from(Clock::system().now().0).expect("a time after 1970"),
+        }
+    }
+
+    /// A thread nobody wrote in before.
+    #[must_use]
+    pub fn thread(&self) -> String {
+        format!("posts/walk-{}", self.run)
+    }
+
+    #[must_use]
+    pub fn guest(&self) -> Actor {
+        Actor::at(&self.url, &self.client)
+    }
+
+    /// The `number`th of this run, named so that nobody else is.
+    #[must_use]
+    pub fn user(&self, number: u64, name: &str) -> Actor {
+        self.signed_in(number, name, &[])
+    }
+
+    #[must_use]
+    pub fn moderator(&self, number: u64, name: &str) -> Actor {
+        self.signed_in(number, name, &["moderator"])
+    }
+
+    /// Of [`Self::user`].
+    #[must_use]
+    pub fn user_id(&self, number: u64) -> u64 {
+        self.run * 10 + number
+    }
+
+    /// Of [`Self::user`].
+    #[must_use]
+    pub fn user_name(&self, name: &str) -> String {
+        format!("{name} {}", self.run)
+    }
+
+    /// What anybody gets from any absolute address.
+    pub async fn fetch(&self, url: &str) -> Reply {
+        let request = Request::get(url).body("").expect("an absolute address");
+        let answer = self.client.send(request).await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
+        Reply::read(answer.map(Bytes::from))
+    }
+
+    fn signed_in(&self, number: u64, name: &str, roles: &[&str]) -> Actor {
+        let claims = json!({
+            "sub": self.user_id(number).to_string(),
+            "name": self.user_name(name),
+            "roles": roles,
+            // Good by the clock of a world of its own too.
+            "exp": START / 1_000 + 3_600,
+        });
+        self.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, &self.secret))
+    }
+}

@@ -1,0 +1,372 @@
+//! A walk through every route over HTTP. Against a service that runs somewhere, its route prefix in `SERVICE_URL` and the
+//! secret that signs its tokens in `SVC_JWT_SECRET`; otherwise against one started here. It leaves what it wrote under a
+//! record of its own.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::Method;
+use http::header::{CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
+use serde_json::{Value, json};
+use shared::route::{self, ROUTES};
+use tests::{Actor, Remote, Reply, SECRET, World, ids, seen};
+use tokio::net::TcpListener;
+
+const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
+/// An index, and what runs behind the table's stream, may be this far behind.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Asks until the answer is right.
+async fn soon<A: Future<Output = Reply>>(ask: impl Fn() -> A, right: impl Fn(&Reply) -> bool) -> Reply {
+    let mut waited = Duration::ZERO;
+    loop {
+        let reply = ask().await;
+        if right(&reply) {
+            return reply;
+        }
+        assert!(waited < PATIENCE, "still {} {:#}", reply.status, reply.json);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        waited += Duration::from_millis(200);
+    }
+}
+
+/// Each function meets somebody whom no other has met before.
+struct Cast {
+    ada: Actor,
+    bob: Actor,
+    cem: Actor,
+    eve: Actor,
+    fay: Actor,
+    gus: Actor,
+    moderator: Actor,
+}
+
+struct Walk<'a> {
+    service: &'a Remote,
+    cast: Cast,
+    guest: Actor,
+    thread: String,
+}
+
+/// What the walk leaves to those who look at what follows from it.
+struct Left {
+    /// The parent that stays, one of its replies, and one below the parent that was deleted.
+    kept: u64,
+    reply: u64,
+    orphan: u64,
+    thumbnail: String,
+}
+
+impl<'a> Walk<'a> {
+    fn new(service: &'a Remote) -> Self {
+        let cast = Cast {
+            ada: service.user(1, "Ada"),
+            bob: service.user(2, "Bob"),
+            cem: service.user(3, "Cem"),
+            eve: service.user(4, "Eve"),
+            fay: service.user(5, "Fay"),
+            gus: service.user(6, "Gus"),
+            moderator: service.moderator(7, "Grace"),
+        };
+        Self { service, cast, guest: service.guest(), thread: service.thread() }
+    }
+
+    async fn all(&self) -> Left {
+        self.widget().await;
+        self.names().await;
+        let thumbnail = self.images().await;
+        let parents = self.writing().await;
+        let replies = self.answering(parents[0]).await;
+        self.liking(&parents).await;
+        self.lists(&parents, &replies).await;
+        self.moderating(&parents).await;
+        self.banning().await;
+        self.record().await;
+        self.mistakes().await;
+        let orphan = self.deleting(&parents, &replies).await;
+        Left { kept: parents[0], reply: replies[4], orphan, thumbnail }
+    }
+
+    async fn list(&self, who: &Actor, query: &str) -> Reply {
+        who.list(&self.thread, query).await
+    }
+
+    /// By which a user is mentioned.
+    fn handle(&self, name: &str) -> String {
+        self.service.user_name(name).to_lowercase().replace(' ', "_")
+    }
+
+    async fn widget(&self) {
+        let ui = self.guest.get("ui").await.ok(200);
+        assert_eq!(ui.data()["auth"]["authenticated"], false);
+        let again = self.guest.clone().with(IF_NONE_MATCH, ui.header("etag"));
+        again.get("ui").await.ok(304);
+        let auth = self.cast.ada.get("ui").await.ok(200).data()["auth"].clone();
+        assert_eq!((&auth["authenticated"], &auth["user"]["id"]), (&json!(true), &json!(self.service.user_id(1))));
+
+        let html = self.guest.post("markdown/preview", json!({ "body": "**Hello**" })).await.ok(200).data().clone();
+        assert_eq!(html["html"], "<p><strong>Hello</strong></p>\n");
+        let mention = json!({ "body": format!("@{}", self.handle("Ada")) });
+        let preview = || self.guest.post("markdown/preview", mention.clone());
+        soon(preview, |reply| reply.data()["html"].as_str().is_some_and(|html| html.contains("<a href="))).await;
+
+        let contract = self.guest.get("openapi.json").await.ok(200).json;
+        assert!(contract["openapi"].as_str().is_some_and(|version| version.starts_with("3.")));
+        let docs = self.guest.get("docs").await.ok(200);
+        assert!(docs.header("content-type").starts_with("text/html"));
+    }
+
+    async fn names(&self) {
+        let name = self.service.user_name("Bob");
+        let query = format!("users?q={}", name.replace(' ', "%20"));
+        let found = soon(|| self.cast.bob.get(&query), |reply| reply.rows().len() == 1).await;
+        assert_eq!((&found.rows()[0]["id"], &found.rows()[0]["name"]), (&json!(self.service.user_id(2)), &json!(name)));
+        self.guest.get(&query).await.refused(401, "unauthenticated");
+    }
+
+    /// The address of the thumbnail.
+    async fn images(&self) -> String {
+        let fay = self.cast.fay.clone().with(CONTENT_TYPE, "multipart/form-data; boundary=XyZ");
+        let head = "--XyZ\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.png\"\r\n\r\n";
+        let body = [head.as_bytes(), UPLOAD, b"\r\n--XyZ--\r\n"].concat();
+        let once = fay.clone().with(HeaderName::from_static("idempotency-key"), &self.thread);
+        let stored = once.send(Method::POST, "media", body.clone()).await.ok(201).json;
+        assert_eq!(once.send(Method::POST, "media", body).await.ok(201).json, stored);
+        let image = self.service.fetch(stored["url"].as_str().unwrap()).await.ok(200);
+        assert_eq!((image.header("content-type"), image.header("x-content-type-options")), ("image/png", "nosniff"));
+        fay.send(Method::POST, "media", "no image").await.invalid("file");
+        stored["thumbnail_url"].as_str().unwrap().to_owned()
+    }
+
+    /// Five parents, the oldest first.
+    async fn writing(&self) -> Vec<u64> {
+        let path = format!("{}/comments", self.thread);
+        self.guest.post(&path, json!({ "body": "x" })).await.refused(401, "unauthenticated");
+        self.cast.eve.post(&path, json!({ "body": "" })).await.invalid("body");
+        let once = self.cast.eve.clone().with(HeaderName::from_static("idempotency-key"), &self.thread);
+        let first = once.post(&path, json!({ "body": "0" })).await.ok(201).id();
+        assert_eq!(once.post(&path, json!({ "body": "0" })).await.ok(201).id(), first);
+        let mut parents = vec![first];
+        for n in 1..5 {
+            parents.push(self.cast.eve.comment(&self.thread, &n.to_string()).await);
+        }
+        let edit = format!("comments/{first}");
+        let edited =
+            self.cast.eve.patch(&edit, json!({ "body": format!("*0* @{}", self.handle("Ada")) })).await.ok(200);
+        let html = edited.data()["html"].as_str().unwrap();
+        assert!(html.starts_with("<p><em>0</em> <a href=\"/users/"), "{html}");
+        self.cast.bob.patch(&edit, json!({ "body": "mine" })).await.refused(403, "forbidden");
+        parents
+    }
+
+    async fn answering(&self, parent: u64) -> Vec<u64> {
+        let mut replies = Vec::new();
+        for n in 0..5 {
+            replies.push(self.cast.ada.reply(&self.thread, parent, &n.to_string()).await);
+        }
+        let path = format!("comments/{parent}/replies");
+        soon(|| self.guest.get(&path), |reply| reply.total() == 5 && reply.ids().len() == 5).await;
+        for query in ["per_page=2", "per_page=2&cursor="] {
+            let pages = self.guest.walk(&format!("{path}?{query}")).await;
+            assert_eq!(seen(&pages), replies, "{query}");
+            assert_eq!(seen(&self.guest.walk_back(pages.last().unwrap()).await), replies, "{query}, back");
+        }
+        replies
+    }
+
+    async fn liking(&self, parents: &[u64]) {
+        let like =
+            async |who: &Actor, id: u64| who.post(&format!("comments/{id}/like"), Value::Null).await.ok(200).json;
+        assert_eq!(like(&self.cast.cem, parents[1]).await, json!({ "liked": true, "likes_count": 1 }));
+        assert_eq!(like(&self.cast.bob, parents[1]).await, json!({ "liked": true, "likes_count": 2 }));
+        assert_eq!(like(&self.cast.bob, parents[2]).await, json!({ "liked": true, "likes_count": 1 }));
+        assert_eq!(like(&self.cast.cem, parents[3]).await["liked"], true);
+        assert_eq!(like(&self.cast.cem, parents[3]).await, json!({ "liked": false, "likes_count": 0 }));
+    }
+
+    async fn lists(&self, parents: &[u64], replies: &[u64]) {
+        let newest: Vec<u64> = parents.iter().rev().copied().collect();
+        let orders = [
+            ("newest", newest.clone()),
+            ("oldest", parents.to_vec()),
+            ("most_liked", vec![parents[1], parents[2], parents[4], parents[3], parents[0]]),
+            ("most_replied", vec![parents[0], parents[4], parents[3], parents[2], parents[1]]),
+        ];
+        for (sort, expected) in orders {
+            let query = format!("sort={sort}");
+            let first = soon(|| self.list(&self.guest, &query), |list| list.ids() == expected).await;
+            assert_eq!(first.total(), 5);
+            let paginations: &[&str] = if sort.starts_with("most") { &[""] } else { &["", "&cursor="] };
+            for pagination in paginations {
+                let path = format!("{}/comments?sort={sort}&per_page=2{pagination}", self.thread);
+                let pages = self.guest.walk(&path).await;
+                assert_eq!((pages.len(), seen(&pages)), (3, expected.clone()), "{path}");
+                assert_eq!(seen(&self.guest.walk_back(pages.last().unwrap()).await), expected, "{path}, back");
+            }
+        }
+        let parent = self.list(&self.guest, "").await.find(parents[0]).unwrap();
+        assert_eq!((&parent["replies_count"], ids(&parent["replies"])), (&json!(5), replies[..3].to_vec()));
+        let liked = self.list(&self.cast.bob, "").await.find(parents[1]).unwrap();
+        assert_eq!((&liked["liked"], &liked["likes_count"]), (&json!(true), &json!(2)));
+    }
+
+    async fn moderating(&self, parents: &[u64]) {
+        let moderator = &self.cast.moderator;
+        let queue = |state: &str| {
+            let path = format!("moderation/comments?state={state}&per_page=50");
+            async move { moderator.get(&path).await.ok(200) }
+        };
+        let waits = |id: u64| move |queue: &Reply| queue.ids().contains(&id);
+        let settled = |id: u64| move |queue: &Reply| !queue.ids().contains(&id);
+        self.cast.ada.get("moderation/comments").await.refused(403, "forbidden");
+
+        let reported = parents[3];
+        let report = format!("comments/{reported}/report");
+        self.cast.bob.post(&report, json!({ "reason": "spam" })).await.ok(201);
+        self.cast.bob.post(&report, json!({ "reason": "spam" })).await.refused(409, "already_reported");
+        self.guest.post(&report, json!({ "reason": "other", "additional_details": "Look." })).await.ok(201);
+        soon(|| queue("reported"), waits(reported)).await;
+        let path = format!("comments/{reported}/reports");
+        let reports = moderator.get(&path).await.ok(200);
+        assert_eq!(reports.rows().iter().map(|row| &row["reason"]).collect::<Vec<_>>(), ["other: Look.", "spam"]);
+        moderator.post(&format!("{path}/dismiss"), Value::Null).await.ok(200);
+        soon(|| queue("reported"), settled(reported)).await;
+
+        let judged = async |verdict: &str| moderator.post(&format!("comments/{reported}/{verdict}"), Value::Null).await;
+        let verdict = judged("reject").await;
+        assert_eq!(verdict.ok(200).data()["is_approved"], false);
+        soon(|| queue("rejected"), waits(reported)).await;
+        soon(|| self.list(&self.guest, ""), settled(reported)).await;
+        self.guest.get(&format!("comments/{reported}/replies")).await.refused(404, "not_found");
+        let verdict = judged("approve").await;
+        assert_eq!(verdict.ok(200).data()["is_approved"], true);
+        soon(|| self.list(&self.guest, ""), waits(reported)).await;
+
+        // Ten links wait for a moderator.
+        let links = "https://example.org/ ".repeat(10);
+        let held = json!({ "body": links, "parent_id": parents[1] });
+        let held = self.cast.bob.post(&format!("{}/comments", self.thread), held).await.ok(201);
+        assert_eq!(held.data()["is_approved"], false);
+        let held = held.id();
+        soon(|| queue("pending"), waits(held)).await;
+        let replies = format!("comments/{}/replies", parents[1]);
+        assert!(settled(held)(&self.guest.get(&replies).await.ok(200)));
+        moderator.post(&format!("comments/{held}/approve"), Value::Null).await.ok(200);
+        soon(|| queue("pending"), settled(held)).await;
+        soon(|| self.guest.get(&replies), waits(held)).await;
+
+        let pin = format!("comments/{}/pin", parents[0]);
+        self.cast.eve.post(&pin, Value::Null).await.refused(403, "forbidden");
+        assert_eq!(moderator.post(&pin, Value::Null).await.ok(200).data()["pinned"], true);
+        soon(|| self.list(&self.guest, ""), |list| list.ids().first() == Some(&parents[0])).await;
+        assert_eq!(moderator.delete(&pin).await.ok(200).data()["pinned"], false);
+        soon(|| self.list(&self.guest, ""), |list| list.ids().first() == parents.last()).await;
+    }
+
+    async fn banning(&self) {
+        let ban = format!("users/{}/ban", self.service.user_id(6));
+        let banned = self.cast.moderator.put(&ban, json!({ "reason": "spam" })).await.ok(200);
+        assert_eq!(
+            banned.data(),
+            &json!({ "user_id": self.service.user_id(6), "banned_until": null, "reason": "spam" })
+        );
+        let comments = format!("{}/comments", self.thread);
+        let write = || self.cast.gus.post(&comments, json!({ "body": "" }));
+        soon(write, |reply| reply.status == 403).await.refused(403, "comment_banned");
+        self.cast.moderator.delete(&ban).await.ok(204);
+        soon(write, |reply| reply.status != 403).await.invalid("body");
+    }
+
+    async fn record(&self) {
+        let known =
+            json!({ "author_id": self.service.user_id(4), "title": "A walk", "url": "https://example.org/walk" });
+        let told = self.cast.moderator.put(&self.thread, known).await.ok(200);
+        assert_eq!((&told.data()["type"], &told.data()["title"]), (&json!("posts"), &json!("A walk")));
+        let is_author = |list: &Reply| list.rows().iter().all(|row| row["is_author"] == true);
+        soon(|| self.list(&self.guest, ""), is_author).await;
+    }
+
+    async fn mistakes(&self) {
+        self.guest.get("pages/1/comments").await.refused(404, "not_found");
+        self.guest.get("comments/1/replies").await.refused(404, "not_found");
+        let nowhere = self.guest.get("nowhere").await;
+        let wrong = self.guest.send(Method::POST, "ui", "").await;
+        // `cargo lambda watch` has no `$default` route, and says so.
+        if nowhere.json["title"] != "Default function disabled" {
+            nowhere.refused(404, "not_found");
+            assert_eq!(wrong.refused(405, "method_not_allowed").header("allow"), "GET");
+        }
+        self.guest.clone().with_token("no.good.token").post("media", Value::Null).await.refused(401, "unauthenticated");
+    }
+
+    /// Answers what hung below a deleted parent.
+    async fn deleting(&self, parents: &[u64], replies: &[u64]) -> u64 {
+        let below = self.cast.ada.reply(&self.thread, parents[4], "below").await;
+        self.cast.ada.delete(&format!("comments/{}", parents[4])).await.refused(403, "forbidden");
+        self.cast.eve.delete(&format!("comments/{}", parents[4])).await.ok(204);
+        self.cast.ada.delete(&format!("comments/{}", replies[0])).await.ok(204);
+        self.guest.get(&format!("comments/{}/replies", parents[4])).await.refused(404, "not_found");
+        let list = soon(|| self.list(&self.guest, ""), |list| list.total() == 4 && list.ids().len() == 4).await;
+        assert_eq!(list.find(parents[0]).unwrap()["replies_count"], 4);
+        below
+    }
+}
+
+/// A service in this process, on a port of its own; the names of the routes it is asked for.
+async fn serve() -> (World, Remote, Arc<Mutex<BTreeSet<&'static str>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let origin = format!("http://{}", listener.local_addr().unwrap());
+    let world = World::with(&[("MEDIA_BASE_URL", &format!("{origin}/media"))]);
+    let asked = Arc::new(Mutex::new(BTreeSet::new()));
+    let log = Arc::clone(&asked);
+    world.serve(listener, move |exchange| {
+        let below = exchange.path.strip_prefix("/svc/api/v1/").unwrap_or_default();
+        let route = route::find(&exchange.method, &below.split('/').collect::<Vec<_>>());
+        log.lock().unwrap().extend(route.map(|route| route.name));
+    });
+    (world, Remote::new(&format!("{origin}/svc/api/v1"), SECRET), asked)
+}
+
+#[tokio::test]
+async fn every_route_answers_over_http() {
+    match (std::env::var_os("SERVICE_URL"), std::env::var_os("SVC_JWT_SECRET")) {
+        (Some(url), Some(secret)) => {
+            let service = Remote::new(url.to_str().unwrap(), secret.to_str().unwrap());
+            Walk::new(&service).all().await;
+        }
+        (Some(_), None) => panic!("SERVICE_URL needs SVC_JWT_SECRET"),
+        (None, _) => {
+            let (_world, service, asked) = serve().await;
+            Walk::new(&service).all().await;
+            let all: BTreeSet<&str> = ROUTES.iter().map(|route| route.name).collect();
+            assert_eq!(*asked.lock().unwrap(), all);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_follows_from_a_walk_is_done_and_no_function_may_do_more_than_it_does() {
+    let (world, service, _) = serve().await;
+    let walk = Walk::new(&service);
+    let left = walk.all().await;
+    // The same user under another name.
+    service.user(1, "Ada Lovelace").get("ui").await.ok(200);
+    world.settled().await;
+
+    assert_eq!(service.fetch(&left.thumbnail).await.ok(200).header("content-type"), "image/png");
+    walk.cast.moderator.get(&format!("comments/{}/replies", left.orphan)).await.refused(404, "not_found");
+    let kept = walk.list(&walk.guest, "").await.find(left.kept).unwrap();
+    assert!(ids(&kept["replies"]).len() == 3 && kept["replies_count"] == 4, "{kept:#}");
+    let replies = walk.guest.replies(left.kept, "").await;
+    assert_eq!(replies.find(left.reply).unwrap()["user"]["name"], service.user_name("Ada Lovelace"));
+
+    assert_eq!(world.roles().len(), 8);
+    let unused = world
+        .roles()
+        .iter()
+        .flat_map(|role| role.unused().into_iter().map(|(action, part)| format!("{} {action} {part}", role.function)));
+    // By it S3 tells that an object is gone. Here it always does.
+    assert_eq!(unused.collect::<Vec<_>>(), ["thumbnails s3:ListBucket "]);
+}
