@@ -9,7 +9,7 @@ use http::header::ACCEPT_ENCODING;
 use serde_json::{Value, json};
 use tests::{Actor, Reply, START, TABLE, World};
 
-type Item = HashMap<String, AttributeValue>;
+pub(crate) type Item = HashMap<String, AttributeValue>;
 
 /// 2025-01-01, from which ids count.
 const EPOCH: i64 = 1_735_689_600_000;
@@ -18,7 +18,7 @@ const RANK: u128 = 10_000_000_000_000_000;
 const REPLIES: usize = 3;
 
 /// 330 bytes of prose, never twice the same.
-fn prose(seed: u64) -> String {
+pub(crate) fn prose(seed: u64) -> String {
     const WORDS: [&str; 24] = [
         "the",
         "comment",
@@ -56,18 +56,18 @@ fn prose(seed: u64) -> String {
     text
 }
 
-fn text(value: impl Into<String>) -> AttributeValue {
+pub(crate) fn text(value: impl Into<String>) -> AttributeValue {
     S(value.into())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
-fn number(value: impl ToString) -> AttributeValue {
+pub(crate) fn number(value: impl ToString) -> AttributeValue {
     N(value.to_string())
 }
 
 /// A thread `posts/big` as it would be after `count` parents, the pages that are looked at with three replies a parent.
 /// The ids of the parents, oldest first.
-async fn seed(world: &World, count: usize) -> Vec<u64> {
+pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let author = world.user(7, "Ada Lovelace");
     let parent = author.comment("posts/model", &prose(0)).await;
     let reply = author.reply("posts/model", parent, &prose(1)).await;
@@ -84,21 +84,24 @@ async fn seed(world: &World, count: usize) -> Vec<u64> {
         items.push(parent_item(&parent, id, &replies));
         items.extend(replies.iter().map(|reply_id| reply_item(&reply, id, *reply_id)));
     }
-    let batches = items.chunks(25).map(|batch| {
-        let put = |item: &Item| PutRequest::builder().set_item(Some(item.clone())).build().unwrap();
-        let writes = batch.iter().map(|item| WriteRequest::builder().put_request(put(item)).build()).collect();
-        world.client().batch_write_item().request_items(TABLE, writes).send()
-    });
-    for batch in batches {
-        assert!(batch.await.unwrap().unprocessed_items.is_none_or(|left| left.is_empty()));
-    }
+    put_all(world, &items).await;
     let count_parents = world.client().update_item().table_name(TABLE).key("pk", text("T#posts#big"));
     let count_parents = count_parents.key("sk", text("T")).update_expression("SET n = :n");
     count_parents.expression_attribute_values(":n", number(count)).send().await.unwrap();
     ids
 }
 
-async fn stored(world: &World, id: u64) -> Item {
+pub(crate) async fn put_all(world: &World, items: &[Item]) {
+    for batch in items.chunks(25) {
+        let put = |item: &Item| PutRequest::builder().set_item(Some(item.clone())).build().unwrap();
+        let writes = batch.iter().map(|item| WriteRequest::builder().put_request(put(item)).build()).collect();
+        let answer = world.client().batch_write_item().request_items(TABLE, writes).send().await.unwrap();
+        assert!(answer.unprocessed_items.is_none_or(|left| left.is_empty()));
+    }
+}
+
+/// The item of a comment.
+pub(crate) async fn stored(world: &World, id: u64) -> Item {
     let get = world.client().get_item().table_name(TABLE).key("pk", text(format!("C#{id}"))).key("sk", text("C"));
     get.send().await.unwrap().item.unwrap()
 }
@@ -147,20 +150,20 @@ fn reply_item(model: &Item, parent: u64, id: u64) -> Item {
 }
 
 /// Read units, write units, trips.
-type Bound = (f64, f64, u32);
+pub(crate) type Bound = (f64, f64, u32);
 
 #[derive(Default)]
-struct Table(Vec<(String, Reply, Bound)>);
+pub(crate) struct Table(Vec<(String, Reply, Bound)>);
 
 impl Table {
     #[track_caller]
-    fn row(&mut self, operation: impl Into<String>, reply: Reply, bound: Bound) {
+    pub(crate) fn row(&mut self, operation: impl Into<String>, reply: Reply, bound: Bound) {
         assert!(reply.status < 300, "{:#}", reply.json);
         self.0.push((operation.into(), reply, bound));
     }
 
     /// Prints the rows, and fails when one costs more than its bound.
-    fn check(self) {
+    pub(crate) fn check(self) {
         println!("| operation | read units | write units | trips | bounds |\n|---|---|---|---|---|");
         let mut over = Vec::new();
         for (operation, reply, (read, write, trips)) in self.0 {

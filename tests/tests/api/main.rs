@@ -21,3 +21,4 @@ mod routes;
 mod ui;
 mod unapproved;
 mod users;
+mod worst;

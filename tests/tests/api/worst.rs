@@ -1,0 +1,166 @@
+//! The longest threads, visits and queues, and the oddest names: nothing of it makes a request slow or wrong.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue::{Bool, Ns};
+use serde_json::{Value, json};
+use tests::World;
+
+use crate::capacity::{Item, Table, number, prose, put_all, seed, stored, text};
+
+#[tokio::test]
+async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
+    const REPLIES: u64 = 10_000;
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let parent = ada.comment("posts/1", "x").await;
+    let mut ids = Vec::new();
+    for n in 0..4 {
+        ids.push(ada.reply("posts/1", parent, &prose(n)).await);
+    }
+    let model = stored(&world, ids[3]).await;
+    let more = (1..=REPLIES - 4).map(|n| {
+        let id = ids[3] + n;
+        let (pk, ts) = (text(format!("C#{id}")), text(format!("{id:016}")));
+        let own = [("pk", pk), ("ts", ts), ("i", number(id)), ("b", text(prose(id)))];
+        let mut item = model.clone();
+        item.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        item
+    });
+    put_all(&world, &more.collect::<Vec<Item>>()).await;
+    let mut item = stored(&world, parent).await;
+    let rank = 10_000_000_000_000_000 * u128::from(REPLIES) + u128::from(parent);
+    item.extend([("rc".to_owned(), number(REPLIES)), ("d".to_owned(), number(rank))]);
+    put_all(&world, &[item]).await;
+    let last = ids[3];
+    ids.extend(last + 1..=last + REPLIES - 4);
+    world.pass(Duration::from_secs(60));
+
+    let mut table = Table::default();
+    let guest = world.guest();
+    let first = guest.replies(parent, "cursor=").await;
+    assert_eq!(first.ids(), ids[..10]);
+    let next = guest.get(first.next().unwrap()).await.ok(200);
+    assert_eq!(next.ids(), ids[10..20]);
+    table.row("first of 10,000 replies", first, (3.0, 0.0, 2));
+    table.row("next of 10,000 replies", next, (3.0, 0.0, 2));
+    let deep = guest.replies(parent, "page=1000").await;
+    assert_eq!((deep.ids().to_vec(), deep.total()), (ids[9_990..].to_vec(), REPLIES));
+    // Skipping reads keys, of sixty bytes each.
+    table.row("page 1,000 of replies", deep, (80.0, 0.0, 3));
+    let list = guest.list("posts/1", "").await;
+    assert_eq!(list.find(parent).unwrap()["replies_count"], REPLIES);
+    table.row("the list above them", list, (4.5, 0.0, 1));
+    let bob = world.user(8, "Bob");
+    bob.get("ui").await.ok(200);
+    let reply = bob.post("posts/1/comments", json!({ "body": "late", "parent_id": parent })).await;
+    table.row("one more reply", reply, (2.0, 11.0, 2));
+    world.settled().await;
+    table.check();
+}
+
+#[tokio::test]
+async fn twenty_thousand_likes_of_one_visitor_cost_an_item_a_parent_shown() {
+    let world = World::new();
+    let parents = seed(&world, 1_000).await;
+    let eve = world.user(2000, "Eve");
+    eve.get("ui").await.ok(200);
+    let visit = |sk: String, likes: Vec<u64>, full: bool| {
+        let likes = Ns(likes.iter().map(u64::to_string).collect());
+        let mut item = Item::from([
+            ("pk".to_owned(), text("V#u2000#posts#big")),
+            ("sk".to_owned(), text(sk)),
+            ("lk".to_owned(), likes),
+        ]);
+        if full {
+            item.insert("fl".to_owned(), Bool(true));
+        }
+        item
+    };
+    let mut items = vec![visit("V".to_owned(), (1..=100).collect(), true)];
+    items.extend(parents.iter().map(|id| visit(format!("V#{id}"), (*id..*id + 20).collect(), false)));
+    put_all(&world, &items).await;
+
+    let mut table = Table::default();
+    let list = eve.list("posts/big", "").await;
+    for parent in list.rows() {
+        assert_eq!(parent["liked"], true);
+        assert!(parent["replies"].as_array().unwrap().iter().all(|reply| reply["liked"] == true));
+    }
+    table.row("list, of a visitor with 20,000 likes", list, (9.0, 0.0, 2));
+    table.row("replies, of the same", eve.replies(parents[999], "").await, (3.5, 0.0, 3));
+    let taken_back = eve.post(&format!("comments/{}/like", parents[999]), Value::Null).await;
+    table.row("a like taken back", taken_back, (3.0, 8.0, 3));
+    table.check();
+}
+
+#[tokio::test]
+async fn a_queue_of_fifty_thousand_is_walked_as_a_short_one() {
+    const WAITING: u64 = 50_000;
+    let world = World::with(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let ada = world.user(7, "Ada");
+    let last = ada.comment("posts/1", &prose(0)).await;
+    let model = stored(&world, last).await;
+    let first = last - WAITING + 1;
+    let entry = |id: u64| {
+        let (pk, sk) = (text(format!("Q#pending#{}", id % 4)), text(format!("{id:016}")));
+        Item::from([("pk".to_owned(), pk), ("sk".to_owned(), sk)])
+    };
+    let comment = |id: u64| {
+        let own = [("pk", text(format!("C#{id}"))), ("i", number(id)), ("ts", text(format!("{id:016}")))];
+        let mut item = model.clone();
+        item.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        item
+    };
+    let looked_at = |id: &u64| *id > last - 100;
+    let items = (first..=last).map(entry).chain((first..=last).filter(looked_at).map(comment));
+    put_all(&world, &items.collect::<Vec<Item>>()).await;
+    world.pass(Duration::from_secs(60));
+
+    let mut table = Table::default();
+    let moderator = world.moderator();
+    moderator.get("ui").await.ok(200);
+    let page = moderator.get("moderation/comments").await.ok(200);
+    assert_eq!(page.ids(), (last - 9..=last).rev().collect::<Vec<_>>());
+    let next = moderator.get(page.next().unwrap()).await.ok(200);
+    assert_eq!(next.ids(), (last - 19..last - 9).rev().collect::<Vec<_>>());
+    let back = moderator.get(next.prev().unwrap()).await.ok(200);
+    assert_eq!(back.ids(), page.ids());
+    // Four shards, and a comment is read as it is now, not as an index knows it: a unit each.
+    for (name, reply) in [("first of the queue", page), ("next of the queue", next), ("back in the queue", back)] {
+        table.row(name, reply, (14.0, 0.0, 4));
+    }
+    table.check();
+}
+
+#[tokio::test]
+async fn odd_names_are_shown_as_they_are_found_and_mentioned_where_they_can_be() {
+    let world = World::new();
+    let names = [
+        ("👩‍🚀 Zoë 🚀", "zoë"),
+        ("שלום עולם", "עולם"),
+        ("محمد بن سلمان", "سلمان"),
+        ("e\u{301}lodie", "e\u{301}lo"),
+        ("Zero\u{200b}Width\u{feff}", "width"),
+        ("\u{202e}evil", "evil"),
+        ("#!~%_\\'\"<b>&amp;", "%_"),
+        ("İstanbul ẞtraße ǅ", "straße"),
+        ("ﬀ ligature", "ligature"),
+        ("名前", "前"),
+    ];
+    for (id, (name, query)) in (100..).zip(names) {
+        let actor = world.user(id, name);
+        let comment = actor.comment("posts/odd", &format!("by {name} @{name}")).await;
+        let seen = actor.see("posts/odd", comment).await;
+        assert_eq!(seen["user"]["name"], name);
+        assert!(!seen["html"].as_str().unwrap().contains("<b>"), "{seen:#}");
+        let query: String = form_urlencoded::byte_serialize(query.as_bytes()).collect();
+        let found = actor.get(&format!("users?q={query}")).await.ok(200);
+        assert!(found.rows().iter().any(|user| user["id"] == id), "{name}: {:#}", found.json);
+    }
+    // Nothing of a name gets into the keys of another's.
+    let long = "x".repeat(300);
+    let actor = world.user(200, &long);
+    actor.comment("posts/odd", "long").await;
+    assert_eq!(actor.get("users?q=xxx").await.ok(200).rows()[0]["name"], "x".repeat(100));
+}
