@@ -34,7 +34,7 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
     put_all(&world, &[item]).await;
     let last = ids[3];
     ids.extend(last + 1..=last + REPLIES - 4);
-    world.pass(Duration::from_secs(60));
+    world.pass(Duration::from_mins(1));
 
     let mut table = Table::default();
     let guest = world.guest();
@@ -115,7 +115,7 @@ async fn a_queue_of_fifty_thousand_is_walked_as_a_short_one() {
     let looked_at = |id: &u64| *id > last - 100;
     let items = (first..=last).map(entry).chain((first..=last).filter(looked_at).map(comment));
     put_all(&world, &items.collect::<Vec<Item>>()).await;
-    world.pass(Duration::from_secs(60));
+    world.pass(Duration::from_mins(1));
 
     let mut table = Table::default();
     let moderator = world.moderator();

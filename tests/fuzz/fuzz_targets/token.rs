@@ -1,0 +1,23 @@
+//! What is said to be a token. Nobody here knows the secret, so none is good.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use shared::app::App;
+use shared::ids::Random;
+use shared::time::Clock;
+use tokio::runtime::Runtime;
+
+thread_local! {
+    static SERVICE: (Runtime, App) = {
+        let engine = local::engine::Engine::memory().expect("an engine");
+        let app = App::new(fuzz::config(), engine.client(), Clock::system(), Random::system());
+        (fuzz::runtime(), app)
+    };
+}
+
+fuzz_target!(|token: &str| {
+    SERVICE.with(|(runtime, app)| {
+        let claims = runtime.block_on(app.keys.verify(token, 0));
+        assert!(claims.is_err(), "{claims:?}");
+    });
+});
