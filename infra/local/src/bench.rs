@@ -179,9 +179,13 @@ async fn seed(data_dir: &DataDir, config: &Config) -> Result<Threads, Failure> {
     let now = Timestamp::now().as_millisecond();
     let mut threads = Threads::new();
     for size in SIZES {
-        let age = |place: usize| i64::try_from((size - place) * 1000);
-        let comments = (0..size).map(|place| Ok((u64::try_from(now - EPOCH - age(place)?)? << 12, REPLIES)));
-        let comments = comments.collect::<Result<Vec<_>, Failure>>()?;
+        // Room for its replies, and for comments of the same moment in the other threads.
+        let apart = 16 * threads.len() as u64;
+        let comment = |place: usize| {
+            let age = i64::try_from((size - place) * 1000)?;
+            Ok(((u64::try_from(now - EPOCH - age)? << 12) + apart, REPLIES))
+        };
+        let comments = (0..size).map(comment).collect::<Result<Vec<_>, Failure>>()?;
         let told = |written: usize| {
             if written.is_multiple_of(100) {
                 progress(&format!("written: {written} of {size} comments, each with {REPLIES} replies"));
