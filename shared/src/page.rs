@@ -179,7 +179,7 @@ fn whole(call: &Call, name: &str, default: usize) -> Option<usize> {
 
 #[derive(Debug, Serialize)]
 pub struct Envelope<T> {
-    data: Vec<T>,
+    pub data: Vec<T>,
     links: Links,
     meta: Meta,
 }

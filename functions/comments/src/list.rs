@@ -90,7 +90,7 @@ fn sharing(viewer: &Viewer, plain: bool) -> Sharing {
 #[expect(clippy::too_many_arguments, reason = "all that an envelope is made of")]
 fn answer(
     call: &Call,
-    mut data: Vec<CommentResource>,
+    data: Vec<CommentResource>,
     place: &Place,
     per_page: usize,
     total: u64,
@@ -98,8 +98,7 @@ fn answer(
     seal: &Seal<'_>,
     sharing: Sharing,
 ) -> Result<Answer> {
-    fit(&mut data)?;
-    let envelope = match place {
+    let mut envelope = match place {
         Place::Page(page) => {
             let total = usize::try_from(total).unwrap_or(usize::MAX);
             Envelope::page(call, data, *page, per_page, total)
@@ -109,7 +108,13 @@ fn answer(
             Envelope::cursor(call, data, per_page, neighbours.next.map(close), neighbours.previous.map(close))
         }
     };
-    Ok(Answer::ok(&envelope).shared(sharing))
+    let mut answer = Answer::ok(&envelope);
+    // Escaped once more, the text is at most twice as long.
+    if answer.size() * 2 > MAX_ANSWER {
+        fit(&mut envelope.data)?;
+        answer = Answer::ok(&envelope);
+    }
+    Ok(answer.shared(sharing))
 }
 
 /// Makes a page fit into Lambda's answer: embedded replies give way first, then the caller must ask for less.

@@ -6,12 +6,15 @@ use std::path::PathBuf;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use lexopt::prelude::*;
 
+use crate::bench::Bench;
+
 pub const HELP: &str = "\
 The comment service on this machine: API, table, bucket and triggers. No account, no container.
 
 Usage: cargo local [OPTIONS]
        cargo local token --id ID --name NAME [TOKEN OPTIONS]
        cargo local check [CHECK OPTIONS]
+       cargo local bench [BENCH OPTIONS]
 
 Options:
   --port N           port on 127.0.0.1, 0 for any free one [default: 3000]
@@ -36,6 +39,10 @@ Check options, to recount a table and say what is wrong in it (then the exit cod
   --table NAME       a deployed table instead, with the AWS variables of the environment
   --repair           mend what is wrong
 
+Bench options, to measure this machine's answers in a table made for it; use a release build:
+  --seconds N        how long each row is measured [default: 2]
+  --isso PATH        compare with Isso, the program of that name from PyPI
+
 Settings are environment variables (SVC_…); see README.md.
 ";
 
@@ -43,8 +50,19 @@ Settings are environment variables (SVC_…); see README.md.
 pub enum Command {
     Help,
     Serve(Serve),
-    Token { token: Token, data_dir: PathBuf },
-    Check { table: TableAt, repair: bool },
+    Token {
+        token: Token,
+        data_dir: PathBuf,
+    },
+    Check {
+        table: TableAt,
+        repair: bool,
+    },
+    Bench(Bench),
+    /// The server that a bench measures.
+    BenchServer {
+        data_dir: PathBuf,
+    },
 }
 
 /// Where a table is.
@@ -84,6 +102,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, lexop
         match argument {
             Value(word) if word == "token" => return parse_token(parser),
             Value(word) if word == "check" => return parse_check(parser),
+            Value(word) if word == "bench" => return parse_bench(parser),
             Long("port") => serve.port = parser.value()?.parse_with(parse_port)?,
             Long("data-dir") => data_dir = Some(parser.value()?.into()),
             Long("ephemeral") => ephemeral = true,
@@ -146,6 +165,20 @@ fn parse_check(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
     Ok(Command::Check { table, repair })
 }
 
+fn parse_bench(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let mut bench = Bench { seconds: 2, isso: None };
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("seconds") => bench.seconds = parser.value()?.parse()?,
+            Long("isso") => bench.isso = Some(parser.value()?.into()),
+            Long("serve") => return Ok(Command::BenchServer { data_dir: parser.value()?.into() }),
+            Short('h') | Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Command::Bench(bench))
+}
+
 fn default_data_dir() -> PathBuf {
     PathBuf::from(".local")
 }
@@ -184,6 +217,14 @@ mod tests {
         assert_eq!(serving("--ephemeral --port=8080"), (8080, None));
         let services_only = |line| matches!(parsed(line), Ok(Command::Serve(serve)) if serve.services_only);
         assert!(services_only("--services-only") && !services_only(""));
+    }
+
+    #[test]
+    fn a_bench_may_compare_with_isso() {
+        let bench = |seconds, isso: Option<&str>| Ok(Command::Bench(Bench { seconds, isso: isso.map(PathBuf::from) }));
+        assert_eq!(parsed("bench"), bench(2, None));
+        assert_eq!(parsed("bench --seconds 5 --isso bin/isso"), bench(5, Some("bin/isso")));
+        assert!(parsed("bench --port 1").is_err());
     }
 
     #[test]

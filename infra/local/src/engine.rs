@@ -6,7 +6,9 @@ mod server;
 mod stream;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
@@ -76,6 +78,8 @@ struct Shared {
     /// Held by every write for as long as it takes, so that images and records come in commit order. The engine runs
     /// one operation at a time anyway.
     stream: Mutex<Stream>,
+    /// Nanoseconds of processor time.
+    busy: AtomicU64,
 }
 
 impl std::fmt::Debug for Shared {
@@ -91,11 +95,15 @@ impl Engine {
 
     /// The file is created when it is missing.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
-        Ok(Self::new(Database::new(&path.to_string_lossy())?))
+        let database = Database::new(&path.to_string_lossy())?;
+        // SQLite's `synchronous = NORMAL`: a write does not wait for the disk. When the power fails the last ones may be
+        // missing, and what is there is whole.
+        database.disable_bulk_loading()?;
+        Ok(Self::new(database))
     }
 
     fn new(database: Database) -> Self {
-        Self { shared: Arc::new(Shared { database, stream: Mutex::default() }) }
+        Self { shared: Arc::new(Shared { database, stream: Mutex::default(), busy: AtomicU64::new(0) }) }
     }
 
     /// Makes the table, or brings the indexes and the TTL of a stored one up to its definition.
@@ -191,7 +199,20 @@ impl Engine {
     pub async fn answer(&self, operation: String, body: Vec<u8>) -> Result<(u16, Vec<u8>), JoinError> {
         let shared = Arc::clone(&self.shared);
         // The engine is synchronous and may wait for the disk.
-        tokio::task::spawn_blocking(move || shared.answer(&operation, &body)).await
+        tokio::task::spawn_blocking(move || {
+            let before = thread_time();
+            let answer = shared.answer(&operation, &body);
+            let took = thread_time().saturating_sub(before);
+            shared.busy.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+            answer
+        })
+        .await
+    }
+
+    /// Processor time that answers have taken so far, where the system tells.
+    #[must_use]
+    pub fn busy(&self) -> Duration {
+        Duration::from_nanos(self.shared.busy.load(Ordering::Relaxed))
     }
 
     /// Answers the SDK's requests. A connector that injects faults can wrap it.
@@ -219,6 +240,18 @@ impl Engine {
 
 fn parse_stored<T: DeserializeOwned>(json: &str) -> Result<T, DynoxideError> {
     serde_json::from_str(json).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+}
+
+/// Processor time of this thread.
+#[cfg(unix)]
+fn thread_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+#[cfg(not(unix))]
+fn thread_time() -> Duration {
+    Duration::ZERO
 }
 
 /// From the header that names it.

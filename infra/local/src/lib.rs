@@ -1,6 +1,7 @@
 //! The whole service on one machine: API Gateway, Lambda, the table and the bucket, as far as the functions can tell.
 
 pub mod access;
+pub mod bench;
 pub mod bucket;
 pub mod check;
 pub mod cli;

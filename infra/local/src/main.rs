@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
+use local::bench;
 use local::bucket::{Bucket, BucketError};
 use local::check::Check;
 use local::cli::{self, Command, Serve, TableAt, Token};
@@ -46,6 +47,8 @@ fn main() -> ExitCode {
             Ok(writeln!(io::stdout(), "{}", settings::sign(&config, &token, Timestamp::now().as_second())?)?)
         }),
         Command::Check { table, repair } => check(&table, repair),
+        Command::Bench(bench) => measure(bench.run()),
+        Command::BenchServer { data_dir } => measure(bench::serve(&data_dir)),
         Command::Serve(options) => serve(&options),
     };
     match done {
@@ -55,6 +58,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+#[tokio::main]
+async fn measure(work: impl Future<Output = Result<(), bench::Failure>>) -> Result<(), Failure> {
+    work.await.map_err(|failure| -> Failure { failure })
 }
 
 #[tokio::main]

@@ -1,69 +1,15 @@
 //! What requests cost, as `DynamoDB` counts it. `cargo test -p tests --test api capacity -- --nocapture` prints the table.
 
-use std::collections::HashMap;
-
-use aws_sdk_dynamodb::types::AttributeValue::{self, N, Ns, S};
-use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use futures_util::future::join_all;
 use http::header::ACCEPT_ENCODING;
+use local::bench::seed::{self, Models, prose};
 use serde_json::{Value, json};
 use tests::{Actor, Reply, START, TABLE, World};
 
-pub(crate) type Item = HashMap<String, AttributeValue>;
-
 /// 2025-01-01, from which ids count.
 const EPOCH: i64 = 1_735_689_600_000;
-const RANK: u128 = 10_000_000_000_000_000;
 /// Replies of each parent that has any.
 const REPLIES: usize = 3;
-
-/// 330 bytes of prose, never twice the same.
-pub(crate) fn prose(seed: u64) -> String {
-    const WORDS: [&str; 24] = [
-        "the",
-        "comment",
-        "thread",
-        "I",
-        "think",
-        "that",
-        "nobody",
-        "reads",
-        "this",
-        "far",
-        "but",
-        "a",
-        "reply",
-        "would",
-        "help",
-        "with",
-        "something",
-        "quite",
-        "different",
-        "and",
-        "never",
-        "says",
-        "more",
-        "than",
-    ];
-    let mut state = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    let mut text = String::new();
-    while text.len() < 330 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        text.push_str(WORDS[usize::try_from(state >> 59).unwrap() % WORDS.len()]);
-        text.push(' ');
-    }
-    text.truncate(330);
-    text
-}
-
-pub(crate) fn text(value: impl Into<String>) -> AttributeValue {
-    S(value.into())
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
-pub(crate) fn number(value: impl ToString) -> AttributeValue {
-    N(value.to_string())
-}
 
 /// A thread `posts/big` as it would be after `count` parents, the pages that are looked at with three replies a parent.
 /// The ids of the parents, oldest first.
@@ -71,82 +17,17 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let author = world.user(7, "Ada Lovelace");
     let parent = author.comment("posts/model", &prose(0)).await;
     let reply = author.reply("posts/model", parent, &prose(1)).await;
-    let (parent, reply) = (stored(world, parent).await, stored(world, reply).await);
-    let mut items = Vec::new();
-    let mut ids = Vec::new();
-    for place in 0..count {
-        let age = i64::try_from(count - place).unwrap() * 1000;
-        let id = u64::try_from(START - EPOCH - age).unwrap() << 12;
-        ids.push(id);
+    let table = seed::Table { client: &world.client(), name: TABLE };
+    let models = Models::read(&table, parent, reply).await.unwrap();
+    let comments = (0..count).map(|place| {
         let from_top = count - place;
+        let id = u64::try_from(START - EPOCH - i64::try_from(from_top).unwrap() * 1000).unwrap() << 12;
         let looked_at = place < 60 || from_top < 60 || (980..1_010).contains(&from_top);
-        let replies: Vec<u64> = (1..=REPLIES as u64).filter(|_| looked_at).map(|n| id + n).collect();
-        items.push(parent_item(&parent, id, &replies));
-        items.extend(replies.iter().map(|reply_id| reply_item(&reply, id, *reply_id)));
-    }
-    put_all(world, &items).await;
-    let count_parents = world.client().update_item().table_name(TABLE).key("pk", text("T#posts#big"));
-    let count_parents = count_parents.key("sk", text("T")).update_expression("SET n = :n");
-    count_parents.expression_attribute_values(":n", number(count)).send().await.unwrap();
-    ids
-}
-
-pub(crate) async fn put_all(world: &World, items: &[Item]) {
-    for batch in items.chunks(25) {
-        let put = |item: &Item| PutRequest::builder().set_item(Some(item.clone())).build().unwrap();
-        let writes = batch.iter().map(|item| WriteRequest::builder().put_request(put(item)).build()).collect();
-        let answer = world.client().batch_write_item().request_items(TABLE, writes).send().await.unwrap();
-        assert!(answer.unprocessed_items.is_none_or(|left| left.is_empty()));
-    }
-}
-
-/// The item of a comment.
-pub(crate) async fn stored(world: &World, id: u64) -> Item {
-    let get = world.client().get_item().table_name(TABLE).key("pk", text(format!("C#{id}"))).key("sk", text("C"));
-    get.send().await.unwrap().item.unwrap()
-}
-
-fn parent_item(model: &Item, id: u64, replies: &[u64]) -> Item {
-    let mut item = model.clone();
-    let rank = RANK * replies.len() as u128 + u128::from(id);
-    for (name, value) in [
-        ("pk", text(format!("C#{id}"))),
-        ("i", number(id)),
-        ("t", text("posts#big")),
-        ("b", text(prose(id))),
-        ("tk", text("T#posts#big")),
-        ("ts", text(format!("{id:016}"))),
-        ("ok", text("T#posts#big")),
-        ("l", number(id)),
-        ("d", number(rank)),
-    ] {
-        item.insert(name.to_owned(), value);
-    }
-    if replies.is_empty() {
-        item.remove("ld");
-        item.remove("rc");
-    } else {
-        item.insert("ld".to_owned(), Ns(replies.iter().map(u64::to_string).collect()));
-        item.insert("rc".to_owned(), number(replies.len()));
-    }
-    item
-}
-
-fn reply_item(model: &Item, parent: u64, id: u64) -> Item {
-    let mut item = model.clone();
-    for (name, value) in [
-        ("pk", text(format!("C#{id}"))),
-        ("i", number(id)),
-        ("t", text("posts#big")),
-        ("p", AttributeValue::L(vec![number(parent)])),
-        ("b", text(prose(id))),
-        ("tk", text("T#posts#big")),
-        ("ts", text(format!("{parent:016}#{id:016}"))),
-        ("ok", text(format!("C#{parent}"))),
-    ] {
-        item.insert(name.to_owned(), value);
-    }
-    item
+        (id, if looked_at { REPLIES } else { 0 })
+    });
+    let comments: Vec<_> = comments.collect();
+    table.write_thread(&models, "big", &comments, |_| ()).await.unwrap();
+    comments.into_iter().map(|(id, _)| id).collect()
 }
 
 /// Read units, write units, trips.

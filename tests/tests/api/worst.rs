@@ -3,10 +3,19 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue::{Bool, Ns};
+use local::bench::seed::{self, Item, number, prose, text};
 use serde_json::{Value, json};
-use tests::World;
+use tests::{TABLE, World};
 
-use crate::capacity::{Item, Table, number, prose, put_all, seed, stored, text};
+use crate::capacity::{self, Table};
+
+async fn stored(world: &World, id: u64) -> Item {
+    seed::Table { client: &world.client(), name: TABLE }.stored(id).await.unwrap()
+}
+
+async fn put_all(world: &World, items: &[Item]) {
+    seed::Table { client: &world.client(), name: TABLE }.put(items).await.unwrap();
+}
 
 #[tokio::test]
 async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
@@ -62,7 +71,7 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
 #[tokio::test]
 async fn twenty_thousand_likes_of_one_visitor_cost_an_item_a_parent_shown() {
     let world = World::new();
-    let parents = seed(&world, 1_000).await;
+    let parents = capacity::seed(&world, 1_000).await;
     let eve = world.user(2000, "Eve");
     eve.get("ui").await.ok(200);
     let visit = |sk: String, likes: Vec<u64>, full: bool| {
