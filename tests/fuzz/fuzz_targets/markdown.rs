@@ -17,15 +17,34 @@ fuzz_target!(|body: &str| {
         assert!(
             matches!(
                 &*name,
-                "a" | "blockquote" | "br" | "code" | "em" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "hr" | "img" | "li"
-                    | "ol" | "p" | "pre" | "strong" | "ul"
+                "a" | "blockquote"
+                    | "br"
+                    | "code"
+                    | "em"
+                    | "h1"
+                    | "h2"
+                    | "h3"
+                    | "h4"
+                    | "h5"
+                    | "h6"
+                    | "hr"
+                    | "img"
+                    | "li"
+                    | "ol"
+                    | "p"
+                    | "pre"
+                    | "strong"
+                    | "ul"
             ),
             "<{tag}"
         );
         let markup = tag.split('>').next().unwrap_or_default().to_ascii_lowercase();
         for address in ["href=\"", "src=\""] {
             let Some((_, value)) = markup.split_once(address) else { continue };
-            assert!(!value.starts_with("javascript:") && !value.starts_with("data:") && !value.starts_with("vbscript:"), "<{tag}");
+            assert!(
+                !value.starts_with("javascript:") && !value.starts_with("data:") && !value.starts_with("vbscript:"),
+                "<{tag}"
+            );
         }
     }
 });

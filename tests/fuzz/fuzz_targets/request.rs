@@ -63,7 +63,9 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(&data[..head]) else { return };
     let mut lines = text.lines();
     let Some((method, address)) = lines.next().and_then(|line| line.split_once(' ')) else { return };
-    let (Ok(method), Ok(uri)) = (method.parse::<Method>(), format!("/svc/api/v1/{address}").parse::<Uri>()) else { return };
+    let (Ok(method), Ok(uri)) = (method.parse::<Method>(), format!("/svc/api/v1/{address}").parse::<Uri>()) else {
+        return;
+    };
     let mut request = Request::builder().method(method).uri(uri).header("host", "api.test");
     SERVICE.with_borrow_mut(|slot| {
         let service = slot.get_or_insert_with(Service::start);
