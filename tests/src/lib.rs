@@ -33,6 +33,7 @@ pub use self::privacy::lines_logged;
 pub use self::remote::Remote;
 pub use self::reply::{Reply, ids, seen};
 use self::twin::Twin;
+pub use self::twin::two_engines;
 
 /// 2050-01-02T03:04:05Z. Far ahead, because the engine sweeps what expires by the real clock.
 pub const START: i64 = 2_524_705_445_000;

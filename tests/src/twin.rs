@@ -26,6 +26,16 @@ use tokio::sync::{Mutex, OnceCell};
 const TARGET: &str = "x-amz-target";
 const DENIED: &str = "AccessDeniedException";
 
+#[expect(clippy::disallowed_methods, reason = "a setting of the tests' own")]
+fn endpoint() -> Option<String> {
+    std::env::var("SECOND_ENGINE").ok()
+}
+
+/// Whether both engines are asked, one request at a time.
+pub fn two_engines() -> bool {
+    endpoint().is_some()
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Twin {
     engine: Engine,
@@ -39,10 +49,9 @@ pub(crate) struct Twin {
 
 impl Twin {
     /// None when there is no second engine.
-    #[expect(clippy::disallowed_methods, reason = "a setting of the tests' own")]
     pub(crate) fn of(engine: &Engine) -> Option<Self> {
         static ACCOUNTS: AtomicU64 = AtomicU64::new(0);
-        let endpoint = std::env::var("SECOND_ENGINE").ok()?;
+        let endpoint = endpoint()?;
         let account = format!("twin{}x{}", std::process::id(), ACCOUNTS.fetch_add(1, Ordering::Relaxed));
         let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
         let (table, turn) = (Arc::default(), Arc::default());

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use http::header::ACCEPT_ENCODING;
 use local::bench::seed::{self, Models, prose};
 use serde_json::{Value, json};
-use tests::{Actor, Reply, START, TABLE, World};
+use tests::{Actor, Reply, START, TABLE, World, two_engines};
 
 /// 2025-01-01, from which ids count.
 const EPOCH: i64 = 1_735_689_600_000;
@@ -53,6 +53,8 @@ impl Table {
                 "| {operation} | {} | {} | {} | {read} / {write} / {trips} |",
                 cost.read_units, cost.write_units, cost.trips
             );
+            // What is asked one by one goes in no common trip.
+            let trips = if two_engines() { u32::MAX } else { trips };
             if cost.read_units > read || cost.write_units > write || cost.trips > trips {
                 over.push(operation);
             }

@@ -53,10 +53,10 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
     assert_eq!(next.ids(), ids[10..20]);
     table.row("first of 10,000 replies", first, (3.0, 0.0, 2));
     table.row("next of 10,000 replies", next, (3.0, 0.0, 2));
-    let deep = guest.replies(parent, "page=1000").await;
-    assert_eq!((deep.ids(), deep.total()), (ids[9_990..].to_vec(), REPLIES));
+    let deep = guest.replies(parent, "page=200").await;
+    assert_eq!((deep.ids(), deep.total()), (ids[1_990..2_000].to_vec(), REPLIES));
     // Skipping reads keys, of sixty bytes each.
-    table.row("page 1,000 of replies", deep, (80.0, 0.0, 3));
+    table.row("page 200 of replies", deep, (20.0, 0.0, 3));
     let list = guest.list("posts/1", "").await;
     assert_eq!(list.find(parent).unwrap()["replies_count"], REPLIES);
     table.row("the list above them", list, (4.5, 0.0, 1));
@@ -99,7 +99,8 @@ async fn twenty_thousand_likes_of_one_visitor_cost_an_item_a_parent_shown() {
     table.row("list, of a visitor with 20,000 likes", list, (9.0, 0.0, 2));
     table.row("replies, of the same", eve.replies(parents[999], "").await, (3.5, 0.0, 3));
     let taken_back = eve.post(&format!("comments/{}/like", parents[999]), Value::Null).await;
-    table.row("a like taken back", taken_back, (3.0, 8.0, 3));
+    // The comment, the visit, where the visit goes on, the write.
+    table.row("a like taken back", taken_back, (3.0, 8.0, 4));
     table.check();
 }
 
