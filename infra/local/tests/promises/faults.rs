@@ -26,7 +26,7 @@ use crate::world::{Answer, Person, World};
 
 const WRITERS: u64 = 16;
 /// In a thousand, of each kind.
-const RATE: u64 = 30;
+const RATE: u64 = 50;
 /// No answer may take longer.
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -52,6 +52,8 @@ struct Faulty {
     /// The table as its indexes know it, a while ago.
     indexes: Option<Engine>,
     missing: Option<&'static str>,
+    /// How many single updates of comments are still to meet a transaction.
+    conflicts: Arc<AtomicU64>,
     seed: u64,
     asked: Arc<AtomicU64>,
     on: Arc<AtomicBool>,
@@ -61,7 +63,14 @@ struct Faulty {
 impl Faulty {
     fn new(engine: Engine, seed: u64) -> Self {
         let (asked, on, made) = (Arc::default(), Arc::new(AtomicBool::new(true)), Arc::default());
-        Self { engine, indexes: None, missing: None, seed, asked, on, made }
+        Self { engine, indexes: None, missing: None, conflicts: Arc::default(), seed, asked, on, made }
+    }
+
+    /// The next updates of comments meet a transaction, and nothing else fails.
+    fn with_conflicts(self, count: u64) -> Self {
+        self.on.store(false, Ordering::Relaxed);
+        self.conflicts.store(count, Ordering::Relaxed);
+        self
     }
 
     /// Fails at every item whose partition begins so, and else at nothing.
@@ -134,9 +143,18 @@ impl Faulty {
     async fn answer(self, mut request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
         let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
         let missing = self.missing.is_some_and(|partition| body.contains(&format!("{{\"S\":\"{partition}")));
-        let fault = if missing { Some(Fault::Broken) } else { self.next() };
         let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
         let operation = target.rsplit('.').next().unwrap_or_default();
+        let conflict = operation == "UpdateItem" && body.contains("{\"S\":\"C#");
+        let conflict = conflict
+            && self.conflicts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        let fault = if missing {
+            Some(Fault::Broken)
+        } else if conflict {
+            Some(Fault::Conflict)
+        } else {
+            self.next()
+        };
         if fault.is_some() {
             self.made.fetch_add(1, Ordering::Relaxed);
         }
@@ -393,6 +411,18 @@ async fn what_hangs_below_a_deleted_comment_goes_though_its_index_does_not_name_
     world.stack.settled().await;
     assert_eq!(bodies(&world).await, BTreeMap::new());
     assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_edit_that_meets_a_transaction_is_tried_again() {
+    let engine = Engine::memory().unwrap();
+    let faulty = Faulty::new(engine.clone(), 12).with_conflicts(2);
+    let world = World::on(engine, faulty.client(), &[]);
+    let ada = world.user(7, "Ada");
+    let id = ada.write("posts/1", None, "first").await.ok(201).id();
+    let edited = ada.call(Method::PATCH, &format!("comments/{id}"), Some(json!({ "body": "second" }))).await.ok(200);
+    assert_eq!(edited.json["data"]["body"], "second");
+    assert_eq!(faulty.conflicts.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
