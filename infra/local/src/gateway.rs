@@ -1,6 +1,7 @@
 //! API Gateway's HTTP API and Lambda's invocation in one process: HTTP becomes the event that Lambda would get, passes
 //! the same adapter and comes back as HTTP, within the limits AWS has. What functions do is not known here.
 
+mod cors;
 mod event;
 
 use std::collections::HashMap;
@@ -25,6 +26,7 @@ use lambda_http::{Adapter, Context, LambdaEvent, Service};
 use serde_json::json;
 use tokio::net::TcpListener;
 
+pub use self::cors::Cors;
 use self::event::{event, into_http};
 use crate::route::{self, Route};
 
@@ -69,6 +71,7 @@ struct Shared {
     routes: Vec<Route>,
     functions: HashMap<String, Function>,
     mounts: Vec<Mount>,
+    cors: Option<Cors>,
     requests: AtomicU64,
 }
 
@@ -101,11 +104,12 @@ impl Gateway {
         routes: Vec<Route>,
         functions: HashMap<String, Function>,
         mounts: Vec<Mount>,
+        cors: Option<Cors>,
     ) -> Result<Self, MissingFunction> {
         if let Some(route) = routes.iter().find(|route| !functions.contains_key(&route.function)) {
             return Err(MissingFunction { route: route.key.clone(), function: route.function.clone() });
         }
-        let shared = Shared { routes, functions, mounts, requests: AtomicU64::new(0) };
+        let shared = Shared { routes, functions, mounts, cors, requests: AtomicU64::new(0) };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -115,7 +119,13 @@ impl Gateway {
             return (mount.handler)(request).await;
         }
         let request_id = format!("local-{:06}", self.shared.requests.fetch_add(1, Ordering::Relaxed));
-        let mut response = self.answer(request, source_ip, &request_id).await.unwrap_or_else(Refusal::into_response);
+        let cors = self.shared.cors.as_ref();
+        let shown = cors.map_or_else(Vec::new, |cors| cors.headers(request.headers()));
+        let mut response = match cors.and_then(|cors| cors.preflight(&request)) {
+            Some(answer) => answer,
+            None => self.answer(request, source_ip, &request_id).await.unwrap_or_else(Refusal::into_response),
+        };
+        response.headers_mut().extend(shown);
         if let Ok(id) = HeaderValue::try_from(request_id) {
             response.headers_mut().insert("apigw-requestid", id);
         }
@@ -307,7 +317,7 @@ mod tests {
         T: Future<Output = Result<Response<Body>, lambda_http::Error>> + Send + 'static,
     {
         let routes = vec![Route::new("POST", "/things/{id}", "things").unwrap(), Route::fallback("things")];
-        Gateway::new(routes, HashMap::from([("things".to_owned(), function(handler))]), Vec::new()).unwrap()
+        Gateway::new(routes, HashMap::from([("things".to_owned(), function(handler))]), Vec::new(), None).unwrap()
     }
 
     async fn echo_body(request: lambda_http::Request) -> Result<Response<Body>, lambda_http::Error> {
@@ -440,14 +450,14 @@ mod tests {
             }),
         };
         let functions = HashMap::from([("echo".to_owned(), function(echo_body))]);
-        let gateway = Gateway::new(vec![Route::fallback("echo")], functions, vec![mount]).unwrap();
+        let gateway = Gateway::new(vec![Route::fallback("echo")], functions, vec![mount], None).unwrap();
         assert_eq!(gateway.call(post("/media/a.png", ""), CLIENT).await.body(), "/media/a.png");
         assert_eq!(gateway.call(post("/mediate", "echoed"), CLIENT).await.body(), "echoed");
     }
 
     #[test]
     fn a_route_to_no_function_is_refused_at_the_start() {
-        let gateway = Gateway::new(vec![Route::fallback("none")], HashMap::new(), Vec::new());
+        let gateway = Gateway::new(vec![Route::fallback("none")], HashMap::new(), Vec::new(), None);
         let error = gateway.err().unwrap().to_string();
         assert_eq!(error, "route $default leads to function none, which is not there");
     }

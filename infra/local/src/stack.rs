@@ -59,7 +59,7 @@ impl Stack {
     ) -> Result<Self, StackError> {
         let table = template.table()?;
         engine.create_table(table_name, &table)?;
-        let gateway = Gateway::new(template.routes()?, functions.http, mounts)?;
+        let gateway = Gateway::new(template.routes()?, functions.http, mounts, template.cors()?)?;
         let event_function = |name: &str| {
             let function = functions.events.get(name).cloned();
             function.ok_or_else(|| StackError::MissingEventFunction(name.to_owned()))

@@ -7,6 +7,7 @@ use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use serde_json::{Map, Value, json};
 
 use crate::engine::TableDefinition;
+use crate::gateway::Cors;
 use crate::route::Route;
 
 /// What is deployed.
@@ -70,6 +71,15 @@ impl Template {
             routes.push(route.ok_or_else(|| problem(resource, format!("no route can be made of {event}")))?);
         }
         Ok(routes)
+    }
+
+    /// What the HTTP API tells pages from elsewhere, if it tells them anything.
+    pub fn cors(&self) -> Result<Option<Cors>, TemplateError> {
+        let apis = self.of_type("AWS::Serverless::HttpApi");
+        let mut configured = apis.filter_map(|(name, api)| Some((name, api["Properties"].get("CorsConfiguration")?)));
+        let Some((name, configuration)) = configured.next() else { return Ok(None) };
+        let cors = Cors::read(configuration);
+        cors.map(Some).ok_or_else(|| problem(name, "its CorsConfiguration makes no headers".to_owned()))
     }
 
     /// Names of the functions that the table's stream starts.

@@ -1,7 +1,7 @@
 //! What every answer has in common: the envelope of errors, and the headers about compression and caching.
 
 use http::Method;
-use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
+use http::header::{ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, IF_NONE_MATCH, ORIGIN};
 use serde_json::json;
 use tests::World;
 
@@ -134,4 +134,25 @@ async fn every_request_leaves_a_line_in_the_log() {
     world.guest().get("ui").await.ok(200);
     world.guest().get("nowhere").await.refused(404, "not_found");
     assert!(tests::lines_logged() >= before + 2);
+}
+
+#[tokio::test]
+async fn pages_from_elsewhere_may_ask_what_the_template_lets_them() {
+    let world = World::new();
+    let page = world.guest().with(ORIGIN, "https://blog.example");
+    let asks = page.clone().with(ACCESS_CONTROL_REQUEST_METHOD, "PATCH");
+    let preflight = asks.send(Method::OPTIONS, "comments/7", "").await.ok(204);
+    for (name, values) in [
+        ("access-control-allow-origin", ["*"].as_slice()),
+        ("access-control-allow-methods", &["GET", "POST", "PUT", "PATCH", "DELETE"]),
+        ("access-control-allow-headers", &["authorization", "content-type", "idempotency-key"]),
+    ] {
+        let header = preflight.headers[name].to_str().unwrap();
+        assert!(values.iter().all(|value| header.split(',').any(|named| named == *value)), "{name}: {header}");
+    }
+    for reply in [page.get("ui").await.ok(200), page.get("nowhere").await.refused(404, "not_found")] {
+        assert_eq!(reply.headers["access-control-allow-origin"], "*");
+        assert!(reply.headers["access-control-expose-headers"].to_str().unwrap().contains("x-ratelimit-remaining"));
+    }
+    assert!(!world.guest().get("ui").await.headers.contains_key("access-control-allow-origin"));
 }
