@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue::S;
 use local::engine::Engine;
@@ -17,6 +17,8 @@ const ROUNDS: u64 = 3;
 const WRITERS: u64 = 6;
 /// Written in a round before it ends.
 const COMMENTS: u64 = 60;
+/// With a slow machine.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Clone)]
 struct Api {
@@ -135,7 +137,8 @@ fn what_was_answered_is_there_and_the_table_in_order() {
                 scope.spawn(move || api.write(round * WRITERS + writer, told));
             }
             let enough = usize::try_from((round + 1) * COMMENTS).unwrap();
-            while told.lock().unwrap().created.len() < enough {
+            let start = Instant::now();
+            while told.lock().unwrap().created.len() < enough && start.elapsed() < PATIENCE {
                 std::thread::sleep(Duration::from_millis(10));
             }
             service.kill();
