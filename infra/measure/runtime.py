@@ -147,6 +147,28 @@ def heap(function, environment, events=()):
     return figure("Total", "blocks"), figure("Total", "bytes"), figure("At t-gmax", "bytes")
 
 
+class Services:
+    """`cargo local --services-only`."""
+
+    def __enter__(self):
+        command = ["cargo", "run", "--quiet", "--package", "local", "--bin", "local", "--", "--services-only"]
+        command += ["--ephemeral", "--port", "0"]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self.environment = {"SVC_READ_LIMIT": "1000000", "SVC_WRITE_LIMIT": "1000000"}
+        for line in self.process.stdout:
+            if variable := re.match(r"export (\w+)='(.*)'$", line):
+                self.environment[variable[1]] = variable[2]
+            if member := re.match(r"# member +(\S+)", line):
+                self.member = member[1]
+            if line.startswith("# moderator"):
+                return self
+        sys.exit("table and bucket did not start")
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+
 class Committed:
     """Figures of earlier runs, in a file beside the measures."""
 
