@@ -380,6 +380,10 @@ impl Store {
                 // Descending, replies come before their parent: a reply beyond the last parent is of another one.
                 let family = comment.ancestors.first().copied().unwrap_or(comment.id);
                 if rows.parents.len() == take && !rows.parents.contains_key(&family) {
+                    if scope != Scope::Everyone && !comment.is_top_level() {
+                        // Own replies stand below others' comments too, and say nothing of those.
+                        continue;
+                    }
                     rows.more = true;
                     return Ok(rows);
                 }

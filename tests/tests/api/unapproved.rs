@@ -180,3 +180,18 @@ async fn their_writer_edits_and_deletes_them_and_totals_follow() {
     ada.delete(&format!("comments/{id}")).await.ok(204);
     assert_eq!(ada.list("posts/1", "").await.total(), 0);
 }
+
+#[tokio::test]
+async fn an_own_reply_below_a_hidden_comment_promises_no_further_page() {
+    let world = World::new();
+    let held = world.again(&[HELD]);
+    let own = held.user(7, "Ada").comment("posts/1", "own").await;
+    world.pass(Duration::from_millis(3));
+    let hidden = world.user(8, "Bob").comment("posts/1", "hidden soon").await;
+    held.user(7, "Ada").reply("posts/1", hidden, "below").await;
+    world.moderator().post(&format!("comments/{hidden}/reject"), json!(null)).await.ok(200);
+    for sort in ["oldest", "newest"] {
+        let pages = world.user(7, "Ada").walk(&format!("posts/1/comments?per_page=1&sort={sort}&cursor=")).await;
+        assert_eq!(pages.iter().map(tests::Reply::ids).collect::<Vec<_>>(), [[own]], "{sort}");
+    }
+}
