@@ -538,13 +538,14 @@ impl Store {
             }
             Scope::Own(_) => (if parent.is_top_level() { limit } else { 0 }, limit),
         };
-        if scope != Scope::Everyone || !moves_up(parent, embedded) {
+        let everyone = scope == Scope::Everyone;
+        if !(everyone && moves_up(parent, embedded)) {
             let leading = self.leading(parent, scope, span, descending, leads.min(limit));
             let trailing = self.trailing(parent.id, scope, span, descending, rest);
             let (mut replies, trailing) = try_join(leading, trailing).await?;
             let gone = replies.len() < leads.min(limit);
             replies.extend(trailing);
-            if scope != Scope::Everyone || !gone {
+            if !(everyone && gone) {
                 return Ok(replies);
             }
         }

@@ -128,7 +128,7 @@ async fn an_image_sent_again_has_the_address_it_had_however_it_is_packed() {
 }
 
 #[tokio::test]
-async fn images_that_arrive_at_once_are_stored_once() {
+async fn images_that_arrive_at_once_have_one_address() {
     let world = World::with(&[("SVC_UPLOAD_LIMIT", "100")]);
     let ada = world.user(7, "Ada").with(KEY, "4711");
     let replies = join_all((0..4).map(|_| upload(&ada, "one", &[]))).await;

@@ -8,6 +8,7 @@ mod create;
 mod cursor;
 mod envelope;
 mod events;
+mod hostile;
 mod idempotency;
 mod likes;
 mod limits;
