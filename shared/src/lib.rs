@@ -30,3 +30,4 @@ pub mod store;
 pub mod time;
 pub mod token;
 pub mod viewer;
+pub mod visible;

@@ -1,0 +1,100 @@
+//! What of a text people can see, and which characters make them see it in another order than it was written.
+
+/// Whether nothing of `text` leaves a mark on the page: it is empty, or white space, controls and invisible characters alone.
+#[must_use]
+pub fn shows_nothing(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
+}
+
+/// Whether `text` holds an embedding or an override of the Unicode Bidirectional Algorithm, which reorder what comes after
+/// them too. Isolates (U+2066 to U+2069) and marks do not, and are part of ordinary Arabic and Hebrew.
+#[must_use]
+pub fn has_bidi_override(text: &str) -> bool {
+    text.contains(is_bidi_override)
+}
+
+/// `text` without what [`has_bidi_override`] finds.
+#[must_use]
+pub fn without_bidi_overrides(text: &str) -> String {
+    text.replace(is_bidi_override, "")
+}
+
+fn is_bidi_override(c: char) -> bool {
+    ('\u{202a}'..='\u{202e}').contains(&c)
+}
+
+/// The property `Default_Ignorable_Code_Point` of Unicode 17 (`DerivedCoreProperties.txt`), and four that it leaves out:
+/// the blank Braille pattern and the marks of interlinear annotations.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{61c}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{2800}'
+        | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_controls_and_invisible_characters_show_nothing() {
+        for text in [
+            "",
+            " \t\r\n\u{a0}\u{2003}\u{3000}",
+            "\u{0}\u{7f}\u{85}",
+            "\u{200b}\u{200c}\u{200d}\u{feff}\u{2060}",
+            "\u{3164}\u{ffa0}\u{115f}\u{1160}",
+            "\u{fe0f}\u{e0100}",
+            "\u{e0041}\u{e007f}",
+            "\u{ad}\u{34f}\u{61c}\u{180e}",
+            "\u{2066}\u{2069}\u{202e}",
+            "\u{2800}",
+        ] {
+            assert!(shows_nothing(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_people_write_shows() {
+        for text in [
+            "x",
+            " . ",
+            "李",
+            "علی\u{200c}رضا",
+            "\u{2067}עדה\u{2069}",
+            "👩\u{200d}🚀",
+            "❤\u{fe0f}",
+            "e\u{301}",
+            "\u{fffd}",
+        ] {
+            assert!(!shows_nothing(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn embeddings_and_overrides_are_found_and_removed_but_neither_isolates_nor_marks() {
+        for code in 0x202a..=0x202e {
+            let text = format!("a{}b", char::from_u32(code).unwrap());
+            assert!(has_bidi_override(&text), "{text:?}");
+            assert_eq!(without_bidi_overrides(&text), "ab");
+        }
+        let isolated = "\u{2066}a\u{2069}\u{2067}b\u{2068}\u{200e}\u{200f}\u{61c}";
+        assert!(!has_bidi_override(isolated));
+        assert_eq!(without_bidi_overrides(isolated), isolated);
+    }
+}
