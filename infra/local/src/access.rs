@@ -124,6 +124,7 @@ Resources:
     Type: AWS::Serverless::Function
     Properties:
       CodeUri: functions/things/
+      Role: !GetAtt ThingsRole.Arn
       Policies:
         - !Ref All
         - Statement:

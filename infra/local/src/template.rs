@@ -108,7 +108,7 @@ impl Template {
         }
     }
 
-    /// What the policies of the function with this binary say, those it shares included.
+    /// What the policies of the function with this binary say, those it shares and those of a role of its own included.
     #[must_use]
     pub fn statements(&self, function: &str) -> Vec<&Value> {
         let named =
@@ -119,10 +119,12 @@ impl Template {
             Some(shared) => &self.resources[shared]["Properties"]["PolicyDocument"],
             None => policy,
         });
-        let role = found.map(|(resource, _)| format!("{resource}Role"));
+        let role = found.and_then(|(_, function)| function["Properties"]["Role"]["Fn::GetAtt"].as_str());
+        let role = role.and_then(|role| role.strip_suffix(".Arn"));
         let of_role = self.of_type("AWS::IAM::RolePolicy").filter_map(move |(_, policy)| {
             let properties = &policy["Properties"];
-            (properties["RoleName"]["Ref"].as_str() == role.as_deref()).then_some(&properties["PolicyDocument"])
+            let of_it = role.is_some() && properties["RoleName"]["Ref"].as_str() == role;
+            of_it.then_some(&properties["PolicyDocument"])
         });
         let documents = documents.chain(of_role);
         documents.filter_map(|document| document["Statement"].as_array()).flatten().collect()
@@ -207,6 +209,9 @@ fn resolve(value: &Value, parameters: &BTreeMap<String, String>) -> Value {
 fn substitute(text: &str, parameters: &BTreeMap<String, String>) -> String {
     parameters.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
 }
+
+#[cfg(test)]
+mod deployed;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,223 @@
+//! What the deployed template must hold and no linter sees.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use saphyr::{LoadableYamlNode, Yaml};
+use serde_json::{Map, Value};
+
+use super::{DEPLOYED, to_json};
+
+const PSEUDO: [&str; 7] = [
+    "AWS::AccountId",
+    "AWS::NoValue",
+    "AWS::Partition",
+    "AWS::Region",
+    "AWS::StackId",
+    "AWS::StackName",
+    "AWS::URLSuffix",
+];
+
+fn template() -> Value {
+    let documents = Yaml::load_from_str(DEPLOYED).unwrap();
+    to_json(&documents[0]).unwrap()
+}
+
+fn entries(section: &Value) -> &Map<String, Value> {
+    section.as_object().unwrap()
+}
+
+fn of_type<'a>(template: &'a Value, kind: &'a str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    entries(&template["Resources"]).iter().filter(move |(_, resource)| resource["Type"].as_str().unwrap() == kind)
+}
+
+/// The parameters and resources that the value names, in whatever way it can.
+fn referred(value: &Value) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    match value {
+        Value::Array(items) => names.extend(items.iter().flat_map(referred)),
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                match (key.as_str(), value) {
+                    ("Ref" | "DependsOn", Value::String(name)) => names.extend([name.clone()]),
+                    ("DependsOn", Value::Array(all)) => {
+                        names.extend(all.iter().map(|name| name.as_str().unwrap().to_owned()));
+                    }
+                    ("Fn::GetAtt", Value::String(path)) => names.extend([path.split('.').next().unwrap().to_owned()]),
+                    ("Fn::GetAtt", Value::Array(path)) => names.extend([path[0].as_str().unwrap().to_owned()]),
+                    ("Fn::Sub", Value::String(text)) => names.extend(substituted(text)),
+                    ("Fn::Sub", Value::Array(parts)) => {
+                        let given = entries_of(&parts[1]);
+                        names.extend(substituted(parts[0].as_str().unwrap()).filter(|name| !given.contains(name)));
+                        names.extend(referred(&parts[1]));
+                    }
+                    _ => names.extend(referred(value)),
+                }
+            }
+        }
+        _ => {}
+    }
+    names
+}
+
+fn entries_of(value: &Value) -> BTreeSet<String> {
+    entries(value).keys().cloned().collect()
+}
+
+/// `${Name}` and `${Name.Attribute}`, but not `${!literal}`.
+fn substituted(text: &str) -> impl Iterator<Item = String> {
+    let names = text.split("${").skip(1).filter_map(|rest| rest.split('}').next());
+    names.filter(|name| !name.starts_with('!')).map(|name| name.split('.').next().unwrap().to_owned())
+}
+
+/// The conditions that the value asks for: by name, in `Fn::If`, or as a resource's or an output's own.
+fn conditions(value: &Value) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    match value {
+        Value::Array(items) => names.extend(items.iter().flat_map(conditions)),
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                match (key.as_str(), value) {
+                    ("Condition", Value::String(name)) => names.extend([name.clone()]),
+                    ("Fn::If", Value::Array(parts)) => {
+                        names.extend([parts[0].as_str().unwrap().to_owned()]);
+                        names.extend(conditions(value));
+                    }
+                    _ => names.extend(conditions(value)),
+                }
+            }
+        }
+        _ => {}
+    }
+    names
+}
+
+#[test]
+fn every_name_that_is_referred_to_is_written_down() {
+    // AWS::LanguageExtensions looks at the template before SAM has made its own resources, and refuses their names.
+    let template = template();
+    let mut known = entries_of(&template["Parameters"]);
+    known.extend(entries_of(&template["Resources"]));
+    known.extend(PSEUDO.map(str::to_owned));
+    for section in ["Globals", "Conditions", "Resources", "Outputs"] {
+        for (name, entry) in entries(&template[section]) {
+            let unknown: Vec<_> = referred(entry).into_iter().filter(|name| !known.contains(name)).collect();
+            assert!(unknown.is_empty(), "{section}, {name}: nothing here is called {unknown:?}");
+        }
+    }
+}
+
+#[test]
+fn every_condition_that_is_asked_for_is_written_down() {
+    let template = template();
+    let known = entries_of(&template["Conditions"]);
+    let asked: BTreeSet<_> = ["Globals", "Conditions", "Resources", "Outputs"]
+        .iter()
+        .flat_map(|section| conditions(&template[section]))
+        .collect();
+    assert_eq!(asked, known);
+}
+
+/// What must be there before each resource is, with what SAM makes of a function's events: an API waits for the functions
+/// that it calls, a bucket for those that it tells. A function waits for its role, which holds its policies.
+fn waits(template: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    let resources = entries(&template["Resources"]);
+    let globals = referred(&template["Globals"]["Function"]);
+    let mut waits: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, resource) in resources {
+        let mut resource = resource.clone();
+        let events = resource["Properties"].as_object_mut().and_then(|properties| properties.remove("Events"));
+        let mut before = referred(&resource);
+        if resource["Type"] == "AWS::Serverless::Function" {
+            before.extend(globals.clone());
+        }
+        waits.entry(name.clone()).or_default().extend(before);
+        for event in events.iter().flat_map(|events| entries(events).values()) {
+            let caller = match event["Type"].as_str().unwrap() {
+                "HttpApi" => &event["Properties"]["ApiId"]["Ref"],
+                "S3" => &event["Properties"]["Bucket"]["Ref"],
+                _ => continue,
+            };
+            waits.entry(caller.as_str().unwrap().to_owned()).or_default().insert(name.clone());
+        }
+    }
+    waits.retain(|name, _| resources.contains_key(name));
+    waits
+}
+
+#[test]
+fn nothing_waits_for_itself() {
+    let mut waits = waits(&template());
+    while !waits.is_empty() {
+        let left: BTreeSet<String> = waits.keys().cloned().collect();
+        waits.retain(|_, before| !before.is_disjoint(&left));
+        assert!(waits.len() < left.len(), "in a circle, or behind one: {:?}", waits.keys());
+    }
+}
+
+#[test]
+fn names_that_are_given_are_one_stack_s_in_one_region() {
+    const NAMES: [&str; 9] = [
+        "Name",
+        "BucketName",
+        "DashboardName",
+        "FunctionName",
+        "LogGroupName",
+        "ManagedPolicyName",
+        "QueueName",
+        "RoleName",
+        "TableName",
+    ];
+    // What these have is named once in an account, whatever the region.
+    const GLOBAL: [&str; 4] = ["AWS::CloudFront::", "AWS::CloudWatch::Dashboard", "AWS::IAM::", "AWS::S3::"];
+    let template = template();
+    for (name, resource) in entries(&template["Resources"]) {
+        let kind = resource["Type"].as_str().unwrap();
+        let properties = entries(&resource["Properties"]);
+        let configured =
+            properties.iter().filter(|(key, _)| key.ends_with("Config")).filter_map(|(_, v)| v.as_object());
+        let given = std::iter::once(properties).chain(configured).flatten();
+        for (_, given) in given.filter(|(key, given)| NAMES.contains(&key.as_str()) && given.get("Ref").is_none()) {
+            let given = referred(given);
+            assert!(given.contains("AWS::StackName"), "{name} is called as in every other stack");
+            let global = GLOBAL.iter().any(|global| kind.starts_with(global));
+            assert!(!global || given.contains("AWS::Region"), "{name} is called as in another region's stack");
+        }
+    }
+}
+
+#[test]
+fn no_distribution_keeps_errors() {
+    let template = template();
+    for (name, distribution) in of_type(&template, "AWS::CloudFront::Distribution") {
+        let responses = distribution["Properties"]["DistributionConfig"]["CustomErrorResponses"].as_array();
+        let unkept = responses.into_iter().flatten().filter(|response| response["ErrorCachingMinTTL"] == 0);
+        let unkept: BTreeSet<u64> = unkept.filter_map(|response| response["ErrorCode"].as_u64()).collect();
+        for code in [404, 500, 501, 502, 503, 504] {
+            assert!(unkept.contains(&code), "{name} keeps {code}");
+        }
+    }
+}
+
+#[test]
+fn a_function_with_a_role_of_its_own_may_log_and_report_what_it_gave_up() {
+    // SAM gives these rights to the roles that it makes, and to no other.
+    let template = template();
+    let resources = &template["Resources"];
+    for (name, function) in of_type(&template, "AWS::Serverless::Function") {
+        let properties = &function["Properties"];
+        let Some(role) = properties["Role"]["Fn::GetAtt"].as_str() else { continue };
+        let role = &resources[role.trim_end_matches(".Arn")]["Properties"];
+        let managed = role["ManagedPolicyArns"].to_string();
+        assert!(managed.contains("service-role/AWSLambdaBasicExecutionRole"), "{name} cannot log");
+        assert!(managed.contains("AWSXrayWriteOnlyAccess"), "{name} cannot be traced");
+        let queue = &properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"];
+        let statements = role["Policies"].as_array().unwrap().iter();
+        let statements = statements.filter_map(|policy| policy["PolicyDocument"]["Statement"].as_array()).flatten();
+        let mut sends = statements.filter(|statement| statement["Action"] == "sqs:SendMessage");
+        assert!(sends.any(|statement| statement["Resource"] == *queue), "{name} cannot send what it gave up");
+        assert!(
+            properties.get("Policies").is_none(),
+            "SAM does not give {name}'s policies to a role that it did not make"
+        );
+    }
+}
