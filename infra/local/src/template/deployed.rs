@@ -221,3 +221,15 @@ fn a_function_with_a_role_of_its_own_may_log_and_report_what_it_gave_up() {
         );
     }
 }
+
+#[test]
+fn who_brings_secrets_may_bring_their_keys() {
+    let template = template();
+    let statements = template["Resources"]["EveryFunction"]["Properties"]["PolicyDocument"]["Statement"].as_array();
+    let granted = statements.unwrap().iter().filter_map(|statement| statement["Fn::If"].as_array());
+    let mut granted = granted.filter(|parts| parts[1]["Action"] == "kms:Decrypt");
+    let [condition, statement, _] = &granted.next().unwrap()[..] else { panic!("Fn::If has three parts") };
+    assert_eq!(condition, "HasSecretKeys");
+    assert_eq!(referred(&statement["Resource"]), BTreeSet::from(["SecretKeyArns".to_owned()]));
+    assert_eq!(referred(&template["Conditions"]["HasSecretKeys"]), BTreeSet::from(["SecretKeyArns".to_owned()]));
+}
