@@ -120,12 +120,17 @@ impl Gateway {
         }
         let request_id = format!("local-{:06}", self.shared.requests.fetch_add(1, Ordering::Relaxed));
         let cors = self.shared.cors.as_ref();
-        let shown = cors.map_or_else(Vec::new, |cors| cors.headers(request.headers()));
-        let mut response = match cors.and_then(|cors| cors.preflight(&request)) {
-            Some(answer) => answer,
-            None => self.answer(request, source_ip, &request_id).await.unwrap_or_else(Refusal::into_response),
+        let mut response = if let Some(answer) = cors.and_then(|cors| cors.preflight(&request)) {
+            answer
+        } else {
+            let shown = cors.map(|cors| cors.headers(request.headers()));
+            let answer = self.answer(request, source_ip, &request_id).await;
+            let mut response = answer.unwrap_or_else(Refusal::into_response);
+            if let Some(shown) = shown {
+                cors::replace(response.headers_mut(), shown);
+            }
+            response
         };
-        response.headers_mut().extend(shown);
         if let Ok(id) = HeaderValue::try_from(request_id) {
             response.headers_mut().insert("apigw-requestid", id);
         }
@@ -453,6 +458,29 @@ mod tests {
         let gateway = Gateway::new(vec![Route::fallback("echo")], functions, vec![mount], None).unwrap();
         assert_eq!(gateway.call(post("/media/a.png", ""), CLIENT).await.body(), "/media/a.png");
         assert_eq!(gateway.call(post("/mediate", "echoed"), CLIENT).await.body(), "echoed");
+    }
+
+    #[tokio::test]
+    async fn what_a_function_says_to_pages_from_elsewhere_is_replaced() {
+        let says = async |_| {
+            let response = Response::builder().header("access-control-allow-origin", "https://function.example");
+            Ok(response.header("access-control-allow-credentials", "true").body(Body::Empty)?)
+        };
+        let cors = Cors::read(&json!({ "AllowOrigins": ["https://a.example"], "ExposeHeaders": ["etag"] }));
+        let functions = HashMap::from([("says".to_owned(), function(says))]);
+        let gateway = Gateway::new(vec![Route::fallback("says")], functions, Vec::new(), cors).unwrap();
+        for (origin, told) in [
+            ("https://a.example", vec!["access-control-allow-origin", "access-control-expose-headers"]),
+            ("https://b.example", vec![]),
+        ] {
+            let mut request = post("/", "");
+            request.headers_mut().insert("origin", HeaderValue::from_static(origin));
+            let response = gateway.call(request, CLIENT).await;
+            let names = response.headers().iter().map(|(name, _)| name.as_str());
+            let mut names: Vec<_> = names.filter(|name| name.starts_with("access-control-")).collect();
+            names.sort_unstable();
+            assert_eq!(names, told, "{origin}");
+        }
     }
 
     #[test]

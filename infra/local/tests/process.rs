@@ -123,6 +123,56 @@ fn it_says_where_it_listens_and_gives_tokens_that_work() {
     assert!(service.get("/nowhere", None).starts_with("HTTP/1.1 404"));
 }
 
+/// The headers of an answer in order of their names, without those that differ from one answer to the next.
+fn headers(answer: &str) -> Vec<&str> {
+    let (head, _) = answer.split_once("\r\n\r\n").unwrap();
+    let passing = ["apigw-requestid: ", "date: ", "etag: ", "x-ratelimit-remaining: "];
+    let mut headers: Vec<&str> = head.lines().skip(1).collect();
+    headers.retain(|header| !passing.iter().any(|name| header.starts_with(name)));
+    headers.sort_unstable();
+    headers
+}
+
+#[test]
+fn a_page_on_another_origin_is_told_once_what_it_may_do() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let service = Service::start(data_dir.path());
+    let ask = |line: &str, headers: &str| {
+        let head = format!("{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nOrigin: http://blog.example\r\n");
+        send(service.address, &format!("{head}{headers}\r\n"))
+    };
+
+    let asked = "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n";
+    let preflight = ask("OPTIONS /svc/api/v1/posts/1/comments", asked);
+    assert!(preflight.starts_with("HTTP/1.1 204 No Content\r\n"), "{preflight}");
+    assert_eq!(
+        headers(&preflight),
+        [
+            "access-control-allow-headers: accept-language,authorization,content-type,idempotency-key,if-none-match",
+            "access-control-allow-methods: GET,POST,PUT,PATCH,DELETE",
+            "access-control-allow-origin: *",
+            "access-control-max-age: 7200",
+            "connection: close",
+        ]
+    );
+
+    let answer = ask("GET /svc/api/v1/posts/1/comments", "");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert_eq!(
+        headers(&answer).iter().filter(|header| !header.starts_with("content-length: ")).collect::<Vec<_>>(),
+        [
+            &"access-control-allow-origin: *",
+            &"access-control-expose-headers: etag,retry-after,x-ratelimit-limit,x-ratelimit-remaining",
+            &"cache-control: public, max-age=0, s-maxage=5",
+            &"connection: close",
+            &"content-type: application/json",
+            &"vary: Authorization, Accept-Encoding",
+            &"x-content-type-options: nosniff",
+            &"x-ratelimit-limit: 300",
+        ]
+    );
+}
+
 #[test]
 fn a_token_can_be_made_for_a_running_service() {
     let data_dir = tempfile::tempdir().unwrap();

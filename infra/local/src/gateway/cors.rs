@@ -44,10 +44,13 @@ impl Cors {
         Some(response)
     }
 
-    /// The headers of an answer to this request.
-    pub(super) fn headers(&self, request: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
-        let Some(origin) = self.allowed(request) else { return Vec::new() };
-        vec![(ACCESS_CONTROL_ALLOW_ORIGIN, origin), (ACCESS_CONTROL_EXPOSE_HEADERS, self.expose.clone())]
+    /// The headers of an answer to this request that is no preflight.
+    pub(super) fn headers(&self, request: &HeaderMap) -> HeaderMap {
+        let origin = self.allowed(request);
+        let headers = origin.map(|origin| {
+            [(ACCESS_CONTROL_ALLOW_ORIGIN, origin), (ACCESS_CONTROL_EXPOSE_HEADERS, self.expose.clone())]
+        });
+        headers.into_iter().flatten().collect()
     }
 
     fn allowed(&self, request: &HeaderMap) -> Option<HeaderValue> {
@@ -57,6 +60,16 @@ impl Cors {
         }
         self.origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()).then(|| origin.clone())
     }
+}
+
+/// Puts `headers` in the place of what a function says to pages from elsewhere, which API Gateway ignores.
+pub(super) fn replace(answer: &mut HeaderMap, headers: HeaderMap) {
+    let said: Vec<HeaderName> =
+        answer.keys().filter(|name| name.as_str().starts_with("access-control-")).cloned().collect();
+    for name in said {
+        answer.remove(name);
+    }
+    answer.extend(headers);
 }
 
 /// Of a list, or of a parameter that holds one.
@@ -94,6 +107,7 @@ mod tests {
     fn a_preflight_is_told_what_may_be_asked() {
         let answer = cors("*").preflight(&asked(Method::OPTIONS, "https://a.example")).unwrap();
         assert_eq!(answer.status(), 204);
+        assert_eq!(answer.headers().len(), 4);
         for (name, value) in [
             ("access-control-allow-origin", "*"),
             ("access-control-allow-methods", "GET,POST"),
@@ -110,8 +124,10 @@ mod tests {
         let (good, bad) = (asked(Method::OPTIONS, "https://b.example"), asked(Method::OPTIONS, "https://c.example"));
         assert_eq!(cors.preflight(&good).unwrap().headers()["access-control-allow-origin"], "https://b.example");
         assert!(cors.preflight(&bad).is_none() && cors.headers(bad.headers()).is_empty());
-        let names: Vec<_> = cors.headers(good.headers()).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, [ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS]);
+        let headers = cors.headers(good.headers());
+        assert_eq!(headers.len(), 2);
+        assert_eq!(headers[ACCESS_CONTROL_ALLOW_ORIGIN], "https://b.example");
+        assert_eq!(headers[ACCESS_CONTROL_EXPOSE_HEADERS], "etag");
     }
 
     #[test]
