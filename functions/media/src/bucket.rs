@@ -7,12 +7,11 @@ use aws_sdk_s3::primitives::ByteStream;
 use aws_types::SdkConfig;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use imaging::{Format, MAX_OUTPUT_BYTES, Picture};
 use shared::error::Fault;
 use shared::ids::{Random, keyed_hash};
 use shared::secrets::Secret;
 use shared::store::replays::Once;
-
-use crate::image::{Format, MAX_OUTPUT_BYTES, Picture};
 
 const UPLOADS: &str = "uploads/";
 const THUMBNAILS: &str = "thumbnails/";

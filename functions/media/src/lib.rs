@@ -1,8 +1,7 @@
 //! POST `media`: an uploaded image, made safe to serve, into the bucket. What an image is and how it is made safe is
-//! [`image`]'s to know, what of the body is taken, [`multipart`]'s.
+//! [`imaging`]'s to know, what of the body is taken, [`multipart`]'s.
 
 pub mod bucket;
-pub mod image;
 pub mod multipart;
 pub mod worker;
 
@@ -53,7 +52,7 @@ impl Media {
             Earlier::Same(upload) => return Ok(stored(config, &upload)),
             Earlier::Other => return Err(FieldErrors::used_key().into()),
         }
-        let picture = self.worker.run(move || image::clean(&file)).await?;
+        let picture = self.worker.run(move || imaging::clean(&file)).await?;
         let picture = picture.map_err(|refused| FieldErrors::one(FIELD, refused.to_string()))?;
 
         // Sent again before the first is answered, it is stored again under the same name.

@@ -12,14 +12,13 @@
     reason = "bytes of images made by hand"
 )]
 
+#[path = "../imaging/tests/samples/mod.rs"]
 mod samples;
 
 use bytes::Bytes;
 use image::DynamicImage;
-use media::{
-    image::{clean, thumbnail},
-    multipart::read_file,
-};
+use imaging::{clean, thumbnail};
+use media::multipart::read_file;
 use peak_alloc::PeakAlloc;
 use samples::*;
 use std::{

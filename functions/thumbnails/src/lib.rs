@@ -3,8 +3,8 @@
 
 use aws_lambda_events::event::s3::{S3Event, S3EventRecord};
 use aws_sdk_s3::Client;
+use imaging::thumbnail;
 use media::bucket::{Bucket, Name};
-use media::image::thumbnail;
 use media::worker::Worker;
 use percent_encoding::percent_decode_str;
 use shared::error::Fault;

@@ -1,6 +1,6 @@
 //! Images from the upload to what a browser is given, over the whole stack.
 
-#[path = "../../../functions/media/tests/samples/mod.rs"]
+#[path = "../../../functions/media/imaging/tests/samples/mod.rs"]
 mod samples;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,13 +10,13 @@ use gif::Repeat;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Method, Request, Response};
 use image::DynamicImage;
+use imaging::{Format, THUMBNAIL_SIDE, clean};
 use jiff::{SignedDuration, Timestamp};
 use local::bucket::Bucket;
 use local::cli::Token;
 use local::engine::Engine;
 use local::stack::Stack;
 use local::{service, settings};
-use media::image::{Format, THUMBNAIL_SIDE, clean};
 use samples::*;
 use serde_json::{Value, json};
 use shared::app::App;

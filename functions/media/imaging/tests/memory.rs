@@ -14,7 +14,7 @@
 mod samples;
 
 use image::{DynamicImage, RgbaImage};
-use media::image::{MAX_PIXELS, Refused, clean, thumbnail};
+use imaging::{MAX_PIXELS, Refused, clean, thumbnail};
 use peak_alloc::PeakAlloc;
 use samples::*;
 use std::{
@@ -28,7 +28,7 @@ static HEAP: PeakAlloc = PeakAlloc;
 /// The heap is the process's, so one measurement at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What `clean` and `thumbnail` may have allocated at once, as `media::image` promises.
+/// What `clean` and `thumbnail` may have allocated at once, as `imaging` promises.
 const BOUND: usize = 340 << 20;
 
 fn measured<T>(name: &str, work: impl FnOnce() -> T) -> (T, usize) {

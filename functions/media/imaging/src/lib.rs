@@ -11,7 +11,7 @@ mod png;
 mod thumbnail;
 mod webp;
 
-use ::image::{DynamicImage, metadata::Orientation};
+use image::{DynamicImage, metadata::Orientation};
 use std::{
     fmt, io,
     panic::{AssertUnwindSafe, catch_unwind},

@@ -46,7 +46,7 @@ fn main() {
         for quality in [70.0, 75.0, 80.0] {
             report(&format!("webp {quality} (libwebp, in C)"), &small, || lossy_webp(&small, quality));
         }
-        report("chosen", &small, || media::image::thumbnail(&png(&pixels)).unwrap().bytes);
+        report("chosen", &small, || imaging::thumbnail(&png(&pixels)).unwrap().bytes);
     }
 }
 
@@ -74,7 +74,7 @@ fn psnr(a: &DynamicImage, b: &DynamicImage) -> f64 {
 }
 
 fn decode(bytes: &[u8]) -> DynamicImage {
-    use media::image::Format;
+    use imaging::Format;
     match Format::of(bytes).unwrap() {
         Format::WebP => webp::Decoder::new(bytes).decode().unwrap().to_image(),
         Format::Jpeg => {

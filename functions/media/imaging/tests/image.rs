@@ -12,7 +12,7 @@
 mod samples;
 
 use image::{DynamicImage, GrayImage, Luma, Rgb, RgbImage, Rgba, RgbaImage};
-use media::image::{Format, MAX_FRAMES, Picture, Refused, THUMBNAIL_SIDE, clean, thumbnail};
+use imaging::{Format, MAX_FRAMES, Picture, Refused, THUMBNAIL_SIDE, clean, thumbnail};
 use samples::*;
 
 fn decoded(picture: &Picture) -> DynamicImage {
