@@ -148,11 +148,12 @@ def heap(function, environment, events=()):
 
 
 class Services:
-    """`cargo local --services-only`."""
+    """`cargo local --services-only`; LOCAL may name a binary of it."""
 
     def __enter__(self):
-        command = ["cargo", "run", "--quiet", "--package", "local", "--bin", "local", "--", "--services-only"]
-        command += ["--ephemeral", "--port", "0"]
+        built = os.environ.get("LOCAL")
+        program = [built] if built else ["cargo", "run", "--quiet", "--package", "local", "--bin", "local", "--"]
+        command = [*program, "--services-only", "--ephemeral", "--port", "0"]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         self.environment = {"SVC_READ_LIMIT": "1000000", "SVC_WRITE_LIMIT": "1000000"}
         for line in self.process.stdout:
