@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use http::Method;
 use local::template::{DEPLOYED, Template};
+use serde_json::Value;
 use shared::route::ROUTES;
 use tests::World;
 
@@ -40,6 +41,60 @@ async fn openapi_has_the_routes_by_their_names() {
         })
     });
     assert_eq!(operations.collect::<BTreeSet<_>>(), named());
+}
+
+/// Calls with every value of the document, and the path to it.
+fn each(value: &Value, path: &str, look: &mut impl FnMut(&Value, &str)) {
+    look(value, path);
+    match value {
+        Value::Object(entries) => entries.iter().for_each(|(name, value)| each(value, &format!("{path}/{name}"), look)),
+        Value::Array(items) => items.iter().for_each(|item| each(item, path, look)),
+        _ => {}
+    }
+}
+
+fn names(map: &Value) -> BTreeSet<&str> {
+    map.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect()
+}
+
+#[tokio::test]
+async fn openapi_has_no_prose_for_a_name() {
+    // A comma ends a value in a flow mapping, and what follows it becomes a name.
+    let document = World::new().guest().get("openapi.json").await.ok(200).json;
+    each(&document, "", &mut |value, path| {
+        let prose: Vec<_> = names(value).into_iter().filter(|name| name.contains(' ')).collect();
+        assert!(prose.is_empty(), "{path}: {prose:?}");
+    });
+}
+
+#[tokio::test]
+async fn openapi_lists_the_names_of_every_map() {
+    // A refusal names fields, of whatever request; a document is whatever it is.
+    const LOOSE: [&str; 2] =
+        ["/Error/properties/errors", "/openapi.json/get/responses/200/content/application/json/schema"];
+    let document = World::new().guest().get("openapi.json").await.ok(200).json;
+    each(&document, "", &mut |value, path| {
+        if value["type"] != "object" || LOOSE.iter().any(|loose| path.ends_with(loose)) {
+            return;
+        }
+        let listed = names(&value["properties"]);
+        assert!(!listed.is_empty(), "{path} lists no names");
+        let required = value["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let unlisted: Vec<_> = required.filter(|name| !listed.contains(name)).collect();
+        assert!(unlisted.is_empty(), "{path} requires {unlisted:?}");
+    });
+}
+
+#[tokio::test]
+async fn openapi_lists_what_ui_answers() {
+    let world = World::new();
+    let document = world.guest().get("openapi.json").await.ok(200).json;
+    let ui = world.user(7, "Ada").get("ui").await.ok(200);
+    let schema = &document["components"]["schemas"]["UiEnvelope"]["properties"]["data"];
+    assert_eq!(names(&schema["properties"]), names(ui.data()));
+    for map in ["labels", "features", "guest", "auth"] {
+        assert_eq!(names(&schema["properties"][map]["properties"]), names(&ui.data()[map]), "{map}");
+    }
 }
 
 #[test]
