@@ -17,6 +17,8 @@ use serde_json::{Map, Value};
 
 use crate::config::Config;
 use crate::error::{FieldErrors, Refusal};
+use crate::language::Language;
+use crate::quality;
 use crate::store::limits::Standing;
 use crate::token::Claims;
 
@@ -111,13 +113,15 @@ impl Call {
         key.map(Some).ok_or_else(|| FieldErrors::one(NAME, "The Idempotency-Key must be 1 to 255 ASCII characters."))
     }
 
+    /// The language to answer in.
+    #[must_use]
+    pub fn language(&self) -> Language {
+        Language::preferred(self.header(header::ACCEPT_LANGUAGE))
+    }
+
     fn accepts_gzip(&self) -> bool {
         let accepted = self.header(header::ACCEPT_ENCODING).unwrap_or_default();
-        accepted.split(',').any(|coding| {
-            let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
-            let refused = weight.trim().strip_prefix("q=").is_some_and(|q| q.trim().parse() == Ok(0.0));
-            matches!(name.trim(), "gzip" | "*") && !refused
-        })
+        quality::weight_of(accepted, "gzip").is_some_and(|weight| weight > 0)
     }
 
     fn holds(&self, tag: &str) -> bool {
@@ -192,6 +196,8 @@ pub struct Answer {
     headers: HeaderMap,
     body: Vec<u8>,
     sharing: Sharing,
+    /// Whether another `Accept-Language` may be answered otherwise.
+    by_language: bool,
 }
 
 impl Answer {
@@ -214,18 +220,31 @@ impl Answer {
 
     #[must_use]
     pub fn no_content() -> Self {
-        Self { status: StatusCode::NO_CONTENT, headers: HeaderMap::new(), body: Vec::new(), sharing: Sharing::Never }
+        Self {
+            status: StatusCode::NO_CONTENT,
+            headers: HeaderMap::new(),
+            body: Vec::new(),
+            sharing: Sharing::Never,
+            by_language: false,
+        }
     }
 
     #[must_use]
     pub fn new(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Self {
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))]);
-        Self { status, headers, body, sharing: Sharing::Never }
+        Self { status, headers, body, sharing: Sharing::Never, by_language: false }
     }
 
     #[must_use]
     pub fn shared(mut self, sharing: Sharing) -> Self {
         self.sharing = sharing;
+        self
+    }
+
+    /// Marks what depends on [`Call::language`].
+    #[must_use]
+    pub fn in_the_language_asked_for(mut self) -> Self {
+        self.by_language = true;
         self
     }
 
@@ -255,8 +274,7 @@ impl Answer {
         self.set(header::CACHE_CONTROL, HeaderValue::from_static(control));
         if self.sharing != Sharing::Never {
             // One line: API Gateway keeps one of several.
-            let language = self.headers.contains_key(header::CONTENT_LANGUAGE);
-            let vary = if language {
+            let vary = if self.by_language {
                 "Authorization, Accept-Encoding, Accept-Language"
             } else {
                 "Authorization, Accept-Encoding"

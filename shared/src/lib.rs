@@ -15,11 +15,13 @@ pub mod ids;
 pub mod input;
 pub mod labels;
 pub mod lambda;
+pub mod language;
 #[cfg(test)]
 mod loopback;
 pub mod markdown;
 pub mod page;
 pub mod policy;
+pub mod quality;
 mod record;
 pub mod resource;
 pub mod route;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::comment::{Avatar, Comment};
 use crate::config::Config;
 use crate::ids::{CommentId, UserId};
+use crate::language::Language;
 use crate::markdown;
 use crate::policy;
 use crate::store::threads::{Thread, Visit};
@@ -65,6 +66,7 @@ pub struct Light<'a> {
     pub thread: &'a Thread,
     pub visit: &'a Visit,
     pub now: Timestamp,
+    pub language: Language,
 }
 
 impl Light<'_> {
@@ -95,7 +97,7 @@ impl Light<'_> {
             pinned: pin.is_some(),
             pinned_at: pin.map(|pin| Timestamp(pin.at)),
             created_at,
-            relative_created_at: created_at.relative(self.now),
+            relative_created_at: created_at.relative(self.now, self.language),
             updated_at: comment.updated_at(),
             reports_count: None,
         }

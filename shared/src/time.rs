@@ -8,6 +8,8 @@ use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::language::Language;
+
 /// Milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
@@ -26,27 +28,56 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
-    /// How long before `now` this was, in words (decisions, section 4). What lies ahead is `just now` too.
+    /// How long before `now` this was, in words. What lies ahead is `just now` too.
     #[must_use]
-    pub fn relative(self, now: Self) -> String {
-        const UNITS: [(i64, &str); 6] = [
-            (365 * 86_400, "year"),
-            (30 * 86_400, "month"),
-            (7 * 86_400, "week"),
-            (86_400, "day"),
-            (3_600, "hour"),
-            (60, "minute"),
-        ];
+    pub fn relative(self, now: Self, language: Language) -> String {
+        let words = &WORDS[language as usize];
         let seconds = now.seconds() - self.seconds();
-        match UNITS.iter().find(|(length, _)| seconds >= *length) {
-            None => "just now".to_owned(),
-            Some((length, unit)) => match seconds / length {
-                1 => format!("1 {unit} ago"),
-                count => format!("{count} {unit}s ago"),
-            },
+        match UNITS.iter().zip(words.units).find(|(length, _)| seconds >= **length) {
+            None => words.now.to_owned(),
+            Some((length, (one, many))) => {
+                let count = seconds / length;
+                words.ago.replace("{}", &format!("{count} {}", if count == 1 { one } else { many }))
+            }
         }
     }
 }
+
+/// Seconds of a year, a month, a week, a day, an hour and a minute.
+const UNITS: [i64; 6] = [365 * 86_400, 30 * 86_400, 7 * 86_400, 86_400, 3_600, 60];
+
+struct Words {
+    now: &'static str,
+    /// Around a count of units.
+    ago: &'static str,
+    /// One and many of each of [`UNITS`], as they stand within `ago`.
+    units: [(&'static str, &'static str); 6],
+}
+
+/// In the order of [`Language::ALL`].
+#[rustfmt::skip]
+const WORDS: [Words; 4] = [
+    Words {
+        now: "just now",
+        ago: "{} ago",
+        units: [("year", "years"), ("month", "months"), ("week", "weeks"), ("day", "days"), ("hour", "hours"), ("minute", "minutes")],
+    },
+    Words {
+        now: "ahora mismo",
+        ago: "hace {}",
+        units: [("año", "años"), ("mes", "meses"), ("semana", "semanas"), ("día", "días"), ("hora", "horas"), ("minuto", "minutos")],
+    },
+    Words {
+        now: "gerade eben",
+        ago: "vor {}",
+        units: [("Jahr", "Jahren"), ("Monat", "Monaten"), ("Woche", "Wochen"), ("Tag", "Tagen"), ("Stunde", "Stunden"), ("Minute", "Minuten")],
+    },
+    Words {
+        now: "à l’instant",
+        ago: "il y a {}",
+        units: [("an", "ans"), ("mois", "mois"), ("semaine", "semaines"), ("jour", "jours"), ("heure", "heures"), ("minute", "minutes")],
+    },
+];
 
 /// `2026-01-02T03:04:05+00:00`
 impl fmt::Display for Timestamp {
@@ -106,7 +137,7 @@ mod tests {
 
     #[test]
     fn relative_times_are_words() {
-        let ago = |seconds: i64| Timestamp(0).relative(Timestamp(seconds * 1000));
+        let ago = |seconds: i64| Timestamp(0).relative(Timestamp(seconds * 1000), Language::English);
         assert_eq!(ago(-5), "just now");
         assert_eq!(ago(59), "just now");
         assert_eq!(ago(60), "1 minute ago");
@@ -116,5 +147,18 @@ mod tests {
         assert_eq!(ago(14 * 86_400), "2 weeks ago");
         assert_eq!(ago(60 * 86_400), "2 months ago");
         assert_eq!(ago(800 * 86_400), "2 years ago");
+    }
+
+    #[test]
+    fn relative_times_are_words_of_every_language() {
+        let ago = |language, days: i64| Timestamp(0).relative(Timestamp(days * 86_400_000), language);
+        for (language, words) in [
+            (Language::English, ["just now", "1 day ago", "3 days ago", "1 month ago", "2 years ago"]),
+            (Language::Spanish, ["ahora mismo", "hace 1 día", "hace 3 días", "hace 1 mes", "hace 2 años"]),
+            (Language::German, ["gerade eben", "vor 1 Tag", "vor 3 Tagen", "vor 1 Monat", "vor 2 Jahren"]),
+            (Language::French, ["à l’instant", "il y a 1 jour", "il y a 3 jours", "il y a 1 mois", "il y a 2 ans"]),
+        ] {
+            assert_eq!([0, 1, 3, 30, 800].map(|days| ago(language, days)), words);
+        }
     }
 }

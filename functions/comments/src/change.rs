@@ -33,7 +33,8 @@ pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let comment = app.store.edit(&found.comment, edit).await?.ok_or(Refusal::NotFound)?;
     let group = comment.parent().unwrap_or(comment.id);
     app.store.complete_visit(&mut visit, &viewer.visitor, &comment.thread, [group]).await?;
-    let light = Light { config: &app.config, viewer: &viewer, thread: &thread, visit: &visit, now };
+    let light =
+        Light { config: &app.config, viewer: &viewer, thread: &thread, visit: &visit, now, language: call.language() };
     Ok(Answer::ok(&Data { data: light.show(&comment) }))
 }
 

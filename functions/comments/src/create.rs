@@ -86,7 +86,14 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let Some((found, mentions, (known, visit), earlier)) = read? else { return Err(Refusal::NotFound.into()) };
     let show = |comment: &Comment| {
         // An answer that is given again is the same to the letter.
-        let light = Light { config, viewer: &viewer, thread: &known, visit: &visit, now: comment.id.created_at() };
+        let light = Light {
+            config,
+            viewer: &viewer,
+            thread: &known,
+            visit: &visit,
+            now: comment.id.created_at(),
+            language: call.language(),
+        };
         Answer::created(&Data { data: light.show(comment) })
     };
     match earlier {

@@ -40,7 +40,8 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
     let Some(page) = page? else { return Err(Refusal::NotFound.into()) };
 
     let now = app.clock.now();
-    let light = Light { config, viewer: &viewer, thread: &page.thread, visit: &page.visit, now };
+    let light =
+        Light { config, viewer: &viewer, thread: &page.thread, visit: &page.visit, now, language: call.language() };
     let data: Vec<_> = page.families.iter().map(|family| light.show_family(&family.parent, &family.replies)).collect();
     let total = page.thread.parents + page.visit.hidden_parents;
     answer(
@@ -77,7 +78,7 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     app.store.complete_visit(&mut visit, &viewer.visitor, &parent.thread, [parent.id]).await?;
 
     let now = app.clock.now();
-    let light = Light { config, viewer: &viewer, thread: &thread, visit: &visit, now };
+    let light = Light { config, viewer: &viewer, thread: &thread, visit: &visit, now, language: call.language() };
     let data: Vec<_> = page.replies.iter().map(|reply| light.show(reply)).collect();
     let sharing = sharing(&viewer, visit.is_plain() && parent.is_approved());
     answer(call, data, &paging.place, paging.per_page, page.total, page.neighbours, &seal, sharing)
@@ -114,7 +115,7 @@ fn answer(
         fit(&mut envelope.data)?;
         answer = Answer::ok(&envelope);
     }
-    Ok(answer.shared(sharing))
+    Ok(answer.shared(sharing).in_the_language_asked_for())
 }
 
 /// Makes a page fit into Lambda's answer: embedded replies give way first, then the caller must ask for less.

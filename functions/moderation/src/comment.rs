@@ -23,7 +23,7 @@ pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
             Some(_) => Err(not_approved().into()),
         };
     }
-    show(app, &viewer, &comment).await
+    show(app, call, &viewer, &comment).await
 }
 
 fn not_approved() -> Refusal {
@@ -33,7 +33,7 @@ fn not_approved() -> Refusal {
 pub(crate) async fn unpin(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = pinnable(app, call, id).await?;
     app.store.unpin(&comment).await?;
-    show(app, &viewer, &comment).await
+    show(app, call, &viewer, &comment).await
 }
 
 async fn pinnable(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {
@@ -46,14 +46,14 @@ pub(crate) async fn approve(app: &App, call: &Call, id: &str) -> Result<Answer> 
     let (viewer, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
     let embedded = app.config.lists.replies_per_parent;
     let comment = app.store.approve(comment, &app.clock, embedded).await?;
-    show(app, &viewer, &comment.ok_or(Refusal::NotFound)?).await
+    show(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
 }
 
 pub(crate) async fn reject(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
     let embedded = app.config.lists.replies_per_parent;
     let comment = app.store.reject(comment, &app.clock, embedded).await?;
-    show(app, &viewer, &comment.ok_or(Refusal::NotFound)?).await
+    show(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
 }
 
 /// The newest 1,000 at most, newest first.
@@ -108,9 +108,16 @@ async fn moderated(
     Ok((viewer, found.comment))
 }
 
-async fn show(app: &App, viewer: &Viewer, comment: &Comment) -> Result<Answer> {
+async fn show(app: &App, call: &Call, viewer: &Viewer, comment: &Comment) -> Result<Answer> {
     let known = app.store.threads_and_visits(std::slice::from_ref(comment), &viewer.visitor).await?;
     let (thread, visit) = known.into_values().next().unwrap_or_default();
-    let light = Light { config: &app.config, viewer, thread: &thread, visit: &visit, now: app.clock.now() };
+    let light = Light {
+        config: &app.config,
+        viewer,
+        thread: &thread,
+        visit: &visit,
+        now: app.clock.now(),
+        language: call.language(),
+    };
     Ok(Answer::ok(&Data { data: light.show(comment) }))
 }

@@ -28,7 +28,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
         .iter()
         .filter_map(|comment| {
             let (thread, visit) = known.get(&comment.thread)?;
-            let light = Light { config, viewer: &viewer, thread, visit, now };
+            let light = Light { config, viewer: &viewer, thread, visit, now, language: call.language() };
             let mut resource = light.show(comment);
             resource.reports_count = Some(comment.reports);
             Some(resource)
@@ -36,7 +36,9 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
         .collect();
     let close = |cursor| seal.close(cursor);
     let (next, previous) = (neighbours.next.map(close), neighbours.previous.map(close));
-    Ok(Answer::ok(&Envelope::cursor(call, data, paging.per_page, next, previous)).shared(Sharing::Private))
+    Ok(Answer::ok(&Envelope::cursor(call, data, paging.per_page, next, previous))
+        .shared(Sharing::Private)
+        .in_the_language_asked_for())
 }
 
 /// What waits, unless the request says otherwise.

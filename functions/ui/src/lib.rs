@@ -10,7 +10,7 @@ use shared::app::App;
 use shared::error::{Refusal, Result};
 use shared::http::{Answer, Call, Sharing};
 use shared::input::{Input, MAX_BODY};
-use shared::labels;
+use shared::labels::Labels;
 use shared::markdown;
 use shared::policy;
 use shared::resource::UserResource;
@@ -31,7 +31,7 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
 async fn configuration(app: &App, call: &Call) -> Result<Answer> {
     let config = &app.config;
     let viewer = app.admit(call, Kind::Read, Ok(()), Door::Open).await?;
-    let language = call.header(header::ACCEPT_LANGUAGE);
+    let language = call.language();
     let features = &config.features;
     let user = viewer.user.as_ref().map(|user| UserResource {
         id: Some(user.id),
@@ -39,7 +39,7 @@ async fn configuration(app: &App, call: &Call) -> Result<Answer> {
         avatar: user.avatar.url(),
     });
     let mut answer = Answer::ok(&json!({ "data": {
-        "labels": labels::labels(language),
+        "labels": Labels(language),
         "features": {
             "sorting": features.sorting,
             "reporting": features.reporting,
@@ -71,8 +71,9 @@ async fn configuration(app: &App, call: &Call) -> Result<Answer> {
             "user": user,
         },
     }}))
-    .shared(if viewer.user.is_none() { Sharing::Anonymous } else { Sharing::Private });
-    answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(labels::language(language)));
+    .shared(if viewer.user.is_none() { Sharing::Anonymous } else { Sharing::Private })
+    .in_the_language_asked_for();
+    answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
     Ok(answer)
 }
 

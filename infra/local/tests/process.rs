@@ -138,7 +138,8 @@ fn a_page_on_another_origin_is_told_once_what_it_may_do() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = Service::start(data_dir.path());
     let ask = |line: &str, headers: &str| {
-        let head = format!("{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nOrigin: http://blog.example\r\n");
+        let head =
+            format!("{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nOrigin: http://blog.example\r\n");
         send(service.address, &format!("{head}{headers}\r\n"))
     };
 
@@ -166,7 +167,7 @@ fn a_page_on_another_origin_is_told_once_what_it_may_do() {
             &"cache-control: public, max-age=0, s-maxage=5",
             &"connection: close",
             &"content-type: application/json",
-            &"vary: Authorization, Accept-Encoding",
+            &"vary: Authorization, Accept-Encoding, Accept-Language",
             &"x-content-type-options: nosniff",
             &"x-ratelimit-limit: 300",
         ]

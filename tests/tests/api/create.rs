@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use http::Method;
-use http::header::USER_AGENT;
+use http::header::{ACCEPT_LANGUAGE, USER_AGENT};
 use serde_json::{Value, json};
-use tests::{START, World, ids};
+use tests::{Actor, START, World, ids};
 
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
 
@@ -436,6 +436,35 @@ async fn an_old_comment_says_how_old_it_is() {
     let shown = world.guest().see("posts/1", id).await;
     assert_eq!(shown["relative_created_at"], "3 days ago");
     assert_eq!(shown["created_at"], "2050-01-02T03:04:05+00:00");
+}
+
+#[tokio::test]
+async fn how_old_a_comment_is_is_said_in_the_language_asked_for() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let id = ada.comment("posts/1", "x").await;
+    let answer = ada.reply("posts/1", id, "y").await;
+    world.pass(Duration::from_secs(120));
+    let in_language = |actor: &Actor, language| actor.clone().with(ACCEPT_LANGUAGE, language);
+    for (language, words) in [
+        ("de-AT, en;q=0.5", "vor 2 Minuten"),
+        ("es", "hace 2 minutos"),
+        ("fr", "il y a 2 minutes"),
+        ("en", "2 minutes ago"),
+        ("it", "2 minutes ago"),
+    ] {
+        let (guest, ada) = (in_language(&world.guest(), language), in_language(&ada, language));
+        let shown = guest.see("posts/1", id).await;
+        assert_eq!(shown["relative_created_at"], words);
+        assert_eq!(shown["replies"][0]["relative_created_at"], words);
+        assert_eq!(guest.replies(id, "").await.find(answer).unwrap()["relative_created_at"], words);
+        let edited = ada.patch(&format!("comments/{id}"), json!({ "body": language })).await.ok(200);
+        assert_eq!(edited.data()["relative_created_at"], words);
+        let pinned = in_language(&moderator, language).post(&format!("comments/{id}/pin"), json!(null)).await.ok(200);
+        assert_eq!(pinned.data()["relative_created_at"], words);
+    }
+    let created = in_language(&ada, "de").post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+    assert_eq!(created.data()["relative_created_at"], "gerade eben");
 }
 
 #[tokio::test]

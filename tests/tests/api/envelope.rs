@@ -59,14 +59,14 @@ async fn long_answers_are_compressed_for_those_who_accept_it() {
     let guest = world.guest();
     let plain = guest.get("ui").await.ok(200);
     assert!(!plain.headers.contains_key("content-encoding"));
-    for accepted in ["gzip", "deflate, gzip;q=0.5", "*", "br, gzip"] {
+    for accepted in ["gzip", "GZip", "deflate, gzip;q=0.5", "*", "br, *;q=0.1", "br, gzip"] {
         let reply = guest.clone().with(ACCEPT_ENCODING, accepted).get("ui").await.ok(200);
         assert_eq!(reply.header("content-encoding"), "gzip", "{accepted}");
         assert_eq!(reply.json, plain.json);
         assert!(reply.body.len() * 2 < plain.body.len());
         assert!(reply.header("vary").contains("Accept-Encoding"));
     }
-    for refused in ["br", "gzip;q=0", "identity", ""] {
+    for refused in ["br", "gzip;q=0", "gzip;q=0, *", "*, gzip; q=0.000", "GZIP;Q=0", "*;q=0", "identity", ""] {
         let reply = guest.clone().with(ACCEPT_ENCODING, refused).get("ui").await.ok(200);
         assert!(!reply.headers.contains_key("content-encoding"), "{refused}");
     }
@@ -111,6 +111,23 @@ async fn only_what_is_everyones_may_be_shared() {
 }
 
 #[tokio::test]
+async fn every_read_that_holds_a_comment_varies_by_language() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let id = ada.comment("posts/1", "x").await;
+    ada.reply("posts/1", id, "y").await;
+    let replies = format!("comments/{id}/replies");
+    for path in ["posts/1/comments", &replies, "moderation/comments", "ui"] {
+        let reply = moderator.get(path).await.ok(200);
+        let vary = "Authorization, Accept-Encoding, Accept-Language";
+        assert_eq!(reply.header("vary"), vary, "{path}");
+        let known = moderator.clone().with(IF_NONE_MATCH, reply.header("etag")).get(path).await.ok(304);
+        assert_eq!(known.header("vary"), vary, "{path}");
+    }
+    assert_eq!(moderator.get("openapi.json").await.ok(200).header("vary"), "Authorization, Accept-Encoding");
+}
+
+#[tokio::test]
 async fn writes_and_errors_are_not_to_be_kept() {
     let world = World::new();
     let ada = world.user(7, "Ada");
@@ -145,7 +162,10 @@ async fn pages_from_elsewhere_may_ask_what_the_template_lets_them() {
     assert_eq!(
         access_control(&preflight),
         [
-            ("access-control-allow-headers", "accept-language,authorization,content-type,idempotency-key,if-none-match"),
+            (
+                "access-control-allow-headers",
+                "accept-language,authorization,content-type,idempotency-key,if-none-match"
+            ),
             ("access-control-allow-methods", "GET,POST,PUT,PATCH,DELETE"),
             ("access-control-allow-origin", "*"),
             ("access-control-max-age", "7200"),

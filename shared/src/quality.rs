@@ -1,0 +1,73 @@
+//! Quality values: what the members of an `Accept-…` header weigh (RFC 9110, section 12.4.2).
+
+/// The members of a list, each with its weight in thousandths. What is not well formed is left out.
+pub fn members(list: &str) -> impl Iterator<Item = (&str, u16)> {
+    list.split(',').filter_map(member)
+}
+
+/// The weight of the member with this name, whatever its case, or of `*`; `None` when neither is there.
+#[must_use]
+pub fn weight_of(list: &str, name: &str) -> Option<u16> {
+    let find = |wanted: &str| {
+        members(list).filter(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, weight)| weight).max()
+    };
+    find(name).or_else(|| find("*"))
+}
+
+fn member(text: &str) -> Option<(&str, u16)> {
+    let mut parts = text.split(';').map(str::trim);
+    let name = parts.next()?;
+    let weight = match parts.next() {
+        None => 1000,
+        Some(parameter) => {
+            let (name, value) = parameter.split_once('=')?;
+            let is_weight = name.trim().eq_ignore_ascii_case("q");
+            is_weight.then(|| parse_weight(value.trim())).flatten()?
+        }
+    };
+    (!name.is_empty() && parts.next().is_none()).then_some((name, weight))
+}
+
+/// `0`, `0.5`, `1.000`: at most 1, at most three decimals.
+fn parse_weight(value: &str) -> Option<u16> {
+    let (whole, decimals) = value.split_once('.').unwrap_or((value, ""));
+    if decimals.len() > 3 || !decimals.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let thousandths: u16 = format!("{decimals:0<3}").parse().ok()?;
+    match (whole, thousandths) {
+        ("0", _) => Some(thousandths),
+        ("1", 0) => Some(1000),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_have_the_weight_they_are_given_and_one_otherwise() {
+        let list: Vec<_> = members("gzip;q=0.5, br , identity ; Q = 0.123,deflate;q=0").collect();
+        assert_eq!(list, [("gzip", 500), ("br", 1000), ("identity", 123), ("deflate", 0)]);
+        assert_eq!(members("").count(), 0);
+    }
+
+    #[test]
+    fn what_is_not_well_formed_is_left_out() {
+        for member in
+            ["a;q=2", "a;q=1.1", "a;q=0.1234", "a;q=-1", "a;q=NaN", "a;q=", "a;q", "a;x=1", "a;q=1;q=1", ";q=1"]
+        {
+            assert_eq!(members(&format!("{member},b")).collect::<Vec<_>>(), [("b", 1000)], "{member}");
+        }
+    }
+
+    #[test]
+    fn a_star_weighs_for_what_is_not_named() {
+        assert_eq!(weight_of("gzip;q=0, *", "gzip"), Some(0));
+        assert_eq!(weight_of("*, gzip;q=0", "gzip"), Some(0));
+        assert_eq!(weight_of("br, *;q=0.1", "gzip"), Some(100));
+        assert_eq!(weight_of("GZip", "gzip"), Some(1000));
+        assert_eq!(weight_of("br", "gzip"), None);
+    }
+}
