@@ -124,6 +124,11 @@ impl Call {
         quality::weight_of(accepted, "gzip").is_some_and(|weight| weight > 0)
     }
 
+    /// Whether a caller reads what must be right for that caller alone: a guest's own comments, likes and reports.
+    fn is_for_the_caller_alone(&self) -> bool {
+        self.method == Method::GET && self.parameter("mine") == Some("1")
+    }
+
     fn holds(&self, tag: &str) -> bool {
         let known = self.header(header::IF_NONE_MATCH).unwrap_or_default();
         known.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag)
@@ -267,6 +272,7 @@ impl Answer {
         }
         self.set(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let control = match self.sharing {
+            _ if call.is_for_the_caller_alone() => "private, no-store",
             Sharing::Never => "no-store",
             Sharing::Private => "private, no-cache",
             Sharing::Anonymous => "public, max-age=0, s-maxage=5",

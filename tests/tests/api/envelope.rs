@@ -111,13 +111,52 @@ async fn only_what_is_everyones_may_be_shared() {
 }
 
 #[tokio::test]
+async fn what_a_guest_reads_as_its_own_is_never_shared() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_REQUIRE_APPROVAL", "true")]);
+    let (ada, guest) = (world.user(7, "Ada"), world.guest());
+    let top = world.again(&[]).user(7, "Ada").comment("posts/1", "x").await;
+    let body = json!({ "body": "mine", "guest_name": "G", "guest_email": "g@example.org" });
+    let own = guest.post("posts/1/comments", body).await.ok(201).id();
+    for actor in [&ada, &guest, &world.guest()] {
+        for path in ["posts/1/comments?mine=1", &format!("comments/{top}/replies?mine=1"), "ui?mine=1", "docs?mine=1"] {
+            let reply = actor.get(path).await.ok(200);
+            assert_eq!(reply.header("cache-control"), "private, no-store", "{path}");
+            let known = actor.clone().with(IF_NONE_MATCH, reply.header("etag")).get(path).await.ok(304);
+            assert_eq!(known.header("cache-control"), "private, no-store", "{path}");
+        }
+        for path in ["nowhere?mine=1", "comments/1/replies?mine=1"] {
+            let reply = actor.get(path).await.refused(404, "not_found");
+            assert_eq!(reply.header("cache-control"), "private, no-store", "{path}");
+        }
+    }
+    assert!(guest.list("posts/1", "mine=1").await.ids().contains(&own));
+    // Whatever else the parameter holds says nothing.
+    for query in ["mine=0", "mine=", "mine", "mine=true"] {
+        assert!(world.guest().list("posts/1", query).await.header("cache-control").starts_with("public"), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_walk_through_ones_own_stays_ones_own() {
+    let world = World::new();
+    for _ in 0..3 {
+        world.user(7, "Ada").comment("posts/1", "x").await;
+    }
+    for query in ["mine=1&per_page=2", "mine=1&per_page=2&cursor="] {
+        let pages = world.guest().walk(&format!("posts/1/comments?{query}")).await;
+        assert_eq!(pages.len(), 2);
+        assert!(pages.iter().all(|page| page.header("cache-control") == "private, no-store"), "{query}");
+    }
+}
+
+#[tokio::test]
 async fn every_read_that_holds_a_comment_varies_by_language() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let id = ada.comment("posts/1", "x").await;
     ada.reply("posts/1", id, "y").await;
     let replies = format!("comments/{id}/replies");
-    for path in ["posts/1/comments", &replies, "moderation/comments", "ui"] {
+    for path in ["posts/1/comments", "posts/1/comments?mine=1", &replies, "moderation/comments", "ui"] {
         let reply = moderator.get(path).await.ok(200);
         let vary = "Authorization, Accept-Encoding, Accept-Language";
         assert_eq!(reply.header("vary"), vary, "{path}");
