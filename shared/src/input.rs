@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::{FieldErrors, Refusal};
+use crate::markdown;
 
 /// Characters of a comment's body (spec, section 8).
 pub const MAX_BODY: usize = 10_000;
@@ -55,15 +56,24 @@ impl Input {
             Some(text) if !text.trim().is_empty() => text,
             None if given => String::new(),
             _ => {
-                self.fail(field, format!("The {field} field is required."));
+                self.fail_missing(field);
                 String::new()
             }
         }
     }
 
-    /// A comment's body.
+    fn fail_missing(&mut self, field: &'static str) {
+        self.fail(field, format!("The {field} field is required."));
+    }
+
+    /// A comment's body, of which readers see something.
     pub fn body(&mut self) -> String {
-        self.required_text("body", MAX_BODY)
+        let body = self.required_text("body", MAX_BODY);
+        // Anything else is refused already.
+        if (1..=MAX_BODY).contains(&body.chars().count()) && markdown::shown(&body).is_nothing() {
+            self.fail_missing("body");
+        }
+        body
     }
 
     /// Absent and null are false.

@@ -1,11 +1,13 @@
-//! Comment bodies to html: `CommonMark` with mentions. What comes out is safe to embed as it is.
-//! Nothing here reads the table: who is known is the caller's to say.
+//! Comment bodies to html: `CommonMark` with mentions. What comes out is safe to embed as it is. And what of a body
+//! readers see. Nothing here reads the table: who is known is the caller's to say.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeWithOffset, html};
 use pulldown_cmark_escape::{escape_href, escape_html, escape_html_body_text};
+
+use crate::visible;
 
 /// In bytes. A body whose html would be longer shows as plain text.
 pub const MAX_HTML: usize = 64 * 1024;
@@ -40,19 +42,92 @@ pub fn render(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -
         return String::new();
     }
     let body = without_nul(body);
+    to_html(&body, users_route_prefix, known).unwrap_or_else(|| plain(&body))
+}
+
+/// Whether [`render`] may show `body` as plain text, which depends on who is known.
+#[must_use]
+pub fn may_be_plain(body: &str, users_route_prefix: &str) -> bool {
+    to_html(&without_nul(body), users_route_prefix, &mentions(body)).is_none()
+}
+
+/// `None` when it would be longer than [`MAX_HTML`].
+fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> Option<String> {
     let prefix = users_route_prefix.trim_matches('/');
     let known = &known[..known.len().min(MAX_MENTIONS)];
-    let events = safe_events(&body, |handle| {
+    let events = safe_events(body, |handle| {
         let is_known = known.iter().any(|known| known.as_ref() == handle);
         is_known.then(|| format!("/{prefix}/{handle}"))
     });
-
     let mut html = String::with_capacity(body.len() * 3 / 2);
-    html::push_html(&mut html, events.into_iter());
-    if html.len() > MAX_HTML {
-        html = plain(&body);
+    html::push_html(&mut html, events.into_iter().map(link_to_html));
+    (html.len() <= MAX_HTML).then_some(html)
+}
+
+/// What readers see of a body.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// Without markup, with entities and escapes resolved. Code and the texts in place of images are part of it.
+    pub text: String,
+    /// Images too.
+    pub links: Vec<Link>,
+    has_picture: bool,
+}
+
+/// A link or an image that is shown as one.
+#[derive(Debug)]
+pub struct Link {
+    pub address: String,
+    pub title: String,
+    /// Where its text stands in the text of the body.
+    pub text: Range<usize>,
+}
+
+impl Shown {
+    /// Of a body that shows as plain text.
+    #[must_use]
+    pub fn plain(body: &str) -> Self {
+        Self { text: body.to_owned(), ..Self::default() }
     }
-    html
+
+    /// Whether there is neither text nor an image nor a rule to be seen.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        !self.has_picture && visible::shows_nothing(&self.text)
+    }
+}
+
+/// What readers see of `body` where it does not show as plain text.
+#[must_use]
+pub fn shown(body: &str) -> Shown {
+    let body = without_nul(body);
+    let mut shown = Shown::default();
+    // Places in `links`.
+    let mut open = Vec::new();
+    for event in safe_events(&body, |_| None) {
+        shown.has_picture |= matches!(event, Event::Rule | Event::Start(Tag::Image { .. }));
+        match event {
+            Event::Text(text) | Event::Code(text) => shown.text.push_str(&text),
+            Event::Start(Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) => {
+                let start = shown.text.len();
+                open.push(shown.links.len());
+                shown.links.push(Link {
+                    address: dest_url.into_string(),
+                    title: title.into_string(),
+                    text: start..start,
+                });
+            }
+            Event::End(TagEnd::Link | TagEnd::Image) => {
+                if let Some(place) = open.pop() {
+                    shown.links[place].text.end = shown.text.len();
+                }
+            }
+            Event::Start(tag) if is_inline(tag.to_end()) => {}
+            Event::End(tag) if is_inline(tag) => {}
+            _ => shown.text.push('\n'),
+        }
+    }
+    shown
 }
 
 /// `CommonMark` asks for this replacement.
@@ -60,8 +135,8 @@ fn without_nul(body: &str) -> Cow<'_, str> {
     if body.contains('\0') { body.replace('\0', "\u{fffd}").into() } else { body.into() }
 }
 
-/// The events of `body` with everything that is not allowed turned into text. The only html among them is
-/// the links written here. `address_of` is asked for the address of each handle mentioned.
+/// The events of `body` with everything that is not allowed turned into text; there is no html among them.
+/// `address_of` is asked for the address of each handle mentioned.
 fn safe_events(body: &str, mut address_of: impl FnMut(String) -> Option<String>) -> Vec<Event<'_>> {
     let parser = Parser::new_ext(body, Options::empty()).into_offset_iter();
     let mut events = TextMergeWithOffset::new(parser.map(|(event, range)| (html_to_text(event), range)));
@@ -89,13 +164,13 @@ fn safe_events(body: &str, mut address_of: impl FnMut(String) -> Option<String>)
                 let written = !open_links.contains(&true) && is_allowed(&address, LINK_SCHEMES);
                 open_links.push(written);
                 if written {
-                    safe.push(link_start(&address, &title));
+                    safe.push(link_start(address, title));
                 }
             }
             Event::End(TagEnd::Link) => {
                 depth -= 1;
                 if open_links.pop() == Some(true) {
-                    safe.push(link_end());
+                    safe.push(Event::End(TagEnd::Link));
                 }
             }
             Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
@@ -213,20 +288,22 @@ fn is_allowed(address: &str, schemes: &[&str]) -> bool {
         && scheme.is_none_or(|scheme| schemes.iter().any(|s| s.eq_ignore_ascii_case(scheme)))
 }
 
-fn link_start(address: &str, title: &str) -> Event<'static> {
+fn link_start<'a>(dest_url: CowStr<'a>, title: CowStr<'a>) -> Event<'a> {
+    Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id: "".into() })
+}
+
+/// Links are written here, for their `rel`.
+fn link_to_html(event: Event<'_>) -> Event<'_> {
+    let Event::Start(Tag::Link { dest_url, title, .. }) = event else { return event };
     let mut html = String::from("<a href=\"");
     // Writing to a `String` does not fail.
-    let _ = escape_href(&mut html, address);
+    let _ = escape_href(&mut html, &dest_url);
     if !title.is_empty() {
         html.push_str("\" title=\"");
-        let _ = escape_html(&mut html, title);
+        let _ = escape_html(&mut html, &title);
     }
     html.push_str("\" rel=\"nofollow ugc noopener\">");
     Event::InlineHtml(html.into())
-}
-
-fn link_end() -> Event<'static> {
-    Event::InlineHtml("</a>".into())
 }
 
 fn push_text<'a>(
@@ -240,9 +317,9 @@ fn push_text<'a>(
         if let Some(address) = address_of(text[start + 1..end].to_ascii_lowercase()) {
             safe.extend([
                 Event::Text(text[written..start].to_owned().into()),
-                link_start(&address, ""),
+                link_start(address.into(), "".into()),
                 Event::Text(text[start..end].to_owned().into()),
-                link_end(),
+                Event::End(TagEnd::Link),
             ]);
             written = end;
         }

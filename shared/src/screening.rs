@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::error::Result;
 use crate::http::Call;
 use crate::ids::sha256_hex;
+use crate::markdown::{self, Shown};
 use crate::spam::{Submission, Verdict};
 use crate::viewer::Viewer;
 
@@ -21,8 +22,19 @@ pub struct Draft<'a> {
 }
 
 impl App {
+    /// By our rules alone, of all that readers may see.
+    fn judge(&self, body: &str) -> Verdict {
+        let rules = &self.config.spam.rules;
+        let verdict = rules.judge(&markdown::shown(body));
+        if markdown::may_be_plain(body, &self.config.users_route_prefix) {
+            verdict.max(rules.judge(&Shown::plain(body)))
+        } else {
+            verdict
+        }
+    }
+
     pub async fn screen(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Verdict> {
-        let mut verdict = self.config.spam.rules.judge(draft.body);
+        let mut verdict = self.judge(draft.body);
         if self.config.spam.review_repeats && !draft.edit && verdict == Verdict::Pass {
             let hash = sha256_hex(draft.body);
             if self.store.is_repeat(&viewer.visitor, &hash, self.clock.now()).await? {

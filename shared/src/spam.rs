@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Request, StatusCode};
+use percent_encoding::percent_decode_str;
 
 use crate::fold::fold;
 use crate::https;
+use crate::markdown::{Link, Shown};
+use crate::visible;
 
 /// From good to bad: of two verdicts the worse is the `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,8 +21,8 @@ pub enum Verdict {
     Deny,
 }
 
-/// Phrases are found anywhere in a body, whatever their case and white space. Limits are this many absolute
-/// addresses or more; 0 is no limit.
+/// Phrases are found anywhere in what a body shows, whatever their case and white space, and in the addresses and titles
+/// of its links. Limits are this many links or more; 0 is no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub deny: Vec<String>,
@@ -30,10 +33,14 @@ pub struct Rules {
 
 impl Rules {
     #[must_use]
-    pub fn judge(&self, body: &str) -> Verdict {
-        let body = comparable(body);
-        let links = body.matches("http://").count() + body.matches("https://").count();
-        let holds = |phrases: &[String]| phrases.iter().any(|phrase| contains(&body, phrase));
+    pub fn judge(&self, shown: &Shown) -> Verdict {
+        let links = shown.links.iter().flat_map(|link| {
+            let address = percent_decode_str(&link.address).decode_utf8_lossy();
+            [comparable(&address), comparable(&link.title)]
+        });
+        let texts: Vec<String> = [comparable(&shown.text)].into_iter().chain(links).collect();
+        let links = count_links(shown);
+        let holds = |phrases: &[String]| phrases.iter().any(|phrase| contains(&texts, phrase));
         let reaches = |limit: usize| limit > 0 && links >= limit;
 
         if holds(&self.deny) || reaches(self.deny_links) {
@@ -46,34 +53,35 @@ impl Rules {
     }
 }
 
-/// An empty phrase is in no body.
-fn contains(body: &str, phrase: &str) -> bool {
+/// An empty phrase is in no text.
+fn contains(texts: &[String], phrase: &str) -> bool {
     let phrase = comparable(phrase);
-    !phrase.is_empty() && body.contains(&phrase)
+    !phrase.is_empty() && texts.iter().any(|text| text.contains(&phrase))
+}
+
+/// Absolute addresses in the text, and links and images that lead to one. A link and the first address of its text are one
+/// place.
+fn count_links(shown: &Shown) -> usize {
+    let unnamed = |link: &&Link| is_absolute(&link.address) && count_addresses(&shown.text[link.text.clone()]) == 0;
+    count_addresses(&shown.text) + shown.links.iter().filter(unnamed).count()
+}
+
+fn count_addresses(text: &str) -> usize {
+    let text = comparable(text);
+    text.matches("http://").count() + text.matches("https://").count()
+}
+
+/// Browsers take `http:host` and `//host` for absolute where the page is served by the other scheme or the same.
+fn is_absolute(address: &str) -> bool {
+    let address = address.to_ascii_lowercase();
+    ["//", "http:", "https:"].iter().any(|start| address.starts_with(start))
 }
 
 /// `text` in one case, with one space for each run of white space, and without what cannot be seen.
 fn comparable(text: &str) -> String {
-    let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
+    let visible = visible::without_invisible(text);
     let words: Vec<&str> = visible.split_whitespace().collect();
     fold(&words.join(" "))
-}
-
-/// Characters without width or ink: joiners, marks of direction, variation selectors, tags.
-fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{180b}'..='\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 /// What Akismet is told of a comment. Has no `Debug`, so that it reaches no log.

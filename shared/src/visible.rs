@@ -6,6 +6,12 @@ pub fn shows_nothing(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
 }
 
+/// `text` without what leaves neither a mark nor a gap.
+#[must_use]
+pub fn without_invisible(text: &str) -> String {
+    text.replace(|c: char| is_invisible(c) || (c.is_control() && !c.is_whitespace()), "")
+}
+
 /// Whether `text` holds an embedding or an override of the Unicode Bidirectional Algorithm, which reorder what comes after
 /// them too. Isolates (U+2066 to U+2069) and marks do not, and are part of ordinary Arabic and Hebrew.
 #[must_use]
@@ -67,6 +73,11 @@ mod tests {
         ] {
             assert!(shows_nothing(text), "{text:?}");
         }
+    }
+
+    #[test]
+    fn what_is_invisible_is_taken_out_of_a_text() {
+        assert_eq!(without_invisible("a\u{200b}b\u{0}c\u{ad}d\u{202e}e \tf\n"), "abcde \tf\n");
     }
 
     #[test]

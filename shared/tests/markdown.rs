@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ammonia::{Builder, UrlRelative};
 use proptest::prelude::*;
 use serde::Deserialize;
-use shared::markdown::{MAX_HTML, MAX_MENTIONS, MAX_NESTING, mentions, render};
+use shared::markdown::{MAX_HTML, MAX_MENTIONS, MAX_NESTING, may_be_plain, mentions, render, shown};
 
 const NOBODY: &[&str] = &[];
 const REL: &str = r#" rel="nofollow ugc noopener""#;
@@ -163,6 +163,53 @@ fn the_examples_of_commonmark_render_as_specified() {
             "{number}: {markdown:?} is {rendered:?}, not {expected:?}"
         );
     }
+}
+
+/// The text of html, without white space.
+fn text_of(html: &str) -> String {
+    Builder::empty().clean(html).to_string().split_whitespace().collect()
+}
+
+#[test]
+fn what_is_shown_is_the_text_of_the_html() {
+    let specification: Specification =
+        serde_json::from_str(include_str!("commonmark.json")).expect("the examples are JSON");
+    for Example { number, markdown, .. } in specification.examples {
+        let html = html(&markdown);
+        // The text of an image is an attribute.
+        if !html.contains("<img") {
+            let shown = shown(&markdown);
+            assert_eq!(text_of(&ammonia::clean_text(&shown.text)), text_of(&html), "{number}: {markdown:?}");
+            assert_eq!(shown.links.len(), html.matches("<a ").count(), "{number}: {markdown:?}");
+        }
+    }
+}
+
+#[test]
+fn what_leaves_no_mark_shows_nothing() {
+    for body in ["", " ", "&nbsp;", "&#8203;", "\u{200b}", "[](x)", "[a]: x", "#", ">", "-", "```\n```", "[&#173;](x)"]
+    {
+        assert!(shown(body).is_nothing(), "{body:?}");
+    }
+    for body in ["x", "<!-- -->", "**", "---", "![](x)", "[x](y)", "`x`", "&lt;", "\\", "\0", "![](javascript:x)!"] {
+        assert!(!shown(body).is_nothing(), "{body:?}");
+    }
+}
+
+#[test]
+fn a_link_knows_its_text() {
+    let shown = shown("a [b *c* ![d](e)](f \"g\") @h");
+    let links: Vec<_> = shown.links.iter().map(|l| (&*l.address, &*l.title, &shown.text[l.text.clone()])).collect();
+    assert_eq!(links, [("f", "g", "b c d"), ("e", "", "d")]);
+}
+
+#[test]
+fn a_body_may_be_plain_when_its_html_with_all_mentions_is_too_long() {
+    let mentions = "@a ".repeat(3_000);
+    assert!(render(&mentions, "users", NOBODY).len() < MAX_HTML);
+    assert!(may_be_plain(&mentions, "users"));
+    assert!(may_be_plain(&"[](x)".repeat(2_000), "users"));
+    assert!(!may_be_plain(&"&".repeat(10_000), "users"));
 }
 
 #[rustfmt::skip]

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use shared::markdown::{self, Shown};
 use shared::spam::{Akismet, Rules, Submission, Verdict};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -19,6 +20,10 @@ fn rules() -> Rules {
     }
 }
 
+fn judge_body(rules: &Rules, body: &str) -> Verdict {
+    rules.judge(&markdown::shown(body))
+}
+
 #[test]
 fn the_worse_of_two_verdicts_is_the_greater() {
     assert!(Verdict::Pass < Verdict::Review && Verdict::Review < Verdict::Deny);
@@ -26,44 +31,44 @@ fn the_worse_of_two_verdicts_is_the_greater() {
 
 #[test]
 fn a_body_without_phrases_passes() {
-    assert_eq!(rules().judge("cheap and good, no pills"), Verdict::Pass);
-    assert_eq!(Rules::default().judge("cheap pills http://a.example"), Verdict::Pass);
+    assert_eq!(judge_body(&rules(), "cheap and good, no pills"), Verdict::Pass);
+    assert_eq!(judge_body(&Rules::default(), "cheap pills http://a.example"), Verdict::Pass);
 }
 
 #[test]
 fn phrases_match_whatever_their_case() {
     for body in ["CHEAP PILLS", "the cheap pills!", "STRASSE", "Straße"] {
-        assert_eq!(rules().judge(body), Verdict::Deny, "{body}");
+        assert_eq!(judge_body(&rules(), body), Verdict::Deny, "{body}");
     }
-    assert_eq!(rules().judge("CaSiNo"), Verdict::Review);
+    assert_eq!(judge_body(&rules(), "CaSiNo"), Verdict::Review);
 }
 
 #[test]
 fn white_space_in_a_phrase_is_one_space() {
     for body in ["free \t\n money", "free\u{a0}money", "free\r\nmoney"] {
-        assert_eq!(rules().judge(body), Verdict::Review, "{body:?}");
+        assert_eq!(judge_body(&rules(), body), Verdict::Review, "{body:?}");
     }
-    assert_eq!(rules().judge("freemoney"), Verdict::Pass);
+    assert_eq!(judge_body(&rules(), "freemoney"), Verdict::Pass);
 }
 
 #[test]
 fn what_cannot_be_seen_does_not_split_a_phrase() {
     for body in ["ca\u{200b}sino", "c\u{200d}a\u{feff}sino", "cas\u{ad}ino", "\u{202e}casi\u{2060}no", "casi\u{fe0f}no"]
     {
-        assert_eq!(rules().judge(body), Verdict::Review, "{body:?}");
+        assert_eq!(judge_body(&rules(), body), Verdict::Review, "{body:?}");
     }
 }
 
 #[test]
 fn a_denied_phrase_outweighs_one_to_review() {
-    assert_eq!(rules().judge("casino, cheap pills"), Verdict::Deny);
+    assert_eq!(judge_body(&rules(), "casino, cheap pills"), Verdict::Deny);
 }
 
 #[test]
 fn an_empty_phrase_matches_nothing() {
     let rules = Rules { deny: vec![String::new(), " \u{200b}".into()], ..Rules::default() };
-    assert_eq!(rules.judge("anything"), Verdict::Pass);
-    assert_eq!(rules.judge(""), Verdict::Pass);
+    assert_eq!(judge_body(&rules, "anything"), Verdict::Pass);
+    assert_eq!(judge_body(&rules, ""), Verdict::Pass);
 }
 
 #[test]
@@ -76,14 +81,88 @@ fn absolute_addresses_are_counted() {
         ("http://a http://b https://c https://d", Verdict::Deny),
         ("http://http://http://http://", Verdict::Deny),
     ] {
-        assert_eq!(rules().judge(body), verdict, "{body}");
+        assert_eq!(judge_body(&rules(), body), verdict, "{body}");
+    }
+}
+
+#[test]
+fn a_phrase_is_found_as_it_is_rendered() {
+    for body in [
+        "c&#97;sino",
+        "c&#x61;s&#105;no",
+        "**cas**ino",
+        "> ca&shy;sino",
+        "free&nbsp;money",
+        "free\\\nmoney",
+        "# free\n\n> money",
+        "`casino`",
+        "    casino",
+        "![casino](x.png)",
+        "[cas](x)ino",
+        "[x](y \"casino\")",
+        "[x](http://casino.example)",
+        "[x](//c%61sino.example)",
+        "[x][y]\n\n[y]: http://c&#97;sino.example",
+        "<http://casino.example>",
+        "<b>casino",
+    ] {
+        assert_eq!(judge_body(&rules(), body), Verdict::Review, "{body:?}");
+    }
+    for body in ["`c&#97;sino`", "ca<i></i>sino", "ca\\sino", "[casino]: x\n\ny", "```casino\nx\n```"] {
+        assert_eq!(judge_body(&rules(), body), Verdict::Pass, "{body:?}");
+    }
+}
+
+#[test]
+fn plain_text_is_judged_as_it_was_typed() {
+    assert_eq!(rules().judge(&Shown::plain("[casino]: x")), Verdict::Review);
+    assert_eq!(rules().judge(&Shown::plain("[a](http://a.example) [b]: http://b.example")), Verdict::Review);
+}
+
+#[test]
+fn links_are_counted_as_they_are_rendered() {
+    let count = |body: &str| {
+        let reached = |limit: &usize| {
+            let rules = Rules { review_links: *limit, ..Rules::default() };
+            judge_body(&rules, body) == Verdict::Review
+        };
+        (1..10).take_while(reached).count()
+    };
+    for (body, links) in [
+        ("http&#58;//a.example", 1),
+        ("http:/\\/a.example", 1),
+        ("h*tt*p://a.example", 1),
+        ("<http://a.example>", 1),
+        ("<HTTPS://a.example> http://a.example", 2),
+        ("[a](http://a.example)", 1),
+        ("[a](http&#58;//a.example 'http://title.example')", 1),
+        ("[a](//a.example)", 1),
+        ("[a](///a.example)", 1),
+        ("[a](https:a.example)", 1),
+        ("![a](//a.example)", 1),
+        ("[![a](//a.example)](//b.example)", 2),
+        ("[a] [a]\n\n[a]: //a.example", 2),
+        ("`http://a.example`", 1),
+        ("<a href=\"http://a.example\">", 1),
+        // A link is one place whatever its text says, and more addresses in its text are more places.
+        ("[http://a.example](http://a.example)", 1),
+        ("[http://a.example](http://b.example)", 1),
+        ("[http://a.example http://b.example](http://c.example)", 2),
+        ("[http://a.example http://b.example](/c)", 2),
+        // Nothing of these is a link to elsewhere.
+        ("[a]: http://a.example\n\nb", 0),
+        ("[a](/b) [c](d) [e](mailto:f@g.example) <h@i.example>", 0),
+        ("[a](ftp://a.example) //b.example", 0),
+        ("[a](/\\\\b.example)", 0),
+    ] {
+        assert_eq!(count(body), links, "{body:?}");
     }
 }
 
 #[test]
 fn a_limit_of_zero_is_none() {
     let rules = Rules { review_links: 0, deny_links: 0, ..rules() };
-    assert_eq!(rules.judge(&"http://a.example ".repeat(100)), Verdict::Pass);
+    assert_eq!(judge_body(&rules, &"http://a.example ".repeat(100)), Verdict::Pass);
 }
 
 const SUBMISSION: Submission<'_> = Submission {
