@@ -51,6 +51,9 @@ pub struct Comment {
     /// Direct replies that everyone may see.
     #[serde(rename = "rc", default, skip_serializing_if = "is_zero")]
     pub replies: u64,
+    /// Of the replies that are counted: tells whether an index names them all. Of a top-level comment only.
+    #[serde(rename = "fp", default, skip_serializing_if = "is_nothing")]
+    pub fingerprint: i64,
     /// Which replies lead, that is stand in the thread's index beside this comment: always the oldest ones.
     #[serde(rename = "ld", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub leading: BTreeSet<u64>,
@@ -173,6 +176,7 @@ impl Comment {
             in_review: false,
             likes: 0,
             replies: 0,
+            fingerprint: 0,
             leading: BTreeSet::new(),
             trailing: false,
             reports: 0,
@@ -222,6 +226,11 @@ impl Comment {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
+fn is_nothing(fingerprint: &i64) -> bool {
+    *fingerprint == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]

@@ -26,10 +26,26 @@ const RANDOM_BITS: u32 = 12;
 pub struct CommentId(pub u64);
 
 impl CommentId {
+    /// What it adds to a [`fingerprint`].
+    #[must_use]
+    pub fn mark(self) -> i64 {
+        // SplitMix64's finalizer. Of its bits 32 are kept: the marks of two billion comments add up without overflow.
+        let mut bits = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        i64::from(u32::try_from((bits ^ (bits >> 31)) >> 32).unwrap_or_default())
+    }
+
     #[must_use]
     pub fn created_at(self) -> Timestamp {
         Timestamp(i64::try_from(self.0 >> RANDOM_BITS).unwrap_or(i64::MAX).saturating_add(EPOCH))
     }
+}
+
+/// Tells sets of comments of one size apart. It is a sum, so that a comment joins or leaves by one addition.
+#[must_use]
+pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
+    ids.into_iter().map(CommentId::mark).sum()
 }
 
 /// A user of the host application.
@@ -191,10 +207,16 @@ impl IdSource {
 
     #[must_use]
     pub fn next(&self) -> CommentId {
+        self.after(CommentId(0))
+    }
+
+    /// An id above `floor`, which may come from an instance whose clock is ahead.
+    #[must_use]
+    pub fn after(&self, floor: CommentId) -> CommentId {
         let elapsed = u64::try_from(self.clock.now().0 - EPOCH).unwrap_or(0);
         let low = u64::from(u16::from_be_bytes(self.random.bytes())) & ((1 << RANDOM_BITS) - 1);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = (elapsed << RANDOM_BITS | low).max(*last + 1);
+        *last = (elapsed << RANDOM_BITS | low).max(*last + 1).max(floor.0 + 1);
         CommentId(*last)
     }
 }
@@ -210,6 +232,23 @@ mod tests {
         let handed: Vec<CommentId> = (0..10_000).map(|_| ids.next()).collect();
         assert!(handed.windows(2).all(|pair| pair[0] < pair[1]));
         assert_eq!(handed[0].created_at(), Timestamp(EPOCH + 5_000));
+    }
+
+    #[test]
+    fn an_id_is_above_one_of_a_clock_that_is_ahead() {
+        let ids = IdSource::new(Clock::new(|| Timestamp(EPOCH + 5_000)), Random::system());
+        let ahead = CommentId(6_000 << RANDOM_BITS);
+        assert_eq!(ids.after(ahead), CommentId(ahead.0 + 1));
+        assert!(ids.next() > ahead);
+    }
+
+    #[test]
+    fn sets_of_one_size_have_fingerprints_of_their_own() {
+        let first = 1_000_000 << RANDOM_BITS;
+        let ids: Vec<CommentId> = (0..100).map(|n| CommentId(first + n)).collect();
+        let fingerprints: std::collections::BTreeSet<i64> =
+            ids.iter().map(|missing| fingerprint(ids.iter().copied().filter(|id| id != missing))).collect();
+        assert_eq!(fingerprints.len(), 100);
     }
 
     #[test]

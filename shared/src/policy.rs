@@ -19,6 +19,11 @@ pub fn shown_to(visitor: &Visitor, comment: &Comment) -> bool {
     comment.is_approved() || comment.visitor() == *visitor
 }
 
+/// Whether this visitor meets the comment in lists.
+pub fn in_lists(visitor: &Visitor, comment: &Comment, ancestors: &[Comment]) -> bool {
+    std::iter::once(comment).chain(ancestors).all(|comment| shown_to(visitor, comment))
+}
+
 /// Guests own nothing: whoever shares their address and browser would own it too.
 fn owns(viewer: &Viewer, comment: &Comment) -> bool {
     comment.user.is_some() && comment.user == viewer.user_id()
@@ -59,8 +64,7 @@ pub fn reply(
     ancestors: &[Comment],
 ) -> Result<(), Refusal> {
     let parent = parent.ok_or_else(missing_parent)?;
-    let open = std::iter::once(parent).chain(ancestors).all(|comment| shown_to(&viewer.visitor, comment));
-    if !open {
+    if !in_lists(&viewer.visitor, parent, ancestors) {
         return Err(missing_parent());
     }
     if parent.ancestors.len() >= MAX_DEPTH {

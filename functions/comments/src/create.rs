@@ -101,6 +101,8 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
         Earlier::Same(comment) => return Ok(show(&comment)),
         Earlier::Other => return Err(FieldErrors::used_key().into()),
     }
+    let found =
+        app.store.confirm(found, |found| policy::in_lists(&viewer.visitor, &found.comment, &found.ancestors)).await?;
     if input.parent.is_some() {
         let (parent, ancestors) =
             found.as_ref().map_or((None, [].as_slice()), |found| (Some(&found.comment), found.ancestors.as_slice()));

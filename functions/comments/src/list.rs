@@ -9,6 +9,7 @@ use shared::page::{self, Envelope, Place, Seal, Sort};
 use shared::policy;
 use shared::resource::{CommentResource, Light};
 use shared::store::Reading;
+use shared::store::comments::Found;
 use shared::store::lists::{List, Neighbours};
 use shared::viewer::Viewer;
 
@@ -70,8 +71,8 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     };
     let (viewer, found) = tokio::join!(app.admit(call, Kind::Read, Ok(()), Door::Open), find);
     let viewer = viewer?;
-    let found = found?.filter(|found| policy::may_see(&viewer, &found.comment, &found.ancestors));
-    let parent = found.ok_or(Refusal::NotFound)?.comment;
+    let seen = |found: &Found| policy::may_see(&viewer, &found.comment, &found.ancestors);
+    let parent = app.store.confirm(found?, seen).await?.ok_or(Refusal::NotFound)?.comment;
     let paging = paging?;
     let (thread, mut visit, page) =
         app.store.reply_page(&parent, &viewer.visitor, &paging, config.lists.replies_per_parent).await?;

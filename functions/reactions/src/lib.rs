@@ -30,6 +30,8 @@ async fn find(app: &App, call: &Call, id: &str) -> Result<Option<(Found, Visit)>
     }
 }
 
-fn seen(viewer: &Viewer, found: Option<(Found, Visit)>) -> Result<(Found, Visit), Refusal> {
-    found.filter(|(found, _)| policy::may_see(viewer, &found.comment, &found.ancestors)).ok_or(Refusal::NotFound)
+async fn seen(app: &App, viewer: &Viewer, found: Option<(Found, Visit)>) -> Result<(Found, Visit)> {
+    let (found, visit) = found.ok_or(Refusal::NotFound)?;
+    let seen = |found: &Found| policy::may_see(viewer, &found.comment, &found.ancestors);
+    Ok((app.store.confirm(Some(found), seen).await?.ok_or(Refusal::NotFound)?, visit))
 }

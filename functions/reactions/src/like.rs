@@ -16,7 +16,7 @@ pub(crate) async fn toggle(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, found) =
         tokio::join!(app.admit(call, Kind::Write, Ok(()), Door::Guests(guests.likes)), super::find(app, call, id),);
     let viewer = viewer?;
-    let (found, visit) = super::seen(&viewer, found?)?;
+    let (found, visit) = super::seen(app, &viewer, found?).await?;
     let bound = (viewer.user.is_none() && guests.likes_per_ip > 0).then(|| GuestBound {
         network: keyed_hash(&app.config.visitor_salt, &["likes", &call.network.to_string(), id]),
         likes: guests.likes_per_ip,

@@ -21,7 +21,7 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
         app.store.earlier::<()>(once.as_ref().ok().and_then(Option::as_ref)),
     );
     let viewer = viewer?;
-    let (found, visit) = super::seen(&viewer, found?)?;
+    let (found, visit) = super::seen(app, &viewer, found?).await?;
     let reason = reason(app, call)?;
     let once = once?;
     match earlier? {

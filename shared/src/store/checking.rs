@@ -15,13 +15,13 @@ use super::users::{User, directory};
 use super::{Store, fault, number, read, text};
 use crate::comment::{Comment, ReportStatus};
 use crate::error::Fault;
-use crate::ids::{CommentId, ThreadId, UserId, Visitor};
+use crate::ids::{CommentId, ThreadId, UserId, Visitor, fingerprint};
 
 /// One count of likes or replies in a rank.
 const RANK_STEP: u128 = 10_000_000_000_000_000;
 
 /// What a recount reads or decides of a comment: the attribute, and the names of its values as seen and as wanted.
-const DERIVED: [(&str, &str, &str); 15] = [
+const DERIVED: [(&str, &str, &str); 16] = [
     ("s", ":s", ":s_"),
     ("rv", ":rv", ":rv_"),
     ("ok", ":ok", ":ok_"),
@@ -33,6 +33,7 @@ const DERIVED: [(&str, &str, &str); 15] = [
     ("l", ":l", ":l_"),
     ("rc", ":rc", ":rc_"),
     ("d", ":d", ":d_"),
+    ("fp", ":fp", ":fp_"),
     ("ld", ":ld", ":ld_"),
     ("tr", ":tr", ":tr_"),
     ("rp", ":rp", ":rp_"),
@@ -220,6 +221,7 @@ impl Rows {
                 .is_some_and(|reports| reports.values().any(|report| report.status(comment) == ReportStatus::Pending));
             let liked = likes.get(&id.0).copied().unwrap_or_default();
             let leads = &leading[id];
+            let marks = fingerprint(replies.get(id).into_iter().flatten().map(|id| CommentId(*id)));
             let rank =
                 |count: u64| comment.is_top_level().then(|| number(u128::from(count) * RANK_STEP + u128::from(id.0)));
             let [(_, tk), (_, ts), (_, ok)] = self.placed(comment, item, &leading);
@@ -233,6 +235,7 @@ impl Rows {
                 ("l", rank(liked)),
                 ("rc", Some(number(below))),
                 ("d", rank(below)),
+                ("fp", comment.is_top_level().then(|| number(marks))),
                 ("ld", ids(leads)),
                 // Never unset, so it may stand for a reply that is gone.
                 ("tr", Some(AttributeValue::Bool(comment.trailing || below > leads.len() as u64))),

@@ -1,6 +1,8 @@
 //! Comments one by one: found by id, created, edited, deleted. Each write that must hold together with another is one
 //! transaction, whose conditions also say what has changed since the comment was read.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
@@ -45,14 +47,19 @@ impl Store {
     /// `None` when the comment, or one above it, is gone.
     pub async fn find(&self, id: CommentId, reading: Reading) -> Result<Option<Found>, Fault> {
         let key = keys::comment(id);
-        let item = match self.item(&key, reading).await? {
-            // What was written a moment ago may not have reached every copy.
-            None if reading == Reading::Eventual => self.item(&key, Reading::Consistent).await?,
-            item => item,
-        };
-        let Some(comment) = item.map(read::<Comment>).transpose()? else { return Ok(None) };
+        let Some(comment) = self.get::<Comment>(&key, reading).await? else { return Ok(None) };
         let ancestors = self.ancestors(&comment, reading).await?;
         Ok(ancestors.map(|ancestors| Found { comment, ancestors }))
+    }
+
+    /// What was found, if it passes; else what is found now, consistently, if that passes.
+    pub async fn confirm(&self, found: Option<Found>, passes: impl Fn(&Found) -> bool) -> Result<Option<Found>, Fault> {
+        match found {
+            Some(found) if !passes(&found) => {
+                Ok(self.find(found.comment.id, Reading::Consistent).await?.filter(passes))
+            }
+            found => Ok(found),
+        }
     }
 
     /// `None` when one of them is gone.
@@ -62,6 +69,9 @@ impl Store {
         }
         let keys: Vec<_> = comment.ancestors.iter().map(|id| keys::comment(*id)).collect();
         let mut items = self.batch_get(keys.clone(), reading).await?;
+        if reading == Reading::Eventual {
+            self.complete(&keys, &mut items).await?;
+        }
         keys.iter()
             .map(|key| items.remove(key).map(read).transpose())
             .collect::<Result<_, _>>()
@@ -88,7 +98,9 @@ impl Store {
                     return Ok(Created::ParentGone);
                 }
             }
-            comment.id = ids.next();
+            // Replies that trail are younger than all that lead.
+            let last = parent.as_ref().and_then(|parent| parent.leading.last());
+            comment.id = last.map_or_else(|| ids.next(), |last| ids.after(CommentId(*last)));
             let mut writes = creation(&comment, parent.as_ref(), visit, embedded)?;
             let last = writes.len();
             writes.extend(once.map(|once| once.write(&comment)).transpose()?);
@@ -217,38 +229,79 @@ pub(super) fn next_leads(parent: &Comment, embedded: usize) -> bool {
     parent.is_top_level() && parent.is_approved() && !parent.trailing && parent.leading.len() < embedded
 }
 
+/// The condition that these replies lead and no others; when some do, they stand in `:seen`.
+pub(super) fn same_leading(parent: &Comment) -> &'static str {
+    if parent.leading.is_empty() { "attribute_not_exists(ld)" } else { "ld = :seen" }
+}
+
+/// The value of [`same_leading`].
+pub(super) fn with_leading(write: Write, parent: &Comment) -> Write {
+    if parent.leading.is_empty() { write } else { write.with(":seen", ids(&parent.leading)) }
+}
+
+pub(super) fn ids(ids: &BTreeSet<u64>) -> AttributeValue {
+    AttributeValue::Ns(ids.iter().map(u64::to_string).collect())
+}
+
 pub(super) fn id_set(id: CommentId) -> AttributeValue {
     AttributeValue::Ns(vec![id.to_string()])
 }
 
+/// How an approved reply is counted in the item of its parent.
+#[derive(Clone, Copy)]
+pub(super) struct Count {
+    below_top: bool,
+    reply: CommentId,
+    sign: i64,
+}
+
+impl Count {
+    pub(super) fn one_more(parent: &Comment, reply: CommentId) -> Self {
+        Self { below_top: parent.is_top_level(), reply, sign: 1 }
+    }
+
+    fn one_less(reply: &Comment) -> Self {
+        Self { below_top: reply.ancestors.len() == 1, reply: reply.id, sign: -1 }
+    }
+
+    /// A clause that other additions may follow.
+    pub(super) fn clause(self) -> &'static str {
+        if self.below_top { "ADD rc :count, d :step, fp :mark" } else { "ADD rc :count" }
+    }
+
+    /// The values of the clause.
+    pub(super) fn fill(self, write: Write) -> Write {
+        let write = write.with(":count", number(self.sign));
+        if !self.below_top {
+            return write;
+        }
+        let step = if self.sign < 0 { format!("-{RANK_STEP}") } else { RANK_STEP.to_owned() };
+        write.with(":step", number(step)).with(":mark", number(self.sign * self.reply.mark()))
+    }
+}
+
 /// The parent gains an approved reply.
 pub(super) fn gain(parent: &Comment, reply: CommentId, leads: bool, embedded: usize) -> Write {
-    let mut expression = "ADD rc :one".to_owned();
+    let count = Count::one_more(parent, reply);
+    let mut expression = count.clause().to_owned();
     let mut condition = "attribute_exists(pk)".to_owned();
-    if parent.is_top_level() {
-        expression.push_str(", d :step");
-    }
     if leads {
         expression.push_str(", ld :reply");
         condition.push_str(" AND attribute_not_exists(s) AND attribute_not_exists(tr) AND (attribute_not_exists(ld) OR size(ld) < :embedded)");
     } else {
         // A younger reply that leads meanwhile would stand before this one.
-        condition.push_str(if parent.leading.is_empty() { " AND attribute_not_exists(ld)" } else { " AND ld = :seen" });
+        condition.push_str(" AND ");
+        condition.push_str(same_leading(parent));
         if !parent.trailing {
             expression.push_str(" SET tr = :true");
         }
     }
-    let mut update = Write::update(keys::comment(parent.id), expression).when(condition).with(":one", number(1));
-    if parent.is_top_level() {
-        update = update.with(":step", number(RANK_STEP));
-    }
+    let mut update = count.fill(Write::update(keys::comment(parent.id), expression).when(condition));
     if leads {
         update = update.with(":reply", id_set(reply)).with(":embedded", number(embedded));
         return update;
     }
-    if !parent.leading.is_empty() {
-        update = update.with(":seen", AttributeValue::Ns(parent.leading.iter().map(u64::to_string).collect()));
-    }
+    update = with_leading(update, parent);
     if !parent.trailing {
         update = update.with(":true", AttributeValue::Bool(true));
     }
@@ -257,16 +310,10 @@ pub(super) fn gain(parent: &Comment, reply: CommentId, leads: bool, embedded: us
 
 /// The parent loses an approved reply.
 pub(super) fn lose(reply: &Comment, parent: CommentId) -> Write {
-    let below_top = reply.ancestors.len() == 1;
-    let expression = if below_top { "ADD rc :less, d :step DELETE ld :reply" } else { "ADD rc :less DELETE ld :reply" };
-    let mut update = Write::update(keys::comment(parent), expression)
-        .when("attribute_exists(pk)")
-        .with(":less", number(-1))
-        .with(":reply", id_set(reply.id));
-    if below_top {
-        update = update.with(":step", number(format!("-{RANK_STEP}")));
-    }
-    update
+    let count = Count::one_less(reply);
+    let expression = format!("{} DELETE ld :reply", count.clause());
+    let update = Write::update(keys::comment(parent), expression).when("attribute_exists(pk)");
+    count.fill(update).with(":reply", id_set(reply.id))
 }
 
 /// The writer gains an unapproved comment; a reply that trails is noted.

@@ -29,7 +29,8 @@
 //!
 //! A parent's oldest replies *lead*: they stand in the thread's partition beside it, so that one Query reads a page with
 //! its embedded replies. The others *trail* in the parent's own partition. Every leading reply is older than every
-//! trailing one.
+//! trailing one, however long an index lags: replies move up only when an index names exactly those that the parent
+//! counts, which their fingerprint in the parent's item tells.
 
 use std::collections::HashMap;
 

@@ -420,7 +420,12 @@ impl Store {
     }
 
     /// The first ids of a partition, keys only.
-    async fn positions(&self, partition: String, descending: bool, limit: usize) -> Result<Vec<CommentId>, Fault> {
+    pub(super) async fn positions(
+        &self,
+        partition: String,
+        descending: bool,
+        limit: usize,
+    ) -> Result<Vec<CommentId>, Fault> {
         let query = Query { index: Index::Time, partition, bounds: None, descending, limit };
         Ok(self.query_all(query).await?.iter().filter_map(keys::comment_of).collect())
     }

@@ -48,7 +48,7 @@ pub struct Store {
 /// What to read, and how sure one must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// May miss what was written within the last moments, for half the price.
+    /// May miss what was written within the last moments, or show it as it was, for half the price.
     Eventual,
     Consistent,
 }
@@ -63,12 +63,20 @@ impl Store {
     /// One cheap read, so that the connection stands before the first request needs it.
     pub async fn warm(&self) {
         let nothing = Key { pk: "W".to_owned(), sk: "W".to_owned() };
-        if let Err(fault) = self.item(&nothing, Reading::Eventual).await {
+        if let Err(fault) = self.one_item(&nothing, Reading::Eventual).await {
             tracing::warn!("the table could not be reached at start: {}", fault.chain());
         }
     }
 
+    /// One that an eventually consistent read misses is asked for again.
     async fn item(&self, key: &Key, reading: Reading) -> Result<Option<Item>, Fault> {
+        match self.one_item(key, reading).await? {
+            None if reading == Reading::Eventual => self.one_item(key, Reading::Consistent).await,
+            item => Ok(item),
+        }
+    }
+
+    async fn one_item(&self, key: &Key, reading: Reading) -> Result<Option<Item>, Fault> {
         let request = self.client.get_item().table_name(&self.table).set_key(Some(key.item()));
         let answer = request.consistent_read(reading == Reading::Consistent).send().await;
         Ok(answer.map_err(|error| fault("reading an item", error))?.item)
@@ -78,7 +86,14 @@ impl Store {
         self.item(key, reading).await?.map(read).transpose()
     }
 
-    /// The items there are, by key.
+    /// Asks again for those of `keys` that an eventually consistent read missed.
+    async fn complete(&self, keys: &[Key], items: &mut HashMap<Key, Item>) -> Result<(), Fault> {
+        let missed = keys.iter().filter(|key| !items.contains_key(key)).cloned().collect();
+        items.extend(self.batch_get(missed, Reading::Consistent).await?);
+        Ok(())
+    }
+
+    /// The items there are, by key. An eventually consistent read may miss some.
     async fn batch_get(&self, keys: Vec<Key>, reading: Reading) -> Result<HashMap<Key, Item>, Fault> {
         let batches = keys.chunks(BATCH).map(|keys| self.one_batch(keys, reading));
         Ok(try_join_all(batches).await?.into_iter().flatten().collect())
@@ -107,11 +122,13 @@ impl Store {
 
     async fn query(&self, query: &Query, start: Option<Item>) -> Result<(Vec<Item>, Option<Item>), Fault> {
         let (index, pk, sk) = query.index.names();
+        let consistent = matches!(query.index, Index::Table(Reading::Consistent));
         let mut request = self
             .client
             .query()
             .table_name(&self.table)
             .set_index_name(index.map(str::to_owned))
+            .set_consistent_read(consistent.then_some(true))
             .expression_attribute_values(":pk", AttributeValue::S(query.partition.clone()))
             .scan_index_forward(!query.descending)
             .limit(i32::try_from(query.limit).unwrap_or(i32::MAX))
@@ -155,7 +172,8 @@ impl Store {
 
 #[derive(Clone, Copy, Debug)]
 enum Index {
-    Table,
+    Table(Reading),
+    /// This one, and all that follow, can be read eventually only.
     Thread,
     Time,
     Likes,
@@ -167,7 +185,7 @@ impl Index {
     /// The index, its partition key and its sort key.
     fn names(self) -> (Option<&'static str>, &'static str, &'static str) {
         match self {
-            Self::Table => (None, "pk", "sk"),
+            Self::Table(_) => (None, "pk", "sk"),
             Self::Thread => (Some("thread"), "tk", "ts"),
             Self::Time => (Some("time"), "ok", "i"),
             Self::Likes => (Some("likes"), "ok", "l"),

@@ -5,8 +5,11 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
 
-use super::comments::{hidden_leads, hide, index_keys, leave_thread, lose, queues, same_state, state_text, unhide};
-use super::keys::{self, RANK_STEP, Scope, Span};
+use super::comments::{
+    Count, hidden_leads, hide, ids, index_keys, leave_thread, lose, queues, same_leading, same_state, state_text,
+    unhide, with_leading,
+};
+use super::keys::{self, Scope, Span};
 use super::lists::{Neighbours, beyond};
 use super::threads::{Thread, Visit};
 use super::transaction::{Outcome, Write};
@@ -69,7 +72,13 @@ impl Store {
         let shards = (0..keys::QUEUE_SHARDS).map(|shard| {
             let partition = keys::queue_partition(state.name(), shard);
             let bounds = Some(span.texts());
-            self.query_all(Query { index: Index::Table, partition, bounds, descending: !back, limit: per_page + 1 })
+            self.query_all(Query {
+                index: Index::Table(Reading::Eventual),
+                partition,
+                bounds,
+                descending: !back,
+                limit: per_page + 1,
+            })
         });
         let entries = try_join_all(shards).await?.into_iter().flatten();
         let mut ids: Vec<CommentId> =
@@ -369,9 +378,7 @@ impl Place {
             leading.remove(&demoted.0);
         }
         let trailing = parent.trailing || !self.leads || self.demoted.is_some();
-        let set = |ids: &BTreeSet<u64>| AttributeValue::Ns(ids.iter().map(u64::to_string).collect());
-        let mut condition = "attribute_exists(pk) AND ".to_owned();
-        condition.push_str(if parent.leading.is_empty() { "attribute_not_exists(ld)" } else { "ld = :seen" });
+        let mut condition = format!("attribute_exists(pk) AND {}", same_leading(parent));
         condition.push_str(if parent.trailing { " AND tr = :trails" } else { " AND attribute_not_exists(tr)" });
         let mut sets = Vec::new();
         if leading != parent.leading {
@@ -380,22 +387,15 @@ impl Place {
         if trailing != parent.trailing {
             sets.push("tr = :trails");
         }
-        let mut expression = "ADD rc :one".to_owned();
-        if parent.is_top_level() {
-            expression.push_str(", d :step");
-        }
+        let count = Count::one_more(parent, reply);
+        let mut expression = count.clause().to_owned();
         if !sets.is_empty() {
             expression = format!("SET {} {expression}", sets.join(", "));
         }
-        let mut write = Write::update(keys::comment(parent.id), expression).when(condition).with(":one", number(1));
-        if parent.is_top_level() {
-            write = write.with(":step", number(RANK_STEP));
-        }
-        if !parent.leading.is_empty() {
-            write = write.with(":seen", set(&parent.leading));
-        }
+        let write = Write::update(keys::comment(parent.id), expression).when(condition);
+        let mut write = count.fill(with_leading(write, parent));
         if leading != parent.leading {
-            write = write.with(":leading", set(&leading));
+            write = write.with(":leading", ids(&leading));
         }
         if parent.trailing || trailing {
             write = write.with(":trails", AttributeValue::Bool(true));
@@ -474,14 +474,14 @@ impl Change {
             condition.push_str(" AND rp = :reports");
             self.values.push((":reports", number(comment.reports)));
         }
-        if self.leading_matters && comment.leading.is_empty() {
-            condition.push_str(" AND attribute_not_exists(ld)");
-        } else if self.leading_matters {
-            condition.push_str(" AND ld = :seen");
-            let ids = comment.leading.iter().map(u64::to_string).collect();
-            self.values.push((":seen", AttributeValue::Ns(ids)));
+        if self.leading_matters {
+            condition.push_str(" AND ");
+            condition.push_str(same_leading(comment));
         }
         let mut write = Write::update(keys::comment(comment.id), expression).when(condition);
+        if self.leading_matters {
+            write = with_leading(write, comment);
+        }
         if let Some(state) = state_text(comment.state) {
             write = write.with(":state", text(state));
         }

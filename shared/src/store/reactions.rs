@@ -81,6 +81,7 @@ impl Store {
         let above: Vec<_> = comment.ancestors.iter().map(|id| keys::comment(*id)).collect();
         let wanted = above.iter().cloned().chain([visit.clone()]).collect();
         let mut items = self.batch_get(wanted, Reading::Eventual).await?;
+        self.complete(&above, &mut items).await?;
         let visit = items.remove(&visit).map(read).transpose()?.unwrap_or_default();
         let ancestors =
             above.iter().map(|key| items.remove(key).map(read).transpose()).collect::<Result<Vec<_>, _>>()?;
@@ -206,7 +207,7 @@ impl Store {
     /// The newest reports of a comment first.
     pub async fn reports(&self, id: CommentId) -> Result<Vec<Report>, Fault> {
         let query = Query {
-            index: Index::Table,
+            index: Index::Table(Reading::Eventual),
             partition: keys::comment_partition(id),
             bounds: Some((text(keys::REPORTS), text(format!("{}~", keys::REPORTS)))),
             descending: false,

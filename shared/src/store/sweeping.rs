@@ -7,18 +7,22 @@ use aws_smithy_types::DateTime;
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
-use super::comments::{id_set, same_state, state_text, unhide};
+use super::comments::{ids, same_leading, same_state, state_text, unhide, with_leading};
 use super::keys::{self, Key, Scope, Span};
 use super::transaction::{Outcome, Write};
 use super::users::User;
-use super::{Index, Query, Reading, Store, number, text};
+use super::{ATTEMPTS, Index, Query, Reading, Store, number, text};
 use crate::comment::Comment;
 use crate::error::Fault;
-use crate::ids::CommentId;
+use crate::ids::{CommentId, fingerprint};
 use crate::time::Timestamp;
 
 /// Between two looks at an index that lags.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Replies of one parent that an index is compared with. Below a parent with more, none moves up.
+const MAX_COMPARED: usize = 10_000;
+/// Replies of one parent that are read to see whether an index names them all, where no fingerprint tells.
+const MAX_READ: usize = 1_000;
 /// Comments worked on at once.
 const AT_ONCE: usize = 25;
 
@@ -52,7 +56,8 @@ impl Store {
         }
         loop {
             let partition = keys::comment_partition(comment.id);
-            let rest = Query { index: Index::Table, partition, bounds: None, descending: false, limit: AT_ONCE };
+            let index = Index::Table(Reading::Consistent);
+            let rest = Query { index, partition, bounds: None, descending: false, limit: AT_ONCE };
             let rest: Vec<Key> = self.query_all(rest).await?.iter().filter_map(Key::of).collect();
             if rest.is_empty() {
                 return Ok(());
@@ -74,57 +79,71 @@ impl Store {
 
     /// Removes a comment whose parent is gone, with nothing to count but its writer's own. False when it was gone already.
     async fn sweep(&self, id: CommentId) -> Result<bool, Fault> {
-        let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
-            return Ok(false);
-        };
-        let mut delete = Write::delete(keys::comment(id)).when(same_state(comment.state));
-        if let Some(state) = state_text(comment.state) {
-            delete = delete.with(":state", text(state));
+        for attempt in 0..ATTEMPTS {
+            self.pause(attempt).await;
+            let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
+                return Ok(false);
+            };
+            let mut delete = Write::delete(keys::comment(id)).when(same_state(comment.state));
+            if let Some(state) = state_text(comment.state) {
+                delete = delete.with(":state", text(state));
+            }
+            let mut writes = vec![delete];
+            if !comment.is_approved() {
+                writes.push(unhide(&comment));
+            }
+            if self.transact(writes).await? == Outcome::Done {
+                return Ok(true);
+            }
         }
-        let mut writes = vec![delete];
-        if !comment.is_approved() {
-            writes.push(unhide(&comment));
-        }
-        // Changed since: the event is handled again, or the loop comes by.
-        Ok(self.transact(writes).await? == Outcome::Done)
+        Err(Fault::passing("removing a comment below one that is gone"))
     }
 
     /// Moves replies up that should lead below `parent`, as it stands in the stream, after others were deleted.
+    ///
+    /// Those that lead must be the oldest, and an index that lags may not name the oldest yet. So nothing moves until the
+    /// index names exactly the replies that the parent counts. Lists are right meanwhile, as they read the trailing replies
+    /// too. The parent's next change looks again.
     pub async fn promote_below(&self, parent: &Comment, embedded: usize) -> Result<(), Fault> {
-        let due = |parent: &Comment| {
-            let wanted = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
-            let open = parent.is_top_level() && parent.is_approved() && parent.trailing;
-            if open { wanted.saturating_sub(parent.leading.len()) } else { 0 }
-        };
-        if due(parent) == 0 {
+        if due(parent, embedded) == 0 {
             return Ok(());
         }
         // What the stream tells is a moment old.
         let Some(parent) = self.get::<Comment>(&keys::comment(parent.id), Reading::Consistent).await? else {
             return Ok(());
         };
-        let after = parent.leading.last().map_or(Span::ALL, |last| Span::above(CommentId(*last)));
-        let next = self.trailing(parent.id, Scope::Everyone, after, false, due(&parent).max(1)).await?;
-        for reply in next.iter().take(due(&parent)) {
-            let writes = vec![
-                Write::update(keys::comment(reply.id), "SET tk = :tk, ts = :ts")
-                    .when("attribute_exists(pk) AND attribute_not_exists(s)")
-                    .with(":tk", text(keys::parents(&parent.thread, Scope::Everyone)))
-                    .with(":ts", text(keys::leading_sort_key(parent.id, reply.id))),
-                Write::update(keys::comment(parent.id), "ADD ld :reply")
-                    .when(
-                        "attribute_exists(pk) AND attribute_not_exists(s) AND rc = :replies \
-                         AND (attribute_not_exists(ld) OR (size(ld) < :embedded AND NOT contains(ld, :id)))",
-                    )
-                    .with(":reply", id_set(reply.id))
-                    .with(":id", number(reply.id))
-                    // One approved meanwhile may be older than those about to lead.
-                    .with(":replies", number(parent.replies))
-                    .with(":embedded", number(embedded)),
-            ];
-            self.transact(writes).await?;
+        let due = due(&parent, embedded);
+        let count = usize::try_from(parent.replies).unwrap_or(usize::MAX);
+        if due == 0 || count > MAX_COMPARED {
+            return Ok(());
         }
-        Ok(())
+        let replies = self.positions(keys::replies(parent.id, Scope::Everyone), false, count + 1).await?;
+        if replies.len() != count {
+            return Ok(());
+        }
+        let fingerprint = fingerprint(replies.iter().copied());
+        if fingerprint != parent.fingerprint && !self.are_replies(&replies).await? {
+            return Ok(());
+        }
+        let trailing = replies.into_iter().filter(|reply| !parent.leading.contains(&reply.0));
+        // Where a condition fails, the parent has changed, and that change looks again.
+        self.transact(promotion(&parent, trailing.take(due).collect(), fingerprint)).await.map(drop)
+    }
+
+    /// Whether all of them are there, and everyone may see them. Reads them all: for parents that have no fingerprint because
+    /// they were written before there was one.
+    async fn are_replies(&self, replies: &[CommentId]) -> Result<bool, Fault> {
+        if replies.len() > MAX_READ {
+            return Ok(false);
+        }
+        for replies in replies.chunks(AT_ONCE) {
+            let found = replies.iter().map(|id| async { self.get(&keys::comment(*id), Reading::Consistent).await });
+            let found: Vec<Option<Comment>> = try_join_all(found).await?;
+            if !found.iter().all(|found| found.as_ref().is_some_and(Comment::is_approved)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Puts a user's present name and picture on all that the user wrote, and where the name is searched.
@@ -158,6 +177,37 @@ impl Store {
             .with(":avatar", text(user.avatar.clone()));
         self.transact(vec![sign]).await.map(drop)
     }
+}
+
+/// Lets these replies lead below `parent`, if it still counts the same replies.
+fn promotion(parent: &Comment, replies: Vec<CommentId>, fingerprint: i64) -> Vec<Write> {
+    let mut leading = parent.leading.clone();
+    leading.extend(replies.iter().map(|reply| reply.0));
+    let condition = format!(
+        "attribute_exists(pk) AND attribute_not_exists(s) AND rc = :replies \
+         AND (attribute_not_exists(fp) OR fp = :before) AND {}",
+        same_leading(parent)
+    );
+    let lead = Write::update(keys::comment(parent.id), "SET ld = :leading, fp = :fingerprint").when(condition);
+    let lead = with_leading(lead, parent)
+        .with(":leading", ids(&leading))
+        .with(":fingerprint", number(fingerprint))
+        .with(":before", number(parent.fingerprint))
+        .with(":replies", number(parent.replies));
+    let moved = replies.into_iter().map(|reply| {
+        Write::update(keys::comment(reply), "SET tk = :tk, ts = :ts")
+            .when("attribute_exists(pk) AND attribute_not_exists(s)")
+            .with(":tk", text(keys::parents(&parent.thread, Scope::Everyone)))
+            .with(":ts", text(keys::leading_sort_key(parent.id, reply)))
+    });
+    std::iter::once(lead).chain(moved).collect()
+}
+
+/// How many replies should move up.
+fn due(parent: &Comment, embedded: usize) -> usize {
+    let wanted = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
+    let open = parent.is_top_level() && parent.is_approved() && parent.trailing;
+    if open { wanted.saturating_sub(parent.leading.len()) } else { 0 }
 }
 
 /// What a record of the table's stream tells.

@@ -269,7 +269,8 @@ impl Store {
 
     async fn known_handle(&self, handle: String) -> Result<Option<String>, Fault> {
         let partition = keys::handle_partition(&handle);
-        let query = Query { index: Index::Table, partition, bounds: None, descending: false, limit: 1 };
+        let query =
+            Query { index: Index::Table(Reading::Eventual), partition, bounds: None, descending: false, limit: 1 };
         let (found, _) = self.query(&query, None).await?;
         Ok((!found.is_empty()).then_some(handle))
     }
@@ -295,7 +296,7 @@ impl Store {
         let mut start = None;
         for limit in LIMITS {
             let query = Query {
-                index: Index::Table,
+                index: Index::Table(Reading::Eventual),
                 partition: partition.clone(),
                 bounds: bounds.clone(),
                 descending: false,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue::{self, L, N, Ns, S};
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
+use shared::ids::{CommentId, fingerprint};
 
 use super::Failure;
 
@@ -135,9 +136,12 @@ fn parent_item(model: &Item, thread: &str, id: u64, replies: &[u64]) -> Item {
     if replies.is_empty() {
         item.remove("ld");
         item.remove("rc");
+        item.remove("fp");
     } else {
         item.insert("ld".to_owned(), Ns(replies.iter().map(u64::to_string).collect()));
         item.insert("rc".to_owned(), number(replies.len()));
+        let fingerprint = fingerprint(replies.iter().map(|id| CommentId(*id)));
+        item.insert("fp".to_owned(), number(fingerprint));
     }
     item
 }

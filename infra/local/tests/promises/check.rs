@@ -93,6 +93,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
         ("lc is", comment(parent), "C", "lc", None),
         ("l is", comment(parent), "C", "l", n(parent)),
         ("d is", comment(parent), "C", "d", n(parent)),
+        ("fp is", comment(parent), "C", "fp", n(17)),
         ("rp is", comment(replies[1]), "C", "rp", n(9)),
         ("ro is", comment(replies[4]), "C", "ro", Some(Bool(true))),
         ("ld is", comment(parent), "C", "ld", Some(leading)),

@@ -17,11 +17,11 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use http::Method;
 use local::engine::Engine;
-use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
 use shared::route::ROUTES;
 use shared::store;
 
+use crate::replica::{Replica, is_eventual};
 use crate::world::{Answer, Person, World};
 
 const WRITERS: u64 = 16;
@@ -50,10 +50,10 @@ const FAULTS: [Fault; 6] =
 
 /// In front of the engine.
 #[derive(Clone, Debug)]
-struct Faulty {
+pub(crate) struct Faulty {
     engine: Engine,
-    /// The table as its indexes know it, a while ago.
-    indexes: Option<Engine>,
+    /// What indexes and eventually consistent reads of the table see.
+    replica: Option<Arc<tokio::sync::Mutex<Replica>>>,
     missing: Option<&'static str>,
     /// How many single updates of comments are still to meet a transaction.
     conflicts: Arc<AtomicU64>,
@@ -64,9 +64,15 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn new(engine: Engine, seed: u64) -> Self {
+    pub(crate) fn new(engine: Engine, seed: u64) -> Self {
         let (asked, on, made) = (Arc::default(), Arc::new(AtomicBool::new(true)), Arc::default());
-        Self { engine, indexes: None, missing: None, conflicts: Arc::default(), seed, asked, on, made }
+        Self { engine, replica: None, missing: None, conflicts: Arc::default(), seed, asked, on, made }
+    }
+
+    /// Without faults.
+    pub(crate) fn calm(self) -> Self {
+        self.on.store(false, Ordering::Relaxed);
+        self
     }
 
     /// The next updates of comments meet a transaction, and nothing else fails.
@@ -83,44 +89,19 @@ impl Faulty {
         self
     }
 
-    /// With indexes that lag behind the table by up to a second.
-    fn lagging(mut self) -> Self {
-        let mut written = self.engine.subscribe();
-        let indexes = Engine::memory().unwrap();
-        let table = Template::parse(DEPLOYED, &[]).unwrap().table().unwrap();
-        indexes.create_table(crate::world::TABLE, &table).unwrap();
-        self.indexes = Some(indexes.clone());
-        let (send, mut due) = tokio::sync::mpsc::unbounded_channel();
-        let (mut random, mut last) = (self.seed, tokio::time::Instant::now());
-        tokio::spawn(async move {
-            while let Some(event) = written.events.recv().await {
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                last = last.max(tokio::time::Instant::now() + Duration::from_micros(random >> 44));
-                send.send((last, event)).unwrap();
-            }
-        });
-        tokio::spawn(async move {
-            while let Some((moment, event)) = due.recv().await {
-                tokio::time::sleep_until(moment).await;
-                for record in event["Records"].as_array().into_iter().flatten() {
-                    let change = &record["dynamodb"];
-                    let (operation, body) = match &change["NewImage"] {
-                        Value::Null => {
-                            ("DeleteItem", json!({ "TableName": crate::world::TABLE, "Key": change["Keys"] }))
-                        }
-                        item => ("PutItem", json!({ "TableName": crate::world::TABLE, "Item": item })),
-                    };
-                    let (status, _) =
-                        indexes.answer(operation.to_owned(), body.to_string().into_bytes()).await.unwrap();
-                    assert_eq!(status, 200, "{body}");
-                }
-            }
-        });
+    /// With indexes and eventually consistent reads that lag behind the table, each item by a time of its own up to `most`.
+    pub(crate) fn lagging(mut self, most: Duration) -> Self {
+        self.replica = Some(Arc::new(tokio::sync::Mutex::new(Replica::of(&self.engine, most, self.seed))));
         self
     }
 
+    /// As [`Replica::hold`].
+    pub(crate) async fn hold(&self, keys: Vec<String>) {
+        self.replica.as_ref().unwrap().lock().await.hold(keys).await;
+    }
+
     /// With the patience of the functions' own client.
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         let connector = SharedHttpConnector::new(self.clone());
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
         let timeouts = TimeoutConfig::builder()
@@ -195,11 +176,14 @@ impl Faulty {
             Some(Fault::Partial) => return self.partial(operation, request).await,
             _ => {}
         }
-        let engine = match &self.indexes {
-            Some(indexes) if operation == "Query" && body.contains("\"IndexName\"") => indexes,
-            _ => &self.engine,
+        let answer = match &self.replica {
+            Some(replica) if is_eventual(operation, &body) => {
+                let mut replica = replica.lock().await;
+                replica.catch_up().await;
+                replica.engine.call(take(&mut request)).await?
+            }
+            _ => self.engine.call(take(&mut request)).await?,
         };
-        let answer = engine.call(take(&mut request)).await?;
         match fault {
             Some(Fault::Dropped) => Err(ConnectorError::io("the connection was reset".into())),
             _ => Ok(answer),
@@ -358,7 +342,7 @@ async fn under_faults_nothing_is_lost_or_doubled_and_counts_are_right() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nor_are_they_when_indexes_lag_besides() {
     let engine = Engine::memory().unwrap();
-    keeps_its_promises(&engine, Faulty::new(engine.clone(), 8).lagging()).await;
+    keeps_its_promises(&engine, Faulty::new(engine.clone(), 8).lagging(Duration::from_secs(1))).await;
 }
 
 #[expect(clippy::disallowed_methods, reason = "a setting of the test's own")]
@@ -403,7 +387,7 @@ async fn keeps_its_promises(engine: &Engine, faulty: Faulty) {
 #[tokio::test]
 async fn what_hangs_below_a_deleted_comment_goes_though_its_index_does_not_name_it_yet() {
     let engine = Engine::memory().unwrap();
-    let faulty = Faulty::new(engine.clone(), 9).lagging();
+    let faulty = Faulty::new(engine.clone(), 9).lagging(Duration::from_secs(1));
     faulty.on.store(false, Ordering::Relaxed);
     let world = World::on(engine, faulty.client(), &[]);
     let ada = world.user(7, "Ada");

@@ -2,5 +2,7 @@
 
 mod check;
 mod faults;
+mod lag;
 mod model;
+mod replica;
 mod world;
