@@ -21,7 +21,21 @@ pub fn shown_to(visitor: &Visitor, comment: &Comment) -> bool {
 
 /// Whether this visitor meets the comment in lists.
 pub fn in_lists(visitor: &Visitor, comment: &Comment, ancestors: &[Comment]) -> bool {
-    std::iter::once(comment).chain(ancestors).all(|comment| shown_to(visitor, comment))
+    with_ancestors(comment, ancestors).all(|comment| shown_to(visitor, comment))
+}
+
+/// The replies to a comment are listed where it and every comment above it are shown to the viewer.
+pub fn may_list_replies(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> bool {
+    viewer.moderator || in_lists(&viewer.visitor, comment, ancestors)
+}
+
+/// Whether everyone may see what hangs on a comment: only then is it for shared caches.
+pub fn is_public(comment: &Comment, ancestors: &[Comment]) -> bool {
+    with_ancestors(comment, ancestors).all(Comment::is_approved)
+}
+
+fn with_ancestors<'a>(comment: &'a Comment, ancestors: &'a [Comment]) -> impl Iterator<Item = &'a Comment> {
+    std::iter::once(comment).chain(ancestors)
 }
 
 /// Guests own nothing: whoever shares their address and browser would own it too.

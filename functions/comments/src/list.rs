@@ -71,8 +71,9 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     };
     let (viewer, found) = tokio::join!(app.admit(call, Kind::Read, Ok(()), Door::Open), find);
     let viewer = viewer?;
-    let seen = |found: &Found| policy::may_see(&viewer, &found.comment, &found.ancestors);
-    let parent = app.store.confirm(found?, seen).await?.ok_or(Refusal::NotFound)?.comment;
+    let listed = |found: &Found| policy::may_list_replies(&viewer, &found.comment, &found.ancestors);
+    let found = app.store.confirm(found?, listed).await?;
+    let Found { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
     let paging = paging?;
     let (thread, mut visit, page) =
         app.store.reply_page(&parent, &viewer.visitor, &paging, config.lists.replies_per_parent).await?;
@@ -81,7 +82,7 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     let now = app.clock.now();
     let light = Light { config, viewer: &viewer, thread: &thread, visit: &visit, now, language: call.language() };
     let data: Vec<_> = page.replies.iter().map(|reply| light.show(reply)).collect();
-    let sharing = sharing(&viewer, visit.is_plain() && parent.is_approved());
+    let sharing = sharing(&viewer, visit.is_plain() && policy::is_public(&parent, &ancestors));
     answer(call, data, &paging.place, paging.per_page, page.total, page.neighbours, &seal, sharing)
 }
 

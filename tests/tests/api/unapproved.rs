@@ -195,3 +195,41 @@ async fn an_own_reply_below_a_hidden_comment_promises_no_further_page() {
         assert_eq!(pages.iter().map(tests::Reply::ids).collect::<Vec<_>>(), [[own]], "{sort}");
     }
 }
+
+#[tokio::test]
+async fn below_a_hidden_comment_the_writer_of_a_reply_lists_nobodys_replies() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_REQUIRE_EMAIL", "false")]);
+    let (ada, bob, guest, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.guest(), world.moderator());
+    let hidden = world.user(9, "Cy").comment("posts/1", "hidden soon").await;
+    let body = json!({ "body": "own", "parent_id": hidden, "guest_name": "Gus" });
+    let of_guest = guest.post("posts/1/comments", body).await.ok(201).id();
+    let of_ada = ada.reply("posts/1", hidden, "own").await;
+    for (writer, own) in [(&guest, of_guest), (&ada, of_ada)] {
+        let below = bob.reply("posts/1", own, "another's").await;
+        assert_eq!(writer.replies(own, "").await.ids(), [below]);
+        assert!(guest.replies(own, "").await.header("cache-control").starts_with("public"));
+    }
+    moderator.post(&format!("comments/{hidden}/reject"), json!(null)).await.ok(200);
+    for (writer, own) in [(&guest, of_guest), (&ada, of_ada)] {
+        for query in ["", "cursor="] {
+            writer.get(&format!("comments/{own}/replies?{query}")).await.refused(404, "not_found");
+            assert_eq!(moderator.replies(own, query).await.ids().len(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_hangs_below_an_own_unapproved_comment_is_for_no_shared_cache() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_REQUIRE_EMAIL", "false")]);
+    let guest = world.guest();
+    let write = async |parent: Option<u64>| {
+        let body = json!({ "body": "x", "parent_id": parent, "guest_name": "Gus" });
+        guest.post("posts/1/comments", body).await.ok(201).id()
+    };
+    let top = write(None).await;
+    let below = write(Some(top)).await;
+    world.moderator().post(&format!("comments/{top}/reject"), json!(null)).await.ok(200);
+    for id in [top, below] {
+        assert!(guest.replies(id, "").await.header("cache-control").starts_with("private"));
+    }
+}
