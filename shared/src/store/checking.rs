@@ -239,6 +239,8 @@ impl Rows {
                 ("ld", ids(leads)),
                 // Never unset, so it may stand for a reply that is gone.
                 ("tr", Some(AttributeValue::Bool(comment.trailing || below > leads.len() as u64))),
+                // Only of what everyone sees is an edit looked at.
+                ("rv", Some(AttributeValue::Bool(comment.in_review && comment.is_approved()))),
                 ("rp", Some(number(reports.map_or(0, BTreeMap::len)))),
                 // A report of the very moment of a settlement is counted as settled.
                 ("ro", Some(AttributeValue::Bool(reported || (comment.reported && reports.is_some())))),

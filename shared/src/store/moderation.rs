@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
 
 use super::comments::{
-    Count, hidden_leads, hide, ids, index_keys, leave_thread, lose, queues, same_leading, same_state, state_text,
-    unhide, with_leading,
+    Count, as_read, change_queues, hidden_leads, hide, ids, index_keys, leave_thread, lose, same_leading, same_state,
+    state_text, unhide, with_leading,
 };
 use super::keys::{self, Scope, Span};
 use super::lists::{Neighbours, beyond};
@@ -157,6 +157,7 @@ impl Store {
         clock: &Clock,
         embedded: usize,
     ) -> Result<Option<Comment>, Fault> {
+        let seen = comment.edited_at;
         let mut comment = comment;
         for attempt in 0..ATTEMPTS {
             self.pause(attempt).await;
@@ -166,15 +167,23 @@ impl Store {
                     Some(now) => comment = now,
                 }
             }
+            let mut decided = Comment { state: target, in_review: false, ..comment.clone() };
+            if target == State::Approved && comment.edited_at != seen {
+                // The moderator did not see this text: if it was not to be shown as it is, somebody should look at it.
+                decided.in_review = comment.in_review || !comment.is_approved();
+            }
             // No earlier than the reports that were read.
-            let at = clock.now().0;
+            let change = Change::settling(&comment, decided, clock.now().0, ReportStatus::Reviewed);
             let writes = match (comment.state, target) {
-                (State::Approved, State::Rejected) => self.hiding(&comment, at).await?,
-                (State::Pending | State::Rejected, State::Approved) => self.showing(&comment, at, embedded).await?,
-                _ => Some(staying(&comment, target, at)),
+                (State::Approved, State::Rejected) => self.hiding(change).await?,
+                (State::Pending | State::Rejected, State::Approved) => self.showing(change, embedded).await?,
+                _ => Some(change.into_writes()),
             };
             // Below a parent that is gone, a comment is gone too.
             let Some(writes) = writes else { return Ok(None) };
+            if writes.is_empty() {
+                return Ok(Some(comment));
+            }
             if self.transact(writes).await? == Outcome::Done {
                 return self.get(&keys::comment(comment.id), Reading::Consistent).await;
             }
@@ -183,12 +192,12 @@ impl Store {
     }
 
     /// From approved to rejected.
-    async fn hiding(&self, comment: &Comment, at: i64) -> Result<Option<Vec<Write>>, Fault> {
+    async fn hiding(&self, mut change: Change<'_>) -> Result<Option<Vec<Write>>, Fault> {
+        let comment = change.before;
         let visitor = comment.visitor();
         let own = Scope::Own(&visitor);
         let mut writes = Vec::new();
         let mut leads = false;
-        let mut change = Change::of(comment, at, ReportStatus::Reviewed);
         if let Some(parent) = comment.parent() {
             let Some(parent) = self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? else {
                 return Ok(None);
@@ -209,16 +218,14 @@ impl Store {
             }
         }
         change.place(index_keys(comment, own, leads));
-        change.set("s = :target", ":target", text("rejected"));
-        writes.push(change.into_write(comment));
+        writes.extend(change.into_writes());
         writes.push(hide(comment, leads));
-        writes.push(Write::put(keys::queue("rejected", comment.id).item()));
-        writes.extend(leave_queues(comment));
         Ok(Some(writes))
     }
 
     /// From pending or rejected to approved.
-    async fn showing(&self, comment: &Comment, at: i64, embedded: usize) -> Result<Option<Vec<Write>>, Fault> {
+    async fn showing(&self, mut change: Change<'_>, embedded: usize) -> Result<Option<Vec<Write>>, Fault> {
+        let comment = change.before;
         let mut writes = Vec::new();
         let mut leads = false;
         if let Some(parent) = comment.parent() {
@@ -233,12 +240,9 @@ impl Store {
         } else {
             writes.push(Write::update(keys::thread(&comment.thread), "ADD n :one").with(":one", number(1)));
         }
-        let mut change = Change::of(comment, at, ReportStatus::Reviewed);
         change.place(index_keys(comment, Scope::Everyone, leads));
-        change.remove("s");
-        writes.push(change.into_write(comment));
+        writes.extend(change.into_writes());
         writes.push(unhide(comment));
-        writes.extend(leave_queues(comment));
         Ok(Some(writes))
     }
 
@@ -256,10 +260,8 @@ impl Store {
             if !comment.reported {
                 return Ok(Some(comment));
             }
-            let change =
-                Change { in_review: comment.in_review, ..Change::of(&comment, clock.now().0, ReportStatus::Dismissed) };
-            let writes = vec![change.into_write(&comment), Write::delete(keys::queue("reported", comment.id))];
-            if self.transact(writes).await? == Outcome::Done {
+            let change = Change::settling(&comment, comment.clone(), clock.now().0, ReportStatus::Dismissed);
+            if self.transact(change.into_writes()).await? == Outcome::Done {
                 return self.get(&keys::comment(comment.id), Reading::Consistent).await;
             }
         }
@@ -317,27 +319,6 @@ impl Store {
         self.complete_visit(&mut visit, visitor, &id, groups).await?;
         Ok((id, (thread, visit)))
     }
-}
-
-/// Neither shown nor hidden by this: out of the queue, or from pending to rejected.
-fn staying(comment: &Comment, target: State, at: i64) -> Vec<Write> {
-    let mut change = Change::of(comment, at, ReportStatus::Reviewed);
-    let mut writes = Vec::new();
-    if comment.state == State::Pending && target == State::Rejected {
-        change.set("s = :target", ":target", text("rejected"));
-        writes.push(Write::put(keys::queue("rejected", comment.id).item()));
-    }
-    writes.push(change.into_write(comment));
-    writes.extend(leave_queues(comment).filter(|_| comment.state != State::Rejected));
-    if comment.state == State::Rejected && comment.reported {
-        writes.push(Write::delete(keys::queue("reported", comment.id)));
-    }
-    writes
-}
-
-fn leave_queues(comment: &Comment) -> impl Iterator<Item = Write> + use<> {
-    let id = comment.id;
-    queues(comment).map(move |state| Write::delete(keys::queue(state, id))).collect::<Vec<_>>().into_iter()
 }
 
 /// A reply that led below `parent` trails from now on.
@@ -404,29 +385,25 @@ impl Place {
     }
 }
 
-/// What moderation changes on the comment itself.
-struct Change {
+/// What moderation changes on the comment itself, and in the queues.
+struct Change<'a> {
+    before: &'a Comment,
+    after: Comment,
     sets: Vec<String>,
     removes: Vec<&'static str>,
     values: Vec<(&'static str, AttributeValue)>,
-    /// The edit still waits for a moderator.
-    in_review: bool,
     /// It holds only for the replies that were seen to lead.
     leading_matters: bool,
 }
 
-impl Change {
-    /// What every decision does: reports so far are settled.
-    fn of(comment: &Comment, at: i64, status: ReportStatus) -> Self {
-        let mut change = Self {
-            sets: Vec::new(),
-            removes: Vec::new(),
-            values: Vec::new(),
-            in_review: false,
-            leading_matters: false,
-        };
-        if comment.reported {
-            let mut settlements = comment.settlements.clone();
+impl<'a> Change<'a> {
+    /// From `before` to `after`, and the reports so far are settled.
+    fn settling(before: &'a Comment, after: Comment, at: i64, status: ReportStatus) -> Self {
+        let after = Comment { reported: false, ..after };
+        let (sets, removes, values) = (Vec::new(), Vec::new(), Vec::new());
+        let mut change = Self { before, after, sets, removes, values, leading_matters: false };
+        if before.reported {
+            let mut settlements = before.settlements.clone();
             settlements.push(Settlement { until: at, status });
             if settlements.len() > MAX_SETTLEMENTS {
                 settlements.remove(0);
@@ -434,7 +411,18 @@ impl Change {
             if let Ok(settlements) = serde_dynamo::to_attribute_value(settlements) {
                 change.set("rs = :settled", ":settled", settlements);
             }
-            change.removes.push("ro");
+            change.remove("ro");
+        }
+        if before.state != change.after.state {
+            match state_text(change.after.state) {
+                Some(state) => change.set("s = :target", ":target", text(state)),
+                None => change.remove("s"),
+            }
+        }
+        match (before.in_review, change.after.in_review) {
+            (false, true) => change.set("rv = :review", ":review", AttributeValue::Bool(true)),
+            (true, false) => change.remove("rv"),
+            _ => {}
         }
         change
     }
@@ -460,34 +448,27 @@ impl Change {
         }
     }
 
-    /// Under the condition that the comment is in the state it was seen in, with the reports it had then.
-    fn into_write(mut self, comment: &Comment) -> Write {
-        if !self.in_review {
-            self.removes.push("rv");
-        }
+    /// None when nothing changes. Else under the condition that the comment is as it was seen: its state, its text, its reports and what became of them.
+    fn into_writes(self) -> Vec<Write> {
+        let Self { before, after, .. } = self;
         let expression = changes(&self.sets, &self.removes);
-        let mut condition = same_state(comment.state).to_owned();
-        // A report that came since is not settled by this.
-        if comment.reports == 0 {
-            condition.push_str(" AND attribute_not_exists(rp)");
+        if expression.is_empty() {
+            return Vec::new();
+        }
+        let mut write = as_read(Write::update(keys::comment(before.id), expression), before);
+        write = match before.reports {
+            0 => write.when("attribute_not_exists(rp)"),
+            reports => write.when("rp = :reports").with(":reports", number(reports)),
+        };
+        write = if before.reported {
+            write.when("ro = :reported").with(":reported", AttributeValue::Bool(true))
         } else {
-            condition.push_str(" AND rp = :reports");
-            self.values.push((":reports", number(comment.reports)));
-        }
+            write.when("attribute_not_exists(ro)")
+        };
         if self.leading_matters {
-            condition.push_str(" AND ");
-            condition.push_str(same_leading(comment));
+            write = with_leading(write.when(same_leading(before)), before);
         }
-        let mut write = Write::update(keys::comment(comment.id), expression).when(condition);
-        if self.leading_matters {
-            write = with_leading(write, comment);
-        }
-        if let Some(state) = state_text(comment.state) {
-            write = write.with(":state", text(state));
-        }
-        for (name, value) in self.values {
-            write = write.with(name, value);
-        }
-        write
+        let write = self.values.into_iter().fold(write, |write, (name, value)| write.with(name, value));
+        std::iter::once(write).chain(change_queues(before, &after)).collect()
     }
 }

@@ -3,7 +3,8 @@
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, ReturnValue, TransactWriteItem, Update};
 
 use super::keys::{Item, Key};
 use super::{ATTEMPTS, Store, fault};
@@ -20,11 +21,11 @@ pub(super) enum Outcome {
     Failed(Vec<usize>),
 }
 
-/// One write of a transaction: `expression` and `condition` are `DynamoDB` expressions over the values given by `with`.
+/// One write of a transaction: `expression` and the conditions are `DynamoDB` expressions over the values given by `with`.
 #[derive(Clone, Debug)]
 pub(super) struct Write {
     kind: Kind,
-    condition: Option<String>,
+    conditions: Vec<String>,
     values: Vec<(&'static str, AttributeValue)>,
 }
 
@@ -38,24 +39,25 @@ enum Kind {
 
 impl Write {
     pub(super) fn put(item: Item) -> Self {
-        Self { kind: Kind::Put(item), condition: None, values: Vec::new() }
+        Self { kind: Kind::Put(item), conditions: Vec::new(), values: Vec::new() }
     }
 
     pub(super) fn update(key: Key, expression: impl Into<String>) -> Self {
-        Self { kind: Kind::Update(key, expression.into()), condition: None, values: Vec::new() }
+        Self { kind: Kind::Update(key, expression.into()), conditions: Vec::new(), values: Vec::new() }
     }
 
     pub(super) fn delete(key: Key) -> Self {
-        Self { kind: Kind::Delete(key), condition: None, values: Vec::new() }
+        Self { kind: Kind::Delete(key), conditions: Vec::new(), values: Vec::new() }
     }
 
     /// Writes nothing, but holds the others to a condition.
     pub(super) fn check(key: Key, condition: impl Into<String>) -> Self {
-        Self { kind: Kind::Check(key), condition: Some(condition.into()), values: Vec::new() }
+        Self { kind: Kind::Check(key), conditions: vec![condition.into()], values: Vec::new() }
     }
 
+    /// Conditions add up: all of them must hold.
     pub(super) fn when(mut self, condition: impl Into<String>) -> Self {
-        self.condition = Some(condition.into());
+        self.conditions.push(condition.into());
         self
     }
 
@@ -67,27 +69,32 @@ impl Write {
     fn build(self, table: &str) -> Result<TransactWriteItem, Fault> {
         let values = (!self.values.is_empty())
             .then(|| self.values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect());
+        let condition = match self.conditions.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(format!("({})", several.join(") AND ("))),
+        };
         let item = TransactWriteItem::builder();
         let invalid = |error| Fault::new(DOING, error);
         Ok(match self.kind {
             Kind::Put(row) => {
                 let put = Put::builder().table_name(table).set_item(Some(row));
-                let put = put.set_condition_expression(self.condition).set_expression_attribute_values(values);
+                let put = put.set_condition_expression(condition).set_expression_attribute_values(values);
                 item.put(put.build().map_err(invalid)?)
             }
             Kind::Update(key, expression) => {
                 let update = Update::builder().table_name(table).set_key(Some(key.item()));
-                let update = update.update_expression(expression).set_condition_expression(self.condition);
+                let update = update.update_expression(expression).set_condition_expression(condition);
                 item.update(update.set_expression_attribute_values(values).build().map_err(invalid)?)
             }
             Kind::Delete(key) => {
                 let delete = Delete::builder().table_name(table).set_key(Some(key.item()));
-                let delete = delete.set_condition_expression(self.condition).set_expression_attribute_values(values);
+                let delete = delete.set_condition_expression(condition).set_expression_attribute_values(values);
                 item.delete(delete.build().map_err(invalid)?)
             }
             Kind::Check(key) => {
                 let check = ConditionCheck::builder().table_name(table).set_key(Some(key.item()));
-                let check = check.set_condition_expression(self.condition).set_expression_attribute_values(values);
+                let check = check.set_condition_expression(condition).set_expression_attribute_values(values);
                 item.condition_check(check.build().map_err(invalid)?)
             }
         }
@@ -96,6 +103,28 @@ impl Write {
 }
 
 impl Store {
+    /// Does an update without a transaction: the item as it is then, `None` when the condition did not hold. For updates
+    /// that may be done twice.
+    pub(super) async fn update(&self, update: Write) -> Result<Option<Item>, Fault> {
+        let doing = "updating an item";
+        let update = update.build(&self.table)?.update.ok_or_else(|| Fault::new(doing, "not an update"))?;
+        let request = self.client.update_item().table_name(update.table_name).set_key(Some(update.key));
+        let request = request
+            .update_expression(update.update_expression)
+            .set_condition_expression(update.condition_expression)
+            .set_expression_attribute_values(update.expression_attribute_values)
+            .return_values(ReturnValue::AllNew);
+        match request.send().await {
+            Ok(answer) => Ok(answer.attributes),
+            Err(error)
+                if error.as_service_error().is_some_and(UpdateItemError::is_conditional_check_failed_exception) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(fault(doing, error)),
+        }
+    }
+
     pub(super) async fn transact(&self, writes: Vec<Write>) -> Result<Outcome, Fault> {
         let items = writes.into_iter().map(|write| write.build(&self.table)).collect::<Result<Vec<_>, _>>()?;
         // One for all attempts: what an attempt wrote without our hearing of it is then not written, or refused, again.

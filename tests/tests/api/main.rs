@@ -5,6 +5,7 @@ mod capacity;
 mod change;
 mod contract;
 mod create;
+mod crossing;
 mod cursor;
 mod envelope;
 mod events;

@@ -95,6 +95,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
         ("d is", comment(parent), "C", "d", n(parent)),
         ("fp is", comment(parent), "C", "fp", n(17)),
         ("rp is", comment(replies[1]), "C", "rp", n(9)),
+        ("rv is", comment(replies[2]), "C", "rv", Some(Bool(true))),
         ("ro is", comment(replies[4]), "C", "ro", Some(Bool(true))),
         ("ld is", comment(parent), "C", "ld", Some(leading)),
         ("tr is", comment(parent), "C", "tr", None),

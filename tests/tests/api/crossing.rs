@@ -1,0 +1,252 @@
+//! Edits and moderators' decisions that cross: whoever comes second decides on what the first one left.
+
+use serde_json::{Value, json};
+use shared::comment::Comment;
+use shared::ids::CommentId;
+use shared::store::Reading;
+use shared::store::comments::Edit;
+use shared::time::Clock;
+use tests::{Actor, Reply, World};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
+
+/// A spam check that answers when the test is ready.
+struct SlowCheck {
+    listener: TcpListener,
+    url: String,
+}
+
+impl SlowCheck {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        Self { listener, url }
+    }
+
+    /// The service asks this check too.
+    fn with(&self, world: &World) -> World {
+        world.again(&[HELD, ("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)])
+    }
+
+    /// Answers one question with `spam`, once `meanwhile` is done.
+    async fn answer(&self, spam: bool, meanwhile: impl Future<Output = ()>) {
+        let (mut stream, _) = self.listener.accept().await.unwrap();
+        let mut question = Vec::new();
+        while !is_whole(&question) {
+            assert!(stream.read_buf(&mut question).await.unwrap() > 0, "the question breaks off");
+        }
+        meanwhile.await;
+        let body = spam.to_string();
+        let answer = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    }
+}
+
+/// Whether a request has all of the body that it promises.
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request).to_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+    body.len() >= length.parse().unwrap()
+}
+
+/// A table with one comment of Ada's, `old`, which waits for approval.
+struct Scene {
+    world: World,
+    id: u64,
+}
+
+fn ada(world: &World) -> Actor {
+    world.user(7, "Ada")
+}
+
+impl Scene {
+    async fn pending() -> Self {
+        let world = World::with(&[HELD]);
+        let id = ada(&world).comment("posts/1", "old").await;
+        Self { world, id }
+    }
+
+    async fn approved() -> Self {
+        let scene = Self::pending().await;
+        scene.judge("approve").await;
+        scene
+    }
+
+    async fn judge(&self, verdict: &str) {
+        let path = format!("comments/{}/{verdict}", self.id);
+        self.world.moderator().post(&path, Value::Null).await.ok(200);
+    }
+
+    /// Ada's edit, to `new`, which the check takes for spam or not, and meanwhile something else is done.
+    async fn edit_while(&self, spam: bool, meanwhile: impl Future<Output = ()>) -> Reply {
+        let check = SlowCheck::start().await;
+        let checked = check.with(&self.world);
+        let (ada, path) = (ada(&checked), format!("comments/{}", self.id));
+        let (reply, ()) = tokio::join!(ada.patch(&path, json!({ "body": "new" })), check.answer(spam, meanwhile));
+        reply
+    }
+
+    /// The comment as it is stored.
+    async fn stored(&self) -> Comment {
+        let found = self.world.store().find(CommentId(self.id), Reading::Consistent).await.unwrap();
+        found.expect("the comment is there").comment
+    }
+
+    /// An edit to `new` that lands at once.
+    async fn edit(&self, review: bool) {
+        let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: self.world.now().0, review };
+        self.world.store().edit(&self.stored().await, edit).await.unwrap().expect("the comment is there");
+    }
+
+    fn clock(&self) -> Clock {
+        let now = self.world.now();
+        Clock::new(move || now)
+    }
+
+    /// The comment is in these queues, in no others, and the table is in order.
+    async fn is_queued(&self, queues: &[&str]) {
+        for state in ["pending", "reported", "rejected"] {
+            let queue = self.world.moderator().get(&format!("moderation/comments?state={state}")).await.ok(200).ids();
+            assert_eq!(queue.contains(&self.id), queues.contains(&state), "{state}");
+        }
+        let findings = self.world.store().check().await.unwrap();
+        assert_eq!(findings.iter().map(ToString::to_string).collect::<Vec<_>>(), [""; 0]);
+    }
+
+    async fn everyone_sees(&self, body: &str) {
+        assert_eq!(self.world.guest().see("posts/1", self.id).await["body"], body);
+    }
+
+    async fn nobody_else_sees_it(&self) {
+        assert_eq!(self.world.guest().list("posts/1", "").await.total(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_doubtful_edit_that_lands_after_the_approval_waits_in_the_queue() {
+    let scene = Scene::pending().await;
+    let reply = scene.edit_while(true, scene.judge("approve")).await.ok(200);
+    assert_eq!((&reply.data()["body"], &reply.data()["is_approved"]), (&json!("new"), &json!(true)));
+    scene.everyone_sees("new").await;
+    scene.is_queued(&["pending"]).await;
+    scene.judge("approve").await;
+    scene.is_queued(&[]).await;
+}
+
+#[tokio::test]
+async fn an_edit_that_passes_after_the_approval_is_like_any_edit_of_an_approved_comment() {
+    let scene = Scene::pending().await;
+    let reply = scene.edit_while(false, scene.judge("approve")).await.ok(200);
+    assert_eq!((&reply.data()["body"], &reply.data()["is_approved"]), (&json!("new"), &json!(true)));
+    scene.everyone_sees("new").await;
+    scene.is_queued(&[]).await;
+}
+
+#[tokio::test]
+async fn an_edit_that_lands_after_the_rejection_leaves_nothing_in_the_pending_queue() {
+    for scene in [Scene::approved().await, Scene::pending().await] {
+        for spam in [true, false] {
+            let reply = scene.edit_while(spam, scene.judge("reject")).await.ok(200);
+            assert_eq!((&reply.data()["body"], &reply.data()["is_approved"]), (&json!("new"), &json!(false)));
+            scene.nobody_else_sees_it().await;
+            scene.is_queued(&["rejected"]).await;
+            scene.judge("approve").await;
+            scene.is_queued(&[]).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_edit_of_a_comment_that_is_deleted_meanwhile_is_404() {
+    let scene = Scene::approved().await;
+    let delete = async {
+        ada(&scene.world).delete(&format!("comments/{}", scene.id)).await.ok(204);
+    };
+    scene.edit_while(true, delete).await.refused(404, "not_found");
+    scene.nobody_else_sees_it().await;
+    scene.is_queued(&[]).await;
+}
+
+#[tokio::test]
+async fn two_edits_that_cross_both_land_and_the_later_one_stays() {
+    let scene = Scene::approved().await;
+    let first = async {
+        let path = format!("comments/{}", scene.id);
+        ada(&scene.world).patch(&path, json!({ "body": "between" })).await.ok(200);
+    };
+    scene.edit_while(false, first).await.ok(200);
+    scene.everyone_sees("new").await;
+    scene.is_queued(&[]).await;
+}
+
+#[tokio::test]
+async fn an_approval_of_a_text_that_has_changed_leaves_the_new_text_in_the_queue() {
+    let scene = Scene::pending().await;
+    let seen = scene.stored().await;
+    scene.edit(true).await;
+    let approved = scene.world.store().approve(seen, &scene.clock(), 3).await.unwrap().unwrap();
+    assert!(approved.is_approved() && approved.in_review);
+    scene.everyone_sees("new").await;
+    scene.is_queued(&["pending"]).await;
+    scene.judge("approve").await;
+    scene.is_queued(&[]).await;
+}
+
+#[tokio::test]
+async fn an_approval_that_has_not_seen_a_doubtful_edit_does_not_end_its_review() {
+    let scene = Scene::approved().await;
+    let seen = scene.stored().await;
+    scene.edit(true).await;
+    scene.world.store().approve(seen, &scene.clock(), 3).await.unwrap().unwrap();
+    scene.is_queued(&["pending"]).await;
+}
+
+#[tokio::test]
+async fn a_rejection_of_a_text_that_has_changed_empties_the_pending_queue() {
+    for scene in [Scene::pending().await, Scene::approved().await] {
+        let seen = scene.stored().await;
+        scene.edit(true).await;
+        scene.world.store().reject(seen, &scene.clock(), 3).await.unwrap().unwrap();
+        scene.nobody_else_sees_it().await;
+        scene.is_queued(&["rejected"]).await;
+    }
+}
+
+#[tokio::test]
+async fn dismissing_reports_leaves_a_doubtful_edit_that_came_meanwhile_in_the_queue() {
+    let scene = Scene::approved().await;
+    let path = format!("comments/{}/report", scene.id);
+    scene.world.user(8, "Bob").post(&path, json!({ "reason": "spam" })).await.ok(201);
+    let seen = scene.stored().await;
+    scene.edit(true).await;
+    scene.world.store().dismiss_reports(seen, &scene.clock()).await.unwrap().unwrap();
+    scene.is_queued(&["pending"]).await;
+}
+
+#[tokio::test]
+async fn of_two_decisions_about_the_same_reports_the_first_one_stays() {
+    let scene = Scene::approved().await;
+    let path = format!("comments/{}/report", scene.id);
+    scene.world.user(8, "Bob").post(&path, json!({ "reason": "spam" })).await.ok(201);
+    let seen = scene.stored().await;
+    let (store, clock) = (scene.world.store(), scene.clock());
+    store.dismiss_reports(seen.clone(), &clock).await.unwrap().unwrap();
+    store.approve(seen, &clock, 3).await.unwrap().unwrap();
+    let reports = scene.world.moderator().get(&format!("comments/{}/reports", scene.id)).await.ok(200);
+    assert_eq!(reports.rows()[0]["status"], "dismissed");
+    scene.is_queued(&[]).await;
+}
+
+#[tokio::test]
+async fn an_edit_judged_against_an_older_state_follows_from_the_new_one() {
+    let scene = Scene::approved().await;
+    let seen = scene.stored().await;
+    scene.judge("reject").await;
+    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: scene.world.now().0, review: true };
+    let edited = scene.world.store().edit(&seen, edit).await.unwrap().unwrap();
+    assert!(!edited.is_approved() && !edited.in_review && edited.body == "new");
+    scene.is_queued(&["rejected"]).await;
+}
