@@ -93,6 +93,8 @@ pub struct Guests {
     pub likes: bool,
     /// `SVC_GUEST_LIKES_PER_IP`; 0 is no bound
     pub likes_per_ip: u32,
+    /// `SVC_GUEST_REPORTS_PER_IP`; 0 is no bound
+    pub reports_per_ip: u32,
     /// `SVC_GUEST_REQUIRE_EMAIL`
     pub require_email: bool,
     /// `SVC_GUEST_SHOW_GRAVATAR`
@@ -185,6 +187,7 @@ impl Config {
                 allowed: vars.switch("SVC_ALLOW_GUESTS", false)?,
                 likes: vars.switch("SVC_GUEST_LIKES", false)?,
                 likes_per_ip: vars.number("SVC_GUEST_LIKES_PER_IP", 50, 0, 1_000_000)?,
+                reports_per_ip: vars.number("SVC_GUEST_REPORTS_PER_IP", 5, 0, 1_000_000)?,
                 require_email: vars.switch("SVC_GUEST_REQUIRE_EMAIL", true)?,
                 show_gravatar: vars.switch("SVC_GUEST_SHOW_GRAVATAR", true)?,
             },

@@ -12,6 +12,9 @@ use shared::store::Reading;
 use shared::time::Timestamp;
 use shared::viewer::Viewer;
 
+/// Reports of one comment that are listed.
+const MAX_REPORTS: usize = 1_000;
+
 pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = pinnable(app, call, id).await?;
     if !comment.is_approved() {
@@ -56,7 +59,7 @@ pub(crate) async fn reject(app: &App, call: &Call, id: &str) -> Result<Answer> {
     show(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
 }
 
-/// The newest 1,000 at most, newest first.
+/// The newest first, not all of very many.
 pub(crate) async fn reports(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (_, comment) = moderated(app, call, Kind::Read, Ok(()), id).await?;
     Ok(Answer::ok(&Data { data: rows(app, &comment).await? }))
@@ -69,7 +72,7 @@ pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> 
 }
 
 async fn rows(app: &App, comment: &Comment) -> Result<Vec<serde_json::Value>> {
-    let reports = app.store.reports(comment.id).await?;
+    let reports = app.store.reports(comment.id, MAX_REPORTS).await?;
     let row = |report: shared::store::reactions::Report| {
         json!({
             "id": report.id,

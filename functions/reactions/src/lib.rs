@@ -7,8 +7,10 @@ use futures_util::future::BoxFuture;
 use shared::app::App;
 use shared::error::{Refusal, Result};
 use shared::http::{Answer, Call};
+use shared::ids::keyed_hash;
 use shared::policy;
 use shared::store::comments::Found;
+use shared::store::reactions::GuestBound;
 use shared::store::threads::Visit;
 use shared::viewer::Viewer;
 
@@ -19,6 +21,17 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
             ("POST", ["comments", id, "report"]) => report::report(app, call, id).await,
             _ => app.unrouted(call).await,
         }
+    })
+}
+
+/// Guests who change their user agent wait this long, in seconds: nothing they do soon will be let through.
+const RETRY_AFTER: u64 = 86_400;
+
+/// How often guests of the caller's network may do `what` to a comment. `None` for users, and when `most` is 0.
+fn bound(app: &App, call: &Call, viewer: &Viewer, what: &str, id: &str, most: u32) -> Option<GuestBound> {
+    (viewer.user.is_none() && most > 0).then(|| GuestBound {
+        network: keyed_hash(&app.config.visitor_salt, &[what, &call.network.to_string(), id]),
+        most,
     })
 }
 

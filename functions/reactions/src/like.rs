@@ -5,11 +5,7 @@ use shared::admission::{Door, Kind};
 use shared::app::App;
 use shared::error::{Refusal, Result};
 use shared::http::{Answer, Call};
-use shared::ids::keyed_hash;
-use shared::store::reactions::{GuestBound, Liked};
-
-/// Guests who change their user agent wait this long, in seconds: nothing they do soon will be let through.
-const RETRY_AFTER: u64 = 86_400;
+use shared::store::reactions::Liked;
 
 pub(crate) async fn toggle(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let guests = &app.config.guests;
@@ -17,13 +13,10 @@ pub(crate) async fn toggle(app: &App, call: &Call, id: &str) -> Result<Answer> {
         tokio::join!(app.admit(call, Kind::Write, Ok(()), Door::Guests(guests.likes)), super::find(app, call, id),);
     let viewer = viewer?;
     let (found, visit) = super::seen(app, &viewer, found?).await?;
-    let bound = (viewer.user.is_none() && guests.likes_per_ip > 0).then(|| GuestBound {
-        network: keyed_hash(&app.config.visitor_salt, &["likes", &call.network.to_string(), id]),
-        likes: guests.likes_per_ip,
-    });
+    let bound = super::bound(app, call, &viewer, "likes", id, guests.likes_per_ip);
     match app.store.toggle_like(&found.comment, visit, &viewer.visitor, bound).await? {
         Liked::Now(liked, likes_count) => Ok(Answer::ok(&json!({ "liked": liked, "likes_count": likes_count }))),
         Liked::Gone => Err(Refusal::NotFound.into()),
-        Liked::TooMany => Err(Refusal::RateLimited(RETRY_AFTER).into()),
+        Liked::TooMany => Err(Refusal::RateLimited(super::RETRY_AFTER).into()),
     }
 }

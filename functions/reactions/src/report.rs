@@ -29,21 +29,24 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
         Earlier::Same(()) => return Ok(done()),
         Earlier::Other => return Err(FieldErrors::used_key().into()),
     }
+    let bound = super::bound(app, call, &viewer, "reports", id, app.config.guests.reports_per_ip);
     let report = Report {
-        id: app.ids.next().0,
+        id: 0,
         reason,
         created_at: app.clock.now().0,
+        visitor: viewer.visitor.clone(),
         user: viewer.user_id(),
         name: viewer.user.as_ref().map(|user| user.name.clone()).unwrap_or_default(),
         avatar: viewer.user.as_ref().map(|user| user.avatar.clone()).unwrap_or_default(),
     };
-    match app.store.report(&found.comment, visit, &viewer.visitor, &report, once.as_ref()).await? {
+    match app.store.report(&app.ids, &found.comment, visit, report, bound.as_ref(), once.as_ref()).await? {
         Reported::Done => Ok(done()),
         Reported::Already => match app.store.earlier::<()>(once.as_ref()).await? {
             Earlier::Same(()) => Ok(done()),
             _ => Err(Refusal::AlreadyReported.into()),
         },
         Reported::Gone => Err(Refusal::NotFound.into()),
+        Reported::TooMany => Err(Refusal::RateLimited(super::RETRY_AFTER).into()),
     }
 }
 

@@ -130,15 +130,16 @@ impl Rows {
                 let comment = Comment { id, ..read(item.clone())? };
                 self.comments.insert(id, Stored { comment, item });
             }
-            Kind::Report(id, visitor) => {
-                self.reports.entry(id).or_default().insert(visitor, read(item)?);
+            Kind::Report(id) => {
+                let report: Report = read(item)?;
+                self.reports.entry(id).or_default().insert(report.visitor.clone(), report);
                 self.hanging.push((id, key));
             }
             Kind::HiddenReply { parent, id } => {
                 self.hidden.insert((parent, id));
                 self.hanging.push((parent, key));
             }
-            Kind::GuestLikes(id) => self.hanging.push((id, key)),
+            Kind::GuestBound(id) => self.hanging.push((id, key)),
             Kind::Thread(thread) => {
                 self.threads.insert(thread.to_string(), (thread, read(item.clone())?, item));
             }

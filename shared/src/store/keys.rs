@@ -3,11 +3,11 @@
 //! | item                  | pk                        | sk         | read by                                        |
 //! |-----------------------|---------------------------|------------|------------------------------------------------|
 //! | comment               | `C#id`                    | `C`        | every route by id                              |
-//! | report                | `C#id`                    | `R#visitor`| its moderators; the key makes a second impossible |
+//! | report                | `C#id`                    | `R#id`     | its moderators, the newest first               |
 //! | hidden reply          | `C#parent`                | `H#id`     | the clean-up below a deleted comment           |
-//! | guests' likes of an IP| `C#id`                    | `G#hash`   | the bound on them                              |
+//! | guests of a network   | `C#id`                    | `G#hash`   | the bounds on their likes and reports          |
 //! | thread                | `T#type#record`           | `T`        | lists: count, pin, author                      |
-//! | visit                 | `V#visitor#type#record`   | `V`        | lists: own likes, reports, unapproved comments |
+//! | visit                 | `V#visitor#type#record`   | `V`        | lists: own likes, reports, unapproved comments; makes a second report impossible |
 //! | visit, past its bound | `V#visitor#type#record`   | `V#parent` | the same, for one parent and its replies       |
 //! | user                  | `U#id`                    | `U`        | everybody signed in                            |
 //! | handle                | `H#handle`                | `U#id`     | mentions                                       |
@@ -84,12 +84,15 @@ pub(super) fn comment_of(item: &Item) -> Option<CommentId> {
     item.get("pk")?.as_s().ok()?.strip_prefix("C#")?.parse().ok()
 }
 
-pub(super) fn report(id: CommentId, visitor: &Visitor) -> Key {
-    Key::new(comment_partition(id), format!("R#{visitor}"))
+pub(super) fn report(comment: CommentId, id: u64) -> Key {
+    Key::new(comment_partition(comment), format!("R#{}", pad(id)))
 }
 
-/// Where the sort keys of a comment's reports begin.
-pub(super) const REPORTS: &str = "R#";
+/// Bounds of the sort keys of a comment's reports.
+pub(super) fn reports() -> (AttributeValue, AttributeValue) {
+    let key = |id| AttributeValue::S(format!("R#{}", pad(id)));
+    (key(0), key(LAST))
+}
 
 pub(super) fn hidden_reply(parent: CommentId, id: CommentId) -> Key {
     Key::new(comment_partition(parent), format!("H#{}", pad(id.0)))
@@ -100,7 +103,7 @@ pub(super) fn hidden_reply_of(sk: &str) -> Option<CommentId> {
     sk.strip_prefix("H#")?.trim_start_matches('0').parse().ok()
 }
 
-pub(super) fn guest_likes(id: CommentId, network: &str) -> Key {
+pub(super) fn guest_bound(id: CommentId, network: &str) -> Key {
     Key::new(comment_partition(id), format!("G#{network}"))
 }
 
@@ -174,12 +177,12 @@ pub(super) fn idempotency(visitor: &Visitor, hash: &str) -> Key {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Comment(CommentId),
-    Report(CommentId, Visitor),
+    Report(CommentId),
     HiddenReply {
         parent: CommentId,
         id: CommentId,
     },
-    GuestLikes(CommentId),
+    GuestBound(CommentId),
     Thread(ThreadId),
     Visit(Visitor, ThreadId),
     User(UserId),
@@ -202,9 +205,9 @@ impl Kind {
         let (letter, rest) = key.pk.split_once('#')?;
         Some(match (letter, key.sk.split_once('#').unwrap_or((&key.sk, ""))) {
             ("C", ("C", "")) => Self::Comment(rest.parse().ok()?),
-            ("C", ("R", visitor)) => Self::Report(rest.parse().ok()?, Visitor(visitor.to_owned())),
+            ("C", ("R", _)) => Self::Report(rest.parse().ok()?),
             ("C", ("H", _)) => Self::HiddenReply { parent: rest.parse().ok()?, id: hidden_reply_of(&key.sk)? },
-            ("C", ("G", _)) => Self::GuestLikes(rest.parse().ok()?),
+            ("C", ("G", _)) => Self::GuestBound(rest.parse().ok()?),
             ("T", ("T", "")) => Self::Thread(ThreadId::try_from(rest.to_owned()).ok()?),
             ("V", ("V", _)) => {
                 let (visitor, thread) = rest.split_once('#')?;

@@ -8,13 +8,10 @@ use super::keys::{self, RANK_STEP};
 use super::replays::Once;
 use super::threads::{Shelf, Visit};
 use super::transaction::{Outcome, Write};
-use super::{ATTEMPTS, Index, Query, Reading, Store, number, read, text, write};
+use super::{ATTEMPTS, Index, Query, Reading, Store, number, read, write};
 use crate::comment::{Avatar, Comment, ReportStatus};
 use crate::error::Fault;
-use crate::ids::{CommentId, UserId, Visitor};
-
-/// Reports of one comment that are listed.
-const MAX_REPORTS: usize = 1_000;
+use crate::ids::{CommentId, IdSource, UserId, Visitor};
 
 /// What a toggle came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +23,27 @@ pub enum Liked {
     TooMany,
 }
 
-/// How many likes of one comment guests of one network may give.
+/// How often guests of one network may like one comment, or report it.
 #[derive(Clone, Debug)]
 pub struct GuestBound {
-    /// Keyed hash of the network and the comment.
+    /// Keyed hash of the network, the comment and what is bounded.
     pub network: String,
-    pub likes: u32,
+    pub most: u32,
+}
+
+impl GuestBound {
+    /// Counts one more, if there is room.
+    fn take(&self, id: CommentId) -> Write {
+        Write::update(keys::guest_bound(id, &self.network), "ADD n :one")
+            .when("attribute_not_exists(n) OR n < :bound")
+            .with(":one", number(1))
+            .with(":bound", number(self.most))
+    }
+
+    /// Makes room for another.
+    fn give_back(&self, id: CommentId) -> Write {
+        Write::update(keys::guest_bound(id, &self.network), "ADD n :less").with(":less", number(-1))
+    }
 }
 
 /// Says what became of a report.
@@ -40,11 +52,14 @@ pub enum Reported {
     Done,
     Already,
     Gone,
+    /// Guests of this network reported it too often already.
+    TooMany,
 }
 
 /// A report as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
+    /// Ordered by time; the store gives it.
     #[serde(rename = "id")]
     pub id: u64,
     /// The reason, and the details after a colon when there are any.
@@ -53,6 +68,9 @@ pub struct Report {
     /// Unix milliseconds.
     #[serde(rename = "c")]
     pub created_at: i64,
+    /// Who reported.
+    #[serde(rename = "v")]
+    pub visitor: Visitor,
     /// `None` for guests.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
@@ -138,13 +156,9 @@ impl Store {
                 *entry = entry.clone().with(":entry", id_set(comment.id)).with(":id", number(comment.id));
             }
             if let Some(bound) = &bound {
-                let likes = Write::update(keys::guest_likes(comment.id, &bound.network), "ADD n :change");
                 writes.push(match unlike_at {
-                    Some(_) => likes.with(":change", number(-1)),
-                    None => likes
-                        .when("attribute_not_exists(n) OR n < :bound")
-                        .with(":change", number(1))
-                        .with(":bound", number(bound.likes)),
+                    Some(_) => bound.give_back(comment.id),
+                    None => bound.take(comment.id),
                 });
             }
             match self.transact(writes).await? {
@@ -157,65 +171,71 @@ impl Store {
         Err(Fault::passing("liking a comment"))
     }
 
-    /// Stores a report, once a visitor.
+    /// Stores a report under a new id, once a visitor. `bound` is for guests.
     pub async fn report(
         &self,
+        ids: &IdSource,
         comment: &Comment,
         visit: Visit,
-        visitor: &Visitor,
-        report: &Report,
+        report: Report,
+        bound: Option<&GuestBound>,
         once: Option<&Once>,
     ) -> Result<Reported, Fault> {
-        let mut visit = visit;
+        let (mut visit, mut report) = (visit, report);
         for attempt in 0..ATTEMPTS {
             self.pause(attempt).await;
             if attempt > 0 {
-                let now = self.get(&keys::visit(visitor, &comment.thread), Reading::Consistent).await?;
+                let now = self.get(&keys::visit(&report.visitor, &comment.thread), Reading::Consistent).await?;
                 visit = now.unwrap_or_default();
             }
-            let key = keys::report(comment.id, visitor);
-            let shelf = Shelf::next(&visit, visitor, comment);
+            if visit.reported.contains(&comment.id.0) {
+                return Ok(Reported::Already);
+            }
+            report.id = ids.next().0;
+            let shelf = Shelf::next(&visit, &report.visitor, comment);
             let expression = if shelf.fills { "ADD rd :entry SET fl = :true" } else { "ADD rd :entry" };
-            let condition = format!("(attribute_not_exists(rd) OR NOT contains(rd, :id)){}", shelf.open);
             let mut entry = Write::update(shelf.key, expression)
-                .when(condition)
+                .when(format!("(attribute_not_exists(rd) OR NOT contains(rd, :id)){}", shelf.open))
                 .with(":entry", id_set(comment.id))
                 .with(":id", number(comment.id));
             if shelf.fills {
                 entry = entry.with(":true", AttributeValue::Bool(true));
             }
+            let reported = Write::update(keys::comment(comment.id), "ADD rp :one SET ro = :true")
+                .when("attribute_exists(pk)")
+                .with(":one", number(1))
+                .with(":true", AttributeValue::Bool(true));
             let mut writes = vec![
-                Write::put(write(&key, report)?).when("attribute_not_exists(pk)"),
+                reported,
                 entry,
-                Write::update(keys::comment(comment.id), "ADD rp :one SET ro = :true")
-                    .when("attribute_exists(pk)")
-                    .with(":one", number(1))
-                    .with(":true", AttributeValue::Bool(true)),
+                Write::put(write(&keys::report(comment.id, report.id), &report)?).when("attribute_not_exists(pk)"),
                 Write::put(keys::queue("reported", comment.id).item()),
             ];
+            let bounded = writes.len();
+            writes.extend(bound.map(|bound| bound.take(comment.id)));
             writes.extend(once.map(|once| once.write(())).transpose()?);
             match self.transact(writes).await? {
                 Outcome::Done => return Ok(Reported::Done),
-                Outcome::Failed(places) if places.contains(&2) => return Ok(Reported::Gone),
-                Outcome::Failed(places) if places.contains(&0) => return Ok(Reported::Already),
+                Outcome::Failed(places) if places.contains(&0) => return Ok(Reported::Gone),
+                // A full visit changes no more, so the entry is in its overflow.
+                Outcome::Failed(places) if places.contains(&1) && visit.full => return Ok(Reported::Already),
+                Outcome::Failed(places) if bound.is_some() && places == [bounded] => return Ok(Reported::TooMany),
                 Outcome::Failed(_) => {}
             }
         }
         Err(Fault::passing("reporting a comment"))
     }
 
-    /// The newest reports of a comment first.
-    pub async fn reports(&self, id: CommentId) -> Result<Vec<Report>, Fault> {
+    /// At most `limit` reports of a comment, the newest first.
+    pub async fn reports(&self, id: CommentId, limit: usize) -> Result<Vec<Report>, Fault> {
         let query = Query {
             index: Index::Table(Reading::Eventual),
             partition: keys::comment_partition(id),
-            bounds: Some((text(keys::REPORTS), text(format!("{}~", keys::REPORTS)))),
-            descending: false,
-            limit: MAX_REPORTS,
+            bounds: Some(keys::reports()),
+            descending: true,
+            limit,
         };
-        let mut reports: Vec<Report> = self.query_all(query).await?.into_iter().map(read).collect::<Result<_, _>>()?;
-        reports.sort_unstable_by_key(|report| std::cmp::Reverse(report.id));
-        Ok(reports)
+        self.query_all(query).await?.into_iter().map(read).collect()
     }
 }
 

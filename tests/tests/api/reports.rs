@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use http::header::USER_AGENT;
 use serde_json::{Value, json};
+use shared::ids::CommentId;
 use tests::{Actor, Reply, World};
 
 async fn report(actor: &Actor, id: u64, body: Value) -> Reply {
@@ -85,6 +87,49 @@ async fn of_parallel_reports_by_one_visitor_one_is_taken() {
 }
 
 #[tokio::test]
+async fn guests_of_one_network_report_a_comment_five_times_at_most() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let (id, other) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
+    let at = |ip: &str, agent: u32| world.guest().from(ip).with(USER_AGENT, &agent.to_string());
+    let spam = json!({ "reason": "spam" });
+    for agent in 1..=5 {
+        report(&at("2001:db8:1:2::1", agent), id, spam.clone()).await.ok(201);
+    }
+    let refused = report(&at("2001:db8:1:2::2", 6), id, spam.clone()).await.refused(429, "rate_limited");
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
+    assert_eq!(reasons(&world, id).await.len(), 5);
+    // Who reported before is told so; other comments, networks and users have their own.
+    report(&at("2001:db8:1:2::1", 1), id, spam.clone()).await.refused(409, "already_reported");
+    report(&at("2001:db8:1:2::1", 6), other, spam.clone()).await.ok(201);
+    report(&at("2001:db8:1:3::1", 6), id, spam.clone()).await.ok(201);
+    report(&ada.from("2001:db8:1:2::1"), id, spam).await.ok(201);
+}
+
+#[tokio::test]
+async fn the_bound_on_guests_reports_is_a_setting_and_none_is_no_bound() {
+    for (bound, most) in [("2", 2), ("0", 12)] {
+        let world = World::with(&[("SVC_GUEST_REPORTS_PER_IP", bound)]);
+        let id = world.user(7, "Ada").comment("posts/1", "x").await;
+        for agent in 1..=12 {
+            let guest = world.guest().from("192.0.2.1").with(USER_AGENT, &agent.to_string());
+            let reply = report(&guest, id, json!({ "reason": "spam" })).await;
+            assert_eq!(reply.status, if agent <= most { 201 } else { 429 }, "{agent} of {bound}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn likes_and_reports_of_guests_are_bounded_each_by_itself() {
+    let world =
+        World::with(&[("SVC_GUEST_LIKES", "true"), ("SVC_GUEST_LIKES_PER_IP", "1"), ("SVC_GUEST_REPORTS_PER_IP", "1")]);
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let guest = world.guest();
+    guest.post(&format!("comments/{id}/like"), Value::Null).await.ok(200);
+    report(&guest, id, json!({ "reason": "spam" })).await.ok(201);
+}
+
+#[tokio::test]
 async fn with_reporting_off_it_is_404() {
     let world = World::with(&[("SVC_REPORTING", "false")]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
@@ -125,6 +170,35 @@ async fn moderators_see_a_report_whole() {
         ] })
     );
     assert!(reply.rows()[0]["id"].is_u64());
+}
+
+#[tokio::test]
+async fn of_very_many_reports_the_newest_are_listed() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    for user in [30, 8, 200, 9, 10] {
+        report(&world.user(user, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
+        world.pass(Duration::from_secs(1));
+    }
+    let newest = world.store().reports(CommentId(id), 3).await.unwrap();
+    let users: Vec<_> = newest.iter().map(|report| report.user.unwrap().0).collect();
+    assert_eq!(users, [10, 9, 200]);
+}
+
+#[tokio::test]
+async fn a_visitor_of_very_many_reports_reports_nothing_twice() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let mut ids = Vec::new();
+    for _ in 0..103 {
+        let id = ada.comment("posts/1", "x").await;
+        report(&bob, id, json!({ "reason": "spam" })).await.ok(201);
+        ids.push(id);
+    }
+    for id in [ids[0], ids[99], ids[100], ids[102]] {
+        report(&bob, id, json!({ "reason": "spam" })).await.refused(409, "already_reported");
+        assert_eq!(reasons(&world, id).await, ["spam"]);
+    }
 }
 
 #[tokio::test]

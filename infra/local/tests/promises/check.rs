@@ -141,7 +141,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
             "x",
             n(1),
         ),
-        ("is gone, but not its", "C#77".to_owned(), "R#u1", "x", n(1)),
+        ("is gone, but not its", "C#77".to_owned(), "R#0000000000000001", "x", n(1)),
         ("finds nobody", "H#ghost".to_owned(), "U#1", "x", n(1)),
         ("is not as user 1 is", "N#0#a".to_owned(), "ada lovelace#1", "n", s("Eve")),
     ];
@@ -150,6 +150,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
             set(&world, pk.clone(), sk, "id", n(1)).await;
             set(&world, pk.clone(), sk, "r", s("spam")).await;
             set(&world, pk.clone(), sk, "c", n(1)).await;
+            set(&world, pk.clone(), sk, "v", s("u1")).await;
         }
         set(&world, pk, sk, name, value).await;
         mended(&world, told).await;
