@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Store, fault, keys, number, stored};
+use super::{Store, fault, keys, number, stored, text};
 use crate::error::Fault;
 use crate::ids::Visitor;
 use crate::time::Timestamp;
@@ -117,8 +117,14 @@ impl Store {
         }))
     }
 
-    /// Whether the same visitor wrote the same within the last minute; from now on, that it did.
-    pub async fn is_repeat(&self, visitor: &Visitor, hash: &str, now: Timestamp) -> Result<bool, Fault> {
+    /// Whether the same visitor wrote the same by another request within the last minute; from now on, that this one did.
+    pub async fn is_repeat(
+        &self,
+        visitor: &Visitor,
+        hash: &str,
+        request: String,
+        now: Timestamp,
+    ) -> Result<bool, Fault> {
         let seconds = now.seconds();
         let put = self
             .client
@@ -126,8 +132,10 @@ impl Store {
             .table_name(&self.table)
             .set_item(Some(keys::repeat(visitor, hash).item()))
             .item("x", number(seconds + REPEAT))
-            .condition_expression("attribute_not_exists(pk) OR x <= :now")
-            .expression_attribute_values(":now", number(seconds));
+            .item("rq", text(request.clone()))
+            .condition_expression("attribute_not_exists(pk) OR x <= :now OR rq = :request")
+            .expression_attribute_values(":now", number(seconds))
+            .expression_attribute_values(":request", text(request));
         Ok(!stored("remembering what was written", put.send().await)?)
     }
 

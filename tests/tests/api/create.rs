@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use http::Method;
 use http::header::{ACCEPT_LANGUAGE, USER_AGENT};
 use serde_json::{Value, json};
+use shared::ids::Visitor;
 use tests::{Actor, START, World, ids};
 
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
@@ -469,6 +470,16 @@ async fn the_same_body_again_within_a_minute_is_reviewed_when_that_is_on() {
     assert!(approved(ada.post("posts/1/comments", say.clone()).await));
     let off = world.again(&[]).user(7, "Ada");
     assert!(approved(off.post("posts/1/comments", say).await));
+}
+
+#[tokio::test]
+async fn a_request_sent_again_is_no_repeat_of_itself() {
+    let world = World::new();
+    let ada = Visitor("u7".to_owned());
+    for (request, repeats) in [("one", false), ("one", false), ("other", true), ("one", false)] {
+        let repeated = world.store().is_repeat(&ada, "hash", request.to_owned(), world.now()).await.unwrap();
+        assert_eq!(repeated, repeats, "{request}");
+    }
 }
 
 #[tokio::test]

@@ -55,6 +55,8 @@ pub(crate) struct Faulty {
     /// What indexes and eventually consistent reads of the table see.
     replica: Option<Arc<tokio::sync::Mutex<Replica>>>,
     missing: Option<&'static str>,
+    /// The next answer about an item whose partition begins so gets lost.
+    losing: Arc<Mutex<Option<&'static str>>>,
     /// How many single updates of comments are still to meet a transaction.
     conflicts: Arc<AtomicU64>,
     seed: u64,
@@ -66,7 +68,17 @@ pub(crate) struct Faulty {
 impl Faulty {
     pub(crate) fn new(engine: Engine, seed: u64) -> Self {
         let (asked, on, made) = (Arc::default(), Arc::new(AtomicBool::new(true)), Arc::default());
-        Self { engine, replica: None, missing: None, conflicts: Arc::default(), seed, asked, on, made }
+        Self {
+            engine,
+            replica: None,
+            missing: None,
+            losing: Arc::default(),
+            conflicts: Arc::default(),
+            seed,
+            asked,
+            on,
+            made,
+        }
     }
 
     /// Without faults.
@@ -86,6 +98,13 @@ impl Faulty {
     fn without(mut self, partition: &'static str) -> Self {
         self.on.store(false, Ordering::Relaxed);
         self.missing = Some(partition);
+        self
+    }
+
+    /// Loses the next answer about an item whose partition begins so, and else nothing.
+    fn losing(self, partition: &'static str) -> Self {
+        self.on.store(false, Ordering::Relaxed);
+        *self.losing.lock().unwrap() = Some(partition);
         self
     }
 
@@ -132,8 +151,12 @@ impl Faulty {
         let conflict = operation == "UpdateItem" && body.contains("{\"S\":\"C#");
         let conflict = conflict
             && self.conflicts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        let about = |partition: &mut &str| body.contains(&format!("{{\"S\":\"{partition}"));
+        let lost = self.losing.lock().unwrap().take_if(about).is_some();
         let fault = if missing {
             Some(Fault::Broken)
+        } else if lost {
+            Some(Fault::Dropped)
         } else if conflict {
             Some(Fault::Conflict)
         } else {
@@ -414,6 +437,18 @@ async fn an_edit_that_meets_a_transaction_is_tried_again() {
     let edited = ada.call(Method::PATCH, &format!("comments/{id}"), Some(json!({ "body": "second" }))).await.ok(200);
     assert_eq!(edited.json["data"]["body"], "second");
     assert_eq!(faulty.conflicts.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_text_is_no_repeat_because_an_answer_of_the_table_got_lost() {
+    let engine = Engine::memory().unwrap();
+    let faulty = Faulty::new(engine.clone(), 13).losing("P#");
+    let world = World::on(engine, faulty.client(), &[("SVC_SPAM_REVIEW_REPEATS", "true")]);
+    let ada = world.user(7, "Ada");
+    let first = ada.write("posts/1", None, "once").await.ok(201);
+    assert_eq!((faulty.made.load(Ordering::Relaxed), &first.json["data"]["is_approved"]), (1, &json!(true)));
+    let second = ada.write("posts/1", None, "once").await.ok(201);
+    assert_eq!(second.json["data"]["is_approved"], false);
 }
 
 #[tokio::test]
