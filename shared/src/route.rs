@@ -18,7 +18,7 @@ const fn route(name: &'static str, method: &'static str, path: &'static str) -> 
     Route { name, method, path }
 }
 
-pub const ROUTES: [Route; 23] = [
+pub const ROUTES: [Route; 24] = [
     route("svc-pro.ui", "GET", "ui"),
     route("svc-pro.comments.index", "GET", "{type}/{id}/comments"),
     route("svc-pro.comments.store", "POST", "{type}/{id}/comments"),
@@ -32,6 +32,7 @@ pub const ROUTES: [Route; 23] = [
     route("svc-pro.markdown.preview", "POST", "markdown/preview"),
     route("svc-pro.users.index", "GET", "users"),
     route("svc-pro.media.store", "POST", "media"),
+    route("svc-pro.media.destroy", "DELETE", "media/{name}"),
     route("svc-pro.moderation.comments", "GET", "moderation/comments"),
     route("svc-pro.moderation.approve", "POST", "comments/{id}/approve"),
     route("svc-pro.moderation.reject", "POST", "comments/{id}/reject"),

@@ -133,10 +133,17 @@ impl<'a> Walk<'a> {
         let body = [head.as_bytes(), UPLOAD, b"\r\n--XyZ--\r\n"].concat();
         let once = fay.clone().with(HeaderName::from_static("idempotency-key"), &self.thread);
         let stored = once.send(Method::POST, "media", body.clone()).await.ok(201).json;
-        assert_eq!(once.send(Method::POST, "media", body).await.ok(201).json, stored);
+        assert_eq!(once.send(Method::POST, "media", body.clone()).await.ok(201).json, stored);
         let image = self.service.fetch(stored["url"].as_str().unwrap()).await.ok(200);
         assert_eq!((image.header("content-type"), image.header("x-content-type-options")), ("image/png", "nosniff"));
         fay.send(Method::POST, "media", "no image").await.invalid("file");
+
+        let removed = fay.send(Method::POST, "media", body).await.ok(201).json["url"].clone();
+        let removed = removed.as_str().unwrap();
+        let path = format!("media/{}", removed.rsplit('/').next().unwrap());
+        fay.delete(&path).await.refused(403, "forbidden");
+        self.cast.moderator.delete(&path).await.ok(204);
+        assert_ne!(self.service.fetch(removed).await.status, 200);
         stored["thumbnail_url"].as_str().unwrap().to_owned()
     }
 

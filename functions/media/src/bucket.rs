@@ -15,8 +15,8 @@ use shared::store::replays::Once;
 
 const UPLOADS: &str = "uploads/";
 const THUMBNAILS: &str = "thumbnails/";
-/// A key names one content for ever.
-const CACHE_CONTROL: &str = "public, max-age=31536000, immutable";
+/// A key names one content, but moderators may remove it.
+const CACHE_CONTROL: &str = "public, max-age=86400";
 
 /// A bucket's name in the host wants a DNS and certificates that an endpoint set by hand does not have.
 #[must_use]
@@ -24,6 +24,9 @@ pub fn client(sdk: &SdkConfig) -> Client {
     let path_style = shared::aws::endpoint(sdk, "S3").is_some();
     Client::from_conf(aws_sdk_s3::config::Builder::from(sdk).force_path_style(path_style).build())
 }
+
+/// Letters of a random name, and of a keyed hash.
+const NAME_LENGTHS: [usize; 2] = [24, 22];
 
 /// What an upload and its thumbnail have in common: bits neither to be guessed nor chosen.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,9 +47,17 @@ impl Name {
     /// Of an upload's key; none when it is another's.
     #[must_use]
     pub fn of_upload(key: &str) -> Option<Self> {
-        let (name, _extension) = key.strip_prefix(UPLOADS)?.split_once('.')?;
+        Self::of_file(key.strip_prefix(UPLOADS)?).map(|(name, _)| name)
+    }
+
+    /// Of an upload's file: the last segment of its address.
+    #[must_use]
+    pub fn of_file(file: &str) -> Option<(Self, Format)> {
+        let (name, extension) = file.split_once('.')?;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-        (!name.is_empty() && name.bytes().all(plain)).then(|| Self(name.to_owned()))
+        let known = NAME_LENGTHS.contains(&name.len()) && name.bytes().all(plain);
+        let format = Format::ALL.into_iter().find(|format| format.extension() == extension)?;
+        known.then(|| (Self(name.to_owned()), format))
     }
 
     #[must_use]
@@ -85,6 +96,13 @@ impl<'a> Bucket<'a> {
         Ok(())
     }
 
+    /// Done, too, when it is gone already.
+    pub async fn delete(self, key: &str) -> Result<(), Fault> {
+        let request = self.client.delete_object().bucket(self.name).key(key);
+        request.send().await.map_err(|error| Fault::new("remove an image", DisplayErrorContext(error).to_string()))?;
+        Ok(())
+    }
+
     /// None when it is gone. Refuses what is larger than anything stored by [`Self::put`].
     pub async fn get(self, key: &str) -> Result<Option<Vec<u8>>, Fault> {
         const DOING: &str = "read an image";
@@ -119,9 +137,18 @@ mod tests {
     fn a_thumbnail_is_named_after_its_upload_and_is_no_upload_itself() {
         let name = Name::new(&Random::system());
         assert_eq!(Name::of_upload(&name.upload(Format::Png)).unwrap().thumbnail(), name.thumbnail());
-        let others = ["", "uploads/", "uploads/.png", "uploads/a", "uploads/a/b.png", "uploads/../a.png", "a.png"];
-        for key in others.into_iter().chain([&*name.thumbnail()]) {
-            assert_eq!(Name::of_upload(key), None, "{key}");
+        let plain = &name.0;
+        let others = ["", "uploads/", "uploads/.png", "uploads/a.png", "uploads/../a.png"].map(str::to_owned);
+        let others = others.into_iter().chain([
+            name.thumbnail(),
+            format!("{plain}.png"),
+            format!("uploads/{plain}"),
+            format!("uploads/{plain}.txt"),
+            format!("uploads/{plain}.png.png"),
+            format!("uploads/a/{plain}.png"),
+        ]);
+        for key in others {
+            assert_eq!(Name::of_upload(&key), None, "{key}");
         }
     }
 }

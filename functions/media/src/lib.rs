@@ -1,5 +1,5 @@
-//! POST `media`: an uploaded image, made safe to serve, into the bucket. What an image is and how it is made safe is
-//! [`imaging`]'s to know, what of the body is taken, [`multipart`]'s.
+//! POST `media`: an uploaded image, made safe to serve, into the bucket; DELETE `media/{name}`: out of it again. What an
+//! image is and how it is made safe is [`imaging`]'s to know, what of the body is taken, [`multipart`]'s.
 
 pub mod bucket;
 pub mod multipart;
@@ -15,6 +15,7 @@ use shared::app::{App, Handler};
 use shared::config::Config;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::{Answer, Call};
+use shared::policy;
 use shared::store::replays::Earlier;
 
 use crate::bucket::{Bucket, Name};
@@ -47,32 +48,41 @@ impl Media {
             other => FieldErrors::one(FIELD, other.to_string()),
         })?;
         let once = app.once_of(call, &file)?;
-        match app.store.earlier::<String>(once.as_ref()).await? {
-            Earlier::Nothing => {}
-            Earlier::Same(upload) => return Ok(stored(config, &upload)),
-            Earlier::Other => return Err(FieldErrors::used_key().into()),
+        if app.store.earlier::<()>(once.as_ref()).await? == Earlier::Other {
+            return Err(FieldErrors::used_key().into());
         }
         let picture = self.worker.run(move || imaging::clean(&file)).await?;
         let picture = picture.map_err(|refused| FieldErrors::one(FIELD, refused.to_string()))?;
 
-        // Sent again before the first is answered, it is stored again under the same name.
+        // Sent again, it is stored again under the same name: it may have been removed meanwhile.
         let name = once.as_ref().map_or_else(|| Name::new(&app.random), |once| Name::again(&config.visitor_salt, once));
         let key = name.upload(picture.format);
-        Bucket::new(&self.objects, &config.media_bucket).put(&key, picture).await?;
+        self.bucket(config).put(&key, picture).await?;
         if let Some(once) = &once
-            && !app.store.remember(once, &key).await?
-            && app.store.earlier(Some(once)).await? != Earlier::Same(key.clone())
+            && !app.store.remember(once, ()).await?
+            && app.store.earlier(Some(once)).await? != Earlier::Same(())
         {
             return Err(FieldErrors::used_key().into());
         }
-        Ok(stored(config, &key))
+        let url = |key: &str| format!("{}/{key}", config.media_base_url);
+        Ok(Answer::created(&json!({ "url": url(&key), "thumbnail_url": url(&name.thumbnail()) })))
     }
-}
 
-fn stored(config: &Config, upload: &str) -> Answer {
-    let url = |key: &str| format!("{}/{key}", config.media_base_url);
-    let thumbnail = Name::of_upload(upload).map(|name| url(&name.thumbnail()));
-    Answer::created(&json!({ "url": url(upload), "thumbnail_url": thumbnail }))
+    /// DELETE `media/{name}` (decisions, section 4). Also with uploads off, so that what was uploaded can be removed.
+    async fn remove(&self, app: &App, call: &Call, file: &str) -> Result<Answer> {
+        let file = Name::of_file(file).ok_or(Refusal::NotFound);
+        let there = file.as_ref().map(drop).map_err(Clone::clone);
+        let viewer = app.admit(call, Kind::Write, there, Door::Users).await?;
+        policy::moderate(&viewer)?;
+        let (name, format) = file?;
+        let (bucket, image, thumbnail) = (self.bucket(&app.config), name.upload(format), name.thumbnail());
+        tokio::try_join!(bucket.delete(&image), bucket.delete(&thumbnail))?;
+        Ok(Answer::no_content())
+    }
+
+    fn bucket<'a>(&'a self, config: &'a Config) -> Bucket<'a> {
+        Bucket::new(&self.objects, &config.media_bucket)
+    }
 }
 
 impl Handler for Media {
@@ -80,6 +90,7 @@ impl Handler for Media {
         Box::pin(async move {
             match (call.method.as_str(), call.path().as_slice()) {
                 ("POST", ["media"]) => self.upload(app, call).await,
+                ("DELETE", ["media", file]) => self.remove(app, call, file).await,
                 _ => app.unrouted(call).await,
             }
         })

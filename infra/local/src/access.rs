@@ -72,7 +72,11 @@ pub(crate) fn check(operation: &str, body: &[u8]) -> Result<(), String> {
 /// Whether the function that asks may do so to an object of the bucket.
 pub(crate) fn check_object(method: &Method, key: &str) -> Result<(), String> {
     let Ok(access) = ACCESS.try_with(Arc::clone) else { return Ok(()) };
-    let action = if *method == Method::GET { "s3:GetObject" } else { "s3:PutObject" };
+    let action = match *method {
+        Method::GET => "s3:GetObject",
+        Method::DELETE => "s3:DeleteObject",
+        _ => "s3:PutObject",
+    };
     access.check(action, key, |begin| !begin.is_empty() && key.starts_with(begin))
 }
 
@@ -165,6 +169,7 @@ Resources:
         assert_eq!(object(Method::PUT, "in/a").await, Ok(()));
         assert_eq!(object(Method::PUT, "out/a").await.unwrap_err(), "things may not perform s3:PutObject on out/a");
         assert!(object(Method::GET, "in/a").await.is_err());
+        assert!(object(Method::DELETE, "in/a").await.is_err());
         let unused = [("dynamodb:PutItem", ""), ("s3:GetObject", "out/")];
         assert_eq!(access.unused(), unused.map(|(action, part)| (action.to_owned(), part.to_owned())));
         assert_eq!((check("Scan", b"{}"), check_object(&Method::GET, "a")), (Ok(()), Ok(())));

@@ -23,7 +23,9 @@ use http::{HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use s3s::auth::SimpleAuth;
-use s3s::dto::{GetObjectInput, GetObjectOutput, PutObjectInput, PutObjectOutput};
+use s3s::dto::{
+    DeleteObjectInput, DeleteObjectOutput, GetObjectInput, GetObjectOutput, PutObjectInput, PutObjectOutput,
+};
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{Body, S3, S3Request, S3Response, S3Result};
 use s3s_fs::FileSystem;
@@ -219,6 +221,10 @@ impl S3 for Observed {
         lock(&self.puts).tell(&bucket, &key, size.unwrap_or_default());
         Ok(answer)
     }
+
+    async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
+        self.files.delete_object(request).await
+    }
 }
 
 fn lock(puts: &Mutex<Puts>) -> MutexGuard<'_, Puts> {
@@ -275,6 +281,18 @@ mod tests {
         assert_eq!(object.cache_control.as_deref(), Some("immutable"));
         assert_eq!(object.content_disposition.as_deref(), Some("inline"));
         assert_eq!(object.body.collect().await.unwrap().to_vec(), b"pixels");
+    }
+
+    #[tokio::test]
+    async fn a_deleted_object_is_gone_and_may_be_deleted_again() {
+        let bucket = Bucket::temporary("things").unwrap();
+        let put = bucket.client().put_object().bucket("things").key("in/a.png");
+        put.body(ByteStream::from_static(b"pixels")).send().await.unwrap();
+        for _ in 0..2 {
+            bucket.client().delete_object().bucket("things").key("in/a.png").send().await.unwrap();
+        }
+        let get = bucket.client().get_object().bucket("things").key("in/a.png").send().await;
+        assert!(get.unwrap_err().as_service_error().unwrap().is_no_such_key());
     }
 
     #[tokio::test]

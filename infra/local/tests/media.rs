@@ -161,7 +161,7 @@ async fn the_four_formats_are_stored_with_their_thumbnails() {
 }
 
 #[tokio::test]
-async fn images_are_served_as_nothing_but_images_for_ever() {
+async fn images_are_served_as_nothing_but_images_for_a_day() {
     let service = Service::start(&[]);
     let (_, answer) = service.upload(&jpeg(&photo(400, 300, 1), 80)).await;
     service.stack.settled().await;
@@ -172,7 +172,7 @@ async fn images_are_served_as_nothing_but_images_for_ever() {
         assert_eq!(header("content-type"), "image/jpeg");
         assert_eq!(header("x-content-type-options"), "nosniff");
         assert_eq!(header("content-security-policy"), "default-src 'none'; sandbox");
-        assert_eq!(header("cache-control"), "public, max-age=31536000, immutable");
+        assert_eq!(header("cache-control"), "public, max-age=86400");
         assert_eq!(header("content-disposition"), "inline; filename=\"image.jpg\"");
         let path = url.strip_prefix(ORIGIN).unwrap();
         let head = service.send(Method::HEAD, path, GUEST, "", Vec::new()).await;

@@ -9,6 +9,8 @@ use serde_json::Value;
 use shared::route::ROUTES;
 use tests::World;
 
+use crate::images::IMAGE;
+
 const PREFIX: &str = "/svc/api/v1/";
 const MANIFEST: &str = include_str!("../../../Cargo.toml");
 const README: &str = include_str!("../../../README.md");
@@ -128,7 +130,7 @@ fn the_readme_has_the_routes() {
 async fn the_functions_answer_every_route() {
     let world = World::new();
     for route in &ROUTES {
-        let path = route.path.replace("{type}", "posts").replace("{id}", "1");
+        let path = route.path.replace("{type}", "posts").replace("{id}", "1").replace("{name}", IMAGE);
         let method = Method::from_bytes(route.method.as_bytes()).unwrap();
         let reply = world.guest().send(method, &path, "").await;
         // What a function does not know it answers as if it were no route: 405 where one is.

@@ -3,26 +3,13 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use http::Method;
-use http::header::{CONTENT_TYPE, HeaderName};
-use serde_json::json;
-use tests::{Actor, Reply, World};
+use http::header::HeaderName;
+use serde_json::{Value, json};
+use tests::{TABLE, World};
+
+use crate::images::{dot, upload};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-
-/// One pixel, of this colour.
-fn dot(red: u8) -> Vec<u8> {
-    let start: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0";
-    [start, &[red, 0, 0, 255, 255, 255], b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"].concat()
-}
-
-/// In a body whose parts are told by `boundary`.
-async fn upload(actor: &Actor, boundary: &str, file: &[u8]) -> Reply {
-    let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.gif\"\r\n\r\n");
-    let body = [head.as_bytes(), file, format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
-    let actor = actor.clone().with(CONTENT_TYPE, &format!("multipart/form-data; boundary={boundary}"));
-    actor.send(Method::POST, "media", body).await
-}
 
 #[tokio::test]
 async fn a_comment_sent_again_is_answered_as_before_and_created_once() {

@@ -11,6 +11,7 @@ mod envelope;
 mod events;
 mod hostile;
 mod idempotency;
+mod images;
 mod likes;
 mod limits;
 mod list;

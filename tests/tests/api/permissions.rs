@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use shared::route::{ROUTES, Route};
 use tests::{Actor, World};
 
+use crate::images::IMAGE;
 use crate::routes::{deployed, key};
 
 /// An address and a body that would be right if the caller were.
@@ -16,6 +17,7 @@ fn request(route: &Route, id: u64) -> (String, Value) {
     let path = match route.name {
         "svc-pro.users.index" => "users?q=a".to_owned(),
         "svc-pro.moderation.ban" | "svc-pro.moderation.unban" => "users/99/ban".to_owned(),
+        "svc-pro.media.destroy" => format!("media/{IMAGE}"),
         _ => route.path.replace("{type}/{id}", "posts/1").replace("{id}", &id.to_string()),
     };
     let body = match route.name {

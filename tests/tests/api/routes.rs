@@ -6,6 +6,8 @@ use serde_json::json;
 use shared::route::{ROUTES, Route};
 use tests::World;
 
+use crate::images::IMAGE;
+
 /// `GET /svc/api/v1/ui` and the like.
 pub(crate) fn key(route: &Route) -> String {
     format!("{} /svc/api/v1/{}", route.method, route.path)
@@ -34,7 +36,7 @@ async fn every_deployed_route_is_answered_by_its_function() {
     for route in ROUTES.iter().filter(|route| deployed.contains(&key(route))) {
         let id = moderator.comment("posts/1", "x").await;
         let path = route.path.replace("{type}/{id}", "posts/1").replace("users/{id}", "users/8");
-        let path = path.replace("{id}", &id.to_string());
+        let path = path.replace("{id}", &id.to_string()).replace("{name}", IMAGE);
         let method = Method::from_bytes(route.method.as_bytes()).unwrap();
         let reply = moderator.send_json(method, &path, json!({})).await;
         assert!(!matches!(reply.status, 404 | 405 | 500..), "{}: {} {:#}", route.name, reply.status, reply.json);

@@ -57,6 +57,8 @@ pub enum Format {
 }
 
 impl Format {
+    pub const ALL: [Self; 4] = [Self::Jpeg, Self::Png, Self::Gif, Self::WebP];
+
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
