@@ -127,7 +127,7 @@ impl App {
         let Some(key) = call.idempotency_key()? else { return Ok(None) };
         Ok(Some(Once {
             visitor: self.visitor(call),
-            key: keyed_hash(&self.config.visitor_salt, &["once", &call.segments.join("/"), key]),
+            key: keyed_hash(&self.config.visitor_salt, &["idempotency", &call.segments.join("/"), key]),
             request: hex(&digest::digest(&digest::SHA256, content).as_ref()[..16]),
             now: self.clock.now(),
         }))

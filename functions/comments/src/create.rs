@@ -85,7 +85,7 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let once = once?;
     let Some((found, mentions, (known, visit), earlier)) = read? else { return Err(Refusal::NotFound.into()) };
     let show = |comment: &Comment| {
-        // An answer that is given again is the same to the letter.
+        // An answer that is given again is the same to the letter, unless the comment has changed.
         let light = Light {
             config,
             viewer: &viewer,
@@ -98,7 +98,7 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     };
     match earlier {
         Earlier::Nothing => {}
-        Earlier::Same(comment) => return Ok(show(&comment)),
+        Earlier::Same(id) => return Ok(show(&created_before(app, id).await?)),
         Earlier::Other => return Err(FieldErrors::used_key().into()),
     }
     let found =
@@ -130,10 +130,16 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
         // The parent was there a moment ago.
         Created::ParentGone => Err(policy::missing_parent().into()),
         Created::Before => match app.store.earlier(once.as_ref()).await? {
-            Earlier::Same(comment) => Ok(show(&comment)),
+            Earlier::Same(id) => Ok(show(&created_before(app, id).await?)),
             _ => Err(FieldErrors::used_key().into()),
         },
     }
+}
+
+/// What an earlier request with the same key created, as it is now.
+async fn created_before(app: &App, id: CommentId) -> Result<Comment> {
+    let found = app.store.find(id, Reading::Consistent).await?;
+    Ok(found.ok_or(Refusal::NotFound)?.comment)
 }
 
 fn written(

@@ -134,7 +134,7 @@ impl Store {
             comment.id = last.map_or_else(|| ids.next(), |last| ids.after(CommentId(*last)));
             let mut writes = creation(&comment, parent.as_ref(), visit, embedded)?;
             let last = writes.len();
-            writes.extend(once.map(|once| once.write(&comment)).transpose()?);
+            writes.extend(once.map(|once| once.write(comment.id)).transpose()?);
             match self.transact(writes).await? {
                 Outcome::Done => return Ok(Created::Done(Box::new(comment))),
                 Outcome::Failed(places) if places.contains(&last) => return Ok(Created::Before),

@@ -1,4 +1,5 @@
-//! Requests with an `Idempotency-Key`: what the first one came to is kept for a day, written with what it wrote.
+//! Requests with an `Idempotency-Key`: what names the outcome of the first one is kept for a day, written with what it
+//! wrote. Nothing that its sender said is kept here.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -25,6 +25,49 @@ async fn a_comment_sent_again_is_answered_as_before_and_created_once() {
 }
 
 #[tokio::test]
+async fn a_repeat_is_answered_with_the_comment_as_it_is_now() {
+    let world = World::new();
+    let (ada, keyed) = (world.user(7, "Ada"), world.user(7, "Ada").with(KEY, "4711"));
+    let body = json!({ "body": "first" });
+    let id = keyed.post("posts/1/comments", body.clone()).await.ok(201).id();
+    ada.patch(&format!("comments/{id}"), json!({ "body": "second" })).await.ok(200);
+    let again = keyed.post("posts/1/comments", body).await.ok(201);
+    assert_eq!((again.id(), &again.data()["body"]), (id, &json!("second")));
+}
+
+#[tokio::test]
+async fn a_repeat_whose_comment_is_deleted_is_404_and_nothing_of_its_text_is_kept() {
+    let world = World::with(&[("SVC_SPAM_REVIEW_REPEATS", "true")]);
+    let (ada, keyed) = (world.user(7, "Ada"), world.user(7, "Ada").with(KEY, "4711"));
+    let top = ada.comment("posts/1", "top").await;
+    for parent in [Value::Null, json!(top)] {
+        let body = json!({ "body": format!("a telling text {parent}"), "parent_id": parent });
+        let keyed = keyed.clone().with(KEY, &parent.to_string());
+        let id = keyed.post("posts/1/comments", body.clone()).await.ok(201).id();
+        ada.delete(&format!("comments/{id}")).await.ok(204);
+        keyed.post("posts/1/comments", body).await.refused(404, "not_found");
+    }
+    world.settled().await;
+    #[expect(clippy::disallowed_methods, reason = "everything is looked at")]
+    let rows = world.client().scan().table_name(TABLE).send().await.unwrap();
+    assert!(!rows.items().is_empty());
+    for row in rows.items() {
+        assert!(!format!("{row:?}").contains("telling"), "{row:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_repeat_whose_comment_went_with_the_one_above_it_is_404() {
+    let world = World::new();
+    let (ada, keyed) = (world.user(7, "Ada"), world.user(8, "Bob").with(KEY, "4711"));
+    let top = ada.comment("posts/1", "top").await;
+    let body = json!({ "body": "below", "parent_id": top });
+    keyed.post("posts/1/comments", body.clone()).await.ok(201);
+    ada.delete(&format!("comments/{top}")).await.ok(204);
+    keyed.post("posts/1/comments", body).await.refused(404, "not_found");
+}
+
+#[tokio::test]
 async fn a_day_later_the_key_is_free_again() {
     let world = World::new();
     let body = json!({ "body": "daily" });
