@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::{FieldErrors, Refusal};
-use crate::markdown;
+use crate::{markdown, visible};
 
 /// Characters of a comment's body (spec, section 8).
 pub const MAX_BODY: usize = 10_000;
@@ -45,15 +45,16 @@ impl Input {
         };
         if text.chars().count() > max {
             self.fail(field, format!("The {field} may not be longer than {max} characters."));
+            return None;
         }
         Some(text)
     }
 
-    /// A string of 1 to `max` characters that is not white space alone; empty when it is not.
+    /// A string of 1 to `max` characters of which something shows; empty when it is not.
     pub fn required_text(&mut self, field: &'static str, max: usize) -> String {
         let given = self.value(field).is_some();
         match self.optional_text(field, max) {
-            Some(text) if !text.trim().is_empty() => text,
+            Some(text) if !visible::shows_nothing(&text) => text,
             None if given => String::new(),
             _ => {
                 self.fail_missing(field);
@@ -70,10 +71,30 @@ impl Input {
     pub fn body(&mut self) -> String {
         let body = self.required_text("body", MAX_BODY);
         // Anything else is refused already.
-        if (1..=MAX_BODY).contains(&body.chars().count()) && markdown::shown(&body).is_nothing() {
+        if !body.is_empty() && markdown::shown(&body).is_nothing() {
             self.fail_missing("body");
         }
+        self.check_body(body)
+    }
+
+    /// A body that is not written yet, and may be missing.
+    pub fn draft(&mut self) -> String {
+        let body = self.optional_text("body", MAX_BODY).unwrap_or_default();
+        self.check_body(body)
+    }
+
+    fn check_body(&mut self, body: String) -> String {
+        // Entities can stand for any character.
+        let rendered = markdown::render(&body, "", &[""; 0]);
+        self.refuse_bidi_overrides("body", &format!("{body}{rendered}"));
         body
+    }
+
+    /// Refuses text that shows in another order than it was written.
+    pub fn refuse_bidi_overrides(&mut self, field: &'static str, text: &str) {
+        if visible::has_bidi_override(text) {
+            self.fail(field, format!("The {field} may not contain bidirectional overrides."));
+        }
     }
 
     /// Absent and null are false.

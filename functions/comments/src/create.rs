@@ -44,6 +44,7 @@ impl CreateInput {
             if guest_name.chars().any(char::is_control) {
                 input.fail("guest_name", "The guest_name may not contain control characters.");
             }
+            input.refuse_bidi_overrides("guest_name", &guest_name);
             if app.config.guests.require_email {
                 guest_email = Some(input.required_text("guest_email", MAX_EMAIL)).filter(|email| !email.is_empty());
             } else {

@@ -9,7 +9,7 @@ use shared::admission::{Door, Kind};
 use shared::app::App;
 use shared::error::{Refusal, Result};
 use shared::http::{Answer, Call, Sharing};
-use shared::input::{Input, MAX_BODY};
+use shared::input::Input;
 use shared::labels::Labels;
 use shared::markdown;
 use shared::policy;
@@ -82,7 +82,7 @@ async fn preview(app: &App, call: &Call) -> Result<Answer> {
     let there = if app.config.features.markdown_preview { Ok(()) } else { Err(Refusal::NotFound) };
     let input = || {
         let mut input = Input::new(call.json()?);
-        let body = input.optional_text("body", MAX_BODY).unwrap_or_default();
+        let body = input.draft();
         input.finish()?;
         Ok::<_, Refusal>(body)
     };

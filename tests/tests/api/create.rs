@@ -156,9 +156,42 @@ async fn the_body_has_at_most_10000_characters_whatever_their_bytes() {
 async fn the_body_is_kept_as_it_was_written() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    let body = "  two spaces before\r\n\tand \u{0}\u{202e} after  ";
+    let body = "  two spaces before\r\n\tand \u{0}\u{2067}\u{2069} after  ";
     let id = ada.comment("posts/1", body).await;
     assert_eq!(world.guest().see("posts/1", id).await["body"], body);
+}
+
+/// Bodies that show in another order than they were written.
+const REORDERED: [&str; 4] = ["gpj\u{202e}exe.", "\u{202a}x", "&#x202E;x", "[x](https://example.org '&#8238;y')"];
+
+#[tokio::test]
+async fn a_body_with_a_bidirectional_override_is_refused_on_its_field() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    for body in REORDERED {
+        ada.post("posts/1/comments", json!({ "body": body })).await.invalid("body");
+        ada.patch(&format!("comments/{id}"), json!({ "body": body })).await.invalid("body");
+        ada.post("markdown/preview", json!({ "body": body })).await.invalid("body");
+    }
+    for body in ["\u{2067}שלום\u{2069} x", "\u{200f}سلام\u{200e}"] {
+        ada.comment("posts/1", body).await;
+    }
+}
+
+#[tokio::test]
+async fn a_guests_name_shows_and_shows_as_it_was_written() {
+    let guest = World::with(&[GUESTS]).guest();
+    let named = |name: &str| json!({ "body": "x", "guest_name": name, "guest_email": "g@example.org" });
+    for name in
+        ["\u{200b}", "\u{3164}\u{ffa0}", " \u{2800} ", "\u{fe0f}\u{e0100}", "A\u{202e}da", "\u{202b}Ada\u{202c}"]
+    {
+        guest.post("posts/1/comments", named(name)).await.invalid("guest_name");
+    }
+    for name in ["\u{2067}עדה\u{2069}", "علی\u{200c}رضا"] {
+        let reply = guest.post("posts/1/comments", named(name)).await.ok(201);
+        assert_eq!(reply.data()["user"]["name"], name);
+    }
 }
 
 #[tokio::test]

@@ -152,7 +152,7 @@ async fn odd_names_are_shown_as_they_are_found_and_mentioned_where_they_can_be()
         ("محمد بن سلمان", "سلمان"),
         ("e\u{301}lodie", "e\u{301}lo"),
         ("Zero\u{200b}Width\u{feff}", "width"),
-        ("\u{202e}evil", "evil"),
+        ("\u{2067}isolated\u{2069}", "isolated"),
         ("#!~%_\\'\"<b>&amp;", "%_"),
         ("İstanbul ẞtraße ǅ", "straße"),
         ("ﬀ ligature", "ligature"),
