@@ -27,7 +27,7 @@ ENVIRONMENT = {
     "TABLE_NAME": "comments",
     "MEDIA_BUCKET": "media",
     "MEDIA_BASE_URL": "https://media.example.org",
-    "SVC_JWT_SECRET": "secret",
+    "SVC_JWT_SECRET": "the secret that signs all the tokens",
     "SVC_VISITOR_SALT": "salt",
 }
 

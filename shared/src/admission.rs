@@ -7,6 +7,7 @@ use crate::http::{Call, Credential};
 use crate::ids::{Visitor, keyed_hash};
 use crate::route;
 use crate::store::users::User;
+use crate::token::Identity;
 use crate::viewer::Viewer;
 use http::header;
 
@@ -39,13 +40,10 @@ impl App {
         }
         there?;
         let user = user?;
-        let refused = match (door, &call.credential) {
-            (Door::Open, _) | (_, Credential::User(_)) => false,
-            (Door::Guests(allowed), Credential::None) => !allowed,
-            (Door::Guests(_) | Door::Users, _) => true,
-        };
-        if refused {
-            return Err(Refusal::Unauthenticated.into());
+        match (door, &call.credential) {
+            (Door::Open, _) | (_, Credential::User(_)) | (Door::Guests(true), Credential::None) => {}
+            (_, Credential::Unverified) => return Err(Refusal::Unavailable.into()),
+            (Door::Guests(_) | Door::Users, _) => return Err(Refusal::Unauthenticated.into()),
         }
         let viewer = self.viewer(call, user);
         if kind != Kind::Read && viewer.banned {
@@ -100,15 +98,18 @@ impl App {
     /// By user id or IP, for the limiter.
     fn caller(&self, call: &Call) -> String {
         match &call.credential {
-            Credential::User(claims) => format!("u{}", claims.user_id()),
+            Credential::User(identity) => format!("u{}", identity.id),
             _ => format!("i{}", keyed_hash(&self.config.visitor_salt, &["caller", &call.network.to_string()])),
         }
     }
 
     async fn user(&self, call: &Call) -> Result<Option<User>> {
         match &call.credential {
-            Credential::User(claims) => Ok(Some(self.store.meet(claims).await?)),
-            Credential::None | Credential::Bad => Ok(None),
+            Credential::User(identity) => {
+                let user = self.store.meet(identity, self.clock.now()).await?;
+                user.map(Some).ok_or_else(|| Refusal::Unauthenticated.into())
+            }
+            Credential::None | Credential::Bad | Credential::Unverified => Ok(None),
         }
     }
 
@@ -116,7 +117,7 @@ impl App {
     #[must_use]
     pub fn visitor(&self, call: &Call) -> Visitor {
         match &call.credential {
-            Credential::User(claims) => Visitor(format!("u{}", claims.user_id())),
+            Credential::User(identity) => identity.id.into(),
             _ => {
                 let agent = call.header(header::USER_AGENT).unwrap_or_default();
                 let hash = keyed_hash(&self.config.visitor_salt, &["guest", &call.network.to_string(), agent]);
@@ -126,12 +127,16 @@ impl App {
     }
 
     fn viewer(&self, call: &Call, user: Option<User>) -> Viewer {
-        let claimed = matches!(&call.credential, Credential::User(claims) if claims.moderator);
-        let named = user.as_ref().is_some_and(|user| self.config.auth.moderators.contains(&user.id.0));
+        let moderator = match &call.credential {
+            Credential::User(Identity { id, claims, .. }) => {
+                claims.moderator || self.config.auth.names_moderator(*id, &claims.sub)
+            }
+            _ => false,
+        };
         let ban = user.as_ref().and_then(|user| user.ban.as_ref());
         Viewer {
             visitor: self.visitor(call),
-            moderator: claimed || named,
+            moderator,
             banned: ban.is_some_and(|ban| ban.holds(self.clock.now())),
             user,
         }

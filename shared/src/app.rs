@@ -9,7 +9,7 @@ use lambda_http::{Body, Request, RequestExt, Response};
 use ring::digest;
 use tokio::time::Duration;
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, StartError};
 use crate::error::{Error, Refusal, Result};
 use crate::http::{Answer, Call, Credential, bearer};
 use crate::https;
@@ -20,7 +20,7 @@ use crate::spam::Akismet;
 use crate::store::replays::Once;
 use crate::store::{self, Store, meter};
 use crate::time::Clock;
-use crate::token::{KeySettings, Keys};
+use crate::token::{BadToken, Identity, KeySettings, Keys};
 
 /// How long a provider of keys may take.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
@@ -137,20 +137,12 @@ impl App {
         match bearer(request.headers()) {
             None => Credential::None,
             Some(token) => match self.keys.verify(token, self.clock.now().seconds()).await {
-                Ok(claims) => Credential::User(claims),
+                Ok(claims) => Credential::User(Identity::new(claims, &self.config.visitor_salt)),
                 Err(reason) => {
                     tracing::debug!(%reason, "token not accepted");
-                    Credential::Bad
+                    if reason == BadToken::NoKeys { Credential::Unverified } else { Credential::Bad }
                 }
             },
         }
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Secret(#[from] crate::secrets::Error),
 }

@@ -2,8 +2,10 @@
 //! parse is an error that names the variable, what it held and what it accepts.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
+use crate::ids::UserId;
 use crate::page::Sort;
 use crate::secrets::{self, Secret};
 use crate::spam;
@@ -11,12 +13,25 @@ use crate::spam;
 /// Words that stand in addresses where a type does.
 pub(crate) const RESERVED_TYPES: [&str; 7] = ["comments", "users", "media", "markdown", "moderation", "ui", "docs"];
 
+/// An HS256 secret of fewer bytes can be guessed (RFC 7518, section 3.2).
+const MIN_SECRET: usize = 32;
+
 #[derive(Debug, thiserror::Error)]
-#[error("{variable}={held:?}: expected {accepted}")]
+#[error("{variable}{}: expected {accepted}", held.as_ref().map_or_else(String::new, |held| format!("={held:?}")))]
 pub struct ConfigError {
     variable: &'static str,
-    held: String,
+    /// `None` for secrets.
+    held: Option<String>,
     accepted: String,
+}
+
+/// Why a function does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Secret(#[from] secrets::Error),
 }
 
 #[derive(Clone, Debug)]
@@ -135,7 +150,33 @@ pub struct Auth {
     /// `SVC_JWT_AUDIENCE`
     pub audience: Option<String>,
     /// `SVC_MODERATORS`
-    pub moderators: Vec<u64>,
+    pub moderators: Vec<Moderator>,
+}
+
+/// A number below 2^53 is a user's id, anything else the `sub` of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moderator {
+    Id(UserId),
+    Sub(String),
+}
+
+impl Auth {
+    /// Whether `SVC_MODERATORS` has this user, by id or by `sub`.
+    #[must_use]
+    pub fn names_moderator(&self, id: UserId, sub: &str) -> bool {
+        self.moderators.iter().any(|moderator| match moderator {
+            Moderator::Id(named) => *named == id,
+            Moderator::Sub(named) => named == sub,
+        })
+    }
+
+    fn check_secret(&self) -> Result<(), ConfigError> {
+        if self.secret.as_ref().is_none_or(|secret| secret.expose().len() >= MIN_SECRET) {
+            return Ok(());
+        }
+        let accepted = format!("a secret of at least {MIN_SECRET} bytes");
+        Err(ConfigError { variable: "SVC_JWT_SECRET", held: None, accepted })
+    }
 }
 
 impl Config {
@@ -148,16 +189,6 @@ impl Config {
     /// Reads the variables that `var` knows; what it does not know, and what is empty, has its default.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let vars = Vars(&var);
-        let auth = Auth {
-            secret: vars.text("SVC_JWT_SECRET").map(Secret::from),
-            jwks_url: vars.address("SVC_JWKS_URL")?,
-            issuer: vars.text("SVC_JWT_ISSUER"),
-            audience: vars.text("SVC_JWT_AUDIENCE"),
-            moderators: vars.moderators("SVC_MODERATORS")?,
-        };
-        if auth.secret.is_none() && auth.jwks_url.is_none() {
-            return Err(vars.wrong("SVC_JWT_SECRET", "a secret, unless SVC_JWKS_URL is set"));
-        }
         Ok(Self {
             table_name: vars.required("TABLE_NAME", "the name of the table")?,
             media_bucket: vars.text("MEDIA_BUCKET").unwrap_or_default(),
@@ -209,7 +240,7 @@ impl Config {
                 write: vars.number("SVC_WRITE_LIMIT", 60, 1, 1_000_000)?,
                 upload: vars.number("SVC_UPLOAD_LIMIT", 10, 1, 1_000_000)?,
             },
-            auth,
+            auth: vars.auth()?,
             read_only: vars.switch("SVC_READ_ONLY", false)?,
             require_approval: vars.switch("SVC_REQUIRE_APPROVAL", false)?,
             report_reasons: vars.reasons("SVC_REPORT_REASONS")?,
@@ -225,7 +256,7 @@ impl Config {
 
 impl Config {
     /// Fetches the secrets that only name where they are kept.
-    pub async fn resolve_secrets(mut self, sdk: &aws_config::SdkConfig) -> Result<Self, secrets::Error> {
+    pub async fn resolve_secrets(mut self, sdk: &aws_config::SdkConfig) -> Result<Self, StartError> {
         let named = [
             self.auth.secret.as_mut(),
             self.spam.akismet_key.as_mut(),
@@ -235,6 +266,7 @@ impl Config {
         for secret in named.into_iter().flatten() {
             *secret = secrets::resolve(secret.expose(), sdk).await?;
         }
+        self.auth.check_secret()?;
         Ok(self)
     }
 }
@@ -249,7 +281,7 @@ impl Vars<'_> {
     /// Never shows what a secret held.
     fn wrong(&self, variable: &'static str, accepted: impl fmt::Display) -> ConfigError {
         let secret = variable.ends_with("SECRET") || variable.ends_with("SALT") || variable.ends_with("KEY");
-        let held = self.text(variable).filter(|_| !secret).unwrap_or_default();
+        let held = (!secret).then(|| self.text(variable).unwrap_or_default());
         ConfigError { variable, held, accepted: accepted.to_string() }
     }
 
@@ -280,9 +312,29 @@ impl Vars<'_> {
         text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
     }
 
-    fn moderators(&self, name: &'static str) -> Result<Vec<u64>, ConfigError> {
-        let ids = self.list(name).into_iter().map(|id| id.parse::<crate::ids::UserId>().map(|id| id.0));
-        ids.collect::<Result<_, ()>>().map_err(|()| self.wrong(name, "user ids, separated by commas"))
+    fn auth(&self) -> Result<Auth, ConfigError> {
+        let moderator = |text: String| text.parse().map_or(Moderator::Sub(text), Moderator::Id);
+        let auth = Auth {
+            secret: self.text("SVC_JWT_SECRET").map(Secret::from),
+            jwks_url: self.address("SVC_JWKS_URL")?,
+            issuer: self.text("SVC_JWT_ISSUER"),
+            audience: self.text("SVC_JWT_AUDIENCE"),
+            moderators: self.list("SVC_MODERATORS").into_iter().map(moderator).collect(),
+        };
+        // Of a secret that is kept elsewhere only the name is known yet.
+        if !auth.secret.as_ref().is_some_and(|secret| secrets::is_name(secret.expose())) {
+            auth.check_secret()?;
+        }
+        match &auth.jwks_url {
+            None if auth.secret.is_none() => Err(self.wrong("SVC_JWT_SECRET", "a secret, unless SVC_JWKS_URL is set")),
+            Some(url) if url.scheme_str() != Some("https") && !is_this_machine(url) => {
+                Err(self.wrong("SVC_JWKS_URL", "an https address"))
+            }
+            Some(_) if auth.issuer.is_none() && auth.audience.is_none() => {
+                Err(self.wrong("SVC_JWKS_URL", "SVC_JWT_ISSUER or SVC_JWT_AUDIENCE beside it"))
+            }
+            _ => Ok(auth),
+        }
     }
 
     fn types(&self, name: &'static str) -> Result<Vec<String>, ConfigError> {
@@ -350,15 +402,24 @@ impl Vars<'_> {
     }
 }
 
+fn is_this_machine(url: &http::Uri) -> bool {
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn with(name: &'static str, value: &'static str) -> Result<Config, ConfigError> {
-        Config::from_vars(|asked| match asked {
-            _ if asked == name => Some(value.to_owned()),
-            "TABLE_NAME" => Some("comments".to_owned()),
-            "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("secret".to_owned()),
+        with_all(&[(name, value)])
+    }
+
+    fn with_all(settings: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        Config::from_vars(|asked| match (asked, settings.iter().find(|(name, _)| *name == asked)) {
+            (_, Some((_, value))) => Some((*value).to_owned()),
+            ("TABLE_NAME", None) => Some("comments".to_owned()),
+            ("SVC_JWT_SECRET" | "SVC_VISITOR_SALT", None) => Some("a secret of at least thirty-two bytes".to_owned()),
             _ => None,
         })
     }
@@ -395,7 +456,6 @@ mod tests {
             ("SVC_API_PREFIX", "../x"),
             ("SVC_PUBLIC_URL", "example.org"),
             ("SVC_JWKS_URL", "ftp://example.org/keys"),
-            ("SVC_MODERATORS", "7,ada"),
             ("SVC_READ_LIMIT", "0"),
             ("SVC_MEDIA_MAX_BYTES", "-1"),
         ] {
@@ -408,6 +468,74 @@ mod tests {
         let error = with("SVC_JWT_SECRET", "").unwrap_err().to_string();
         assert!(error.contains("SVC_JWKS_URL"), "{error}");
         assert!(with("SVC_VISITOR_SALT", "").is_err());
-        assert!(!format!("{:?}", with("SVC_JWT_SECRET", "hush").unwrap()).contains("hush"));
+        let hush = "hush, which is thirty-two bytes.";
+        assert!(!format!("{:?}", with("SVC_JWT_SECRET", hush).unwrap()).contains("hush"));
+    }
+
+    #[test]
+    fn a_secret_of_fewer_than_32_bytes_stops_the_start() {
+        for short in ["x", "thirty-one bytes and not one mo"] {
+            let error = with("SVC_JWT_SECRET", short).unwrap_err().to_string();
+            assert_eq!(error, "SVC_JWT_SECRET: expected a secret of at least 32 bytes");
+        }
+        assert!(with("SVC_JWT_SECRET", "thirty-two bytes, and not a more").is_ok());
+        assert!(with("SVC_JWT_SECRET", "é é é é é é é é é é é").is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_is_fetched_is_as_long_as_one_that_is_written_out() {
+        use aws_credential_types::Credentials;
+        use aws_credential_types::provider::SharedCredentialsProvider;
+
+        let server = crate::loopback::Loopback::start(r#"{"SecretString":"short"}"#).await;
+        let credentials = Credentials::new("AKIDTEST", "key", None, None, "test");
+        let sdk = aws_config::SdkConfig::builder()
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .endpoint_url(&server.url)
+            .build();
+        let named = || with("SVC_JWT_SECRET", "arn:aws:secretsmanager:eu-west-1:1:secret:a").unwrap();
+        let error = named().resolve_secrets(&sdk).await.unwrap_err().to_string();
+        assert_eq!(error, "SVC_JWT_SECRET: expected a secret of at least 32 bytes");
+        server.set(200, r#"{"SecretString":"a secret of at least thirty-two bytes"}"#);
+        assert!(named().resolve_secrets(&sdk).await.is_ok());
+    }
+
+    #[test]
+    fn a_key_set_comes_over_https_or_from_this_machine() {
+        let jwks = |url| with_all(&[("SVC_JWKS_URL", url), ("SVC_JWT_AUDIENCE", "comments")]);
+        for url in [
+            "https://id.example.org/keys",
+            "http://localhost:8080/keys",
+            "http://127.0.0.1:9/keys",
+            "http://127.1.2.3/keys",
+            "http://[::1]:9/keys",
+        ] {
+            assert!(jwks(url).is_ok(), "{url}");
+        }
+        for url in ["http://id.example.org/keys", "http://localhost.example.org/", "http://10.0.0.1/", "http://[::2]/"]
+        {
+            let error = jwks(url).unwrap_err().to_string();
+            assert_eq!(error, format!("SVC_JWKS_URL={url:?}: expected an https address"));
+        }
+    }
+
+    #[test]
+    fn a_key_set_comes_with_an_issuer_or_an_audience() {
+        let url = ("SVC_JWKS_URL", "https://id.example.org/keys");
+        let error = with_all(&[url]).unwrap_err().to_string();
+        assert!(error.starts_with("SVC_JWKS_URL=") && error.contains("SVC_JWT_ISSUER or SVC_JWT_AUDIENCE"), "{error}");
+        for beside in ["SVC_JWT_ISSUER", "SVC_JWT_AUDIENCE"] {
+            assert!(with_all(&[url, (beside, "x")]).is_ok());
+        }
+    }
+
+    #[test]
+    fn moderators_are_ids_below_two_to_the_53_and_subs() {
+        let auth = with("SVC_MODERATORS", "7, ada,9007199254740991,9007199254740992").unwrap().auth;
+        let sub = |text: &str| Moderator::Sub(text.to_owned());
+        let id = |id| Moderator::Id(UserId(id));
+        assert_eq!(auth.moderators, [id(7), sub("ada"), id(9_007_199_254_740_991), sub("9007199254740992")]);
+        assert!(auth.names_moderator(UserId(7), "7") && auth.names_moderator(UserId(8), "ada"));
+        assert!(!auth.names_moderator(UserId(8), "7") && !auth.names_moderator(UserId(8), "Ada"));
     }
 }

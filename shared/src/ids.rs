@@ -15,6 +15,8 @@ use crate::time::{Clock, Timestamp};
 
 /// Ids are below this, so that every JSON reader keeps them exact.
 pub const ID_BOUND: u64 = 1 << 53;
+/// The ids from here to [`ID_BOUND`] are hashes: of every `sub` that is not an id itself.
+const HASHED_IDS: u64 = 1 << 52;
 /// 2025-01-01, from which comment ids count their milliseconds.
 const EPOCH: i64 = 1_735_689_600_000;
 /// Below the milliseconds: what tells comments of one millisecond apart.
@@ -78,6 +80,22 @@ macro_rules! decimal {
 }
 decimal!(CommentId UserId);
 
+impl UserId {
+    /// The id that a token's `sub` is: a positive integer below 2^52 in plain decimal.
+    #[must_use]
+    pub fn of_sub(sub: &str) -> Option<Self> {
+        plain_decimal(sub).filter(|id| *id < HASHED_IDS).map(Self)
+    }
+
+    /// The id of any other `sub` of this issuer, and a longer hash that tells it from others with the same id.
+    #[must_use]
+    pub fn hashed(salt: &Secret, issuer: &str, sub: &str) -> (Self, String) {
+        let tag = keyed_tag(salt, &["sub", issuer, sub]);
+        let tail = tag.as_ref().last_chunk().map_or(0, |chunk| u64::from_be_bytes(*chunk));
+        (Self(HASHED_IDS | (tail % HASHED_IDS)), text_of(tag))
+    }
+}
+
 /// The comments of one record. Written `type#record`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -139,13 +157,21 @@ impl fmt::Display for Visitor {
 /// 132 bits of a keyed hash, as 22 letters that are safe in keys and addresses.
 #[must_use]
 pub fn keyed_hash(salt: &Secret, parts: &[&str]) -> String {
+    text_of(keyed_tag(salt, parts))
+}
+
+fn keyed_tag(salt: &Secret, parts: &[&str]) -> hmac::Tag {
     let key = hmac::Key::new(hmac::HMAC_SHA256, salt.expose().as_bytes());
     let mut context = hmac::Context::with_key(&key);
     for part in parts {
         context.update(&(part.len() as u64).to_be_bytes());
         context.update(part.as_bytes());
     }
-    let mut text = URL_SAFE_NO_PAD.encode(context.sign());
+    context.sign()
+}
+
+fn text_of(tag: hmac::Tag) -> String {
+    let mut text = URL_SAFE_NO_PAD.encode(tag);
     text.truncate(22);
     text
 }
@@ -263,6 +289,36 @@ mod tests {
         for bad in ["", "0", "007", "+7", "-7", "7.0", "9007199254740992", "٧", "1e3", "99999999999999999999999"] {
             assert_eq!(bad.parse::<CommentId>(), Err(()), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_positive_integer_below_two_to_the_52_in_plain_decimal_is_the_users_id() {
+        for id in [1, 7, HASHED_IDS - 1] {
+            assert_eq!(UserId::of_sub(&id.to_string()), Some(UserId(id)));
+        }
+        let odd = ["", "0", "007", "+7", "-7", " 7", "7 ", "7.0", "٧", "4503599627370496", "18446744073709551616", "a"];
+        for sub in odd {
+            assert_eq!(UserId::of_sub(sub), None, "{sub}");
+        }
+    }
+
+    #[test]
+    fn any_other_sub_has_an_id_from_two_to_the_52_by_salt_and_issuer() {
+        let id = |salt: &str, issuer, sub| UserId::hashed(&Secret::from(salt.to_owned()), issuer, sub);
+        let all = [
+            id("a", "x", "ada"),
+            id("b", "x", "ada"),
+            id("a", "y", "ada"),
+            id("a", "xa", "da"),
+            id("a", "x", "Ada"),
+            id("a", "", "ada"),
+            id("a", "x", "4503599627370496"),
+        ];
+        for (n, (id, hash)) in all.iter().enumerate() {
+            assert!((HASHED_IDS..ID_BOUND).contains(&id.0) && hash.len() == 22, "{id} {hash}");
+            assert!(all[..n].iter().all(|(other, longer)| other != id && longer != hash), "{all:?}");
+        }
+        assert_eq!(all[0], id("a", "x", "ada"));
     }
 
     #[test]

@@ -68,6 +68,12 @@ pub enum Error {
     NotText(String),
 }
 
+/// Whether `value` says where a secret is kept instead of being one.
+#[must_use]
+pub fn is_name(value: &str) -> bool {
+    value.starts_with("arn:")
+}
+
 /// `value` itself, unless it is an ARN: then what that names. An ARN of anything else is an error, because names are
 /// easily guessed.
 ///
@@ -75,7 +81,7 @@ pub enum Error {
 ///
 /// When the named secret cannot be read, after three attempts if another might help.
 pub async fn resolve(value: &str, config: &SdkConfig) -> Result<Secret, Error> {
-    if !value.starts_with("arn:") {
+    if !is_name(value) {
         return Ok(Secret(value.to_owned()));
     }
     let source = Source::parse(value).ok_or_else(|| Error::Name(value.to_owned()))?;

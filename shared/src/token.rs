@@ -8,10 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
-use ring::digest;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::https;
+use crate::ids::UserId;
 use crate::secrets::Secret;
 use jwks::Jwks;
 
@@ -21,11 +21,12 @@ const SUBJECT_LIMIT: usize = 255;
 const NOT_BEFORE_LEEWAY: f64 = 30.0;
 const MODERATOR: &str = "moderator";
 
-/// Who a verified token speaks of. What is optional is absent when the token has it in another type.
+/// What a verified token says. What is optional is absent when the token has it in another type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// 1 to 255 characters.
     pub sub: String,
+    pub issuer: Option<String>,
     pub name: Option<String>,
     pub picture: Option<String>,
     pub email: Option<String>,
@@ -34,14 +35,31 @@ pub struct Claims {
     pub issued_at: Option<i64>,
 }
 
-impl Claims {
+/// The user of a verified token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub id: UserId,
+    /// A keyed hash of the `sub`, unless the `sub` is the id: tells it from another with the same id.
+    pub subject: Option<String>,
+    pub claims: Claims,
+}
+
+impl Identity {
     #[must_use]
-    pub fn user_id(&self) -> u64 {
-        user_id(&self.sub)
+    pub fn new(claims: Claims, salt: &Secret) -> Self {
+        let (id, subject) = match UserId::of_sub(&claims.sub) {
+            Some(id) => (id, None),
+            None => {
+                let issuer = claims.issuer.as_deref().unwrap_or_default();
+                let (id, hash) = UserId::hashed(salt, issuer, &claims.sub);
+                (id, Some(hash))
+            }
+        };
+        Self { id, subject, claims }
     }
 }
 
-/// Why a token is not believed, for the log: to the caller all are the same.
+/// Why a token is not believed. The caller is told of [`Self::NoKeys`] only: another try may succeed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadToken {
     #[error("longer than {LENGTH_LIMIT} bytes")]
@@ -52,6 +70,8 @@ pub enum BadToken {
     Unsupported,
     #[error("no key to check it with")]
     UnknownKey,
+    #[error("the provider's keys could not be fetched")]
+    NoKeys,
     #[error("the signature is wrong")]
     Signature,
     #[error("expired")]
@@ -115,7 +135,7 @@ impl Keys {
         let key = match (header.alg, &self.secret, &self.jwks) {
             (Algorithm::HS256, Some(secret), _) => DecodingKey::from_secret(secret.expose().as_bytes()),
             (Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA, _, Some(jwks)) => {
-                jwks.key(header.alg, header.kid.as_deref(), now).await.ok_or(BadToken::UnknownKey)?
+                jwks.key(header.alg, header.kid.as_deref(), now).await?
             }
             _ => return Err(BadToken::Unsupported),
         };
@@ -150,6 +170,7 @@ impl Keys {
         }
         Ok(Claims {
             sub: payload.sub,
+            issuer: payload.iss,
             name: payload.name,
             picture: payload.picture,
             email: payload.email,
@@ -271,22 +292,6 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Op
 fn lenient<'de, T: serde::de::DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     let value = serde_json::Value::deserialize(from)?;
     Ok(serde_json::from_value(value).ok())
-}
-
-/// A positive integer below 2^53 in plain decimal is the id. Any other subject gets a stable one of its own between
-/// 2^52 and 2^53, far above the ids an application counts up.
-#[must_use]
-pub fn user_id(sub: &str) -> u64 {
-    const BOUND: u64 = 1 << 53;
-    const HASHED: u64 = 1 << 52;
-    match sub.parse::<u64>() {
-        Ok(id) if (1..BOUND).contains(&id) && id.to_string() == sub => id,
-        _ => {
-            let hash = digest::digest(&digest::SHA256, sub.as_bytes());
-            let head = hash.as_ref().first_chunk().map_or(0, |chunk| u64::from_be_bytes(*chunk));
-            HASHED | (head % HASHED)
-        }
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub fn config() -> Config {
             "TABLE_NAME" => "comments",
             "MEDIA_BUCKET" => "media",
             "MEDIA_BASE_URL" => "https://media.example.org",
-            "SVC_JWT_SECRET" => "the secret that signs tokens",
+            "SVC_JWT_SECRET" => "the secret that signs all the tokens",
             "SVC_VISITOR_SALT" => "the salt of visitors",
             "SVC_READ_LIMIT" | "SVC_WRITE_LIMIT" | "SVC_UPLOAD_LIMIT" => "1000000",
             "SVC_ALLOW_GUESTS" | "SVC_GUEST_LIKES" => "true",

@@ -23,8 +23,8 @@ use local::stack::Stack;
 use shared::app::App;
 use shared::config::Config;
 use shared::ids::{Random, UserId};
-use shared::store::Store;
 use shared::store::users::Ban;
+use shared::store::{Reading, Store};
 use shared::time::{Clock, Timestamp};
 use tokio::net::TcpListener;
 
@@ -38,7 +38,7 @@ pub use self::twin::two_engines;
 /// 2050-01-02T03:04:05Z. Far ahead, because the engine sweeps what expires by the real clock.
 pub const START: i64 = 2_524_705_445_000;
 pub const TABLE: &str = "comments";
-pub const SECRET: &str = "the secret that signs tokens";
+pub const SECRET: &str = "the secret that signs all the tokens";
 const SALT: &str = "the salt of visitors";
 
 pub struct World {
@@ -161,6 +161,26 @@ impl World {
 
     pub fn store(&self) -> Store {
         Store::new(self.client(), TABLE.to_owned(), Random::system())
+    }
+
+    /// What the table keeps of a user's `sub`.
+    pub async fn subject(&self, id: u64) -> Option<String> {
+        let user = self.store().user(UserId(id), Reading::Consistent).await.expect("the table answers");
+        user.and_then(|user| user.subject)
+    }
+
+    /// Makes the table keep another, behind the service's back.
+    pub async fn seed_subject(&self, id: u64, hash: Option<&str>) {
+        use aws_sdk_dynamodb::types::AttributeValue::S;
+        let update = self.client().update_item().table_name(TABLE);
+        let update = update.key("pk", S(format!("U#{id}"))).key("sk", S("U".to_owned()));
+        let update = match hash {
+            Some(hash) => {
+                update.update_expression("SET sh = :hash").expression_attribute_values(":hash", S(hash.to_owned()))
+            }
+            None => update.update_expression("REMOVE sh"),
+        };
+        update.send().await.expect("the subject is stored");
     }
 
     /// Pins a comment behind the service's back.

@@ -23,7 +23,7 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
             Some(Event::CommentChanged(parent)) => {
                 app.store.promote_below(&parent, app.config.lists.replies_per_parent).await
             }
-            Some(Event::UserRenamed(before)) => app.store.rename(&before).await,
+            Some(Event::UserRenamed(before, after)) => app.store.rename(&before, &after).await,
         };
         if let Err(fault) = &handled {
             tracing::error!(error = fault.chain(), "record not handled");

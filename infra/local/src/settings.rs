@@ -78,6 +78,7 @@ pub fn sign(config: &Config, token: &Token, now: i64) -> Result<String, Settings
     };
     let claims = Claims {
         sub: token.id.clone(),
+        issuer: config.auth.issuer.clone(),
         name: Some(token.name.clone()),
         picture: token.picture.clone(),
         email: token.email.clone(),

@@ -26,7 +26,7 @@ fn app(engine: &Engine) -> App {
     engine.create_table(TABLE, &Template::parse(DEPLOYED, &[]).unwrap().table().unwrap()).unwrap();
     let config = Config::from_vars(|name| match name {
         "TABLE_NAME" => Some(TABLE.to_owned()),
-        "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("a secret of these tests".to_owned()),
+        "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("a secret of these tests, and of no others".to_owned()),
         _ => None,
     });
     App::new(config.unwrap(), service::client(engine), Clock::system(), Random::system())

@@ -46,7 +46,7 @@ impl Service {
                 "TABLE_NAME" => "comments".to_owned(),
                 "MEDIA_BUCKET" => settings::MEDIA.to_owned(),
                 "MEDIA_BASE_URL" => format!("http://{address}/{}", settings::MEDIA),
-                "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => "a secret of these tests".to_owned(),
+                "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => "a secret of these tests, and of no others".to_owned(),
                 "SVC_UPLOAD_LIMIT" => "1000".to_owned(),
                 "SVC_WRITE_LIMIT" => "2000".to_owned(),
                 _ => return None,

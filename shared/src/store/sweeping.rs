@@ -146,9 +146,13 @@ impl Store {
         Ok(true)
     }
 
-    /// Puts a user's present name and picture on all that the user wrote, and where the name is searched.
-    pub async fn rename(&self, before: &User) -> Result<(), Fault> {
+    /// Puts a user's new name and picture on all that the user wrote, and where the name is searched. When they are no
+    /// longer the present ones, only the name before is forgotten: another event follows.
+    pub async fn rename(&self, before: &User, after: &User) -> Result<(), Fault> {
         let Some(user) = self.user(before.id, Reading::Consistent).await? else { return Ok(()) };
+        if !user.looks_like(after) {
+            return self.forget_directory(before, &user).await;
+        }
         self.refresh_directory(Some(before), &user).await?;
         let mut query = Query {
             index: Index::Author,
@@ -216,8 +220,8 @@ pub enum Event {
     /// And when, to the second.
     CommentRemoved(Comment, Timestamp),
     CommentChanged(Comment),
-    /// A user's name or picture is another than it was before.
-    UserRenamed(User),
+    /// A user's name or picture is another: as it was before, and since.
+    UserRenamed(User, User),
 }
 
 impl Event {
@@ -233,10 +237,9 @@ impl Event {
             (Some("C"), Some("MODIFY")) => Ok(image(change, "NewImage")?.map(Self::CommentChanged)),
             (Some("U"), Some("MODIFY")) => {
                 let (old, new): (Option<User>, Option<User>) = (image(change, "OldImage")?, image(change, "NewImage")?);
-                let changed = |(old, new): &(User, User)| old.name != new.name || old.avatar != new.avatar;
                 // Without a name, a user was banned before anything was heard of them.
-                let renamed = old.filter(|old| !old.name.is_empty()).zip(new).filter(changed);
-                Ok(renamed.map(|(old, _)| Self::UserRenamed(old)))
+                let known = old.filter(|old| !old.name.is_empty()).zip(new);
+                Ok(known.filter(|(old, new)| !old.looks_like(new)).map(|(old, new)| Self::UserRenamed(old, new)))
             }
             _ => Ok(None),
         }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::{DeleteRequest, PutRequest, WriteRequest};
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
 use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ use crate::error::Fault;
 use crate::fold::fold;
 use crate::ids::{UserId, sha256_hex};
 use crate::time::Timestamp;
-use crate::token::Claims;
+use crate::token::{Claims, Identity};
+use crate::visible;
 
 /// Characters of a name; the rest is cut.
 pub const MAX_NAME: usize = 100;
@@ -23,6 +25,8 @@ pub const MAX_QUERY: usize = 50;
 pub const MAX_FOUND: usize = 5;
 const MAX_HANDLE: usize = 50;
 const MAX_PICTURE: usize = 1024;
+/// Seconds for which a name stays that a token without `iat` would change: nobody can say which of two such is the newer.
+const UNDATED_PAUSE: i64 = 10 * 60;
 /// `DynamoDB` takes this many writes in one `BatchWriteItem`.
 const WRITE_BATCH: usize = 25;
 
@@ -35,9 +39,15 @@ pub struct User {
     pub name: String,
     #[serde(rename = "av", default)]
     pub avatar: Avatar,
-    /// When the token was issued that told so, in Unix seconds.
+    /// The newest `iat` of the tokens that told so, in Unix seconds.
     #[serde(rename = "ia", default, skip_serializing_if = "Option::is_none")]
     pub told_at: Option<i64>,
+    /// When this was learned, in Unix seconds.
+    #[serde(rename = "la", default, skip_serializing_if = "Option::is_none")]
+    pub learned_at: Option<i64>,
+    /// Of whom the id is a hash: [`Identity::subject`].
+    #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
     pub ban: Option<Ban>,
 }
@@ -59,17 +69,18 @@ impl Ban {
 }
 
 impl User {
-    /// What a token tells.
-    #[must_use]
-    pub fn from_claims(claims: &Claims) -> Self {
-        let name = claims.name.as_deref().unwrap_or_default().trim();
-        let name: String = name.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect();
+    /// What a token tells of somebody of whom the table knows this.
+    fn told(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
+        let id = identity.id;
+        let kept = known.map(|known| known.name.clone()).filter(|name| !name.is_empty());
         Self {
-            id: UserId(claims.user_id()),
-            name: if name.is_empty() { format!("User {}", claims.user_id()) } else { name },
-            avatar: picture(claims),
-            told_at: claims.issued_at,
-            ban: None,
+            id,
+            name: name(&identity.claims).or(kept).unwrap_or_else(|| format!("User {id}")),
+            avatar: picture(&identity.claims),
+            told_at: identity.claims.issued_at.or(known.and_then(|known| known.told_at)),
+            learned_at: Some(now.seconds()),
+            subject: identity.subject.clone(),
+            ban: known.and_then(|known| known.ban.clone()),
         }
     }
 
@@ -87,9 +98,16 @@ impl User {
         (!handle.is_empty() && handle.len() <= MAX_HANDLE).then_some(handle)
     }
 
-    fn looks_like(&self, other: &Self) -> bool {
+    pub(super) fn looks_like(&self, other: &Self) -> bool {
         self.name == other.name && self.avatar == other.avatar
     }
+}
+
+/// The name in a token, unless it shows nothing.
+fn name(claims: &Claims) -> Option<String> {
+    let name = visible::without_bidi_overrides(claims.name.as_deref()?);
+    let name: String = name.trim().chars().filter(|c| !c.is_control()).take(MAX_NAME).collect();
+    (!visible::shows_nothing(&name)).then_some(name)
 }
 
 fn picture(claims: &Claims) -> Avatar {
@@ -180,27 +198,33 @@ impl Store {
     }
 
     /// The user of a good token, with what the table knows. What the token tells anew is in the table, and can be found,
-    /// before this returns.
-    pub async fn meet(&self, claims: &Claims) -> Result<User, Fault> {
-        let mut told = User::from_claims(claims);
-        let known = self.user(told.id, Reading::Eventual).await?;
-        if let (None, Some(known)) = (&claims.name, known.as_ref().filter(|known| !known.name.is_empty())) {
-            told.name.clone_from(&known.name);
-        }
-        match known {
-            Some(known) if told.looks_like(&known) || older(&told, &known) => Ok(known),
-            known => {
-                let user = User { ban: known.as_ref().and_then(|known| known.ban.clone()), ..told };
-                self.learn(known.as_ref(), &user).await?;
-                Ok(user)
+    /// before this returns. `None` when the id is another subject's.
+    pub async fn meet(&self, identity: &Identity, now: Timestamp) -> Result<Option<User>, Fault> {
+        let mut reading = Reading::Eventual;
+        for _ in 0..ATTEMPTS {
+            let known = self.user(identity.id, reading).await?;
+            let user = match meeting(identity, known.as_ref(), now) {
+                Meeting::Known(user) => return Ok(Some(user)),
+                Meeting::Other => return Ok(None),
+                Meeting::News(user) => user,
+            };
+            // A name costs a hundred writes: it must be news to the table, and not to a replica that lags.
+            if reading == Reading::Consistent && self.learn(known.as_ref(), &user).await? {
+                return Ok(Some(user));
             }
+            reading = Reading::Consistent;
         }
+        Err(Fault::passing("learning a user's name"))
     }
 
-    /// Finds the new name before it forgets the old one; what is interrupted is done again by the table's stream.
-    async fn learn(&self, known: Option<&User>, user: &User) -> Result<(), Fault> {
-        let stale = self.replace_directory(known, user).await?;
-        let mut update = self
+    /// Finds the new name before it forgets the old one; what is interrupted is done again by the table's stream. False
+    /// when the row is no longer as it was `known`.
+    async fn learn(&self, known: Option<&User>, user: &User) -> Result<bool, Fault> {
+        let stale = match known {
+            Some(known) if known.looks_like(user) => Vec::new(),
+            _ => self.replace_directory(known, user).await?,
+        };
+        let mut request = self
             .client
             .update_item()
             .table_name(&self.table)
@@ -208,32 +232,50 @@ impl Store {
             .expression_attribute_values(":id", number(user.id))
             .expression_attribute_values(":name", text(user.name.clone()))
             .expression_attribute_values(":avatar", text(user.avatar.clone()));
-        update = match user.told_at {
-            Some(told_at) => update
-                .update_expression("SET u = :id, n = :name, av = :avatar, ia = :told")
-                .expression_attribute_values(":told", number(told_at)),
-            None => update.update_expression("SET u = :id, n = :name, av = :avatar REMOVE ia"),
-        };
-        update.send().await.map_err(|error| fault("learning a user's name", error))?;
-        self.write_all(stale).await
+        let mut set = vec!["u = :id".to_owned(), "n = :name".to_owned(), "av = :avatar".to_owned()];
+        let mut unchanged = Vec::new();
+        for ((attribute, value), before) in marks(Some(user)).into_iter().zip(marks(known).map(|(_, before)| before)) {
+            if let Some(value) = value {
+                set.push(format!("{attribute} = :{attribute}"));
+                request = request.expression_attribute_values(format!(":{attribute}"), value);
+            }
+            match before {
+                Some(before) => {
+                    unchanged.push(format!("{attribute} = :was_{attribute}"));
+                    request = request.expression_attribute_values(format!(":was_{attribute}"), before);
+                }
+                None => unchanged.push(format!("attribute_not_exists({attribute})")),
+            }
+        }
+        let request = request.update_expression(format!("SET {}", set.join(", ")));
+        match request.condition_expression(unchanged.join(" AND ")).send().await {
+            Ok(_) => self.write_all(stale).await.map(|()| true),
+            Err(error)
+                if error.as_service_error().is_some_and(UpdateItemError::is_conditional_check_failed_exception) =>
+            {
+                if let Some(now) = self.user(user.id, Reading::Consistent).await? {
+                    self.forget_directory(user, &now).await?;
+                }
+                Ok(false)
+            }
+            Err(error) => Err(fault("learning a user's name", error)),
+        }
     }
 
     /// Writes what `user` is found by now; the writes returned make what it was found by before go away.
     async fn replace_directory(&self, known: Option<&User>, user: &User) -> Result<Vec<WriteRequest>, Fault> {
-        let mut rows = directory(user)?;
-        let fresh = rows.values().map(|row| {
-            let put = PutRequest::builder().set_item(Some(row.clone())).build();
+        let fresh = directory(user)?.into_values().map(|row| {
+            let put = PutRequest::builder().set_item(Some(row)).build();
             put.map(|put| WriteRequest::builder().put_request(put).build())
         });
         let fresh = fresh.collect::<Result<_, _>>().map_err(|error| Fault::new("writing a user's name", error))?;
         self.write_all(fresh).await?;
-        let mut stale = known.map(directory).transpose()?.unwrap_or_default();
-        stale.retain(|key, _| rows.remove(key).is_none());
-        let stale = stale.into_keys().map(|(pk, sk)| {
-            let delete = DeleteRequest::builder().set_key(Some(Key { pk, sk }.item())).build();
-            delete.map(|delete| WriteRequest::builder().delete_request(delete).build())
-        });
-        stale.collect::<Result<_, _>>().map_err(|error| Fault::new("forgetting a user's name", error))
+        known.map_or_else(|| Ok(Vec::new()), |known| stale(known, user))
+    }
+
+    /// Removes what somebody is no longer found by who was `before` and is `user` now.
+    pub(super) async fn forget_directory(&self, before: &User, user: &User) -> Result<(), Fault> {
+        self.write_all(stale(before, user)?).await
     }
 
     /// Makes the directory what `user` says, given what it said before. Safe to run twice.
@@ -308,7 +350,7 @@ impl Store {
                 let banned = ban.as_ref().is_some_and(|ban| ban.holds(now));
                 if !banned && !found.contains_key(&id) {
                     order.push(id);
-                    found.insert(id, User { id, name, avatar, told_at: None, ban });
+                    found.insert(id, User { id, name, avatar, told_at: None, learned_at: None, subject: None, ban });
                 }
             }
             if found.len() >= MAX_FOUND || next.is_none() {
@@ -341,9 +383,59 @@ impl Store {
     }
 }
 
-/// Of two tokens that say when they were issued, the newer one counts; of others, the one seen last.
-fn older(told: &User, known: &User) -> bool {
-    !known.name.is_empty() && told.told_at.zip(known.told_at).is_some_and(|(told, known)| told < known)
+/// What comes of a token, by what the table knows.
+enum Meeting {
+    /// Nothing new, or nothing that counts.
+    Known(User),
+    News(User),
+    /// The id is another subject's.
+    Other,
+}
+
+fn meeting(identity: &Identity, known: Option<&User>, now: Timestamp) -> Meeting {
+    let told = User::told(identity, known, now);
+    let Some(known) = known else { return Meeting::News(told) };
+    if known.subject.is_some() && known.subject != told.subject {
+        return Meeting::Other;
+    }
+    // Without a name, all that is known is a ban.
+    let renames = known.name.is_empty() || !told.looks_like(known) && is_newer(identity.claims.issued_at, known, now);
+    if renames {
+        Meeting::News(told)
+    } else if known.subject == told.subject {
+        Meeting::Known(known.clone())
+    } else {
+        Meeting::News(User { subject: told.subject, ..known.clone() })
+    }
+}
+
+/// Whether a token of this `iat` changes what is known.
+fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
+    match (issued_at, known.told_at) {
+        (Some(issued_at), Some(told_at)) => issued_at > told_at,
+        (Some(_), None) => true,
+        (None, _) => known.learned_at.is_none_or(|then| now.seconds() - then >= UNDATED_PAUSE),
+    }
+}
+
+/// What tells whether somebody else has learned of a user meanwhile.
+fn marks(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 3] {
+    [
+        ("ia", user.and_then(|user| user.told_at).map(number)),
+        ("la", user.and_then(|user| user.learned_at).map(number)),
+        ("sh", user.and_then(|user| user.subject.clone()).map(text)),
+    ]
+}
+
+/// The writes that remove what `before` is found by and `user` is not.
+fn stale(before: &User, user: &User) -> Result<Vec<WriteRequest>, Fault> {
+    let fresh = directory(user)?;
+    let gone = directory(before)?.into_keys().filter(|key| !fresh.contains_key(key));
+    let deletes = gone.map(|(pk, sk)| {
+        let delete = DeleteRequest::builder().set_key(Some(Key { pk, sk }.item())).build();
+        delete.map(|delete| WriteRequest::builder().delete_request(delete).build())
+    });
+    deletes.collect::<Result<_, _>>().map_err(|error| Fault::new("forgetting a user's name", error))
 }
 
 #[cfg(test)]
@@ -351,7 +443,15 @@ mod tests {
     use super::*;
 
     fn user(name: &str) -> User {
-        User { id: UserId(7), name: name.to_owned(), avatar: Avatar::Neutral, told_at: None, ban: None }
+        User {
+            id: UserId(7),
+            name: name.to_owned(),
+            avatar: Avatar::Neutral,
+            told_at: None,
+            learned_at: None,
+            subject: None,
+            ban: None,
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The identity provider's public keys (RFC 7517): fetched when needed, kept, and never asked for more than once a minute.
+//! The identity provider's public keys (RFC 7517): fetched when needed, kept, and never asked for more than once a minute
+//! while any are known.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -7,10 +8,13 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
+use super::BadToken;
 use crate::https;
 
 /// Seconds between two requests to the provider, whatever came of the first.
 const PAUSE: i64 = 60;
+/// The same while no keys are known, because no token can be checked then.
+const PAUSE_WITHOUT_KEYS: i64 = 5;
 /// Seconds after which keys are looked at again, so that withdrawn ones go.
 const MAX_AGE: i64 = 60 * 60;
 
@@ -54,23 +58,33 @@ impl Jwks {
     }
 
     /// Without an id there must be no doubt which key is meant.
-    pub(super) async fn key(self: &Arc<Self>, algorithm: Algorithm, id: Option<&str>, now: i64) -> Option<DecodingKey> {
+    pub(super) async fn key(
+        self: &Arc<Self>,
+        algorithm: Algorithm,
+        id: Option<&str>,
+        now: i64,
+    ) -> Result<DecodingKey, BadToken> {
         let known = self.known();
         if now - known.fetched_at < MAX_AGE
             && let Some(key) = known.find(algorithm, id)
         {
-            return Some(key);
+            return Ok(key);
         }
         self.refresh(now).await;
-        self.known().find(algorithm, id)
+        let known = self.known();
+        if known.keys.is_empty() {
+            return Err(BadToken::NoKeys);
+        }
+        known.find(algorithm, id).ok_or(BadToken::UnknownKey)
     }
 
-    /// Does nothing within a minute of the last try. Old keys stay when new ones cannot be had.
+    /// Does nothing soon after the last try. Old keys stay when new ones cannot be had.
     pub(super) async fn refresh(self: &Arc<Self>, now: i64) {
         let jwks = Arc::clone(self);
         let task = tokio::spawn(async move {
             let mut asked_at = jwks.asked_at.lock().await;
-            if asked_at.is_some_and(|then| now - then < PAUSE) {
+            let pause = if jwks.known().keys.is_empty() { PAUSE_WITHOUT_KEYS } else { PAUSE };
+            if asked_at.is_some_and(|then| now - then < pause) {
                 return;
             }
             *asked_at = Some(now);

@@ -158,6 +158,7 @@ async fn a_token_of_ours_is_believed_as_it_was_signed() {
     let keys = Keys::new(settings, client());
     let claims = Claims {
         sub: "7".into(),
+        issuer: Some("https://issuer.example".into()),
         name: Some("Ada".into()),
         picture: Some("https://example.com/ada.png".into()),
         email: Some("ada@example.com".into()),
@@ -171,8 +172,7 @@ async fn a_token_of_ours_is_believed_as_it_was_signed() {
 #[tokio::test]
 async fn a_token_with_a_subject_and_an_expiry_suffices() {
     let claims = verify(&valid()).await.unwrap();
-    assert_eq!(claims.user_id(), 7);
-    assert_eq!((claims.name, claims.moderator), (None, false));
+    assert_eq!((claims.sub.as_str(), claims.name, claims.moderator), ("7", None, false));
 }
 
 #[tokio::test]
@@ -522,6 +522,29 @@ async fn a_failing_provider_is_left_alone_for_a_minute_and_old_keys_stay() {
 }
 
 #[tokio::test]
+async fn a_provider_whose_keys_were_never_had_is_asked_again_within_seconds() {
+    let pair = Pair::ec();
+    let server = Loopback::start("").await;
+    server.set(500, "");
+    let keys = provider(&server);
+    keys.warm(NOW).await;
+    for now in [NOW, NOW + 4] {
+        assert_eq!(keys.verify(&pair.token("a"), now).await, Err(BadToken::NoKeys));
+    }
+    assert_eq!(server.hits(), 1);
+    server.set(200, r#"{"keys":[]}"#);
+    for now in [NOW + 5, NOW + 9] {
+        assert_eq!(keys.verify(&pair.token("a"), now).await, Err(BadToken::NoKeys));
+    }
+    assert_eq!(server.hits(), 2);
+    server.set(200, key_set(&[pair.jwk("a")]));
+    assert!(keys.verify(&pair.token("a"), NOW + 10).await.is_ok());
+    assert_eq!(server.hits(), 3);
+    assert_eq!(keys.verify(&pair.token("b"), NOW + 20).await, Err(BadToken::UnknownKey));
+    assert_eq!(server.hits(), 3);
+}
+
+#[tokio::test]
 async fn a_withdrawn_key_is_gone_after_an_hour() {
     let (old, new) = (Pair::ec(), Pair::ec());
     let server = Loopback::start(key_set(&[old.jwk("old")])).await;
@@ -587,36 +610,21 @@ async fn a_key_at_hand_does_not_wait_for_one_that_is_not() {
 }
 
 #[test]
-fn a_plain_positive_integer_is_the_user_id() {
-    assert_eq!(user_id("1"), 1);
-    assert_eq!(user_id("7"), 7);
-    assert_eq!(user_id("9007199254740991"), 9_007_199_254_740_991);
-}
-
-#[test]
-fn any_other_subject_maps_to_a_stable_id_far_above() {
-    let odd = [
-        "0",
-        "007",
-        "+7",
-        "-7",
-        " 7",
-        "7 ",
-        "7.0",
-        "٧",
-        "9007199254740992",
-        "18446744073709551616",
-        "auth0|5f7c8ec7c33c6c004bbafe82",
-        "a",
-        "A",
-        "",
-    ];
-    let mut ids: Vec<u64> = odd.iter().map(|sub| user_id(sub)).collect();
-    assert!(ids.iter().all(|id| (1 << 52..1 << 53).contains(id)), "{ids:?}");
-    assert_eq!(user_id("a"), 6_615_842_164_555_210);
-    ids.sort_unstable();
-    ids.dedup();
-    assert_eq!(ids.len(), odd.len());
+fn an_identity_is_the_subject_or_a_hash_of_issuer_and_subject() {
+    let salt = Secret::from("salt".to_owned());
+    let identity = |sub: &str, issuer: Option<&str>| {
+        let claims = Claims { sub: sub.to_owned(), issuer: issuer.map(str::to_owned), ..Claims::default() };
+        Identity::new(claims, &salt)
+    };
+    for issuer in [None, Some("https://a.test")] {
+        let seven = identity("7", issuer);
+        assert_eq!((seven.id, seven.subject), (UserId(7), None));
+    }
+    let (ada, issued) = (identity("ada", None), identity("ada", Some("https://a.test")));
+    assert!(ada.id != issued.id && ada.subject != issued.subject);
+    assert!(ada.subject.is_some() && ada == identity("ada", None));
+    let numeric = identity(&ada.id.to_string(), None);
+    assert!(numeric.id != ada.id && numeric.subject.is_some());
 }
 
 #[test]

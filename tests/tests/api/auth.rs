@@ -10,6 +10,10 @@ use tests::{Actor, SECRET, World, sign};
 /// Everything allowed that a switch allows.
 const OPEN: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
 
+/// Keys of a provider that cannot be reached, and no secret.
+const NO_KEYS: [(&str, &str); 3] =
+    [("SVC_JWT_SECRET", ""), ("SVC_JWKS_URL", "http://127.0.0.1:9/keys"), ("SVC_JWT_AUDIENCE", "comments")];
+
 /// A guest with each kind of token that is not to be believed.
 fn impostors(world: &World) -> Vec<(&'static str, Actor)> {
     let (now, hs256) = (world.now().seconds(), json!({ "alg": "HS256", "typ": "JWT" }));
@@ -130,7 +134,7 @@ async fn issuer_and_audience_must_be_the_expected_ones() {
 
 #[tokio::test]
 async fn without_a_shared_secret_no_hs256_token_is_believed() {
-    let world = World::with(&[("SVC_JWT_SECRET", ""), ("SVC_JWKS_URL", "http://127.0.0.1:9/keys")]);
+    let world = World::with(&NO_KEYS);
     let claims = json!({ "sub": "7", "name": "Ada", "exp": world.now().seconds() + 60 });
     for secret in ["", SECRET, "http://127.0.0.1:9/keys"] {
         let token = sign(&json!({ "alg": "HS256" }), &claims, secret);
@@ -140,20 +144,127 @@ async fn without_a_shared_secret_no_hs256_token_is_believed() {
 }
 
 #[tokio::test]
-async fn a_subject_in_plain_decimal_is_the_users_id_and_any_other_a_stable_one() {
+async fn a_token_whose_key_cannot_be_fetched_is_503_where_a_visitor_may_act_and_ignored_elsewhere() {
+    let settings = [NO_KEYS.as_slice(), OPEN.as_slice()].concat();
+    let world = World::with(&settings);
+    let claims = json!({ "sub": "7", "aud": "comments", "exp": world.now().seconds() + 60 });
+    let ada = world.guest().with_token(&sign(&json!({ "alg": "RS256", "kid": "a" }), &claims, SECRET));
+    let body = json!({ "body": "x", "guest_name": "G", "guest_email": "g@example.org" });
+    let id = world.guest().post("posts/1/comments", body.clone()).await.ok(201).id();
+    ada.post("posts/1/comments", body).await.refused(503, "unavailable");
+    ada.post(&format!("comments/{id}/like"), Value::Null).await.refused(503, "unavailable");
+    let reply = ada.get("users?q=a").await.refused(503, "unavailable");
+    assert_eq!(reply.header("retry-after"), "1");
+    // What is there still comes before who is asking.
+    ada.post("pages/1/comments", json!({})).await.refused(404, "not_found");
+    assert_eq!(ada.get("ui").await.ok(200).data()["auth"]["authenticated"], false);
+    assert_eq!(ada.list("posts/1", "").await.ids(), [id]);
+    ada.post("markdown/preview", json!({ "body": "x" })).await.ok(200);
+}
+
+/// The id of the user a token with these claims names.
+async fn id_of(world: &World, claims: Value) -> u64 {
+    let reply = world.claiming(&claims).get("ui").await.ok(200);
+    reply.data()["auth"]["user"]["id"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn a_subject_in_plain_decimal_is_the_users_id_and_any_other_a_stable_one_of_its_own() {
     let world = World::new();
-    let id = async |sub: &str| {
-        let reply = world.claiming(&json!({ "sub": sub })).get("ui").await.ok(200);
-        reply.data()["auth"]["user"]["id"].as_u64().unwrap()
-    };
+    let id = async |sub: &str| id_of(&world, json!({ "sub": sub })).await;
     assert_eq!(id("7").await, 7);
-    assert_eq!(id("9007199254740991").await, 9_007_199_254_740_991);
-    for other in ["007", "0", "-7", "+7", "9007199254740992", "7.0", "auth0|abc", "ada@example.org"] {
+    assert_eq!(id("4503599627370495").await, (1 << 52) - 1);
+    for other in [
+        "007",
+        "0",
+        "-7",
+        "+7",
+        "7.0",
+        "4503599627370496",
+        "9007199254740991",
+        "9007199254740992",
+        "auth0|abc",
+        "ada@example.org",
+    ] {
         let hashed = id(other).await;
-        assert!(hashed > 7 && hashed < 1 << 53, "{other}");
+        assert!((1 << 52..1 << 53).contains(&hashed), "{other}");
         assert_eq!(hashed, id(other).await);
+        assert_ne!(hashed, id(&hashed.to_string()).await, "{other}");
     }
     assert_ne!(id("auth0|abc").await, id("auth0|abd").await);
+}
+
+#[tokio::test]
+async fn a_hashed_id_depends_on_the_issuer_and_on_the_salt() {
+    let (world, other) = (World::new(), World::with(&[("SVC_VISITOR_SALT", "another salt")]));
+    let ada = json!({ "sub": "ada" });
+    let issued = |issuer: &str, sub: &str| json!({ "sub": sub, "iss": issuer });
+    let ids = [
+        id_of(&world, ada.clone()).await,
+        id_of(&world, issued("https://a.test", "ada")).await,
+        id_of(&world, issued("https://b.test", "ada")).await,
+        id_of(&world, issued("https://a.test/", "ada")).await,
+        id_of(&other, ada).await,
+    ];
+    for (n, id) in ids.iter().enumerate() {
+        assert!(!ids[..n].contains(id), "{ids:?}");
+    }
+    assert_eq!(id_of(&world, issued("https://a.test", "7")).await, 7);
+}
+
+#[tokio::test]
+async fn another_subject_with_the_same_id_is_401_on_every_route() {
+    let world = World::new();
+    let ada = world.claiming(&json!({ "sub": "ada", "name": "Ada" }));
+    let id = ada.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
+    ada.comment("posts/1", "x").await;
+    // The hash of another subject, of which nobody knows one that collides.
+    world.seed_subject(id, Some("AAAAAAAAAAAAAAAAAAAAAA")).await;
+    for path in ["ui", "posts/1/comments", "users?q=a"] {
+        ada.get(path).await.refused(401, "unauthenticated");
+    }
+    ada.post("posts/1/comments", json!({ "body": "x" })).await.refused(401, "unauthenticated");
+    ada.post("pages/1/comments", json!({})).await.refused(404, "not_found");
+    assert_eq!(world.guest().list("posts/1", "").await.rows()[0]["user"]["name"], "Ada");
+}
+
+#[tokio::test]
+async fn a_row_without_a_subject_is_taken_by_the_first_who_comes() {
+    let world = World::new();
+    let ada = world.claiming(&json!({ "sub": "ada", "name": "Ada" }));
+    let id = ada.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
+    let kept = world.subject(id).await;
+    assert!(kept.as_ref().is_some_and(|hash| hash.len() >= 22), "{kept:?}");
+    world.seed_subject(id, None).await;
+    ada.get("ui").await.ok(200);
+    assert_eq!(world.subject(id).await, kept);
+    // A plain id has no other subject to be told from.
+    world.user(7, "Bob").get("ui").await.ok(200);
+    assert_eq!(world.subject(7).await, None);
+}
+
+#[tokio::test]
+async fn a_ban_holds_for_a_hashed_id_that_nobody_knew() {
+    let id = id_of(&World::new(), json!({ "sub": "mallory" })).await;
+    let world = World::new();
+    world.moderator().put(&format!("users/{id}/ban"), Value::Null).await.ok(200);
+    let mallory = world.claiming(&json!({ "sub": "mallory", "name": "Mallory" }));
+    mallory.post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
+}
+
+#[tokio::test]
+async fn moderators_are_named_by_id_or_by_subject() {
+    let plain = World::new();
+    let hashed = id_of(&plain, json!({ "sub": "carol" })).await.to_string();
+    let list = format!("7, auth0|ada,{hashed}");
+    let world = World::with(&[("SVC_MODERATORS", &list)]);
+    let queue = async |sub: &str| world.claiming(&json!({ "sub": sub })).get("moderation/comments").await;
+    for sub in ["7", "auth0|ada", "carol"] {
+        queue(sub).await.ok(200);
+    }
+    for sub in ["8", "07", "auth0|bob", hashed.as_str()] {
+        queue(sub).await.refused(403, "forbidden");
+    }
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ async fn a_record_handled_twice_does_no_harm() {
     world.settled().await;
     for _ in 0..2 {
         store.promote_below(&parent.comment, 3).await.unwrap();
-        store.rename(&ada_before).await.unwrap();
+        store.rename(&ada_before, &ada_before).await.unwrap();
     }
     assert_eq!(ids(&ada.see("posts/1", top).await["replies"]), replies[..3]);
     assert_eq!(ada.replies(top, "").await.ids(), replies);

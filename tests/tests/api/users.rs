@@ -1,7 +1,12 @@
 //! GET `users` (spec, section 4.10), and how users' names and pictures get about.
 
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use tests::{Actor, World};
+use shared::ids::UserId;
+use shared::store::Reading;
+use tests::{Actor, TABLE, World};
 
 /// Says something with the token, so that the directory learns of it.
 async fn met(world: &World, id: u64, name: &str) {
@@ -108,7 +113,7 @@ async fn a_new_name_is_found_and_the_old_one_is_not() {
     met(&world, 20, "Ada Byron").await;
     let bob = world.user(8, "Bob");
     assert_eq!(names(&bob, "byron").await, ["Ada Byron"]);
-    world.pass(std::time::Duration::from_secs(1));
+    world.pass(Duration::from_secs(1));
     met(&world, 20, "Ada Lovelace").await;
     assert_eq!(names(&bob, "lovelace").await, ["Ada Lovelace"]);
     assert!(names(&bob, "byron").await.is_empty());
@@ -122,12 +127,96 @@ async fn banned_users_are_not_offered_until_the_ban_ends() {
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     moderator.put("users/20/ban", json!({ "until": "2050-01-02T03:05:05Z" })).await.ok(200);
     assert!(names(&ada, "mal").await.is_empty());
-    world.pass(std::time::Duration::from_mins(1));
+    world.pass(Duration::from_mins(1));
     assert_eq!(names(&ada, "mal").await, ["Mallory"]);
     moderator.put("users/20/ban", Value::Null).await.ok(200);
     assert!(names(&ada, "mal").await.is_empty());
     moderator.delete("users/20/ban").await.ok(204);
     assert_eq!(names(&ada, "mal").await, ["Mallory"]);
+}
+
+/// The name that a user's token leads to, and what asking cost in write units.
+async fn called(actor: &Actor) -> (String, f64) {
+    let reply = actor.get("ui").await.ok(200);
+    (reply.data()["auth"]["user"]["name"].as_str().unwrap().to_owned(), reply.cost.write_units)
+}
+
+#[tokio::test]
+async fn tokens_without_iat_change_a_name_at_most_every_ten_minutes() {
+    let world = World::new();
+    let token = |name: &str| world.claiming(&json!({ "sub": "7", "name": name, "iat": null }));
+    let (byron, lovelace) = (token("Ada Byron"), token("Ada Lovelace"));
+    let id = byron.comment("posts/1", "x").await;
+    for _ in 0..3 {
+        assert_eq!(called(&lovelace).await, ("Ada Byron".to_owned(), 0.0));
+        assert_eq!(called(&byron).await, ("Ada Byron".to_owned(), 0.0));
+    }
+    world.pass(Duration::from_secs(599));
+    assert_eq!(called(&lovelace).await.0, "Ada Byron");
+    world.pass(Duration::from_secs(1));
+    assert_eq!(called(&byron).await, ("Ada Byron".to_owned(), 0.0));
+    assert_eq!(called(&lovelace).await.0, "Ada Lovelace");
+    assert_eq!(called(&byron).await, ("Ada Lovelace".to_owned(), 0.0));
+    world.settled().await;
+    assert_eq!(world.guest().see("posts/1", id).await["user"]["name"], "Ada Lovelace");
+    assert_eq!(names(&world.user(8, "Bob"), "ada").await, ["Ada Lovelace"]);
+}
+
+#[tokio::test]
+async fn only_a_newer_iat_changes_a_name_and_an_older_one_never() {
+    let world = World::new();
+    let now = world.now().seconds();
+    let token =
+        |name: &str, iat: Value| world.claiming(&json!({ "sub": "7", "name": name, "iat": iat, "exp": now + 86_400 }));
+    assert_eq!(called(&token("New", json!(now))).await.0, "New");
+    for (name, iat) in [("Old", now - 1), ("Same", now)] {
+        assert_eq!(called(&token(name, json!(iat))).await, ("New".to_owned(), 0.0), "{name}");
+    }
+    world.pass(Duration::from_mins(10));
+    assert_eq!(called(&token("Undated", Value::Null)).await.0, "Undated");
+    for (name, iat) in [("Old", now - 1), ("New", now)] {
+        assert_eq!(called(&token(name, json!(iat))).await, ("Undated".to_owned(), 0.0), "{name}");
+    }
+    assert_eq!(called(&token("Newest", json!(now + 1))).await.0, "Newest");
+}
+
+#[tokio::test]
+async fn a_change_of_name_that_is_no_longer_current_is_passed_by() {
+    let world = World::new();
+    let ada = |name: &str| world.user(7, name);
+    let id = ada("Ada").comment("posts/1", "x").await;
+    let store = world.store();
+    let row = async || store.user(UserId(7), Reading::Consistent).await.unwrap().unwrap();
+    let mut rows = vec![row().await];
+    for name in ["Ada Byron", "Ada Lovelace"] {
+        world.pass(Duration::from_secs(1));
+        ada(name).get("ui").await.ok(200);
+        rows.push(row().await);
+    }
+    world.settled().await;
+    // As if the writer's comments had not been reached yet.
+    let name = AttributeValue::S("Ada".to_owned());
+    let update = world.client().update_item().table_name(TABLE);
+    let update = update.key("pk", AttributeValue::S(format!("C#{id}"))).key("sk", AttributeValue::S("C".to_owned()));
+    update.update_expression("SET n = :n").expression_attribute_values(":n", name).send().await.unwrap();
+    let shown = async || world.guest().see("posts/1", id).await["user"]["name"].clone();
+    store.rename(&rows[0], &rows[1]).await.unwrap();
+    assert_eq!(shown().await, "Ada");
+    store.rename(&rows[1], &rows[2]).await.unwrap();
+    assert_eq!(shown().await, "Ada Lovelace");
+    assert_eq!(names(&world.user(8, "Bob"), "ada").await, ["Ada Lovelace"]);
+}
+
+#[tokio::test]
+async fn a_name_in_a_token_shows_as_it_was_written_or_counts_as_none() {
+    let world = World::new();
+    let name = async |sub: &str, name: &str| called(&world.claiming(&json!({ "sub": sub, "name": name }))).await.0;
+    assert_eq!(name("7", "\u{202e}Ada\u{202c} \u{2067}עדה\u{2069}").await, "Ada \u{2067}עדה\u{2069}");
+    world.pass(Duration::from_secs(1));
+    assert_eq!(name("7", "\u{3164}\u{200b}").await, "Ada \u{2067}עדה\u{2069}");
+    for (sub, nothing) in [("20", "\u{200b}\u{2800}"), ("21", "\u{202d}\u{202c}"), ("22", "\u{3164}")] {
+        assert_eq!(name(sub, nothing).await, format!("User {sub}"));
+    }
 }
 
 #[tokio::test]
@@ -150,7 +239,7 @@ async fn a_new_name_and_picture_show_on_old_comments() {
     let reply = old.reply("posts/1", first, "y").await;
     let elsewhere = old.comment("posts/2", "z").await;
     world.user(8, "Bob").reply("posts/1", first, "bob's").await;
-    world.pass(std::time::Duration::from_secs(1));
+    world.pass(Duration::from_secs(1));
     let claims = json!({ "sub": "7", "name": "Ada Lovelace", "picture": "https://a.test/ada.png" });
     world.claiming(&claims).get("ui").await.ok(200);
     world.settled().await;

@@ -57,7 +57,7 @@ impl World {
             let given = settings.iter().find(|(given, _)| *given == name).map(|(_, value)| *value);
             let value = given.or(match name {
                 "TABLE_NAME" => Some(TABLE),
-                "SVC_JWT_SECRET" => Some("the secret that signs tokens"),
+                "SVC_JWT_SECRET" => Some("the secret that signs all the tokens"),
                 "SVC_VISITOR_SALT" => Some("the salt of visitors"),
                 "SVC_READ_LIMIT" | "SVC_WRITE_LIMIT" => Some("1000000"),
                 "SVC_ALLOW_GUESTS" | "SVC_GUEST_LIKES" => Some("true"),
