@@ -1,23 +1,24 @@
 //! The checks before a handler may act, in the one order of decisions section 3: rate limit, read-only, what is there at
 //! all, who is asking, bans. What comes after (the comment, the policy, the fields) the handlers check in that order.
 
+use std::pin::pin;
+
 use crate::app::App;
 use crate::error::{Refusal, Result};
 use crate::http::{Call, Credential};
 use crate::ids::{Visitor, keyed_hash};
 use crate::route;
+use crate::store::limits::{Counter, Standing};
+use crate::store::meter::Cost;
 use crate::store::users::User;
 use crate::token::Identity;
 use crate::viewer::Viewer;
 use http::header;
 
-/// Which limiter counts a request. Everything but reads is a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Read,
-    Write,
-    Upload,
-}
+pub use crate::store::limits::Kind;
+
+/// Read units that one read may take; it counts for as many as it takes.
+const UNITS_A_READ: f64 = 10.0;
 
 /// Whom a route lets in (spec, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,23 +34,66 @@ pub enum Door {
 impl App {
     /// Who is asking, once everything up to the ban is checked. `there` says whether the route, type or feature exists.
     pub async fn admit(&self, call: &Call, kind: Kind, there: Result<(), Refusal>, door: Door) -> Result<Viewer> {
-        let (counted, user) = tokio::join!(self.count(call, kind), self.user(call));
-        counted?;
-        if kind != Kind::Read && self.config.read_only {
-            return Err(Refusal::ReadOnly.into());
+        let (viewer, ()) = self.admit_with(call, kind, there, door, std::future::ready(Ok(()))).await?;
+        Ok(viewer)
+    }
+
+    /// The same with what else must be read to answer. `reads` begins beside the limiter, in one trip to the table, when
+    /// the caller is known to be within the limit, and after it otherwise; what is refused without the table reads nothing.
+    /// Whatever `reads` refuses comes after all that is checked here.
+    pub fn admit_with<'a, T: 'a>(
+        &'a self,
+        call: &'a Call,
+        kind: Kind,
+        there: Result<(), Refusal>,
+        door: Door,
+        reads: impl Future<Output = Result<T>> + 'a,
+    ) -> impl Future<Output = Result<(Viewer, T)>> + 'a {
+        // A page's reads are too large to be moved about on the stack.
+        self.admit_boxed(call, kind, there, door, Box::pin(reads))
+    }
+
+    async fn admit_boxed<T>(
+        &self,
+        call: &Call,
+        kind: Kind,
+        there: Result<(), Refusal>,
+        door: Door,
+        reads: impl Future<Output = Result<T>>,
+    ) -> Result<(Viewer, T)> {
+        let caller = self.caller(call);
+        if let Err(refusal) = self.check(call, kind, there, door) {
+            self.count(call, kind, &caller, true).await?;
+            return Err(refusal.into());
         }
-        there?;
-        let user = user?;
-        match (door, &call.credential) {
-            (Door::Open, _) | (_, Credential::User(_)) | (Door::Guests(true), Credential::None) => {}
-            (_, Credential::Unverified) => return Err(Refusal::Unavailable.into()),
-            (Door::Guests(_) | Door::Users, _) => return Err(Refusal::Unauthenticated.into()),
-        }
-        let viewer = self.viewer(call, user);
+        let mut work = pin!(async { tokio::join!(self.user(call), reads) });
+        let has_room = |kind: &Kind| self.store.has_room(self.counter(*kind, &caller));
+        let (user, read) = if kind.limiters().iter().all(has_room) {
+            let (counted, work) = tokio::join!(self.count(call, kind, &caller, false), work);
+            counted?;
+            work
+        } else {
+            self.count(call, kind, &caller, false).await?;
+            work.as_mut().await
+        };
+        let viewer = self.viewer(call, user?);
         if kind != Kind::Read && viewer.banned {
             return Err(Refusal::CommentBanned.into());
         }
-        Ok(viewer)
+        Ok((viewer, read?))
+    }
+
+    /// What is known without the table: read-only mode, what is there at all, and whether the credential will do.
+    fn check(&self, call: &Call, kind: Kind, there: Result<(), Refusal>, door: Door) -> Result<(), Refusal> {
+        if kind != Kind::Read && self.config.read_only {
+            return Err(Refusal::ReadOnly);
+        }
+        there?;
+        match (door, &call.credential) {
+            (Door::Open, _) | (_, Credential::User(_)) | (Door::Guests(true), Credential::None) => Ok(()),
+            (_, Credential::Unverified) => Err(Refusal::Unavailable),
+            (Door::Guests(_) | Door::Users, _) => Err(Refusal::Unauthenticated),
+        }
     }
 
     /// For an address, or a method of it, that no route has.
@@ -64,24 +108,25 @@ impl App {
         Err(Refusal::NotFound.into())
     }
 
-    async fn count(&self, call: &Call, kind: Kind) -> Result<()> {
-        let (limits, now) = (&self.config.limits, self.clock.now());
-        let caller = self.caller(call);
+    /// Refuses what is over the limit. `refused` is what will be refused anyway.
+    async fn count(&self, call: &Call, kind: Kind, caller: &str, refused: bool) -> Result<()> {
+        let known = |kind: &Kind| self.store.known_refusal(self.counter(*kind, caller));
+        if let Some(standing) = kind.limiters().iter().find_map(known) {
+            return told(call, standing);
+        }
+        let write = |kind| self.store.count_write(self.counter(kind, caller), refused);
         let standing = match kind {
-            Kind::Read => match self.store.count_read(&caller, limits.read, now).await {
+            Kind::Read => match self.store.count_read(self.counter(kind, caller)).await {
                 Ok(standing) => standing,
                 Err(fault) => {
                     tracing::warn!(error = fault.chain(), "a read was let through uncounted");
                     return Ok(());
                 }
             },
-            Kind::Write => {
-                self.store.count_write("w", &caller, limits.write, now).await.map_err(|fault| uncounted(&fault))?
-            }
+            Kind::Write => write(kind).await.map_err(|fault| uncounted(&fault))?,
             Kind::Upload => {
-                let written = self.store.count_write("w", &caller, limits.write, now);
-                let uploaded = self.store.count_write("u", &caller, limits.upload, now);
-                let (written, uploaded) = tokio::try_join!(written, uploaded).map_err(|fault| uncounted(&fault))?;
+                let counted = tokio::try_join!(write(Kind::Write), write(Kind::Upload));
+                let (written, uploaded) = counted.map_err(|fault| uncounted(&fault))?;
                 // What runs out first is what the caller should know.
                 if written.allowed && (!uploaded.allowed || uploaded.remaining <= written.remaining) {
                     uploaded
@@ -90,9 +135,32 @@ impl App {
                 }
             }
         };
-        // Set once a request: it is counted once.
-        call.standing.get_or_init(|| standing);
-        if standing.allowed { Ok(()) } else { Err(Refusal::RateLimited(standing.resets_in).into()) }
+        told(call, standing)
+    }
+
+    /// Counts a read that was answered for what it cost.
+    pub(crate) fn charge(&self, call: &Call, cost: &Cost) {
+        let read = call.standing.get().is_some_and(|standing| standing.kind == Kind::Read && standing.allowed);
+        if read && cost.read_units > UNITS_A_READ {
+            let reads = (cost.read_units / UNITS_A_READ).ceil();
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "more than one, and saturating"
+            )]
+            let surplus = reads as u32 - 1;
+            self.store.count_surplus(self.counter(Kind::Read, &self.caller(call)), surplus);
+        }
+    }
+
+    fn counter<'a>(&self, kind: Kind, caller: &'a str) -> Counter<'a> {
+        let limits = &self.config.limits;
+        let limit = match kind {
+            Kind::Read => limits.read,
+            Kind::Write => limits.write,
+            Kind::Upload => limits.upload,
+        };
+        Counter { kind, caller, limit, now: self.clock.now() }
     }
 
     /// By user id or IP, for the limiter.
@@ -141,6 +209,12 @@ impl App {
             user,
         }
     }
+}
+
+/// Keeps for the answer's headers where the caller stands. Set once a request: it is counted once.
+fn told(call: &Call, standing: Standing) -> Result<()> {
+    call.standing.get_or_init(|| standing);
+    if standing.allowed { Ok(()) } else { Err(Refusal::RateLimited(standing.resets_in).into()) }
 }
 
 /// A write that cannot be counted is refused: the limiter is exact or the table is not there to write to.

@@ -95,6 +95,7 @@ impl App {
             }
         };
         let (result, cost) = meter::measure(work).await;
+        self.charge(&call, &cost);
         let answer = result.unwrap_or_else(|error| match error {
             Error::Refused(refusal) => refusal.into_answer(),
             Error::Fault(fault) => {

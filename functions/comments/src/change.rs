@@ -4,7 +4,6 @@ use shared::admission::{Door, Kind};
 use shared::app::App;
 use shared::error::{Refusal, Result};
 use shared::http::{Answer, Call};
-use shared::ids::CommentId;
 use shared::input::Input;
 use shared::markdown;
 use shared::policy;
@@ -50,16 +49,11 @@ async fn own(
     id: &str,
     may: fn(&Viewer, &shared::comment::Comment) -> bool,
 ) -> Result<(Viewer, Found)> {
-    let id: Result<CommentId, Refusal> = super::comment_id(id);
-    let find = async {
-        match id {
-            Ok(id) => app.store.find(id, Reading::Consistent).await,
-            Err(_) => Ok(None),
-        }
-    };
-    let (viewer, found) = tokio::join!(app.admit(call, Kind::Write, Ok(()), Door::Users), find);
-    let viewer = viewer?;
-    let found = found?.filter(|found| policy::may_see(&viewer, &found.comment, &found.ancestors));
-    let found = found.ok_or(Refusal::NotFound)?;
+    let find =
+        async { Ok(app.store.find(super::comment_id(id)?, Reading::Consistent).await?.ok_or(Refusal::NotFound)?) };
+    let (viewer, found) = app.admit_with(call, Kind::Write, Ok(()), Door::Users, find).await?;
+    if !policy::may_see(&viewer, &found.comment, &found.ancestors) {
+        return Err(Refusal::NotFound.into());
+    }
     if may(&viewer, &found.comment) { Ok((viewer, found)) } else { Err(Refusal::Forbidden.into()) }
 }

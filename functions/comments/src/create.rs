@@ -62,12 +62,11 @@ impl CreateInput {
 pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
     let config = &app.config;
     let thread = super::thread_id(app, kind, record);
-    let guest = matches!(call.credential, Credential::None);
-    let input = CreateInput::read(app, call, guest);
-    let (visitor, once) = (app.visitor(call), app.once(call));
-    // One trip, with the limiter and the user: what the request names is read before it is known to be allowed.
+    let there = thread.as_ref().map(drop).map_err(Clone::clone);
     let read = async {
-        let (Ok(input), Ok(thread)) = (&input, &thread) else { return Ok(None) };
+        let thread = thread?;
+        let input = CreateInput::read(app, call, matches!(call.credential, Credential::None))?;
+        let (visitor, once) = (app.visitor(call), app.once(call)?);
         let parent = async {
             match input.parent {
                 Some(parent) => app.store.find(parent, Reading::Eventual).await,
@@ -75,16 +74,13 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
             }
         };
         let handles = app.store.known_handles(markdown::mentions(&input.body));
-        let known = app.store.thread_and_visit(thread, &visitor);
-        tokio::try_join!(parent, handles, known, app.store.earlier(once.as_ref().ok().and_then(Option::as_ref)))
-            .map(Some)
+        let known = app.store.thread_and_visit(&thread, &visitor);
+        let read = tokio::try_join!(parent, handles, known, app.store.earlier(once.as_ref()))?;
+        Ok((thread, input, once, read))
     };
-    let there = thread.as_ref().map(drop).map_err(Clone::clone);
-    let (viewer, read) = tokio::join!(app.admit(call, Kind::Write, there, Door::Guests(config.guests.allowed)), read);
-    let viewer = viewer?;
-    let (input, thread) = (input?, thread?);
-    let once = once?;
-    let Some((found, mentions, (known, visit), earlier)) = read? else { return Err(Refusal::NotFound.into()) };
+    let door = Door::Guests(config.guests.allowed);
+    let (viewer, (thread, input, once, read)) = app.admit_with(call, Kind::Write, there, door, read).await?;
+    let (found, mentions, (known, visit), earlier) = read;
     let show = |comment: &Comment| {
         // An answer that is given again is the same to the letter, unless the comment has changed.
         let light = Light {

@@ -26,19 +26,15 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
     let by_time = sort.as_ref().is_ok_and(|sort: &Sort| !sort.is_ranked());
     let paging = page::paging(call, &config.lists, Some(&seal).filter(|_| by_time));
     let visitor = app.visitor(call);
-    // Everything is read in one trip; the order of refusals is kept all the same.
-    let read = async {
-        let (Ok(thread), Ok(sort), Ok(paging)) = (&thread, &sort, &paging) else { return Ok(None) };
-        let embedded = config.lists.replies_per_parent;
-        let list = List { thread, visitor: &visitor, embedded, pins: config.features.pins };
-        app.store.thread_page(list, *sort, paging).await.map(Some)
-    };
     let there = thread.as_ref().map(drop).map_err(Clone::clone);
-    let (viewer, page) = tokio::join!(app.admit(call, Kind::Read, there, Door::Open), read);
-    let viewer = viewer?;
-    sort?;
-    let paging = paging?;
-    let Some(page) = page? else { return Err(Refusal::NotFound.into()) };
+    let read = async {
+        let (thread, sort, paging) = (thread?, sort?, paging?);
+        let embedded = config.lists.replies_per_parent;
+        let list = List { thread: &thread, visitor: &visitor, embedded, pins: config.features.pins };
+        let page = app.store.thread_page(list, sort, &paging).await?;
+        Ok((paging, page))
+    };
+    let (viewer, (paging, page)) = app.admit_with(call, Kind::Read, there, Door::Open, read).await?;
 
     let now = app.clock.now();
     let light =
@@ -60,21 +56,13 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
 /// GET `comments/{id}/replies` (spec, section 4.3).
 pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let config = &app.config;
-    let id = super::comment_id(id);
-    let seal = Seal::new(&config.visitor_salt, format!("replies {}", id.as_ref().map_or(0, |id| id.0)));
-    let paging = page::paging(call, &config.lists, Some(&seal));
-    let find = async {
-        match &id {
-            Ok(id) => app.store.find(*id, Reading::Eventual).await,
-            Err(_) => Ok(None),
-        }
-    };
-    let (viewer, found) = tokio::join!(app.admit(call, Kind::Read, Ok(()), Door::Open), find);
-    let viewer = viewer?;
+    let find = async { Ok(app.store.find(super::comment_id(id)?, Reading::Eventual).await?) };
+    let (viewer, found) = app.admit_with(call, Kind::Read, Ok(()), Door::Open, find).await?;
     let listed = |found: &Found| policy::may_list_replies(&viewer, &found.comment, &found.ancestors);
-    let found = app.store.confirm(found?, listed).await?;
+    let found = app.store.confirm(found, listed).await?;
     let Found { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
-    let paging = paging?;
+    let seal = Seal::new(&config.visitor_salt, format!("replies {}", parent.id));
+    let paging = page::paging(call, &config.lists, Some(&seal))?;
     let (thread, mut visit, page) =
         app.store.reply_page(&parent, &viewer.visitor, &paging, config.lists.replies_per_parent).await?;
     app.store.complete_visit(&mut visit, &viewer.visitor, &parent.thread, [parent.id]).await?;

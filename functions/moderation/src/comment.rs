@@ -98,15 +98,13 @@ async fn moderated(
     id: &str,
 ) -> Result<(Viewer, Comment)> {
     let find = async {
-        match id.parse() {
-            Ok(id) => app.store.find(id, Reading::Consistent).await,
-            Err(()) => Ok(None),
-        }
+        let id = id.parse().map_err(|()| Refusal::NotFound)?;
+        Ok(app.store.find(id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?)
     };
-    let (viewer, found) = tokio::join!(app.admit(call, kind, there, Door::Users), find);
-    let viewer = viewer?;
-    let found = found?.filter(|found| policy::may_see(&viewer, &found.comment, &found.ancestors));
-    let found = found.ok_or(Refusal::NotFound)?;
+    let (viewer, found) = app.admit_with(call, kind, there, Door::Users, find).await?;
+    if !policy::may_see(&viewer, &found.comment, &found.ancestors) {
+        return Err(Refusal::NotFound.into());
+    }
     policy::moderate(&viewer)?;
     Ok((viewer, found.comment))
 }

@@ -35,16 +35,14 @@ fn bound(app: &App, call: &Call, viewer: &Viewer, what: &str, id: &str, most: u3
     })
 }
 
-/// The comment an address names and what the visitor did in its thread; read beside `admit`, which decides first.
-async fn find(app: &App, call: &Call, id: &str) -> Result<Option<(Found, Visit)>> {
-    match id.parse() {
-        Ok(id) => Ok(app.store.find_for(id, &app.visitor(call)).await?),
-        Err(()) => Ok(None),
-    }
+/// The comment an address names and what the visitor did in its thread.
+async fn find(app: &App, call: &Call, id: &str) -> Result<(Found, Visit)> {
+    let id = id.parse().map_err(|()| Refusal::NotFound)?;
+    Ok(app.store.find_for(id, &app.visitor(call)).await?.ok_or(Refusal::NotFound)?)
 }
 
-async fn seen(app: &App, viewer: &Viewer, found: Option<(Found, Visit)>) -> Result<(Found, Visit)> {
-    let (found, visit) = found.ok_or(Refusal::NotFound)?;
+/// What was found, when the viewer may see it.
+async fn seen(app: &App, viewer: &Viewer, found: Found) -> Result<Found> {
     let seen = |found: &Found| policy::may_see(viewer, &found.comment, &found.ancestors);
-    Ok((app.store.confirm(Some(found), seen).await?.ok_or(Refusal::NotFound)?, visit))
+    Ok(app.store.confirm(Some(found), seen).await?.ok_or(Refusal::NotFound)?)
 }

@@ -9,10 +9,9 @@ use shared::store::reactions::Liked;
 
 pub(crate) async fn toggle(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let guests = &app.config.guests;
-    let (viewer, found) =
-        tokio::join!(app.admit(call, Kind::Write, Ok(()), Door::Guests(guests.likes)), super::find(app, call, id),);
-    let viewer = viewer?;
-    let (found, visit) = super::seen(app, &viewer, found?).await?;
+    let find = super::find(app, call, id);
+    let (viewer, (found, visit)) = app.admit_with(call, Kind::Write, Ok(()), Door::Guests(guests.likes), find).await?;
+    let found = super::seen(app, &viewer, found).await?;
     let bound = super::bound(app, call, &viewer, "likes", id, guests.likes_per_ip);
     match app.store.toggle_like(&found.comment, visit, &viewer.visitor, bound).await? {
         Liked::Now(liked, likes_count) => Ok(Answer::ok(&json!({ "liked": liked, "likes_count": likes_count }))),

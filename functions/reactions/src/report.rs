@@ -15,13 +15,11 @@ const MAX_DETAILS: usize = 500;
 pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let there = if app.config.features.reporting { Ok(()) } else { Err(Refusal::NotFound) };
     let once = app.once(call);
-    let (viewer, found, earlier) = tokio::join!(
-        app.admit(call, Kind::Write, there, Door::Guests(true)),
-        super::find(app, call, id),
-        app.store.earlier::<()>(once.as_ref().ok().and_then(Option::as_ref)),
-    );
-    let viewer = viewer?;
-    let (found, visit) = super::seen(app, &viewer, found?).await?;
+    let earlier = app.store.earlier::<()>(once.as_ref().ok().and_then(Option::as_ref));
+    let read = async { Ok(tokio::join!(super::find(app, call, id), earlier)) };
+    let (viewer, (found, earlier)) = app.admit_with(call, Kind::Write, there, Door::Guests(true), read).await?;
+    let (found, visit) = found?;
+    let found = super::seen(app, &viewer, found).await?;
     let reason = reason(app, call)?;
     let once = once?;
     match earlier? {

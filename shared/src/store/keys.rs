@@ -13,7 +13,7 @@
 //! | handle                | `H#handle`                | `U#id`     | mentions                                       |
 //! | name fragment         | `N#rank#letter`           | `text#id`  | the search of names                            |
 //! | queue entry           | `Q#state#shard`           | `id`       | moderators                                     |
-//! | limiter               | `L#scope#caller#minute`   | `L`        | every write, every tenth read; expires         |
+//! | limiter               | `L#scope#caller#minute`   | `L`        | writes, every tenth read; expires              |
 //! | repeat                | `P#visitor#hash`          | `P`        | the spam check; expires                        |
 //! | idempotency           | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
 //!

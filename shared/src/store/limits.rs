@@ -1,5 +1,6 @@
 //! Counters of requests a minute, shared by every instance through the table. The write limiter counts each request; the
-//! read limiter lets an instance give a caller some reads before it asks, then takes blocks (decisions, section 4).
+//! read limiter lets an instance give a caller some reads before it asks, then takes blocks. What an instance knows of its
+//! callers spares the table the rest: whom it refused once it refuses until the minute ends.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,20 +12,78 @@ use crate::time::Timestamp;
 
 /// Reads that an instance grants before it asks the table, and takes at once when it does.
 const BLOCK: u32 = 10;
+/// Callers that an instance remembers.
+const MAX_CALLERS: usize = 10_000;
 /// Seconds within which the same text is a repeat.
 const REPEAT: i64 = 60;
 /// Seconds that a counter outlives its minute.
 const KEPT: i64 = 120;
 
+/// Which limiter counts a request. Everything but reads is a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Read,
+    Write,
+    Upload,
+}
+
+impl Kind {
+    /// The limiters that count it.
+    #[must_use]
+    pub fn limiters(self) -> &'static [Self] {
+        match self {
+            Self::Read => &[Self::Read],
+            Self::Write => &[Self::Write],
+            Self::Upload => &[Self::Write, Self::Upload],
+        }
+    }
+
+    /// In the counter's key.
+    fn scope(self) -> &'static str {
+        match self {
+            Self::Read => "r",
+            Self::Write => "w",
+            Self::Upload => "u",
+        }
+    }
+}
+
 /// Where a caller stands in the current minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
+    pub kind: Kind,
     pub limit: u32,
     pub remaining: u32,
     /// Whether this request is still within the limit.
     pub allowed: bool,
     /// Seconds until the minute ends, at least 1.
     pub resets_in: u64,
+}
+
+/// What is counted, of whom, and how much of it a minute may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter<'a> {
+    pub kind: Kind,
+    pub caller: &'a str,
+    pub limit: u32,
+    pub now: Timestamp,
+}
+
+impl Counter<'_> {
+    fn minute(&self) -> i64 {
+        self.now.seconds().div_euclid(60)
+    }
+
+    fn standing(&self, counted: u32, allowed: bool) -> Standing {
+        let resets_in = 60 - self.now.seconds().rem_euclid(60);
+        Standing {
+            kind: self.kind,
+            limit: self.limit,
+            remaining: if allowed { self.limit.saturating_sub(counted) } else { 0 },
+            allowed,
+            resets_in: resets_in.unsigned_abs().max(1),
+        }
+    }
 }
 
 /// What this instance knows of the current minute.
@@ -34,26 +93,34 @@ pub struct Limiter(Mutex<Minute>);
 #[derive(Debug, Default)]
 struct Minute {
     minute: i64,
-    callers: HashMap<String, Window>,
+    callers: HashMap<(Kind, String), Window>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// What this instance knows of a caller's minute.
+#[derive(Clone, Copy, Debug, Default)]
 struct Window {
-    /// Reads let through here.
+    /// Requests counted here.
     used: u32,
-    /// Reads that may be let through here, those included.
-    granted: u32,
-    /// Reads that the table was told of.
+    /// Those that the table was told of.
     booked: u32,
-    /// Reads that other instances had booked when the table was last asked.
+    /// Reads that may be let through here.
+    granted: u32,
+    /// Requests that other instances had booked when the table was last asked.
     elsewhere: u32,
-    /// The table has no more to grant.
+    /// Nothing more is let through.
     closed: bool,
 }
 
 impl Window {
-    fn new(limit: u32) -> Self {
-        Self { used: 0, granted: BLOCK.min(limit), booked: 0, elsewhere: 0, closed: limit <= BLOCK }
+    fn new(kind: Kind, limit: u32) -> Self {
+        match kind {
+            Kind::Read => Self { granted: BLOCK.min(limit), closed: limit <= BLOCK, ..Self::default() },
+            Kind::Write | Kind::Upload => Self::default(),
+        }
+    }
+
+    fn counted(&self) -> u32 {
+        self.elsewhere.saturating_add(self.used)
     }
 
     /// Lets one read through, if any is left.
@@ -63,58 +130,124 @@ impl Window {
         allowed
     }
 
-    /// How many reads to book: those not yet booked, and a block.
-    fn ask(&mut self) -> u32 {
-        let reads = (self.used + BLOCK).saturating_sub(self.booked);
-        self.booked += reads;
-        reads
+    /// How many requests to book: those not yet booked, and `more`. At least one, as what is booked may be under way or lost.
+    fn ask(&mut self, more: u32) -> u32 {
+        let count = self.used.saturating_add(more).saturating_sub(self.booked).max(1);
+        self.booked += count;
+        count
     }
 
-    /// `counted` is what the table has of everybody's, after an [`ask`](Self::ask).
-    fn grant(&mut self, counted: u32, limit: u32) {
+    /// `counted` is what the table has of everybody's, after an [`ask`](Self::ask) that brought what is booked to `booked`.
+    fn learn(&mut self, counted: u32, booked: u32, limit: u32) {
         let over = counted.saturating_sub(limit);
-        self.granted += BLOCK.saturating_sub(over);
+        // What else is booked here may not be in `counted` yet.
+        self.granted = self.granted.max(booked.min(counted).saturating_sub(over));
+        // Whatever else was booked here meanwhile may be in `counted` already.
+        self.elsewhere = self.elsewhere.max(counted.saturating_sub(self.booked));
         self.closed |= over > 0;
-        self.elsewhere = counted.min(limit).saturating_sub(self.granted);
+    }
+
+    /// Counts a write that the table is told of with the next one.
+    fn owe(&mut self, limit: u32) -> bool {
+        self.used = self.used.saturating_add(1);
+        self.closed |= self.counted() > limit;
+        !self.closed
+    }
+
+    /// Whether the table has nothing more for this caller.
+    fn is_used_up(&self) -> bool {
+        self.closed && self.used >= self.granted
+    }
+
+    /// Whether the next request is within the limit, as far as this instance knows: of reads it knows what was granted, of
+    /// writes what was counted so far.
+    fn has_room(&self, kind: Kind, limit: u32) -> bool {
+        match kind {
+            Kind::Read => self.used < self.granted,
+            Kind::Write | Kind::Upload => !self.closed && self.counted() < limit,
+        }
     }
 }
 
 impl Limiter {
-    fn window<T>(&self, minute: i64, caller: &str, limit: u32, change: impl FnOnce(&mut Window) -> T) -> T {
+    fn window<T>(&self, counter: Counter<'_>, change: impl FnOnce(&mut Window) -> T) -> T {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.minute != minute {
-            *known = Minute { minute, callers: HashMap::new() };
+        if known.minute != counter.minute() {
+            *known = Minute { minute: counter.minute(), callers: HashMap::new() };
         }
-        change(known.callers.entry(caller.to_owned()).or_insert_with(|| Window::new(limit)))
+        let key = (counter.kind, counter.caller.to_owned());
+        if known.callers.len() >= MAX_CALLERS && !known.callers.contains_key(&key) {
+            known.make_room();
+        }
+        change(known.callers.entry(key).or_insert_with(|| Window::new(counter.kind, counter.limit)))
+    }
+}
+
+impl Minute {
+    /// Keeps whom nothing more is granted, unless there are too many of them too.
+    fn make_room(&mut self) {
+        self.callers.retain(|_, window| window.closed);
+        if self.callers.len() > MAX_CALLERS / 2 {
+            self.callers.clear();
+        }
     }
 }
 
 impl Store {
-    /// Counts a write, or an upload, exactly.
-    pub async fn count_write(&self, scope: &str, caller: &str, limit: u32, now: Timestamp) -> Result<Standing, Fault> {
-        let minute = now.seconds().div_euclid(60);
-        let counted = self.book(scope, caller, minute, 1).await?;
-        Ok(standing(limit, counted, counted <= limit, now))
+    /// Whether reads may begin before the request is counted: this instance knows of nothing that would refuse it.
+    pub fn has_room(&self, counter: Counter<'_>) -> bool {
+        self.limiter.window(counter, |window| window.has_room(counter.kind, counter.limit))
+    }
+
+    /// The refusal of a caller whom this instance knows to be over the limit.
+    pub fn known_refusal(&self, counter: Counter<'_>) -> Option<Standing> {
+        let used_up = self.limiter.window(counter, |window| window.is_used_up());
+        used_up.then(|| counter.standing(counter.limit, false))
+    }
+
+    /// Counts a write, or an upload, exactly. One that is `refused` for another reason is told to the table with the next
+    /// that is not, once the table was asked in this minute.
+    pub async fn count_write(&self, counter: Counter<'_>, refused: bool) -> Result<Standing, Fault> {
+        let step = self.limiter.window(counter, |window| {
+            if refused && window.booked > 0 {
+                let allowed = window.owe(counter.limit);
+                return Ok(counter.standing(window.counted(), allowed));
+            }
+            window.used += 1;
+            Err((window.ask(0), window.booked))
+        });
+        let (count, booked) = match step {
+            Ok(standing) => return Ok(standing),
+            Err(asked) => asked,
+        };
+        let counted = self.book(counter, count).await?;
+        self.limiter.window(counter, |window| window.learn(counted, booked, counter.limit));
+        Ok(counter.standing(counted, counted <= counter.limit))
     }
 
     /// Counts a read: exactly while one instance serves the caller, off by a block for each further instance.
-    pub async fn count_read(&self, caller: &str, limit: u32, now: Timestamp) -> Result<Standing, Fault> {
-        let minute = now.seconds().div_euclid(60);
-        let told = |window: &Window, allowed| standing(limit, window.elsewhere + window.used, allowed, now);
-        let step = self.limiter.window(minute, caller, limit, |window| {
-            let allowed = window.take();
-            if allowed || window.closed { Ok(told(window, allowed)) } else { Err(window.ask()) }
-        });
-        let reads = match step {
-            Ok(standing) => return Ok(standing),
-            Err(reads) => reads,
-        };
-        let counted = self.book("r", caller, minute, reads).await?;
-        Ok(self.limiter.window(minute, caller, limit, |window| {
-            window.grant(counted, limit);
-            let allowed = window.take();
-            told(window, allowed)
-        }))
+    pub async fn count_read(&self, counter: Counter<'_>) -> Result<Standing, Fault> {
+        loop {
+            let step = self.limiter.window(counter, |window| {
+                let allowed = window.take();
+                if allowed || window.closed {
+                    return Ok(counter.standing(window.counted(), allowed));
+                }
+                Err((window.ask(BLOCK), window.booked))
+            });
+            let (count, booked) = match step {
+                Ok(standing) => return Ok(standing),
+                Err(asked) => asked,
+            };
+            let counted = self.book(counter, count).await?;
+            // Others who read at the same time may be faster to take what is granted now: then it is asked again.
+            self.limiter.window(counter, |window| window.learn(counted, booked, counter.limit));
+        }
+    }
+
+    /// Counts `more` reads for one that was let through. The table is told when it is next asked.
+    pub fn count_surplus(&self, counter: Counter<'_>, more: u32) {
+        self.limiter.window(counter, |window| window.used = window.used.saturating_add(more));
     }
 
     /// Whether the same visitor wrote the same by another request within the last minute; from now on, that this one did.
@@ -139,12 +272,13 @@ impl Store {
         Ok(!stored("remembering what was written", put.send().await)?)
     }
 
-    async fn book(&self, scope: &str, caller: &str, minute: i64, count: u32) -> Result<u32, Fault> {
+    async fn book(&self, counter: Counter<'_>, count: u32) -> Result<u32, Fault> {
+        let minute = counter.minute();
         let answer = self
             .client
             .update_item()
             .table_name(&self.table)
-            .set_key(Some(keys::limiter(scope, caller, minute).item()))
+            .set_key(Some(keys::limiter(counter.kind.scope(), counter.caller, minute).item()))
             .update_expression("ADD n :count SET x = :expires")
             .expression_attribute_values(":count", number(count))
             .expression_attribute_values(":expires", number((minute + 1) * 60 + KEPT))
@@ -157,27 +291,24 @@ impl Store {
     }
 }
 
-fn standing(limit: u32, counted: u32, allowed: bool, now: Timestamp) -> Standing {
-    let resets_in = 60 - now.seconds().rem_euclid(60);
-    Standing { limit, remaining: limit.saturating_sub(counted), allowed, resets_in: resets_in.unsigned_abs().max(1) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What one instance lets through of `reads`, with nobody else about; and what it asked of the table.
-    fn let_through(limit: u32, reads: u32) -> (u32, u32) {
-        let (mut window, mut counted, mut asked, mut allowed) = (Window::new(limit), 0, 0, 0);
+    /// What one instance lets through of `reads` that count for `each`, with nobody else about; and what it asked of the
+    /// table.
+    fn let_through(limit: u32, reads: u32, each: u32) -> (u32, u32) {
+        let (mut window, mut counted, mut asked, mut allowed) = (Window::new(Kind::Read, limit), 0, 0, 0);
         for _ in 0..reads {
-            if window.take() {
-                allowed += 1;
-            } else if !window.closed {
-                counted += window.ask();
+            let mut passes = window.take();
+            if !passes && !window.closed {
+                counted += window.ask(BLOCK);
                 asked += 1;
-                window.grant(counted, limit);
-                allowed += u32::from(window.take());
+                window.learn(counted, window.booked, limit);
+                passes = window.take();
             }
+            allowed += u32::from(passes);
+            window.used += if passes { each - 1 } else { 0 };
         }
         (allowed, asked)
     }
@@ -185,14 +316,36 @@ mod tests {
     #[test]
     fn one_instance_lets_through_exactly_the_limit() {
         for limit in 1..=305 {
-            assert_eq!(let_through(limit, 400).0, limit, "{limit}");
+            for each in [1, 2, 7, 50, 1_000] {
+                assert_eq!(let_through(limit, 400, each).0, limit.div_ceil(each), "{limit}, {each} each");
+            }
         }
     }
 
     #[test]
     fn the_table_is_asked_for_no_more_than_a_tenth_of_the_reads() {
-        assert_eq!(let_through(300, 10).1, 0);
-        assert_eq!(let_through(300, 300), (300, 29));
-        assert_eq!(let_through(300, 100_000).1, 30);
+        assert_eq!(let_through(300, 10, 1).1, 0);
+        assert_eq!(let_through(300, 300, 1), (300, 29));
+        assert_eq!(let_through(300, 100_000, 1).1, 30);
+    }
+
+    fn counter(caller: &str, limit: u32) -> Counter<'_> {
+        Counter { kind: Kind::Read, caller, limit, now: Timestamp(0) }
+    }
+
+    #[test]
+    fn an_instance_remembers_a_bounded_number_of_callers_and_those_it_refused_longest() {
+        let limiter = Limiter::default();
+        let take = |caller: &str, limit| limiter.window(counter(caller, limit), Window::take);
+        assert!(take("refused", 1) && !take("refused", 1));
+        for n in 0..3 * MAX_CALLERS {
+            assert!(take(&n.to_string(), 300));
+            assert!(limiter.0.lock().unwrap().callers.len() <= MAX_CALLERS);
+        }
+        assert!(!take("refused", 1));
+        for n in 0..2 * MAX_CALLERS {
+            assert!(take(&n.to_string(), 1));
+            assert!(limiter.0.lock().unwrap().callers.len() <= MAX_CALLERS);
+        }
     }
 }

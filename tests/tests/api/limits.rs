@@ -104,6 +104,17 @@ async fn the_read_limit_counts_get_routes_and_the_preview_and_no_write() {
 }
 
 #[tokio::test]
+async fn reads_at_the_same_time_are_let_through_up_to_the_limit() {
+    let world = World::with(&[("SVC_READ_LIMIT", "120")]);
+    let ada = world.user(7, "Ada");
+    let passed = async || {
+        let replies = join_all((0..48).map(|_| ada.get("ui"))).await;
+        replies.iter().filter(|reply| reply.status == 200).count()
+    };
+    assert_eq!([passed().await, passed().await, passed().await, passed().await], [48, 48, 24, 0]);
+}
+
+#[tokio::test]
 async fn several_instances_exceed_the_read_limit_by_ten_reads_each_at_most() {
     let world = World::with(&[("SVC_READ_LIMIT", "60")]);
     let mut instances = vec![world.user(7, "Ada")];

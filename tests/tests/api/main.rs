@@ -19,6 +19,7 @@ mod moderation;
 mod permissions;
 mod pinned;
 mod pins;
+mod refusals;
 mod reports;
 mod routes;
 mod ui;

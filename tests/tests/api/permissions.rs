@@ -13,7 +13,7 @@ use crate::images::IMAGE;
 use crate::routes::{deployed, key};
 
 /// An address and a body that would be right if the caller were.
-fn request(route: &Route, id: u64) -> (String, Value) {
+pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
     let path = match route.name {
         "svc-pro.users.index" => "users?q=a".to_owned(),
         "svc-pro.moderation.ban" | "svc-pro.moderation.unban" => "users/99/ban".to_owned(),

@@ -1,0 +1,228 @@
+//! What refusals cost. Worlds begin five seconds into a minute.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use shared::route::ROUTES;
+use tests::{Actor, Reply, World};
+
+use crate::permissions;
+
+/// Every route, asked for this comment in threads of this type.
+async fn ask_all(actor: &Actor, kind: &str, id: u64) -> Vec<(&'static str, Reply)> {
+    let mut replies = Vec::new();
+    for route in &ROUTES {
+        let (path, body) = permissions::request(route, id);
+        let path = path.replace("posts/1", &format!("{kind}/1"));
+        let method = Method::from_bytes(route.method.as_bytes()).unwrap();
+        replies.push((route.name, actor.send_json(method, &path, body).await));
+    }
+    replies
+}
+
+#[track_caller]
+fn free(name: &str, reply: &Reply) {
+    let cost = reply.cost;
+    assert_eq!((cost.read_units, cost.write_units, cost.trips), (0.0, 0.0, 0), "{name}: {} {cost:?}", reply.status);
+}
+
+/// Asks every route and looks at what is refused with `status`, as often as that should be. Only the first write of a
+/// minute asks the table, and writes its count there.
+async fn refused_for_nothing(actor: &Actor, kind: &str, id: u64, status: u16, times: usize) {
+    let refused: Vec<_> = ask_all(actor, kind, id).await.into_iter().filter(|(_, r)| r.status == status).collect();
+    assert_eq!(refused.len(), times, "{:?}", refused.iter().map(|(name, _)| name).collect::<Vec<_>>());
+    let read: f64 = refused.iter().map(|(_, reply)| reply.cost.read_units).sum();
+    let written: f64 = refused.iter().map(|(_, reply)| reply.cost.write_units).sum();
+    // The one upload has a count of its own.
+    assert!(read == 0.0 && written <= 2.0, "{read} read and {written} written for {times} times {status}");
+    let mut last_of_each = ask_all(actor, kind, id).await;
+    last_of_each.retain(|(_, reply)| reply.status == status);
+    for (name, reply) in last_of_each {
+        free(name, &reply);
+    }
+}
+
+#[tokio::test]
+async fn a_request_without_a_token_reads_nothing_before_its_401() {
+    let world = World::with(&[("SVC_READ_LIMIT", "10")]);
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let bad = world.guest().with_token("bad");
+    // Report is for guests too, and everyone may read.
+    refused_for_nothing(&world.guest(), "posts", id, 401, 16).await;
+    refused_for_nothing(&bad, "posts", id, 401, 17).await;
+}
+
+#[tokio::test]
+async fn in_read_only_mode_a_write_reads_nothing_before_its_423() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let closed = world.again(&[("SVC_READ_ONLY", "true"), ("SVC_READ_LIMIT", "10")]);
+    for actor in [closed.guest(), closed.user(7, "Ada"), closed.moderator()] {
+        refused_for_nothing(&actor, "posts", id, 423, 14).await;
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_type_reads_nothing_before_its_404() {
+    let world = World::with(&[("SVC_READ_LIMIT", "10")]);
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    for actor in [world.guest(), world.user(7, "Ada"), world.moderator()] {
+        for path in ["pages/1/comments", "posts/%20/comments", "comments/1/2/3", "nowhere"] {
+            free(path, &actor.get(path).await.refused(404, "not_found"));
+        }
+        let actor = world.user(20, "Bob");
+        for method in [Method::POST, Method::PUT, Method::DELETE] {
+            actor.send(method.clone(), "nowhere", "").await.refused(404, "not_found");
+            free("nowhere", &actor.send(method, "nowhere", "").await.refused(404, "not_found"));
+        }
+    }
+    let ada = world.user(7, "Ada");
+    let body = json!({ "body": "x", "parent_id": id });
+    ada.post("pages/1/comments", body.clone()).await.refused(404, "not_found");
+    free("create", &ada.post("pages/1/comments", body).await.refused(404, "not_found"));
+    let moderator = world.moderator();
+    moderator.put("pages/1", json!({})).await.refused(404, "not_found");
+    free("describe", &moderator.put("pages/1", json!({})).await.refused(404, "not_found"));
+}
+
+#[tokio::test]
+async fn a_disabled_feature_reads_nothing_before_its_404() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let without = world.again(&[
+        ("SVC_REPORTING", "false"),
+        ("SVC_PINS", "false"),
+        ("SVC_MEDIA", "false"),
+        ("SVC_MARKDOWN_PREVIEW", "false"),
+        ("SVC_ALLOW_GUESTS", "true"),
+        ("SVC_GUEST_LIKES", "true"),
+    ]);
+    for actor in [without.guest(), without.user(9, "Cy"), without.user(1, "Mod")] {
+        // The first is counted by the table.
+        let _counted = actor.post("media", Value::Null).await;
+        for (method, path) in [
+            (Method::POST, format!("comments/{id}/report")),
+            (Method::POST, format!("comments/{id}/pin")),
+            (Method::DELETE, format!("comments/{id}/pin")),
+            (Method::POST, "media".to_owned()),
+            (Method::POST, "markdown/preview".to_owned()),
+        ] {
+            free(&path, &actor.send(method, &path, "").await.refused(404, "not_found"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_caller_who_was_refused_costs_nothing_until_the_minute_ends() {
+    let limits = [("SVC_READ_LIMIT", "1"), ("SVC_WRITE_LIMIT", "1")];
+    let world = World::with(&limits);
+    let (ada, guest) = (world.user(7, "Ada"), world.guest());
+    let id = ada.comment("posts/1", "x").await;
+    let refused = ada.post("posts/1/comments", json!({ "body": "x", "parent_id": id })).await;
+    let cost = refused.refused(429, "rate_limited").cost;
+    assert_eq!((cost.read_units, cost.write_units, cost.trips), (0.0, 1.0, 1));
+    ada.get("ui").await.ok(200);
+    guest.get("ui").await.ok(200);
+    guest.post("posts/1/comments", json!({ "body": "x" })).await.refused(401, "unauthenticated");
+    for actor in [&ada, &guest] {
+        for (name, reply) in ask_all(actor, "posts", id).await {
+            let reply = reply.refused(429, "rate_limited");
+            free(name, &reply);
+            assert_eq!((reply.header("retry-after"), reply.header("x-ratelimit-remaining")), ("55", "0"));
+        }
+        for method in [Method::GET, Method::POST] {
+            free("nowhere", &actor.send(method, "nowhere", "").await.refused(429, "rate_limited"));
+        }
+    }
+    world.pass(Duration::from_secs(55));
+    ada.get("ui").await.ok(200);
+    ada.comment("posts/1", "x").await;
+}
+
+#[tokio::test]
+async fn who_used_up_the_uploads_costs_nothing_for_further_ones() {
+    let world = World::with(&[("SVC_UPLOAD_LIMIT", "1")]);
+    let ada = world.user(7, "Ada");
+    ada.post("media", Value::Null).await.invalid("file");
+    ada.post("media", Value::Null).await.refused(429, "rate_limited");
+    free("media", &ada.post("media", Value::Null).await.refused(429, "rate_limited"));
+    ada.comment("posts/1", "x").await;
+}
+
+#[tokio::test]
+async fn refusals_that_the_table_was_not_told_of_count_all_the_same() {
+    let world = World::with(&[("SVC_WRITE_LIMIT", "4")]);
+    let ada = world.user(7, "Ada");
+    for remaining in ["3", "2"] {
+        let reply = ada.delete("nowhere").await.refused(404, "not_found");
+        assert_eq!(reply.header("x-ratelimit-remaining"), remaining);
+    }
+    let reply = ada.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+    assert_eq!(reply.header("x-ratelimit-remaining"), "1");
+    // The table knows of all three.
+    let other = world.again(&[("SVC_WRITE_LIMIT", "4")]).user(7, "Ada");
+    assert_eq!(other.delete("nowhere").await.refused(404, "not_found").header("x-ratelimit-remaining"), "0");
+    other.post("posts/1/comments", json!({ "body": "x" })).await.refused(429, "rate_limited");
+    ada.post("posts/1/comments", json!({ "body": "x" })).await.refused(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn a_reader_whom_another_instance_used_up_is_refused_without_reading() {
+    let limit = [("SVC_READ_LIMIT", "30")];
+    let world = World::with(&limit);
+    let id = world.user(8, "Bob").comment("posts/1", "x").await;
+    let ada = world.user(7, "Ada");
+    for _ in 0..30 {
+        ada.get("ui").await.ok(200);
+    }
+    let elsewhere = world.again(&limit).user(7, "Ada");
+    for _ in 0..10 {
+        elsewhere.get("ui").await.ok(200);
+    }
+    let cost = elsewhere.get("posts/1/comments").await.refused(429, "rate_limited").cost;
+    assert_eq!((cost.read_units, cost.write_units), (0.0, 1.0));
+    free("list", &elsewhere.get("posts/1/comments").await.refused(429, "rate_limited"));
+    free("replies", &elsewhere.get(&format!("comments/{id}/replies")).await.refused(429, "rate_limited"));
+}
+
+/// A thread whose first page takes fifteen units.
+async fn long_thread(world: &World) {
+    let ada = world.user(7, "Ada");
+    let body = "x".repeat(10_000);
+    for _ in 0..12 {
+        ada.comment("posts/1", &body).await;
+    }
+}
+
+#[tokio::test]
+async fn an_expensive_read_counts_for_every_ten_units_begun() {
+    let world = World::with(&[("SVC_READ_LIMIT", "300")]);
+    long_thread(&world).await;
+    let guest = world.guest();
+    let remaining = |reply: &Reply| reply.header("x-ratelimit-remaining").parse::<u32>().unwrap();
+    let mut expected = 300;
+    for per_page in [50, 1, 50, 1, 50] {
+        let list = guest.list("posts/1", &format!("per_page={per_page}")).await;
+        assert_eq!(remaining(&list), expected - 1, "the surplus shows from the next one");
+        let counted = [10.0, 20.0, 30.0].iter().filter(|bound| list.cost.read_units > **bound).count();
+        assert_eq!(counted, usize::from(per_page == 50), "{:?}", list.cost);
+        expected -= 1 + u32::try_from(counted).unwrap();
+    }
+    assert_eq!(remaining(&guest.get("ui").await.ok(200)), expected - 1);
+}
+
+#[tokio::test]
+async fn what_a_read_costs_beyond_the_limit_is_held_against_the_next_one() {
+    for (limit, more) in [("1", 0), ("2", 0), ("3", 1), ("13", 11)] {
+        let world = World::with(&[("SVC_READ_LIMIT", limit)]);
+        long_thread(&world).await;
+        let guest = world.guest();
+        guest.list("posts/1", "per_page=50").await;
+        for _ in 0..more {
+            guest.get("ui").await.ok(200);
+        }
+        let reply = guest.get("ui").await.refused(429, "rate_limited");
+        assert_eq!(reply.header("x-ratelimit-remaining"), "0");
+    }
+}
