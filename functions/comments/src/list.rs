@@ -10,7 +10,7 @@ use shared::policy;
 use shared::resource::{CommentResource, Light};
 use shared::store::Reading;
 use shared::store::comments::Found;
-use shared::store::lists::{List, Neighbours};
+use shared::store::lists::{Budget, List, Neighbours};
 use shared::viewer::Viewer;
 
 /// Lambda's six megabytes, less what the event around the body takes.
@@ -30,7 +30,9 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
     let read = async {
         let (thread, sort, paging) = (thread?, sort?, paging?);
         let embedded = config.lists.replies_per_parent;
-        let list = List { thread: &thread, visitor: &visitor, embedded, pins: config.features.pins };
+        // A text is in the answer twice, as it was typed and as html.
+        let budget = Budget::new(MAX_ANSWER / 2);
+        let list = List { thread: &thread, visitor: &visitor, embedded, pins: config.features.pins, budget: &budget };
         let page = app.store.thread_page(list, sort, &paging).await?;
         Ok((paging, page))
     };

@@ -2,12 +2,14 @@
 //! everyone sees, and the visitor's own unapproved comments when there are any.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::{try_join, try_join_all};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::keys::{Item, Scope, Span};
 use super::threads::{Thread, Visit};
-use super::{Index, Query, Store, keys, read};
+use super::{Index, Query, Reading, Store, keys, read};
 use crate::comment::Comment;
 use crate::error::Fault;
 use crate::ids::{CommentId, ThreadId, Visitor};
@@ -15,6 +17,8 @@ use crate::page::{Cursor, Paging, Place, Sort, Toward};
 
 /// Own unapproved replies that lead; more of them trail, so that they never crowd out parents.
 pub(super) const HIDDEN_LEADING: u64 = 100;
+/// Comments that are read at once where each parent's are read by themselves.
+const AT_ONCE: usize = 64;
 
 /// A parent and the replies embedded in it.
 #[derive(Clone, Debug)]
@@ -47,6 +51,29 @@ pub struct Neighbours {
     pub previous: Option<Cursor>,
 }
 
+/// Bytes of text that may be read for one page. An answer holds no more; once they are read, embedded replies give way and
+/// only the parents that are missing are read.
+#[derive(Debug)]
+pub struct Budget {
+    bytes: usize,
+    read: AtomicUsize,
+}
+
+impl Budget {
+    #[must_use]
+    pub fn new(bytes: usize) -> Self {
+        Self { bytes, read: AtomicUsize::new(0) }
+    }
+
+    fn spend(&self, comment: &Comment) {
+        self.read.fetch_add(comment.body.len(), Ordering::Relaxed);
+    }
+
+    fn is_spent(&self) -> bool {
+        self.read.load(Ordering::Relaxed) > self.bytes
+    }
+}
+
 /// What a list is of, and for whom.
 #[derive(Clone, Copy)]
 pub struct List<'a> {
@@ -56,9 +83,20 @@ pub struct List<'a> {
     pub embedded: usize,
     /// Whether a pinned comment is shown as such.
     pub pins: bool,
+    pub budget: &'a Budget,
 }
 
 impl List<'_> {
+    /// How many replies of each parent may still be read.
+    fn embeds(&self) -> usize {
+        if self.budget.is_spent() { 0 } else { self.embedded }
+    }
+
+    /// How many parents are read at once, each with its replies.
+    fn at_once(&self) -> usize {
+        (AT_ONCE / (1 + self.embedded)).max(1)
+    }
+
     fn pin(&self, thread: &Thread) -> Option<CommentId> {
         thread.pin.filter(|_| self.pins).map(|pin| pin.comment)
     }
@@ -86,7 +124,7 @@ struct Rows {
 impl Store {
     /// The parents of a thread. `sort` by time or by rank; cursors only by time.
     pub async fn thread_page(&self, list: List<'_>, sort: Sort, paging: &Paging) -> Result<ThreadPage, Fault> {
-        let (thread, mut visit, families, neighbours) = match (&paging.place, sort) {
+        let (thread, mut visit, mut families, neighbours) = match (&paging.place, sort) {
             (Place::Page(page), Sort::Newest | Sort::Oldest) => {
                 self.timed_page(list, sort == Sort::Newest, *page, paging.per_page).await?
             }
@@ -109,6 +147,11 @@ impl Store {
                 .await?
             }
         };
+        if list.budget.is_spent() {
+            for family in &mut families {
+                family.replies.clear();
+            }
+        }
         let shown = families.iter().map(|family| family.parent.id);
         self.complete_visit(&mut visit, list.visitor, list.thread, shown).await?;
         Ok(ThreadPage { thread, visit, families, neighbours })
@@ -131,14 +174,15 @@ impl Store {
             return Ok((thread, visit, families, Neighbours::default()));
         }
         let offset = (page - 1) * per_page;
-        let positions = self.positions(keys::parents(list.thread, Scope::Everyone), descending, offset + 1);
+        let partition = keys::parents(list.thread, Scope::Everyone);
+        let positions = self.positions(partition, Span::ALL, descending, offset + 1);
         let ((thread, visit), everyone) = try_join(known, positions).await?;
         let pin = list.pin(&thread);
         let own = match visit.hidden_parents {
             0 => Vec::new(),
             _ => {
                 let own = keys::parents(list.thread, Scope::Own(list.visitor));
-                self.positions(own, descending, offset + 1).await?
+                self.positions(own, Span::ALL, descending, offset + 1).await?
             }
         };
         // The pinned comment stands before all others, so the others stand one place further back.
@@ -227,8 +271,9 @@ impl Store {
             Some(id) if descending => Span::below(id),
             Some(id) => Span::above(id),
         };
-        let run = self.run(List { embedded: 0, ..list }, visit, span, descending, 2).await?;
-        Ok(run.families.iter().any(|family| Some(family.parent.id) != pin))
+        let beyond = scopes(list.visitor, visit).into_iter();
+        let beyond = beyond.map(|scope| self.positions(keys::parents(list.thread, scope), span, descending, 2));
+        Ok(try_join_all(beyond).await?.into_iter().flatten().any(|id| Some(id) != pin))
     }
 
     /// By rank: keys first, then each family by itself.
@@ -253,7 +298,8 @@ impl Store {
             order.insert(0, pin);
         }
         let page = order.into_iter().skip(offset).take(per_page);
-        let families = try_join_all(page.map(|id| self.family(list, &visit, id))).await?;
+        let families = stream::iter(page.map(|id| self.family(list, &visit, id))).buffered(list.at_once());
+        let families: Vec<Option<Family>> = families.try_collect().await?;
         Ok((thread, visit, families.into_iter().flatten().collect(), Neighbours::default()))
     }
 
@@ -277,6 +323,11 @@ impl Store {
 
     /// One parent with its embedded replies, wherever it stands.
     async fn family(&self, list: List<'_>, visit: &Visit, id: CommentId) -> Result<Option<Family>, Fault> {
+        if list.budget.is_spent() {
+            let parent: Option<Comment> = self.get(&keys::comment(id), Reading::Eventual).await?;
+            let shown = parent.filter(|parent| parent.is_approved() || parent.visitor() == *list.visitor);
+            return Ok(shown.map(|parent| Family { parent, replies: Vec::new() }));
+        }
         let span = Span { low: id.0, high: id.0 };
         let run = self.run(list, visit, span, false, 1).await?;
         Ok(run.families.into_iter().next())
@@ -331,31 +382,38 @@ impl Store {
             replies.sort_unstable_by_key(|reply| reply.id);
             Family { parent, replies }
         });
-        let families = try_join_all(families.map(|family| self.complete_family(list, visit, family))).await?;
+        let families = stream::iter(families.map(|family| self.complete_family(list, visit, family)));
+        let families = families.buffered(list.at_once()).try_collect().await?;
         Ok(Run { families, more })
     }
 
     /// After deletions and approvals, or when more replies are embedded than once, some of the first replies trail.
     async fn complete_family(&self, list: List<'_>, visit: &Visit, mut family: Family) -> Result<Family, Fault> {
         let parent = &family.parent;
-        let wanted = list.embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
+        let embedded = list.embeds();
+        let wanted = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
         let leading = family.replies.iter().filter(|reply| reply.is_approved()).count();
         let everyone = (parent.trailing && leading < wanted).then_some(Scope::Everyone);
-        let own = (visit.hidden_trailing && list.embedded > 0).then_some(Scope::Own(list.visitor));
+        let own = (visit.hidden_trailing && embedded > 0).then_some(Scope::Own(list.visitor));
         let rest = everyone.into_iter().chain(own);
-        let rest = rest.map(|scope| self.trailing(parent.id, scope, Span::ALL, false, list.embedded));
-        family.replies.extend(try_join_all(rest).await?.into_iter().flatten());
+        let rest = rest.map(|scope| self.trailing(parent.id, scope, Span::ALL, false, embedded));
+        let mut more: Vec<Comment> = try_join_all(rest).await?.into_iter().flatten().collect();
         if everyone.is_some() {
             // One that trailed may lead since the family was read.
-            family.replies.extend(self.leading(parent, Scope::Everyone, Span::ALL, false, list.embedded).await?);
+            more.extend(self.leading(parent, Scope::Everyone, Span::ALL, false, embedded).await?);
         }
+        for reply in &more {
+            list.budget.spend(reply);
+        }
+        family.replies.extend(more);
         family.replies.sort_unstable_by_key(|reply| reply.id);
         family.replies.dedup_by_key(|reply| reply.id);
-        family.replies.truncate(list.embedded);
+        family.replies.truncate(embedded);
         Ok(family)
     }
 
-    /// Reads one scope of the thread's index until `take` families are whole and one more row is seen, or the end.
+    /// Reads one scope of the thread's index until `take` families are whole and one more row is seen, or the end; without
+    /// replies once the budget is spent.
     async fn rows(
         &self,
         list: List<'_>,
@@ -369,7 +427,7 @@ impl Store {
             partition: keys::parents(list.thread, scope),
             bounds: Some(span.families()),
             descending,
-            limit: take * (1 + list.embedded) + 1,
+            limit: take * (1 + list.embeds()) + 1,
         };
         let mut rows = Rows::default();
         let mut start = None;
@@ -377,6 +435,7 @@ impl Store {
             let (items, next) = self.query(&query, start).await?;
             for item in items {
                 let comment: Comment = read(item)?;
+                list.budget.spend(&comment);
                 // Descending, replies come before their parent: a reply beyond the last parent is of another one.
                 let family = comment.ancestors.first().copied().unwrap_or(comment.id);
                 if rows.parents.len() == take && !rows.parents.contains_key(&family) {
@@ -395,8 +454,37 @@ impl Store {
             if next.is_none() {
                 return Ok(rows);
             }
+            if list.budget.is_spent() {
+                return Box::pin(self.parents(list, scope, span, descending, take, rows)).await;
+            }
             start = next;
         }
+    }
+
+    /// The same without replies; parents that `rows` has are not read again.
+    async fn parents(
+        &self,
+        list: List<'_>,
+        scope: Scope<'_>,
+        span: Span,
+        descending: bool,
+        take: usize,
+        rows: Rows,
+    ) -> Result<Rows, Fault> {
+        let partition = keys::parents(list.thread, scope);
+        let mut ids = self.positions(partition, span, descending, take + 1).await?;
+        let more = ids.len() > take;
+        ids.truncate(take);
+        let mut parents = rows.parents;
+        ids.retain(|id| !parents.contains_key(id));
+        let missing = ids.into_iter().map(keys::comment).collect();
+        for item in self.batch_get(missing, Reading::Eventual).await?.into_values() {
+            let comment: Comment = read(item)?;
+            if comment.is_approved() == (scope == Scope::Everyone) {
+                parents.insert(comment.id, comment);
+            }
+        }
+        Ok(Rows { parents, replies: HashMap::new(), more })
     }
 
     /// Puts the pinned comment first, fetching it when it is not on the page.
@@ -419,14 +507,15 @@ impl Store {
         Ok(families)
     }
 
-    /// The first ids of a partition, keys only.
+    /// The first ids of a partition's span, keys only.
     pub(super) async fn positions(
         &self,
         partition: String,
+        span: Span,
         descending: bool,
         limit: usize,
     ) -> Result<Vec<CommentId>, Fault> {
-        let query = Query { index: Index::Time, partition, bounds: None, descending, limit };
+        let query = Query { index: Index::Time, partition, bounds: Some(span.numbers()), descending, limit };
         Ok(self.query_all(query).await?.iter().filter_map(keys::comment_of).collect())
     }
 
@@ -443,7 +532,7 @@ impl Store {
         let ((thread, visit), mut page) = try_join(known, everyone).await?;
         if visit.hidden_replies > 0 {
             let own = keys::replies(parent.id, Scope::Own(visitor));
-            let own = self.positions(own, false, crate::page::MAX_DEPTH).await?;
+            let own = self.positions(own, Span::ALL, false, crate::page::MAX_DEPTH).await?;
             if !own.is_empty() {
                 page = self.reply_run(parent, &scopes(visitor, &visit), &own, paging, embedded).await?;
             }
@@ -467,7 +556,7 @@ impl Store {
             Place::Page(page) => {
                 let offset = (page - 1) * per_page;
                 let everyone = keys::replies(parent.id, Scope::Everyone);
-                let everyone = self.positions(everyone, false, offset + 1).await?;
+                let everyone = self.positions(everyone, Span::ALL, false, offset + 1).await?;
                 let Some(start) = merge(everyone, own.to_vec(), false).into_iter().nth(offset) else {
                     return Ok(ReplyPage { replies: Vec::new(), total, neighbours: Neighbours::default() });
                 };

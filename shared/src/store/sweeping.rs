@@ -117,7 +117,7 @@ impl Store {
         if due == 0 || count > MAX_COMPARED {
             return Ok(());
         }
-        let replies = self.positions(keys::replies(parent.id, Scope::Everyone), false, count + 1).await?;
+        let replies = self.positions(keys::replies(parent.id, Scope::Everyone), Span::ALL, false, count + 1).await?;
         if replies.len() != count {
             return Ok(());
         }

@@ -12,6 +12,7 @@ mod events;
 mod hostile;
 mod idempotency;
 mod images;
+mod largest;
 mod likes;
 mod limits;
 mod list;
