@@ -83,13 +83,17 @@ impl App {
         Ok((viewer, read?))
     }
 
-    /// What is known without the table: read-only mode, what is there at all, and whether the credential will do.
+    /// What is known without the table: read-only mode, what is there at all, and whether the credential will do. A guest
+    /// is whoever has the browser, so that other sites' pages must not write by it, whatever they can send without a preflight.
     fn check(&self, call: &Call, kind: Kind, there: Result<(), Refusal>, door: Door) -> Result<(), Refusal> {
         if kind != Kind::Read && self.config.read_only {
             return Err(Refusal::ReadOnly);
         }
         there?;
         match (door, &call.credential) {
+            (Door::Guests(true), Credential::None) if call.is_from_elsewhere(&self.config.cors_origins) => {
+                Err(Refusal::Forbidden)
+            }
             (Door::Open, _) | (_, Credential::User(_)) | (Door::Guests(true), Credential::None) => Ok(()),
             (_, Credential::Unverified) => Err(Refusal::Unavailable),
             (Door::Guests(_) | Door::Users, _) => Err(Refusal::Unauthenticated),

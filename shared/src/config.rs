@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use crate::ids::UserId;
+use crate::origin::Origins;
 use crate::page::Sort;
 use crate::secrets::{self, Secret};
 use crate::spam;
@@ -48,6 +49,8 @@ pub struct Config {
     pub public_url: Option<String>,
     /// `SVC_TYPES`
     pub types: Vec<String>,
+    /// `SVC_CORS_ORIGINS`
+    pub cors_origins: Origins,
     pub lists: Lists,
     pub features: Features,
     pub guests: Guests,
@@ -196,6 +199,7 @@ impl Config {
             api_prefix: vars.path("SVC_API_PREFIX", "svc/api/v1")?,
             public_url: vars.address_text("SVC_PUBLIC_URL")?,
             types: vars.types("SVC_TYPES")?,
+            cors_origins: vars.origins("SVC_CORS_ORIGINS")?,
             lists: Lists {
                 per_page: vars.number("SVC_PER_PAGE", 10, 1, 50)?,
                 replies_per_parent: vars.number("SVC_REPLIES_PER_PARENT", 3, 0, 20)?,
@@ -358,6 +362,12 @@ impl Vars<'_> {
         ))
     }
 
+    fn origins(&self, name: &'static str) -> Result<Origins, ConfigError> {
+        let text = self.text(name).unwrap_or_else(|| "*".to_owned());
+        let accepted = "*, or origins such as https://example.org, separated by commas";
+        Origins::parse(&text).ok_or_else(|| self.wrong(name, accepted))
+    }
+
     fn reasons(&self, name: &'static str) -> Result<Vec<String>, ConfigError> {
         if self.text(name).is_none() {
             return Ok(["spam", "inappropriate", "offensive", "other"].map(str::to_owned).to_vec());
@@ -451,6 +461,8 @@ mod tests {
             ("SVC_TYPES", "posts,users"),
             ("SVC_TYPES", "a/b"),
             ("SVC_TYPES", ","),
+            ("SVC_CORS_ORIGINS", "example.org"),
+            ("SVC_CORS_ORIGINS", "https://example.org/"),
             ("SVC_DEFAULT_SORT", "best"),
             ("SVC_API_PREFIX", "a//b"),
             ("SVC_API_PREFIX", "../x"),

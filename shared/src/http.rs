@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use crate::config::Config;
 use crate::error::{FieldErrors, Refusal};
 use crate::language::Language;
+use crate::origin::{self, Origins};
 use crate::quality;
 use crate::store::limits::Standing;
 use crate::token::Identity;
@@ -87,6 +88,15 @@ impl Call {
     #[must_use]
     pub fn header(&self, name: HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Whether a browser sends this for a page of an origin that is neither one of these nor the API's own.
+    #[must_use]
+    pub fn is_from_elsewhere(&self, listed: &Origins) -> bool {
+        let Some(origin) = self.headers.get(header::ORIGIN) else { return false };
+        let origin = origin.to_str().unwrap_or("null");
+        let own = || origin::of(&self.base_url).is_some_and(|own| own.eq_ignore_ascii_case(origin));
+        !listed.contains(origin) && !own()
     }
 
     /// The last value given for a query parameter.

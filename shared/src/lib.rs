@@ -19,6 +19,7 @@ pub mod language;
 #[cfg(test)]
 mod loopback;
 pub mod markdown;
+pub mod origin;
 pub mod page;
 pub mod policy;
 pub mod quality;

@@ -27,7 +27,9 @@ pub fn client(engine: &Engine) -> Client {
 /// Needs a tokio runtime.
 pub fn start(app: App, engine: Engine, bucket: Bucket, mut mounts: Vec<Mount>) -> Result<Stack, StackError> {
     let app = Arc::new(app);
-    let template = Template::parse(DEPLOYED, &[("ApiPrefix", &app.config.api_prefix)])?;
+    let origins = app.config.cors_origins.to_string();
+    let parameters = [("ApiPrefix", app.config.api_prefix.as_str()), ("CorsOrigins", &origins)];
+    let template = Template::parse(DEPLOYED, &parameters)?;
     // By the names of their binaries.
     let handlers: [(&str, Arc<dyn Handler>); 6] = [
         ("comments", Arc::new(comments::handle)),

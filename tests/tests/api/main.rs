@@ -17,6 +17,7 @@ mod likes;
 mod limits;
 mod list;
 mod moderation;
+mod origins;
 mod permissions;
 mod pinned;
 mod pins;

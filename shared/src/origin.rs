@@ -1,0 +1,79 @@
+//! Origins of web pages, as browsers name them: whose pages may call, and write for guests.
+
+use std::fmt;
+
+/// A list as API Gateway takes it: origins, `*` for any, `https://*` for any of that scheme.
+#[derive(Clone, Debug)]
+pub struct Origins(Vec<String>);
+
+impl Origins {
+    /// Comma separated; `None` when there is none, or something that is no origin.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let origins = text.split(',').map(|origin| origin.trim().to_ascii_lowercase());
+        let origins: Vec<String> = origins.filter(|origin| !origin.is_empty()).collect();
+        let valid = |origin: &String| {
+            matches!(origin.as_str(), "*" | "https://*" | "http://*") || of(origin).as_ref() == Some(origin)
+        };
+        (!origins.is_empty() && origins.iter().all(valid)).then_some(Self(origins))
+    }
+
+    /// `origin` as a browser sends it.
+    #[must_use]
+    pub fn contains(&self, origin: &str) -> bool {
+        self.0.iter().any(|listed| match listed.strip_suffix('*') {
+            Some(beginning) => origin.starts_with(beginning),
+            None => origin.eq_ignore_ascii_case(listed),
+        })
+    }
+}
+
+impl fmt::Display for Origins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
+/// The origin of an absolute address: scheme, host and port.
+#[must_use]
+pub fn of(address: &str) -> Option<String> {
+    let uri: http::Uri = address.parse().ok()?;
+    let authority = uri.authority().filter(|authority| !authority.as_str().contains(['@', '*']))?;
+    Some(format!("{}://{authority}", uri.scheme_str()?).to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_a_scheme_a_host_and_perhaps_a_port() {
+        for good in ["*", "https://*", "https://a.example", "HTTP://A.example:8080", "http://[::1]:3000", "app://x, *"]
+        {
+            assert!(Origins::parse(good).is_some(), "{good}");
+        }
+        for bad in ["", ",", "a.example", "https://a.example/", "https://a.example/x", "https://*.example", "null"] {
+            assert!(Origins::parse(bad).is_none(), "{bad}");
+        }
+        assert!(Origins::parse("https://a@b.example").is_none());
+    }
+
+    #[test]
+    fn a_list_has_what_it_names_and_no_more() {
+        let listed = Origins::parse("https://a.example, http://B.example:8080").unwrap();
+        assert!(listed.contains("https://a.example") && listed.contains("http://b.example:8080"));
+        for other in ["http://a.example", "https://a.example:444", "https://a.example.evil", "http://b.example", "null"]
+        {
+            assert!(!listed.contains(other), "{other}");
+        }
+        assert!(Origins::parse("*").unwrap().contains("null"));
+        let secure = Origins::parse("https://*").unwrap();
+        assert!(secure.contains("https://a.example") && !secure.contains("http://a.example"));
+    }
+
+    #[test]
+    fn the_origin_of_an_address_leaves_out_its_path() {
+        assert_eq!(of("https://API.example:8443/svc/api/v1").as_deref(), Some("https://api.example:8443"));
+        assert_eq!(of("/svc/api/v1"), None);
+    }
+}
