@@ -557,7 +557,7 @@ async fn how_old_a_comment_is_is_said_in_the_language_asked_for() {
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let id = ada.comment("posts/1", "x").await;
     let answer = ada.reply("posts/1", id, "y").await;
-    world.pass(Duration::from_secs(120));
+    world.pass(Duration::from_mins(2));
     let in_language = |actor: &Actor, language| actor.clone().with(ACCEPT_LANGUAGE, language);
     for (language, words) in [
         ("de-AT, en;q=0.5", "vor 2 Minuten"),
