@@ -52,6 +52,10 @@ fn look_through_line(line: &str) {
         assert!(!line.contains(trace), "the log tells {trace}: {line}");
     }
     LINES.set(LINES.get() + 1);
+    if line.contains(r#""level":"ERROR""#) {
+        // The test's own output has it, when the test fails.
+        eprint!("{line}");
+    }
 }
 
 #[derive(Clone, Copy)]
