@@ -149,6 +149,12 @@ impl World {
         self.now.fetch_add(millis, Ordering::Relaxed);
     }
 
+    /// The clocks of all instances go back.
+    pub fn turn_back(&self, time: Duration) {
+        let millis = i64::try_from(time.as_millis()).expect("a test takes less than an age");
+        self.now.fetch_sub(millis, Ordering::Relaxed);
+    }
+
     /// Waits until everything behind the table's stream is done.
     pub async fn settled(&self) {
         self.stack.settled().await;

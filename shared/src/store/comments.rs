@@ -129,9 +129,7 @@ impl Store {
                     return Ok(Created::ParentGone);
                 }
             }
-            // Replies that trail are younger than all that lead.
-            let last = parent.as_ref().and_then(|parent| parent.leading.last());
-            comment.id = last.map_or_else(|| ids.next(), |last| ids.after(CommentId(*last)));
+            comment.id = parent.as_ref().map_or_else(|| ids.next(), |parent| ids.after(newest_above(parent)));
             let mut writes = creation(&comment, parent.as_ref(), visit, embedded)?;
             let last = writes.len();
             writes.extend(once.map(|once| once.write(comment.id)).transpose()?);
@@ -234,6 +232,11 @@ pub(super) fn index_keys(comment: &Comment, scope: Scope<'_>, leads: bool) -> [(
         }
     };
     [("tk", text(tk)), ("ts", text(ts)), ("ok", text(ok))]
+}
+
+/// What a new reply must be younger than, whatever the clocks of the instances say: the parent, and the replies that lead.
+fn newest_above(parent: &Comment) -> CommentId {
+    parent.leading.last().map_or(parent.id, |last| parent.id.max(CommentId(*last)))
 }
 
 /// Whether the next reply to `parent` leads.

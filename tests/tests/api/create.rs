@@ -629,3 +629,13 @@ async fn ninety_six_parallel_replies_lose_nothing_and_count_exactly() {
     }
     assert_eq!(listed, created);
 }
+
+#[tokio::test]
+async fn a_reply_is_younger_than_its_parent_though_the_clock_of_its_instance_is_behind() {
+    let world = World::new();
+    let parent = world.user(7, "Ada").comment("posts/1", "first").await;
+    let behind = world.again(&[]);
+    world.turn_back(Duration::from_mins(1));
+    let reply = behind.user(8, "Bob").reply("posts/1", parent, "second").await;
+    assert_eq!(reply, parent + 1);
+}
