@@ -77,7 +77,7 @@ impl Bench {
     /// Makes the threads, measures, and prints tables of markdown.
     pub async fn run(&self) -> Result<(), Failure> {
         if cfg!(debug_assertions) {
-            eprintln!("this is no release build: see README.md");
+            eprintln!("this is no release build: see infra/measure/README.md");
         }
         let folder = tempfile::tempdir()?;
         let data_dir = DataDir::open(folder.path())?;

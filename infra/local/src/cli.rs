@@ -43,7 +43,7 @@ Bench options, to measure this machine's answers in a table made for it; use a r
   --seconds N        how long each row is measured [default: 2]
   --isso PATH        compare with Isso, the program of that name from PyPI
 
-Settings are environment variables (SVC_…); see README.md.
+Settings are environment variables (SVC_…); see infra/README.md.
 ";
 
 #[derive(Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! One contract in several places: the table of routes, openapi.yaml, the template, the router of `cargo lambda watch` and
-//! README.md say the same; and so do those who know the settings.
+//! README.md say the same. So do config.rs, the template and infra/README.md about the settings.
 
 use std::collections::BTreeSet;
 
@@ -14,6 +14,7 @@ use crate::images::IMAGE;
 const PREFIX: &str = "/svc/api/v1/";
 const MANIFEST: &str = include_str!("../../../Cargo.toml");
 const README: &str = include_str!("../../../README.md");
+const SETTINGS: &str = include_str!("../../../infra/README.md");
 const CONFIG: &str = include_str!("../../../shared/src/config.rs");
 
 /// Name, method, path.
@@ -145,6 +146,6 @@ fn every_setting_is_in_the_template_and_in_the_readme() {
     assert!(settings.len() > 40);
     let template = DEPLOYED.lines().filter_map(|line| line.trim().split_once(": !").map(|(name, _)| name));
     assert_eq!(template.filter(|name| name.starts_with("SVC_")).collect::<BTreeSet<_>>(), settings);
-    let readme = README.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name));
+    let readme = SETTINGS.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name));
     assert_eq!(readme.filter(|name| name.starts_with("SVC_")).collect::<BTreeSet<_>>(), settings);
 }
