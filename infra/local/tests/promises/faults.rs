@@ -199,14 +199,11 @@ impl Faulty {
             Some(Fault::Partial) => return self.partial(operation, request).await,
             _ => {}
         }
-        let answer = match &self.replica {
-            Some(replica) if is_eventual(operation, &body) => {
-                let mut replica = replica.lock().await;
-                replica.catch_up().await;
-                replica.engine.call(take(&mut request)).await?
-            }
-            _ => self.engine.call(take(&mut request)).await?,
+        let engine = match &self.replica {
+            Some(replica) if is_eventual(operation, &body) => replica.lock().await.now().await,
+            _ => self.engine.clone(),
         };
+        let answer = engine.call(take(&mut request)).await?;
         match fault {
             Some(Fault::Dropped) => Err(ConnectorError::io("the connection was reset".into())),
             _ => Ok(answer),

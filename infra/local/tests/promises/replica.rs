@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// A copy of the table that learns of writes late and in no order, save that what happens to one item stays in order.
 #[derive(Debug)]
 pub(crate) struct Replica {
-    pub(crate) engine: Engine,
+    engine: Engine,
     written: Subscription,
     /// In the order of the writes.
     pending: Vec<Pending>,
@@ -44,8 +44,13 @@ impl Replica {
         self.held = keys;
     }
 
-    /// Takes over what it may know by now.
-    pub(crate) async fn catch_up(&mut self) {
+    /// The copy, with what it may know by now.
+    pub(crate) async fn now(&mut self) -> Engine {
+        self.catch_up().await;
+        self.engine.clone()
+    }
+
+    async fn catch_up(&mut self) {
         while let Ok(mut event) = self.written.events.try_recv() {
             for record in event["Records"].as_array_mut().into_iter().flatten() {
                 self.random =
