@@ -30,8 +30,9 @@ const RATE: u64 = 50;
 /// Comments that must be written to show anything; a slow machine takes longer than asked for.
 const ENOUGH: usize = 20;
 const PATIENCE: Duration = Duration::from_mins(1);
-/// No answer may take longer.
-const DEADLINE: Duration = Duration::from_secs(10);
+/// No answer may ask the table more often: it tries a write ten times, each with two reads and ten attempts at most. Trips are
+/// counted, as time depends on the machine.
+const MOST_TRIPS: u32 = 130;
 
 #[derive(Clone, Copy, Debug)]
 enum Fault {
@@ -270,7 +271,7 @@ struct Told {
     created: BTreeMap<String, u64>,
     deleted: Vec<u64>,
     answers: BTreeMap<u16, u64>,
-    slowest: Duration,
+    most_trips: u32,
 }
 
 struct Writer {
@@ -282,10 +283,9 @@ struct Writer {
 
 impl Writer {
     async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
-        let start = Instant::now();
         let answer = self.person.call(method, path, body).await;
         let mut told = self.told.lock().unwrap();
-        told.slowest = told.slowest.max(start.elapsed());
+        told.most_trips = told.most_trips.max(answer.trips);
         *told.answers.entry(answer.status).or_default() += 1;
         if answer.status >= 400 {
             assert!(
@@ -390,9 +390,9 @@ async fn keeps_its_promises(engine: &Engine, faulty: Faulty) {
 
     let told = std::mem::take(&mut *told.lock().unwrap());
     let made = faulty.made.load(Ordering::Relaxed);
-    eprintln!("{made} faults; answers {:?}; slowest {:?}", told.answers, told.slowest);
+    eprintln!("{made} faults; answers {:?}; at most {} trips", told.answers, told.most_trips);
     assert!(made > 50 && told.created.len() > ENOUGH, "too little happened");
-    assert!(told.slowest < DEADLINE, "an answer took {:?}", told.slowest);
+    assert!((1..=MOST_TRIPS).contains(&told.most_trips), "an answer took {} trips", told.most_trips);
     let stored = bodies(&world).await;
     for (body, id) in told.created.iter().filter(|(_, id)| !told.deleted.contains(id)) {
         assert_eq!(stored.get(body), Some(&vec![*id]), "{body}");
@@ -463,7 +463,7 @@ async fn without_the_limiters_rows_reads_are_answered_and_writes_are_not_taken()
 }
 
 #[tokio::test]
-async fn without_the_table_every_route_says_so_in_the_envelope_and_in_time() {
+async fn without_the_table_every_route_says_so_in_the_envelope() {
     let engine = Engine::memory().unwrap();
     let world = World::on(engine.clone(), Faulty::new(engine, 11).without("").client(), &[]);
     let moderator = world.moderator(7, "Ada");
@@ -472,12 +472,11 @@ async fn without_the_table_every_route_says_so_in_the_envelope_and_in_time() {
         let (moderator, path) = (moderator.clone(), route.path.replace("{type}", "posts").replace("{id}", "7"));
         let path = path.replace("{name}", "aaaaaaaaaaaaaaaaaaaaaaaa.png");
         async move {
-            let start = Instant::now();
             let body = json!({ "body": "x", "reason": "spam" });
             let method: Method = route.method.parse().unwrap();
             let query = if route.path == "users" { "?q=a" } else { "" };
             let answer = moderator.call(method, &format!("{path}{query}"), Some(body)).await;
-            assert!(start.elapsed() < DEADLINE, "{} took {:?}", route.name, start.elapsed());
+            assert!(answer.trips <= MOST_TRIPS, "{} took {} trips", route.name, answer.trips);
             assert_eq!(answer.status, 503, "{}: {:#}", route.name, answer.json);
             assert_eq!((&answer.json["code"], &answer.json["errors"]), (&json!("unavailable"), &json!({})));
         }

@@ -17,6 +17,7 @@ use shared::app::App;
 use shared::config::Config;
 use shared::ids::Random;
 use shared::store::Store;
+use shared::store::meter::Cost;
 use shared::time::Clock;
 
 pub(crate) const TABLE: &str = "comments";
@@ -41,6 +42,8 @@ pub(crate) struct Person {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    /// To the table, one after the other.
+    pub(crate) trips: u32,
     pub(crate) json: Value,
 }
 
@@ -119,11 +122,12 @@ impl Person {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         let response = self.gateway.call(request.body(body).unwrap(), self.address).await;
         let status = response.status().as_u16();
+        let trips = response.extensions().get::<Cost>().map_or(0, |cost| cost.trips);
         let json = match response.body().as_ref() {
             [] => Value::Null,
             body => serde_json::from_slice(body).unwrap(),
         };
-        Answer { status, json }
+        Answer { status, trips, json }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
