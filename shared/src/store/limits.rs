@@ -172,8 +172,11 @@ impl Window {
 impl Limiter {
     fn window<T>(&self, counter: Counter<'_>, change: impl FnOnce(&mut Window) -> T) -> T {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.minute != counter.minute() {
+        if known.minute < counter.minute() {
             *known = Minute { minute: counter.minute(), callers: HashMap::new() };
+        } else if known.minute > counter.minute() {
+            // It was begun before the minute ended: what is known of the new one stays.
+            return change(&mut Window::new(counter.kind, counter.limit));
         }
         let key = (counter.kind, counter.caller.to_owned());
         if known.callers.len() >= MAX_CALLERS && !known.callers.contains_key(&key) {
@@ -311,6 +314,15 @@ mod tests {
             window.used += if passes { each - 1 } else { 0 };
         }
         (allowed, asked)
+    }
+
+    #[test]
+    fn what_is_known_of_a_minute_outlives_a_request_that_began_before_it() {
+        let limiter = Limiter::default();
+        let at = |now| Counter { kind: Kind::Write, caller: "ada", limit: 1, now: Timestamp(now) };
+        limiter.window(at(60_000), |window| window.closed = true);
+        limiter.window(at(59_999), |window| window.used += 1);
+        assert!(limiter.window(at(60_001), |window| window.closed));
     }
 
     #[test]

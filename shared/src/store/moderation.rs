@@ -361,6 +361,9 @@ impl Place {
         let trailing = parent.trailing || !self.leads || self.demoted.is_some();
         let mut condition = format!("attribute_exists(pk) AND {}", same_leading(parent));
         condition.push_str(if parent.trailing { " AND tr = :trails" } else { " AND attribute_not_exists(tr)" });
+        if self.leads {
+            condition.push_str(" AND attribute_not_exists(s)");
+        }
         let mut sets = Vec::new();
         if leading != parent.leading {
             sets.push("ld = :leading");
@@ -457,7 +460,7 @@ impl<'a> Change<'a> {
         }
         let mut write = as_read(Write::update(keys::comment(before.id), expression), before);
         write = match before.reports {
-            0 => write.when("attribute_not_exists(rp)"),
+            0 => write.when("attribute_not_exists(rp) OR rp = :none").with(":none", number(0)),
             reports => write.when("rp = :reports").with(":reports", number(reports)),
         };
         write = if before.reported {

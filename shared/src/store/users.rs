@@ -27,6 +27,9 @@ const MAX_HANDLE: usize = 50;
 const MAX_PICTURE: usize = 1024;
 /// Seconds for which a name stays that a token without `iat` would change: nobody can say which of two such is the newer.
 const UNDATED_PAUSE: i64 = 10 * 60;
+/// Of tokens issued in one second the one seen last counts, for this many seconds: a name may change just after the first
+/// sign-in, but two such tokens do not take turns for as long as they are valid.
+const SAME_SECOND: i64 = 60;
 /// `DynamoDB` takes this many writes in one `BatchWriteItem`.
 const WRITE_BATCH: usize = 25;
 
@@ -412,6 +415,7 @@ fn meeting(identity: &Identity, known: Option<&User>, now: Timestamp) -> Meeting
 /// Whether a token of this `iat` changes what is known.
 fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
     match (issued_at, known.told_at) {
+        (Some(issued_at), Some(told_at)) if issued_at == told_at => now.seconds() - issued_at <= SAME_SECOND,
         (Some(issued_at), Some(told_at)) => issued_at > told_at,
         (Some(_), None) => true,
         (None, _) => known.learned_at.is_none_or(|then| now.seconds() - then >= UNDATED_PAUSE),

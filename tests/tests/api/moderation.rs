@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use tests::{Reply, World, ids, seen};
+use tests::{Reply, TABLE, World, ids, seen};
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
@@ -352,4 +353,17 @@ async fn what_the_host_says_is_checked() {
     let reply = moderator.put("pages/1", json!({})).await.refused(404, "not_found");
     assert_eq!(reply.json["message"], "Unknown commentable type.");
     moderator.put("posts/a%20b", json!({})).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_comment_whose_reports_were_counted_again_and_found_to_be_none_can_be_decided_on() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "fine").await;
+    let update = world.client().update_item().table_name(TABLE);
+    let update = update.key("pk", AttributeValue::S(format!("C#{id}"))).key("sk", AttributeValue::S("C".to_owned()));
+    let update = update
+        .update_expression("SET rp = :none")
+        .expression_attribute_values(":none", AttributeValue::N("0".to_owned()));
+    update.send().await.unwrap();
+    world.moderator().post(&format!("comments/{id}/reject"), Value::Null).await.ok(200);
 }

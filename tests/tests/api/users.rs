@@ -169,6 +169,7 @@ async fn only_a_newer_iat_changes_a_name_and_an_older_one_never() {
     let token =
         |name: &str, iat: Value| world.claiming(&json!({ "sub": "7", "name": name, "iat": iat, "exp": now + 86_400 }));
     assert_eq!(called(&token("New", json!(now))).await.0, "New");
+    world.pass(Duration::from_secs(61));
     for (name, iat) in [("Old", now - 1), ("Same", now)] {
         assert_eq!(called(&token(name, json!(iat))).await, ("New".to_owned(), 0.0), "{name}");
     }
@@ -178,6 +179,14 @@ async fn only_a_newer_iat_changes_a_name_and_an_older_one_never() {
         assert_eq!(called(&token(name, json!(iat))).await, ("Undated".to_owned(), 0.0), "{name}");
     }
     assert_eq!(called(&token("Newest", json!(now + 1))).await.0, "Newest");
+}
+
+#[tokio::test]
+async fn of_tokens_issued_in_one_second_the_one_seen_last_counts() {
+    let world = World::new();
+    for name in ["Ada Byron", "Ada Lovelace"] {
+        assert_eq!(world.user(7, name).get("ui").await.ok(200).data()["auth"]["user"]["name"], name);
+    }
 }
 
 #[tokio::test]
