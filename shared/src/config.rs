@@ -5,14 +5,15 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use crate::ids::UserId;
-use crate::origin::Origins;
-use crate::page::Sort;
-use crate::secrets::{self, Secret};
-use crate::spam;
+use crate::aws::secrets;
+use crate::domain::ids::UserId;
+use crate::domain::list::Sort;
+use crate::domain::origin::Origins;
+use crate::domain::secret::Secret;
+use crate::domain::spam;
+use crate::routes::RESERVED_TYPES;
 
-/// Words that stand in addresses where a type does.
-pub(crate) const RESERVED_TYPES: [&str; 7] = ["comments", "users", "media", "markdown", "moderation", "ui", "docs"];
+const AKISMET_URL: &str = "https://rest.akismet.com";
 
 /// An HS256 secret of fewer bytes can be guessed (RFC 7518, section 3.2).
 const MIN_SECRET: usize = 32;
@@ -235,9 +236,7 @@ impl Config {
                 },
                 review_repeats: vars.switch("SVC_SPAM_REVIEW_REPEATS", false)?,
                 akismet_key: vars.text("SVC_AKISMET_KEY").map(Secret::from),
-                akismet_url: vars
-                    .address_text("SVC_AKISMET_URL")?
-                    .unwrap_or_else(|| spam::Akismet::BASE_URL.to_owned()),
+                akismet_url: vars.address_text("SVC_AKISMET_URL")?.unwrap_or_else(|| AKISMET_URL.to_owned()),
             },
             limits: Limits {
                 read: vars.number("SVC_READ_LIMIT", 300, 1, 1_000_000)?,
@@ -499,7 +498,7 @@ mod tests {
         use aws_credential_types::Credentials;
         use aws_credential_types::provider::SharedCredentialsProvider;
 
-        let server = crate::loopback::Loopback::start(r#"{"SecretString":"short"}"#).await;
+        let server = crate::aws::loopback::Loopback::start(r#"{"SecretString":"short"}"#).await;
         let credentials = Credentials::new("AKIDTEST", "key", None, None, "test");
         let sdk = aws_config::SdkConfig::builder()
             .credentials_provider(SharedCredentialsProvider::new(credentials))

@@ -3,10 +3,8 @@
 
 use std::error::Error as StdError;
 
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
-
-use crate::http::Answer;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -42,7 +40,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    fn row(&self) -> (u16, &'static str, &str) {
+    /// Status, code and message.
+    pub(crate) fn row(&self) -> (u16, &'static str, &str) {
         match self {
             Self::NotFound => (404, "not_found", "Not found."),
             Self::UnknownType => (404, "not_found", "Unknown commentable type."),
@@ -67,29 +66,6 @@ impl Refusal {
     #[must_use]
     pub fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.row().0).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-    }
-
-    #[must_use]
-    pub fn into_answer(self) -> Answer {
-        let (_, code, message) = self.row();
-        let errors = match &self {
-            Self::Invalid(errors) => errors.to_json(),
-            _ => json!({}),
-        };
-        let mut answer = Answer::json(self.status(), &json!({ "message": message, "code": code, "errors": errors }));
-        match self {
-            Self::RateLimited(seconds) => answer.set(header::RETRY_AFTER, HeaderValue::from(seconds)),
-            Self::Unavailable => answer.set(header::RETRY_AFTER, HeaderValue::from(1)),
-            Self::Unauthenticated => answer.set(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
-            Self::MethodNotAllowed(methods) => {
-                let allow: Vec<&str> = methods.iter().map(Method::as_str).collect();
-                if let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) {
-                    answer.set(header::ALLOW, allow);
-                }
-            }
-            _ => {}
-        }
-        answer
     }
 }
 
@@ -131,7 +107,7 @@ impl FieldErrors {
         self.0.first().map_or("The request is not valid.", |(_, message)| message)
     }
 
-    fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut fields = Map::new();
         for (field, message) in &self.0 {
             let messages = fields.entry(*field).or_insert_with(|| json!([]));

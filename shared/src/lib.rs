@@ -1,36 +1,16 @@
-//! What the functions share. The way through a request is always down: a function's handler reads it ([`http`],
-//! [`admission`], [`input`]), asks [`policy`], calls the [`store`], and shapes the answer ([`resource`], [`page`],
-//! [`error`]).
+//! What the functions share. The way through a request is always down: a function's handler is called by [`app`], reads the
+//! request ([`http`]), asks [`policy`], calls the [`store`], and shapes the answer ([`http`]).
+//!
+//! Layers: `domain ← routes, error ← aws ← auth ← config ← policy, store ← http ← app`. A module uses what is to the left
+//! of it and never what is to the right; `tests/layers.rs` holds it.
 
-pub mod admission;
 pub mod app;
+pub mod auth;
 pub mod aws;
-pub mod comment;
 pub mod config;
+pub mod domain;
 pub mod error;
-pub mod fold;
 pub mod http;
-pub mod https;
-pub mod ids;
-pub mod input;
-pub mod labels;
-pub mod lambda;
-pub mod language;
-#[cfg(test)]
-mod loopback;
-pub mod markdown;
-pub mod origin;
-pub mod page;
 pub mod policy;
-pub mod quality;
-mod record;
-pub mod resource;
-pub mod route;
-pub mod screening;
-pub mod secrets;
-pub mod spam;
+pub mod routes;
 pub mod store;
-pub mod time;
-pub mod token;
-pub mod viewer;
-pub mod visible;

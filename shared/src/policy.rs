@@ -1,11 +1,11 @@
 //! Who may see and do what. Pure: values in, verdict out; no I/O, no clock. The order in which refusals are checked is
 //! `admission`'s and the handlers'.
 
-use crate::comment::{Comment, MAX_DEPTH};
 use crate::config::Config;
+use crate::domain::comment::{Comment, MAX_DEPTH};
+use crate::domain::ids::{ThreadId, Visitor};
+use crate::domain::viewer::Viewer;
 use crate::error::{FieldErrors, Refusal};
-use crate::ids::{ThreadId, Visitor};
-use crate::viewer::Viewer;
 
 /// Unapproved comments are seen by their writers and by moderators; what hangs below one, by nobody else either.
 pub fn may_see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> bool {

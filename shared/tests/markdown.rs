@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ammonia::{Builder, UrlRelative};
 use proptest::prelude::*;
 use serde::Deserialize;
-use shared::markdown::{MAX_HTML, MAX_MENTIONS, MAX_NESTING, may_be_plain, mentions, render, shown};
+use shared::domain::markdown::{MAX_HTML, MAX_MENTIONS, MAX_NESTING, may_be_plain, mentions, render, shown};
 
 const NOBODY: &[&str] = &[];
 const REL: &str = r#" rel="nofollow ugc noopener""#;

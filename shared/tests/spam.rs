@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use shared::markdown::{self, Shown};
-use shared::spam::{Akismet, Rules, Submission, Verdict};
+use shared::app::akismet::{Akismet, Submission};
+use shared::domain::markdown::{self, Shown};
+use shared::domain::spam::{Rules, Verdict};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

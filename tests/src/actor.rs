@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use local::gateway::Gateway;
 use ring::hmac;
 use serde_json::{Value, json};
-use shared::https;
+use shared::aws::https;
 
 use crate::privacy;
 use crate::reply::Reply;

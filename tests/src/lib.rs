@@ -22,10 +22,10 @@ use local::settings::MEDIA;
 use local::stack::Stack;
 use shared::app::App;
 use shared::config::Config;
-use shared::ids::{Random, UserId};
-use shared::store::users::Ban;
+use shared::domain::ids::{Random, UserId};
+use shared::domain::time::{Clock, Timestamp};
+use shared::domain::user::Ban;
 use shared::store::{Reading, Store};
-use shared::time::{Clock, Timestamp};
 use tokio::net::TcpListener;
 
 pub use self::actor::{Actor, sign};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Uri};
 use serde_json::json;
-use shared::https;
-use shared::time::Clock;
+use shared::aws::https;
+use shared::domain::time::Clock;
 
 use crate::{Actor, Reply, START, sign};
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::Method;
 use http::header::{CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
 use serde_json::{Value, json};
-use shared::route::{self, ROUTES};
+use shared::routes::{self, ROUTES};
 use tests::{Actor, Remote, Reply, SECRET, World, ids, seen};
 use tokio::net::TcpListener;
 
@@ -330,7 +330,7 @@ async fn serve() -> (World, Remote, Arc<Mutex<BTreeSet<&'static str>>>) {
     let log = Arc::clone(&asked);
     world.serve(listener, move |exchange| {
         let below = exchange.path.strip_prefix("/svc/api/v1/").unwrap_or_default();
-        let route = route::find(&exchange.method, &below.split('/').collect::<Vec<_>>());
+        let route = routes::find(&exchange.method, &below.split('/').collect::<Vec<_>>());
         log.lock().unwrap().extend(route.map(|route| route.name));
     });
     (world, Remote::new(&format!("{origin}/svc/api/v1"), SECRET), asked)

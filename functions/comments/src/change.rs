@@ -1,18 +1,20 @@
 //! PATCH and DELETE `comments/{id}` (spec, sections 4.4 and 4.5).
 
-use shared::admission::{Door, Kind};
 use shared::app::App;
+use shared::app::admission::Door;
+use shared::app::spam_check::Draft;
+use shared::domain::markdown;
+use shared::domain::rate_limit::Kind;
+use shared::domain::spam::Verdict;
+use shared::domain::viewer::Viewer;
 use shared::error::{Refusal, Result};
-use shared::http::{Answer, Call};
-use shared::input::Input;
-use shared::markdown;
+use shared::http::input::Input;
+use shared::http::request::Call;
+use shared::http::resource::{Data, Light};
+use shared::http::response::Answer;
 use shared::policy;
-use shared::resource::{Data, Light};
-use shared::screening::Draft;
-use shared::spam::Verdict;
 use shared::store::Reading;
 use shared::store::comments::{Edit, Found};
-use shared::viewer::Viewer;
 
 pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, found) = own(app, call, id, policy::may_edit).await?;
@@ -47,7 +49,7 @@ async fn own(
     app: &App,
     call: &Call,
     id: &str,
-    may: fn(&Viewer, &shared::comment::Comment) -> bool,
+    may: fn(&Viewer, &shared::domain::comment::Comment) -> bool,
 ) -> Result<(Viewer, Found)> {
     let find =
         async { Ok(app.store.find(super::comment_id(id)?, Reading::Consistent).await?.ok_or(Refusal::NotFound)?) };

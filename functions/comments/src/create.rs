@@ -1,22 +1,24 @@
 //! POST `{type}/{id}/comments` (spec, section 4.2).
 
-use shared::admission::{Door, Kind};
 use shared::app::App;
-use shared::comment::{Comment, State};
+use shared::app::admission::Door;
+use shared::app::spam_check::Draft;
+use shared::domain::comment::{Comment, State};
+use shared::domain::ids::{CommentId, ThreadId};
+use shared::domain::markdown;
+use shared::domain::rate_limit::Kind;
+use shared::domain::spam::Verdict;
+use shared::domain::user::gravatar;
+use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
-use shared::http::{Answer, Call, Credential};
-use shared::ids::{CommentId, ThreadId};
-use shared::input::Input;
-use shared::markdown;
+use shared::http::input::Input;
+use shared::http::request::{Call, Credential};
+use shared::http::resource::{Data, Light};
+use shared::http::response::Answer;
 use shared::policy;
-use shared::resource::{Data, Light};
-use shared::screening::Draft;
-use shared::spam::Verdict;
 use shared::store::Reading;
 use shared::store::comments::Created;
-use shared::store::replays::Earlier;
-use shared::store::users::gravatar;
-use shared::viewer::Viewer;
+use shared::store::idempotency::Earlier;
 
 /// Characters of a guest's name.
 const MAX_GUEST_NAME: usize = 100;

@@ -6,9 +6,10 @@ mod list;
 
 use futures_util::future::BoxFuture;
 use shared::app::App;
+use shared::domain::ids::{CommentId, ThreadId};
 use shared::error::{Refusal, Result};
-use shared::http::{Answer, Call};
-use shared::ids::{CommentId, ThreadId};
+use shared::http::request::Call;
+use shared::http::response::Answer;
 
 pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
     Box::pin(async move {

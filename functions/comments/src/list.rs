@@ -1,17 +1,21 @@
 //! Pages of a thread and of the replies to a comment.
 
 use serde::Serialize;
-use shared::admission::{Door, Kind};
 use shared::app::App;
+use shared::app::admission::Door;
+use shared::domain::list::{Place, Sort};
+use shared::domain::rate_limit::Kind;
+use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
-use shared::http::{Answer, Call, Sharing};
-use shared::page::{self, Envelope, Place, Seal, Sort};
+use shared::http::cursor::Seal;
+use shared::http::pagination::{self, Envelope};
+use shared::http::request::Call;
+use shared::http::resource::{CommentResource, Light};
+use shared::http::response::{Answer, Sharing};
 use shared::policy;
-use shared::resource::{CommentResource, Light};
 use shared::store::Reading;
 use shared::store::comments::Found;
 use shared::store::lists::{Budget, List, Neighbours};
-use shared::viewer::Viewer;
 
 /// Lambda's six megabytes, less what the event around the body takes.
 const MAX_ANSWER: usize = 5_900_000;
@@ -20,11 +24,11 @@ const MAX_ANSWER: usize = 5_900_000;
 pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
     let config = &app.config;
     let thread = super::thread_id(app, kind, record);
-    let sort = page::sort(call, &config.lists, config.features.sorting);
+    let sort = pagination::sort(call, &config.lists, config.features.sorting);
     let seal =
         Seal::new(&config.visitor_salt, format!("{kind}#{record} {}", sort.as_ref().map_or("", |sort| sort.name())));
     let by_time = sort.as_ref().is_ok_and(|sort: &Sort| !sort.is_ranked());
-    let paging = page::paging(call, &config.lists, Some(&seal).filter(|_| by_time));
+    let paging = pagination::paging(call, &config.lists, Some(&seal).filter(|_| by_time));
     let visitor = app.visitor(call);
     let there = thread.as_ref().map(drop).map_err(Clone::clone);
     let read = async {
@@ -64,7 +68,7 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     let found = app.store.confirm(found, listed).await?;
     let Found { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
     let seal = Seal::new(&config.visitor_salt, format!("replies {}", parent.id));
-    let paging = page::paging(call, &config.lists, Some(&seal))?;
+    let paging = pagination::paging(call, &config.lists, Some(&seal))?;
     let (thread, mut visit, page) =
         app.store.reply_page(&parent, &viewer.visitor, &paging, config.lists.replies_per_parent).await?;
     app.store.complete_visit(&mut visit, &viewer.visitor, &parent.thread, [parent.id]).await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use shared::app::App;
 use shared::error::Fault;
-use shared::store::sweeping::Event;
+use shared::store::cleanup::Event;
 
 /// After a write, indexes know of it within this.
 const LAG: Duration = Duration::from_secs(3);

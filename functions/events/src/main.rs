@@ -5,7 +5,7 @@ use shared::app::App;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    shared::lambda::log_to_stdout();
+    shared::app::lambda::log_to_stdout();
     let app = &App::from_env().await?;
     lambda_runtime::run(service_fn(async |event: LambdaEvent<serde_json::Value>| {
         events::handle(app, &event.payload).await.map_err(Error::from)

@@ -8,10 +8,10 @@ use aws_types::SdkConfig;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use imaging::{Format, MAX_OUTPUT_BYTES, Picture};
+use shared::domain::ids::{Random, keyed_hash};
+use shared::domain::secret::Secret;
 use shared::error::Fault;
-use shared::ids::{Random, keyed_hash};
-use shared::secrets::Secret;
-use shared::store::replays::Once;
+use shared::store::idempotency::Once;
 
 const UPLOADS: &str = "uploads/";
 const THUMBNAILS: &str = "thumbnails/";
@@ -21,7 +21,7 @@ const CACHE_CONTROL: &str = "public, max-age=86400";
 /// A bucket's name in the host wants a DNS and certificates that an endpoint set by hand does not have.
 #[must_use]
 pub fn client(sdk: &SdkConfig) -> Client {
-    let path_style = shared::aws::endpoint(sdk, "S3").is_some();
+    let path_style = shared::aws::config::endpoint(sdk, "S3").is_some();
     Client::from_conf(aws_sdk_s3::config::Builder::from(sdk).force_path_style(path_style).build())
 }
 

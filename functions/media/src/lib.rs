@@ -10,13 +10,15 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header;
 use serde_json::json;
-use shared::admission::{Door, Kind};
+use shared::app::admission::Door;
 use shared::app::{App, Handler};
 use shared::config::Config;
+use shared::domain::rate_limit::Kind;
 use shared::error::{FieldErrors, Refusal, Result};
-use shared::http::{Answer, Call};
+use shared::http::request::Call;
+use shared::http::response::Answer;
 use shared::policy;
-use shared::store::replays::Earlier;
+use shared::store::idempotency::Earlier;
 
 use crate::bucket::{Bucket, Name};
 use crate::multipart::Rejected;

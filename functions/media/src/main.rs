@@ -2,6 +2,6 @@
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
-    let objects = media::bucket::client(&shared::aws::sdk_config().await);
-    shared::lambda::run(media::Media::new(objects)).await
+    let objects = media::bucket::client(&shared::aws::config::sdk_config().await);
+    shared::app::lambda::run(media::Media::new(objects)).await
 }

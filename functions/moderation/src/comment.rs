@@ -1,16 +1,18 @@
 //! Pins, approval, rejection and reports of one comment.
 
 use serde_json::json;
-use shared::admission::{Door, Kind};
 use shared::app::App;
-use shared::comment::Comment;
+use shared::app::admission::Door;
+use shared::domain::comment::Comment;
+use shared::domain::rate_limit::Kind;
+use shared::domain::time::Timestamp;
+use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
-use shared::http::{Answer, Call};
+use shared::http::request::Call;
+use shared::http::resource::{Data, Light, UserResource};
+use shared::http::response::Answer;
 use shared::policy;
-use shared::resource::{Data, Light, UserResource};
 use shared::store::Reading;
-use shared::time::Timestamp;
-use shared::viewer::Viewer;
 
 /// Reports of one comment that are listed.
 const MAX_REPORTS: usize = 1_000;
@@ -73,7 +75,7 @@ pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> 
 
 async fn rows(app: &App, comment: &Comment) -> Result<Vec<serde_json::Value>> {
     let reports = app.store.reports(comment.id, MAX_REPORTS).await?;
-    let row = |report: shared::store::reactions::Report| {
+    let row = |report: shared::domain::report::Report| {
         json!({
             "id": report.id,
             "reason": report.reason,

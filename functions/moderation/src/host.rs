@@ -1,16 +1,18 @@
 //! What a moderator, or the host application as one, says of users and records.
 
 use serde_json::{Value, json};
-use shared::admission::{Door, Kind};
 use shared::app::App;
+use shared::app::admission::Door;
+use shared::domain::ids::{ThreadId, UserId};
+use shared::domain::rate_limit::Kind;
+use shared::domain::time::Timestamp;
+use shared::domain::user::Ban;
 use shared::error::{Refusal, Result};
-use shared::http::{Answer, Call};
-use shared::ids::{ThreadId, UserId};
-use shared::input::Input;
+use shared::http::input::Input;
+use shared::http::request::Call;
+use shared::http::response::Answer;
 use shared::policy;
 use shared::store::moderation::Record;
-use shared::store::users::Ban;
-use shared::time::Timestamp;
 
 /// Characters of a ban's reason.
 const MAX_REASON: usize = 500;

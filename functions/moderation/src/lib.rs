@@ -7,7 +7,8 @@ mod queue;
 use futures_util::future::BoxFuture;
 use shared::app::App;
 use shared::error::Result;
-use shared::http::{Answer, Call};
+use shared::http::request::Call;
+use shared::http::response::Answer;
 
 pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
     Box::pin(async move {

@@ -2,5 +2,5 @@
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
-    shared::lambda::run(moderation::handle).await
+    shared::app::lambda::run(moderation::handle).await
 }

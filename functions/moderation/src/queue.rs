@@ -1,12 +1,16 @@
 //! GET `moderation/comments`: what waits for a moderator, was reported, or was rejected.
 
-use shared::admission::{Door, Kind};
 use shared::app::App;
+use shared::app::admission::Door;
+use shared::domain::list::Place;
+use shared::domain::rate_limit::Kind;
 use shared::error::{FieldErrors, Refusal, Result};
-use shared::http::{Answer, Call, Sharing};
-use shared::page::{self, Envelope, Place, Seal};
+use shared::http::cursor::Seal;
+use shared::http::pagination::{self, Envelope};
+use shared::http::request::Call;
+use shared::http::resource::Light;
+use shared::http::response::{Answer, Sharing};
 use shared::policy;
-use shared::resource::Light;
 use shared::store::moderation::QueueState;
 
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
@@ -15,7 +19,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     policy::moderate(&viewer)?;
     let state = state(call)?;
     let seal = Seal::new(&config.visitor_salt, format!("queue {}", state.name()));
-    let paging = page::paging(call, &config.lists, Some(&seal))?;
+    let paging = pagination::paging(call, &config.lists, Some(&seal))?;
     let cursor = match paging.place {
         Place::Cursor(cursor) => cursor,
         // Always a walk: nobody counts a queue.

@@ -5,14 +5,15 @@ mod report;
 
 use futures_util::future::BoxFuture;
 use shared::app::App;
+use shared::domain::ids::keyed_hash;
+use shared::domain::thread::Visit;
+use shared::domain::viewer::Viewer;
 use shared::error::{Refusal, Result};
-use shared::http::{Answer, Call};
-use shared::ids::keyed_hash;
+use shared::http::request::Call;
+use shared::http::response::Answer;
 use shared::policy;
 use shared::store::comments::Found;
 use shared::store::reactions::GuestBound;
-use shared::store::threads::Visit;
-use shared::viewer::Viewer;
 
 pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
     Box::pin(async move {

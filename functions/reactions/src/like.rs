@@ -1,10 +1,12 @@
 //! POST `comments/{id}/like`.
 
 use serde_json::json;
-use shared::admission::{Door, Kind};
 use shared::app::App;
+use shared::app::admission::Door;
+use shared::domain::rate_limit::Kind;
 use shared::error::{Refusal, Result};
-use shared::http::{Answer, Call};
+use shared::http::request::Call;
+use shared::http::response::Answer;
 use shared::store::reactions::Liked;
 
 pub(crate) async fn toggle(app: &App, call: &Call, id: &str) -> Result<Answer> {

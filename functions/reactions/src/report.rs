@@ -1,13 +1,16 @@
 //! POST `comments/{id}/report`.
 
 use serde_json::json;
-use shared::admission::{Door, Kind};
 use shared::app::App;
+use shared::app::admission::Door;
+use shared::domain::rate_limit::Kind;
+use shared::domain::report::Report;
 use shared::error::{FieldErrors, Refusal, Result};
-use shared::http::{Answer, Call};
-use shared::input::Input;
-use shared::store::reactions::{Report, Reported};
-use shared::store::replays::Earlier;
+use shared::http::input::Input;
+use shared::http::request::Call;
+use shared::http::response::Answer;
+use shared::store::idempotency::Earlier;
+use shared::store::reactions::Reported;
 
 /// Characters of a report's details (spec, section 8).
 const MAX_DETAILS: usize = 500;

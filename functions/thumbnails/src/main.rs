@@ -7,8 +7,8 @@ use thumbnails::Thumbnails;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    shared::lambda::log_to_stdout();
-    let thumbnails = &Thumbnails::new(media::bucket::client(&shared::aws::sdk_config().await));
+    shared::app::lambda::log_to_stdout();
+    let thumbnails = &Thumbnails::new(media::bucket::client(&shared::aws::config::sdk_config().await));
     lambda_runtime::run(service_fn(async |event: LambdaEvent<S3Event>| {
         thumbnails.handle(event.payload).await.map_err(|fault: Fault| {
             tracing::error!(error = fault.chain(), "thumbnail not made");

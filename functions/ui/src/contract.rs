@@ -5,10 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use ring::digest;
 use serde_json::json;
-use shared::admission::{Door, Kind};
 use shared::app::App;
+use shared::app::admission::Door;
+use shared::domain::rate_limit::Kind;
 use shared::error::Result;
-use shared::http::{Answer, Call, Sharing};
+use shared::http::request::Call;
+use shared::http::response::{Answer, Sharing};
 
 const OPENAPI: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 /// Where the document says the API is; the answer says where it really is.

@@ -5,15 +5,17 @@ mod contract;
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, header};
 use serde_json::json;
-use shared::admission::{Door, Kind};
 use shared::app::App;
+use shared::app::admission::Door;
+use shared::domain::labels::Labels;
+use shared::domain::markdown;
+use shared::domain::rate_limit::Kind;
 use shared::error::{Refusal, Result};
-use shared::http::{Answer, Call, Sharing};
-use shared::input::Input;
-use shared::labels::Labels;
-use shared::markdown;
+use shared::http::input::Input;
+use shared::http::request::Call;
+use shared::http::resource::UserResource;
+use shared::http::response::{Answer, Sharing};
 use shared::policy;
-use shared::resource::UserResource;
 
 pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
     Box::pin(async move {

@@ -1,11 +1,13 @@
 //! GET `users` (spec, section 4.10): whom a comment may mention.
 
 use futures_util::future::BoxFuture;
-use shared::admission::{Door, Kind};
 use shared::app::App;
+use shared::app::admission::Door;
+use shared::domain::rate_limit::Kind;
 use shared::error::{FieldErrors, Refusal, Result};
-use shared::http::{Answer, Call};
-use shared::resource::{Data, UserResource};
+use shared::http::request::Call;
+use shared::http::resource::{Data, UserResource};
+use shared::http::response::Answer;
 use shared::store::users::MAX_QUERY;
 
 pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {

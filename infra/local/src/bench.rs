@@ -22,8 +22,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::config::Config;
-use shared::ids::Random;
-use shared::time::Clock;
+use shared::domain::ids::Random;
+use shared::domain::time::Clock;
 use tokio::net::TcpListener;
 
 use self::isso::Isso;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use shared::error::Fault;
 use shared::store::Store;
-use shared::store::checking::Finding;
+use shared::store::recount::Finding;
 
 /// What mends one thing may bring another to light.
 const ROUNDS: usize = 5;

@@ -17,9 +17,9 @@ use local::engine::{Engine, EngineError};
 use local::template::{DEPLOYED, Template};
 use local::{log, service, settings};
 use shared::app::App;
-use shared::ids::Random;
+use shared::domain::ids::Random;
+use shared::domain::time::Clock;
 use shared::store::Store;
-use shared::time::Clock;
 use tokio::net::TcpListener;
 
 /// What hangs on the last writes gets this long at the end.
@@ -154,7 +154,7 @@ async fn check(table: &TableAt, repair: bool) -> Result<(), Failure> {
     let store = match table {
         TableAt::Deployed(name) => {
             check.patience = PATIENCE;
-            let client = aws_sdk_dynamodb::Client::new(&shared::aws::sdk_config().await);
+            let client = aws_sdk_dynamodb::Client::new(&shared::aws::config::sdk_config().await);
             Store::new(client, name.clone(), Random::system())
         }
         TableAt::DataDir(path) => {

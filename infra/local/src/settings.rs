@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use shared::auth::token::{KeySettings, Keys};
+use shared::aws::https;
 use shared::config::{Config, ConfigError};
-use shared::https;
-use shared::secrets::Secret;
-use shared::token::{Claims, KeySettings, Keys};
+use shared::domain::secret::Secret;
+use shared::domain::user::Claims;
 
 use crate::cli::Token;
 use crate::data_dir::{DataDir, DataDirError, random_secret};

@@ -12,9 +12,9 @@ use local::template::{DEPLOYED, Template};
 use serde_json::Value;
 use shared::app::App;
 use shared::config::Config;
-use shared::ids::{CommentId, Random};
+use shared::domain::ids::{CommentId, Random};
+use shared::domain::time::{Clock, Timestamp};
 use shared::store::Reading;
-use shared::time::{Clock, Timestamp};
 use thumbnails::Thumbnails;
 
 const TABLE: &str = "comments";

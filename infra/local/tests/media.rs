@@ -21,10 +21,10 @@ use samples::*;
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::config::Config;
-use shared::ids::{Random as RandomSource, UserId};
+use shared::domain::ids::{Random as RandomSource, UserId};
+use shared::domain::time::Clock;
+use shared::domain::user::Ban;
 use shared::store::Store;
-use shared::store::users::Ban;
-use shared::time::Clock;
 
 const ORIGIN: &str = "http://127.0.0.1:3000";
 const UPLOAD: &str = "/svc/api/v1/media";

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use super::idempotency::Once;
 use super::keys::{self, Item, RANK_STEP, Scope};
 use super::lists::HIDDEN_LEADING;
-use super::replays::Once;
-use super::threads::{Thread, Visit};
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Reading, Store, changes, number, read, text, write};
-use crate::comment::{Comment, State};
+use crate::domain::comment::{Comment, State};
+use crate::domain::ids::{CommentId, IdSource};
+use crate::domain::thread::{Thread, Visit};
 use crate::error::Fault;
-use crate::ids::{CommentId, IdSource};
 
 /// A comment and all above it, which exists too; from the top-level comment down.
 #[derive(Clone, Debug)]
@@ -210,7 +210,7 @@ pub(super) fn item(comment: &Comment, leads: bool) -> Result<Item, Fault> {
 }
 
 /// Whose lists it stands in.
-pub(super) fn scope<'a>(comment: &Comment, visitor: &'a crate::ids::Visitor) -> Scope<'a> {
+pub(super) fn scope<'a>(comment: &Comment, visitor: &'a crate::domain::ids::Visitor) -> Scope<'a> {
     if comment.is_approved() { Scope::Everyone } else { Scope::Own(visitor) }
 }
 

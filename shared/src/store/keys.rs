@@ -36,7 +36,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::ids::{CommentId, ThreadId, UserId, Visitor};
+use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
 
 pub(super) type Item = HashMap<String, AttributeValue>;
 

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Store, fault, keys, number, stored, text};
+use crate::domain::ids::Visitor;
+use crate::domain::rate_limit::{Kind, Standing};
+use crate::domain::time::Timestamp;
 use crate::error::Fault;
-use crate::ids::Visitor;
-use crate::time::Timestamp;
 
 /// Reads that an instance grants before it asks the table, and takes at once when it does.
 const BLOCK: u32 = 10;
@@ -18,47 +19,6 @@ const MAX_CALLERS: usize = 10_000;
 const REPEAT: i64 = 60;
 /// Seconds that a counter outlives its minute.
 const KEPT: i64 = 120;
-
-/// Which limiter counts a request. Everything but reads is a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    Read,
-    Write,
-    Upload,
-}
-
-impl Kind {
-    /// The limiters that count it.
-    #[must_use]
-    pub fn limiters(self) -> &'static [Self] {
-        match self {
-            Self::Read => &[Self::Read],
-            Self::Write => &[Self::Write],
-            Self::Upload => &[Self::Write, Self::Upload],
-        }
-    }
-
-    /// In the counter's key.
-    fn scope(self) -> &'static str {
-        match self {
-            Self::Read => "r",
-            Self::Write => "w",
-            Self::Upload => "u",
-        }
-    }
-}
-
-/// Where a caller stands in the current minute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    pub kind: Kind,
-    pub limit: u32,
-    pub remaining: u32,
-    /// Whether this request is still within the limit.
-    pub allowed: bool,
-    /// Seconds until the minute ends, at least 1.
-    pub resets_in: u64,
-}
 
 /// What is counted, of whom, and how much of it a minute may have.
 #[derive(Clone, Copy, Debug)]

@@ -8,12 +8,12 @@ use futures_util::future::{try_join, try_join_all};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::keys::{Item, Scope, Span};
-use super::threads::{Thread, Visit};
 use super::{Index, Query, Reading, Store, keys, read};
-use crate::comment::Comment;
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, ThreadId, Visitor};
+use crate::domain::list::{Cursor, Paging, Place, Sort, Toward};
+use crate::domain::thread::{Thread, Visit};
 use crate::error::Fault;
-use crate::ids::{CommentId, ThreadId, Visitor};
-use crate::page::{Cursor, Paging, Place, Sort, Toward};
 
 /// Own unapproved replies that lead; more of them trail, so that they never crowd out parents.
 pub(super) const HIDDEN_LEADING: u64 = 100;
@@ -532,7 +532,7 @@ impl Store {
         let ((thread, visit), mut page) = try_join(known, everyone).await?;
         if visit.hidden_replies > 0 {
             let own = keys::replies(parent.id, Scope::Own(visitor));
-            let own = self.positions(own, Span::ALL, false, crate::page::MAX_DEPTH).await?;
+            let own = self.positions(own, Span::ALL, false, crate::domain::list::MAX_DEPTH).await?;
             if !own.is_empty() {
                 page = self.reply_run(parent, &scopes(visitor, &visit), &own, paging, embedded).await?;
             }

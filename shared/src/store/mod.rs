@@ -1,17 +1,17 @@
 //! The table. The only code that knows its keys and expressions: one function an access pattern, a conflict is a value, only
 //! a fault is an error. The diagram is in `keys`.
 
-pub mod checking;
+pub mod cleanup;
 pub mod client;
 pub mod comments;
+pub mod idempotency;
 pub(crate) mod keys;
 pub mod limits;
 pub mod lists;
 pub mod meter;
 pub mod moderation;
 pub mod reactions;
-pub mod replays;
-pub mod sweeping;
+pub mod recount;
 pub mod threads;
 mod transaction;
 pub mod users;
@@ -29,8 +29,8 @@ use serde::de::DeserializeOwned;
 
 use self::keys::{Item, Key};
 use self::limits::Limiter;
+use crate::domain::ids::Random;
 use crate::error::Fault;
-use crate::ids::Random;
 
 /// `DynamoDB` takes this many keys in one `BatchGetItem`.
 const BATCH: usize = 100;

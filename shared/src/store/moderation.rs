@@ -11,14 +11,15 @@ use super::comments::{
 };
 use super::keys::{self, Scope, Span};
 use super::lists::{Neighbours, beyond};
-use super::threads::{Thread, Visit};
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, changes, fault, number, read, text};
-use crate::comment::{Comment, ReportStatus, Settlement, State};
+use crate::domain::comment::{Comment, State};
+use crate::domain::ids::{CommentId, ThreadId, UserId};
+use crate::domain::list::{Cursor, Toward};
+use crate::domain::report::{ReportStatus, Settlement};
+use crate::domain::thread::{Thread, Visit};
+use crate::domain::time::Clock;
 use crate::error::Fault;
-use crate::ids::{CommentId, ThreadId, UserId};
-use crate::page::{Cursor, Toward};
-use crate::time::Clock;
 
 /// Settlements kept of one comment; the oldest two are joined when there are more.
 const MAX_SETTLEMENTS: usize = 20;
@@ -298,7 +299,7 @@ impl Store {
     pub async fn threads_and_visits(
         &self,
         comments: &[Comment],
-        visitor: &crate::ids::Visitor,
+        visitor: &crate::domain::ids::Visitor,
     ) -> Result<std::collections::HashMap<ThreadId, (Thread, Visit)>, Fault> {
         let mut groups: std::collections::HashMap<ThreadId, Vec<CommentId>> = std::collections::HashMap::new();
         for comment in comments {
@@ -312,7 +313,7 @@ impl Store {
     async fn thread_with_groups(
         &self,
         id: ThreadId,
-        visitor: &crate::ids::Visitor,
+        visitor: &crate::domain::ids::Visitor,
         groups: Vec<CommentId>,
     ) -> Result<(ThreadId, (Thread, Visit)), Fault> {
         let (thread, mut visit) = self.thread_and_visit(&id, visitor).await?;

@@ -1,17 +1,18 @@
 //! Likes and reports: each is one transaction with the count it changes.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde::{Deserialize, Serialize};
 
 use super::comments::{Found, id_set};
+use super::idempotency::Once;
 use super::keys::{self, RANK_STEP};
-use super::replays::Once;
-use super::threads::{Shelf, Visit};
+use super::threads::Shelf;
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, number, read, write};
-use crate::comment::{Avatar, Comment, ReportStatus};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, IdSource, Visitor};
+use crate::domain::report::Report;
+use crate::domain::thread::Visit;
 use crate::error::Fault;
-use crate::ids::{CommentId, IdSource, UserId, Visitor};
 
 /// What a toggle came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,39 +55,6 @@ pub enum Reported {
     Gone,
     /// Guests of this network reported it too often already.
     TooMany,
-}
-
-/// A report as stored.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Report {
-    /// Ordered by time; the store gives it.
-    #[serde(rename = "id")]
-    pub id: u64,
-    /// The reason, and the details after a colon when there are any.
-    #[serde(rename = "r")]
-    pub reason: String,
-    /// Unix milliseconds.
-    #[serde(rename = "c")]
-    pub created_at: i64,
-    /// Who reported.
-    #[serde(rename = "v")]
-    pub visitor: Visitor,
-    /// `None` for guests.
-    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<UserId>,
-    #[serde(rename = "n", default)]
-    pub name: String,
-    #[serde(rename = "av", default)]
-    pub avatar: Avatar,
-}
-
-impl Report {
-    /// What moderators made of it.
-    #[must_use]
-    pub fn status(&self, comment: &Comment) -> ReportStatus {
-        let settled = comment.settlements.iter().find(|settlement| self.created_at <= settlement.until);
-        settled.map_or(ReportStatus::Pending, |settlement| settlement.status)
-    }
 }
 
 impl Store {

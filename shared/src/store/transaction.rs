@@ -8,8 +8,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, Retur
 
 use super::keys::{Item, Key};
 use super::{ATTEMPTS, Store, fault};
+use crate::domain::ids::hex;
 use crate::error::Fault;
-use crate::ids::hex;
 
 const DOING: &str = "writing a transaction";
 

@@ -9,22 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::{self, Key};
 use super::{ATTEMPTS, Index, Query, Reading, Store, fault, number, read, text, write};
-use crate::comment::Avatar;
+use crate::domain::comment::Avatar;
+use crate::domain::fold::fold;
+use crate::domain::ids::UserId;
+use crate::domain::time::Timestamp;
+use crate::domain::user::{Ban, Identity, User};
 use crate::error::Fault;
-use crate::fold::fold;
-use crate::ids::{UserId, sha256_hex};
-use crate::time::Timestamp;
-use crate::token::{Claims, Identity};
-use crate::visible;
 
-/// Characters of a name; the rest is cut.
-pub const MAX_NAME: usize = 100;
 /// Characters of a query for names (spec, section 4.10).
 pub const MAX_QUERY: usize = 50;
 /// Rows the search answers at most.
 pub const MAX_FOUND: usize = 5;
-const MAX_HANDLE: usize = 50;
-const MAX_PICTURE: usize = 1024;
 /// Seconds for which a name stays that a token without `iat` would change: nobody can say which of two such is the newer.
 const UNDATED_PAUSE: i64 = 10 * 60;
 /// Of tokens issued in one second the one seen last counts, for this many seconds: a name may change just after the first
@@ -32,104 +27,6 @@ const UNDATED_PAUSE: i64 = 10 * 60;
 const SAME_SECOND: i64 = 60;
 /// `DynamoDB` takes this many writes in one `BatchWriteItem`.
 const WRITE_BATCH: usize = 25;
-
-/// A signed-in user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct User {
-    #[serde(rename = "u")]
-    pub id: UserId,
-    #[serde(rename = "n", default)]
-    pub name: String,
-    #[serde(rename = "av", default)]
-    pub avatar: Avatar,
-    /// The newest `iat` of the tokens that told so, in Unix seconds.
-    #[serde(rename = "ia", default, skip_serializing_if = "Option::is_none")]
-    pub told_at: Option<i64>,
-    /// When this was learned, in Unix seconds.
-    #[serde(rename = "la", default, skip_serializing_if = "Option::is_none")]
-    pub learned_at: Option<i64>,
-    /// Of whom the id is a hash: [`Identity::subject`].
-    #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
-    #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
-    pub ban: Option<Ban>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ban {
-    /// Unix milliseconds; `None` is for good.
-    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<i64>,
-    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-impl Ban {
-    #[must_use]
-    pub fn holds(&self, now: Timestamp) -> bool {
-        self.until.is_none_or(|until| now.0 < until)
-    }
-}
-
-impl User {
-    /// What a token tells of somebody of whom the table knows this.
-    fn told(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
-        let id = identity.id;
-        let kept = known.map(|known| known.name.clone()).filter(|name| !name.is_empty());
-        Self {
-            id,
-            name: name(&identity.claims).or(kept).unwrap_or_else(|| format!("User {id}")),
-            avatar: picture(&identity.claims),
-            told_at: identity.claims.issued_at.or(known.and_then(|known| known.told_at)),
-            learned_at: Some(now.seconds()),
-            subject: identity.subject.clone(),
-            ban: known.and_then(|known| known.ban.clone()),
-        }
-    }
-
-    /// The name in lower case, every other run of characters an underscore; `None` when it is too long to be mentioned.
-    #[must_use]
-    pub fn handle(&self) -> Option<String> {
-        let mut handle = String::new();
-        for c in self.name.chars() {
-            if c.is_ascii_alphanumeric() || c == '_' {
-                handle.push(c.to_ascii_lowercase());
-            } else if !handle.ends_with('_') {
-                handle.push('_');
-            }
-        }
-        (!handle.is_empty() && handle.len() <= MAX_HANDLE).then_some(handle)
-    }
-
-    pub(super) fn looks_like(&self, other: &Self) -> bool {
-        self.name == other.name && self.avatar == other.avatar
-    }
-}
-
-/// The name in a token, unless it shows nothing.
-fn name(claims: &Claims) -> Option<String> {
-    let name = visible::without_bidi_overrides(claims.name.as_deref()?);
-    let name: String = name.trim().chars().filter(|c| !c.is_control()).take(MAX_NAME).collect();
-    (!visible::shows_nothing(&name)).then_some(name)
-}
-
-fn picture(claims: &Claims) -> Avatar {
-    let safe = |url: &&String| {
-        let web = url.starts_with("https://") || url.starts_with("http://");
-        web && url.len() <= MAX_PICTURE && !url.chars().any(|c| c.is_control() || c.is_whitespace())
-    };
-    match (claims.picture.as_ref().filter(safe), &claims.email) {
-        (Some(url), _) => Avatar::Picture(url.clone()),
-        (None, Some(email)) => gravatar(email),
-        (None, None) => Avatar::Neutral,
-    }
-}
-
-/// Of the address only its hash is kept.
-#[must_use]
-pub fn gravatar(email: &str) -> Avatar {
-    Avatar::Gravatar(sha256_hex(&email.trim().to_lowercase()))
-}
 
 /// Where in a name a match begins: the order of the search's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -456,15 +353,6 @@ mod tests {
             subject: None,
             ban: None,
         }
-    }
-
-    #[test]
-    fn a_handle_is_the_name_in_lower_case_with_other_runs_as_one_underscore() {
-        let handle = |name| user(name).handle();
-        assert_eq!(handle("Ada Lovelace").as_deref(), Some("ada_lovelace"));
-        assert_eq!(handle("Ada -- L.").as_deref(), Some("ada_l_"));
-        assert_eq!(handle("李雷").as_deref(), Some("_"));
-        assert_eq!(handle(&"x".repeat(51)), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use shared::config::Config;
-use shared::page::Seal;
+use shared::http::cursor::Seal;
 
 static CONFIG: LazyLock<Config> = LazyLock::new(fuzz::config);
 

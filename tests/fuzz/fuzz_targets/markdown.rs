@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use shared::markdown::{mentions, render};
+use shared::domain::markdown::{mentions, render};
 
 const MAX_HTML: usize = 64 * 1024;
 

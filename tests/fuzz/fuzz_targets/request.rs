@@ -15,8 +15,8 @@ use local::stack::Stack;
 use local::{service, settings};
 use serde_json::Value;
 use shared::app::App;
-use shared::ids::Random;
-use shared::time::{Clock, Timestamp};
+use shared::domain::ids::Random;
+use shared::domain::time::{Clock, Timestamp};
 use tokio::runtime::Runtime;
 
 /// 2026-01-02T03:04:05Z

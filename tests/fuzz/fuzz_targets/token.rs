@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use shared::app::App;
-use shared::ids::Random;
-use shared::time::Clock;
+use shared::domain::ids::Random;
+use shared::domain::time::Clock;
 use tokio::runtime::Runtime;
 
 thread_local! {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use http::Method;
 use local::template::{DEPLOYED, Template};
 use serde_json::Value;
-use shared::route::ROUTES;
+use shared::routes::ROUTES;
 use tests::World;
 
 use crate::images::IMAGE;

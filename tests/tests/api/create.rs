@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use http::Method;
 use http::header::{ACCEPT_LANGUAGE, USER_AGENT};
 use serde_json::{Value, json};
-use shared::ids::Visitor;
+use shared::domain::ids::Visitor;
 use tests::{Actor, START, World, ids};
 
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
@@ -52,7 +52,7 @@ async fn a_created_comment_is_answered_whole() {
 async fn a_guests_comment_shows_the_guests_name_and_gravatar_and_no_email() {
     let world = World::with(&[GUESTS]);
     let reply = world.guest().post("posts/1/comments", by_guest("Hi")).await.ok(201);
-    let hash = shared::ids::sha256_hex("grace@example.org");
+    let hash = shared::domain::ids::sha256_hex("grace@example.org");
     let avatar = format!("https://www.gravatar.com/avatar/{hash}?d=mp");
     assert_eq!(reply.data()["user"], json!({ "id": null, "name": "Grace", "avatar": avatar }));
     assert_eq!(reply.data()["is_guest"], true);
@@ -75,7 +75,7 @@ async fn a_users_avatar_is_the_tokens_picture_else_the_gravatar_of_its_email() {
     assert_eq!(reply.data()["user"]["avatar"], "https://a.test/ada.png");
     let email = json!({ "sub": "8", "name": "Bob", "email": " Bob@A.test" });
     let reply = world.claiming(&email).post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
-    let hash = shared::ids::sha256_hex("bob@a.test");
+    let hash = shared::domain::ids::sha256_hex("bob@a.test");
     assert_eq!(reply.data()["user"]["avatar"], format!("https://www.gravatar.com/avatar/{hash}?d=mp"));
     assert!(!reply.json.to_string().contains("A.test"));
 }

@@ -1,11 +1,11 @@
 //! Edits and moderators' decisions that cross: whoever comes second decides on what the first one left.
 
 use serde_json::{Value, json};
-use shared::comment::Comment;
-use shared::ids::CommentId;
+use shared::domain::comment::Comment;
+use shared::domain::ids::CommentId;
+use shared::domain::time::Clock;
 use shared::store::Reading;
 use shared::store::comments::Edit;
-use shared::time::Clock;
 use tests::{Actor, Reply, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

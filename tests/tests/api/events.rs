@@ -69,8 +69,10 @@ async fn a_record_handled_twice_does_no_harm() {
         replies.push(ada.reply("posts/1", top, &n.to_string()).await);
     }
     let store = world.store();
-    let parent = store.find(shared::ids::CommentId(top), shared::store::Reading::Consistent).await.unwrap().unwrap();
-    let ada_before = store.user(shared::ids::UserId(7), shared::store::Reading::Consistent).await.unwrap().unwrap();
+    let parent =
+        store.find(shared::domain::ids::CommentId(top), shared::store::Reading::Consistent).await.unwrap().unwrap();
+    let ada_before =
+        store.user(shared::domain::ids::UserId(7), shared::store::Reading::Consistent).await.unwrap().unwrap();
     ada.delete(&format!("comments/{}", replies.remove(0))).await.ok(204);
     world.settled().await;
     for _ in 0..2 {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use http::Method;
 use serde_json::{Value, json};
-use shared::route::{ROUTES, Route};
+use shared::routes::{ROUTES, Route};
 use tests::{Actor, World};
 
 use crate::images::IMAGE;

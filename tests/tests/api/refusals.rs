@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
-use shared::route::ROUTES;
+use shared::routes::ROUTES;
 use tests::{Actor, Reply, World};
 
 use crate::permissions;

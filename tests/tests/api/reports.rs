@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use http::header::USER_AGENT;
 use serde_json::{Value, json};
-use shared::ids::CommentId;
+use shared::domain::ids::CommentId;
 use tests::{Actor, Reply, World};
 
 async fn report(actor: &Actor, id: u64, body: Value) -> Reply {

@@ -3,7 +3,7 @@
 use http::Method;
 use local::template::{DEPLOYED, Template};
 use serde_json::json;
-use shared::route::{ROUTES, Route};
+use shared::routes::{ROUTES, Route};
 use tests::World;
 
 use crate::images::IMAGE;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use shared::ids::UserId;
+use shared::domain::ids::UserId;
 use shared::store::Reading;
 use tests::{Actor, TABLE, World};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue::{self, L, N, Ns, S};
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
-use shared::ids::{CommentId, fingerprint};
+use shared::domain::ids::{CommentId, fingerprint};
 
 use super::Failure;
 

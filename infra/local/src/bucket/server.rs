@@ -41,7 +41,7 @@ mod tests {
     use aws_sdk_s3::Client;
     use aws_sdk_s3::config::Credentials;
     use aws_sdk_s3::primitives::ByteStream;
-    use shared::https;
+    use shared::aws::https;
     use std::time::Duration;
 
     use super::*;

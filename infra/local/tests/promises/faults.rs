@@ -18,7 +18,7 @@ use aws_smithy_types::body::SdkBody;
 use http::Method;
 use local::engine::Engine;
 use serde_json::{Value, json};
-use shared::route::ROUTES;
+use shared::routes::ROUTES;
 use shared::store;
 
 use crate::replica::{Replica, is_eventual};

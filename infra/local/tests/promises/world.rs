@@ -15,10 +15,10 @@ use local::{service, settings};
 use serde_json::Value;
 use shared::app::App;
 use shared::config::Config;
-use shared::ids::Random;
+use shared::domain::ids::Random;
+use shared::domain::time::Clock;
 use shared::store::Store;
 use shared::store::meter::Cost;
-use shared::time::Clock;
 
 pub(crate) const TABLE: &str = "comments";
 

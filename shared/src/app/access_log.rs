@@ -1,0 +1,106 @@
+//! The one line that a request leaves in the log, which is its metrics too (CloudWatch's embedded metric format). Never a
+//! body, a token, an e-mail address or an IP.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tracing::Level;
+
+use crate::domain::time::Timestamp;
+use crate::store::meter::Cost;
+
+pub(crate) struct Record {
+    pub(crate) route: &'static str,
+    /// Lambda's.
+    pub(crate) request_id: String,
+    pub(crate) status: u16,
+    pub(crate) took: Duration,
+    pub(crate) cost: Cost,
+    /// Of the body, before compression.
+    pub(crate) bytes: usize,
+}
+
+impl Record {
+    /// Without a namespace it is a line like any other; with one, the metrics are in it.
+    pub(crate) fn log(&self, namespace: Option<&str>, now: Timestamp) {
+        match namespace {
+            // The logger's own JSON has no place for what is nested.
+            Some(namespace) if tracing::enabled!(Level::INFO) => println!("{}", self.embedded(namespace, now)),
+            Some(_) => {}
+            None => tracing::info!(
+                route = self.route,
+                request_id = self.request_id,
+                status = self.status,
+                ms = self.milliseconds(),
+                read_units = self.cost.read_units,
+                write_units = self.cost.write_units,
+                trips = self.cost.trips,
+                bytes = self.bytes,
+                "request"
+            ),
+        }
+    }
+
+    fn milliseconds(&self) -> u64 {
+        u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn embedded(&self, namespace: &str, now: Timestamp) -> Value {
+        json!({
+            "_aws": {
+                "Timestamp": now.0,
+                "CloudWatchMetrics": [{
+                    "Namespace": namespace,
+                    "Dimensions": [["Route"]],
+                    "Metrics": [
+                        { "Name": "Requests", "Unit": "Count" },
+                        { "Name": "Errors", "Unit": "Count" },
+                        { "Name": "ReadUnits", "Unit": "Count" },
+                        { "Name": "WriteUnits", "Unit": "Count" },
+                    ],
+                }],
+            },
+            "level": "INFO",
+            "message": "request",
+            "Route": self.route,
+            "Requests": 1,
+            "Errors": u8::from(self.status >= 500),
+            "ReadUnits": self.cost.read_units,
+            "WriteUnits": self.cost.write_units,
+            "ms": self.milliseconds(),
+            "request_id": self.request_id,
+            "status": self.status,
+            "trips": self.cost.trips,
+            "bytes": self.bytes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_that_is_announced_is_a_number_beside_it() {
+        let mut cost = Cost::default();
+        cost.read_units = 0.5;
+        let record = Record {
+            route: "svc-pro.ui",
+            request_id: "r-1".to_owned(),
+            status: 503,
+            took: Duration::from_millis(7),
+            cost,
+            bytes: 2,
+        };
+        let line = record.embedded("comments", Timestamp(1_000));
+        let about = &line["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!(about["Namespace"], "comments");
+        for metric in about["Metrics"].as_array().unwrap() {
+            assert!(line[metric["Name"].as_str().unwrap()].is_number(), "{metric}");
+        }
+        for dimension in about["Dimensions"][0].as_array().unwrap() {
+            assert!(line[dimension.as_str().unwrap()].is_string(), "{dimension}");
+        }
+        assert_eq!((&line["Errors"], &line["ReadUnits"], &line["ms"]), (&json!(1), &json!(0.5), &json!(7)));
+    }
+}

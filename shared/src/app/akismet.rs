@@ -1,0 +1,105 @@
+//! The client of Akismet.
+
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, Request, StatusCode};
+
+use crate::aws::https;
+use crate::domain::spam::Verdict;
+
+/// What Akismet is told of a comment. Has no `Debug`, so that it reaches no log.
+#[derive(Clone, Copy)]
+pub struct Submission<'a> {
+    /// Address of the site's front page.
+    pub blog: &'a str,
+    pub user_ip: &'a str,
+    pub user_agent: &'a str,
+    pub author: &'a str,
+    pub author_email: Option<&'a str>,
+    pub content: &'a str,
+    /// Address of the page the comment is on.
+    pub permalink: Option<&'a str>,
+}
+
+/// Akismet's [comment check](https://akismet.com/developers/detailed-docs/comment-check/), version 1.1.
+pub struct Akismet {
+    key: String,
+    url: String,
+    client: https::Client,
+}
+
+impl Akismet {
+    pub const TIMEOUT: Duration = Duration::from_secs(2);
+
+    /// `base_url` is the setting `SVC_AKISMET_URL`, with or without the path of the check.
+    #[must_use]
+    pub fn new(key: String, base_url: &str) -> Self {
+        let base_url = base_url.trim_end_matches('/');
+        let url = if base_url.ends_with("/comment-check") {
+            base_url.to_owned()
+        } else {
+            format!("{base_url}/1.1/comment-check")
+        };
+        Self { key, url, client: https::Client::new(Self::TIMEOUT) }
+    }
+
+    /// [`Verdict::Review`] when Akismet does not say, or not within [`Self::TIMEOUT`].
+    pub async fn judge(&self, submission: &Submission<'_>) -> Verdict {
+        let request = Request::post(&self.url)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(USER_AGENT, concat!("comments/", env!("CARGO_PKG_VERSION")))
+            .body(self.form(submission));
+        let request = match request {
+            Ok(request) => request,
+            Err(error) => {
+                tracing::warn!(%error, "Akismet's address is none");
+                return Verdict::Review;
+            }
+        };
+        match self.client.send(request).await {
+            Ok(response) => {
+                let (status, headers) = (response.status(), response.headers());
+                verdict(status, headers, response.body()).unwrap_or_else(|| {
+                    tracing::warn!(status = status.as_u16(), "Akismet did not say what a comment is");
+                    Verdict::Review
+                })
+            }
+            Err(error) => {
+                tracing::warn!(%error, "Akismet did not answer");
+                Verdict::Review
+            }
+        }
+    }
+
+    fn form(&self, submission: &Submission<'_>) -> String {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("api_key", &self.key)
+            .append_pair("blog", submission.blog)
+            .append_pair("user_ip", submission.user_ip)
+            .append_pair("user_agent", submission.user_agent)
+            .append_pair("comment_type", "comment")
+            .append_pair("comment_author", submission.author)
+            .append_pair("comment_content", submission.content);
+        if let Some(email) = submission.author_email {
+            form.append_pair("comment_author_email", email);
+        }
+        if let Some(permalink) = submission.permalink {
+            form.append_pair("permalink", permalink);
+        }
+        form.finish()
+    }
+}
+
+/// `None` for an answer that is not Akismet's `true` or `false`, such as `invalid`.
+fn verdict(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option<Verdict> {
+    let discard =
+        || headers.get("x-akismet-pro-tip").is_some_and(|tip| tip.as_bytes().eq_ignore_ascii_case(b"discard"));
+    match body.trim_ascii() {
+        _ if status != StatusCode::OK => None,
+        b"true" if discard() => Some(Verdict::Deny),
+        b"true" => Some(Verdict::Review),
+        b"false" => Some(Verdict::Pass),
+        _ => None,
+    }
+}

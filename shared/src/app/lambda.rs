@@ -1,0 +1,116 @@
+//! How a function runs in Lambda: logs as AWS asks for them, the app from the environment, then requests until the end.
+
+use std::sync::Arc;
+
+use lambda_http::{Error, Request, service_fn};
+use tracing::{Level, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::app::{App, Handler};
+
+/// Serves `handler`'s routes.
+pub async fn run(handler: impl Handler) -> Result<(), Error> {
+    log_to_stdout();
+    let function = Arc::new((App::from_env().await?, handler));
+    lambda_http::run(service_fn(move |request: Request| {
+        let function = Arc::clone(&function);
+        async move {
+            let (app, handler) = &*function;
+            Ok::<_, Error>(app.answer(handler, request).await)
+        }
+    }))
+    .await
+}
+
+/// What we log ourselves. Others log whole requests below INFO, tokens included.
+const OURS: [&str; 9] =
+    ["shared", "comments", "events", "media", "moderation", "reactions", "thumbnails", "ui", "users"];
+
+/// One line an event; `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` are the function's logging configuration.
+#[expect(clippy::disallowed_methods, reason = "variables of AWS, which no setting of ours repeats")]
+pub fn log_to_stdout() {
+    let asked = |name| std::env::var(name).unwrap_or_default();
+    let level = asked("AWS_LAMBDA_LOG_LEVEL").parse().unwrap_or(Level::INFO);
+    let json = asked("AWS_LAMBDA_LOG_FORMAT").eq_ignore_ascii_case("json");
+    subscriber(level, json, std::io::stdout).init();
+}
+
+fn subscriber<W>(level: Level, json: bool, writer: W) -> Box<dyn Subscriber + Send + Sync>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let ours = OURS.map(|target| (target, level));
+    let filter = Targets::new().with_default(level.min(Level::INFO)).with_targets(ours);
+    let lines = tracing_subscriber::fmt().with_max_level(level).with_ansi(false).with_target(false);
+    let lines = lines.with_writer(writer);
+    if json {
+        Box::new(lines.json().flatten_event(true).finish().with(filter))
+    } else {
+        // CloudWatch has a time of its own for each line.
+        Box::new(lines.without_time().finish().with(filter))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use tracing::{debug, info, trace};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(level: Level, json: bool) -> String {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = subscriber(level, json, move || writer.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            trace!(target: "lambda_runtime::layers", "their trace");
+            debug!(target: "aws_smithy_runtime::client", "their debug");
+            info!(target: "hyper::client", "their info");
+            trace!(target: "shared::app", "our trace");
+            debug!(target: "comments::create", "our debug");
+            info!(target: "shared::app::access_log", "our info");
+        });
+        String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn what_others_log_below_info_is_never_written() {
+        for json in [false, true] {
+            let written = |level, text| logged(level, json).contains(text);
+            for level in [Level::TRACE, Level::DEBUG, Level::INFO, Level::ERROR] {
+                assert!(!written(level, "their trace") && !written(level, "their debug"), "{level}");
+            }
+            assert!(written(Level::TRACE, "their info") && written(Level::INFO, "their info"));
+            assert!(written(Level::TRACE, "our trace") && written(Level::TRACE, "our debug"));
+            assert!(written(Level::DEBUG, "our debug") && !written(Level::DEBUG, "our trace"));
+            assert!(!written(Level::WARN, "info"));
+        }
+    }
+
+    #[test]
+    fn every_function_is_ours() {
+        let functions = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../functions")).unwrap();
+        for function in functions {
+            let name = function.unwrap().file_name();
+            assert!(OURS.iter().any(|ours| name == **ours), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Everything a function needs, built once at start, and the frame around every request: the call is made, the handler
+//! asked, its refusal or fault turned into a body.
+
+pub mod access_log;
+pub mod admission;
+pub mod akismet;
+pub mod lambda;
+pub mod spam_check;
+
+use std::time::Instant;
+
+use aws_sdk_dynamodb::Client;
+use futures_util::future::BoxFuture;
+use lambda_http::{Body, Request, RequestExt, Response};
+use ring::digest;
+use tokio::time::Duration;
+
+use crate::app::access_log::Record;
+use crate::app::akismet::Akismet;
+use crate::auth::token::{BadToken, KeySettings, Keys};
+use crate::aws::https;
+use crate::config::{Config, StartError};
+use crate::domain::ids::{IdSource, Random, hex, keyed_hash};
+use crate::domain::time::Clock;
+use crate::domain::user::Identity;
+use crate::error::{Error, Refusal, Result};
+use crate::http::request::{Call, Credential, bearer};
+use crate::http::response::Answer;
+use crate::routes;
+use crate::store::idempotency::Once;
+use crate::store::{self, Store, meter};
+
+/// How long a provider of keys may take.
+const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What answers a function's routes: a plain function, or a type that holds what this function needs besides the app.
+pub trait Handler: Send + Sync + 'static {
+    fn handle<'a>(&'a self, app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>;
+}
+
+impl<F> Handler for F
+where
+    F: for<'a> Fn(&'a App, &'a Call) -> BoxFuture<'a, Result<Answer>> + Send + Sync + 'static,
+{
+    fn handle<'a>(&'a self, app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
+        self(app, call)
+    }
+}
+
+pub struct App {
+    pub config: Config,
+    pub store: Store,
+    pub keys: Keys,
+    pub ids: IdSource,
+    pub clock: Clock,
+    pub random: Random,
+    pub akismet: Option<Akismet>,
+}
+
+impl App {
+    #[must_use]
+    pub fn new(config: Config, table: Client, clock: Clock, random: Random) -> Self {
+        let auth = &config.auth;
+        let keys = KeySettings {
+            secret: auth.secret.clone(),
+            jwks_url: auth.jwks_url.clone(),
+            issuer: auth.issuer.clone(),
+            audience: auth.audience.clone(),
+        };
+        let akismet = config.spam.akismet_key.as_ref();
+        Self {
+            store: Store::new(table, config.table_name.clone(), random.clone()),
+            keys: Keys::new(keys, https::Client::new(JWKS_TIMEOUT)),
+            ids: IdSource::new(clock.clone(), random.clone()),
+            akismet: akismet.map(|key| Akismet::new(key.expose().to_owned(), &config.spam.akismet_url)),
+            clock,
+            random,
+            config,
+        }
+    }
+
+    /// From the process's environment, with its connections made.
+    pub async fn from_env() -> Result<Self, StartError> {
+        let sdk = crate::aws::config::sdk_config().await;
+        let config = Config::from_env()?.resolve_secrets(&sdk).await?;
+        let table = store::client::build(aws_sdk_dynamodb::config::Builder::from(&sdk));
+        let app = Self::new(config, table, Clock::system(), Random::system());
+        tokio::join!(app.store.warm(), app.keys.warm(app.clock.now().seconds()));
+        Ok(app)
+    }
+
+    /// Answers one request of API Gateway.
+    pub async fn answer(&self, handler: &dyn Handler, request: Request) -> Response<Body> {
+        let started = Instant::now();
+        let request_id = request.lambda_context_ref().map(|context| context.request_id.clone());
+        let credential = self.credential(&request).await;
+        let call = Call::new(&self.config, request, credential);
+        let route = routes::find(&call.method, &call.path());
+        let work = async {
+            match route {
+                Some(_) => handler.handle(self, &call).await,
+                None => self.unrouted(&call).await,
+            }
+        };
+        let (result, cost) = meter::measure(work).await;
+        self.charge(&call, &cost);
+        let answer = result.unwrap_or_else(|error| match error {
+            Error::Refused(refusal) => refusal.into(),
+            Error::Fault(fault) => {
+                tracing::error!(error = fault.chain(), "request failed");
+                let refusal = if fault.passing { Refusal::Unavailable } else { Refusal::ServerError };
+                refusal.into()
+            }
+        });
+        let record = Record {
+            route: route.map_or("unknown", |route| route.name),
+            request_id: request_id.unwrap_or_default(),
+            status: answer.status.as_u16(),
+            took: started.elapsed(),
+            cost,
+            bytes: answer.size(),
+        };
+        record.log(self.config.metrics_namespace.as_deref(), self.clock.now());
+        let mut response = answer.into_response(&call);
+        response.extensions_mut().insert(cost);
+        response
+    }
+
+    /// What tells a request that was sent before, when it has an `Idempotency-Key`.
+    pub fn once(&self, call: &Call) -> Result<Option<Once>, Refusal> {
+        self.once_of(call, &call.body)
+    }
+
+    /// The same, where the request is the same when `content` is, however it was packed.
+    pub fn once_of(&self, call: &Call, content: &[u8]) -> Result<Option<Once>, Refusal> {
+        let Some(key) = call.idempotency_key()? else { return Ok(None) };
+        Ok(Some(Once {
+            visitor: self.visitor(call),
+            key: keyed_hash(&self.config.visitor_salt, &["idempotency", &call.segments.join("/"), key]),
+            request: hex(&digest::digest(&digest::SHA256, content).as_ref()[..16]),
+            now: self.clock.now(),
+        }))
+    }
+
+    async fn credential(&self, request: &Request) -> Credential {
+        match bearer(request.headers()) {
+            None => Credential::None,
+            Some(token) => match self.keys.verify(token, self.clock.now().seconds()).await {
+                Ok(claims) => Credential::User(Identity::new(claims, &self.config.visitor_salt)),
+                Err(reason) => {
+                    tracing::debug!(%reason, "token not accepted");
+                    if reason == BadToken::NoKeys { Credential::Unverified } else { Credential::Bad }
+                }
+            },
+        }
+    }
+}

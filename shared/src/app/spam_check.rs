@@ -1,0 +1,63 @@
+//! The spam check of a body about to be stored: our rules, repeats, Akismet. The worst verdict counts.
+
+use http::header;
+
+use crate::app::App;
+use crate::app::akismet::Submission;
+use crate::domain::ids::{hex, sha256_hex};
+use crate::domain::markdown::{self, Shown};
+use crate::domain::spam::Verdict;
+use crate::domain::viewer::Viewer;
+use crate::error::Result;
+use crate::http::request::Call;
+
+/// What somebody is about to say.
+#[derive(Clone, Copy)]
+pub struct Draft<'a> {
+    pub body: &'a str,
+    pub author: &'a str,
+    /// Of a guest.
+    pub email: Option<&'a str>,
+    /// An edit may leave the body as it was; nothing else should say the same twice.
+    pub edit: bool,
+}
+
+impl App {
+    /// By our rules alone, of all that readers may see.
+    fn judge(&self, body: &str) -> Verdict {
+        let rules = &self.config.spam.rules;
+        let verdict = rules.judge(&markdown::shown(body));
+        if markdown::may_be_plain(body, &self.config.users_route_prefix) {
+            verdict.max(rules.judge(&Shown::plain(body)))
+        } else {
+            verdict
+        }
+    }
+
+    pub async fn screen(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Verdict> {
+        let mut verdict = self.judge(draft.body);
+        if self.config.spam.review_repeats && !draft.edit && verdict == Verdict::Pass {
+            let hash = sha256_hex(draft.body);
+            // A request that is sent again, by the SDK or by the caller with its key, is the same one.
+            let request = self.once(call)?.map_or_else(|| hex(&self.random.bytes::<16>()), |once| once.key);
+            if self.store.is_repeat(&viewer.visitor, &hash, request, self.clock.now()).await? {
+                verdict = Verdict::Review;
+            }
+        }
+        match &self.akismet {
+            Some(akismet) if verdict != Verdict::Deny => {
+                let submission = Submission {
+                    blog: self.config.public_url.as_deref().unwrap_or(&call.base_url),
+                    user_ip: &call.network.to_string(),
+                    user_agent: call.header(header::USER_AGENT).unwrap_or_default(),
+                    author: draft.author,
+                    author_email: draft.email,
+                    content: draft.body,
+                    permalink: None,
+                };
+                Ok(verdict.max(akismet.judge(&submission).await))
+            }
+            _ => Ok(verdict),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The identity provider's public keys (RFC 7517): fetched when needed, kept, and never asked for more than once a minute
+//! while any are known.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey};
+use serde::Deserialize;
+use tokio::sync::Mutex;
+
+use super::token::BadToken;
+use crate::aws::https;
+
+/// Seconds between two requests to the provider, whatever came of the first.
+const PAUSE: i64 = 60;
+/// The same while no keys are known, because no token can be checked then.
+const PAUSE_WITHOUT_KEYS: i64 = 5;
+/// Seconds after which keys are looked at again, so that withdrawn ones go.
+const MAX_AGE: i64 = 60 * 60;
+
+pub(super) struct Jwks {
+    url: http::Uri,
+    client: https::Client,
+    known: RwLock<Known>,
+    /// When the provider was last asked. Held while it is, so that all who need its answer wait for the same one.
+    asked_at: Mutex<Option<i64>>,
+}
+
+#[derive(Clone, Default)]
+struct Known {
+    keys: Arc<[PublicKey]>,
+    fetched_at: i64,
+}
+
+struct PublicKey {
+    id: Option<String>,
+    algorithm: Algorithm,
+    key: DecodingKey,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum FetchError {
+    #[error(transparent)]
+    Https(#[from] https::Error),
+    #[error("{0}")]
+    Request(#[from] http::Error),
+    #[error("the provider answered {0}")]
+    Status(http::StatusCode),
+    #[error("not a key set: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("no key for RS256, ES256 or EdDSA")]
+    NoKeys,
+}
+
+impl Jwks {
+    pub(super) fn new(url: http::Uri, client: https::Client) -> Arc<Self> {
+        Arc::new(Self { url, client, known: RwLock::default(), asked_at: Mutex::default() })
+    }
+
+    /// Without an id there must be no doubt which key is meant.
+    pub(super) async fn key(
+        self: &Arc<Self>,
+        algorithm: Algorithm,
+        id: Option<&str>,
+        now: i64,
+    ) -> Result<DecodingKey, BadToken> {
+        let known = self.known();
+        if now - known.fetched_at < MAX_AGE
+            && let Some(key) = known.find(algorithm, id)
+        {
+            return Ok(key);
+        }
+        self.refresh(now).await;
+        let known = self.known();
+        if known.keys.is_empty() {
+            return Err(BadToken::NoKeys);
+        }
+        known.find(algorithm, id).ok_or(BadToken::UnknownKey)
+    }
+
+    /// Does nothing soon after the last try. Old keys stay when new ones cannot be had.
+    pub(super) async fn refresh(self: &Arc<Self>, now: i64) {
+        let jwks = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let mut asked_at = jwks.asked_at.lock().await;
+            let pause = if jwks.known().keys.is_empty() { PAUSE_WITHOUT_KEYS } else { PAUSE };
+            if asked_at.is_some_and(|then| now - then < pause) {
+                return;
+            }
+            *asked_at = Some(now);
+            match jwks.fetch().await {
+                Ok(keys) => jwks.learn(keys, now),
+                Err(error) => tracing::warn!(?error, "the token keys could not be fetched"),
+            }
+        });
+        // In a task of its own, which a caller that goes away does not take along.
+        if let Err(error) = task.await {
+            tracing::error!(%error, "fetching the token keys broke off");
+        }
+    }
+
+    fn learn(&self, keys: Arc<[PublicKey]>, now: i64) {
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { keys, fetched_at: now };
+    }
+
+    fn known(&self) -> Known {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn fetch(&self) -> Result<Arc<[PublicKey]>, FetchError> {
+        let request =
+            http::Request::get(&self.url).header(http::header::ACCEPT, "application/json").body(String::new())?;
+        let answer = self.client.send(request).await?;
+        if answer.status() != http::StatusCode::OK {
+            return Err(FetchError::Status(answer.status()));
+        }
+        let keys = parse(answer.body())?;
+        if keys.is_empty() {
+            return Err(FetchError::NoKeys);
+        }
+        Ok(keys)
+    }
+}
+
+impl Known {
+    fn find(&self, algorithm: Algorithm, id: Option<&str>) -> Option<DecodingKey> {
+        let mut fitting =
+            self.keys.iter().filter(|key| key.algorithm == algorithm && (id.is_none() || key.id.as_deref() == id));
+        let first = fitting.next()?;
+        (id.is_some() || fitting.next().is_none()).then(|| first.key.clone())
+    }
+}
+
+/// A key of another kind is passed over, one that cannot even be read too: its neighbours are as good as before.
+fn parse(json: &[u8]) -> Result<Arc<[PublicKey]>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct KeySet {
+        keys: Vec<serde_json::Value>,
+    }
+    let set: KeySet = serde_json::from_slice(json)?;
+    Ok(set
+        .keys
+        .into_iter()
+        .filter_map(|value| serde_json::from_value(value).ok())
+        .filter_map(|jwk: Jwk| PublicKey::new(&jwk))
+        .collect())
+}
+
+impl PublicKey {
+    fn new(jwk: &Jwk) -> Option<Self> {
+        let (algorithm, name) = match &jwk.algorithm {
+            AlgorithmParameters::RSA(_) => (Algorithm::RS256, KeyAlgorithm::RS256),
+            AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => {
+                (Algorithm::ES256, KeyAlgorithm::ES256)
+            }
+            AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
+                (Algorithm::EdDSA, KeyAlgorithm::EdDSA)
+            }
+            _ => return None,
+        };
+        let common = &jwk.common;
+        let signs = common.public_key_use.as_ref().is_none_or(|purpose| *purpose == PublicKeyUse::Signature);
+        let fits = common.key_algorithm.is_none_or(|named| named == name);
+        (signs && fits).then_some(())?;
+        Some(Self { id: common.key_id.clone(), algorithm, key: DecodingKey::from_jwk(jwk).ok()? })
+    }
+}

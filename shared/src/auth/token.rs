@@ -1,0 +1,258 @@
+//! Bearer tokens: JSON Web Tokens signed with the shared secret (HS256) or with a key of the identity provider (RS256,
+//! ES256, `EdDSA`). What a caller with such a token may do is not decided here.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::jwks::Jwks;
+use super::signature;
+use crate::aws::https;
+use crate::domain::secret::Secret;
+use crate::domain::user::Claims;
+
+const LENGTH_LIMIT: usize = 8 * 1024;
+const SUBJECT_LIMIT: usize = 255;
+/// How far the issuer's clock may run ahead of ours, in seconds. None is granted to expired tokens.
+const NOT_BEFORE_LEEWAY: f64 = 30.0;
+const MODERATOR: &str = "moderator";
+
+/// Why a token is not believed. The caller is told of [`Self::NoKeys`] only: another try may succeed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadToken {
+    #[error("longer than {LENGTH_LIMIT} bytes")]
+    TooLong,
+    #[error("not a JSON Web Token with the claims it must have")]
+    Malformed,
+    #[error("an algorithm or extension that is not accepted")]
+    Unsupported,
+    #[error("no key to check it with")]
+    UnknownKey,
+    #[error("the provider's keys could not be fetched")]
+    NoKeys,
+    #[error("the signature is wrong")]
+    Signature,
+    #[error("expired")]
+    Expired,
+    #[error("not valid yet")]
+    NotYetValid,
+    #[error("no usable subject")]
+    Subject,
+    #[error("another issuer")]
+    Issuer,
+    #[error("another audience")]
+    Audience,
+}
+
+/// What tokens are checked with and against.
+#[derive(Clone, Debug, Default)]
+pub struct KeySettings {
+    pub secret: Option<Secret>,
+    pub jwks_url: Option<http::Uri>,
+    pub issuer: Option<String>,
+    pub audience: Option<String>,
+}
+
+pub struct Keys {
+    secret: Option<Secret>,
+    jwks: Option<Arc<Jwks>>,
+    issuer: Option<String>,
+    audience: Option<String>,
+}
+
+impl Keys {
+    /// An empty secret counts as none, lest everyone could sign.
+    #[must_use]
+    pub fn new(settings: KeySettings, client: https::Client) -> Self {
+        signature::install();
+        Self {
+            secret: settings.secret.filter(|secret| !secret.expose().is_empty()),
+            jwks: settings.jwks_url.map(|url| Jwks::new(url, client)),
+            issuer: settings.issuer,
+            audience: settings.audience,
+        }
+    }
+
+    /// Fetches the provider's keys, when there is a provider, so that the first request need not.
+    pub async fn warm(&self, now: i64) {
+        if let Some(jwks) = &self.jwks {
+            jwks.refresh(now).await;
+        }
+    }
+
+    /// `now` is in Unix seconds.
+    ///
+    /// # Errors
+    ///
+    /// When the token is not to be believed, which it also is not while its key cannot be had.
+    pub async fn verify(&self, token: &str, now: i64) -> Result<Claims, BadToken> {
+        if token.len() > LENGTH_LIMIT {
+            return Err(BadToken::TooLong);
+        }
+        let header = peek(token)?;
+        let key = match (header.alg, &self.secret, &self.jwks) {
+            (Algorithm::HS256, Some(secret), _) => DecodingKey::from_secret(secret.expose().as_bytes()),
+            (Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA, _, Some(jwks)) => {
+                jwks.key(header.alg, header.kid.as_deref(), now).await?
+            }
+            _ => return Err(BadToken::Unsupported),
+        };
+        let payload = jsonwebtoken::decode::<Payload>(token, &key, &signature_only(header.alg))
+            .map_err(|error| match error.kind() {
+                jsonwebtoken::errors::ErrorKind::InvalidSignature => BadToken::Signature,
+                _ => BadToken::Malformed,
+            })?
+            .claims;
+        self.check(payload, now)
+    }
+
+    fn check(&self, payload: Payload, now: i64) -> Result<Claims, BadToken> {
+        #[expect(clippy::cast_precision_loss, reason = "exact for 285 million years")]
+        let now = now as f64;
+        if payload.exp <= now {
+            return Err(BadToken::Expired);
+        }
+        if payload.nbf.is_some_and(|nbf| nbf > now + NOT_BEFORE_LEEWAY) {
+            return Err(BadToken::NotYetValid);
+        }
+        if self.issuer.is_some() && self.issuer != payload.iss {
+            return Err(BadToken::Issuer);
+        }
+        if let Some(audience) = &self.audience
+            && !payload.aud.is_some_and(|list| list.holds(audience))
+        {
+            return Err(BadToken::Audience);
+        }
+        if payload.sub.is_empty() || payload.sub.chars().count() > SUBJECT_LIMIT {
+            return Err(BadToken::Subject);
+        }
+        Ok(Claims {
+            sub: payload.sub,
+            issuer: payload.iss,
+            name: payload.name,
+            picture: payload.picture,
+            email: payload.email,
+            moderator: payload.roles.is_some_and(|roles| roles.iter().any(|role| role == MODERATOR)),
+            #[expect(clippy::cast_possible_truncation, reason = "saturates")]
+            issued_at: payload.iat.map(|iat| iat as i64),
+        })
+    }
+
+    /// A token of ours, for a laptop and for tests. `None` when there is no secret to sign with.
+    #[must_use]
+    pub fn sign(&self, claims: &Claims, expires_at: i64) -> Option<String> {
+        let key = EncodingKey::from_secret(self.secret.as_ref()?.expose().as_bytes());
+        let claims = Signed {
+            sub: &claims.sub,
+            name: claims.name.as_deref(),
+            picture: claims.picture.as_deref(),
+            email: claims.email.as_deref(),
+            roles: claims.moderator.then_some([MODERATOR]),
+            iat: claims.issued_at,
+            exp: expires_at,
+            iss: self.issuer.as_deref(),
+            aud: self.audience.as_deref(),
+        };
+        jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &key).ok()
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").field("issuer", &self.issuer).field("audience", &self.audience).finish_non_exhaustive()
+    }
+}
+
+/// The header before anything is verified: only to choose the key, which itself knows its one algorithm.
+fn peek(token: &str) -> Result<Header, BadToken> {
+    let header = jsonwebtoken::decode_header(token).map_err(|_| BadToken::Malformed)?;
+    if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
+        return Err(BadToken::Unsupported);
+    }
+    Ok(header)
+}
+
+/// The claims are checked here and not in the library, whose clock is the system's.
+fn signature_only(algorithm: Algorithm) -> Validation {
+    let mut validation = Validation::new(algorithm);
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_nbf = false;
+    validation.validate_aud = false;
+    validation
+}
+
+/// `sub`, `exp`, `nbf`, `iss` and `aud` decide, so another type than RFC 7519's is an error; what merely describes is
+/// then left out.
+#[derive(Deserialize)]
+struct Payload {
+    sub: String,
+    exp: f64,
+    #[serde(default, deserialize_with = "present")]
+    nbf: Option<f64>,
+    #[serde(default, deserialize_with = "present")]
+    iss: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    aud: Option<Audience>,
+    #[serde(default, deserialize_with = "lenient")]
+    iat: Option<f64>,
+    #[serde(default, deserialize_with = "lenient")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    picture: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    email: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    roles: Option<Vec<serde_json::Value>>,
+}
+
+#[derive(Serialize)]
+struct Signed<'a> {
+    sub: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    picture: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    email: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roles: Option<[&'a str; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iat: Option<i64>,
+    exp: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iss: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aud: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Audience {
+    fn holds(&self, audience: &str) -> bool {
+        match self {
+            Self::One(one) => one == audience,
+            Self::Many(many) => many.iter().any(|one| one == audience),
+        }
+    }
+}
+
+/// Unlike `Option`'s own way, `null` is no absence.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
+}
+
+fn lenient<'de, T: serde::de::DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    let value = serde_json::Value::deserialize(from)?;
+    Ok(serde_json::from_value(value).ok())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,7 @@
+//! How the functions reach AWS, and HTTPS servers at all.
+
+pub mod config;
+pub mod https;
+#[cfg(test)]
+pub(crate) mod loopback;
+pub mod secrets;

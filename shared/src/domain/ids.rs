@@ -1,0 +1,340 @@
+//! What names things: comments, users, threads, visitors. Keys of the table are made of these in `store::keys`, not here.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::{digest, hmac};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::secret::Secret;
+use crate::domain::time::{Clock, Timestamp};
+
+/// Ids are below this, so that every JSON reader keeps them exact.
+pub const ID_BOUND: u64 = 1 << 53;
+/// The ids from here to [`ID_BOUND`] are hashes: of every `sub` that is not an id itself.
+const HASHED_IDS: u64 = 1 << 52;
+/// 2025-01-01, from which comment ids count their milliseconds.
+const EPOCH: i64 = 1_735_689_600_000;
+/// Below the milliseconds: what tells comments of one millisecond apart.
+const RANDOM_BITS: u32 = 12;
+
+/// Ordered by creation time, which it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CommentId(pub u64);
+
+impl CommentId {
+    /// What it adds to a [`fingerprint`].
+    #[must_use]
+    pub fn mark(self) -> i64 {
+        // SplitMix64's finalizer. Of its bits 32 are kept: the marks of two billion comments add up without overflow.
+        let mut bits = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        i64::from(u32::try_from((bits ^ (bits >> 31)) >> 32).unwrap_or_default())
+    }
+
+    #[must_use]
+    pub fn created_at(self) -> Timestamp {
+        Timestamp(i64::try_from(self.0 >> RANDOM_BITS).unwrap_or(i64::MAX).saturating_add(EPOCH))
+    }
+}
+
+/// Tells sets of comments of one size apart. It is a sum, so that a comment joins or leaves by one addition.
+#[must_use]
+pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
+    ids.into_iter().map(CommentId::mark).sum()
+}
+
+/// A user of the host application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UserId(pub u64);
+
+/// Reads ids as they stand in addresses: plain decimal, no sign, no leading zero, below [`ID_BOUND`].
+fn plain_decimal(text: &str) -> Option<u64> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
+    text.parse().ok().filter(|id| plain && *id < ID_BOUND)
+}
+
+macro_rules! decimal {
+    ($($id:ident)*) => {$(
+        impl FromStr for $id {
+            type Err = ();
+
+            fn from_str(text: &str) -> Result<Self, ()> {
+                plain_decimal(text).map(Self).ok_or(())
+            }
+        }
+
+        impl fmt::Display for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+decimal!(CommentId UserId);
+
+impl UserId {
+    /// The id that a token's `sub` is: a positive integer below 2^52 in plain decimal.
+    #[must_use]
+    pub fn of_sub(sub: &str) -> Option<Self> {
+        plain_decimal(sub).filter(|id| *id < HASHED_IDS).map(Self)
+    }
+
+    /// The id of any other `sub` of this issuer, and a longer hash that tells it from others with the same id.
+    #[must_use]
+    pub fn hashed(salt: &Secret, issuer: &str, sub: &str) -> (Self, String) {
+        let tag = keyed_tag(salt, &["sub", issuer, sub]);
+        let tail = tag.as_ref().last_chunk().map_or(0, |chunk| u64::from_be_bytes(*chunk));
+        (Self(HASHED_IDS | (tail % HASHED_IDS)), text_of(tag))
+    }
+}
+
+/// The comments of one record. Written `type#record`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ThreadId {
+    pub kind: String,
+    /// 1 to 128 of `A-Z a-z 0-9 . _ ~ : -`.
+    pub record: String,
+}
+
+impl ThreadId {
+    /// `None` when `record` is not one. The kind is checked against the configuration.
+    #[must_use]
+    pub fn new(kind: &str, record: &str) -> Option<Self> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._~:-".contains(&b);
+        let valid = (1..=128).contains(&record.len()) && record.bytes().all(allowed);
+        valid.then(|| Self { kind: kind.to_owned(), record: record.to_owned() })
+    }
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.kind, self.record)
+    }
+}
+
+impl From<ThreadId> for String {
+    fn from(thread: ThreadId) -> Self {
+        thread.to_string()
+    }
+}
+
+impl TryFrom<String> for ThreadId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let (kind, record) = text.split_once('#').ok_or("not type#record")?;
+        Self::new(kind, record).ok_or("not a record id")
+    }
+}
+
+/// Who likes, reports and waits for approval: `u` and a user's id, or `g` and the keyed hash of a guest's address and
+/// user agent. Neither can be turned back into an address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Visitor(pub String);
+
+impl From<UserId> for Visitor {
+    fn from(id: UserId) -> Self {
+        Self(format!("u{id}"))
+    }
+}
+
+impl fmt::Display for Visitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// 132 bits of a keyed hash, as 22 letters that are safe in keys and addresses.
+#[must_use]
+pub fn keyed_hash(salt: &Secret, parts: &[&str]) -> String {
+    text_of(keyed_tag(salt, parts))
+}
+
+fn keyed_tag(salt: &Secret, parts: &[&str]) -> hmac::Tag {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, salt.expose().as_bytes());
+    let mut context = hmac::Context::with_key(&key);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    context.sign()
+}
+
+fn text_of(tag: hmac::Tag) -> String {
+    let mut text = URL_SAFE_NO_PAD.encode(tag);
+    text.truncate(22);
+    text
+}
+
+/// Lower-case hexadecimal SHA-256.
+#[must_use]
+pub fn sha256_hex(text: &str) -> String {
+    hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
+}
+
+/// Lower-case hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
+
+type Fill = dyn Fn(&mut [u8]) + Send + Sync;
+
+/// Where random bytes come from.
+#[derive(Clone)]
+pub struct Random(Arc<Fill>);
+
+impl Random {
+    /// # Panics
+    ///
+    /// The returned source panics when the system has no randomness, as nothing safe can be done then.
+    #[must_use]
+    pub fn system() -> Self {
+        let random = SystemRandom::new();
+        Self::new(move |bytes| random.fill(bytes).expect("the system's random source answers"))
+    }
+
+    pub fn new(fill: impl Fn(&mut [u8]) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(fill))
+    }
+
+    #[must_use]
+    pub fn bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        (self.0)(&mut bytes);
+        bytes
+    }
+}
+
+/// Hands out comment ids. One instance never hands out an id at or below its last, so that two comments of one
+/// millisecond keep their order; a clash between instances is caught by the conditional put.
+pub struct IdSource {
+    clock: Clock,
+    random: Random,
+    last: Mutex<u64>,
+}
+
+impl IdSource {
+    #[must_use]
+    pub fn new(clock: Clock, random: Random) -> Self {
+        Self { clock, random, last: Mutex::new(0) }
+    }
+
+    #[must_use]
+    pub fn next(&self) -> CommentId {
+        self.after(CommentId(0))
+    }
+
+    /// An id above `floor`, which may come from an instance whose clock is ahead.
+    #[must_use]
+    pub fn after(&self, floor: CommentId) -> CommentId {
+        let elapsed = u64::try_from(self.clock.now().0 - EPOCH).unwrap_or(0);
+        let low = u64::from(u16::from_be_bytes(self.random.bytes())) & ((1 << RANDOM_BITS) - 1);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = (elapsed << RANDOM_BITS | low).max(*last + 1).max(floor.0 + 1);
+        CommentId(*last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_grow_within_a_millisecond_and_hold_their_time() {
+        let clock = Clock::new(|| Timestamp(EPOCH + 5_000));
+        let ids = IdSource::new(clock, Random::system());
+        let handed: Vec<CommentId> = (0..10_000).map(|_| ids.next()).collect();
+        assert!(handed.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(handed[0].created_at(), Timestamp(EPOCH + 5_000));
+    }
+
+    #[test]
+    fn an_id_is_above_one_of_a_clock_that_is_ahead() {
+        let ids = IdSource::new(Clock::new(|| Timestamp(EPOCH + 5_000)), Random::system());
+        let ahead = CommentId(6_000 << RANDOM_BITS);
+        assert_eq!(ids.after(ahead), CommentId(ahead.0 + 1));
+        assert!(ids.next() > ahead);
+    }
+
+    #[test]
+    fn sets_of_one_size_have_fingerprints_of_their_own() {
+        let first = 1_000_000 << RANDOM_BITS;
+        let ids: Vec<CommentId> = (0..100).map(|n| CommentId(first + n)).collect();
+        let fingerprints: std::collections::BTreeSet<i64> =
+            ids.iter().map(|missing| fingerprint(ids.iter().copied().filter(|id| id != missing))).collect();
+        assert_eq!(fingerprints.len(), 100);
+    }
+
+    #[test]
+    fn ids_stay_below_two_to_the_53_for_a_lifetime() {
+        let year_2090 = Timestamp(3_786_912_000_000);
+        assert!(IdSource::new(Clock::new(move || year_2090), Random::system()).next().0 < ID_BOUND);
+    }
+
+    #[test]
+    fn ids_in_addresses_are_plain_decimal() {
+        assert_eq!("7".parse(), Ok(CommentId(7)));
+        for bad in ["", "0", "007", "+7", "-7", "7.0", "9007199254740992", "٧", "1e3", "99999999999999999999999"] {
+            assert_eq!(bad.parse::<CommentId>(), Err(()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_positive_integer_below_two_to_the_52_in_plain_decimal_is_the_users_id() {
+        for id in [1, 7, HASHED_IDS - 1] {
+            assert_eq!(UserId::of_sub(&id.to_string()), Some(UserId(id)));
+        }
+        let odd = ["", "0", "007", "+7", "-7", " 7", "7 ", "7.0", "٧", "4503599627370496", "18446744073709551616", "a"];
+        for sub in odd {
+            assert_eq!(UserId::of_sub(sub), None, "{sub}");
+        }
+    }
+
+    #[test]
+    fn any_other_sub_has_an_id_from_two_to_the_52_by_salt_and_issuer() {
+        let id = |salt: &str, issuer, sub| UserId::hashed(&Secret::from(salt.to_owned()), issuer, sub);
+        let all = [
+            id("a", "x", "ada"),
+            id("b", "x", "ada"),
+            id("a", "y", "ada"),
+            id("a", "xa", "da"),
+            id("a", "x", "Ada"),
+            id("a", "", "ada"),
+            id("a", "x", "4503599627370496"),
+        ];
+        for (n, (id, hash)) in all.iter().enumerate() {
+            assert!((HASHED_IDS..ID_BOUND).contains(&id.0) && hash.len() == 22, "{id} {hash}");
+            assert!(all[..n].iter().all(|(other, longer)| other != id && longer != hash), "{all:?}");
+        }
+        assert_eq!(all[0], id("a", "x", "ada"));
+    }
+
+    #[test]
+    fn record_ids_are_1_to_128_of_their_alphabet() {
+        assert!(ThreadId::new("posts", "A-z_0.9~:").is_some());
+        assert!(ThreadId::new("posts", &"x".repeat(128)).is_some());
+        for bad in ["", "a b", "a#b", "a/b", "é", &"x".repeat(129)] {
+            assert!(ThreadId::new("posts", bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_keyed_hash_depends_on_key_and_parts() {
+        let hash = |salt: &str, parts: &[&str]| keyed_hash(&Secret::from(salt.to_owned()), parts);
+        assert_eq!(hash("a", &["x", "y"]).len(), 22);
+        assert_ne!(hash("a", &["x", "y"]), hash("b", &["x", "y"]));
+        assert_ne!(hash("a", &["x", "y"]), hash("a", &["xy", ""]));
+    }
+}

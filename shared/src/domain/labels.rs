@@ -1,0 +1,121 @@
+//! What the buttons and notices of a comment widget say, in the languages we speak. The same keys in each.
+
+use serde::{Serialize, Serializer};
+
+use crate::domain::language::Language;
+
+/// A key, then a column for each of [`Language::ALL`].
+#[rustfmt::skip]
+const LABELS: &[[&str; 5]] = &[
+    ["anonymous",          "Anonymous",                        "Anónimo",                                      "Anonym",                                         "Anonyme"],
+    ["author",             "Author",                           "Autor",                                        "Autor",                                          "Auteur"],
+    ["banned",             "You cannot comment at the moment", "Ahora no puedes comentar",                     "Du kannst zurzeit nicht kommentieren",           "Vous ne pouvez pas commenter pour le moment"],
+    ["bold",               "Bold",                             "Negrita",                                      "Fett",                                           "Gras"],
+    ["cancel",             "Cancel",                           "Cancelar",                                     "Abbrechen",                                      "Annuler"],
+    ["code",               "Code",                             "Código",                                       "Code",                                           "Code"],
+    ["comment",            "Comment",                          "Comentario",                                   "Kommentar",                                      "Commentaire"],
+    ["comments",           "Comments",                         "Comentarios",                                  "Kommentare",                                     "Commentaires"],
+    ["delete",             "Delete",                           "Eliminar",                                     "Löschen",                                        "Supprimer"],
+    ["delete_confirm",     "Delete this comment?",             "¿Eliminar este comentario?",                   "Diesen Kommentar löschen?",                      "Supprimer ce commentaire ?"],
+    ["edit",               "Edit",                             "Editar",                                       "Bearbeiten",                                     "Modifier"],
+    ["edited",             "Edited",                           "Editado",                                      "Bearbeitet",                                     "Modifié"],
+    ["emoji",              "Emoji",                            "Emoji",                                        "Emoji",                                          "Émoji"],
+    ["error",              "Something went wrong",             "Algo ha salido mal",                           "Etwas ist schiefgelaufen",                       "Une erreur est survenue"],
+    ["guest",              "Guest",                            "Invitado",                                     "Gast",                                           "Invité"],
+    ["guest_email",        "Your e-mail address",              "Tu correo electrónico",                        "Deine E-Mail-Adresse",                           "Votre adresse e-mail"],
+    ["guest_name",         "Your name",                        "Tu nombre",                                    "Dein Name",                                      "Votre nom"],
+    ["inappropriate",      "Inappropriate",                    "Inapropiado",                                  "Unangemessen",                                   "Inapproprié"],
+    ["italic",             "Italic",                           "Cursiva",                                      "Kursiv",                                         "Italique"],
+    ["like",               "Like",                             "Me gusta",                                     "Gefällt mir",                                    "J’aime"],
+    ["likes",              "Likes",                            "Me gusta",                                     "„Gefällt mir“-Angaben",                          "Mentions « J’aime »"],
+    ["link",               "Link",                             "Enlace",                                       "Link",                                           "Lien"],
+    ["list",               "List",                             "Lista",                                        "Liste",                                          "Liste"],
+    ["load_more",          "Load more",                        "Cargar más",                                   "Mehr laden",                                     "Afficher plus"],
+    ["moderator",          "Moderator",                        "Moderador",                                    "Moderator",                                      "Modérateur"],
+    ["most_liked",         "Most liked",                       "Con más me gusta",                             "Beliebteste",                                    "Les plus aimés"],
+    ["most_replied",       "Most replied",                     "Con más respuestas",                           "Meiste Antworten",                               "Les plus commentés"],
+    ["newest",             "Newest",                           "Más recientes",                                "Neueste",                                        "Les plus récents"],
+    ["no_comments",        "No comments yet",                  "Todavía no hay comentarios",                   "Noch keine Kommentare",                          "Aucun commentaire pour l’instant"],
+    ["offensive",          "Offensive",                        "Ofensivo",                                     "Beleidigend",                                    "Offensant"],
+    ["oldest",             "Oldest",                           "Más antiguos",                                 "Älteste",                                        "Les plus anciens"],
+    ["other",              "Other",                            "Otro",                                         "Sonstiges",                                      "Autre"],
+    ["pending_approval",   "Pending approval",                 "Pendiente de aprobación",                      "Wartet auf Freigabe",                            "En attente d’approbation"],
+    ["pin",                "Pin",                              "Fijar",                                        "Anheften",                                       "Épingler"],
+    ["pinned",             "Pinned",                           "Fijado",                                       "Angeheftet",                                     "Épinglé"],
+    ["preview",            "Preview",                          "Vista previa",                                 "Vorschau",                                       "Aperçu"],
+    ["quote",              "Quote",                            "Cita",                                         "Zitat",                                          "Citation"],
+    ["read_only",          "Comments are closed",              "Los comentarios están cerrados",               "Die Kommentare sind geschlossen",                "Les commentaires sont fermés"],
+    ["replies",            "Replies",                          "Respuestas",                                   "Antworten",                                      "Réponses"],
+    ["reply",              "Reply",                            "Responder",                                    "Antworten",                                      "Répondre"],
+    ["report",             "Report",                           "Denunciar",                                    "Melden",                                         "Signaler"],
+    ["report_reason",      "Why are you reporting this?",      "¿Por qué lo denuncias?",                       "Warum meldest du das?",                          "Pourquoi signaler ce commentaire ?"],
+    ["report_thanks",      "Thank you for your report",        "Gracias por tu denuncia",                      "Danke für deine Meldung",                        "Merci pour votre signalement"],
+    ["reported",           "Reported",                         "Denunciado",                                   "Gemeldet",                                       "Signalé"],
+    ["save",               "Save",                             "Guardar",                                      "Speichern",                                      "Enregistrer"],
+    ["send",               "Post comment",                     "Publicar comentario",                          "Kommentar abschicken",                           "Publier le commentaire"],
+    ["sign_in_to_comment", "Sign in to comment",               "Inicia sesión para comentar",                  "Melde dich an, um zu kommentieren",              "Connectez-vous pour commenter"],
+    ["sort",               "Sort by",                          "Ordenar por",                                  "Sortieren nach",                                 "Trier par"],
+    ["spam",               "Spam",                             "Spam",                                         "Spam",                                           "Spam"],
+    ["subscribe",          "Notify me of replies",             "Avisarme de las respuestas",                   "Bei Antworten benachrichtigen",                  "Me prévenir des réponses"],
+    ["unlike",             "Unlike",                           "Ya no me gusta",                               "Gefällt mir nicht mehr",                         "Je n’aime plus"],
+    ["unpin",              "Unpin",                            "Dejar de fijar",                               "Lösen",                                          "Désépingler"],
+    ["upload_image",       "Upload an image",                  "Subir una imagen",                             "Bild hochladen",                                 "Téléverser une image"],
+    ["view_replies",       "View replies",                     "Ver respuestas",                               "Antworten anzeigen",                             "Voir les réponses"],
+    ["write_comment",      "Write a comment…",                 "Escribe un comentario…",                       "Schreibe einen Kommentar…",                      "Écrivez un commentaire…"],
+    ["write_reply",        "Write a reply…",                   "Escribe una respuesta…",                       "Schreibe eine Antwort…",                         "Écrivez une réponse…"],
+];
+
+/// Serialises as an object, key to label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Labels(pub Language);
+
+impl Serialize for Labels {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let column = 1 + self.0 as usize;
+        serializer.collect_map(LABELS.iter().map(|row| (row[0], row[column])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    #[test]
+    fn no_label_is_empty() {
+        for row in LABELS {
+            assert!(row.iter().all(|cell| !cell.trim().is_empty()), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn keys_are_unique_and_in_order() {
+        assert!(LABELS.is_sorted_by(|one, other| one[0] < other[0]));
+    }
+
+    #[test]
+    fn every_language_serialises_the_same_keys() {
+        let keys = |language| -> BTreeSet<String> {
+            let json = serde_json::to_string(&Labels(language)).expect("labels serialise");
+            let map: BTreeMap<String, String> = serde_json::from_str(&json).expect("an object");
+            map.into_keys().collect()
+        };
+        for language in Language::ALL {
+            assert_eq!(keys(language), keys(Language::English));
+            assert_eq!(keys(language).len(), LABELS.len());
+        }
+    }
+
+    #[test]
+    fn the_labels_are_in_the_language_asked_for() {
+        let reply = |language| {
+            let json = serde_json::to_value(Labels(language)).expect("labels serialise");
+            json["cancel"].as_str().map(str::to_owned)
+        };
+        assert_eq!(reply(Language::English).as_deref(), Some("Cancel"));
+        assert_eq!(reply(Language::Spanish).as_deref(), Some("Cancelar"));
+        assert_eq!(reply(Language::German).as_deref(), Some("Abbrechen"));
+        assert_eq!(reply(Language::French).as_deref(), Some("Annuler"));
+    }
+}

@@ -1,0 +1,72 @@
+//! What a list request asks for: a sort, and a page or a cursor.
+
+use crate::domain::ids::CommentId;
+
+pub const MAX_PER_PAGE: usize = 50;
+/// Pages end this many comments down a list; cursors do not.
+pub const MAX_DEPTH: usize = 10_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    Newest,
+    Oldest,
+    MostLiked,
+    MostReplied,
+}
+
+impl Sort {
+    pub const NAMES: [&str; 4] = ["newest", "oldest", "most_liked", "most_replied"];
+    const ALL: [Self; 4] = [Self::Newest, Self::Oldest, Self::MostLiked, Self::MostReplied];
+
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|sort| sort.name() == name)
+    }
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Oldest => "oldest",
+            Self::MostLiked => "most_liked",
+            Self::MostReplied => "most_replied",
+        }
+    }
+
+    /// By a count instead of by time.
+    #[must_use]
+    pub fn is_ranked(self) -> bool {
+        matches!(self, Self::MostLiked | Self::MostReplied)
+    }
+}
+
+/// Where in a list to look, and how far.
+#[derive(Debug)]
+pub struct Paging {
+    pub per_page: usize,
+    pub place: Place,
+}
+
+#[derive(Debug)]
+pub enum Place {
+    /// 1 is the first.
+    Page(usize),
+    /// `None` for the first page of a walk.
+    Cursor(Option<Cursor>),
+}
+
+/// Where a walk stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    pub toward: Toward,
+    /// The comment beyond which the page lies.
+    pub edge: CommentId,
+    /// What was pinned when the walk began.
+    pub pin: Option<CommentId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toward {
+    Next,
+    Previous,
+}

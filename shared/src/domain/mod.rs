@@ -1,0 +1,19 @@
+//! The things that the service is about, and rules that hold for them whatever stores or shows them. Nothing here does I/O.
+
+pub mod comment;
+pub mod fold;
+pub mod ids;
+pub mod labels;
+pub mod language;
+pub mod list;
+pub mod markdown;
+pub mod origin;
+pub mod rate_limit;
+pub mod report;
+pub mod secret;
+pub mod spam;
+pub mod thread;
+pub mod time;
+pub mod user;
+pub mod viewer;
+pub mod visible;

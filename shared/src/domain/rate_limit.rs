@@ -1,0 +1,42 @@
+//! Which limiter counts a request, and what it says.
+
+/// Which limiter counts a request. Everything but reads is a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Read,
+    Write,
+    Upload,
+}
+
+impl Kind {
+    /// The limiters that count it.
+    #[must_use]
+    pub fn limiters(self) -> &'static [Self] {
+        match self {
+            Self::Read => &[Self::Read],
+            Self::Write => &[Self::Write],
+            Self::Upload => &[Self::Write, Self::Upload],
+        }
+    }
+
+    /// In the counter's key.
+    pub(crate) fn scope(self) -> &'static str {
+        match self {
+            Self::Read => "r",
+            Self::Write => "w",
+            Self::Upload => "u",
+        }
+    }
+}
+
+/// Where a caller stands in the current minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub kind: Kind,
+    pub limit: u32,
+    pub remaining: u32,
+    /// Whether this request is still within the limit.
+    pub allowed: bool,
+    /// Seconds until the minute ends, at least 1.
+    pub resets_in: u64,
+}

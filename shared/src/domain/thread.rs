@@ -1,0 +1,65 @@
+//! What is known of a thread as a whole, and of a visitor in it.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{CommentId, UserId};
+
+/// A thread nobody has written to, or said anything of, is the default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Approved top-level comments.
+    #[serde(rename = "n", default)]
+    pub parents: u64,
+    #[serde(rename = "pin", default, skip_serializing_if = "Option::is_none")]
+    pub pin: Option<Pin>,
+    /// Of the commented record.
+    #[serde(rename = "au", default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<UserId>,
+    #[serde(rename = "ti", default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(rename = "url", default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    #[serde(rename = "c")]
+    pub comment: CommentId,
+    /// Unix milliseconds.
+    #[serde(rename = "at")]
+    pub at: i64,
+}
+
+/// What a visitor did in a thread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Visit {
+    #[serde(rename = "lk", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    pub liked: BTreeSet<u64>,
+    #[serde(rename = "rd", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    pub reported: BTreeSet<u64>,
+    /// No further entry goes into this item. Never unset, so that no entry can be in two places.
+    #[serde(rename = "fl", default)]
+    pub full: bool,
+    /// Own top-level comments that are not approved.
+    #[serde(rename = "up", default)]
+    pub hidden_parents: u64,
+    /// Own replies that are not approved.
+    #[serde(rename = "ur", default)]
+    pub hidden_replies: u64,
+    /// Some of them trail. Never unset.
+    #[serde(rename = "ut", default)]
+    pub hidden_trailing: bool,
+}
+
+impl Visit {
+    pub fn has_hidden(&self) -> bool {
+        self.hidden_parents + self.hidden_replies > 0
+    }
+
+    /// Nothing in it makes the thread look different from what everyone sees.
+    pub fn is_plain(&self) -> bool {
+        self.liked.is_empty() && self.reported.is_empty() && !self.full && !self.has_hidden()
+    }
+}

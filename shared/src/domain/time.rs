@@ -1,0 +1,164 @@
+//! Moments, and the clock that tells them. The only place that asks the system for the time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::domain::language::Language;
+
+/// Milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Reads RFC 3339 with any offset.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let time = DateTime::from_str(text, Format::DateTimeWithOffset).ok()?;
+        time.to_millis().ok().map(Self)
+    }
+
+    #[must_use]
+    pub fn seconds(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    /// How long before `now` this was, in words. What lies ahead is `just now` too.
+    #[must_use]
+    pub fn relative(self, now: Self, language: Language) -> String {
+        let words = &WORDS[language as usize];
+        let seconds = now.seconds() - self.seconds();
+        match UNITS.iter().zip(words.units).find(|(length, _)| seconds >= **length) {
+            None => words.now.to_owned(),
+            Some((length, (one, many))) => {
+                let count = seconds / length;
+                words.ago.replace("{}", &format!("{count} {}", if count == 1 { one } else { many }))
+            }
+        }
+    }
+}
+
+/// Seconds of a year, a month, a week, a day, an hour and a minute.
+const UNITS: [i64; 6] = [365 * 86_400, 30 * 86_400, 7 * 86_400, 86_400, 3_600, 60];
+
+struct Words {
+    now: &'static str,
+    /// Around a count of units.
+    ago: &'static str,
+    /// One and many of each of [`UNITS`], as they stand within `ago`.
+    units: [(&'static str, &'static str); 6],
+}
+
+/// In the order of [`Language::ALL`].
+#[rustfmt::skip]
+const WORDS: [Words; 4] = [
+    Words {
+        now: "just now",
+        ago: "{} ago",
+        units: [("year", "years"), ("month", "months"), ("week", "weeks"), ("day", "days"), ("hour", "hours"), ("minute", "minutes")],
+    },
+    Words {
+        now: "ahora mismo",
+        ago: "hace {}",
+        units: [("año", "años"), ("mes", "meses"), ("semana", "semanas"), ("día", "días"), ("hora", "horas"), ("minuto", "minutos")],
+    },
+    Words {
+        now: "gerade eben",
+        ago: "vor {}",
+        units: [("Jahr", "Jahren"), ("Monat", "Monaten"), ("Woche", "Wochen"), ("Tag", "Tagen"), ("Stunde", "Stunden"), ("Minute", "Minuten")],
+    },
+    Words {
+        now: "à l’instant",
+        ago: "il y a {}",
+        units: [("an", "ans"), ("mois", "mois"), ("semaine", "semaines"), ("jour", "jours"), ("heure", "heures"), ("minute", "minutes")],
+    },
+];
+
+/// `2026-01-02T03:04:05+00:00`
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = DateTime::from_secs(self.seconds()).fmt(Format::DateTime).map_err(|_| fmt::Error)?;
+        write!(f, "{}+00:00", text.trim_end_matches('Z'))
+    }
+}
+
+/// Written as text in answers; items hold the number ([`Timestamp::0`]).
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Tells the time; in tests, whatever time the test says.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    #[must_use]
+    pub fn system() -> Self {
+        Self::new(|| {
+            #[expect(clippy::disallowed_methods, reason = "the one place that does")]
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        })
+    }
+
+    pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_with_its_offset() {
+        assert_eq!(Timestamp(1_767_323_045_999).to_string(), "2026-01-02T03:04:05+00:00");
+    }
+
+    #[test]
+    fn a_time_is_read_with_any_offset() {
+        assert_eq!(Timestamp::parse("2026-01-02T04:04:05+01:00"), Some(Timestamp(1_767_323_045_000)));
+        assert_eq!(Timestamp::parse("2026-01-02T03:04:05.5Z"), Some(Timestamp(1_767_323_045_500)));
+        assert_eq!(Timestamp::parse("tomorrow"), None);
+        assert_eq!(Timestamp::parse("2026-01-02"), None);
+    }
+
+    #[test]
+    fn relative_times_are_words() {
+        let ago = |seconds: i64| Timestamp(0).relative(Timestamp(seconds * 1000), Language::English);
+        assert_eq!(ago(-5), "just now");
+        assert_eq!(ago(59), "just now");
+        assert_eq!(ago(60), "1 minute ago");
+        assert_eq!(ago(3_599), "59 minutes ago");
+        assert_eq!(ago(3_600), "1 hour ago");
+        assert_eq!(ago(3 * 86_400), "3 days ago");
+        assert_eq!(ago(14 * 86_400), "2 weeks ago");
+        assert_eq!(ago(60 * 86_400), "2 months ago");
+        assert_eq!(ago(800 * 86_400), "2 years ago");
+    }
+
+    #[test]
+    fn relative_times_are_words_of_every_language() {
+        let ago = |language, days: i64| Timestamp(0).relative(Timestamp(days * 86_400_000), language);
+        for (language, words) in [
+            (Language::English, ["just now", "1 day ago", "3 days ago", "1 month ago", "2 years ago"]),
+            (Language::Spanish, ["ahora mismo", "hace 1 día", "hace 3 días", "hace 1 mes", "hace 2 años"]),
+            (Language::German, ["gerade eben", "vor 1 Tag", "vor 3 Tagen", "vor 1 Monat", "vor 2 Jahren"]),
+            (Language::French, ["à l’instant", "il y a 1 jour", "il y a 3 jours", "il y a 1 mois", "il y a 2 ans"]),
+        ] {
+            assert_eq!([0, 1, 3, 30, 800].map(|days| ago(language, days)), words);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Users, and what their tokens say of them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::comment::Avatar;
+use crate::domain::ids::{UserId, sha256_hex};
+use crate::domain::secret::Secret;
+use crate::domain::time::Timestamp;
+use crate::domain::visible;
+
+/// Characters of a name; the rest is cut.
+pub const MAX_NAME: usize = 100;
+const MAX_HANDLE: usize = 50;
+const MAX_PICTURE: usize = 1024;
+
+/// What a verified token says. What is optional is absent when the token has it in another type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// 1 to 255 characters.
+    pub sub: String,
+    pub issuer: Option<String>,
+    pub name: Option<String>,
+    pub picture: Option<String>,
+    pub email: Option<String>,
+    pub moderator: bool,
+    /// Unix seconds: of two tokens the one with the larger value is the newer.
+    pub issued_at: Option<i64>,
+}
+
+/// The user of a verified token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub id: UserId,
+    /// A keyed hash of the `sub`, unless the `sub` is the id: tells it from another with the same id.
+    pub subject: Option<String>,
+    pub claims: Claims,
+}
+
+impl Identity {
+    #[must_use]
+    pub fn new(claims: Claims, salt: &Secret) -> Self {
+        let (id, subject) = match UserId::of_sub(&claims.sub) {
+            Some(id) => (id, None),
+            None => {
+                let issuer = claims.issuer.as_deref().unwrap_or_default();
+                let (id, hash) = UserId::hashed(salt, issuer, &claims.sub);
+                (id, Some(hash))
+            }
+        };
+        Self { id, subject, claims }
+    }
+}
+
+/// A signed-in user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    #[serde(rename = "u")]
+    pub id: UserId,
+    #[serde(rename = "n", default)]
+    pub name: String,
+    #[serde(rename = "av", default)]
+    pub avatar: Avatar,
+    /// The newest `iat` of the tokens that told so, in Unix seconds.
+    #[serde(rename = "ia", default, skip_serializing_if = "Option::is_none")]
+    pub told_at: Option<i64>,
+    /// When this was learned, in Unix seconds.
+    #[serde(rename = "la", default, skip_serializing_if = "Option::is_none")]
+    pub learned_at: Option<i64>,
+    /// Of whom the id is a hash: [`Identity::subject`].
+    #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
+    pub ban: Option<Ban>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ban {
+    /// Unix milliseconds; `None` is for good.
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<i64>,
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Ban {
+    #[must_use]
+    pub fn holds(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| now.0 < until)
+    }
+}
+
+impl User {
+    /// What a token tells of somebody of whom the table knows this.
+    pub(crate) fn told(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
+        let id = identity.id;
+        let kept = known.map(|known| known.name.clone()).filter(|name| !name.is_empty());
+        Self {
+            id,
+            name: name(&identity.claims).or(kept).unwrap_or_else(|| format!("User {id}")),
+            avatar: picture(&identity.claims),
+            told_at: identity.claims.issued_at.or(known.and_then(|known| known.told_at)),
+            learned_at: Some(now.seconds()),
+            subject: identity.subject.clone(),
+            ban: known.and_then(|known| known.ban.clone()),
+        }
+    }
+
+    /// The name in lower case, every other run of characters an underscore; `None` when it is too long to be mentioned.
+    #[must_use]
+    pub fn handle(&self) -> Option<String> {
+        let mut handle = String::new();
+        for c in self.name.chars() {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                handle.push(c.to_ascii_lowercase());
+            } else if !handle.ends_with('_') {
+                handle.push('_');
+            }
+        }
+        (!handle.is_empty() && handle.len() <= MAX_HANDLE).then_some(handle)
+    }
+
+    pub(crate) fn looks_like(&self, other: &Self) -> bool {
+        self.name == other.name && self.avatar == other.avatar
+    }
+}
+
+/// The name in a token, unless it shows nothing.
+fn name(claims: &Claims) -> Option<String> {
+    let name = visible::without_bidi_overrides(claims.name.as_deref()?);
+    let name: String = name.trim().chars().filter(|c| !c.is_control()).take(MAX_NAME).collect();
+    (!visible::shows_nothing(&name)).then_some(name)
+}
+
+fn picture(claims: &Claims) -> Avatar {
+    let safe = |url: &&String| {
+        let web = url.starts_with("https://") || url.starts_with("http://");
+        web && url.len() <= MAX_PICTURE && !url.chars().any(|c| c.is_control() || c.is_whitespace())
+    };
+    match (claims.picture.as_ref().filter(safe), &claims.email) {
+        (Some(url), _) => Avatar::Picture(url.clone()),
+        (None, Some(email)) => gravatar(email),
+        (None, None) => Avatar::Neutral,
+    }
+}
+
+/// Of the address only its hash is kept.
+#[must_use]
+pub fn gravatar(email: &str) -> Avatar {
+    Avatar::Gravatar(sha256_hex(&email.trim().to_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_is_the_subject_or_a_hash_of_issuer_and_subject() {
+        let salt = Secret::from("salt".to_owned());
+        let identity = |sub: &str, issuer: Option<&str>| {
+            let claims = Claims { sub: sub.to_owned(), issuer: issuer.map(str::to_owned), ..Claims::default() };
+            Identity::new(claims, &salt)
+        };
+        for issuer in [None, Some("https://a.test")] {
+            let seven = identity("7", issuer);
+            assert_eq!((seven.id, seven.subject), (UserId(7), None));
+        }
+        let (ada, issued) = (identity("ada", None), identity("ada", Some("https://a.test")));
+        assert!(ada.id != issued.id && ada.subject != issued.subject);
+        assert!(ada.subject.is_some() && ada == identity("ada", None));
+        let numeric = identity(&ada.id.to_string(), None);
+        assert!(numeric.id != ada.id && numeric.subject.is_some());
+    }
+
+    fn user(name: &str) -> User {
+        User {
+            id: UserId(7),
+            name: name.to_owned(),
+            avatar: Avatar::Neutral,
+            told_at: None,
+            learned_at: None,
+            subject: None,
+            ban: None,
+        }
+    }
+
+    #[test]
+    fn a_handle_is_the_name_in_lower_case_with_other_runs_as_one_underscore() {
+        let handle = |name| user(name).handle();
+        assert_eq!(handle("Ada Lovelace").as_deref(), Some("ada_lovelace"));
+        assert_eq!(handle("Ada -- L.").as_deref(), Some("ada_l_"));
+        assert_eq!(handle("李雷").as_deref(), Some("_"));
+        assert_eq!(handle(&"x".repeat(51)), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! Reads the fields of a JSON request and collects what is wrong with them. Lengths count Unicode characters.
+
+use serde_json::{Map, Value};
+
+use crate::domain::markdown;
+use crate::domain::visible;
+use crate::error::{FieldErrors, Refusal};
+
+/// Characters of a comment's body (spec, section 8).
+pub const MAX_BODY: usize = 10_000;
+
+pub struct Input {
+    fields: Map<String, Value>,
+    errors: FieldErrors,
+}
+
+impl Input {
+    #[must_use]
+    pub fn new(fields: Map<String, Value>) -> Self {
+        Self { fields, errors: FieldErrors::default() }
+    }
+
+    pub fn fail(&mut self, field: &'static str, message: impl Into<String>) {
+        self.errors.add(field, message);
+    }
+
+    /// Refuses when anything was wrong.
+    pub fn finish(self) -> Result<(), Refusal> {
+        self.errors.check()
+    }
+
+    /// A field that is there and not null.
+    #[must_use]
+    pub fn value(&self, field: &str) -> Option<&Value> {
+        self.fields.get(field).filter(|value| !value.is_null())
+    }
+
+    /// A string of at most `max` characters; absent and null are `None`.
+    pub fn optional_text(&mut self, field: &'static str, max: usize) -> Option<String> {
+        let text = match self.value(field)? {
+            Value::String(text) => text.clone(),
+            _ => {
+                self.fail(field, format!("The {field} must be a string."));
+                return None;
+            }
+        };
+        if text.chars().count() > max {
+            self.fail(field, format!("The {field} may not be longer than {max} characters."));
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A string of 1 to `max` characters of which something shows; empty when it is not.
+    pub fn required_text(&mut self, field: &'static str, max: usize) -> String {
+        let given = self.value(field).is_some();
+        match self.optional_text(field, max) {
+            Some(text) if !visible::shows_nothing(&text) => text,
+            None if given => String::new(),
+            _ => {
+                self.fail_missing(field);
+                String::new()
+            }
+        }
+    }
+
+    fn fail_missing(&mut self, field: &'static str) {
+        self.fail(field, format!("The {field} field is required."));
+    }
+
+    /// A comment's body, of which readers see something.
+    pub fn body(&mut self) -> String {
+        let body = self.required_text("body", MAX_BODY);
+        // Anything else is refused already.
+        if !body.is_empty() && markdown::shown(&body).is_nothing() {
+            self.fail_missing("body");
+        }
+        self.check_body(body)
+    }
+
+    /// A body that is not written yet, and may be missing.
+    pub fn draft(&mut self) -> String {
+        let body = self.optional_text("body", MAX_BODY).unwrap_or_default();
+        self.check_body(body)
+    }
+
+    fn check_body(&mut self, body: String) -> String {
+        // Entities can stand for any character.
+        let rendered = markdown::render(&body, "", &[""; 0]);
+        self.refuse_bidi_overrides("body", &format!("{body}{rendered}"));
+        body
+    }
+
+    /// Refuses text that shows in another order than it was written.
+    pub fn refuse_bidi_overrides(&mut self, field: &'static str, text: &str) {
+        if visible::has_bidi_override(text) {
+            self.fail(field, format!("The {field} may not contain bidirectional overrides."));
+        }
+    }
+
+    /// Absent and null are false.
+    pub fn flag(&mut self, field: &'static str) -> bool {
+        match self.value(field) {
+            None => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(_) => {
+                self.fail(field, format!("The {field} must be true or false."));
+                false
+            }
+        }
+    }
+
+    /// A whole number from 1; absent and null are `None`.
+    pub fn optional_id(&mut self, field: &'static str) -> Option<u64> {
+        let value = self.value(field)?;
+        let id = value.as_u64().filter(|id| (1..crate::domain::ids::ID_BOUND).contains(id));
+        if id.is_none() {
+            self.fail(field, format!("The {field} must be an id."));
+        }
+        id
+    }
+}

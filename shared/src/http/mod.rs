@@ -1,0 +1,10 @@
+//! Requests and answers of the API: their fields, headers, pages and bodies.
+
+pub mod cursor;
+pub mod input;
+pub mod language;
+pub mod pagination;
+pub mod quality;
+pub mod request;
+pub mod resource;
+pub mod response;

@@ -1,0 +1,131 @@
+//! Pagination: what a list request may ask for, and the envelope a list comes in. How a page is read from the table is the
+//! store's.
+
+use serde::Serialize;
+
+use crate::config::Lists;
+use crate::domain::list::{MAX_DEPTH, MAX_PER_PAGE, Paging, Place, Sort};
+use crate::error::{FieldErrors, Refusal};
+use crate::http::cursor::Seal;
+use crate::http::request::Call;
+
+/// The sort a list request asks for. With sorting off nobody is asked.
+pub fn sort(call: &Call, lists: &Lists, sorting: bool) -> Result<Sort, Refusal> {
+    match call.parameter("sort") {
+        Some(name) if sorting => Sort::parse(name)
+            .ok_or_else(|| FieldErrors::one("sort", format!("The sort must be one of {}.", Sort::NAMES.join(", ")))),
+        _ => Ok(lists.default_sort),
+    }
+}
+
+/// `seal` is `None` for lists without cursors.
+pub fn paging(call: &Call, lists: &Lists, seal: Option<&Seal<'_>>) -> Result<Paging, Refusal> {
+    let mut errors = FieldErrors::default();
+    let per_page = whole(call, "per_page", lists.per_page).filter(|number| *number <= MAX_PER_PAGE);
+    if per_page.is_none() {
+        errors.add("per_page", format!("The per_page must be a whole number from 1 to {MAX_PER_PAGE}."));
+    }
+    let per_page = per_page.unwrap_or(lists.per_page);
+    let place = if let (Some(text), Some(seal)) = (call.parameter("cursor"), seal) {
+        let cursor = if text.is_empty() { None } else { seal.open(text) };
+        if cursor.is_none() && !text.is_empty() {
+            errors.add("cursor", "The cursor does not belong to this list.");
+        }
+        Place::Cursor(cursor)
+    } else {
+        let page = whole(call, "page", 1);
+        match page {
+            None => errors.add("page", "The page must be a whole number from 1."),
+            Some(page) if (page - 1).saturating_mul(per_page) >= MAX_DEPTH => {
+                errors.add("page", format!("Pages end after {MAX_DEPTH} comments: use cursor to go further."));
+            }
+            Some(_) => {}
+        }
+        Place::Page(page.unwrap_or(1))
+    };
+    errors.check()?;
+    Ok(Paging { per_page, place })
+}
+
+/// The parameter as a number from 1; `None` when it is something else.
+fn whole(call: &Call, name: &str, default: usize) -> Option<usize> {
+    let Some(text) = call.parameter(name) else { return Some(default) };
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    // A number too large to hold is large all the same.
+    digits.then(|| text.parse().unwrap_or(usize::MAX)).filter(|number| *number > 0)
+}
+
+#[derive(Debug, Serialize)]
+pub struct Envelope<T> {
+    pub data: Vec<T>,
+    links: Links,
+    meta: Meta,
+}
+
+#[derive(Debug, Serialize)]
+struct Links {
+    first: Option<String>,
+    last: Option<String>,
+    prev: Option<String>,
+    next: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Meta {
+    Page {
+        current_page: usize,
+        from: Option<usize>,
+        last_page: usize,
+        path: String,
+        per_page: usize,
+        to: Option<usize>,
+        total: usize,
+    },
+    Cursor {
+        path: String,
+        per_page: usize,
+        next_cursor: Option<String>,
+        prev_cursor: Option<String>,
+    },
+}
+
+impl<T> Envelope<T> {
+    #[must_use]
+    pub fn page(call: &Call, data: Vec<T>, page: usize, per_page: usize, total: usize) -> Self {
+        let last_page = total.div_ceil(per_page).max(1);
+        let link = |page: usize| Some(link(call, "page", &page.to_string()));
+        let links = Links {
+            first: link(1),
+            last: link(last_page),
+            prev: if page > 1 { link(page - 1) } else { None },
+            next: if page < last_page { link(page + 1) } else { None },
+        };
+        let from = (!data.is_empty()).then_some((page - 1) * per_page + 1);
+        let to = from.map(|from| from + data.len() - 1);
+        let meta = Meta::Page { current_page: page, from, last_page, path: path(call), per_page, to, total };
+        Self { data, links, meta }
+    }
+
+    #[must_use]
+    pub fn cursor(call: &Call, data: Vec<T>, per_page: usize, next: Option<String>, prev: Option<String>) -> Self {
+        let link = |cursor: &Option<String>| cursor.as_ref().map(|cursor| link(call, "cursor", cursor));
+        let links = Links { first: None, last: None, prev: link(&prev), next: link(&next) };
+        let meta = Meta::Cursor { path: path(call), per_page, next_cursor: next, prev_cursor: prev };
+        Self { data, links, meta }
+    }
+}
+
+fn path(call: &Call) -> String {
+    format!("{}/{}", call.base_url, call.segments.join("/"))
+}
+
+/// The same request with one parameter changed.
+fn link(call: &Call, name: &str, value: &str) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (key, value) in call.query.iter().filter(|(key, _)| key != name) {
+        query.append_pair(key, value);
+    }
+    query.append_pair(name, value);
+    format!("{}?{}", path(call), query.finish())
+}

@@ -1,0 +1,236 @@
+//! A request as the functions see it. What it means is the handlers' business.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::OnceLock;
+
+use http::header::{self, HeaderName};
+use http::{HeaderMap, Method};
+use lambda_http::RequestExt;
+use lambda_http::request::RequestContext;
+use percent_encoding::percent_decode_str;
+use ring::digest;
+use serde_json::{Map, Value};
+
+use crate::config::Config;
+use crate::domain::language::Language;
+use crate::domain::origin::{self, Origins};
+use crate::domain::rate_limit::Standing;
+use crate::domain::user::Identity;
+use crate::error::{FieldErrors, Refusal};
+use crate::http::{language, quality};
+
+/// Who the request says it is from, before anything is looked up.
+#[derive(Debug)]
+pub enum Credential {
+    None,
+    /// A token that is not to be believed.
+    Bad,
+    /// A token whose key cannot be had at the moment.
+    Unverified,
+    User(Identity),
+}
+
+/// One request.
+pub struct Call {
+    pub method: Method,
+    /// The path below the API's prefix, in decoded segments; none when it is not below the prefix.
+    pub segments: Vec<String>,
+    /// Decoded, in order.
+    pub query: Vec<(String, String)>,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+    pub credential: Credential,
+    /// As the platform saw it: API Gateway, or CloudFront when it is in front. IPv6 cut to its /64.
+    pub network: IpAddr,
+    /// Absolute address of the API, without a slash at its end.
+    pub base_url: String,
+    /// Set by the limiter, told in the answer's headers.
+    pub standing: OnceLock<Standing>,
+}
+
+impl Call {
+    #[must_use]
+    pub fn new(config: &Config, request: lambda_http::Request, credential: Credential) -> Self {
+        let path = percent_decode_str(request.raw_http_path()).decode_utf8_lossy().into_owned();
+        let below = path.strip_prefix('/').and_then(|path| path.strip_prefix(config.api_prefix.as_str()));
+        let segments = below
+            .and_then(|path| path.strip_prefix('/'))
+            .map_or_else(Vec::new, |path| path.split('/').map(str::to_owned).collect());
+        let query = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned().collect();
+        let network = network(edge_ip(config, request.headers()).unwrap_or_else(|| source_ip(&request)));
+        let base_url = base_url(config, request.headers());
+        let (parts, body) = request.into_parts();
+        Self {
+            method: parts.method,
+            segments,
+            query,
+            headers: parts.headers,
+            body: body.to_vec(),
+            credential,
+            network,
+            base_url,
+            standing: OnceLock::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn path(&self) -> Vec<&str> {
+        self.segments.iter().map(String::as_str).collect()
+    }
+
+    #[must_use]
+    pub fn header(&self, name: HeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Whether a browser sends this for a page of an origin that is neither one of these nor the API's own.
+    #[must_use]
+    pub fn is_from_elsewhere(&self, listed: &Origins) -> bool {
+        let Some(origin) = self.headers.get(header::ORIGIN) else { return false };
+        let origin = origin.to_str().unwrap_or("null");
+        let own = || origin::of(&self.base_url).is_some_and(|own| own.eq_ignore_ascii_case(origin));
+        !listed.contains(origin) && !own()
+    }
+
+    /// The last value given for a query parameter.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as a JSON object; none at all is an empty one.
+    pub fn json(&self) -> Result<Map<String, Value>, Refusal> {
+        if self.body.is_empty() {
+            return Ok(Map::new());
+        }
+        match serde_json::from_slice(&self.body) {
+            Ok(Value::Object(fields)) => Ok(fields),
+            Ok(_) => Err(FieldErrors::one("json", "The request must be a JSON object.")),
+            Err(_) => Err(FieldErrors::one("json", "The request is not valid JSON.")),
+        }
+    }
+
+    /// The request's `Idempotency-Key`, if it has one: 1 to 255 visible ASCII characters.
+    pub fn idempotency_key(&self) -> Result<Option<&str>, Refusal> {
+        const NAME: &str = "idempotency-key";
+        let Some(key) = self.headers.get(NAME) else { return Ok(None) };
+        let key = key.to_str().ok().map(str::trim).filter(|key| (1..=255).contains(&key.len()));
+        key.map(Some).ok_or_else(|| FieldErrors::one(NAME, "The Idempotency-Key must be 1 to 255 ASCII characters."))
+    }
+
+    /// The language to answer in.
+    #[must_use]
+    pub fn language(&self) -> Language {
+        language::preferred(self.header(header::ACCEPT_LANGUAGE))
+    }
+
+    pub(super) fn accepts_gzip(&self) -> bool {
+        let accepted = self.header(header::ACCEPT_ENCODING).unwrap_or_default();
+        quality::weight_of(accepted, "gzip").is_some_and(|weight| weight > 0)
+    }
+
+    /// Whether a caller reads what must be right for that caller alone: a guest's own comments, likes and reports.
+    pub(super) fn is_for_the_caller_alone(&self) -> bool {
+        self.method == Method::GET && self.parameter("mine") == Some("1")
+    }
+
+    pub(super) fn holds(&self, tag: &str) -> bool {
+        let known = self.header(header::IF_NONE_MATCH).unwrap_or_default();
+        known.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag)
+    }
+}
+
+/// The bearer token of a request, if it has an `Authorization` header at all. Another scheme is a bad token.
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().unwrap_or_default();
+    let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
+    Some(if scheme.eq_ignore_ascii_case("bearer") { token.trim() } else { "" })
+}
+
+fn source_ip(request: &lambda_http::Request) -> IpAddr {
+    let ip = match request.request_context_ref() {
+        Some(RequestContext::ApiGatewayV2(context)) => context.http.source_ip.as_deref(),
+        _ => None,
+    };
+    ip.and_then(|ip| ip.parse().ok()).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+}
+
+/// Whom CloudFront answers, when it proves to be CloudFront. API Gateway only sees the edge then.
+fn edge_ip(config: &Config, headers: &HeaderMap) -> Option<IpAddr> {
+    let expected = config.edge_secret.as_ref()?;
+    let hash = |secret: &[u8]| digest::digest(&digest::SHA256, secret);
+    // Hashes take the same time to compare wherever they differ.
+    if hash(headers.get("x-edge-secret")?.as_bytes()).as_ref() != hash(expected.expose().as_bytes()).as_ref() {
+        return None;
+    }
+    let (ip, _port) = headers.get("cloudfront-viewer-address")?.to_str().ok()?.rsplit_once(':')?;
+    ip.trim_matches(['[', ']']).parse().ok()
+}
+
+/// One household has one IPv6 /64, and every address in it.
+fn network(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => IpAddr::V4(ip),
+        IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
+            Some(ip) => IpAddr::V4(ip),
+            None => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX))),
+        },
+    }
+}
+
+fn base_url(config: &Config, headers: &HeaderMap) -> String {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let root = config.public_url.clone().unwrap_or_else(|| {
+        let host = text(header::HOST).filter(|host| host.parse::<http::uri::Authority>().is_ok());
+        let scheme = text(HeaderName::from_static("x-forwarded-proto")).filter(|scheme| *scheme == "http");
+        format!("{}://{}", scheme.unwrap_or("https"), host.unwrap_or("localhost"))
+    });
+    format!("{root}/{}", config.api_prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn an_ipv6_address_stands_for_its_network() {
+        let cut = |ip: &str| network(ip.parse().unwrap()).to_string();
+        assert_eq!(cut("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(cut("::ffff:192.0.2.1"), "192.0.2.1");
+        assert_eq!(cut("192.0.2.1"), "192.0.2.1");
+    }
+
+    #[test]
+    fn only_the_edge_is_believed_about_where_a_request_comes_from() {
+        let config = Config::from_vars(|name| match name {
+            "SVC_EDGE_SECRET" => Some("edge".to_owned()),
+            "TABLE_NAME" | "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("x".repeat(32)),
+            _ => None,
+        });
+        let asked = |secret: &'static str, address: &'static str| {
+            let headers = [("x-edge-secret", secret), ("cloudfront-viewer-address", address)];
+            let headers = headers
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+                .into_iter()
+                .collect();
+            edge_ip(config.as_ref().unwrap(), &headers).map(|ip| ip.to_string())
+        };
+        assert_eq!(asked("edge", "192.0.2.7:46532").as_deref(), Some("192.0.2.7"));
+        assert_eq!(asked("edge", "2001:db8:1:2:3:4:5:6:443").as_deref(), Some("2001:db8:1:2:3:4:5:6"));
+        assert_eq!(asked("edge", "nowhere"), None);
+        assert_eq!(asked("", "192.0.2.7:46532"), None);
+        assert_eq!(asked("guess", "192.0.2.7:46532"), None);
+    }
+
+    #[test]
+    fn a_bearer_token_is_read_whatever_the_case_of_its_scheme() {
+        let with =
+            |value: &'static str| HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_static(value))]);
+        assert_eq!(bearer(&HeaderMap::new()), None);
+        assert_eq!(bearer(&with("bearer  abc ")), Some("abc"));
+        assert_eq!(bearer(&with("Basic abc")), Some(""));
+    }
+}

@@ -1,0 +1,120 @@
+//! A comment as the API shows it (spec, section 2.1) to one viewer. What the viewer may see at all is policy's.
+
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::domain::comment::{Avatar, Comment};
+use crate::domain::ids::{CommentId, UserId};
+use crate::domain::language::Language;
+use crate::domain::markdown;
+use crate::domain::thread::{Thread, Visit};
+use crate::domain::time::Timestamp;
+use crate::domain::viewer::Viewer;
+use crate::policy;
+
+#[derive(Debug, Serialize)]
+pub struct CommentResource {
+    pub id: CommentId,
+    body: String,
+    html: String,
+    parent_id: Option<CommentId>,
+    is_approved: bool,
+    user: UserResource,
+    likes_count: u64,
+    liked: bool,
+    reported: bool,
+    replies_count: u64,
+    pub replies: Vec<CommentResource>,
+    can: Can,
+    is_author: bool,
+    is_moderator: bool,
+    is_guest: bool,
+    pinned: bool,
+    pinned_at: Option<Timestamp>,
+    created_at: Timestamp,
+    relative_created_at: String,
+    updated_at: Timestamp,
+    /// In the moderators' queue only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reports_count: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct UserResource {
+    pub id: Option<UserId>,
+    pub name: String,
+    pub avatar: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Can {
+    update: bool,
+    delete: bool,
+    pin: bool,
+}
+
+/// The envelope of whatever is not a list and not bare.
+#[derive(Debug, Serialize)]
+pub struct Data<T> {
+    pub data: T,
+}
+
+/// What a comment is shown in the light of.
+pub struct Light<'a> {
+    pub config: &'a Config,
+    pub viewer: &'a Viewer,
+    pub thread: &'a Thread,
+    pub visit: &'a Visit,
+    pub now: Timestamp,
+    pub language: Language,
+}
+
+impl Light<'_> {
+    #[must_use]
+    pub fn show(&self, comment: &Comment) -> CommentResource {
+        let pin = self.thread.pin.filter(|pin| self.config.features.pins && pin.comment == comment.id);
+        let created_at = comment.id.created_at();
+        CommentResource {
+            id: comment.id,
+            html: markdown::render(&comment.body, &self.config.users_route_prefix, &comment.mentions),
+            body: comment.body.clone(),
+            parent_id: comment.parent(),
+            is_approved: comment.is_approved(),
+            user: UserResource { id: comment.user, name: comment.name.clone(), avatar: self.avatar(comment) },
+            likes_count: comment.likes,
+            liked: self.visit.liked.contains(&comment.id.0),
+            reported: self.visit.reported.contains(&comment.id.0),
+            replies_count: comment.replies,
+            replies: Vec::new(),
+            can: Can {
+                update: policy::may_edit(self.viewer, comment),
+                delete: policy::may_delete(self.viewer, comment),
+                pin: policy::may_pin(self.config, self.viewer, comment),
+            },
+            is_author: comment.user.is_some() && comment.user == self.thread.author,
+            is_moderator: comment.by_moderator,
+            is_guest: comment.user.is_none(),
+            pinned: pin.is_some(),
+            pinned_at: pin.map(|pin| Timestamp(pin.at)),
+            created_at,
+            relative_created_at: created_at.relative(self.now, self.language),
+            updated_at: comment.updated_at(),
+            reports_count: None,
+        }
+    }
+
+    /// With its embedded replies.
+    #[must_use]
+    pub fn show_family(&self, parent: &Comment, replies: &[Comment]) -> CommentResource {
+        let mut resource = self.show(parent);
+        resource.replies = replies.iter().map(|reply| self.show(reply)).collect();
+        resource
+    }
+
+    fn avatar(&self, comment: &Comment) -> String {
+        match (&comment.avatar, comment.user) {
+            (Avatar::Neutral | Avatar::Gravatar(_), None) if !self.config.guests.show_gravatar => String::new(),
+            (avatar, _) => avatar.url(),
+        }
+    }
+}

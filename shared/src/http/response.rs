@@ -1,0 +1,192 @@
+//! An answer before it is sent: what every answer carries, how long it may be kept, compression.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::header::{self, HeaderName};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use lambda_http::{Body, Response};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::error::Refusal;
+use crate::http::request::Call;
+
+/// Answers below this gain nothing from compression.
+const COMPRESS_FROM: usize = 1024;
+
+/// Who else may be given the same answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Not even the caller again.
+    Never,
+    /// The caller, after asking whether it changed.
+    Private,
+    /// Every anonymous caller, for some seconds.
+    Anonymous,
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    headers: HeaderMap,
+    body: Vec<u8>,
+    sharing: Sharing,
+    /// Whether another `Accept-Language` may be answered otherwise.
+    by_language: bool,
+}
+
+impl Answer {
+    #[must_use]
+    pub fn json(status: StatusCode, body: &impl Serialize) -> Self {
+        // Our own shapes: strings, numbers and maps with string keys, which cannot fail.
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        Self::new(status, "application/json", body)
+    }
+
+    #[must_use]
+    pub fn ok(body: &impl Serialize) -> Self {
+        Self::json(StatusCode::OK, body)
+    }
+
+    #[must_use]
+    pub fn created(body: &impl Serialize) -> Self {
+        Self::json(StatusCode::CREATED, body)
+    }
+
+    #[must_use]
+    pub fn no_content() -> Self {
+        Self {
+            status: StatusCode::NO_CONTENT,
+            headers: HeaderMap::new(),
+            body: Vec::new(),
+            sharing: Sharing::Never,
+            by_language: false,
+        }
+    }
+
+    #[must_use]
+    pub fn new(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Self {
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))]);
+        Self { status, headers, body, sharing: Sharing::Never, by_language: false }
+    }
+
+    #[must_use]
+    pub fn shared(mut self, sharing: Sharing) -> Self {
+        self.sharing = sharing;
+        self
+    }
+
+    /// Marks what depends on [`Call::language`].
+    #[must_use]
+    pub fn in_the_language_asked_for(mut self) -> Self {
+        self.by_language = true;
+        self
+    }
+
+    pub fn set(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.insert(name, value);
+    }
+
+    /// Bytes of the body, uncompressed.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Adds what every answer carries, and compresses.
+    #[must_use]
+    pub fn into_response(mut self, call: &Call) -> Response<Body> {
+        if let Some(standing) = call.standing.get() {
+            self.set(HeaderName::from_static("x-ratelimit-limit"), HeaderValue::from(standing.limit));
+            self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(standing.remaining));
+        }
+        self.set(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        let control = match self.sharing {
+            _ if call.is_for_the_caller_alone() => "private, no-store",
+            Sharing::Never => "no-store",
+            Sharing::Private => "private, no-cache",
+            Sharing::Anonymous => "public, max-age=0, s-maxage=5",
+        };
+        self.set(header::CACHE_CONTROL, HeaderValue::from_static(control));
+        if self.sharing != Sharing::Never {
+            // One line: API Gateway keeps one of several.
+            let vary = if self.by_language {
+                "Authorization, Accept-Encoding, Accept-Language"
+            } else {
+                "Authorization, Accept-Encoding"
+            };
+            self.set(header::VARY, HeaderValue::from_static(vary));
+            let tag = etag(&self.body);
+            if let Ok(value) = HeaderValue::from_str(&tag) {
+                self.set(header::ETAG, value);
+            }
+            if call.holds(&tag) {
+                self.status = StatusCode::NOT_MODIFIED;
+                self.headers.remove(header::CONTENT_TYPE);
+                self.body.clear();
+            }
+        }
+        if self.body.len() >= COMPRESS_FROM && call.accepts_gzip() && self.compress() {
+            self.set(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        let compressed = self.headers.contains_key(header::CONTENT_ENCODING);
+        let body = match String::from_utf8(self.body) {
+            Ok(text) if text.is_empty() => Body::Empty,
+            Ok(text) if !compressed => Body::Text(text),
+            Ok(text) => Body::Binary(text.into_bytes()),
+            Err(bytes) => Body::Binary(bytes.into_bytes()),
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+
+    fn compress(&mut self) -> bool {
+        let mut encoder = GzEncoder::new(Vec::with_capacity(self.body.len() / 3), Compression::new(4));
+        let done = encoder.write_all(&self.body).and_then(|()| encoder.finish());
+        match done {
+            Ok(body) => {
+                self.body = body;
+                true
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// Weak, as the same answer may be sent compressed or not; compared without its `W/`. It tells versions of one address
+/// apart and guards nothing, so a fast hash will do.
+fn etag(body: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(body);
+    format!("\"{:016x}\"", hasher.finish())
+}
+
+/// The one place where a refusal becomes a body.
+impl From<Refusal> for Answer {
+    fn from(refusal: Refusal) -> Self {
+        let (_, code, message) = refusal.row();
+        let errors = match &refusal {
+            Refusal::Invalid(errors) => errors.to_json(),
+            _ => json!({}),
+        };
+        let mut answer = Self::json(refusal.status(), &json!({ "message": message, "code": code, "errors": errors }));
+        match refusal {
+            Refusal::RateLimited(seconds) => answer.set(header::RETRY_AFTER, HeaderValue::from(seconds)),
+            Refusal::Unavailable => answer.set(header::RETRY_AFTER, HeaderValue::from(1)),
+            Refusal::Unauthenticated => answer.set(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
+            Refusal::MethodNotAllowed(methods) => {
+                let allow: Vec<&str> = methods.iter().map(Method::as_str).collect();
+                if let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) {
+                    answer.set(header::ALLOW, allow);
+                }
+            }
+            _ => {}
+        }
+        answer
+    }
+}

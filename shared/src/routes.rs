@@ -1,0 +1,92 @@
+//! The routes: names, methods and paths, once, in the order of the spec (section 4; decisions, section 5). Which function
+//! answers which is the template's to say, and how, the function's.
+
+use http::Method;
+
+/// Words that stand in addresses where a type does.
+pub(crate) const RESERVED_TYPES: [&str; 7] = ["comments", "users", "media", "markdown", "moderation", "ui", "docs"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The route's name in the spec, which is also its `operationId`.
+    pub name: &'static str,
+    pub method: &'static str,
+    /// Below the API's prefix; parameters in braces.
+    pub path: &'static str,
+}
+
+const fn route(name: &'static str, method: &'static str, path: &'static str) -> Route {
+    Route { name, method, path }
+}
+
+pub const ROUTES: [Route; 24] = [
+    route("svc-pro.ui", "GET", "ui"),
+    route("svc-pro.comments.index", "GET", "{type}/{id}/comments"),
+    route("svc-pro.comments.store", "POST", "{type}/{id}/comments"),
+    route("svc-pro.comments.replies", "GET", "comments/{id}/replies"),
+    route("svc-pro.comments.update", "PATCH", "comments/{id}"),
+    route("svc-pro.comments.destroy", "DELETE", "comments/{id}"),
+    route("svc-pro.comments.like", "POST", "comments/{id}/like"),
+    route("svc-pro.comments.report", "POST", "comments/{id}/report"),
+    route("svc-pro.comments.pin", "POST", "comments/{id}/pin"),
+    route("svc-pro.comments.unpin", "DELETE", "comments/{id}/pin"),
+    route("svc-pro.markdown.preview", "POST", "markdown/preview"),
+    route("svc-pro.users.index", "GET", "users"),
+    route("svc-pro.media.store", "POST", "media"),
+    route("svc-pro.media.destroy", "DELETE", "media/{name}"),
+    route("svc-pro.moderation.comments", "GET", "moderation/comments"),
+    route("svc-pro.moderation.approve", "POST", "comments/{id}/approve"),
+    route("svc-pro.moderation.reject", "POST", "comments/{id}/reject"),
+    route("svc-pro.moderation.reports", "GET", "comments/{id}/reports"),
+    route("svc-pro.moderation.reports.dismiss", "POST", "comments/{id}/reports/dismiss"),
+    route("svc-pro.moderation.ban", "PUT", "users/{id}/ban"),
+    route("svc-pro.moderation.unban", "DELETE", "users/{id}/ban"),
+    route("svc-pro.moderation.record", "PUT", "{type}/{id}"),
+    route("svc-pro.openapi", "GET", "openapi.json"),
+    route("svc-pro.docs", "GET", "docs"),
+];
+
+impl Route {
+    fn fits(&self, segments: &[&str]) -> bool {
+        let pattern: Vec<&str> = self.path.split('/').collect();
+        let fits = |(pattern, segment): (&&str, &&str)| {
+            if pattern.starts_with('{') { !segment.is_empty() } else { pattern == segment }
+        };
+        // `comments/7` is a comment, never a record of a type.
+        let reserved =
+            self.path == "{type}/{id}" && segments.first().is_some_and(|first| RESERVED_TYPES.contains(first));
+        !reserved && pattern.len() == segments.len() && pattern.iter().zip(segments).all(fits)
+    }
+}
+
+pub fn find(method: &Method, segments: &[&str]) -> Option<&'static Route> {
+    ROUTES.iter().find(|route| route.method == method.as_str() && route.fits(segments))
+}
+
+/// The methods an address answers to; none when nothing is there.
+pub fn methods(segments: &[&str]) -> Vec<Method> {
+    let fitting = ROUTES.iter().filter(|route| route.fits(segments));
+    fitting.filter_map(|route| Method::from_bytes(route.method.as_bytes()).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_one_route_a_method() {
+        let name = |method: Method, path: &str| find(&method, &path.split('/').collect::<Vec<_>>()).map(|r| r.name);
+        assert_eq!(name(Method::GET, "posts/1/comments"), Some("svc-pro.comments.index"));
+        assert_eq!(name(Method::PATCH, "comments/7"), Some("svc-pro.comments.update"));
+        assert_eq!(name(Method::PUT, "posts/7"), Some("svc-pro.moderation.record"));
+        assert_eq!(name(Method::PUT, "comments/7"), None);
+        assert_eq!(name(Method::GET, "posts//comments"), None);
+        assert_eq!(name(Method::GET, "ui/"), None);
+    }
+
+    #[test]
+    fn a_wrong_method_is_told_the_right_ones() {
+        assert_eq!(methods(&["comments", "7", "pin"]), [Method::POST, Method::DELETE]);
+        assert!(methods(&["nothing"]).is_empty());
+    }
+}
