@@ -14,6 +14,7 @@ mod server;
 pub mod service;
 pub mod settings;
 pub mod stack;
+pub mod stop;
 pub mod template;
 pub mod trigger;
 pub mod website;

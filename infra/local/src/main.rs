@@ -14,6 +14,7 @@ use local::check::Check;
 use local::cli::{self, Command, Serve, TableAt, Token};
 use local::data_dir::{DataDir, Lock};
 use local::engine::{Engine, EngineError};
+use local::stop::stop_signal;
 use local::template::{DEPLOYED, Template};
 use local::{log, service, settings};
 use shared::app::App;
@@ -85,6 +86,8 @@ async fn serve(options: &Serve) -> Result<(), Failure> {
         recover(&engine, &config.table_name, &bucket, since).await?;
     }
 
+    // Whoever reads that it listens may stop it.
+    let stopped = stop_signal()?;
     let now = Timestamp::now().as_second();
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on http://{address}")?;
@@ -93,7 +96,7 @@ async fn serve(options: &Serve) -> Result<(), Failure> {
     writeln!(stdout, "moderator  {}", settings::sign(&config, &user("2", "Grace", true), now)?)?;
     stdout.flush()?;
 
-    stack.gateway.clone().serve(listener, stopped(), |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
+    stack.gateway.clone().serve(listener, stopped, |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
     if tokio::time::timeout(GRACE, stack.settled()).await.is_err() {
         tracing::warn!("stopped before everything that hangs on the last writes was done");
         return Ok(());
@@ -129,6 +132,7 @@ async fn serve_services(options: &Serve, data_dir: Option<&DataDir>) -> Result<(
     engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
     let objects = open_bucket(data_dir, &config.media_bucket)?;
 
+    let stopped = stop_signal()?;
     let now = Timestamp::now().as_second();
     let mut stdout = io::stdout();
     for (name, value) in settings::for_functions(&config, table, bucket) {
@@ -141,7 +145,7 @@ async fn serve_services(options: &Serve, data_dir: Option<&DataDir>) -> Result<(
     tokio::select! {
         () = engine.serve(at_table) => {}
         () = objects.serve(at_bucket) => {}
-        () = stopped() => {}
+        () = stopped => {}
     }
     Ok(())
 }
@@ -188,21 +192,4 @@ async fn listen(port: u16) -> Result<TcpListener, Failure> {
         io::ErrorKind::AddrInUse => format!("port {port} is taken; choose another with --port, or --port 0").into(),
         _ => format!("port {port}: {error}").into(),
     })
-}
-
-/// Ctrl-C, or SIGTERM where there is such a thing.
-async fn stopped() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    // Without a handler the signal ends the process, as it should.
-    drop(tokio::signal::ctrl_c().await);
 }
