@@ -125,19 +125,19 @@ impl FieldErrors {
 pub struct Fault {
     doing: &'static str,
     /// A throttle or a conflict that outlasted every retry: the caller may try again.
-    pub passing: bool,
+    pub transient: bool,
     #[source]
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl Fault {
     pub fn new(doing: &'static str, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self { doing, passing: false, source: Some(source.into()) }
+        Self { doing, transient: false, source: Some(source.into()) }
     }
 
     #[must_use]
-    pub fn passing(doing: &'static str) -> Self {
-        Self { doing, passing: true, source: None }
+    pub fn transient(doing: &'static str) -> Self {
+        Self { doing, transient: true, source: None }
     }
 
     /// The whole chain on one line.

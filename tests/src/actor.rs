@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use shared::aws::https;
 
 use crate::privacy;
-use crate::reply::Reply;
+use crate::response::TestResponse;
 
 /// The way to the service.
 #[derive(Clone)]
@@ -80,35 +80,35 @@ impl Actor {
         value.trim_start_matches("Bearer ")
     }
 
-    pub async fn get(&self, path: &str) -> Reply {
+    pub async fn get(&self, path: &str) -> TestResponse {
         self.send(Method::GET, path, "").await
     }
 
     /// `null` for no body at all.
-    pub async fn post(&self, path: &str, body: Value) -> Reply {
+    pub async fn post(&self, path: &str, body: Value) -> TestResponse {
         self.send_json(Method::POST, path, body).await
     }
 
-    pub async fn put(&self, path: &str, body: Value) -> Reply {
+    pub async fn put(&self, path: &str, body: Value) -> TestResponse {
         self.send_json(Method::PUT, path, body).await
     }
 
-    pub async fn patch(&self, path: &str, body: Value) -> Reply {
+    pub async fn patch(&self, path: &str, body: Value) -> TestResponse {
         self.send_json(Method::PATCH, path, body).await
     }
 
-    pub async fn delete(&self, path: &str) -> Reply {
+    pub async fn delete(&self, path: &str) -> TestResponse {
         self.send(Method::DELETE, path, "").await
     }
 
-    pub async fn send_json(&self, method: Method, path: &str, body: Value) -> Reply {
+    pub async fn send_json(&self, method: Method, path: &str, body: Value) -> TestResponse {
         privacy::hide_email(body["guest_email"].as_str().unwrap_or_default());
         let body = if body.is_null() { String::new() } else { body.to_string() };
         self.send(method, path, body).await
     }
 
     /// `path` is below the API's prefix, unless it is the absolute address of a link.
-    pub async fn send(&self, method: Method, path: &str, body: impl Into<Bytes>) -> Reply {
+    pub async fn send(&self, method: Method, path: &str, body: impl Into<Bytes>) -> TestResponse {
         let link: Option<Uri> = path.parse().ok().filter(|uri: &Uri| uri.authority() == Some(&self.host));
         let below = link.as_ref().and_then(Uri::path_and_query);
         let uri = below.map_or_else(|| format!("/{}/{path}", self.prefix), ToString::to_string);
@@ -116,7 +116,7 @@ impl Actor {
     }
 
     /// `uri` begins with a slash and may be anything.
-    pub async fn send_at(&self, method: Method, uri: &str, body: impl Into<Bytes>) -> Reply {
+    pub async fn send_at(&self, method: Method, uri: &str, body: impl Into<Bytes>) -> TestResponse {
         let mut request = Request::new(body.into());
         *request.method_mut() = method;
         *request.uri_mut() = uri.parse().expect("an address");
@@ -125,12 +125,12 @@ impl Actor {
             request.headers_mut().entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
         }
         let reply = match &self.way {
-            Way::Gateway(gateway) => Reply::read(gateway.call(request, self.ip).await),
+            Way::Gateway(gateway) => TestResponse::read(gateway.call(request, self.ip).await),
             Way::Http(client, scheme) => {
                 let address = Uri::builder().scheme(scheme.clone()).authority(self.host.clone()).path_and_query(uri);
                 *request.uri_mut() = address.build().expect("an address");
                 let answer = client.send(request).await.unwrap_or_else(|error| panic!("{uri}: {error:?}"));
-                Reply::read(answer.map(Bytes::from))
+                TestResponse::read(answer.map(Bytes::from))
             }
         };
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
@@ -154,18 +154,18 @@ impl Actor {
     }
 
     /// A list of the thread, with this query.
-    pub async fn list(&self, thread: &str, query: &str) -> Reply {
+    pub async fn list(&self, thread: &str, query: &str) -> TestResponse {
         self.get(&format!("{thread}/comments?{query}")).await.ok(200)
     }
 
-    pub async fn replies(&self, parent: u64, query: &str) -> Reply {
+    pub async fn replies(&self, parent: u64, query: &str) -> TestResponse {
         self.get(&format!("comments/{parent}/replies?{query}")).await.ok(200)
     }
 
     /// This page and all after it, by their links.
-    pub async fn walk(&self, path: &str) -> Vec<Reply> {
+    pub async fn walk(&self, path: &str) -> Vec<TestResponse> {
         let mut pages = vec![self.get(path).await.ok(200)];
-        while let Some(next) = pages.last().and_then(Reply::next) {
+        while let Some(next) = pages.last().and_then(TestResponse::next) {
             pages.push(self.get(next).await.ok(200));
             assert!(pages.len() < 1_000, "an endless walk");
         }
@@ -173,9 +173,9 @@ impl Actor {
     }
 
     /// All pages before this one, by their links, and this one; in the order of the list.
-    pub async fn walk_back(&self, page: &Reply) -> Vec<Reply> {
+    pub async fn walk_back(&self, page: &TestResponse) -> Vec<TestResponse> {
         let mut pages = vec![page.clone()];
-        while let Some(prev) = pages.last().and_then(Reply::prev) {
+        while let Some(prev) = pages.last().and_then(TestResponse::prev) {
             pages.push(self.get(prev).await.ok(200));
             assert!(pages.len() < 1_000, "an endless walk");
         }

@@ -4,7 +4,7 @@
 mod actor;
 mod privacy;
 mod remote;
-mod reply;
+mod response;
 mod twin;
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ use tokio::net::TcpListener;
 pub use self::actor::{Actor, sign};
 pub use self::privacy::lines_logged;
 pub use self::remote::Remote;
-pub use self::reply::{Reply, ids, seen};
+pub use self::response::{TestResponse, ids, seen};
 use self::twin::Twin;
 pub use self::twin::two_engines;
 
@@ -156,8 +156,8 @@ impl World {
     }
 
     /// Waits until everything behind the table's stream is done.
-    pub async fn settled(&self) {
-        self.stack.settled().await;
+    pub async fn wait_until_idle(&self) {
+        self.stack.wait_until_idle().await;
     }
 
     /// The table as the functions see it.

@@ -9,7 +9,7 @@ use serde_json::json;
 use shared::aws::https;
 use shared::domain::time::Clock;
 
-use crate::{Actor, Reply, START, sign};
+use crate::{Actor, START, TestResponse, sign};
 
 /// A function may have to be built before it answers.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -72,10 +72,10 @@ impl Remote {
     }
 
     /// What anybody gets from any absolute address.
-    pub async fn fetch(&self, url: &str) -> Reply {
+    pub async fn fetch(&self, url: &str) -> TestResponse {
         let request = Request::get(url).body("").expect("an absolute address");
         let answer = self.client.send(request).await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
-        Reply::read(answer.map(Bytes::from))
+        TestResponse::read(answer.map(Bytes::from))
     }
 
     fn signed_in(&self, number: u64, name: &str, roles: &[&str]) -> Actor {

@@ -11,7 +11,7 @@ use http::Method;
 use http::header::{CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
 use serde_json::{Value, json};
 use shared::routes::{self, ROUTES};
-use tests::{Actor, Remote, Reply, SECRET, World, ids, seen};
+use tests::{Actor, Remote, SECRET, TestResponse, World, ids, seen};
 use tokio::net::TcpListener;
 
 const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
@@ -19,7 +19,10 @@ const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Asks until the answer is right.
-async fn soon<A: Future<Output = Reply>>(ask: impl Fn() -> A, right: impl Fn(&Reply) -> bool) -> Reply {
+async fn soon<A: Future<Output = TestResponse>>(
+    ask: impl Fn() -> A,
+    right: impl Fn(&TestResponse) -> bool,
+) -> TestResponse {
     let mut waited = Duration::ZERO;
     loop {
         let reply = ask().await;
@@ -89,7 +92,7 @@ impl<'a> Walk<'a> {
         Left { kept: parents[0], reply: replies[4], orphan, thumbnail }
     }
 
-    async fn list(&self, who: &Actor, query: &str) -> Reply {
+    async fn list(&self, who: &Actor, query: &str) -> TestResponse {
         who.list(&self.thread, query).await
     }
 
@@ -225,8 +228,8 @@ impl<'a> Walk<'a> {
             let path = format!("moderation/comments?state={state}&per_page=50");
             async move { moderator.get(&path).await.ok(200) }
         };
-        let waits = |id: u64| move |queue: &Reply| queue.ids().contains(&id);
-        let settled = |id: u64| move |queue: &Reply| !queue.ids().contains(&id);
+        let waits = |id: u64| move |queue: &TestResponse| queue.ids().contains(&id);
+        let settled = |id: u64| move |queue: &TestResponse| !queue.ids().contains(&id);
         self.cast.ada.get("moderation/comments").await.refused(403, "forbidden");
 
         let reported = parents[3];
@@ -291,7 +294,7 @@ impl<'a> Walk<'a> {
             json!({ "author_id": self.service.user_id(4), "title": "A walk", "url": "https://example.org/walk" });
         let told = self.cast.moderator.put(&self.thread, known).await.ok(200);
         assert_eq!((&told.data()["type"], &told.data()["title"]), (&json!("posts"), &json!("A walk")));
-        let is_author = |list: &Reply| list.rows().iter().all(|row| row["is_author"] == true);
+        let is_author = |list: &TestResponse| list.rows().iter().all(|row| row["is_author"] == true);
         soon(|| self.list(&self.guest, ""), is_author).await;
     }
 
@@ -360,7 +363,7 @@ async fn what_follows_from_a_walk_is_done_and_no_function_may_do_more_than_it_do
     let left = walk.all().await;
     // The same user under another name.
     service.user(1, "Ada Lovelace").get("ui").await.ok(200);
-    world.settled().await;
+    world.wait_until_idle().await;
 
     assert_eq!(service.fetch(&left.thumbnail).await.ok(200).header("content-type"), "image/png");
     walk.cast.moderator.get(&format!("comments/{}/replies", left.orphan)).await.refused(404, "not_found");

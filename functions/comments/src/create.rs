@@ -1,24 +1,24 @@
 //! POST `{type}/{id}/comments` (spec, section 4.2).
 
 use shared::app::App;
-use shared::app::admission::Door;
+use shared::app::admission::AuthRequirement;
 use shared::app::spam_check::Draft;
 use shared::domain::comment::{Comment, State};
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::markdown;
-use shared::domain::rate_limit::Kind;
+use shared::domain::rate_limit::RateClass;
 use shared::domain::spam::Verdict;
 use shared::domain::user::gravatar;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::{Call, Credential};
-use shared::http::resource::{Data, Light};
+use shared::http::resource::{CommentPresenter, Data};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
 use shared::store::comments::Created;
-use shared::store::idempotency::Earlier;
+use shared::store::idempotency::PriorResult;
 
 /// Characters of a guest's name.
 const MAX_GUEST_NAME: usize = 100;
@@ -64,11 +64,11 @@ impl CreateInput {
 pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
     let config = &app.config;
     let thread = super::thread_id(app, kind, record);
-    let there = thread.as_ref().map(drop).map_err(Clone::clone);
+    let exists = thread.as_ref().map(drop).map_err(Clone::clone);
     let read = async {
         let thread = thread?;
         let input = CreateInput::read(app, call, matches!(call.credential, Credential::None))?;
-        let (visitor, once) = (app.visitor(call), app.once(call)?);
+        let (visitor, idempotency) = (app.visitor(call), app.idempotency(call)?);
         let parent = async {
             match input.parent {
                 Some(parent) => app.store.find(parent, Reading::Eventual).await,
@@ -76,29 +76,30 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
             }
         };
         let handles = app.store.known_handles(markdown::mentions(&input.body));
-        let known = app.store.thread_and_visit(&thread, &visitor);
-        let read = tokio::try_join!(parent, handles, known, app.store.earlier(once.as_ref()))?;
-        Ok((thread, input, once, read))
+        let known = app.store.thread_and_visitor_state(&thread, &visitor);
+        let read = tokio::try_join!(parent, handles, known, app.store.prior_result(idempotency.as_ref()))?;
+        Ok((thread, input, idempotency, read))
     };
-    let door = Door::Guests(config.guests.allowed);
-    let (viewer, (thread, input, once, read)) = app.admit_with(call, Kind::Write, there, door, read).await?;
-    let (found, mentions, (known, visit), earlier) = read;
+    let auth = AuthRequirement::GuestsIf(config.guests.allowed);
+    let (viewer, (thread, input, idempotency, read)) =
+        app.admit_with(call, RateClass::Write, exists, auth, read).await?;
+    let (found, mentions, (known, visitor_state), earlier) = read;
     let show = |comment: &Comment| {
         // An answer that is given again is the same to the letter, unless the comment has changed.
-        let light = Light {
+        let presenter = CommentPresenter {
             config,
             viewer: &viewer,
             thread: &known,
-            visit: &visit,
+            visitor_state: &visitor_state,
             now: comment.id.created_at(),
             language: call.language(),
         };
-        Answer::created(&Data { data: light.show(comment) })
+        Answer::created(&Data { data: presenter.present(comment) })
     };
     match earlier {
-        Earlier::Nothing => {}
-        Earlier::Same(id) => return Ok(show(&created_before(app, id).await?)),
-        Earlier::Other => return Err(FieldErrors::used_key().into()),
+        PriorResult::Nothing => {}
+        PriorResult::Same(id) => return Ok(show(&created_before(app, id).await?)),
+        PriorResult::Other => return Err(FieldErrors::used_key().into()),
     }
     let found =
         app.store.confirm(found, |found| policy::in_lists(&viewer.visitor, &found.comment, &found.ancestors)).await?;
@@ -124,12 +125,12 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let comment = written(&viewer, thread, input, ancestors, mentions, state);
 
     let embedded = config.lists.replies_per_parent;
-    match app.store.create(&app.ids, comment, parent, &visit, embedded, once.as_ref()).await? {
+    match app.store.create(&app.ids, comment, parent, &visitor_state, embedded, idempotency.as_ref()).await? {
         Created::Done(comment) => Ok(show(&comment)),
         // The parent was there a moment ago.
         Created::ParentGone => Err(policy::missing_parent().into()),
-        Created::Before => match app.store.earlier(once.as_ref()).await? {
-            Earlier::Same(id) => Ok(show(&created_before(app, id).await?)),
+        Created::Before => match app.store.prior_result(idempotency.as_ref()).await? {
+            PriorResult::Same(id) => Ok(show(&created_before(app, id).await?)),
             _ => Err(FieldErrors::used_key().into()),
         },
     }

@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 use shared::app::App;
-use shared::app::admission::Door;
+use shared::app::admission::AuthRequirement;
 use shared::domain::list::{Place, Sort};
-use shared::domain::rate_limit::Kind;
+use shared::domain::rate_limit::RateClass;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
-use shared::http::cursor::Seal;
+use shared::http::cursor::CursorSigner;
 use shared::http::pagination::{self, Envelope};
 use shared::http::request::Call;
-use shared::http::resource::{CommentResource, Light};
+use shared::http::resource::{CommentPresenter, CommentResource};
 use shared::http::response::{Answer, Sharing};
 use shared::policy;
 use shared::store::Reading;
-use shared::store::comments::Found;
-use shared::store::lists::{Budget, List, Neighbours};
+use shared::store::comments::CommentWithAncestors;
+use shared::store::lists::{Budget, List, PageCursors};
 
 /// Lambda's six megabytes, less what the event around the body takes.
 const MAX_ANSWER: usize = 5_900_000;
@@ -25,12 +25,14 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
     let config = &app.config;
     let thread = super::thread_id(app, kind, record);
     let sort = pagination::sort(call, &config.lists, config.features.sorting);
-    let seal =
-        Seal::new(&config.visitor_salt, format!("{kind}#{record} {}", sort.as_ref().map_or("", |sort| sort.name())));
+    let signer = CursorSigner::new(
+        &config.visitor_salt,
+        format!("{kind}#{record} {}", sort.as_ref().map_or("", |sort| sort.name())),
+    );
     let by_time = sort.as_ref().is_ok_and(|sort: &Sort| !sort.is_ranked());
-    let paging = pagination::paging(call, &config.lists, Some(&seal).filter(|_| by_time));
+    let paging = pagination::paging(call, &config.lists, Some(&signer).filter(|_| by_time));
     let visitor = app.visitor(call);
-    let there = thread.as_ref().map(drop).map_err(Clone::clone);
+    let exists = thread.as_ref().map(drop).map_err(Clone::clone);
     let read = async {
         let (thread, sort, paging) = (thread?, sort?, paging?);
         let embedded = config.lists.replies_per_parent;
@@ -40,22 +42,29 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
         let page = app.store.thread_page(list, sort, &paging).await?;
         Ok((paging, page))
     };
-    let (viewer, (paging, page)) = app.admit_with(call, Kind::Read, there, Door::Open, read).await?;
+    let (viewer, (paging, page)) = app.admit_with(call, RateClass::Read, exists, AuthRequirement::None, read).await?;
 
     let now = app.clock.now();
-    let light =
-        Light { config, viewer: &viewer, thread: &page.thread, visit: &page.visit, now, language: call.language() };
-    let data: Vec<_> = page.families.iter().map(|family| light.show_family(&family.parent, &family.replies)).collect();
-    let total = page.thread.parents + page.visit.hidden_parents;
+    let presenter = CommentPresenter {
+        config,
+        viewer: &viewer,
+        thread: &page.thread,
+        visitor_state: &page.visitor_state,
+        now,
+        language: call.language(),
+    };
+    let data: Vec<_> =
+        page.families.iter().map(|family| presenter.present_with_replies(&family.parent, &family.replies)).collect();
+    let total = page.thread.parents + page.visitor_state.hidden_parents;
     answer(
         call,
         data,
         &paging.place,
         paging.per_page,
         total,
-        page.neighbours,
-        &seal,
-        sharing(&viewer, page.visit.is_plain()),
+        page.cursors,
+        &signer,
+        sharing(&viewer, page.visitor_state.is_plain()),
     )
 }
 
@@ -63,21 +72,28 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
 pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let config = &app.config;
     let find = async { Ok(app.store.find(super::comment_id(id)?, Reading::Eventual).await?) };
-    let (viewer, found) = app.admit_with(call, Kind::Read, Ok(()), Door::Open, find).await?;
-    let listed = |found: &Found| policy::may_list_replies(&viewer, &found.comment, &found.ancestors);
+    let (viewer, found) = app.admit_with(call, RateClass::Read, Ok(()), AuthRequirement::None, find).await?;
+    let listed = |found: &CommentWithAncestors| policy::may_list_replies(&viewer, &found.comment, &found.ancestors);
     let found = app.store.confirm(found, listed).await?;
-    let Found { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
-    let seal = Seal::new(&config.visitor_salt, format!("replies {}", parent.id));
-    let paging = pagination::paging(call, &config.lists, Some(&seal))?;
-    let (thread, mut visit, page) =
+    let CommentWithAncestors { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
+    let signer = CursorSigner::new(&config.visitor_salt, format!("replies {}", parent.id));
+    let paging = pagination::paging(call, &config.lists, Some(&signer))?;
+    let (thread, mut visitor_state, page) =
         app.store.reply_page(&parent, &viewer.visitor, &paging, config.lists.replies_per_parent).await?;
-    app.store.complete_visit(&mut visit, &viewer.visitor, &parent.thread, [parent.id]).await?;
+    app.store.complete_visitor_state(&mut visitor_state, &viewer.visitor, &parent.thread, [parent.id]).await?;
 
     let now = app.clock.now();
-    let light = Light { config, viewer: &viewer, thread: &thread, visit: &visit, now, language: call.language() };
-    let data: Vec<_> = page.replies.iter().map(|reply| light.show(reply)).collect();
-    let sharing = sharing(&viewer, visit.is_plain() && policy::is_public(&parent, &ancestors));
-    answer(call, data, &paging.place, paging.per_page, page.total, page.neighbours, &seal, sharing)
+    let presenter = CommentPresenter {
+        config,
+        viewer: &viewer,
+        thread: &thread,
+        visitor_state: &visitor_state,
+        now,
+        language: call.language(),
+    };
+    let data: Vec<_> = page.replies.iter().map(|reply| presenter.present(reply)).collect();
+    let sharing = sharing(&viewer, visitor_state.is_plain() && policy::is_public(&parent, &ancestors));
+    answer(call, data, &paging.place, paging.per_page, page.total, page.cursors, &signer, sharing)
 }
 
 fn sharing(viewer: &Viewer, plain: bool) -> Sharing {
@@ -91,8 +107,8 @@ fn answer(
     place: &Place,
     per_page: usize,
     total: u64,
-    neighbours: Neighbours,
-    seal: &Seal<'_>,
+    cursors: PageCursors,
+    signer: &CursorSigner<'_>,
     sharing: Sharing,
 ) -> Result<Answer> {
     let mut envelope = match place {
@@ -101,8 +117,8 @@ fn answer(
             Envelope::page(call, data, *page, per_page, total)
         }
         Place::Cursor(_) => {
-            let close = |cursor| seal.close(cursor);
-            Envelope::cursor(call, data, per_page, neighbours.next.map(close), neighbours.previous.map(close))
+            let close = |cursor| signer.sign(cursor);
+            Envelope::cursor(call, data, per_page, cursors.next.map(close), cursors.previous.map(close))
         }
     };
     let mut answer = Answer::ok(&envelope);

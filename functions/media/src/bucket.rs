@@ -11,7 +11,7 @@ use imaging::{Format, MAX_OUTPUT_BYTES, Picture};
 use shared::domain::ids::{Random, keyed_hash};
 use shared::domain::secret::Secret;
 use shared::error::Fault;
-use shared::store::idempotency::Once;
+use shared::store::idempotency::IdempotencyRequest;
 
 const UPLOADS: &str = "uploads/";
 const THUMBNAILS: &str = "thumbnails/";
@@ -40,8 +40,8 @@ impl Name {
 
     /// The same for the same request, and not to be guessed without the salt.
     #[must_use]
-    pub fn again(salt: &Secret, once: &Once) -> Self {
-        Self(keyed_hash(salt, &["upload", &once.visitor.0, &once.key, &once.request]))
+    pub fn again(salt: &Secret, idempotency: &IdempotencyRequest) -> Self {
+        Self(keyed_hash(salt, &["upload", &idempotency.visitor.0, &idempotency.key, &idempotency.request]))
     }
 
     /// Of an upload's key; none when it is another's.

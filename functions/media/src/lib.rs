@@ -10,15 +10,15 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header;
 use serde_json::json;
-use shared::app::admission::Door;
+use shared::app::admission::AuthRequirement;
 use shared::app::{App, Handler};
 use shared::config::Config;
-use shared::domain::rate_limit::Kind;
+use shared::domain::rate_limit::RateClass;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
-use shared::store::idempotency::Earlier;
+use shared::store::idempotency::PriorResult;
 
 use crate::bucket::{Bucket, Name};
 use crate::multipart::Rejected;
@@ -40,8 +40,8 @@ impl Media {
     /// POST `media` (spec, section 4.11).
     async fn upload(&self, app: &App, call: &Call) -> Result<Answer> {
         let config = &app.config;
-        let there = if config.features.media { Ok(()) } else { Err(Refusal::NotFound) };
-        app.admit(call, Kind::Upload, there, Door::Guests(config.guests.allowed)).await?;
+        let exists = if config.features.media { Ok(()) } else { Err(Refusal::NotFound) };
+        app.admit(call, RateClass::Upload, exists, AuthRequirement::GuestsIf(config.guests.allowed)).await?;
 
         let body = Bytes::copy_from_slice(&call.body);
         let read = multipart::read_file(call.header(header::CONTENT_TYPE), body, config.media_max_bytes as u64);
@@ -49,20 +49,22 @@ impl Media {
             Rejected::TooLarge => Refusal::PayloadTooLarge,
             other => FieldErrors::one(FIELD, other.to_string()),
         })?;
-        let once = app.once_of(call, &file)?;
-        if app.store.earlier::<()>(once.as_ref()).await? == Earlier::Other {
+        let idempotency = app.idempotency_of(call, &file)?;
+        if app.store.prior_result::<()>(idempotency.as_ref()).await? == PriorResult::Other {
             return Err(FieldErrors::used_key().into());
         }
         let picture = self.worker.run(move || imaging::clean(&file)).await?;
         let picture = picture.map_err(|refused| FieldErrors::one(FIELD, refused.to_string()))?;
 
         // Sent again, it is stored again under the same name: it may have been removed meanwhile.
-        let name = once.as_ref().map_or_else(|| Name::new(&app.random), |once| Name::again(&config.visitor_salt, once));
+        let name = idempotency
+            .as_ref()
+            .map_or_else(|| Name::new(&app.random), |idempotency| Name::again(&config.visitor_salt, idempotency));
         let key = name.upload(picture.format);
         self.bucket(config).put(&key, picture).await?;
-        if let Some(once) = &once
-            && !app.store.remember(once, ()).await?
-            && app.store.earlier(Some(once)).await? != Earlier::Same(())
+        if let Some(idempotency) = &idempotency
+            && !app.store.remember(idempotency, ()).await?
+            && app.store.prior_result(Some(idempotency)).await? != PriorResult::Same(())
         {
             return Err(FieldErrors::used_key().into());
         }
@@ -73,8 +75,8 @@ impl Media {
     /// DELETE `media/{name}` (decisions, section 4). Also with uploads off, so that what was uploaded can be removed.
     async fn remove(&self, app: &App, call: &Call, file: &str) -> Result<Answer> {
         let file = Name::of_file(file).ok_or(Refusal::NotFound);
-        let there = file.as_ref().map(drop).map_err(Clone::clone);
-        let viewer = app.admit(call, Kind::Write, there, Door::Users).await?;
+        let exists = file.as_ref().map(drop).map_err(Clone::clone);
+        let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
         policy::moderate(&viewer)?;
         let (name, format) = file?;
         let (bucket, image, thumbnail) = (self.bucket(&app.config), name.upload(format), name.thumbnail());

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 use shared::app::App;
-use shared::app::admission::Door;
+use shared::app::admission::AuthRequirement;
 use shared::domain::comment::Comment;
-use shared::domain::rate_limit::Kind;
+use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::request::Call;
-use shared::http::resource::{Data, Light, UserResource};
+use shared::http::resource::{CommentPresenter, Data, UserResource};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
@@ -28,7 +28,7 @@ pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
             Some(_) => Err(not_approved().into()),
         };
     }
-    show(app, call, &viewer, &comment).await
+    present(app, call, &viewer, &comment).await
 }
 
 fn not_approved() -> Refusal {
@@ -38,37 +38,37 @@ fn not_approved() -> Refusal {
 pub(crate) async fn unpin(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = pinnable(app, call, id).await?;
     app.store.unpin(&comment).await?;
-    show(app, call, &viewer, &comment).await
+    present(app, call, &viewer, &comment).await
 }
 
 async fn pinnable(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {
-    let there = if app.config.features.pins { Ok(()) } else { Err(Refusal::NotFound) };
-    let (viewer, comment) = moderated(app, call, Kind::Write, there, id).await?;
+    let exists = if app.config.features.pins { Ok(()) } else { Err(Refusal::NotFound) };
+    let (viewer, comment) = moderated(app, call, RateClass::Write, exists, id).await?;
     if comment.is_top_level() { Ok((viewer, comment)) } else { Err(Refusal::CannotPinReply.into()) }
 }
 
 pub(crate) async fn approve(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
+    let (viewer, comment) = moderated(app, call, RateClass::Write, Ok(()), id).await?;
     let embedded = app.config.lists.replies_per_parent;
     let comment = app.store.approve(comment, &app.clock, embedded).await?;
-    show(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
+    present(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
 }
 
 pub(crate) async fn reject(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
+    let (viewer, comment) = moderated(app, call, RateClass::Write, Ok(()), id).await?;
     let embedded = app.config.lists.replies_per_parent;
     let comment = app.store.reject(comment, &app.clock, embedded).await?;
-    show(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
+    present(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
 }
 
 /// The newest first, not all of very many.
 pub(crate) async fn reports(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (_, comment) = moderated(app, call, Kind::Read, Ok(()), id).await?;
+    let (_, comment) = moderated(app, call, RateClass::Read, Ok(()), id).await?;
     Ok(Answer::ok(&Data { data: rows(app, &comment).await? }))
 }
 
 pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (_, comment) = moderated(app, call, Kind::Write, Ok(()), id).await?;
+    let (_, comment) = moderated(app, call, RateClass::Write, Ok(()), id).await?;
     let comment = app.store.dismiss_reports(comment, &app.clock).await?.ok_or(Refusal::NotFound)?;
     Ok(Answer::ok(&Data { data: rows(app, &comment).await? }))
 }
@@ -95,15 +95,15 @@ async fn rows(app: &App, comment: &Comment) -> Result<Vec<serde_json::Value>> {
 async fn moderated(
     app: &App,
     call: &Call,
-    kind: Kind,
-    there: Result<(), Refusal>,
+    class: RateClass,
+    exists: Result<(), Refusal>,
     id: &str,
 ) -> Result<(Viewer, Comment)> {
     let find = async {
         let id = id.parse().map_err(|()| Refusal::NotFound)?;
         Ok(app.store.find(id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?)
     };
-    let (viewer, found) = app.admit_with(call, kind, there, Door::Users, find).await?;
+    let (viewer, found) = app.admit_with(call, class, exists, AuthRequirement::User, find).await?;
     if !policy::may_see(&viewer, &found.comment, &found.ancestors) {
         return Err(Refusal::NotFound.into());
     }
@@ -111,16 +111,16 @@ async fn moderated(
     Ok((viewer, found.comment))
 }
 
-async fn show(app: &App, call: &Call, viewer: &Viewer, comment: &Comment) -> Result<Answer> {
-    let known = app.store.threads_and_visits(std::slice::from_ref(comment), &viewer.visitor).await?;
-    let (thread, visit) = known.into_values().next().unwrap_or_default();
-    let light = Light {
+async fn present(app: &App, call: &Call, viewer: &Viewer, comment: &Comment) -> Result<Answer> {
+    let known = app.store.threads_and_visitor_states(std::slice::from_ref(comment), &viewer.visitor).await?;
+    let (thread, visitor_state) = known.into_values().next().unwrap_or_default();
+    let presenter = CommentPresenter {
         config: &app.config,
         viewer,
         thread: &thread,
-        visit: &visit,
+        visitor_state: &visitor_state,
         now: app.clock.now(),
         language: call.language(),
     };
-    Ok(Answer::ok(&Data { data: light.show(comment) }))
+    Ok(Answer::ok(&Data { data: presenter.present(comment) }))
 }

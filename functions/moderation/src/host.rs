@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use shared::app::App;
-use shared::app::admission::Door;
+use shared::app::admission::AuthRequirement;
 use shared::domain::ids::{ThreadId, UserId};
-use shared::domain::rate_limit::Kind;
+use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
 use shared::domain::user::Ban;
 use shared::error::{Refusal, Result};
@@ -45,8 +45,8 @@ pub(crate) async fn unban(app: &App, call: &Call, id: &str) -> Result<Answer> {
 
 async fn user(app: &App, call: &Call, id: &str) -> Result<UserId> {
     let id: Result<UserId, ()> = id.parse();
-    let there = id.map(drop).map_err(|()| Refusal::NotFound);
-    let viewer = app.admit(call, Kind::Write, there, Door::Users).await?;
+    let exists = id.map(drop).map_err(|()| Refusal::NotFound);
+    let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
     policy::moderate(&viewer)?;
     id.map_err(|()| Refusal::NotFound.into())
 }
@@ -54,8 +54,8 @@ async fn user(app: &App, call: &Call, id: &str) -> Result<UserId> {
 /// PUT `{type}/{id}`: what is not said is forgotten.
 pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
     let thread = thread(app, kind, record);
-    let there = thread.as_ref().map(drop).map_err(Clone::clone);
-    let viewer = app.admit(call, Kind::Write, there, Door::Users).await?;
+    let exists = thread.as_ref().map(drop).map_err(Clone::clone);
+    let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
     policy::moderate(&viewer)?;
     let thread = thread?;
     let mut input = Input::new(call.json()?);

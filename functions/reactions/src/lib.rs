@@ -6,13 +6,13 @@ mod report;
 use futures_util::future::BoxFuture;
 use shared::app::App;
 use shared::domain::ids::keyed_hash;
-use shared::domain::thread::Visit;
+use shared::domain::thread::VisitorThreadState;
 use shared::domain::viewer::Viewer;
 use shared::error::{Refusal, Result};
 use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
-use shared::store::comments::Found;
+use shared::store::comments::CommentWithAncestors;
 use shared::store::reactions::GuestBound;
 
 pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
@@ -37,13 +37,13 @@ fn bound(app: &App, call: &Call, viewer: &Viewer, what: &str, id: &str, most: u3
 }
 
 /// The comment an address names and what the visitor did in its thread.
-async fn find(app: &App, call: &Call, id: &str) -> Result<(Found, Visit)> {
+async fn find(app: &App, call: &Call, id: &str) -> Result<(CommentWithAncestors, VisitorThreadState)> {
     let id = id.parse().map_err(|()| Refusal::NotFound)?;
     Ok(app.store.find_for(id, &app.visitor(call)).await?.ok_or(Refusal::NotFound)?)
 }
 
 /// What was found, when the viewer may see it.
-async fn seen(app: &App, viewer: &Viewer, found: Found) -> Result<Found> {
-    let seen = |found: &Found| policy::may_see(viewer, &found.comment, &found.ancestors);
+async fn seen(app: &App, viewer: &Viewer, found: CommentWithAncestors) -> Result<CommentWithAncestors> {
+    let seen = |found: &CommentWithAncestors| policy::may_see(viewer, &found.comment, &found.ancestors);
     Ok(app.store.confirm(Some(found), seen).await?.ok_or(Refusal::NotFound)?)
 }

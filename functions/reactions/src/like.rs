@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use shared::app::App;
-use shared::app::admission::Door;
-use shared::domain::rate_limit::Kind;
+use shared::app::admission::AuthRequirement;
+use shared::domain::rate_limit::RateClass;
 use shared::error::{Refusal, Result};
 use shared::http::request::Call;
 use shared::http::response::Answer;
@@ -12,10 +12,11 @@ use shared::store::reactions::Liked;
 pub(crate) async fn toggle(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let guests = &app.config.guests;
     let find = super::find(app, call, id);
-    let (viewer, (found, visit)) = app.admit_with(call, Kind::Write, Ok(()), Door::Guests(guests.likes), find).await?;
+    let (viewer, (found, visitor_state)) =
+        app.admit_with(call, RateClass::Write, Ok(()), AuthRequirement::GuestsIf(guests.likes), find).await?;
     let found = super::seen(app, &viewer, found).await?;
     let bound = super::bound(app, call, &viewer, "likes", id, guests.likes_per_ip);
-    match app.store.toggle_like(&found.comment, visit, &viewer.visitor, bound).await? {
+    match app.store.toggle_like(&found.comment, visitor_state, &viewer.visitor, bound).await? {
         Liked::Now(liked, likes_count) => Ok(Answer::ok(&json!({ "liked": liked, "likes_count": likes_count }))),
         Liked::Gone => Err(Refusal::NotFound.into()),
         Liked::TooMany => Err(Refusal::RateLimited(super::RETRY_AFTER).into()),

@@ -2,33 +2,34 @@
 
 use serde_json::json;
 use shared::app::App;
-use shared::app::admission::Door;
-use shared::domain::rate_limit::Kind;
+use shared::app::admission::AuthRequirement;
+use shared::domain::rate_limit::RateClass;
 use shared::domain::report::Report;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::Call;
 use shared::http::response::Answer;
-use shared::store::idempotency::Earlier;
+use shared::store::idempotency::PriorResult;
 use shared::store::reactions::Reported;
 
 /// Characters of a report's details (spec, section 8).
 const MAX_DETAILS: usize = 500;
 
 pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let there = if app.config.features.reporting { Ok(()) } else { Err(Refusal::NotFound) };
-    let once = app.once(call);
-    let earlier = app.store.earlier::<()>(once.as_ref().ok().and_then(Option::as_ref));
+    let exists = if app.config.features.reporting { Ok(()) } else { Err(Refusal::NotFound) };
+    let idempotency = app.idempotency(call);
+    let earlier = app.store.prior_result::<()>(idempotency.as_ref().ok().and_then(Option::as_ref));
     let read = async { Ok(tokio::join!(super::find(app, call, id), earlier)) };
-    let (viewer, (found, earlier)) = app.admit_with(call, Kind::Write, there, Door::Guests(true), read).await?;
-    let (found, visit) = found?;
+    let (viewer, (found, earlier)) =
+        app.admit_with(call, RateClass::Write, exists, AuthRequirement::GuestsIf(true), read).await?;
+    let (found, visitor_state) = found?;
     let found = super::seen(app, &viewer, found).await?;
     let reason = reason(app, call)?;
-    let once = once?;
+    let idempotency = idempotency?;
     match earlier? {
-        Earlier::Nothing => {}
-        Earlier::Same(()) => return Ok(done()),
-        Earlier::Other => return Err(FieldErrors::used_key().into()),
+        PriorResult::Nothing => {}
+        PriorResult::Same(()) => return Ok(done()),
+        PriorResult::Other => return Err(FieldErrors::used_key().into()),
     }
     let bound = super::bound(app, call, &viewer, "reports", id, app.config.guests.reports_per_ip);
     let report = Report {
@@ -40,10 +41,14 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
         name: viewer.user.as_ref().map(|user| user.name.clone()).unwrap_or_default(),
         avatar: viewer.user.as_ref().map(|user| user.avatar.clone()).unwrap_or_default(),
     };
-    match app.store.report(&app.ids, &found.comment, visit, report, bound.as_ref(), once.as_ref()).await? {
+    match app
+        .store
+        .report(&app.ids, &found.comment, visitor_state, report, bound.as_ref(), idempotency.as_ref())
+        .await?
+    {
         Reported::Done => Ok(done()),
-        Reported::Already => match app.store.earlier::<()>(once.as_ref()).await? {
-            Earlier::Same(()) => Ok(done()),
+        Reported::Already => match app.store.prior_result::<()>(idempotency.as_ref()).await? {
+            PriorResult::Same(()) => Ok(done()),
             _ => Err(Refusal::AlreadyReported.into()),
         },
         Reported::Gone => Err(Refusal::NotFound.into()),

@@ -6,8 +6,8 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use ring::digest;
 use serde_json::json;
 use shared::app::App;
-use shared::app::admission::Door;
-use shared::domain::rate_limit::Kind;
+use shared::app::admission::AuthRequirement;
+use shared::domain::rate_limit::RateClass;
 use shared::error::Result;
 use shared::http::request::Call;
 use shared::http::response::{Answer, Sharing};
@@ -20,20 +20,20 @@ const STYLE: &str = include_str!("docs/style.css");
 const SCRIPT: &str = include_str!("docs/script.js");
 
 pub(crate) async fn openapi(app: &App, call: &Call) -> Result<Answer> {
-    app.admit(call, Kind::Read, Ok(()), Door::Open).await?;
+    app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
     let answer = Answer::new(StatusCode::OK, "application/json", document(call).into_bytes());
     Ok(answer.shared(Sharing::Anonymous))
 }
 
 /// A page that loads nothing: style, script and document are in it, and nothing else may be.
 pub(crate) async fn docs(app: &App, call: &Call) -> Result<Answer> {
-    app.admit(call, Kind::Read, Ok(()), Door::Open).await?;
+    app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
     // Text in a script element ends at the first closing tag, whatever it means.
     let document = document(call).replace("</", r"<\/");
     let page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Comment threads</title>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<style>{STYLE}</style></head>\n\
+         <meta name=\"color-scheme\" content=\"presenter dark\">\n<style>{STYLE}</style></head>\n\
          <body><noscript>This page needs JavaScript; <a href=\"openapi.json\">openapi.json</a> does not.</noscript>\n\
          <script type=\"application/json\" id=\"document\">{document}</script>\n<script>{SCRIPT}</script></body></html>\n"
     );

@@ -6,10 +6,10 @@ use futures_util::future::BoxFuture;
 use http::{HeaderValue, header};
 use serde_json::json;
 use shared::app::App;
-use shared::app::admission::Door;
+use shared::app::admission::AuthRequirement;
 use shared::domain::labels::Labels;
 use shared::domain::markdown;
-use shared::domain::rate_limit::Kind;
+use shared::domain::rate_limit::RateClass;
 use shared::error::{Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::Call;
@@ -32,7 +32,7 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
 /// GET `ui` (spec, section 2.2).
 async fn configuration(app: &App, call: &Call) -> Result<Answer> {
     let config = &app.config;
-    let viewer = app.admit(call, Kind::Read, Ok(()), Door::Open).await?;
+    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
     let language = call.language();
     let features = &config.features;
     let user = viewer.user.as_ref().map(|user| UserResource {
@@ -81,14 +81,14 @@ async fn configuration(app: &App, call: &Call) -> Result<Answer> {
 
 /// POST `markdown/preview` (spec, section 4.9). Writes nothing, so it is counted as a read.
 async fn preview(app: &App, call: &Call) -> Result<Answer> {
-    let there = if app.config.features.markdown_preview { Ok(()) } else { Err(Refusal::NotFound) };
+    let exists = if app.config.features.markdown_preview { Ok(()) } else { Err(Refusal::NotFound) };
     let input = || {
         let mut input = Input::new(call.json()?);
         let body = input.draft();
         input.finish()?;
         Ok::<_, Refusal>(body)
     };
-    app.admit(call, Kind::Read, there, Door::Open).await?;
+    app.admit(call, RateClass::Read, exists, AuthRequirement::None).await?;
     let body = input()?;
     let known = app.store.known_handles(markdown::mentions(&body)).await?;
     let html = markdown::render(&body, &app.config.users_route_prefix, &known);

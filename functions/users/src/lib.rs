@@ -2,8 +2,8 @@
 
 use futures_util::future::BoxFuture;
 use shared::app::App;
-use shared::app::admission::Door;
-use shared::domain::rate_limit::Kind;
+use shared::app::admission::AuthRequirement;
+use shared::domain::rate_limit::RateClass;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::request::Call;
 use shared::http::resource::{Data, UserResource};
@@ -20,7 +20,7 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
 }
 
 async fn search(app: &App, call: &Call) -> Result<Answer> {
-    app.admit(call, Kind::Read, Ok(()), Door::Users).await?;
+    app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
     let part = call.parameter("q").unwrap_or_default();
     if !(1..=MAX_QUERY).contains(&part.chars().count()) {
         return Err(invalid().into());

@@ -171,7 +171,7 @@ async fn seed(data_dir: &DataDir, config: &Config) -> Result<Threads, Failure> {
     };
     let parent = create(json!({ "body": prose(0) })).await?;
     let reply = create(json!({ "body": prose(1), "parent_id": parent })).await?;
-    stack.settled().await;
+    stack.wait_until_idle().await;
     drop(stack);
 
     let table = Table { client: &client, name: &config.table_name };

@@ -97,7 +97,7 @@ async fn serve(options: &Serve) -> Result<(), Failure> {
     stdout.flush()?;
 
     stack.gateway.clone().serve(listener, stopped, |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
-    if tokio::time::timeout(GRACE, stack.settled()).await.is_err() {
+    if tokio::time::timeout(GRACE, stack.wait_until_idle()).await.is_err() {
         tracing::warn!("stopped before everything that hangs on the last writes was done");
         return Ok(());
     }

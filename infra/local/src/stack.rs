@@ -81,7 +81,7 @@ impl Stack {
 
     /// Waits until the events of the table and of the bucket have been handled to their end, what handling them wrote
     /// included.
-    pub async fn settled(&self) {
+    pub async fn wait_until_idle(&self) {
         loop {
             let reported = (self.engine.reported(), self.bucket.reported());
             for stream in &self.streams {
@@ -207,7 +207,7 @@ Resources:
         let response = stack.gateway.call(Request::new(Bytes::new()), Ipv4Addr::LOCALHOST.into()).await;
         assert_eq!(response.status(), 200);
 
-        stack.settled().await;
+        stack.wait_until_idle().await;
         let seen = engine.client().get_item().table_name(TABLE).key("pk", S("seen".to_owned())).send().await.unwrap();
         assert_eq!(seen.item.unwrap()["n"], N("3".to_owned()));
     }

@@ -107,7 +107,7 @@ impl Service {
         let (status, answer) = self.upload(file).await;
         assert_eq!(status, 201, "{answer}");
         assert_eq!(answer.as_object().unwrap().len(), 2);
-        self.stack.settled().await;
+        self.stack.wait_until_idle().await;
         let mut contents = [Bytes::new(), Bytes::new()];
         for (content, name) in contents.iter_mut().zip(["url", "thumbnail_url"]) {
             let response = self.get(answer[name].as_str().unwrap()).await;
@@ -164,7 +164,7 @@ async fn the_four_formats_are_stored_with_their_thumbnails() {
 async fn images_are_served_as_nothing_but_images_for_a_day() {
     let service = Service::start(&[]);
     let (_, answer) = service.upload(&jpeg(&photo(400, 300, 1), 80)).await;
-    service.stack.settled().await;
+    service.stack.wait_until_idle().await;
     for name in ["url", "thumbnail_url"] {
         let url = answer[name].as_str().unwrap();
         let response = service.get(url).await;
@@ -426,7 +426,7 @@ fn put(key: &str) -> Value {
 async fn a_thumbnail_made_again_is_the_same() {
     let service = Service::start(&[]);
     let (_, answer) = service.upload(&jpeg(&photo(640, 400, 1), 80)).await;
-    service.stack.settled().await;
+    service.stack.wait_until_idle().await;
     let thumbnail = answer["thumbnail_url"].as_str().unwrap();
     let first = service.get(thumbnail).await.into_body();
 
@@ -434,7 +434,7 @@ async fn a_thumbnail_made_again_is_the_same() {
     let key = answer["url"].as_str().unwrap().strip_prefix("http://127.0.0.1:3000/media/").unwrap();
     let thumbnails = thumbnails::Thumbnails::new(service.bucket.client());
     thumbnails.handle(serde_json::from_value(put(key)).unwrap()).await.unwrap();
-    service.stack.settled().await;
+    service.stack.wait_until_idle().await;
     assert_eq!(service.bucket.reported(), puts + 1, "only the thumbnail was put, and it made no other");
     assert_eq!(service.get(thumbnail).await.into_body(), first);
 }

@@ -5,7 +5,7 @@ use std::pin::pin;
 
 use crate::app::App;
 use crate::domain::ids::{Visitor, keyed_hash};
-use crate::domain::rate_limit::Standing;
+use crate::domain::rate_limit::RateLimitStatus;
 use crate::domain::user::Identity;
 use crate::domain::user::User;
 use crate::domain::viewer::Viewer;
@@ -16,26 +16,32 @@ use crate::store::limits::Counter;
 use crate::store::meter::Cost;
 use http::header;
 
-pub use crate::domain::rate_limit::Kind;
+pub use crate::domain::rate_limit::RateClass;
 
 /// Read units that one read may take; it counts for as many as it takes.
 const UNITS_A_READ: f64 = 10.0;
 
 /// Whom a route lets in (spec, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum AuthRequirement {
     /// `none`: a bad token is nobody's.
-    Open,
+    None,
     /// `optional`, and for guests only when the switch is on.
-    Guests(bool),
+    GuestsIf(bool),
     /// `required`, `owner`, `moderator`.
-    Users,
+    User,
 }
 
 impl App {
-    /// Who is asking, once everything up to the ban is checked. `there` says whether the route, type or feature exists.
-    pub async fn admit(&self, call: &Call, kind: Kind, there: Result<(), Refusal>, door: Door) -> Result<Viewer> {
-        let (viewer, ()) = self.admit_with(call, kind, there, door, std::future::ready(Ok(()))).await?;
+    /// Who is asking, once everything up to the ban is checked. `exists` says whether the route, type or feature exists.
+    pub async fn admit(
+        &self,
+        call: &Call,
+        class: RateClass,
+        exists: Result<(), Refusal>,
+        auth: AuthRequirement,
+    ) -> Result<Viewer> {
+        let (viewer, ()) = self.admit_with(call, class, exists, auth, std::future::ready(Ok(()))).await?;
         Ok(viewer)
     }
 
@@ -45,40 +51,40 @@ impl App {
     pub fn admit_with<'a, T: 'a>(
         &'a self,
         call: &'a Call,
-        kind: Kind,
-        there: Result<(), Refusal>,
-        door: Door,
+        class: RateClass,
+        exists: Result<(), Refusal>,
+        auth: AuthRequirement,
         reads: impl Future<Output = Result<T>> + 'a,
     ) -> impl Future<Output = Result<(Viewer, T)>> + 'a {
         // A page's reads are too large to be moved about on the stack.
-        self.admit_boxed(call, kind, there, door, Box::pin(reads))
+        self.admit_boxed(call, class, exists, auth, Box::pin(reads))
     }
 
     async fn admit_boxed<T>(
         &self,
         call: &Call,
-        kind: Kind,
-        there: Result<(), Refusal>,
-        door: Door,
+        class: RateClass,
+        exists: Result<(), Refusal>,
+        auth: AuthRequirement,
         reads: impl Future<Output = Result<T>>,
     ) -> Result<(Viewer, T)> {
         let caller = self.caller(call);
-        if let Err(refusal) = self.check(call, kind, there, door) {
-            self.count(call, kind, &caller, true).await?;
+        if let Err(refusal) = self.check(call, class, exists, auth) {
+            self.count(call, class, &caller, true).await?;
             return Err(refusal.into());
         }
         let mut work = pin!(async { tokio::join!(self.user(call), reads) });
-        let has_room = |kind: &Kind| self.store.has_room(self.counter(*kind, &caller));
-        let (user, read) = if kind.limiters().iter().all(has_room) {
-            let (counted, work) = tokio::join!(self.count(call, kind, &caller, false), work);
+        let has_room = |class: &RateClass| self.store.has_room(self.counter(*class, &caller));
+        let (user, read) = if class.limiters().iter().all(has_room) {
+            let (counted, work) = tokio::join!(self.count(call, class, &caller, false), work);
             counted?;
             work
         } else {
-            self.count(call, kind, &caller, false).await?;
+            self.count(call, class, &caller, false).await?;
             work.as_mut().await
         };
         let viewer = self.viewer(call, user?);
-        if kind != Kind::Read && viewer.banned {
+        if class != RateClass::Read && viewer.banned {
             return Err(Refusal::CommentBanned.into());
         }
         Ok((viewer, read?))
@@ -86,18 +92,28 @@ impl App {
 
     /// What is known without the table: read-only mode, what is there at all, and whether the credential will do. A guest
     /// is whoever has the browser, so that other sites' pages must not write by it, whatever they can send without a preflight.
-    fn check(&self, call: &Call, kind: Kind, there: Result<(), Refusal>, door: Door) -> Result<(), Refusal> {
-        if kind != Kind::Read && self.config.read_only {
+    fn check(
+        &self,
+        call: &Call,
+        class: RateClass,
+        exists: Result<(), Refusal>,
+        auth: AuthRequirement,
+    ) -> Result<(), Refusal> {
+        if class != RateClass::Read && self.config.read_only {
             return Err(Refusal::ReadOnly);
         }
-        there?;
-        match (door, &call.credential) {
-            (Door::Guests(true), Credential::None) if call.is_from_elsewhere(&self.config.cors_origins) => {
+        exists?;
+        match (auth, &call.credential) {
+            (AuthRequirement::GuestsIf(true), Credential::None)
+                if call.is_from_elsewhere(&self.config.cors_origins) =>
+            {
                 Err(Refusal::Forbidden)
             }
-            (Door::Open, _) | (_, Credential::User(_)) | (Door::Guests(true), Credential::None) => Ok(()),
+            (AuthRequirement::None, _)
+            | (_, Credential::User(_))
+            | (AuthRequirement::GuestsIf(true), Credential::None) => Ok(()),
             (_, Credential::Unverified) => Err(Refusal::Unavailable),
-            (Door::Guests(_) | Door::Users, _) => Err(Refusal::Unauthenticated),
+            (AuthRequirement::GuestsIf(_) | AuthRequirement::User, _) => Err(Refusal::Unauthenticated),
         }
     }
 
@@ -108,29 +124,29 @@ impl App {
         let misspelled = methods.contains(&call.method);
         let nothing = methods.is_empty() || misspelled;
         let refusal = if nothing { Refusal::NotFound } else { Refusal::MethodNotAllowed(methods) };
-        let kind = if call.method.is_safe() { Kind::Read } else { Kind::Write };
-        self.admit(call, kind, Err(refusal), Door::Open).await?;
+        let class = if call.method.is_safe() { RateClass::Read } else { RateClass::Write };
+        self.admit(call, class, Err(refusal), AuthRequirement::None).await?;
         Err(Refusal::NotFound.into())
     }
 
     /// Refuses what is over the limit. `refused` is what will be refused anyway.
-    async fn count(&self, call: &Call, kind: Kind, caller: &str, refused: bool) -> Result<()> {
-        let known = |kind: &Kind| self.store.known_refusal(self.counter(*kind, caller));
-        if let Some(standing) = kind.limiters().iter().find_map(known) {
-            return told(call, standing);
+    async fn count(&self, call: &Call, class: RateClass, caller: &str, refused: bool) -> Result<()> {
+        let known = |class: &RateClass| self.store.known_refusal(self.counter(*class, caller));
+        if let Some(status) = class.limiters().iter().find_map(known) {
+            return told(call, status);
         }
-        let write = |kind| self.store.count_write(self.counter(kind, caller), refused);
-        let standing = match kind {
-            Kind::Read => match self.store.count_read(self.counter(kind, caller)).await {
-                Ok(standing) => standing,
+        let write = |class| self.store.count_write(self.counter(class, caller), refused);
+        let status = match class {
+            RateClass::Read => match self.store.count_read(self.counter(class, caller)).await {
+                Ok(status) => status,
                 Err(fault) => {
                     tracing::warn!(error = fault.chain(), "a read was let through uncounted");
                     return Ok(());
                 }
             },
-            Kind::Write => write(kind).await.map_err(|fault| uncounted(&fault))?,
-            Kind::Upload => {
-                let counted = tokio::try_join!(write(Kind::Write), write(Kind::Upload));
+            RateClass::Write => write(class).await.map_err(|fault| uncounted(&fault))?,
+            RateClass::Upload => {
+                let counted = tokio::try_join!(write(RateClass::Write), write(RateClass::Upload));
                 let (written, uploaded) = counted.map_err(|fault| uncounted(&fault))?;
                 // What runs out first is what the caller should know.
                 if written.allowed && (!uploaded.allowed || uploaded.remaining <= written.remaining) {
@@ -140,12 +156,12 @@ impl App {
                 }
             }
         };
-        told(call, standing)
+        told(call, status)
     }
 
     /// Counts a read that was answered for what it cost.
     pub(crate) fn charge(&self, call: &Call, cost: &Cost) {
-        let read = call.standing.get().is_some_and(|standing| standing.kind == Kind::Read && standing.allowed);
+        let read = call.rate_limit.get().is_some_and(|status| status.class == RateClass::Read && status.allowed);
         if read && cost.read_units > UNITS_A_READ {
             let reads = (cost.read_units / UNITS_A_READ).ceil();
             #[expect(
@@ -154,18 +170,18 @@ impl App {
                 reason = "more than one, and saturating"
             )]
             let surplus = reads as u32 - 1;
-            self.store.count_surplus(self.counter(Kind::Read, &self.caller(call)), surplus);
+            self.store.count_surplus(self.counter(RateClass::Read, &self.caller(call)), surplus);
         }
     }
 
-    fn counter<'a>(&self, kind: Kind, caller: &'a str) -> Counter<'a> {
+    fn counter<'a>(&self, class: RateClass, caller: &'a str) -> Counter<'a> {
         let limits = &self.config.limits;
-        let limit = match kind {
-            Kind::Read => limits.read,
-            Kind::Write => limits.write,
-            Kind::Upload => limits.upload,
+        let limit = match class {
+            RateClass::Read => limits.read,
+            RateClass::Write => limits.write,
+            RateClass::Upload => limits.upload,
         };
-        Counter { kind, caller, limit, now: self.clock.now() }
+        Counter { class, caller, limit, now: self.clock.now() }
     }
 
     /// By user id or IP, for the limiter.
@@ -179,7 +195,7 @@ impl App {
     async fn user(&self, call: &Call) -> Result<Option<User>> {
         match &call.credential {
             Credential::User(identity) => {
-                let user = self.store.meet(identity, self.clock.now()).await?;
+                let user = self.store.sync_user(identity, self.clock.now()).await?;
                 user.map(Some).ok_or_else(|| Refusal::Unauthenticated.into())
             }
             Credential::None | Credential::Bad | Credential::Unverified => Ok(None),
@@ -217,9 +233,9 @@ impl App {
 }
 
 /// Keeps for the answer's headers where the caller stands. Set once a request: it is counted once.
-fn told(call: &Call, standing: Standing) -> Result<()> {
-    call.standing.get_or_init(|| standing);
-    if standing.allowed { Ok(()) } else { Err(Refusal::RateLimited(standing.resets_in).into()) }
+fn told(call: &Call, status: RateLimitStatus) -> Result<()> {
+    call.rate_limit.get_or_init(|| status);
+    if status.allowed { Ok(()) } else { Err(Refusal::RateLimited(status.resets_in).into()) }
 }
 
 /// A write that cannot be counted is refused: the limiter is exact or the table is not there to write to.

@@ -27,7 +27,7 @@ use crate::error::{Error, Refusal, Result};
 use crate::http::request::{Call, Credential, bearer};
 use crate::http::response::Answer;
 use crate::routes;
-use crate::store::idempotency::Once;
+use crate::store::idempotency::IdempotencyRequest;
 use crate::store::{self, Store, meter};
 
 /// How long a provider of keys may take.
@@ -108,7 +108,7 @@ impl App {
             Error::Refused(refusal) => refusal.into(),
             Error::Fault(fault) => {
                 tracing::error!(error = fault.chain(), "request failed");
-                let refusal = if fault.passing { Refusal::Unavailable } else { Refusal::ServerError };
+                let refusal = if fault.transient { Refusal::Unavailable } else { Refusal::ServerError };
                 refusal.into()
             }
         });
@@ -127,14 +127,14 @@ impl App {
     }
 
     /// What tells a request that was sent before, when it has an `Idempotency-Key`.
-    pub fn once(&self, call: &Call) -> Result<Option<Once>, Refusal> {
-        self.once_of(call, &call.body)
+    pub fn idempotency(&self, call: &Call) -> Result<Option<IdempotencyRequest>, Refusal> {
+        self.idempotency_of(call, &call.body)
     }
 
     /// The same, where the request is the same when `content` is, however it was packed.
-    pub fn once_of(&self, call: &Call, content: &[u8]) -> Result<Option<Once>, Refusal> {
+    pub fn idempotency_of(&self, call: &Call, content: &[u8]) -> Result<Option<IdempotencyRequest>, Refusal> {
         let Some(key) = call.idempotency_key()? else { return Ok(None) };
-        Ok(Some(Once {
+        Ok(Some(IdempotencyRequest {
             visitor: self.visitor(call),
             key: keyed_hash(&self.config.visitor_salt, &["idempotency", &call.segments.join("/"), key]),
             request: hex(&digest::digest(&digest::SHA256, content).as_ref()[..16]),

@@ -39,7 +39,8 @@ impl App {
         if self.config.spam.review_repeats && !draft.edit && verdict == Verdict::Pass {
             let hash = sha256_hex(draft.body);
             // A request that is sent again, by the SDK or by the caller with its key, is the same one.
-            let request = self.once(call)?.map_or_else(|| hex(&self.random.bytes::<16>()), |once| once.key);
+            let request =
+                self.idempotency(call)?.map_or_else(|| hex(&self.random.bytes::<16>()), |idempotency| idempotency.key);
             if self.store.is_repeat(&viewer.visitor, &hash, request, self.clock.now()).await? {
                 verdict = Verdict::Review;
             }

@@ -21,13 +21,13 @@ const MAX_AGE: i64 = 60 * 60;
 pub(super) struct Jwks {
     url: http::Uri,
     client: https::Client,
-    known: RwLock<Known>,
+    known: RwLock<CachedKeys>,
     /// When the provider was last asked. Held while it is, so that all who need its answer wait for the same one.
     asked_at: Mutex<Option<i64>>,
 }
 
 #[derive(Clone, Default)]
-struct Known {
+struct CachedKeys {
     keys: Arc<[PublicKey]>,
     fetched_at: i64,
 }
@@ -89,7 +89,7 @@ impl Jwks {
             }
             *asked_at = Some(now);
             match jwks.fetch().await {
-                Ok(keys) => jwks.learn(keys, now),
+                Ok(keys) => jwks.store(keys, now),
                 Err(error) => tracing::warn!(?error, "the token keys could not be fetched"),
             }
         });
@@ -99,11 +99,11 @@ impl Jwks {
         }
     }
 
-    fn learn(&self, keys: Arc<[PublicKey]>, now: i64) {
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { keys, fetched_at: now };
+    fn store(&self, keys: Arc<[PublicKey]>, now: i64) {
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = CachedKeys { keys, fetched_at: now };
     }
 
-    fn known(&self) -> Known {
+    fn known(&self) -> CachedKeys {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -122,7 +122,7 @@ impl Jwks {
     }
 }
 
-impl Known {
+impl CachedKeys {
     fn find(&self, algorithm: Algorithm, id: Option<&str>) -> Option<DecodingKey> {
         let mut fitting =
             self.keys.iter().filter(|key| key.algorithm == algorithm && (id.is_none() || key.id.as_deref() == id));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
-use crate::domain::report::Settlement;
+use crate::domain::report::Resolution;
 use crate::domain::time::Timestamp;
 
 /// Replies to replies go this deep; a top-level comment is at 0 (decisions, section 4).
@@ -69,7 +69,7 @@ pub struct Comment {
     pub reported: bool,
     /// What moderators decided about reports so far, oldest first.
     #[serde(rename = "rs", default, skip_serializing_if = "Vec::is_empty")]
-    pub settlements: Vec<Settlement>,
+    pub resolutions: Vec<Resolution>,
     /// The writer wants to hear of replies.
     #[serde(rename = "sb", default, skip_serializing_if = "is_false")]
     pub subscribed: bool,
@@ -165,7 +165,7 @@ impl Comment {
             trailing: false,
             reports: 0,
             reported: false,
-            settlements: Vec::new(),
+            resolutions: Vec::new(),
             subscribed: false,
         }
     }

@@ -58,7 +58,7 @@ pub enum Place {
 /// Where a walk stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    pub toward: Toward,
+    pub direction: Direction,
     /// The comment beyond which the page lies.
     pub edge: CommentId,
     /// What was pinned when the walk began.
@@ -66,7 +66,7 @@ pub struct Cursor {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Toward {
+pub enum Direction {
     Next,
     Previous,
 }

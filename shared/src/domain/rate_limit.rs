@@ -2,13 +2,13 @@
 
 /// Which limiter counts a request. Everything but reads is a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum RateClass {
     Read,
     Write,
     Upload,
 }
 
-impl Kind {
+impl RateClass {
     /// The limiters that count it.
     #[must_use]
     pub fn limiters(self) -> &'static [Self] {
@@ -31,8 +31,8 @@ impl Kind {
 
 /// Where a caller stands in the current minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    pub kind: Kind,
+pub struct RateLimitStatus {
+    pub class: RateClass,
     pub limit: u32,
     pub remaining: u32,
     /// Whether this request is still within the limit.

@@ -33,14 +33,14 @@ impl Report {
     /// What moderators made of it.
     #[must_use]
     pub fn status(&self, comment: &Comment) -> ReportStatus {
-        let settled = comment.settlements.iter().find(|settlement| self.created_at <= settlement.until);
-        settled.map_or(ReportStatus::Pending, |settlement| settlement.status)
+        let settled = comment.resolutions.iter().find(|resolution| self.created_at <= resolution.until);
+        settled.map_or(ReportStatus::Pending, |resolution| resolution.status)
     }
 }
 
 /// Reports made up to and including a moment (Unix milliseconds) have this status, unless an earlier settlement had them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settlement {
+pub struct Resolution {
     #[serde(rename = "u")]
     pub until: i64,
     #[serde(rename = "s")]

@@ -34,7 +34,7 @@ pub struct Pin {
 
 /// What a visitor did in a thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Visit {
+pub struct VisitorThreadState {
     #[serde(rename = "lk", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub liked: BTreeSet<u64>,
     #[serde(rename = "rd", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
@@ -53,7 +53,7 @@ pub struct Visit {
     pub hidden_trailing: bool,
 }
 
-impl Visit {
+impl VisitorThreadState {
     pub fn has_hidden(&self) -> bool {
         self.hidden_parents + self.hidden_replies > 0
     }

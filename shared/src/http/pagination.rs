@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::config::Lists;
 use crate::domain::list::{MAX_DEPTH, MAX_PER_PAGE, Paging, Place, Sort};
 use crate::error::{FieldErrors, Refusal};
-use crate::http::cursor::Seal;
+use crate::http::cursor::CursorSigner;
 use crate::http::request::Call;
 
 /// The sort a list request asks for. With sorting off nobody is asked.
@@ -18,16 +18,16 @@ pub fn sort(call: &Call, lists: &Lists, sorting: bool) -> Result<Sort, Refusal> 
     }
 }
 
-/// `seal` is `None` for lists without cursors.
-pub fn paging(call: &Call, lists: &Lists, seal: Option<&Seal<'_>>) -> Result<Paging, Refusal> {
+/// `signer` is `None` for lists without cursors.
+pub fn paging(call: &Call, lists: &Lists, signer: Option<&CursorSigner<'_>>) -> Result<Paging, Refusal> {
     let mut errors = FieldErrors::default();
     let per_page = whole(call, "per_page", lists.per_page).filter(|number| *number <= MAX_PER_PAGE);
     if per_page.is_none() {
         errors.add("per_page", format!("The per_page must be a whole number from 1 to {MAX_PER_PAGE}."));
     }
     let per_page = per_page.unwrap_or(lists.per_page);
-    let place = if let (Some(text), Some(seal)) = (call.parameter("cursor"), seal) {
-        let cursor = if text.is_empty() { None } else { seal.open(text) };
+    let place = if let (Some(text), Some(signer)) = (call.parameter("cursor"), signer) {
+        let cursor = if text.is_empty() { None } else { signer.verify(text) };
         if cursor.is_none() && !text.is_empty() {
             errors.add("cursor", "The cursor does not belong to this list.");
         }

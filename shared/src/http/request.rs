@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::config::Config;
 use crate::domain::language::Language;
 use crate::domain::origin::{self, Origins};
-use crate::domain::rate_limit::Standing;
+use crate::domain::rate_limit::RateLimitStatus;
 use crate::domain::user::Identity;
 use crate::error::{FieldErrors, Refusal};
 use crate::http::{language, quality};
@@ -45,7 +45,7 @@ pub struct Call {
     /// Absolute address of the API, without a slash at its end.
     pub base_url: String,
     /// Set by the limiter, told in the answer's headers.
-    pub standing: OnceLock<Standing>,
+    pub rate_limit: OnceLock<RateLimitStatus>,
 }
 
 impl Call {
@@ -69,7 +69,7 @@ impl Call {
             credential,
             network,
             base_url,
-            standing: OnceLock::new(),
+            rate_limit: OnceLock::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::domain::comment::{Avatar, Comment};
 use crate::domain::ids::{CommentId, UserId};
 use crate::domain::language::Language;
 use crate::domain::markdown;
-use crate::domain::thread::{Thread, Visit};
+use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::Timestamp;
 use crate::domain::viewer::Viewer;
 use crate::policy;
@@ -59,19 +59,19 @@ pub struct Data<T> {
     pub data: T,
 }
 
-/// What a comment is shown in the light of.
-pub struct Light<'a> {
+/// What a comment is shown in the presenter of.
+pub struct CommentPresenter<'a> {
     pub config: &'a Config,
     pub viewer: &'a Viewer,
     pub thread: &'a Thread,
-    pub visit: &'a Visit,
+    pub visitor_state: &'a VisitorThreadState,
     pub now: Timestamp,
     pub language: Language,
 }
 
-impl Light<'_> {
+impl CommentPresenter<'_> {
     #[must_use]
-    pub fn show(&self, comment: &Comment) -> CommentResource {
+    pub fn present(&self, comment: &Comment) -> CommentResource {
         let pin = self.thread.pin.filter(|pin| self.config.features.pins && pin.comment == comment.id);
         let created_at = comment.id.created_at();
         CommentResource {
@@ -82,8 +82,8 @@ impl Light<'_> {
             is_approved: comment.is_approved(),
             user: UserResource { id: comment.user, name: comment.name.clone(), avatar: self.avatar(comment) },
             likes_count: comment.likes,
-            liked: self.visit.liked.contains(&comment.id.0),
-            reported: self.visit.reported.contains(&comment.id.0),
+            liked: self.visitor_state.liked.contains(&comment.id.0),
+            reported: self.visitor_state.reported.contains(&comment.id.0),
             replies_count: comment.replies,
             replies: Vec::new(),
             can: Can {
@@ -105,9 +105,9 @@ impl Light<'_> {
 
     /// With its embedded replies.
     #[must_use]
-    pub fn show_family(&self, parent: &Comment, replies: &[Comment]) -> CommentResource {
-        let mut resource = self.show(parent);
-        resource.replies = replies.iter().map(|reply| self.show(reply)).collect();
+    pub fn present_with_replies(&self, parent: &Comment, replies: &[Comment]) -> CommentResource {
+        let mut resource = self.present(parent);
+        resource.replies = replies.iter().map(|reply| self.present(reply)).collect();
         resource
     }
 

@@ -99,9 +99,9 @@ impl Answer {
     /// Adds what every answer carries, and compresses.
     #[must_use]
     pub fn into_response(mut self, call: &Call) -> Response<Body> {
-        if let Some(standing) = call.standing.get() {
-            self.set(HeaderName::from_static("x-ratelimit-limit"), HeaderValue::from(standing.limit));
-            self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(standing.remaining));
+        if let Some(rate_limit) = call.rate_limit.get() {
+            self.set(HeaderName::from_static("x-ratelimit-limit"), HeaderValue::from(rate_limit.limit));
+            self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(rate_limit.remaining));
         }
         self.set(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let control = match self.sharing {

@@ -96,7 +96,7 @@ impl Store {
                 return Ok(true);
             }
         }
-        Err(Fault::passing("removing a comment below one that is gone"))
+        Err(Fault::transient("removing a comment below one that is gone"))
     }
 
     /// Moves replies up that should lead below `parent`, as it stands in the stream, after others were deleted.

@@ -5,19 +5,19 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::idempotency::Once;
+use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Item, RANK_STEP, Scope};
 use super::lists::HIDDEN_LEADING;
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Reading, Store, changes, number, read, text, write};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, IdSource};
-use crate::domain::thread::{Thread, Visit};
+use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
 /// A comment and all above it, which exists too; from the top-level comment down.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct CommentWithAncestors {
     pub comment: Comment,
     pub ancestors: Vec<Comment>,
 }
@@ -76,15 +76,19 @@ impl Edit {
 
 impl Store {
     /// `None` when the comment, or one above it, is gone.
-    pub async fn find(&self, id: CommentId, reading: Reading) -> Result<Option<Found>, Fault> {
+    pub async fn find(&self, id: CommentId, reading: Reading) -> Result<Option<CommentWithAncestors>, Fault> {
         let key = keys::comment(id);
         let Some(comment) = self.get::<Comment>(&key, reading).await? else { return Ok(None) };
         let ancestors = self.ancestors(&comment, reading).await?;
-        Ok(ancestors.map(|ancestors| Found { comment, ancestors }))
+        Ok(ancestors.map(|ancestors| CommentWithAncestors { comment, ancestors }))
     }
 
     /// What was found, if it passes; else what is found now, consistently, if that passes.
-    pub async fn confirm(&self, found: Option<Found>, passes: impl Fn(&Found) -> bool) -> Result<Option<Found>, Fault> {
+    pub async fn confirm(
+        &self,
+        found: Option<CommentWithAncestors>,
+        passes: impl Fn(&CommentWithAncestors) -> bool,
+    ) -> Result<Option<CommentWithAncestors>, Fault> {
         match found {
             Some(found) if !passes(&found) => {
                 Ok(self.find(found.comment.id, Reading::Consistent).await?.filter(passes))
@@ -115,9 +119,9 @@ impl Store {
         ids: &IdSource,
         draft: Comment,
         parent: Option<Comment>,
-        visit: &Visit,
+        visitor_state: &VisitorThreadState,
         embedded: usize,
-        once: Option<&Once>,
+        idempotency: Option<&IdempotencyRequest>,
     ) -> Result<Created, Fault> {
         let mut parent = parent;
         let mut comment = draft;
@@ -130,16 +134,16 @@ impl Store {
                 }
             }
             comment.id = parent.as_ref().map_or_else(|| ids.next(), |parent| ids.after(newest_above(parent)));
-            let mut writes = creation(&comment, parent.as_ref(), visit, embedded)?;
+            let mut writes = creation(&comment, parent.as_ref(), visitor_state, embedded)?;
             let last = writes.len();
-            writes.extend(once.map(|once| once.write(comment.id)).transpose()?);
+            writes.extend(idempotency.map(|idempotency| idempotency.write(comment.id)).transpose()?);
             match self.transact(writes).await? {
                 Outcome::Done => return Ok(Created::Done(Box::new(comment))),
                 Outcome::Failed(places) if places.contains(&last) => return Ok(Created::Before),
                 Outcome::Failed(_) => {}
             }
         }
-        Err(Fault::passing("creating a comment"))
+        Err(Fault::transient("creating a comment"))
     }
 
     /// The comment as it is now; `None` when it is gone. What follows from the edit goes by the state that the comment
@@ -166,7 +170,7 @@ impl Store {
                 return self.get(&keys::comment(comment.id), Reading::Consistent).await;
             }
         }
-        Err(Fault::passing("editing a comment"))
+        Err(Fault::transient("editing a comment"))
     }
 
     /// Deletes the comment alone: what hangs below it is unreachable at once, and swept up behind the table's stream.
@@ -189,7 +193,7 @@ impl Store {
                 Some(found) => comment = found.comment,
             }
         }
-        Err(Fault::passing("deleting a comment"))
+        Err(Fault::transient("deleting a comment"))
     }
 }
 
@@ -333,33 +337,40 @@ pub(super) fn lose(reply: &Comment, parent: CommentId) -> Write {
 
 /// The writer gains an unapproved comment; a reply that trails is noted.
 pub(super) fn hide(comment: &Comment, leads: bool) -> Write {
-    let visit = keys::visit(&comment.visitor(), &comment.thread);
+    let visitor_state = keys::visitor_state(&comment.visitor(), &comment.thread);
     match (comment.is_top_level(), leads) {
-        (true, _) => Write::update(visit, "ADD up :one"),
-        (false, true) => Write::update(visit, "ADD ur :one"),
-        (false, false) => Write::update(visit, "ADD ur :one SET ut = :true").with(":true", AttributeValue::Bool(true)),
+        (true, _) => Write::update(visitor_state, "ADD up :one"),
+        (false, true) => Write::update(visitor_state, "ADD ur :one"),
+        (false, false) => {
+            Write::update(visitor_state, "ADD ur :one SET ut = :true").with(":true", AttributeValue::Bool(true))
+        }
     }
     .with(":one", number(1))
 }
 
 /// The writer loses an unapproved comment.
 pub(super) fn unhide(comment: &Comment) -> Write {
-    let visit = keys::visit(&comment.visitor(), &comment.thread);
+    let visitor_state = keys::visitor_state(&comment.visitor(), &comment.thread);
     let expression = if comment.is_top_level() { "ADD up :less" } else { "ADD ur :less" };
-    Write::update(visit, expression).with(":less", number(-1))
+    Write::update(visitor_state, expression).with(":less", number(-1))
 }
 
 /// Whether the next unapproved reply of this visitor leads below `parent`.
-pub(super) fn hidden_leads(parent: &Comment, visit: &Visit) -> bool {
-    parent.is_top_level() && visit.hidden_replies < HIDDEN_LEADING
+pub(super) fn hidden_leads(parent: &Comment, visitor_state: &VisitorThreadState) -> bool {
+    parent.is_top_level() && visitor_state.hidden_replies < HIDDEN_LEADING
 }
 
-fn creation(comment: &Comment, parent: Option<&Comment>, visit: &Visit, embedded: usize) -> Result<Vec<Write>, Fault> {
+fn creation(
+    comment: &Comment,
+    parent: Option<&Comment>,
+    visitor_state: &VisitorThreadState,
+    embedded: usize,
+) -> Result<Vec<Write>, Fault> {
     let approved = comment.is_approved();
     let leads = match parent {
         None => false,
         Some(parent) if approved => next_leads(parent, embedded),
-        Some(parent) => hidden_leads(parent, visit),
+        Some(parent) => hidden_leads(parent, visitor_state),
     };
     let mut writes = vec![Write::put(item(comment, leads)?).when("attribute_not_exists(pk)")];
     match (approved, parent) {

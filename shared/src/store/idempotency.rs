@@ -18,7 +18,7 @@ const FREE: &str = "attribute_not_exists(pk) OR x <= :now";
 
 /// One request that its sender may send again.
 #[derive(Clone, Debug)]
-pub struct Once {
+pub struct IdempotencyRequest {
     pub visitor: Visitor,
     /// Of the route and the key.
     pub key: String,
@@ -29,7 +29,7 @@ pub struct Once {
 
 /// What is known of a request that was sent before.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Earlier<T> {
+pub enum PriorResult<T> {
     Nothing,
     /// The very same: what it came to.
     Same(T),
@@ -48,7 +48,7 @@ struct Row<T> {
     answer: T,
 }
 
-impl Once {
+impl IdempotencyRequest {
     /// Goes into the transaction that does what was asked; its condition fails when that was done before.
     pub(super) fn write(&self, answer: impl Serialize) -> Result<Write, Fault> {
         Ok(Write::put(self.item(answer)?).when(FREE).with(":now", number(self.now.seconds())))
@@ -61,25 +61,29 @@ impl Once {
 }
 
 impl Store {
-    pub async fn earlier<T: DeserializeOwned>(&self, once: Option<&Once>) -> Result<Earlier<T>, Fault> {
-        let Some(once) = once else { return Ok(Earlier::Nothing) };
-        let row: Option<Row<T>> = self.get(&keys::idempotency(&once.visitor, &once.key), Reading::Consistent).await?;
-        Ok(match row.filter(|row| row.expires > once.now.seconds()) {
-            None => Earlier::Nothing,
-            Some(row) if row.request == once.request => Earlier::Same(row.answer),
-            Some(_) => Earlier::Other,
+    pub async fn prior_result<T: DeserializeOwned>(
+        &self,
+        idempotency: Option<&IdempotencyRequest>,
+    ) -> Result<PriorResult<T>, Fault> {
+        let Some(idempotency) = idempotency else { return Ok(PriorResult::Nothing) };
+        let row: Option<Row<T>> =
+            self.get(&keys::idempotency(&idempotency.visitor, &idempotency.key), Reading::Consistent).await?;
+        Ok(match row.filter(|row| row.expires > idempotency.now.seconds()) {
+            None => PriorResult::Nothing,
+            Some(row) if row.request == idempotency.request => PriorResult::Same(row.answer),
+            Some(_) => PriorResult::Other,
         })
     }
 
     /// Keeps the answer of a request that writes nothing else to the table. False when one with the same key was first.
-    pub async fn remember(&self, once: &Once, answer: impl Serialize) -> Result<bool, Fault> {
+    pub async fn remember(&self, idempotency: &IdempotencyRequest, answer: impl Serialize) -> Result<bool, Fault> {
         let put = self
             .client
             .put_item()
             .table_name(&self.table)
-            .set_item(Some(once.item(answer)?))
+            .set_item(Some(idempotency.item(answer)?))
             .condition_expression(FREE)
-            .expression_attribute_values(":now", number(once.now.seconds()));
+            .expression_attribute_values(":now", number(idempotency.now.seconds()));
         stored("remembering an answer", put.send().await)
     }
 }

@@ -111,12 +111,12 @@ pub(super) fn thread(thread: &ThreadId) -> Key {
     Key::new(format!("T#{thread}"), "T")
 }
 
-pub(super) fn visit(visitor: &Visitor, thread: &ThreadId) -> Key {
+pub(super) fn visitor_state(visitor: &Visitor, thread: &ThreadId) -> Key {
     Key::new(format!("V#{visitor}#{thread}"), "V")
 }
 
 /// `parent` is a top-level comment, or the parent of replies.
-pub(super) fn visit_overflow(visitor: &Visitor, thread: &ThreadId, parent: CommentId) -> Key {
+pub(super) fn visitor_overflow(visitor: &Visitor, thread: &ThreadId, parent: CommentId) -> Key {
     Key::new(format!("V#{visitor}#{thread}"), format!("V#{parent}"))
 }
 
@@ -175,7 +175,7 @@ pub(super) fn idempotency(visitor: &Visitor, hash: &str) -> Key {
 
 /// What a row of the table is, told by its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ItemKind {
     Comment(CommentId),
     Report(CommentId),
     HiddenReply {
@@ -184,7 +184,7 @@ pub(super) enum Kind {
     },
     GuestBound(CommentId),
     Thread(ThreadId),
-    Visit(Visitor, ThreadId),
+    VisitorThreadState(Visitor, ThreadId),
     User(UserId),
     /// A handle or a name fragment.
     Directory(UserId),
@@ -196,7 +196,7 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Kind {
+impl ItemKind {
     pub(super) fn of(key: &Key) -> Self {
         Self::parse(key).unwrap_or(Self::Other)
     }
@@ -211,7 +211,7 @@ impl Kind {
             ("T", ("T", "")) => Self::Thread(ThreadId::try_from(rest.to_owned()).ok()?),
             ("V", ("V", _)) => {
                 let (visitor, thread) = rest.split_once('#')?;
-                Self::Visit(Visitor(visitor.to_owned()), ThreadId::try_from(thread.to_owned()).ok()?)
+                Self::VisitorThreadState(Visitor(visitor.to_owned()), ThreadId::try_from(thread.to_owned()).ok()?)
             }
             ("U", ("U", "")) => Self::User(rest.parse().ok()?),
             ("H", ("U", id)) => Self::Directory(id.parse().ok()?),

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{Store, fault, keys, number, stored, text};
 use crate::domain::ids::Visitor;
-use crate::domain::rate_limit::{Kind, Standing};
+use crate::domain::rate_limit::{RateClass, RateLimitStatus};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
@@ -23,7 +23,7 @@ const KEPT: i64 = 120;
 /// What is counted, of whom, and how much of it a minute may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<'a> {
-    pub kind: Kind,
+    pub class: RateClass,
     pub caller: &'a str,
     pub limit: u32,
     pub now: Timestamp,
@@ -34,10 +34,10 @@ impl Counter<'_> {
         self.now.seconds().div_euclid(60)
     }
 
-    fn standing(&self, counted: u32, allowed: bool) -> Standing {
+    fn status(&self, counted: u32, allowed: bool) -> RateLimitStatus {
         let resets_in = 60 - self.now.seconds().rem_euclid(60);
-        Standing {
-            kind: self.kind,
+        RateLimitStatus {
+            class: self.class,
             limit: self.limit,
             remaining: if allowed { self.limit.saturating_sub(counted) } else { 0 },
             allowed,
@@ -53,7 +53,7 @@ pub struct Limiter(Mutex<Minute>);
 #[derive(Debug, Default)]
 struct Minute {
     minute: i64,
-    callers: HashMap<(Kind, String), Window>,
+    callers: HashMap<(RateClass, String), Window>,
 }
 
 /// What this instance knows of a caller's minute.
@@ -72,10 +72,10 @@ struct Window {
 }
 
 impl Window {
-    fn new(kind: Kind, limit: u32) -> Self {
-        match kind {
-            Kind::Read => Self { granted: BLOCK.min(limit), closed: limit <= BLOCK, ..Self::default() },
-            Kind::Write | Kind::Upload => Self::default(),
+    fn new(class: RateClass, limit: u32) -> Self {
+        match class {
+            RateClass::Read => Self { granted: BLOCK.min(limit), closed: limit <= BLOCK, ..Self::default() },
+            RateClass::Write | RateClass::Upload => Self::default(),
         }
     }
 
@@ -121,10 +121,10 @@ impl Window {
 
     /// Whether the next request is within the limit, as far as this instance knows: of reads it knows what was granted, of
     /// writes what was counted so far.
-    fn has_room(&self, kind: Kind, limit: u32) -> bool {
-        match kind {
-            Kind::Read => self.used < self.granted,
-            Kind::Write | Kind::Upload => !self.closed && self.counted() < limit,
+    fn has_room(&self, class: RateClass, limit: u32) -> bool {
+        match class {
+            RateClass::Read => self.used < self.granted,
+            RateClass::Write | RateClass::Upload => !self.closed && self.counted() < limit,
         }
     }
 }
@@ -136,13 +136,13 @@ impl Limiter {
             *known = Minute { minute: counter.minute(), callers: HashMap::new() };
         } else if known.minute > counter.minute() {
             // It was begun before the minute ended: what is known of the new one stays.
-            return change(&mut Window::new(counter.kind, counter.limit));
+            return change(&mut Window::new(counter.class, counter.limit));
         }
-        let key = (counter.kind, counter.caller.to_owned());
+        let key = (counter.class, counter.caller.to_owned());
         if known.callers.len() >= MAX_CALLERS && !known.callers.contains_key(&key) {
             known.make_room();
         }
-        change(known.callers.entry(key).or_insert_with(|| Window::new(counter.kind, counter.limit)))
+        change(known.callers.entry(key).or_insert_with(|| Window::new(counter.class, counter.limit)))
     }
 }
 
@@ -159,47 +159,47 @@ impl Minute {
 impl Store {
     /// Whether reads may begin before the request is counted: this instance knows of nothing that would refuse it.
     pub fn has_room(&self, counter: Counter<'_>) -> bool {
-        self.limiter.window(counter, |window| window.has_room(counter.kind, counter.limit))
+        self.limiter.window(counter, |window| window.has_room(counter.class, counter.limit))
     }
 
     /// The refusal of a caller whom this instance knows to be over the limit.
-    pub fn known_refusal(&self, counter: Counter<'_>) -> Option<Standing> {
+    pub fn known_refusal(&self, counter: Counter<'_>) -> Option<RateLimitStatus> {
         let used_up = self.limiter.window(counter, |window| window.is_used_up());
-        used_up.then(|| counter.standing(counter.limit, false))
+        used_up.then(|| counter.status(counter.limit, false))
     }
 
     /// Counts a write, or an upload, exactly. One that is `refused` for another reason is told to the table with the next
     /// that is not, once the table was asked in this minute.
-    pub async fn count_write(&self, counter: Counter<'_>, refused: bool) -> Result<Standing, Fault> {
+    pub async fn count_write(&self, counter: Counter<'_>, refused: bool) -> Result<RateLimitStatus, Fault> {
         let step = self.limiter.window(counter, |window| {
             if refused && window.booked > 0 {
                 let allowed = window.owe(counter.limit);
-                return Ok(counter.standing(window.counted(), allowed));
+                return Ok(counter.status(window.counted(), allowed));
             }
             window.used += 1;
             Err((window.ask(0), window.booked))
         });
         let (count, booked) = match step {
-            Ok(standing) => return Ok(standing),
+            Ok(status) => return Ok(status),
             Err(asked) => asked,
         };
         let counted = self.book(counter, count).await?;
         self.limiter.window(counter, |window| window.learn(counted, booked, counter.limit));
-        Ok(counter.standing(counted, counted <= counter.limit))
+        Ok(counter.status(counted, counted <= counter.limit))
     }
 
     /// Counts a read: exactly while one instance serves the caller, off by a block for each further instance.
-    pub async fn count_read(&self, counter: Counter<'_>) -> Result<Standing, Fault> {
+    pub async fn count_read(&self, counter: Counter<'_>) -> Result<RateLimitStatus, Fault> {
         loop {
             let step = self.limiter.window(counter, |window| {
                 let allowed = window.take();
                 if allowed || window.closed {
-                    return Ok(counter.standing(window.counted(), allowed));
+                    return Ok(counter.status(window.counted(), allowed));
                 }
                 Err((window.ask(BLOCK), window.booked))
             });
             let (count, booked) = match step {
-                Ok(standing) => return Ok(standing),
+                Ok(status) => return Ok(status),
                 Err(asked) => asked,
             };
             let counted = self.book(counter, count).await?;
@@ -241,7 +241,7 @@ impl Store {
             .client
             .update_item()
             .table_name(&self.table)
-            .set_key(Some(keys::limiter(counter.kind.scope(), counter.caller, minute).item()))
+            .set_key(Some(keys::limiter(counter.class.scope(), counter.caller, minute).item()))
             .update_expression("ADD n :count SET x = :expires")
             .expression_attribute_values(":count", number(count))
             .expression_attribute_values(":expires", number((minute + 1) * 60 + KEPT))
@@ -261,7 +261,7 @@ mod tests {
     /// What one instance lets through of `reads` that count for `each`, with nobody else about; and what it asked of the
     /// table.
     fn let_through(limit: u32, reads: u32, each: u32) -> (u32, u32) {
-        let (mut window, mut counted, mut asked, mut allowed) = (Window::new(Kind::Read, limit), 0, 0, 0);
+        let (mut window, mut counted, mut asked, mut allowed) = (Window::new(RateClass::Read, limit), 0, 0, 0);
         for _ in 0..reads {
             let mut passes = window.take();
             if !passes && !window.closed {
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn what_is_known_of_a_minute_outlives_a_request_that_began_before_it() {
         let limiter = Limiter::default();
-        let at = |now| Counter { kind: Kind::Write, caller: "ada", limit: 1, now: Timestamp(now) };
+        let at = |now| Counter { class: RateClass::Write, caller: "ada", limit: 1, now: Timestamp(now) };
         limiter.window(at(60_000), |window| window.closed = true);
         limiter.window(at(59_999), |window| window.used += 1);
         assert!(limiter.window(at(60_001), |window| window.closed));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     fn counter(caller: &str, limit: u32) -> Counter<'_> {
-        Counter { kind: Kind::Read, caller, limit, now: Timestamp(0) }
+        Counter { class: RateClass::Read, caller, limit, now: Timestamp(0) }
     }
 
     #[test]

@@ -11,8 +11,8 @@ use super::keys::{Item, Scope, Span};
 use super::{Index, Query, Reading, Store, keys, read};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
-use crate::domain::list::{Cursor, Paging, Place, Sort, Toward};
-use crate::domain::thread::{Thread, Visit};
+use crate::domain::list::{Cursor, Direction, Paging, Place, Sort};
+use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
 /// Own unapproved replies that lead; more of them trail, so that they never crowd out parents.
@@ -22,7 +22,7 @@ const AT_ONCE: usize = 64;
 
 /// A parent and the replies embedded in it.
 #[derive(Clone, Debug)]
-pub struct Family {
+pub struct CommentWithReplies {
     pub parent: Comment,
     pub replies: Vec<Comment>,
 }
@@ -31,9 +31,9 @@ pub struct Family {
 #[derive(Debug)]
 pub struct ThreadPage {
     pub thread: Thread,
-    pub visit: Visit,
-    pub families: Vec<Family>,
-    pub neighbours: Neighbours,
+    pub visitor_state: VisitorThreadState,
+    pub families: Vec<CommentWithReplies>,
+    pub cursors: PageCursors,
 }
 
 /// One page of the replies to a comment.
@@ -41,12 +41,12 @@ pub struct ThreadPage {
 pub struct ReplyPage {
     pub replies: Vec<Comment>,
     pub total: u64,
-    pub neighbours: Neighbours,
+    pub cursors: PageCursors,
 }
 
 /// Where a walk by cursor goes on.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Neighbours {
+pub struct PageCursors {
     pub next: Option<Cursor>,
     pub previous: Option<Cursor>,
 }
@@ -102,13 +102,13 @@ impl List<'_> {
     }
 }
 
-fn scopes<'a>(visitor: &'a Visitor, visit: &Visit) -> Vec<Scope<'a>> {
-    if visit.has_hidden() { vec![Scope::Everyone, Scope::Own(visitor)] } else { vec![Scope::Everyone] }
+fn scopes<'a>(visitor: &'a Visitor, visitor_state: &VisitorThreadState) -> Vec<Scope<'a>> {
+    if visitor_state.has_hidden() { vec![Scope::Everyone, Scope::Own(visitor)] } else { vec![Scope::Everyone] }
 }
 
 /// A run of parents in the order asked for.
 struct Run {
-    families: Vec<Family>,
+    families: Vec<CommentWithReplies>,
     /// Whether there are parents beyond them.
     more: bool,
 }
@@ -124,7 +124,7 @@ struct Rows {
 impl Store {
     /// The parents of a thread. `sort` by time or by rank; cursors only by time.
     pub async fn thread_page(&self, list: List<'_>, sort: Sort, paging: &Paging) -> Result<ThreadPage, Fault> {
-        let (thread, mut visit, mut families, neighbours) = match (&paging.place, sort) {
+        let (thread, mut visitor_state, mut families, cursors) = match (&paging.place, sort) {
             (Place::Page(page), Sort::Newest | Sort::Oldest) => {
                 self.timed_page(list, sort == Sort::Newest, *page, paging.per_page).await?
             }
@@ -153,8 +153,8 @@ impl Store {
             }
         }
         let shown = families.iter().map(|family| family.parent.id);
-        self.complete_visit(&mut visit, list.visitor, list.thread, shown).await?;
-        Ok(ThreadPage { thread, visit, families, neighbours })
+        self.complete_visitor_state(&mut visitor_state, list.visitor, list.thread, shown).await?;
+        Ok(ThreadPage { thread, visitor_state, families, cursors })
     }
 
     async fn timed_page(
@@ -163,22 +163,22 @@ impl Store {
         descending: bool,
         page: usize,
         per_page: usize,
-    ) -> Result<(Thread, Visit, Vec<Family>, Neighbours), Fault> {
-        let known = self.thread_and_visit(list.thread, list.visitor);
+    ) -> Result<(Thread, VisitorThreadState, Vec<CommentWithReplies>, PageCursors), Fault> {
+        let known = self.thread_and_visitor_state(list.thread, list.visitor);
         if page == 1 {
             let first = self.rows(list, Scope::Everyone, Span::ALL, descending, per_page);
-            let ((thread, visit), rows) = try_join(known, first).await?;
+            let ((thread, visitor_state), rows) = try_join(known, first).await?;
             let pin = list.pin(&thread);
-            let run = self.finish_run(list, &visit, rows, Span::ALL, descending, per_page).await?;
-            let families = self.lead_with_pin(list, &visit, pin, run.families, per_page).await?;
-            return Ok((thread, visit, families, Neighbours::default()));
+            let run = self.finish_run(list, &visitor_state, rows, Span::ALL, descending, per_page).await?;
+            let families = self.lead_with_pin(list, &visitor_state, pin, run.families, per_page).await?;
+            return Ok((thread, visitor_state, families, PageCursors::default()));
         }
         let offset = (page - 1) * per_page;
         let partition = keys::parents(list.thread, Scope::Everyone);
         let positions = self.positions(partition, Span::ALL, descending, offset + 1);
-        let ((thread, visit), everyone) = try_join(known, positions).await?;
+        let ((thread, visitor_state), everyone) = try_join(known, positions).await?;
         let pin = list.pin(&thread);
-        let own = match visit.hidden_parents {
+        let own = match visitor_state.hidden_parents {
             0 => Vec::new(),
             _ => {
                 let own = keys::parents(list.thread, Scope::Own(list.visitor));
@@ -188,13 +188,13 @@ impl Store {
         // The pinned comment stands before all others, so the others stand one place further back.
         let skipped = offset - usize::from(pin.is_some());
         let start = merge(everyone, own, descending).into_iter().filter(|id| Some(*id) != pin).nth(skipped);
-        let Some(start) = start else { return Ok((thread, visit, Vec::new(), Neighbours::default())) };
+        let Some(start) = start else { return Ok((thread, visitor_state, Vec::new(), PageCursors::default())) };
         let span = if descending { Span::until(start) } else { Span::from(start) };
         let take = per_page + usize::from(pin.is_some());
-        let mut run = self.run(list, &visit, span, descending, take).await?;
+        let mut run = self.run(list, &visitor_state, span, descending, take).await?;
         run.families.retain(|family| Some(family.parent.id) != pin);
         run.families.truncate(per_page);
-        Ok((thread, visit, run.families, Neighbours::default()))
+        Ok((thread, visitor_state, run.families, PageCursors::default()))
     }
 
     async fn cursor_page(
@@ -203,35 +203,35 @@ impl Store {
         descending: bool,
         cursor: Option<Cursor>,
         per_page: usize,
-    ) -> Result<(Thread, Visit, Vec<Family>, Neighbours), Fault> {
-        let known = self.thread_and_visit(list.thread, list.visitor);
+    ) -> Result<(Thread, VisitorThreadState, Vec<CommentWithReplies>, PageCursors), Fault> {
+        let known = self.thread_and_visitor_state(list.thread, list.visitor);
         let Some(cursor) = cursor else {
             let first = self.rows(list, Scope::Everyone, Span::ALL, descending, per_page);
-            let ((thread, visit), rows) = try_join(known, first).await?;
+            let ((thread, visitor_state), rows) = try_join(known, first).await?;
             let pin = list.pin(&thread);
-            let run = self.finish_run(list, &visit, rows, Span::ALL, descending, per_page).await?;
+            let run = self.finish_run(list, &visitor_state, rows, Span::ALL, descending, per_page).await?;
             let found = run.families.len();
-            let families = self.lead_with_pin(list, &visit, pin, run.families, per_page).await?;
+            let families = self.lead_with_pin(list, &visitor_state, pin, run.families, per_page).await?;
             let others = families.iter().rev().find(|family| Some(family.parent.id) != pin);
             let left_out = found + usize::from(pin.is_some()) > families.len()
                 && families.len() == per_page
-                && (run.more || self.has_beyond(list, &visit, others, pin, descending).await?);
+                && (run.more || self.has_beyond(list, &visitor_state, others, pin, descending).await?);
             let next = (run.more || left_out).then(|| {
                 // With nothing but the pin on the page, the walk begins at the very start.
                 let start = CommentId(if descending { Span::ALL.high } else { 0 });
                 let edge = others.map_or(start, |family| family.parent.id);
-                Cursor { toward: Toward::Next, edge, pin }
+                Cursor { direction: Direction::Next, edge, pin }
             });
-            return Ok((thread, visit, families, Neighbours { next, previous: None }));
+            return Ok((thread, visitor_state, families, PageCursors { next, previous: None }));
         };
-        let back = cursor.toward == Toward::Previous;
+        let back = cursor.direction == Direction::Previous;
         // Going back, the list is read in the other direction and turned round.
         let direction = descending != back;
         let span = if direction { Span::below(cursor.edge) } else { Span::above(cursor.edge) };
         let take = per_page + usize::from(cursor.pin.is_some());
         let first = self.rows(list, Scope::Everyone, span, direction, take);
-        let ((thread, visit), rows) = try_join(known, first).await?;
-        let mut run = self.finish_run(list, &visit, rows, span, direction, take).await?;
+        let ((thread, visitor_state), rows) = try_join(known, first).await?;
+        let mut run = self.finish_run(list, &visitor_state, rows, span, direction, take).await?;
         run.families.retain(|family| Some(family.parent.id) != cursor.pin);
         let mut more = run.more || run.families.len() > per_page;
         run.families.truncate(per_page);
@@ -240,29 +240,30 @@ impl Store {
             run.families.reverse();
             if let (Some(pin), false) = (cursor.pin, more) {
                 if run.families.len() < per_page {
-                    run.families = self.lead_with_pin(list, &visit, Some(pin), run.families, per_page).await?;
+                    run.families = self.lead_with_pin(list, &visitor_state, Some(pin), run.families, per_page).await?;
                 } else {
                     pin_ahead = true;
                 }
             }
             more |= pin_ahead;
         }
-        let edge = |family: Option<&Family>, toward| {
-            let edge = family.map_or_else(|| beyond(cursor, toward, descending), |family| family.parent.id);
-            Cursor { toward, edge, pin: cursor.pin }
+        let edge = |family: Option<&CommentWithReplies>, direction| {
+            let edge = family.map_or_else(|| beyond(cursor, direction, descending), |family| family.parent.id);
+            Cursor { direction, edge, pin: cursor.pin }
         };
-        let others: Vec<&Family> = run.families.iter().filter(|family| Some(family.parent.id) != cursor.pin).collect();
-        let next = (back || more).then(|| edge(others.last().copied(), Toward::Next));
-        let previous = (!back || more).then(|| edge(others.first().copied(), Toward::Previous));
-        Ok((thread, visit, run.families, Neighbours { next, previous }))
+        let others: Vec<&CommentWithReplies> =
+            run.families.iter().filter(|family| Some(family.parent.id) != cursor.pin).collect();
+        let next = (back || more).then(|| edge(others.last().copied(), Direction::Next));
+        let previous = (!back || more).then(|| edge(others.first().copied(), Direction::Previous));
+        Ok((thread, visitor_state, run.families, PageCursors { next, previous }))
     }
 
     /// Whether any parent but the pinned one comes after `last` (after nothing, at all).
     async fn has_beyond(
         &self,
         list: List<'_>,
-        visit: &Visit,
-        last: Option<&Family>,
+        visitor_state: &VisitorThreadState,
+        last: Option<&CommentWithReplies>,
         pin: Option<CommentId>,
         descending: bool,
     ) -> Result<bool, Fault> {
@@ -271,7 +272,7 @@ impl Store {
             Some(id) if descending => Span::below(id),
             Some(id) => Span::above(id),
         };
-        let beyond = scopes(list.visitor, visit).into_iter();
+        let beyond = scopes(list.visitor, visitor_state).into_iter();
         let beyond = beyond.map(|scope| self.positions(keys::parents(list.thread, scope), span, descending, 2));
         Ok(try_join_all(beyond).await?.into_iter().flatten().any(|id| Some(id) != pin))
     }
@@ -283,12 +284,13 @@ impl Store {
         index: Index,
         page: usize,
         per_page: usize,
-    ) -> Result<(Thread, Visit, Vec<Family>, Neighbours), Fault> {
+    ) -> Result<(Thread, VisitorThreadState, Vec<CommentWithReplies>, PageCursors), Fault> {
         let offset = (page - 1) * per_page;
         let take = offset + per_page + 1;
-        let known = self.thread_and_visit(list.thread, list.visitor);
-        let ((thread, visit), mut ranks) = try_join(known, self.ranks(list, index, Scope::Everyone, take)).await?;
-        if visit.hidden_parents > 0 {
+        let known = self.thread_and_visitor_state(list.thread, list.visitor);
+        let ((thread, visitor_state), mut ranks) =
+            try_join(known, self.ranks(list, index, Scope::Everyone, take)).await?;
+        if visitor_state.hidden_parents > 0 {
             ranks.extend(self.ranks(list, index, Scope::Own(list.visitor), take).await?);
             ranks.sort_unstable_by(|a, b| b.cmp(a));
         }
@@ -298,9 +300,9 @@ impl Store {
             order.insert(0, pin);
         }
         let page = order.into_iter().skip(offset).take(per_page);
-        let families = stream::iter(page.map(|id| self.family(list, &visit, id))).buffered(list.at_once());
-        let families: Vec<Option<Family>> = families.try_collect().await?;
-        Ok((thread, visit, families.into_iter().flatten().collect(), Neighbours::default()))
+        let families = stream::iter(page.map(|id| self.family(list, &visitor_state, id))).buffered(list.at_once());
+        let families: Vec<Option<CommentWithReplies>> = families.try_collect().await?;
+        Ok((thread, visitor_state, families.into_iter().flatten().collect(), PageCursors::default()))
     }
 
     async fn ranks(
@@ -322,40 +324,45 @@ impl Store {
     }
 
     /// One parent with its embedded replies, wherever it stands.
-    async fn family(&self, list: List<'_>, visit: &Visit, id: CommentId) -> Result<Option<Family>, Fault> {
+    async fn family(
+        &self,
+        list: List<'_>,
+        visitor_state: &VisitorThreadState,
+        id: CommentId,
+    ) -> Result<Option<CommentWithReplies>, Fault> {
         if list.budget.is_spent() {
             let parent: Option<Comment> = self.get(&keys::comment(id), Reading::Eventual).await?;
             let shown = parent.filter(|parent| parent.is_approved() || parent.visitor() == *list.visitor);
-            return Ok(shown.map(|parent| Family { parent, replies: Vec::new() }));
+            return Ok(shown.map(|parent| CommentWithReplies { parent, replies: Vec::new() }));
         }
         let span = Span { low: id.0, high: id.0 };
-        let run = self.run(list, visit, span, false, 1).await?;
+        let run = self.run(list, visitor_state, span, false, 1).await?;
         Ok(run.families.into_iter().next())
     }
 
     async fn run(
         &self,
         list: List<'_>,
-        visit: &Visit,
+        visitor_state: &VisitorThreadState,
         span: Span,
         descending: bool,
         take: usize,
     ) -> Result<Run, Fault> {
         let rows = self.rows(list, Scope::Everyone, span, descending, take).await?;
-        self.finish_run(list, visit, rows, span, descending, take).await
+        self.finish_run(list, visitor_state, rows, span, descending, take).await
     }
 
     /// Merges the visitor's own into what everyone sees, and completes the embedded replies.
     async fn finish_run(
         &self,
         list: List<'_>,
-        visit: &Visit,
+        visitor_state: &VisitorThreadState,
         mut rows: Rows,
         span: Span,
         descending: bool,
         take: usize,
     ) -> Result<Run, Fault> {
-        if visit.has_hidden() {
+        if visitor_state.has_hidden() {
             // Own comments matter as far as the others' run reaches.
             let reach = if !rows.more {
                 span
@@ -380,21 +387,26 @@ impl Store {
         let families = parents.into_iter().map(|parent| {
             let mut replies = rows.replies.remove(&parent.id).unwrap_or_default();
             replies.sort_unstable_by_key(|reply| reply.id);
-            Family { parent, replies }
+            CommentWithReplies { parent, replies }
         });
-        let families = stream::iter(families.map(|family| self.complete_family(list, visit, family)));
+        let families = stream::iter(families.map(|family| self.complete_family(list, visitor_state, family)));
         let families = families.buffered(list.at_once()).try_collect().await?;
         Ok(Run { families, more })
     }
 
     /// After deletions and approvals, or when more replies are embedded than once, some of the first replies trail.
-    async fn complete_family(&self, list: List<'_>, visit: &Visit, mut family: Family) -> Result<Family, Fault> {
+    async fn complete_family(
+        &self,
+        list: List<'_>,
+        visitor_state: &VisitorThreadState,
+        mut family: CommentWithReplies,
+    ) -> Result<CommentWithReplies, Fault> {
         let parent = &family.parent;
         let embedded = list.embeds();
         let wanted = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
         let leading = family.replies.iter().filter(|reply| reply.is_approved()).count();
         let everyone = (parent.trailing && leading < wanted).then_some(Scope::Everyone);
-        let own = (visit.hidden_trailing && embedded > 0).then_some(Scope::Own(list.visitor));
+        let own = (visitor_state.hidden_trailing && embedded > 0).then_some(Scope::Own(list.visitor));
         let rest = everyone.into_iter().chain(own);
         let rest = rest.map(|scope| self.trailing(parent.id, scope, Span::ALL, false, embedded));
         let mut more: Vec<Comment> = try_join_all(rest).await?.into_iter().flatten().collect();
@@ -491,16 +503,16 @@ impl Store {
     async fn lead_with_pin(
         &self,
         list: List<'_>,
-        visit: &Visit,
+        visitor_state: &VisitorThreadState,
         pin: Option<CommentId>,
-        mut families: Vec<Family>,
+        mut families: Vec<CommentWithReplies>,
         per_page: usize,
-    ) -> Result<Vec<Family>, Fault> {
+    ) -> Result<Vec<CommentWithReplies>, Fault> {
         let Some(pin) = pin else { return Ok(families) };
         let place = families.iter().position(|family| family.parent.id == pin);
         let pinned = match place {
             Some(place) => Some(families.remove(place)),
-            None => self.family(list, visit, pin).await?,
+            None => self.family(list, visitor_state, pin).await?,
         };
         families.splice(0..0, pinned);
         families.truncate(per_page);
@@ -526,18 +538,18 @@ impl Store {
         visitor: &Visitor,
         paging: &Paging,
         embedded: usize,
-    ) -> Result<(Thread, Visit, ReplyPage), Fault> {
-        let known = self.thread_and_visit(&parent.thread, visitor);
+    ) -> Result<(Thread, VisitorThreadState, ReplyPage), Fault> {
+        let known = self.thread_and_visitor_state(&parent.thread, visitor);
         let everyone = self.reply_run(parent, &[Scope::Everyone], &[], paging, embedded);
-        let ((thread, visit), mut page) = try_join(known, everyone).await?;
-        if visit.hidden_replies > 0 {
+        let ((thread, visitor_state), mut page) = try_join(known, everyone).await?;
+        if visitor_state.hidden_replies > 0 {
             let own = keys::replies(parent.id, Scope::Own(visitor));
             let own = self.positions(own, Span::ALL, false, crate::domain::list::MAX_DEPTH).await?;
             if !own.is_empty() {
-                page = self.reply_run(parent, &scopes(visitor, &visit), &own, paging, embedded).await?;
+                page = self.reply_run(parent, &scopes(visitor, &visitor_state), &own, paging, embedded).await?;
             }
         }
-        Ok((thread, visit, page))
+        Ok((thread, visitor_state, page))
     }
 
     /// `own` are the ids of the visitor's unapproved replies, when `scopes` has them.
@@ -558,12 +570,12 @@ impl Store {
                 let everyone = keys::replies(parent.id, Scope::Everyone);
                 let everyone = self.positions(everyone, Span::ALL, false, offset + 1).await?;
                 let Some(start) = merge(everyone, own.to_vec(), false).into_iter().nth(offset) else {
-                    return Ok(ReplyPage { replies: Vec::new(), total, neighbours: Neighbours::default() });
+                    return Ok(ReplyPage { replies: Vec::new(), total, cursors: PageCursors::default() });
                 };
                 (Span::from(start), false)
             }
-            Place::Cursor(Some(Cursor { toward: Toward::Next, edge, .. })) => (Span::above(edge), false),
-            Place::Cursor(Some(Cursor { toward: Toward::Previous, edge, .. })) => (Span::below(edge), true),
+            Place::Cursor(Some(Cursor { direction: Direction::Next, edge, .. })) => (Span::above(edge), false),
+            Place::Cursor(Some(Cursor { direction: Direction::Previous, edge, .. })) => (Span::below(edge), true),
         };
         let limit = match paging.place {
             Place::Page(_) => per_page,
@@ -576,20 +588,20 @@ impl Store {
         if descending {
             replies.reverse();
         }
-        let neighbours = match paging.place {
-            Place::Page(_) => Neighbours::default(),
+        let cursors = match paging.place {
+            Place::Page(_) => PageCursors::default(),
             Place::Cursor(at) => {
-                let cursor = |toward, reply: Option<&Comment>| {
-                    let edge = reply.map(|reply| reply.id).or(at.map(|cursor| beyond(cursor, toward, false)))?;
-                    Some(Cursor { toward, edge, pin: None })
+                let cursor = |direction, reply: Option<&Comment>| {
+                    let edge = reply.map(|reply| reply.id).or(at.map(|cursor| beyond(cursor, direction, false)))?;
+                    Some(Cursor { direction, edge, pin: None })
                 };
-                let next = if descending || more { cursor(Toward::Next, replies.last()) } else { None };
+                let next = if descending || more { cursor(Direction::Next, replies.last()) } else { None };
                 let begins = at.is_none() || (descending && !more);
-                let previous = if begins { None } else { cursor(Toward::Previous, replies.first()) };
-                Neighbours { next, previous }
+                let previous = if begins { None } else { cursor(Direction::Previous, replies.first()) };
+                PageCursors { next, previous }
             }
         };
-        Ok(ReplyPage { replies, total, neighbours })
+        Ok(ReplyPage { replies, total, cursors })
     }
 
     /// The replies of all scopes, merged by id.
@@ -688,9 +700,9 @@ fn moves_up(parent: &Comment, embedded: usize) -> bool {
 }
 
 /// The edge of a page that holds nothing: turning round, the comment at the old edge is met again.
-pub(super) fn beyond(cursor: Cursor, toward: Toward, descending: bool) -> CommentId {
+pub(super) fn beyond(cursor: Cursor, direction: Direction, descending: bool) -> CommentId {
     let CommentId(edge) = cursor.edge;
-    match (toward == cursor.toward, descending == (toward == Toward::Next)) {
+    match (direction == cursor.direction, descending == (direction == Direction::Next)) {
         (true, _) => cursor.edge,
         (false, true) => CommentId(edge.saturating_add(1)),
         (false, false) => CommentId(edge.saturating_sub(1)),

@@ -117,7 +117,7 @@ impl Store {
                 return Ok(found);
             }
         }
-        Err(Fault::passing(doing))
+        Err(Fault::transient(doing))
     }
 
     async fn query(&self, query: &Query, start: Option<Item>) -> Result<(Vec<Item>, Option<Item>), Fault> {
@@ -259,7 +259,7 @@ where
     E: std::error::Error + aws_smithy_types::error::metadata::ProvideErrorMetadata + Send + Sync + 'static,
     R: std::fmt::Debug + Send + Sync + 'static,
 {
-    let passing = match &error {
+    let transient = match &error {
         SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ResponseError(_) => true,
         SdkError::ServiceError(error) => error.err().code().is_some_and(|code| {
             [
@@ -270,11 +270,11 @@ where
                 "InternalServerError",
             ]
             .iter()
-            .any(|passing| code.ends_with(passing))
+            .any(|transient| code.ends_with(transient))
         }),
         _ => false,
     };
     let mut fault = Fault::new(doing, error);
-    fault.passing = passing;
+    fault.transient = transient;
     fault
 }

@@ -10,19 +10,19 @@ use super::comments::{
     state_text, unhide, with_leading,
 };
 use super::keys::{self, Scope, Span};
-use super::lists::{Neighbours, beyond};
+use super::lists::{PageCursors, beyond};
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, changes, fault, number, read, text};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, ThreadId, UserId};
-use crate::domain::list::{Cursor, Toward};
-use crate::domain::report::{ReportStatus, Settlement};
-use crate::domain::thread::{Thread, Visit};
+use crate::domain::list::{Cursor, Direction};
+use crate::domain::report::{ReportStatus, Resolution};
+use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::Clock;
 use crate::error::Fault;
 
 /// Settlements kept of one comment; the oldest two are joined when there are more.
-const MAX_SETTLEMENTS: usize = 20;
+const MAX_RESOLUTIONS: usize = 20;
 
 /// The moderators' queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +63,8 @@ impl Store {
         state: QueueState,
         cursor: Option<Cursor>,
         per_page: usize,
-    ) -> Result<(Vec<Comment>, Neighbours), Fault> {
-        let back = cursor.is_some_and(|cursor| cursor.toward == Toward::Previous);
+    ) -> Result<(Vec<Comment>, PageCursors), Fault> {
+        let back = cursor.is_some_and(|cursor| cursor.direction == Direction::Previous);
         let span = match cursor {
             None => Span::ALL,
             Some(cursor) if back => Span::above(cursor.edge),
@@ -93,13 +93,13 @@ impl Store {
         if back {
             ids.reverse();
         }
-        let edge = |id: Option<&CommentId>, toward| {
-            let edge = id.copied().or_else(|| cursor.map(|cursor| beyond(cursor, toward, true)))?;
-            Some(Cursor { toward, edge, pin: None })
+        let edge = |id: Option<&CommentId>, direction| {
+            let edge = id.copied().or_else(|| cursor.map(|cursor| beyond(cursor, direction, true)))?;
+            Some(Cursor { direction, edge, pin: None })
         };
-        let neighbours = Neighbours {
-            next: if back || more { edge(ids.last(), Toward::Next) } else { None },
-            previous: if cursor.is_none() || (back && !more) { None } else { edge(ids.first(), Toward::Previous) },
+        let cursors = PageCursors {
+            next: if back || more { edge(ids.last(), Direction::Next) } else { None },
+            previous: if cursor.is_none() || (back && !more) { None } else { edge(ids.first(), Direction::Previous) },
         };
         let wanted: Vec<_> = ids.into_iter().map(keys::comment).collect();
         let mut found = self.batch_get(wanted.clone(), Reading::Consistent).await?;
@@ -111,7 +111,7 @@ impl Store {
         let above = self.batch_get(above.into_iter().map(keys::comment).collect(), Reading::Consistent).await?;
         let whole = |comment: &Comment| comment.ancestors.iter().all(|id| above.contains_key(&keys::comment(*id)));
         let comments = comments.into_iter().filter(whole).collect();
-        Ok((comments, neighbours))
+        Ok((comments, cursors))
     }
 
     /// Pins an approved top-level comment in place of any other. False when it is gone or approved no more.
@@ -174,7 +174,7 @@ impl Store {
                 decided.in_review = comment.in_review || !comment.is_approved();
             }
             // No earlier than the reports that were read.
-            let change = Change::settling(&comment, decided, clock.now().0, ReportStatus::Reviewed);
+            let change = Change::resolving(&comment, decided, clock.now().0, ReportStatus::Reviewed);
             let writes = match (comment.state, target) {
                 (State::Approved, State::Rejected) => self.hiding(change).await?,
                 (State::Pending | State::Rejected, State::Approved) => self.showing(change, embedded).await?,
@@ -189,7 +189,7 @@ impl Store {
                 return self.get(&keys::comment(comment.id), Reading::Consistent).await;
             }
         }
-        Err(Fault::passing("moderating a comment"))
+        Err(Fault::transient("moderating a comment"))
     }
 
     /// From approved to rejected.
@@ -203,8 +203,8 @@ impl Store {
             let Some(parent) = self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? else {
                 return Ok(None);
             };
-            let (_, visit) = self.thread_and_visit(&comment.thread, &visitor).await?;
-            leads = hidden_leads(&parent, &visit);
+            let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &visitor).await?;
+            leads = hidden_leads(&parent, &visitor_state);
             writes.push(lose(comment, parent.id));
             writes.push(Write::put(keys::hidden_reply(parent.id, comment.id).item()));
         } else {
@@ -261,12 +261,12 @@ impl Store {
             if !comment.reported {
                 return Ok(Some(comment));
             }
-            let change = Change::settling(&comment, comment.clone(), clock.now().0, ReportStatus::Dismissed);
+            let change = Change::resolving(&comment, comment.clone(), clock.now().0, ReportStatus::Dismissed);
             if self.transact(change.into_writes()).await? == Outcome::Done {
                 return self.get(&keys::comment(comment.id), Reading::Consistent).await;
             }
         }
-        Err(Fault::passing("dismissing reports"))
+        Err(Fault::transient("dismissing reports"))
     }
 
     /// What the host said before is replaced.
@@ -296,11 +296,11 @@ impl Store {
     }
 
     /// Threads and the visitor's own in them, for comments of several threads.
-    pub async fn threads_and_visits(
+    pub async fn threads_and_visitor_states(
         &self,
         comments: &[Comment],
         visitor: &crate::domain::ids::Visitor,
-    ) -> Result<std::collections::HashMap<ThreadId, (Thread, Visit)>, Fault> {
+    ) -> Result<std::collections::HashMap<ThreadId, (Thread, VisitorThreadState)>, Fault> {
         let mut groups: std::collections::HashMap<ThreadId, Vec<CommentId>> = std::collections::HashMap::new();
         for comment in comments {
             let group = comment.parent().unwrap_or(comment.id);
@@ -315,10 +315,10 @@ impl Store {
         id: ThreadId,
         visitor: &crate::domain::ids::Visitor,
         groups: Vec<CommentId>,
-    ) -> Result<(ThreadId, (Thread, Visit)), Fault> {
-        let (thread, mut visit) = self.thread_and_visit(&id, visitor).await?;
-        self.complete_visit(&mut visit, visitor, &id, groups).await?;
-        Ok((id, (thread, visit)))
+    ) -> Result<(ThreadId, (Thread, VisitorThreadState)), Fault> {
+        let (thread, mut visitor_state) = self.thread_and_visitor_state(&id, visitor).await?;
+        self.complete_visitor_state(&mut visitor_state, visitor, &id, groups).await?;
+        Ok((id, (thread, visitor_state)))
     }
 }
 
@@ -402,18 +402,18 @@ struct Change<'a> {
 
 impl<'a> Change<'a> {
     /// From `before` to `after`, and the reports so far are settled.
-    fn settling(before: &'a Comment, after: Comment, at: i64, status: ReportStatus) -> Self {
+    fn resolving(before: &'a Comment, after: Comment, at: i64, status: ReportStatus) -> Self {
         let after = Comment { reported: false, ..after };
         let (sets, removes, values) = (Vec::new(), Vec::new(), Vec::new());
         let mut change = Self { before, after, sets, removes, values, leading_matters: false };
         if before.reported {
-            let mut settlements = before.settlements.clone();
-            settlements.push(Settlement { until: at, status });
-            if settlements.len() > MAX_SETTLEMENTS {
-                settlements.remove(0);
+            let mut resolutions = before.resolutions.clone();
+            resolutions.push(Resolution { until: at, status });
+            if resolutions.len() > MAX_RESOLUTIONS {
+                resolutions.remove(0);
             }
-            if let Ok(settlements) = serde_dynamo::to_attribute_value(settlements) {
-                change.set("rs = :settled", ":settled", settlements);
+            if let Ok(resolutions) = serde_dynamo::to_attribute_value(resolutions) {
+                change.set("rs = :resolved", ":resolved", resolutions);
             }
             change.remove("ro");
         }

@@ -2,16 +2,16 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::comments::{Found, id_set};
-use super::idempotency::Once;
+use super::comments::{CommentWithAncestors, id_set};
+use super::idempotency::IdempotencyRequest;
 use super::keys::{self, RANK_STEP};
-use super::threads::Shelf;
+use super::threads::VisitorSlot;
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, number, read, write};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, IdSource, Visitor};
 use crate::domain::report::Report;
-use crate::domain::thread::Visit;
+use crate::domain::thread::VisitorThreadState;
 use crate::error::Fault;
 
 /// What a toggle came to.
@@ -59,31 +59,35 @@ pub enum Reported {
 
 impl Store {
     /// The comment, surely as it is now; what is above it, and the visitor's own in its thread, in one further trip.
-    pub async fn find_for(&self, id: CommentId, visitor: &Visitor) -> Result<Option<(Found, Visit)>, Fault> {
+    pub async fn find_for(
+        &self,
+        id: CommentId,
+        visitor: &Visitor,
+    ) -> Result<Option<(CommentWithAncestors, VisitorThreadState)>, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
             return Ok(None);
         };
-        let visit = keys::visit(visitor, &comment.thread);
+        let visitor_state = keys::visitor_state(visitor, &comment.thread);
         let above: Vec<_> = comment.ancestors.iter().map(|id| keys::comment(*id)).collect();
-        let wanted = above.iter().cloned().chain([visit.clone()]).collect();
+        let wanted = above.iter().cloned().chain([visitor_state.clone()]).collect();
         let mut items = self.batch_get(wanted, Reading::Eventual).await?;
         self.complete(&above, &mut items).await?;
-        let visit = items.remove(&visit).map(read).transpose()?.unwrap_or_default();
+        let visitor_state = items.remove(&visitor_state).map(read).transpose()?.unwrap_or_default();
         let ancestors =
             above.iter().map(|key| items.remove(key).map(read).transpose()).collect::<Result<Vec<_>, _>>()?;
         let ancestors: Option<Vec<Comment>> = ancestors.into_iter().collect();
-        Ok(ancestors.map(|ancestors| (Found { comment, ancestors }, visit)))
+        Ok(ancestors.map(|ancestors| (CommentWithAncestors { comment, ancestors }, visitor_state)))
     }
 
     /// Likes the comment, or takes the like back. `bound` is for guests.
     pub async fn toggle_like(
         &self,
         comment: &Comment,
-        visit: Visit,
+        visitor_state: VisitorThreadState,
         visitor: &Visitor,
         bound: Option<GuestBound>,
     ) -> Result<Liked, Fault> {
-        let (mut comment, mut visit) = (comment.clone(), visit);
+        let (mut comment, mut visitor_state) = (comment.clone(), visitor_state);
         for attempt in 0..ATTEMPTS {
             self.pause(attempt).await;
             if attempt > 0 {
@@ -92,29 +96,32 @@ impl Store {
                     return Ok(Liked::Gone);
                 };
                 comment = now;
-                let now = self.get(&keys::visit(visitor, &thread), Reading::Consistent).await?;
-                visit = now.unwrap_or_default();
+                let now = self.get(&keys::visitor_state(visitor, &thread), Reading::Consistent).await?;
+                visitor_state = now.unwrap_or_default();
             }
-            let shelf = Shelf::next(&visit, visitor, &comment);
-            let on_shelf = if visit.full && !visit.liked.contains(&comment.id.0) {
-                let overflow: Option<Visit> = self.get(&shelf.key, Reading::Consistent).await?;
+            let slot = VisitorSlot::next(&visitor_state, visitor, &comment);
+            let on_shelf = if visitor_state.full && !visitor_state.liked.contains(&comment.id.0) {
+                let overflow: Option<VisitorThreadState> = self.get(&slot.key, Reading::Consistent).await?;
                 overflow.is_some_and(|overflow| overflow.liked.contains(&comment.id.0))
             } else {
                 false
             };
-            let liked = visit.liked.contains(&comment.id.0);
-            let unlike_at =
-                if liked { Some(keys::visit(visitor, &comment.thread)) } else { on_shelf.then(|| shelf.key.clone()) };
+            let liked = visitor_state.liked.contains(&comment.id.0);
+            let unlike_at = if liked {
+                Some(keys::visitor_state(visitor, &comment.thread))
+            } else {
+                on_shelf.then(|| slot.key.clone())
+            };
             let mut writes = match &unlike_at {
                 Some(key) => {
                     let entry = Write::update(key.clone(), "DELETE lk :entry").when("contains(lk, :id)");
                     vec![entry, count_like(&comment, -1)]
                 }
                 None => {
-                    let condition = format!("(attribute_not_exists(lk) OR NOT contains(lk, :id)){}", shelf.open);
-                    let expression = if shelf.fills { "ADD lk :entry SET fl = :true" } else { "ADD lk :entry" };
-                    let mut entry = Write::update(shelf.key, expression).when(condition);
-                    if shelf.fills {
+                    let condition = format!("(attribute_not_exists(lk) OR NOT contains(lk, :id)){}", slot.open);
+                    let expression = if slot.fills { "ADD lk :entry SET fl = :true" } else { "ADD lk :entry" };
+                    let mut entry = Write::update(slot.key, expression).when(condition);
+                    if slot.fills {
                         entry = entry.with(":true", AttributeValue::Bool(true));
                     }
                     vec![entry, count_like(&comment, 1)]
@@ -136,7 +143,7 @@ impl Store {
                 Outcome::Failed(_) => {}
             }
         }
-        Err(Fault::passing("liking a comment"))
+        Err(Fault::transient("liking a comment"))
     }
 
     /// Stores a report under a new id, once a visitor. `bound` is for guests.
@@ -144,29 +151,29 @@ impl Store {
         &self,
         ids: &IdSource,
         comment: &Comment,
-        visit: Visit,
+        visitor_state: VisitorThreadState,
         report: Report,
         bound: Option<&GuestBound>,
-        once: Option<&Once>,
+        idempotency: Option<&IdempotencyRequest>,
     ) -> Result<Reported, Fault> {
-        let (mut visit, mut report) = (visit, report);
+        let (mut visitor_state, mut report) = (visitor_state, report);
         for attempt in 0..ATTEMPTS {
             self.pause(attempt).await;
             if attempt > 0 {
-                let now = self.get(&keys::visit(&report.visitor, &comment.thread), Reading::Consistent).await?;
-                visit = now.unwrap_or_default();
+                let now = self.get(&keys::visitor_state(&report.visitor, &comment.thread), Reading::Consistent).await?;
+                visitor_state = now.unwrap_or_default();
             }
-            if visit.reported.contains(&comment.id.0) {
+            if visitor_state.reported.contains(&comment.id.0) {
                 return Ok(Reported::Already);
             }
             report.id = ids.next().0;
-            let shelf = Shelf::next(&visit, &report.visitor, comment);
-            let expression = if shelf.fills { "ADD rd :entry SET fl = :true" } else { "ADD rd :entry" };
-            let mut entry = Write::update(shelf.key, expression)
-                .when(format!("(attribute_not_exists(rd) OR NOT contains(rd, :id)){}", shelf.open))
+            let slot = VisitorSlot::next(&visitor_state, &report.visitor, comment);
+            let expression = if slot.fills { "ADD rd :entry SET fl = :true" } else { "ADD rd :entry" };
+            let mut entry = Write::update(slot.key, expression)
+                .when(format!("(attribute_not_exists(rd) OR NOT contains(rd, :id)){}", slot.open))
                 .with(":entry", id_set(comment.id))
                 .with(":id", number(comment.id));
-            if shelf.fills {
+            if slot.fills {
                 entry = entry.with(":true", AttributeValue::Bool(true));
             }
             let reported = Write::update(keys::comment(comment.id), "ADD rp :one SET ro = :true")
@@ -181,17 +188,17 @@ impl Store {
             ];
             let bounded = writes.len();
             writes.extend(bound.map(|bound| bound.take(comment.id)));
-            writes.extend(once.map(|once| once.write(())).transpose()?);
+            writes.extend(idempotency.map(|idempotency| idempotency.write(())).transpose()?);
             match self.transact(writes).await? {
                 Outcome::Done => return Ok(Reported::Done),
                 Outcome::Failed(places) if places.contains(&0) => return Ok(Reported::Gone),
                 // A full visit changes no more, so the entry is in its overflow.
-                Outcome::Failed(places) if places.contains(&1) && visit.full => return Ok(Reported::Already),
+                Outcome::Failed(places) if places.contains(&1) && visitor_state.full => return Ok(Reported::Already),
                 Outcome::Failed(places) if bound.is_some() && places == [bounded] => return Ok(Reported::TooMany),
                 Outcome::Failed(_) => {}
             }
         }
-        Err(Fault::passing("reporting a comment"))
+        Err(Fault::transient("reporting a comment"))
     }
 
     /// At most `limit` reports of a comment, the newest first.

@@ -7,7 +7,7 @@ use std::fmt;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::comments::{id_set, index_keys, queues, same_state, scope, state_text, unhide};
-use super::keys::{self, Item, Key, Kind, Scope};
+use super::keys::{self, Item, ItemKind, Key, Scope};
 use super::transaction::{Outcome, Write};
 use super::users::directory;
 use super::{Store, fault, number, read, text};
@@ -15,7 +15,7 @@ use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor, fingerprint};
 use crate::domain::report::Report;
 use crate::domain::report::ReportStatus;
-use crate::domain::thread::{Thread, Visit};
+use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
 use crate::error::Fault;
 
@@ -95,7 +95,7 @@ struct VisitRow {
     key: Key,
     visitor: Visitor,
     thread: ThreadId,
-    visit: Visit,
+    visitor_state: VisitorThreadState,
     item: Item,
 }
 
@@ -108,7 +108,7 @@ struct Rows {
     /// Rows below a comment, which go when it goes.
     hanging: Vec<(CommentId, Key)>,
     threads: BTreeMap<String, (ThreadId, Thread, Item)>,
-    visits: Vec<VisitRow>,
+    visitor_states: Vec<VisitRow>,
     users: BTreeMap<UserId, User>,
     directory: BTreeMap<(String, String), Item>,
     queue: Vec<(String, CommentId, Key)>,
@@ -125,38 +125,38 @@ impl Rows {
     }
 
     fn sort_in(&mut self, key: Key, mut item: Item) -> Result<(), Fault> {
-        match Kind::of(&key) {
-            Kind::Comment(id) => {
+        match ItemKind::of(&key) {
+            ItemKind::Comment(id) => {
                 // Bodies are most of a table, and count for nothing here.
                 item.insert("b".to_owned(), text(""));
                 let comment = Comment { id, ..read(item.clone())? };
                 self.comments.insert(id, Stored { comment, item });
             }
-            Kind::Report(id) => {
+            ItemKind::Report(id) => {
                 let report: Report = read(item)?;
                 self.reports.entry(id).or_default().insert(report.visitor.clone(), report);
                 self.hanging.push((id, key));
             }
-            Kind::HiddenReply { parent, id } => {
+            ItemKind::HiddenReply { parent, id } => {
                 self.hidden.insert((parent, id));
                 self.hanging.push((parent, key));
             }
-            Kind::GuestBound(id) => self.hanging.push((id, key)),
-            Kind::Thread(thread) => {
+            ItemKind::GuestBound(id) => self.hanging.push((id, key)),
+            ItemKind::Thread(thread) => {
                 self.threads.insert(thread.to_string(), (thread, read(item.clone())?, item));
             }
-            Kind::Visit(visitor, thread) => {
-                let visit = read(item.clone())?;
-                self.visits.push(VisitRow { key, visitor, thread, visit, item });
+            ItemKind::VisitorThreadState(visitor, thread) => {
+                let visitor_state = read(item.clone())?;
+                self.visitor_states.push(VisitRow { key, visitor, thread, visitor_state, item });
             }
-            Kind::User(id) => {
+            ItemKind::User(id) => {
                 self.users.insert(id, read(item)?);
             }
-            Kind::Directory(_) => {
+            ItemKind::Directory(_) => {
                 self.directory.insert((key.pk, key.sk), item);
             }
-            Kind::Queue { state, id } => self.queue.push((state, id, key)),
-            Kind::Other => {}
+            ItemKind::Queue { state, id } => self.queue.push((state, id, key)),
+            ItemKind::Other => {}
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl Rows {
 
     fn check_comments(&mut self, orphans: &BTreeSet<CommentId>) {
         let mut likes: BTreeMap<u64, u64> = BTreeMap::new();
-        for id in self.visits.iter().flat_map(|row| &row.visit.liked) {
+        for id in self.visitor_states.iter().flat_map(|row| &row.visitor_state.liked) {
             *likes.entry(*id).or_default() += 1;
         }
         let mut replies: BTreeMap<CommentId, BTreeSet<u64>> = BTreeMap::new();
@@ -318,19 +318,19 @@ impl Rows {
         let mut liked = BTreeSet::new();
         let mut reported = BTreeSet::new();
         let mut found = Vec::new();
-        for row in &self.visits {
+        for row in &self.visitor_states {
             let there = |id: &u64| self.comments.contains_key(&CommentId(*id));
             let forget = |set: &str, id: u64| {
                 let entry = Write::update(row.key.clone(), format!("DELETE {set} :entry"));
                 let id = CommentId(id);
                 vec![entry.when(format!("contains({set}, :id)")).with(":entry", id_set(id)).with(":id", number(id))]
             };
-            for id in row.visit.liked.iter().filter(|id| there(id)) {
+            for id in row.visitor_state.liked.iter().filter(|id| there(id)) {
                 if !liked.insert((row.visitor.clone(), *id)) {
                     found.push((*id, format!("visitor {} likes it in two places", row.visitor), forget("lk", *id)));
                 }
             }
-            for id in row.visit.reported.iter().filter(|id| there(id)) {
+            for id in row.visitor_state.reported.iter().filter(|id| there(id)) {
                 let stored = self.reports.get(&CommentId(*id)).is_some_and(|all| all.contains_key(&row.visitor));
                 if !reported.insert((row.visitor.clone(), *id)) {
                     found.push((*id, format!("visitor {} reported it in two places", row.visitor), forget("rd", *id)));
@@ -344,13 +344,13 @@ impl Rows {
             let Some(Stored { comment, .. }) = self.comments.get(&id) else { continue };
             if !reported.contains(&(visitor.clone(), id.0)) {
                 let full = self
-                    .visits
+                    .visitor_states
                     .iter()
-                    .any(|row| row.visit.full && row.visitor == *visitor && row.thread == comment.thread);
+                    .any(|row| row.visitor_state.full && row.visitor == *visitor && row.thread == comment.thread);
                 let key = if full {
-                    keys::visit_overflow(visitor, &comment.thread, comment.parent().unwrap_or(id))
+                    keys::visitor_overflow(visitor, &comment.thread, comment.parent().unwrap_or(id))
                 } else {
-                    keys::visit(visitor, &comment.thread)
+                    keys::visitor_state(visitor, &comment.thread)
                 };
                 let entry = Write::update(key, "ADD rd :entry").with(":entry", id_set(id));
                 found.push((id.0, format!("visitor {visitor} does not know of having reported it"), vec![entry]));
@@ -375,28 +375,28 @@ impl Rows {
             }
             counted.entry(place).or_default()[usize::from(!comment.is_top_level())] += 1;
         }
-        let mut visits: BTreeMap<(Visitor, String), (Visit, Item)> = BTreeMap::new();
-        for row in &self.visits {
-            if row.key == keys::visit(&row.visitor, &row.thread) {
+        let mut visitor_states: BTreeMap<(Visitor, String), (VisitorThreadState, Item)> = BTreeMap::new();
+        for row in &self.visitor_states {
+            if row.key == keys::visitor_state(&row.visitor, &row.thread) {
                 let place = (row.visitor.clone(), row.thread.to_string());
                 counted.entry(place.clone()).or_default();
-                visits.insert(place, (row.visit.clone(), row.item.clone()));
+                visitor_states.insert(place, (row.visitor_state.clone(), row.item.clone()));
             }
         }
         for (place, [parents, replies]) in counted {
-            let (visit, item) = visits.remove(&place).unwrap_or_default();
+            let (visitor_state, item) = visitor_states.remove(&place).unwrap_or_default();
             let Ok(thread) = ThreadId::try_from(place.1.clone()) else { continue };
-            let key = keys::visit(&place.0, &thread);
+            let key = keys::visitor_state(&place.0, &thread);
             let what = format!("visitor {} in {thread}", place.0);
             for (name, stored, counted) in
-                [("up", visit.hidden_parents, parents), ("ur", visit.hidden_replies, replies)]
+                [("up", visitor_state.hidden_parents, parents), ("ur", visitor_state.hidden_replies, replies)]
             {
                 if stored != counted {
                     let mend = vec![recounted(key.clone(), name, counted, &item)];
                     self.find(&what, format_args!("{name} is {stored}, recounted {counted}"), mend);
                 }
             }
-            if trailing.contains(&place) && !visit.hidden_trailing {
+            if trailing.contains(&place) && !visitor_state.hidden_trailing {
                 let set = Write::update(key, "SET ut = :true").with(":true", AttributeValue::Bool(true));
                 self.find(&what, "ut is unset, though an unapproved reply trails", vec![set]);
             }
@@ -485,7 +485,7 @@ impl Rows {
         for ((pk, sk), _) in stale {
             let key = Key { pk: pk.clone(), sk: sk.clone() };
             let mut mend = vec![Write::delete(key.clone())];
-            if let Kind::Directory(id) = Kind::of(&key) {
+            if let ItemKind::Directory(id) = ItemKind::of(&key) {
                 mend.push(match self.users.get(&id) {
                     Some(user) => Write::check(keys::user(id), "n = :name").with(":name", text(user.name.clone())),
                     None => Write::check(keys::user(id), "attribute_not_exists(pk)"),

@@ -24,13 +24,13 @@ pub(super) enum Outcome {
 /// One write of a transaction: `expression` and the conditions are `DynamoDB` expressions over the values given by `with`.
 #[derive(Clone, Debug)]
 pub(super) struct Write {
-    kind: Kind,
+    kind: WriteKind,
     conditions: Vec<String>,
     values: Vec<(&'static str, AttributeValue)>,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum WriteKind {
     Put(Item),
     Update(Key, String),
     Delete(Key),
@@ -39,20 +39,20 @@ enum Kind {
 
 impl Write {
     pub(super) fn put(item: Item) -> Self {
-        Self { kind: Kind::Put(item), conditions: Vec::new(), values: Vec::new() }
+        Self { kind: WriteKind::Put(item), conditions: Vec::new(), values: Vec::new() }
     }
 
     pub(super) fn update(key: Key, expression: impl Into<String>) -> Self {
-        Self { kind: Kind::Update(key, expression.into()), conditions: Vec::new(), values: Vec::new() }
+        Self { kind: WriteKind::Update(key, expression.into()), conditions: Vec::new(), values: Vec::new() }
     }
 
     pub(super) fn delete(key: Key) -> Self {
-        Self { kind: Kind::Delete(key), conditions: Vec::new(), values: Vec::new() }
+        Self { kind: WriteKind::Delete(key), conditions: Vec::new(), values: Vec::new() }
     }
 
     /// Writes nothing, but holds the others to a condition.
     pub(super) fn check(key: Key, condition: impl Into<String>) -> Self {
-        Self { kind: Kind::Check(key), conditions: vec![condition.into()], values: Vec::new() }
+        Self { kind: WriteKind::Check(key), conditions: vec![condition.into()], values: Vec::new() }
     }
 
     /// Conditions add up: all of them must hold.
@@ -77,22 +77,22 @@ impl Write {
         let item = TransactWriteItem::builder();
         let invalid = |error| Fault::new(DOING, error);
         Ok(match self.kind {
-            Kind::Put(row) => {
+            WriteKind::Put(row) => {
                 let put = Put::builder().table_name(table).set_item(Some(row));
                 let put = put.set_condition_expression(condition).set_expression_attribute_values(values);
                 item.put(put.build().map_err(invalid)?)
             }
-            Kind::Update(key, expression) => {
+            WriteKind::Update(key, expression) => {
                 let update = Update::builder().table_name(table).set_key(Some(key.item()));
                 let update = update.update_expression(expression).set_condition_expression(condition);
                 item.update(update.set_expression_attribute_values(values).build().map_err(invalid)?)
             }
-            Kind::Delete(key) => {
+            WriteKind::Delete(key) => {
                 let delete = Delete::builder().table_name(table).set_key(Some(key.item()));
                 let delete = delete.set_condition_expression(condition).set_expression_attribute_values(values);
                 item.delete(delete.build().map_err(invalid)?)
             }
-            Kind::Check(key) => {
+            WriteKind::Check(key) => {
                 let check = ConditionCheck::builder().table_name(table).set_key(Some(key.item()));
                 let check = check.set_condition_expression(condition).set_expression_attribute_values(values);
                 item.condition_check(check.build().map_err(invalid)?)
@@ -146,7 +146,7 @@ impl Store {
                 },
             }
         }
-        Err(Fault::passing(DOING))
+        Err(Fault::transient(DOING))
     }
 }
 

@@ -99,27 +99,27 @@ impl Store {
 
     /// The user of a good token, with what the table knows. What the token tells anew is in the table, and can be found,
     /// before this returns. `None` when the id is another subject's.
-    pub async fn meet(&self, identity: &Identity, now: Timestamp) -> Result<Option<User>, Fault> {
+    pub async fn sync_user(&self, identity: &Identity, now: Timestamp) -> Result<Option<User>, Fault> {
         let mut reading = Reading::Eventual;
         for _ in 0..ATTEMPTS {
             let known = self.user(identity.id, reading).await?;
-            let user = match meeting(identity, known.as_ref(), now) {
-                Meeting::Known(user) => return Ok(Some(user)),
-                Meeting::Other => return Ok(None),
-                Meeting::News(user) => user,
+            let user = match compare(identity, known.as_ref(), now) {
+                UserSync::Known(user) => return Ok(Some(user)),
+                UserSync::Other => return Ok(None),
+                UserSync::News(user) => user,
             };
             // A name costs a hundred writes: it must be news to the table, and not to a replica that lags.
-            if reading == Reading::Consistent && self.learn(known.as_ref(), &user).await? {
+            if reading == Reading::Consistent && self.save_profile(known.as_ref(), &user).await? {
                 return Ok(Some(user));
             }
             reading = Reading::Consistent;
         }
-        Err(Fault::passing("learning a user's name"))
+        Err(Fault::transient("learning a user's name"))
     }
 
     /// Finds the new name before it forgets the old one; what is interrupted is done again by the table's stream. False
     /// when the row is no longer as it was `known`.
-    async fn learn(&self, known: Option<&User>, user: &User) -> Result<bool, Fault> {
+    async fn save_profile(&self, known: Option<&User>, user: &User) -> Result<bool, Fault> {
         let stale = match known {
             Some(known) if known.looks_like(user) => Vec::new(),
             _ => self.replace_directory(known, user).await?,
@@ -200,7 +200,7 @@ impl Store {
                 Some(left) => writes = left,
             }
         }
-        Err(Fault::passing("writing a batch of items"))
+        Err(Fault::transient("writing a batch of items"))
     }
 
     /// Those of these handles that belong to somebody.
@@ -284,7 +284,7 @@ impl Store {
 }
 
 /// What comes of a token, by what the table knows.
-enum Meeting {
+enum UserSync {
     /// Nothing new, or nothing that counts.
     Known(User),
     News(User),
@@ -292,20 +292,20 @@ enum Meeting {
     Other,
 }
 
-fn meeting(identity: &Identity, known: Option<&User>, now: Timestamp) -> Meeting {
+fn compare(identity: &Identity, known: Option<&User>, now: Timestamp) -> UserSync {
     let told = User::told(identity, known, now);
-    let Some(known) = known else { return Meeting::News(told) };
+    let Some(known) = known else { return UserSync::News(told) };
     if known.subject.is_some() && known.subject != told.subject {
-        return Meeting::Other;
+        return UserSync::Other;
     }
     // Without a name, all that is known is a ban.
     let renames = known.name.is_empty() || !told.looks_like(known) && is_newer(identity.claims.issued_at, known, now);
     if renames {
-        Meeting::News(told)
+        UserSync::News(told)
     } else if known.subject == told.subject {
-        Meeting::Known(known.clone())
+        UserSync::Known(known.clone())
     } else {
-        Meeting::News(User { subject: told.subject, ..known.clone() })
+        UserSync::News(User { subject: told.subject, ..known.clone() })
     }
 }
 

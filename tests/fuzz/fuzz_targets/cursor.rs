@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use shared::config::Config;
-use shared::http::cursor::Seal;
+use shared::http::cursor::CursorSigner;
 
 static CONFIG: LazyLock<Config> = LazyLock::new(fuzz::config);
 
 fuzz_target!(|text: &str| {
-    let seal = Seal::new(&CONFIG.visitor_salt, "posts#7 newest".to_owned());
-    if let Some(cursor) = seal.open(text) {
-        assert_eq!(seal.close(cursor), text);
+    let signer = CursorSigner::new(&CONFIG.visitor_salt, "posts#7 newest".to_owned());
+    if let Some(cursor) = signer.verify(text) {
+        assert_eq!(signer.sign(cursor), text);
     }
 });

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use http::header::ACCEPT_ENCODING;
 use local::bench::seed::{self, Models, prose};
 use serde_json::{Value, json};
-use tests::{Actor, Reply, START, TABLE, World, two_engines};
+use tests::{Actor, START, TABLE, TestResponse, World, two_engines};
 
 /// 2025-01-01, from which ids count.
 const EPOCH: i64 = 1_735_689_600_000;
@@ -34,11 +34,11 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
 pub(crate) type Bound = (f64, f64, u32);
 
 #[derive(Default)]
-pub(crate) struct Table(Vec<(String, Reply, Bound)>);
+pub(crate) struct Table(Vec<(String, TestResponse, Bound)>);
 
 impl Table {
     #[track_caller]
-    pub(crate) fn row(&mut self, operation: impl Into<String>, reply: Reply, bound: Bound) {
+    pub(crate) fn row(&mut self, operation: impl Into<String>, reply: TestResponse, bound: Bound) {
         assert!(reply.status < 300, "{:#}", reply.json);
         self.0.push((operation.into(), reply, bound));
     }

@@ -75,7 +75,7 @@ async fn mentions_follow_the_edit() {
     world.user(8, "Bob").get("ui").await.ok(200);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "@bob").await;
-    let html = |reply: &tests::Reply| reply.data()["html"].as_str().unwrap().to_owned();
+    let html = |reply: &tests::TestResponse| reply.data()["html"].as_str().unwrap().to_owned();
     let reply = ada.patch(&format!("comments/{id}"), json!({ "body": "@ada and @bob" })).await.ok(200);
     assert!(html(&reply).contains("/users/ada") && html(&reply).contains("/users/bob"));
     let reply = ada.patch(&format!("comments/{id}"), json!({ "body": "nobody" })).await.ok(200);
@@ -176,7 +176,7 @@ async fn everything_below_a_deleted_comment_is_404_from_that_moment() {
     for query in ["", "sort=oldest", "sort=most_replied", "cursor=", "per_page=1"] {
         assert_eq!(bob.list("posts/1", query).await.ids(), [other], "{query}");
     }
-    world.settled().await;
+    world.wait_until_idle().await;
     assert_eq!(world.guest().list("posts/1", "").await.total(), 1);
 }
 
@@ -228,7 +228,7 @@ async fn replies_written_while_others_are_deleted_are_counted_right() {
     assert!(gone.iter().all(|answer| answer.status == 204));
     let mut added = added;
     added.sort_unstable();
-    world.settled().await;
+    world.wait_until_idle().await;
     let shown = ada.see("posts/1", top).await;
     assert_eq!((&shown["replies_count"], ids(&shown["replies"])), (&json!(12), added[..3].to_vec()));
     assert_eq!(ada.replies(top, "per_page=50").await.ids(), added);

@@ -493,7 +493,7 @@ async fn ten_links_are_reviewed_and_fifty_denied() {
 async fn the_same_body_again_within_a_minute_is_reviewed_when_that_is_on() {
     let world = World::with(&[("SVC_SPAM_REVIEW_REPEATS", "true")]);
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
-    let approved = |reply: tests::Reply| reply.ok(201).data()["is_approved"] == true;
+    let approved = |reply: tests::TestResponse| reply.ok(201).data()["is_approved"] == true;
     let say = json!({ "body": "first" });
     assert!(approved(ada.post("posts/1/comments", say.clone()).await));
     assert!(!approved(ada.post("posts/2/comments", say.clone()).await));

@@ -6,7 +6,7 @@ use shared::domain::ids::CommentId;
 use shared::domain::time::Clock;
 use shared::store::Reading;
 use shared::store::comments::Edit;
-use tests::{Actor, Reply, World};
+use tests::{Actor, TestResponse, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -81,7 +81,7 @@ impl Scene {
     }
 
     /// Ada's edit, to `new`, which the check takes for spam or not, and meanwhile something else is done.
-    async fn edit_while(&self, spam: bool, meanwhile: impl Future<Output = ()>) -> Reply {
+    async fn edit_while(&self, spam: bool, meanwhile: impl Future<Output = ()>) -> TestResponse {
         let check = SlowCheck::start().await;
         let checked = check.with(&self.world);
         let (ada, path) = (ada(&checked), format!("comments/{}", self.id));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tests::{Reply, World, seen};
+use tests::{TestResponse, World, seen};
 
 async fn written(world: &World, count: usize) -> Vec<u64> {
     let ada = world.user(7, "Ada");
@@ -170,7 +170,7 @@ async fn a_cursor_of_another_thread_sort_or_list_is_refused() {
     for _ in 0..2 {
         ada.reply("posts/1", created[0], "r").await;
     }
-    let cursor = |page: Reply| page.json["meta"]["next_cursor"].as_str().unwrap().to_owned();
+    let cursor = |page: TestResponse| page.json["meta"]["next_cursor"].as_str().unwrap().to_owned();
     let newest = cursor(ada.list("posts/1", "per_page=1&cursor=").await);
     let elsewhere = cursor(ada.list("posts/2", "per_page=1&cursor=").await);
     let replies = cursor(ada.replies(created[0], "per_page=1&cursor=").await);
@@ -228,7 +228,7 @@ async fn a_walk_carries_embedded_replies_and_skips_them_as_parents() {
         for per_page in 1..=4 {
             let pages = ada.walk(&format!("posts/1/comments?sort={sort}&per_page={per_page}&cursor=")).await;
             assert_eq!(seen(&pages).len(), 4);
-            for row in pages.iter().flat_map(Reply::rows) {
+            for row in pages.iter().flat_map(TestResponse::rows) {
                 assert_eq!(tests::ids(&row["replies"]).len(), 3, "{sort} {per_page}");
             }
         }

@@ -3,7 +3,7 @@
 use http::Method;
 use http::header::{ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, IF_NONE_MATCH, ORIGIN};
 use serde_json::json;
-use tests::{Reply, World};
+use tests::{TestResponse, World};
 
 #[tokio::test]
 async fn an_unknown_address_is_404_in_the_envelope() {
@@ -223,7 +223,7 @@ async fn pages_from_elsewhere_may_ask_what_the_template_lets_them() {
 }
 
 /// All that is said to pages from elsewhere, in order of the names, each as often as it is said.
-fn access_control(reply: &Reply) -> Vec<(&str, &str)> {
+fn access_control(reply: &TestResponse) -> Vec<(&str, &str)> {
     let headers = reply.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap()));
     let mut headers: Vec<_> = headers.filter(|(name, _)| name.starts_with("access-control-")).collect();
     headers.sort_unstable();

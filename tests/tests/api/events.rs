@@ -34,7 +34,7 @@ async fn everything_below_a_deleted_comment_is_swept_up() {
         parent = bob.reply("posts/1", parent, &n.to_string()).await;
     }
     ada.delete(&format!("comments/{top}")).await.ok(204);
-    world.settled().await;
+    world.wait_until_idle().await;
     assert_eq!(stored(&world, "C#").await, [format!("C#{kept} C")]);
     assert!(stored(&world, "Q#").await.is_empty());
     let list = bob.list("posts/1", "").await;
@@ -52,7 +52,7 @@ async fn sweeping_a_reply_leaves_its_parent_and_siblings_alone() {
     let sibling = ada.reply("posts/1", top, "1b").await;
     ada.reply("posts/1", sibling, "2b").await;
     ada.delete(&format!("comments/{gone}")).await.ok(204);
-    world.settled().await;
+    world.wait_until_idle().await;
     assert_eq!(stored(&world, "C#").await.len(), 3);
     let shown = world.guest().see("posts/1", top).await;
     assert_eq!((ids(&shown["replies"]), &shown["replies_count"]), (vec![sibling], &json!(1)));
@@ -74,7 +74,7 @@ async fn a_record_handled_twice_does_no_harm() {
     let ada_before =
         store.user(shared::domain::ids::UserId(7), shared::store::Reading::Consistent).await.unwrap().unwrap();
     ada.delete(&format!("comments/{}", replies.remove(0))).await.ok(204);
-    world.settled().await;
+    world.wait_until_idle().await;
     for _ in 0..2 {
         store.promote_below(&parent.comment, 3).await.unwrap();
         store.rename(&ada_before, &ada_before).await.unwrap();
@@ -85,6 +85,6 @@ async fn a_record_handled_twice_does_no_harm() {
     for _ in 0..2 {
         store.sweep_below(&parent.comment, Duration::ZERO).await.unwrap();
     }
-    world.settled().await;
+    world.wait_until_idle().await;
     assert!(stored(&world, "C#").await.is_empty());
 }

@@ -3,11 +3,11 @@
 use http::header::{ACCEPT_ENCODING, HeaderName};
 use http::{HeaderValue, Method};
 use serde_json::{Value, json};
-use tests::{Reply, World};
+use tests::{TestResponse, World};
 
 /// Refused, and not by a fault of ours.
 #[track_caller]
-fn refused(reply: &Reply, what: &str) {
+fn refused(reply: &TestResponse, what: &str) {
     assert!((400..500).contains(&reply.status), "{what}: {} {:#}", reply.status, reply.json);
     let envelope = reply.json["message"].is_string() && reply.json["code"].is_string();
     assert!(envelope && reply.json["errors"].is_object(), "{what}: {:#}", reply.json);

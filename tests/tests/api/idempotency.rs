@@ -47,7 +47,7 @@ async fn a_repeat_whose_comment_is_deleted_is_404_and_nothing_of_its_text_is_kep
         ada.delete(&format!("comments/{id}")).await.ok(204);
         keyed.post("posts/1/comments", body).await.refused(404, "not_found");
     }
-    world.settled().await;
+    world.wait_until_idle().await;
     #[expect(clippy::disallowed_methods, reason = "everything is looked at")]
     let rows = world.client().scan().table_name(TABLE).send().await.unwrap();
     assert!(!rows.items().is_empty());

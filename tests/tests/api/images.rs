@@ -2,7 +2,7 @@
 
 use http::Method;
 use http::header::{CONTENT_TYPE, HeaderName};
-use tests::{Actor, Reply, World};
+use tests::{Actor, TestResponse, World};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The settings' base of images.
@@ -18,7 +18,7 @@ pub(crate) fn dot(red: u8) -> Vec<u8> {
 }
 
 /// In a body whose parts are told by `boundary`.
-pub(crate) async fn upload(actor: &Actor, boundary: &str, file: &[u8]) -> Reply {
+pub(crate) async fn upload(actor: &Actor, boundary: &str, file: &[u8]) -> TestResponse {
     let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.gif\"\r\n\r\n");
     let body = [head.as_bytes(), file, format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
     let actor = actor.clone().with(CONTENT_TYPE, &format!("multipart/form-data; boundary={boundary}"));
@@ -26,14 +26,14 @@ pub(crate) async fn upload(actor: &Actor, boundary: &str, file: &[u8]) -> Reply 
 }
 
 /// What an address of an upload's answer gives.
-async fn fetch(world: &World, url: &str) -> Reply {
+async fn fetch(world: &World, url: &str) -> TestResponse {
     let path = url.strip_prefix(BASE).expect("an address of an image");
     world.guest().send_at(Method::GET, &format!("/media{path}"), "").await
 }
 
 /// The addresses of an image and its thumbnail, both there.
-async fn stored(world: &World, uploaded: &Reply) -> [String; 2] {
-    world.settled().await;
+async fn stored(world: &World, uploaded: &TestResponse) -> [String; 2] {
+    world.wait_until_idle().await;
     let urls = ["url", "thumbnail_url"].map(|field| uploaded.json[field].as_str().unwrap().to_owned());
     for url in &urls {
         fetch(world, url).await.ok(200);

@@ -1,7 +1,7 @@
 //! Pages of the largest comments: reading stops when the answer is full.
 
 use local::bench::seed::{self, Item, text};
-use tests::{Reply, START, TABLE, World};
+use tests::{START, TABLE, TestResponse, World};
 
 /// 2025-01-01, from which ids count.
 const EPOCH: i64 = 1_735_689_600_000;
@@ -43,7 +43,7 @@ async fn seed(world: &World, leading: usize) -> Vec<u64> {
 }
 
 #[track_caller]
-fn bounded(query: &str, reply: &Reply) {
+fn bounded(query: &str, reply: &TestResponse) {
     println!("{query}: {} units, {} trips", reply.cost.read_units, reply.cost.trips);
     assert!(reply.body.len() < 6_000_000);
     // What an answer holds takes 370 units. What is under way when it is full comes on top, and the parents that are missing.

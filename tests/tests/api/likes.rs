@@ -3,11 +3,11 @@
 use futures_util::future::join_all;
 use http::header::USER_AGENT;
 use serde_json::{Value, json};
-use tests::{Actor, Reply, World};
+use tests::{Actor, TestResponse, World};
 
 const GUEST_LIKES: (&str, &str) = ("SVC_GUEST_LIKES", "true");
 
-async fn like(actor: &Actor, id: u64) -> Reply {
+async fn like(actor: &Actor, id: u64) -> TestResponse {
     actor.post(&format!("comments/{id}/like"), Value::Null).await
 }
 

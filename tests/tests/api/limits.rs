@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tests::{Reply, World};
+use tests::{TestResponse, World};
 
-fn told(reply: &Reply) -> (&str, &str) {
+fn told(reply: &TestResponse) -> (&str, &str) {
     (reply.header("x-ratelimit-limit"), reply.header("x-ratelimit-remaining"))
 }
 

@@ -333,7 +333,7 @@ async fn when_one_of_the_first_replies_is_deleted_the_next_moves_up() {
     }
     for gone in [1, 0, 0, 0, 0] {
         ada.delete(&format!("comments/{}", replies.remove(gone))).await.ok(204);
-        world.settled().await;
+        world.wait_until_idle().await;
         let shown = world.guest().see("posts/1", parent).await;
         assert_eq!(ids(&shown["replies"]), replies[..replies.len().min(3)]);
         assert_eq!(shown["replies_count"], replies.len());
@@ -342,7 +342,7 @@ async fn when_one_of_the_first_replies_is_deleted_the_next_moves_up() {
         replies.push(late);
         assert_eq!(world.guest().replies(parent, "").await.ids(), replies);
         ada.delete(&format!("comments/{}", replies.pop().unwrap())).await.ok(204);
-        world.settled().await;
+        world.wait_until_idle().await;
     }
 }
 
@@ -356,7 +356,7 @@ async fn another_number_of_embedded_replies_holds_for_old_threads_too() {
         replies.push(ada.reply("posts/1", parent, &n.to_string()).await);
     }
     for count in [5, 0, 1, 20, 2] {
-        world.settled().await;
+        world.wait_until_idle().await;
         let other = world.again(&[("SVC_REPLIES_PER_PARENT", &count.to_string())]);
         let expected = &replies[..replies.len().min(count)];
         for query in ["", "sort=oldest", "sort=most_replied", "cursor="] {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use tests::{Reply, TABLE, World, ids, seen};
+use tests::{TABLE, TestResponse, World, ids, seen};
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
-async fn judge(world: &World, verdict: &str, id: u64) -> Reply {
+async fn judge(world: &World, verdict: &str, id: u64) -> TestResponse {
     world.moderator().post(&format!("comments/{id}/{verdict}"), Value::Null).await.ok(200)
 }
 
@@ -156,7 +156,7 @@ async fn approved_and_rejected_replies_keep_counts_and_embedding_right() {
         [("approve", 0), ("reject", 1), ("approve", 4), ("reject", 3), ("approve", 1), ("approve", 2), ("reject", 5)];
     for (verdict, n) in steps {
         judge(&world, verdict, replies[n]).await;
-        world.settled().await;
+        world.wait_until_idle().await;
         shown.retain(|id| *id != replies[n]);
         if verdict == "approve" {
             shown.push(replies[n]);
@@ -187,7 +187,7 @@ async fn what_hangs_below_a_rejected_comment_is_hidden_and_comes_back_with_it() 
     }
     let other = ada.comment("posts/1", "other").await;
     judge(&world, "reject", parent).await;
-    world.settled().await;
+    world.wait_until_idle().await;
     for query in ["", "sort=oldest", "per_page=1", "cursor=", "sort=most_replied"] {
         assert_eq!(world.guest().list("posts/1", query).await.ids(), [other], "{query}");
     }
@@ -195,7 +195,7 @@ async fn what_hangs_below_a_rejected_comment_is_hidden_and_comes_back_with_it() 
     let own = ada.see("posts/1", parent).await;
     assert_eq!((ids(&own["replies"]), &own["replies_count"]), (replies[..3].to_vec(), &json!(5)));
     judge(&world, "approve", parent).await;
-    world.settled().await;
+    world.wait_until_idle().await;
     let row = world.guest().see("posts/1", parent).await;
     assert_eq!((ids(&row["replies"]), &row["replies_count"]), (replies[..3].to_vec(), &json!(5)));
     assert_eq!(world.guest().replies(parent, "").await.ids(), replies);
@@ -226,7 +226,7 @@ async fn a_deleted_comment_leaves_the_queues() {
     for id in [waiting, rejected] {
         ada.delete(&format!("comments/{id}")).await.ok(204);
     }
-    world.settled().await;
+    world.wait_until_idle().await;
     assert!(queue(&world, "pending").await.is_empty() && queue(&world, "rejected").await.is_empty());
 }
 

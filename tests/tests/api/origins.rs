@@ -4,7 +4,7 @@
 use http::Method;
 use http::header::{CONTENT_TYPE, ORIGIN};
 use serde_json::{Value, json};
-use tests::{Actor, Reply, World};
+use tests::{Actor, TestResponse, World};
 
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
 const LISTED: &str = "https://blog.example, http://shop.example:8080";
@@ -33,7 +33,7 @@ fn writes(id: u64) -> [(String, Value); 4] {
     ]
 }
 
-async fn send(actor: &Actor, origin: &str, content_type: &str, path: &str, body: &Value) -> Reply {
+async fn send(actor: &Actor, origin: &str, content_type: &str, path: &str, body: &Value) -> TestResponse {
     let actor = actor.clone().with(CONTENT_TYPE, content_type).with(ORIGIN, origin);
     actor.send_json(Method::POST, path, body.clone()).await
 }

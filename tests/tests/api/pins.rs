@@ -2,9 +2,9 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tests::{Actor, Reply, World};
+use tests::{Actor, TestResponse, World};
 
-async fn pin(actor: &Actor, id: u64) -> Reply {
+async fn pin(actor: &Actor, id: u64) -> TestResponse {
     actor.post(&format!("comments/{id}/pin"), Value::Null).await
 }
 

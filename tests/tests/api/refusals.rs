@@ -5,12 +5,12 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::ROUTES;
-use tests::{Actor, Reply, World};
+use tests::{Actor, TestResponse, World};
 
 use crate::permissions;
 
 /// Every route, asked for this comment in threads of this type.
-async fn ask_all(actor: &Actor, kind: &str, id: u64) -> Vec<(&'static str, Reply)> {
+async fn ask_all(actor: &Actor, kind: &str, id: u64) -> Vec<(&'static str, TestResponse)> {
     let mut replies = Vec::new();
     for route in &ROUTES {
         let (path, body) = permissions::request(route, id);
@@ -22,7 +22,7 @@ async fn ask_all(actor: &Actor, kind: &str, id: u64) -> Vec<(&'static str, Reply
 }
 
 #[track_caller]
-fn free(name: &str, reply: &Reply) {
+fn free(name: &str, reply: &TestResponse) {
     let cost = reply.cost;
     assert_eq!((cost.read_units, cost.write_units, cost.trips), (0.0, 0.0, 0), "{name}: {} {cost:?}", reply.status);
 }
@@ -214,7 +214,7 @@ async fn an_expensive_read_counts_for_every_ten_units_begun() {
     let world = World::with(&[("SVC_READ_LIMIT", "300")]);
     long_thread(&world).await;
     let guest = world.guest();
-    let remaining = |reply: &Reply| reply.header("x-ratelimit-remaining").parse::<u32>().unwrap();
+    let remaining = |reply: &TestResponse| reply.header("x-ratelimit-remaining").parse::<u32>().unwrap();
     let mut expected = 300;
     for per_page in [50, 1, 50, 1, 50] {
         let list = guest.list("posts/1", &format!("per_page={per_page}")).await;

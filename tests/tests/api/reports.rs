@@ -6,9 +6,9 @@ use futures_util::future::join_all;
 use http::header::USER_AGENT;
 use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
-use tests::{Actor, Reply, World};
+use tests::{Actor, TestResponse, World};
 
-async fn report(actor: &Actor, id: u64, body: Value) -> Reply {
+async fn report(actor: &Actor, id: u64, body: Value) -> TestResponse {
     actor.post(&format!("comments/{id}/report"), body).await
 }
 

@@ -192,7 +192,7 @@ async fn an_own_reply_below_a_hidden_comment_promises_no_further_page() {
     world.moderator().post(&format!("comments/{hidden}/reject"), json!(null)).await.ok(200);
     for sort in ["oldest", "newest"] {
         let pages = world.user(7, "Ada").walk(&format!("posts/1/comments?per_page=1&sort={sort}&cursor=")).await;
-        assert_eq!(pages.iter().map(tests::Reply::ids).collect::<Vec<_>>(), [[own]], "{sort}");
+        assert_eq!(pages.iter().map(tests::TestResponse::ids).collect::<Vec<_>>(), [[own]], "{sort}");
     }
 }
 

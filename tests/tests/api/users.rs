@@ -157,7 +157,7 @@ async fn tokens_without_iat_change_a_name_at_most_every_ten_minutes() {
     assert_eq!(called(&byron).await, ("Ada Byron".to_owned(), 0.0));
     assert_eq!(called(&lovelace).await.0, "Ada Lovelace");
     assert_eq!(called(&byron).await, ("Ada Lovelace".to_owned(), 0.0));
-    world.settled().await;
+    world.wait_until_idle().await;
     assert_eq!(world.guest().see("posts/1", id).await["user"]["name"], "Ada Lovelace");
     assert_eq!(names(&world.user(8, "Bob"), "ada").await, ["Ada Lovelace"]);
 }
@@ -202,7 +202,7 @@ async fn a_change_of_name_that_is_no_longer_current_is_passed_by() {
         ada(name).get("ui").await.ok(200);
         rows.push(row().await);
     }
-    world.settled().await;
+    world.wait_until_idle().await;
     // As if the writer's comments had not been reached yet.
     let name = AttributeValue::S("Ada".to_owned());
     let update = world.client().update_item().table_name(TABLE);
@@ -251,7 +251,7 @@ async fn a_new_name_and_picture_show_on_old_comments() {
     world.pass(Duration::from_secs(1));
     let claims = json!({ "sub": "7", "name": "Ada Lovelace", "picture": "https://a.test/ada.png" });
     world.claiming(&claims).get("ui").await.ok(200);
-    world.settled().await;
+    world.wait_until_idle().await;
     let user = json!({ "id": 7, "name": "Ada Lovelace", "avatar": "https://a.test/ada.png" });
     for (thread, id) in [("posts/1", first), ("posts/1", reply), ("posts/2", elsewhere)] {
         assert_eq!(world.guest().see(thread, id).await["user"], user);
@@ -260,6 +260,6 @@ async fn a_new_name_and_picture_show_on_old_comments() {
     assert_eq!((&shown["updated_at"], &shown["replies"][1]["user"]["name"]), (&shown["created_at"], &json!("Bob")));
     // An older token changes nothing back.
     old.get("ui").await.ok(200);
-    world.settled().await;
+    world.wait_until_idle().await;
     assert_eq!(world.guest().see("posts/1", first).await["user"], user);
 }

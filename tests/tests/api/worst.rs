@@ -64,7 +64,7 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
     bob.get("ui").await.ok(200);
     let reply = bob.post("posts/1/comments", json!({ "body": "late", "parent_id": parent })).await;
     table.row("one more reply", reply, (2.0, 11.0, 2));
-    world.settled().await;
+    world.wait_until_idle().await;
     table.check();
 }
 

@@ -53,7 +53,7 @@ async fn busy() -> Busy {
     bob.call(Method::DELETE, &format!("comments/{gone}"), None).await.ok(204);
     ada.call(Method::PATCH, &format!("comments/{parent}"), Some(json!({ "body": "doubtful edit" }))).await.ok(200);
     world.user(2, "Robert").get("users?q=ada").await.ok(200);
-    world.stack.settled().await;
+    world.stack.wait_until_idle().await;
     Busy { world, ada, parent, replies, hidden_reply, pending, pinned }
 }
 
@@ -85,7 +85,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
     let n = |number: u64| Some(N(number.to_string()));
     let s = |text: &str| Some(S(text.to_owned()));
     let thread = "T#posts#1".to_owned();
-    let visit = "V#u1#posts#1".to_owned();
+    let visitor_state = "V#u1#posts#1".to_owned();
     let comment = |id: u64| format!("C#{id}");
     let leading = Ns(vec![replies[4].to_string()]);
     let damage: Vec<(&str, String, &str, &str, Option<AttributeValue>)> = vec![
@@ -115,17 +115,17 @@ async fn every_kind_of_damage_is_found_and_mended() {
                 [("c".to_owned(), N(pending.to_string())), ("at".to_owned(), N("1".to_owned()))].into(),
             )),
         ),
-        ("up is", visit.clone(), "V", "up", n(4)),
-        ("ur is", visit.clone(), "V", "ur", None),
+        ("up is", visitor_state.clone(), "V", "up", n(4)),
+        ("ur is", visitor_state.clone(), "V", "ur", None),
         (
             "in two places",
-            visit.clone(),
+            visitor_state.clone(),
             Box::leak(format!("V#{parent}").into_boxed_str()),
             "lk",
             Some(Ns(vec![parent.to_string()])),
         ),
-        ("lc is", visit.clone(), "V", "lk", None),
-        ("does not know of having reported", visit, "V", "rd", None),
+        ("lc is", visitor_state.clone(), "V", "lk", None),
+        ("does not know of having reported", visitor_state, "V", "rd", None),
         (
             "no report of",
             "V#u2#posts#1".to_owned(),
@@ -177,7 +177,7 @@ async fn mended(world: &World, told: &str) {
     let check = Check { repair: true, patience: Duration::ZERO };
     let left = check.run(&world.store(), &mut out).await.unwrap();
     assert_eq!(left, 0, "{told}: {}", String::from_utf8_lossy(&out));
-    world.stack.settled().await;
+    world.stack.wait_until_idle().await;
     assert_eq!(world.findings().await, [""; 0], "{told}");
 }
 

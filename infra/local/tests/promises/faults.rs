@@ -386,7 +386,7 @@ async fn keeps_its_promises(engine: &Engine, faulty: Faulty) {
         writer.await.unwrap();
     }
     faulty.on.store(false, Ordering::Relaxed);
-    world.stack.settled().await;
+    world.stack.wait_until_idle().await;
 
     let told = std::mem::take(&mut *told.lock().unwrap());
     let made = faulty.made.load(Ordering::Relaxed);
@@ -419,7 +419,7 @@ async fn what_hangs_below_a_deleted_comment_goes_though_its_index_does_not_name_
         }
         ada.call(Method::DELETE, &format!("comments/{parent}"), None).await.ok(204);
     }
-    world.stack.settled().await;
+    world.stack.wait_until_idle().await;
     assert_eq!(bodies(&world).await, BTreeMap::new());
     assert_eq!(world.findings().await, [""; 0]);
 }

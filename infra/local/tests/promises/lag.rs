@@ -103,7 +103,7 @@ async fn a_reply_that_indexes_name_late_is_not_passed_by_when_replies_move_up() 
     table.hold(&[late]).await;
     replies.extend([late, reply(&ada, parent).await]);
     delete(&ada, replies.remove(0)).await;
-    table.world.stack.settled().await;
+    table.world.stack.wait_until_idle().await;
     table.in_order().await;
 
     table.hold(&[]).await;
@@ -126,7 +126,7 @@ async fn an_index_that_misses_one_reply_and_still_names_a_deleted_one_does_not_p
     for id in [deleted, replies.remove(0), replies.remove(0)] {
         delete(&ada, id).await;
     }
-    table.world.stack.settled().await;
+    table.world.stack.wait_until_idle().await;
     table.in_order().await;
 
     table.hold(&[]).await;
@@ -142,10 +142,10 @@ async fn replies_move_up_once_indexes_name_them_all() {
     let mut replies = replies(&ada, parent, 5).await;
     table.hold(&replies[..1]).await;
     delete(&ada, replies.remove(0)).await;
-    table.world.stack.settled().await;
+    table.world.stack.wait_until_idle().await;
     table.hold(&[]).await;
     ada.post(&format!("comments/{parent}/like"), None).await.ok(200);
-    table.world.stack.settled().await;
+    table.world.stack.wait_until_idle().await;
     assert_eq!(table.leading(parent).await, replies[..3]);
     table.in_order().await;
 }
@@ -159,7 +159,7 @@ async fn replies_move_up_below_a_parent_without_a_fingerprint_of_them() {
     let forget = table.world.engine.client().update_item().table_name(TABLE).update_expression("REMOVE fp");
     forget.key("pk", S(format!("C#{parent}"))).key("sk", S("C".to_owned())).send().await.unwrap();
     delete(&ada, replies.remove(0)).await;
-    table.world.stack.settled().await;
+    table.world.stack.wait_until_idle().await;
     assert_eq!(table.leading(parent).await, replies[..3]);
     table.in_order().await;
 }
@@ -206,6 +206,6 @@ async fn a_hidden_reply_goes_with_its_parent_though_copies_do_not_know_it_yet() 
     table.faulty.hold(vec!["\"H#".to_owned()]).await;
     ada.write("posts/1", Some(parent), "doubtful").await.ok(201);
     delete(&ada, parent).await;
-    table.world.stack.settled().await;
+    table.world.stack.wait_until_idle().await;
     table.in_order().await;
 }

@@ -221,7 +221,7 @@ impl Test {
             }
         }
         self.look().await?;
-        self.world.stack.settled().await;
+        self.world.stack.wait_until_idle().await;
         self.look().await?;
         let findings = self.world.findings().await;
         prop_assert!(findings.is_empty(), "{findings:#?}");
@@ -236,7 +236,7 @@ impl Test {
         match step {
             Step::Create { who, thread, doubtful } => self.create(*who, *thread, None, *doubtful).await,
             Step::Settle => {
-                self.world.stack.settled().await;
+                self.world.stack.wait_until_idle().await;
                 Ok(())
             }
             Step::Reply { who, to, doubtful } => match self.any(to) {

@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// Soft light, round things, texture and sensor noise: compresses about as a photo does.
+/// Soft presenter, round things, texture and sensor noise: compresses about as a photo does.
 pub fn photo(width: u32, height: u32, seed: u64) -> RgbImage {
     let mut random = Random(seed);
     let spots: Vec<[f32; 6]> = (0..14)

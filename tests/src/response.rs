@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use shared::store::meter::Cost;
 
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub struct TestResponse {
     pub status: u16,
     pub headers: HeaderMap,
     /// `null` when the body is empty.
@@ -20,7 +20,7 @@ pub struct Reply {
     pub cost: Cost,
 }
 
-impl Reply {
+impl TestResponse {
     pub(crate) fn read(response: Response<Bytes>) -> Self {
         let cost = response.extensions().get().copied().unwrap_or_default();
         let (head, body) = response.into_parts();
@@ -137,6 +137,6 @@ pub fn ids(list: &Value) -> Vec<u64> {
 
 /// The ids of some pages, in order.
 #[must_use]
-pub fn seen(pages: &[Reply]) -> Vec<u64> {
-    pages.iter().flat_map(Reply::ids).collect()
+pub fn seen(pages: &[TestResponse]) -> Vec<u64> {
+    pages.iter().flat_map(TestResponse::ids).collect()
 }
