@@ -57,10 +57,10 @@ pub struct Comment {
     pub fingerprint: i64,
     /// Which replies lead, that is stand in the thread's index beside this comment: always the oldest ones.
     #[serde(rename = "ld", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
-    pub leading: BTreeSet<u64>,
+    pub inline: BTreeSet<u64>,
     /// Some reply trails, that is stands in this comment's own index partition. Never unset.
     #[serde(rename = "tr", default, skip_serializing_if = "is_false")]
-    pub trailing: bool,
+    pub has_separate: bool,
     /// Reports of it, whatever became of them.
     #[serde(rename = "rp", default, skip_serializing_if = "is_zero")]
     pub reports: u64,
@@ -161,8 +161,8 @@ impl Comment {
             likes: 0,
             replies: 0,
             fingerprint: 0,
-            leading: BTreeSet::new(),
-            trailing: false,
+            inline: BTreeSet::new(),
+            has_separate: false,
             reports: 0,
             reported: false,
             resolutions: Vec::new(),

@@ -50,7 +50,7 @@ pub struct VisitorThreadState {
     pub hidden_replies: u64,
     /// Some of them trail. Never unset.
     #[serde(rename = "ut", default)]
-    pub hidden_trailing: bool,
+    pub hidden_separate: bool,
 }
 
 impl VisitorThreadState {

@@ -7,7 +7,7 @@ use aws_smithy_types::DateTime;
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
-use super::comments::{ids, same_leading, same_state, state_text, unhide, with_leading};
+use super::comments::{ids, same_inline, same_state, state_text, unhide, with_inline};
 use super::keys::{self, Key, Scope, Span};
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, number, text};
@@ -125,9 +125,9 @@ impl Store {
         if fingerprint != parent.fingerprint && !self.are_replies(&replies).await? {
             return Ok(());
         }
-        let trailing = replies.into_iter().filter(|reply| !parent.leading.contains(&reply.0));
+        let separate = replies.into_iter().filter(|reply| !parent.inline.contains(&reply.0));
         // Where a condition fails, the parent has changed, and that change looks again.
-        self.transact(promotion(&parent, trailing.take(due).collect(), fingerprint)).await.map(drop)
+        self.transact(promotion(&parent, separate.take(due).collect(), fingerprint)).await.map(drop)
     }
 
     /// Whether all of them are there, and everyone may see them. Reads them all: for parents that have no fingerprint because
@@ -185,16 +185,16 @@ impl Store {
 
 /// Lets these replies lead below `parent`, if it still counts the same replies.
 fn promotion(parent: &Comment, replies: Vec<CommentId>, fingerprint: i64) -> Vec<Write> {
-    let mut leading = parent.leading.clone();
-    leading.extend(replies.iter().map(|reply| reply.0));
+    let mut inline = parent.inline.clone();
+    inline.extend(replies.iter().map(|reply| reply.0));
     let condition = format!(
         "attribute_exists(pk) AND attribute_not_exists(s) AND rc = :replies \
          AND (attribute_not_exists(fp) OR fp = :before) AND {}",
-        same_leading(parent)
+        same_inline(parent)
     );
     let lead = Write::update(keys::comment(parent.id), "SET ld = :leading, fp = :fingerprint").when(condition);
-    let lead = with_leading(lead, parent)
-        .with(":leading", ids(&leading))
+    let lead = with_inline(lead, parent)
+        .with(":leading", ids(&inline))
         .with(":fingerprint", number(fingerprint))
         .with(":before", number(parent.fingerprint))
         .with(":replies", number(parent.replies));
@@ -202,7 +202,7 @@ fn promotion(parent: &Comment, replies: Vec<CommentId>, fingerprint: i64) -> Vec
         Write::update(keys::comment(reply), "SET tk = :tk, ts = :ts")
             .when("attribute_exists(pk) AND attribute_not_exists(s)")
             .with(":tk", text(keys::parents(&parent.thread, Scope::Everyone)))
-            .with(":ts", text(keys::leading_sort_key(parent.id, reply)))
+            .with(":ts", text(keys::inline_sort_key(parent.id, reply)))
     });
     std::iter::once(lead).chain(moved).collect()
 }
@@ -210,8 +210,8 @@ fn promotion(parent: &Comment, replies: Vec<CommentId>, fingerprint: i64) -> Vec
 /// How many replies should move up.
 fn due(parent: &Comment, embedded: usize) -> usize {
     let wanted = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
-    let open = parent.is_top_level() && parent.is_approved() && parent.trailing;
-    if open { wanted.saturating_sub(parent.leading.len()) } else { 0 }
+    let open = parent.is_top_level() && parent.is_approved() && parent.has_separate;
+    if open { wanted.saturating_sub(parent.inline.len()) } else { 0 }
 }
 
 /// What a record of the table's stream tells.

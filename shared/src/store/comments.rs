@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Item, RANK_STEP, Scope};
-use super::lists::HIDDEN_LEADING;
+use super::lists::HIDDEN_INLINE;
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Reading, Store, changes, number, read, text, write};
 use crate::domain::comment::{Comment, State};
@@ -198,10 +198,10 @@ impl Store {
 }
 
 /// The item of a comment, its index keys included.
-pub(super) fn item(comment: &Comment, leads: bool) -> Result<Item, Fault> {
+pub(super) fn item(comment: &Comment, is_inline: bool) -> Result<Item, Fault> {
     let mut item = write(&keys::comment(comment.id), comment)?;
     let visitor = comment.visitor();
-    item.extend(index_keys(comment, scope(comment, &visitor), leads).map(|(name, value)| (name.to_owned(), value)));
+    item.extend(index_keys(comment, scope(comment, &visitor), is_inline).map(|(name, value)| (name.to_owned(), value)));
     if comment.is_top_level() {
         // No likes, no replies: a rank is the id.
         item.insert("l".to_owned(), number(comment.id));
@@ -219,19 +219,19 @@ pub(super) fn scope<'a>(comment: &Comment, visitor: &'a crate::domain::ids::Visi
 }
 
 /// Where it stands in the indexes.
-pub(super) fn index_keys(comment: &Comment, scope: Scope<'_>, leads: bool) -> [(&'static str, AttributeValue); 3] {
+pub(super) fn index_keys(comment: &Comment, scope: Scope<'_>, is_inline: bool) -> [(&'static str, AttributeValue); 3] {
     let (tk, ts, ok) = match comment.parent() {
         None => {
             let partition = keys::parents(&comment.thread, scope);
             (partition.clone(), keys::sort_key(comment.id), partition)
         }
         Some(parent) => {
-            let trailing = keys::replies(parent, scope);
-            if leads {
-                let sort = keys::leading_sort_key(parent, comment.id);
-                (keys::parents(&comment.thread, scope), sort, trailing)
+            let separate = keys::replies(parent, scope);
+            if is_inline {
+                let sort = keys::inline_sort_key(parent, comment.id);
+                (keys::parents(&comment.thread, scope), sort, separate)
             } else {
-                (trailing.clone(), keys::sort_key(comment.id), trailing)
+                (separate.clone(), keys::sort_key(comment.id), separate)
             }
         }
     };
@@ -240,22 +240,22 @@ pub(super) fn index_keys(comment: &Comment, scope: Scope<'_>, leads: bool) -> [(
 
 /// What a new reply must be younger than, whatever the clocks of the instances say: the parent, and the replies that lead.
 fn newest_above(parent: &Comment) -> CommentId {
-    parent.leading.last().map_or(parent.id, |last| parent.id.max(CommentId(*last)))
+    parent.inline.last().map_or(parent.id, |last| parent.id.max(CommentId(*last)))
 }
 
 /// Whether the next reply to `parent` leads.
-pub(super) fn next_leads(parent: &Comment, embedded: usize) -> bool {
-    parent.is_top_level() && parent.is_approved() && !parent.trailing && parent.leading.len() < embedded
+pub(super) fn next_is_inline(parent: &Comment, embedded: usize) -> bool {
+    parent.is_top_level() && parent.is_approved() && !parent.has_separate && parent.inline.len() < embedded
 }
 
 /// The condition that these replies lead and no others; when some do, they stand in `:seen`.
-pub(super) fn same_leading(parent: &Comment) -> &'static str {
-    if parent.leading.is_empty() { "attribute_not_exists(ld)" } else { "ld = :seen" }
+pub(super) fn same_inline(parent: &Comment) -> &'static str {
+    if parent.inline.is_empty() { "attribute_not_exists(ld)" } else { "ld = :seen" }
 }
 
 /// The value of [`same_leading`].
-pub(super) fn with_leading(write: Write, parent: &Comment) -> Write {
-    if parent.leading.is_empty() { write } else { write.with(":seen", ids(&parent.leading)) }
+pub(super) fn with_inline(write: Write, parent: &Comment) -> Write {
+    if parent.inline.is_empty() { write } else { write.with(":seen", ids(&parent.inline)) }
 }
 
 pub(super) fn ids(ids: &BTreeSet<u64>) -> AttributeValue {
@@ -300,28 +300,28 @@ impl Count {
 }
 
 /// The parent gains an approved reply.
-pub(super) fn gain(parent: &Comment, reply: CommentId, leads: bool, embedded: usize) -> Write {
+pub(super) fn gain(parent: &Comment, reply: CommentId, is_inline: bool, embedded: usize) -> Write {
     let count = Count::one_more(parent, reply);
     let mut expression = count.clause().to_owned();
     let mut condition = "attribute_exists(pk)".to_owned();
-    if leads {
+    if is_inline {
         expression.push_str(", ld :reply");
         condition.push_str(" AND attribute_not_exists(s) AND attribute_not_exists(tr) AND (attribute_not_exists(ld) OR size(ld) < :embedded)");
     } else {
         // A younger reply that leads meanwhile would stand before this one.
         condition.push_str(" AND ");
-        condition.push_str(same_leading(parent));
-        if !parent.trailing {
+        condition.push_str(same_inline(parent));
+        if !parent.has_separate {
             expression.push_str(" SET tr = :true");
         }
     }
     let mut update = count.fill(Write::update(keys::comment(parent.id), expression).when(condition));
-    if leads {
+    if is_inline {
         update = update.with(":reply", id_set(reply)).with(":embedded", number(embedded));
         return update;
     }
-    update = with_leading(update, parent);
-    if !parent.trailing {
+    update = with_inline(update, parent);
+    if !parent.has_separate {
         update = update.with(":true", AttributeValue::Bool(true));
     }
     update
@@ -336,9 +336,9 @@ pub(super) fn lose(reply: &Comment, parent: CommentId) -> Write {
 }
 
 /// The writer gains an unapproved comment; a reply that trails is noted.
-pub(super) fn hide(comment: &Comment, leads: bool) -> Write {
+pub(super) fn hide(comment: &Comment, is_inline: bool) -> Write {
     let visitor_state = keys::visitor_state(&comment.visitor(), &comment.thread);
-    match (comment.is_top_level(), leads) {
+    match (comment.is_top_level(), is_inline) {
         (true, _) => Write::update(visitor_state, "ADD up :one"),
         (false, true) => Write::update(visitor_state, "ADD ur :one"),
         (false, false) => {
@@ -356,8 +356,8 @@ pub(super) fn unhide(comment: &Comment) -> Write {
 }
 
 /// Whether the next unapproved reply of this visitor leads below `parent`.
-pub(super) fn hidden_leads(parent: &Comment, visitor_state: &VisitorThreadState) -> bool {
-    parent.is_top_level() && visitor_state.hidden_replies < HIDDEN_LEADING
+pub(super) fn hidden_is_inline(parent: &Comment, visitor_state: &VisitorThreadState) -> bool {
+    parent.is_top_level() && visitor_state.hidden_replies < HIDDEN_INLINE
 }
 
 fn creation(
@@ -367,19 +367,19 @@ fn creation(
     embedded: usize,
 ) -> Result<Vec<Write>, Fault> {
     let approved = comment.is_approved();
-    let leads = match parent {
+    let is_inline = match parent {
         None => false,
-        Some(parent) if approved => next_leads(parent, embedded),
-        Some(parent) => hidden_leads(parent, visitor_state),
+        Some(parent) if approved => next_is_inline(parent, embedded),
+        Some(parent) => hidden_is_inline(parent, visitor_state),
     };
-    let mut writes = vec![Write::put(item(comment, leads)?).when("attribute_not_exists(pk)")];
+    let mut writes = vec![Write::put(item(comment, is_inline)?).when("attribute_not_exists(pk)")];
     match (approved, parent) {
         (true, None) => {
             writes.push(Write::update(keys::thread(&comment.thread), "ADD n :one").with(":one", number(1)));
         }
-        (true, Some(parent)) => writes.push(gain(parent, comment.id, leads, embedded)),
+        (true, Some(parent)) => writes.push(gain(parent, comment.id, is_inline, embedded)),
         (false, parent) => {
-            writes.push(hide(comment, leads));
+            writes.push(hide(comment, is_inline));
             writes.push(Write::put(keys::queue("pending", comment.id).item()));
             if let Some(parent) = parent {
                 writes.push(Write::check(keys::comment(parent.id), "attribute_exists(pk)"));
@@ -400,7 +400,7 @@ fn deletion(comment: &Comment, thread: &Thread) -> Vec<Write> {
         (true, None) => {
             writes.push(leave_thread(comment, thread));
             // They would be read with every page, and shown with none.
-            writes.extend(comment.leading.iter().map(|reply| {
+            writes.extend(comment.inline.iter().map(|reply| {
                 Write::update(keys::comment(CommentId(*reply)), "REMOVE tk, ts").when("attribute_exists(pk)")
             }));
         }

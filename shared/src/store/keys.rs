@@ -255,7 +255,7 @@ pub(super) fn sort_key(id: CommentId) -> String {
 }
 
 /// A sort key of the `thread` index: of a reply that leads.
-pub(super) fn leading_sort_key(parent: CommentId, id: CommentId) -> String {
+pub(super) fn inline_sort_key(parent: CommentId, id: CommentId) -> String {
     format!("{}#{}", pad(parent.0), pad(id.0))
 }
 
@@ -296,7 +296,7 @@ impl Span {
     }
 
     /// Bounds of sort keys of the `thread` index: these replies, among those that lead below `parent`.
-    pub(super) fn leading(self, parent: CommentId) -> (AttributeValue, AttributeValue) {
+    pub(super) fn inline(self, parent: CommentId) -> (AttributeValue, AttributeValue) {
         let key = |id| AttributeValue::S(format!("{}#{}", pad(parent.0), pad(id)));
         (key(self.low), key(self.high))
     }

@@ -16,7 +16,7 @@ use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
 /// Own unapproved replies that lead; more of them trail, so that they never crowd out parents.
-pub(super) const HIDDEN_LEADING: u64 = 100;
+pub(super) const HIDDEN_INLINE: u64 = 100;
 /// Comments that are read at once where each parent's are read by themselves.
 const AT_ONCE: usize = 64;
 
@@ -170,7 +170,7 @@ impl Store {
             let ((thread, visitor_state), rows) = try_join(known, first).await?;
             let pin = list.pin(&thread);
             let run = self.finish_run(list, &visitor_state, rows, Span::ALL, descending, per_page).await?;
-            let families = self.lead_with_pin(list, &visitor_state, pin, run.families, per_page).await?;
+            let families = self.put_pin_first(list, &visitor_state, pin, run.families, per_page).await?;
             return Ok((thread, visitor_state, families, PageCursors::default()));
         }
         let offset = (page - 1) * per_page;
@@ -211,7 +211,7 @@ impl Store {
             let pin = list.pin(&thread);
             let run = self.finish_run(list, &visitor_state, rows, Span::ALL, descending, per_page).await?;
             let found = run.families.len();
-            let families = self.lead_with_pin(list, &visitor_state, pin, run.families, per_page).await?;
+            let families = self.put_pin_first(list, &visitor_state, pin, run.families, per_page).await?;
             let others = families.iter().rev().find(|family| Some(family.parent.id) != pin);
             let left_out = found + usize::from(pin.is_some()) > families.len()
                 && families.len() == per_page
@@ -240,7 +240,7 @@ impl Store {
             run.families.reverse();
             if let (Some(pin), false) = (cursor.pin, more) {
                 if run.families.len() < per_page {
-                    run.families = self.lead_with_pin(list, &visitor_state, Some(pin), run.families, per_page).await?;
+                    run.families = self.put_pin_first(list, &visitor_state, Some(pin), run.families, per_page).await?;
                 } else {
                     pin_ahead = true;
                 }
@@ -404,15 +404,15 @@ impl Store {
         let parent = &family.parent;
         let embedded = list.embeds();
         let wanted = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
-        let leading = family.replies.iter().filter(|reply| reply.is_approved()).count();
-        let everyone = (parent.trailing && leading < wanted).then_some(Scope::Everyone);
-        let own = (visitor_state.hidden_trailing && embedded > 0).then_some(Scope::Own(list.visitor));
+        let inline = family.replies.iter().filter(|reply| reply.is_approved()).count();
+        let everyone = (parent.has_separate && inline < wanted).then_some(Scope::Everyone);
+        let own = (visitor_state.hidden_separate && embedded > 0).then_some(Scope::Own(list.visitor));
         let rest = everyone.into_iter().chain(own);
-        let rest = rest.map(|scope| self.trailing(parent.id, scope, Span::ALL, false, embedded));
+        let rest = rest.map(|scope| self.separate(parent.id, scope, Span::ALL, false, embedded));
         let mut more: Vec<Comment> = try_join_all(rest).await?.into_iter().flatten().collect();
         if everyone.is_some() {
             // One that trailed may lead since the family was read.
-            more.extend(self.leading(parent, Scope::Everyone, Span::ALL, false, embedded).await?);
+            more.extend(self.inline(parent, Scope::Everyone, Span::ALL, false, embedded).await?);
         }
         for reply in &more {
             list.budget.spend(reply);
@@ -500,7 +500,7 @@ impl Store {
     }
 
     /// Puts the pinned comment first, fetching it when it is not on the page.
-    async fn lead_with_pin(
+    async fn put_pin_first(
         &self,
         list: List<'_>,
         visitor_state: &VisitorThreadState,
@@ -636,33 +636,33 @@ impl Store {
         embedded: usize,
     ) -> Result<Vec<Comment>, Fault> {
         // Which of everyone's lead is known, and that they come first.
-        let (leads, rest) = match scope {
+        let (inline_count, rest) = match scope {
             Scope::Everyone => {
-                let leads = parent.leading.range(span.low..=span.high).count();
-                let rest = if descending { limit } else { limit.saturating_sub(leads) };
-                (leads, if parent.trailing { rest } else { 0 })
+                let inline_count = parent.inline.range(span.low..=span.high).count();
+                let rest = if descending { limit } else { limit.saturating_sub(inline_count) };
+                (inline_count, if parent.has_separate { rest } else { 0 })
             }
             Scope::Own(_) => (if parent.is_top_level() { limit } else { 0 }, limit),
         };
         let everyone = scope == Scope::Everyone;
         if !(everyone && moves_up(parent, embedded)) {
-            let leading = self.leading(parent, scope, span, descending, leads.min(limit));
-            let trailing = self.trailing(parent.id, scope, span, descending, rest);
-            let (mut replies, trailing) = try_join(leading, trailing).await?;
-            let gone = replies.len() < leads.min(limit);
-            replies.extend(trailing);
+            let inline = self.inline(parent, scope, span, descending, inline_count.min(limit));
+            let separate = self.separate(parent.id, scope, span, descending, rest);
+            let (mut replies, separate) = try_join(inline, separate).await?;
+            let gone = replies.len() < inline_count.min(limit);
+            replies.extend(separate);
             if !(everyone && gone) {
                 return Ok(replies);
             }
         }
         // In this order none slips through that moves up meanwhile.
-        let mut replies = self.trailing(parent.id, scope, span, descending, limit).await?;
-        replies.extend(self.leading(parent, scope, span, descending, limit).await?);
+        let mut replies = self.separate(parent.id, scope, span, descending, limit).await?;
+        replies.extend(self.inline(parent, scope, span, descending, limit).await?);
         Ok(replies)
     }
 
     /// Replies beside the parent.
-    async fn leading(
+    async fn inline(
         &self,
         parent: &Comment,
         scope: Scope<'_>,
@@ -671,12 +671,12 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Comment>, Fault> {
         let partition = keys::parents(&parent.thread, scope);
-        let bounds = Some(span.leading(parent.id));
+        let bounds = Some(span.inline(parent.id));
         self.comments(Query { index: Index::Thread, partition, bounds, descending, limit }).await
     }
 
     /// Replies in the parent's own partition.
-    pub(super) async fn trailing(
+    pub(super) async fn separate(
         &self,
         parent: CommentId,
         scope: Scope<'_>,
@@ -695,8 +695,8 @@ impl Store {
 
 /// Whether a reply that trails is about to lead.
 fn moves_up(parent: &Comment, embedded: usize) -> bool {
-    let leads = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
-    parent.is_top_level() && parent.trailing && parent.leading.len() < leads
+    let inline_count = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
+    parent.is_top_level() && parent.has_separate && parent.inline.len() < inline_count
 }
 
 /// The edge of a page that holds nothing: turning round, the comment at the old edge is met again.

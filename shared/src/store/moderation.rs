@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
 
 use super::comments::{
-    Count, as_read, change_queues, hidden_leads, hide, ids, index_keys, leave_thread, lose, same_leading, same_state,
-    state_text, unhide, with_leading,
+    Count, as_read, change_queues, hidden_is_inline, hide, ids, index_keys, leave_thread, lose, same_inline,
+    same_state, state_text, unhide, with_inline,
 };
 use super::keys::{self, Scope, Span};
 use super::lists::{PageCursors, beyond};
@@ -198,29 +198,29 @@ impl Store {
         let visitor = comment.visitor();
         let own = Scope::Own(&visitor);
         let mut writes = Vec::new();
-        let mut leads = false;
+        let mut is_inline = false;
         if let Some(parent) = comment.parent() {
             let Some(parent) = self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? else {
                 return Ok(None);
             };
             let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &visitor).await?;
-            leads = hidden_leads(&parent, &visitor_state);
+            is_inline = hidden_is_inline(&parent, &visitor_state);
             writes.push(lose(comment, parent.id));
             writes.push(Write::put(keys::hidden_reply(parent.id, comment.id).item()));
         } else {
             let thread = self.thread(&comment.thread, Reading::Consistent).await?;
             writes.push(leave_thread(comment, &thread));
             // What led beside it would be read with every page, and shown with none.
-            writes.extend(comment.leading.iter().map(|reply| demote(comment.id, CommentId(*reply))));
-            change.leading_matters = true;
-            if !comment.leading.is_empty() {
+            writes.extend(comment.inline.iter().map(|reply| demote(comment.id, CommentId(*reply))));
+            change.inline_matters = true;
+            if !comment.inline.is_empty() {
                 change.remove("ld");
                 change.set("tr = :true", ":true", AttributeValue::Bool(true));
             }
         }
-        change.place(index_keys(comment, own, leads));
+        change.place(index_keys(comment, own, is_inline));
         writes.extend(change.into_writes());
-        writes.push(hide(comment, leads));
+        writes.push(hide(comment, is_inline));
         Ok(Some(writes))
     }
 
@@ -228,20 +228,20 @@ impl Store {
     async fn showing(&self, mut change: Change<'_>, embedded: usize) -> Result<Option<Vec<Write>>, Fault> {
         let comment = change.before;
         let mut writes = Vec::new();
-        let mut leads = false;
+        let mut is_inline = false;
         if let Some(parent) = comment.parent() {
             let Some(parent) = self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? else {
                 return Ok(None);
             };
             let place = Place::below(&parent, comment.id, embedded);
-            leads = place.leads;
+            is_inline = place.is_inline;
             writes.push(place.gain(&parent, comment.id));
             writes.extend(place.demoted.map(|reply| demote(parent.id, reply)));
             writes.push(Write::delete(keys::hidden_reply(parent.id, comment.id)));
         } else {
             writes.push(Write::update(keys::thread(&comment.thread), "ADD n :one").with(":one", number(1)));
         }
-        change.place(index_keys(comment, Scope::Everyone, leads));
+        change.place(index_keys(comment, Scope::Everyone, is_inline));
         writes.extend(change.into_writes());
         writes.push(unhide(comment));
         Ok(Some(writes))
@@ -332,44 +332,44 @@ fn demote(parent: CommentId, reply: CommentId) -> Write {
 
 /// Where a reply goes that everyone is to see, and what gives way.
 struct Place {
-    leads: bool,
+    is_inline: bool,
     demoted: Option<CommentId>,
 }
 
 impl Place {
     fn below(parent: &Comment, reply: CommentId, embedded: usize) -> Self {
         if !parent.is_top_level() || !parent.is_approved() {
-            return Self { leads: false, demoted: None };
+            return Self { is_inline: false, demoted: None };
         }
-        let room = parent.leading.len() < embedded;
-        if !parent.trailing && room {
-            return Self { leads: true, demoted: None };
+        let room = parent.inline.len() < embedded;
+        if !parent.has_separate && room {
+            return Self { is_inline: true, demoted: None };
         }
-        let last = parent.leading.last().copied().map(CommentId);
-        let leads = last.is_some_and(|last| reply < last);
-        Self { leads, demoted: last.filter(|_| leads && !room) }
+        let last = parent.inline.last().copied().map(CommentId);
+        let is_inline = last.is_some_and(|last| reply < last);
+        Self { is_inline, demoted: last.filter(|_| is_inline && !room) }
     }
 
     /// The parent gains the reply, if what led so far still leads.
     fn gain(&self, parent: &Comment, reply: CommentId) -> Write {
-        let mut leading = parent.leading.clone();
-        if self.leads {
-            leading.insert(reply.0);
+        let mut inline = parent.inline.clone();
+        if self.is_inline {
+            inline.insert(reply.0);
         }
         if let Some(demoted) = self.demoted {
-            leading.remove(&demoted.0);
+            inline.remove(&demoted.0);
         }
-        let trailing = parent.trailing || !self.leads || self.demoted.is_some();
-        let mut condition = format!("attribute_exists(pk) AND {}", same_leading(parent));
-        condition.push_str(if parent.trailing { " AND tr = :trails" } else { " AND attribute_not_exists(tr)" });
-        if self.leads {
+        let separate = parent.has_separate || !self.is_inline || self.demoted.is_some();
+        let mut condition = format!("attribute_exists(pk) AND {}", same_inline(parent));
+        condition.push_str(if parent.has_separate { " AND tr = :trails" } else { " AND attribute_not_exists(tr)" });
+        if self.is_inline {
             condition.push_str(" AND attribute_not_exists(s)");
         }
         let mut sets = Vec::new();
-        if leading != parent.leading {
+        if inline != parent.inline {
             sets.push("ld = :leading");
         }
-        if trailing != parent.trailing {
+        if separate != parent.has_separate {
             sets.push("tr = :trails");
         }
         let count = Count::one_more(parent, reply);
@@ -378,11 +378,11 @@ impl Place {
             expression = format!("SET {} {expression}", sets.join(", "));
         }
         let write = Write::update(keys::comment(parent.id), expression).when(condition);
-        let mut write = count.fill(with_leading(write, parent));
-        if leading != parent.leading {
-            write = write.with(":leading", ids(&leading));
+        let mut write = count.fill(with_inline(write, parent));
+        if inline != parent.inline {
+            write = write.with(":leading", ids(&inline));
         }
-        if parent.trailing || trailing {
+        if parent.has_separate || separate {
             write = write.with(":trails", AttributeValue::Bool(true));
         }
         write
@@ -397,7 +397,7 @@ struct Change<'a> {
     removes: Vec<&'static str>,
     values: Vec<(&'static str, AttributeValue)>,
     /// It holds only for the replies that were seen to lead.
-    leading_matters: bool,
+    inline_matters: bool,
 }
 
 impl<'a> Change<'a> {
@@ -405,7 +405,7 @@ impl<'a> Change<'a> {
     fn resolving(before: &'a Comment, after: Comment, at: i64, status: ReportStatus) -> Self {
         let after = Comment { reported: false, ..after };
         let (sets, removes, values) = (Vec::new(), Vec::new(), Vec::new());
-        let mut change = Self { before, after, sets, removes, values, leading_matters: false };
+        let mut change = Self { before, after, sets, removes, values, inline_matters: false };
         if before.reported {
             let mut resolutions = before.resolutions.clone();
             resolutions.push(Resolution { until: at, status });
@@ -469,8 +469,8 @@ impl<'a> Change<'a> {
         } else {
             write.when("attribute_not_exists(ro)")
         };
-        if self.leading_matters {
-            write = with_leading(write.when(same_leading(before)), before);
+        if self.inline_matters {
+            write = with_inline(write.when(same_inline(before)), before);
         }
         let write = self.values.into_iter().fold(write, |write, (name, value)| write.with(name, value));
         std::iter::once(write).chain(change_queues(before, &after)).collect()

@@ -211,10 +211,10 @@ impl Rows {
                 replies.entry(parent).or_default().insert(comment.id.0);
             }
         }
-        let leading: BTreeMap<CommentId, BTreeSet<u64>> = self
+        let inline: BTreeMap<CommentId, BTreeSet<u64>> = self
             .comments
             .values()
-            .map(|stored| (stored.comment.id, leading(&stored.comment, replies.get(&stored.comment.id))))
+            .map(|stored| (stored.comment.id, inline(&stored.comment, replies.get(&stored.comment.id))))
             .collect();
         let mut found = Vec::new();
         for (id, Stored { comment, item }) in self.comments.iter().filter(|(id, _)| !orphans.contains(id)) {
@@ -223,11 +223,11 @@ impl Rows {
             let reported = reports
                 .is_some_and(|reports| reports.values().any(|report| report.status(comment) == ReportStatus::Pending));
             let liked = likes.get(&id.0).copied().unwrap_or_default();
-            let leads = &leading[id];
+            let inline_ids = &inline[id];
             let marks = fingerprint(replies.get(id).into_iter().flatten().map(|id| CommentId(*id)));
             let rank =
                 |count: u64| comment.is_top_level().then(|| number(u128::from(count) * RANK_STEP + u128::from(id.0)));
-            let [(_, tk), (_, ts), (_, ok)] = self.placed(comment, item, &leading);
+            let [(_, tk), (_, ts), (_, ok)] = self.placed(comment, item, &inline);
             let wanted = [
                 ("i", Some(number(id))),
                 ("ok", Some(ok)),
@@ -239,9 +239,9 @@ impl Rows {
                 ("rc", Some(number(below))),
                 ("d", rank(below)),
                 ("fp", comment.is_top_level().then(|| number(marks))),
-                ("ld", ids(leads)),
+                ("ld", ids(inline_ids)),
                 // Never unset, so it may stand for a reply that is gone.
-                ("tr", Some(AttributeValue::Bool(comment.trailing || below > leads.len() as u64))),
+                ("tr", Some(AttributeValue::Bool(comment.has_separate || below > inline_ids.len() as u64))),
                 // Only of what everyone sees is an edit looked at.
                 ("rv", Some(AttributeValue::Bool(comment.in_review && comment.is_approved()))),
                 ("rp", Some(number(reports.map_or(0, BTreeMap::len)))),
@@ -264,19 +264,19 @@ impl Rows {
         &self,
         comment: &Comment,
         item: &Item,
-        leading: &BTreeMap<CommentId, BTreeSet<u64>>,
+        inline: &BTreeMap<CommentId, BTreeSet<u64>>,
     ) -> [(&'static str, AttributeValue); 3] {
         let visitor = comment.visitor();
         let scope = scope(comment, &visitor);
-        let leads = match comment.parent() {
+        let is_inline = match comment.parent() {
             None => false,
-            Some(parent) if scope == Scope::Everyone => leading[&parent].contains(&comment.id.0),
+            Some(parent) if scope == Scope::Everyone => inline[&parent].contains(&comment.id.0),
             Some(parent) => {
                 let above = self.comments.get(&parent).is_some_and(|parent| parent.comment.is_top_level());
                 above && item.get("tk") == Some(&text(keys::parents(&comment.thread, scope)))
             }
         };
-        index_keys(comment, scope, leads)
+        index_keys(comment, scope, is_inline)
     }
 
     fn check_threads(&mut self, orphans: &BTreeSet<CommentId>) {
@@ -364,14 +364,14 @@ impl Rows {
     /// Visitors' counts of their own unapproved comments, those below a comment that is gone included.
     fn check_hidden_counts(&mut self) {
         let mut counted: BTreeMap<(Visitor, String), [u64; 2]> = BTreeMap::new();
-        let mut trailing = BTreeSet::new();
+        let mut separate = BTreeSet::new();
         for Stored { comment, item } in self.comments.values().filter(|stored| !stored.comment.is_approved()) {
             let visitor = comment.visitor();
             let place = (visitor.clone(), comment.thread.to_string());
             if let Some(parent) = comment.parent()
                 && item.get("tk") == Some(&text(keys::replies(parent, Scope::Own(&visitor))))
             {
-                trailing.insert(place.clone());
+                separate.insert(place.clone());
             }
             counted.entry(place).or_default()[usize::from(!comment.is_top_level())] += 1;
         }
@@ -396,7 +396,7 @@ impl Rows {
                     self.find(&what, format_args!("{name} is {stored}, recounted {counted}"), mend);
                 }
             }
-            if trailing.contains(&place) && !visitor_state.hidden_trailing {
+            if separate.contains(&place) && !visitor_state.hidden_separate {
                 let set = Write::update(key, "SET ut = :true").with(":true", AttributeValue::Bool(true));
                 self.find(&what, "ut is unset, though an unapproved reply trails", vec![set]);
             }
@@ -500,11 +500,11 @@ impl Rows {
 }
 
 /// The replies that should lead: as many as do, but the oldest ones.
-fn leading(parent: &Comment, replies: Option<&BTreeSet<u64>>) -> BTreeSet<u64> {
+fn inline(parent: &Comment, replies: Option<&BTreeSet<u64>>) -> BTreeSet<u64> {
     let Some(replies) = replies.filter(|_| parent.is_top_level() && parent.is_approved()) else {
         return BTreeSet::new();
     };
-    let count = parent.leading.intersection(replies).count();
+    let count = parent.inline.intersection(replies).count();
     replies.iter().take(count).copied().collect()
 }
 

@@ -11,7 +11,7 @@ const EMBEDDED: (&str, &str) = ("SVC_REPLIES_PER_PARENT", "20");
 
 /// `posts/1` with twelve parents and twenty replies to each, all of ten thousand characters of four bytes. The first
 /// `leading` replies stand beside their parent. The ids of the parents, oldest first.
-async fn seed(world: &World, leading: usize) -> Vec<u64> {
+async fn seed(world: &World, inline: usize) -> Vec<u64> {
     let ada = world.user(7, "Ada");
     let table = seed::Table { client: &world.client(), name: TABLE };
     let parent = ada.comment("posts/model", "x").await;
@@ -27,11 +27,11 @@ async fn seed(world: &World, leading: usize) -> Vec<u64> {
             let mut item = table.stored(id).await.unwrap();
             item.insert("b".to_owned(), text("😀".repeat(10_000)));
             let below = usize::try_from(id - parent).unwrap();
-            if below > leading {
+            if below > inline {
                 item.insert("tk".to_owned(), item["ok"].clone());
                 item.insert("ts".to_owned(), text(format!("{id:016}")));
-            } else if below == 0 && leading < 20 {
-                let lead = (1..=leading as u64).map(|n| (parent + n).to_string()).collect();
+            } else if below == 0 && inline < 20 {
+                let lead = (1..=inline as u64).map(|n| (parent + n).to_string()).collect();
                 item.insert("ld".to_owned(), aws_sdk_dynamodb::types::AttributeValue::Ns(lead));
                 item.insert("tr".to_owned(), aws_sdk_dynamodb::types::AttributeValue::Bool(true));
             }

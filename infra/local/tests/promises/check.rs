@@ -87,7 +87,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
     let thread = "T#posts#1".to_owned();
     let visitor_state = "V#u1#posts#1".to_owned();
     let comment = |id: u64| format!("C#{id}");
-    let leading = Ns(vec![replies[4].to_string()]);
+    let inline = Ns(vec![replies[4].to_string()]);
     let damage: Vec<(&str, String, &str, &str, Option<AttributeValue>)> = vec![
         ("rc is", comment(parent), "C", "rc", n(17)),
         ("lc is", comment(parent), "C", "lc", None),
@@ -97,7 +97,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
         ("rp is", comment(replies[1]), "C", "rp", n(9)),
         ("rv is", comment(replies[2]), "C", "rv", Some(Bool(true))),
         ("ro is", comment(replies[4]), "C", "ro", Some(Bool(true))),
-        ("ld is", comment(parent), "C", "ld", Some(leading)),
+        ("ld is", comment(parent), "C", "ld", Some(inline)),
         ("tr is", comment(parent), "C", "tr", None),
         ("tk is", comment(replies[0]), "C", "tk", s("T#posts#2")),
         ("ts is", comment(parent), "C", "ts", s("7")),

@@ -36,14 +36,14 @@ impl Lagging {
     }
 
     /// The replies that stand beside their parent.
-    async fn leading(&self, parent: u64) -> Vec<u64> {
+    async fn inline(&self, parent: u64) -> Vec<u64> {
         let get = self.world.engine.client().get_item().table_name(TABLE).consistent_read(true);
         let item = get.key("pk", S(format!("C#{parent}"))).key("sk", S("C".to_owned())).send().await.unwrap();
         let item = item.item.unwrap();
-        let leading = item.get("ld").map_or(&[][..], |ids| ids.as_ns().unwrap());
-        let mut leading: Vec<u64> = leading.iter().map(|id| id.parse().unwrap()).collect();
-        leading.sort_unstable();
-        leading
+        let inline = item.get("ld").map_or(&[][..], |ids| ids.as_ns().unwrap());
+        let mut inline: Vec<u64> = inline.iter().map(|id| id.parse().unwrap()).collect();
+        inline.sort_unstable();
+        inline
     }
 
     async fn in_order(&self) {
@@ -146,7 +146,7 @@ async fn replies_move_up_once_indexes_name_them_all() {
     table.hold(&[]).await;
     ada.post(&format!("comments/{parent}/like"), None).await.ok(200);
     table.world.stack.wait_until_idle().await;
-    assert_eq!(table.leading(parent).await, replies[..3]);
+    assert_eq!(table.inline(parent).await, replies[..3]);
     table.in_order().await;
 }
 
@@ -160,7 +160,7 @@ async fn replies_move_up_below_a_parent_without_a_fingerprint_of_them() {
     forget.key("pk", S(format!("C#{parent}"))).key("sk", S("C".to_owned())).send().await.unwrap();
     delete(&ada, replies.remove(0)).await;
     table.world.stack.wait_until_idle().await;
-    assert_eq!(table.leading(parent).await, replies[..3]);
+    assert_eq!(table.inline(parent).await, replies[..3]);
     table.in_order().await;
 }
 
