@@ -1,83 +1,61 @@
-//! Who may see and do what. Pure: values in, verdict out; no I/O, no clock. The order in which refusals are checked is
-//! `admission`'s and the handlers'.
+//! Who may see and do what, one function for each rule. Pure: no I/O and no clock.
+//!
+//! A rule returns the refusal to send, or `Ok`. Handlers ask with `?`. Answers that only show what a viewer may do (`can`
+//! of a comment, `can_comment` of `ui`) ask with `.is_ok()`. A rule checks its refusals in the order of its lines; the
+//! order over a whole request is listed in `app::admission`. `tests/permissions.out` shows every route against every kind
+//! of caller.
 
 use crate::config::Config;
-use crate::domain::comment::{Comment, MAX_DEPTH};
+use crate::domain::comment::{Comment, MAX_DEPTH, State};
 use crate::domain::ids::{ThreadId, Visitor};
 use crate::domain::viewer::Viewer;
 use crate::error::{FieldErrors, Refusal};
 
-/// Unapproved comments are seen by their writers and by moderators; what hangs below one, by nobody else either.
-pub fn may_see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> bool {
-    viewer.moderator
-        || comment.visitor() == viewer.visitor
-        || (comment.is_approved() && ancestors.iter().all(|above| shown_to(&viewer.visitor, above)))
+/// The routes of a feature exist while its switch is on.
+pub fn feature(on: bool) -> Result<(), Refusal> {
+    if on { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
-/// Whether a comment by itself is in the lists of this visitor.
-pub fn shown_to(visitor: &Visitor, comment: &Comment) -> bool {
-    comment.is_approved() || comment.visitor() == *visitor
+/// The thread that a path names, whether or not anyone has written to it.
+pub fn thread(config: &Config, kind: &str, record: &str) -> Result<ThreadId, Refusal> {
+    if !config.types.iter().any(|alias| alias == kind) {
+        return Err(Refusal::UnknownType);
+    }
+    ThreadId::new(kind, record).ok_or(Refusal::NotFound)
 }
 
-/// Whether this visitor meets the comment in lists.
-pub fn in_lists(visitor: &Visitor, comment: &Comment, ancestors: &[Comment]) -> bool {
-    with_ancestors(comment, ancestors).all(|comment| shown_to(visitor, comment))
+/// Every write.
+pub fn writable(config: &Config) -> Result<(), Refusal> {
+    if config.read_only { Err(Refusal::ReadOnly) } else { Ok(()) }
 }
 
-/// The replies to a comment are listed where it and every comment above it are shown to the viewer.
-pub fn may_list_replies(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> bool {
-    viewer.moderator || in_lists(&viewer.visitor, comment, ancestors)
+/// Every write. Banned users read what they read before.
+pub fn not_banned(viewer: &Viewer) -> Result<(), Refusal> {
+    if viewer.banned { Err(Refusal::CommentBanned) } else { Ok(()) }
 }
 
-/// Whether everyone may see what hangs on a comment: only then is it for shared caches.
-pub fn is_public(comment: &Comment, ancestors: &[Comment]) -> bool {
-    with_ancestors(comment, ancestors).all(Comment::is_approved)
+/// Writing comments at all. Admission makes the same checks one by one for `comments.store`; `ui` shows the result.
+pub fn comment(config: &Config, viewer: &Viewer) -> Result<(), Refusal> {
+    writable(config)?;
+    if viewer.user.is_none() && !config.guests.allowed {
+        return Err(Refusal::Unauthenticated);
+    }
+    not_banned(viewer)
 }
 
-fn with_ancestors<'a>(comment: &'a Comment, ancestors: &'a [Comment]) -> impl Iterator<Item = &'a Comment> {
-    std::iter::once(comment).chain(ancestors)
-}
-
-/// Guests own nothing: whoever shares their address and browser would own it too.
-fn owns(viewer: &Viewer, comment: &Comment) -> bool {
-    comment.user.is_some() && comment.user == viewer.user_id()
-}
-
-pub fn may_edit(viewer: &Viewer, comment: &Comment) -> bool {
-    owns(viewer, comment) && !viewer.banned
-}
-
-pub fn may_delete(viewer: &Viewer, comment: &Comment) -> bool {
-    owns(viewer, comment) && !viewer.banned
-}
-
-pub fn may_pin(config: &Config, viewer: &Viewer, comment: &Comment) -> bool {
-    config.features.pins && viewer.moderator && !viewer.banned && comment.is_top_level()
-}
-
-pub fn moderate(viewer: &Viewer) -> Result<(), Refusal> {
-    if viewer.moderator { Ok(()) } else { Err(Refusal::Forbidden) }
-}
-
-/// Whether `viewer` may comment at all: what the UI shows, and what `admission` enforces step by step.
-pub fn can_comment(config: &Config, viewer: &Viewer) -> bool {
-    let known = viewer.user.is_some() || config.guests.allowed;
-    known && !viewer.banned && !config.read_only
-}
-
+/// The refusal of a reply whose parent does not exist or may not be seen.
 pub fn missing_parent() -> Refusal {
     FieldErrors::one("parent_id", "The parent comment does not exist.")
 }
 
-/// Whether a reply may hang below `parent` (`None` when there is no such comment, or the viewer may not see it).
+/// Replying to `parent` in `thread`.
 pub fn reply(
     config: &Config,
     viewer: &Viewer,
     thread: &ThreadId,
-    parent: Option<&Comment>,
+    parent: &Comment,
     ancestors: &[Comment],
 ) -> Result<(), Refusal> {
-    let parent = parent.ok_or_else(missing_parent)?;
     if !in_lists(&viewer.visitor, parent, ancestors) {
         return Err(missing_parent());
     }
@@ -91,4 +69,272 @@ pub fn reply(
         return Err(Refusal::ParentMismatch);
     }
     Ok(())
+}
+
+/// The state of a new comment. `suspicious` is the result of the spam check.
+pub fn initial_state(config: &Config, suspicious: bool) -> State {
+    if config.require_approval || suspicious { State::Pending } else { State::Approved }
+}
+
+/// Editing. The writer only, not moderators.
+pub fn edit(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
+    not_banned(viewer)?;
+    own(viewer, comment)
+}
+
+/// Deleting. The writer only, not moderators.
+pub fn delete(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
+    not_banned(viewer)?;
+    own(viewer, comment)
+}
+
+/// Guests own nothing: whoever shares their address and browser would own it too.
+fn own(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
+    if comment.user.is_some() && comment.user == viewer.user_id() { Ok(()) } else { Err(Refusal::Forbidden) }
+}
+
+/// Everything that only moderators do or read.
+pub fn moderate(viewer: &Viewer) -> Result<(), Refusal> {
+    if viewer.moderator { Ok(()) } else { Err(Refusal::Forbidden) }
+}
+
+/// Pinning and unpinning. A pin also needs [`pinnable`].
+pub fn pin(config: &Config, viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
+    feature(config.features.pins)?;
+    not_banned(viewer)?;
+    moderate(viewer)?;
+    if comment.is_top_level() { Ok(()) } else { Err(Refusal::CannotPinReply) }
+}
+
+/// Only an approved comment is pinned. A comment that has lost its approval can still be unpinned.
+pub fn pinnable(comment: &Comment) -> Result<(), Refusal> {
+    if comment.is_approved() { Ok(()) } else { Err(unapproved_pin()) }
+}
+
+/// The refusal to pin a comment that is not approved.
+pub fn unapproved_pin() -> Refusal {
+    FieldErrors::one("comment", "Only approved comments can be pinned.")
+}
+
+/// Seeing one comment by its id, to change, like or report it. Moderators see all comments and writers their own. Everyone
+/// else sees an approved comment unless one above it is hidden from them.
+pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
+    let seen = viewer.moderator
+        || comment.visitor() == viewer.visitor
+        || (comment.is_approved() && ancestors.iter().all(|above| shown_to(&viewer.visitor, above)));
+    if seen { Ok(()) } else { Err(Refusal::NotFound) }
+}
+
+/// Listing the replies to a comment.
+pub fn list_replies(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
+    let listed = viewer.moderator || in_lists(&viewer.visitor, comment, ancestors);
+    if listed { Ok(()) } else { Err(Refusal::NotFound) }
+}
+
+/// Whether a visitor sees the comment in lists: it and every comment above it are approved or the visitor's own.
+pub fn in_lists(visitor: &Visitor, comment: &Comment, ancestors: &[Comment]) -> bool {
+    with_ancestors(comment, ancestors).all(|comment| shown_to(visitor, comment))
+}
+
+/// Whether everyone sees the comment in lists, so that shared caches may keep the list of its replies.
+pub fn is_public(comment: &Comment, ancestors: &[Comment]) -> bool {
+    with_ancestors(comment, ancestors).all(Comment::is_approved)
+}
+
+fn shown_to(visitor: &Visitor, comment: &Comment) -> bool {
+    comment.is_approved() || comment.visitor() == *visitor
+}
+
+fn with_ancestors<'a>(comment: &'a Comment, ancestors: &'a [Comment]) -> impl Iterator<Item = &'a Comment> {
+    std::iter::once(comment).chain(ancestors)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::ids::{CommentId, UserId};
+    use crate::domain::user::User;
+
+    /// Everybody of whom the tables below say what a rule answers, in this order. The owner is the writer of the comments.
+    const VIEWERS: [&str; 6] = ["guest", "member", "owner", "banned owner", "moderator", "banned moderator"];
+
+    fn viewer(name: &str) -> Viewer {
+        let id = match name {
+            "guest" => None,
+            "member" => Some(8),
+            "owner" | "banned owner" => Some(7),
+            _ => Some(1),
+        };
+        let user: Option<User> = id.map(|id| serde_json::from_value(json!({ "u": id })).unwrap());
+        Viewer {
+            visitor: user.as_ref().map_or_else(|| Visitor("guest".to_owned()), |user| user.id.into()),
+            user,
+            moderator: name.ends_with("moderator"),
+            banned: name.starts_with("banned"),
+        }
+    }
+
+    fn config(settings: &[(&str, &str)]) -> Config {
+        let var = |asked: &str| match settings.iter().find(|(name, _)| *name == asked) {
+            Some((_, value)) => Some((*value).to_owned()),
+            None if ["TABLE_NAME", "SVC_JWT_SECRET", "SVC_VISITOR_SALT"].contains(&asked) => Some("x".repeat(32)),
+            None => None,
+        };
+        Config::from_vars(var).unwrap()
+    }
+
+    fn in_thread(record: &str) -> ThreadId {
+        ThreadId::new("posts", record).unwrap()
+    }
+
+    /// A comment of the owner.
+    fn owned(state: State, depth: u64) -> Comment {
+        let ancestors = (1..=depth).map(CommentId).collect();
+        Comment { user: Some(UserId(7)), state, ancestors, ..Comment::blank(in_thread("1")) }
+    }
+
+    /// `ok`, or the code of the refusal, or the message where fields are not valid.
+    fn verdict(result: Result<(), Refusal>) -> String {
+        match result {
+            Ok(()) => "ok".to_owned(),
+            Err(refusal @ Refusal::Invalid(_)) => refusal.row().2.to_owned(),
+            Err(refusal) => refusal.row().1.to_owned(),
+        }
+    }
+
+    /// Compares the verdicts for all [`VIEWERS`].
+    #[track_caller]
+    fn check(state: &str, rule: impl Fn(&Viewer) -> Result<(), Refusal>, expected: [&str; 6]) {
+        let verdicts = VIEWERS.map(|name| verdict(rule(&viewer(name))));
+        assert_eq!(verdicts, expected, "{state}: {VIEWERS:?}");
+    }
+
+    #[test]
+    fn a_feature_that_is_off_and_a_type_that_is_not_configured_are_not_found() {
+        assert_eq!(verdict(feature(true)), "ok");
+        assert_eq!(verdict(feature(false)), "not_found");
+        let config = config(&[("SVC_TYPES", "posts,products")]);
+        for (kind, record, expected) in
+            [("posts", "1", ""), ("pages", "1", "Unknown commentable type."), ("posts", "a b", "Not found.")]
+        {
+            let message = thread(&config, kind, record).err().map(|refusal| refusal.row().2.to_owned());
+            assert_eq!(message.unwrap_or_default(), expected, "{kind}/{record}");
+        }
+    }
+
+    #[test]
+    fn members_comment_and_guests_where_they_are_allowed() {
+        const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
+        const READ_ONLY: (&str, &str) = ("SVC_READ_ONLY", "true");
+        let (banned, closed) = ("comment_banned", "read_only");
+        for (settings, expected) in [
+            (&[][..], ["unauthenticated", "ok", "ok", banned, "ok", banned]),
+            (&[GUESTS], ["ok", "ok", "ok", banned, "ok", banned]),
+            (&[READ_ONLY], [closed; 6]),
+            (&[GUESTS, READ_ONLY], [closed; 6]),
+        ] {
+            let config = config(settings);
+            check(&format!("{settings:?}"), |viewer| comment(&config, viewer), expected);
+        }
+    }
+
+    #[test]
+    fn only_the_owner_edits_and_deletes() {
+        let (no, banned) = ("forbidden", "comment_banned");
+        for state in [State::Approved, State::Pending, State::Rejected] {
+            let comment = owned(state, 0);
+            let expected = [no, no, "ok", banned, no, banned];
+            check("edit", |viewer| edit(viewer, &comment), expected);
+            check("delete", |viewer| delete(viewer, &comment), expected);
+        }
+        let of_a_guest = Comment { user: None, guest: Some(Visitor("guest".to_owned())), ..owned(State::Approved, 0) };
+        check("of a guest", |viewer| edit(viewer, &of_a_guest), [no, no, no, banned, no, banned]);
+        check("of a guest", |viewer| delete(viewer, &of_a_guest), [no, no, no, banned, no, banned]);
+    }
+
+    #[test]
+    fn moderators_moderate_and_banned_ones_still_read() {
+        let no = "forbidden";
+        check("moderate", moderate, [no, no, no, no, "ok", "ok"]);
+    }
+
+    #[test]
+    fn moderators_pin_top_level_comments() {
+        let (no, banned, reply) = ("forbidden", "comment_banned", "cannot_pin_reply");
+        let on = config(&[]);
+        for state in [State::Approved, State::Pending, State::Rejected] {
+            check("top level", |viewer| pin(&on, viewer, &owned(state, 0)), [no, no, no, banned, "ok", banned]);
+            check("reply", |viewer| pin(&on, viewer, &owned(state, 1)), [no, no, no, banned, reply, banned]);
+        }
+        let off = config(&[("SVC_PINS", "false")]);
+        check("off", |viewer| pin(&off, viewer, &owned(State::Approved, 0)), ["not_found"; 6]);
+        assert_eq!(verdict(pinnable(&owned(State::Approved, 0))), "ok");
+        for state in [State::Pending, State::Rejected] {
+            assert_eq!(verdict(pinnable(&owned(state, 0))), "Only approved comments can be pinned.");
+        }
+    }
+
+    #[test]
+    fn unapproved_comments_are_seen_by_their_writers_and_by_moderators() {
+        use State::{Approved, Pending, Rejected};
+        let no = "not_found";
+        let hidden = [no, no, "ok", "ok", "ok", "ok"];
+        for (of, above, expected) in [
+            (Approved, Approved, ["ok"; 6]),
+            (Pending, Approved, hidden),
+            (Rejected, Approved, hidden),
+            (Approved, Pending, hidden),
+        ] {
+            let (comment, ancestors) = (owned(of, 1), [owned(above, 0)]);
+            let state = format!("{of:?} below {above:?}");
+            check(&state, |viewer| see(viewer, &comment, &ancestors), expected);
+            check(&state, |viewer| list_replies(viewer, &comment, &ancestors), expected);
+            assert_eq!(is_public(&comment, &ancestors), expected == ["ok"; 6], "{state}");
+        }
+    }
+
+    #[test]
+    fn below_a_comment_that_is_hidden_from_them_writers_see_their_own_but_list_no_replies() {
+        let theirs = Comment { user: Some(UserId(9)), ..owned(State::Pending, 0) };
+        let (comment, ancestors) = (owned(State::Approved, 1), [theirs]);
+        let no = "not_found";
+        check("see", |viewer| see(viewer, &comment, &ancestors), [no, no, "ok", "ok", "ok", "ok"]);
+        check("list", |viewer| list_replies(viewer, &comment, &ancestors), [no, no, no, no, "ok", "ok"]);
+    }
+
+    #[test]
+    fn a_reply_needs_a_parent_that_its_writer_sees_in_lists() {
+        let (missing, deep) = ("The parent comment does not exist.", "Replies go at most 10 levels deep.");
+        let (on, off) = (config(&[]), config(&[("SVC_NESTING", "false")]));
+        let everyone = |message| [message; 6];
+        // A moderator sees the parent, but replies to it where everyone would.
+        let hidden = |message| [missing, missing, message, message, missing, missing];
+        for (config, record, parent, expected) in [
+            (&on, "1", owned(State::Approved, 0), everyone("ok")),
+            (&on, "1", owned(State::Approved, 9), everyone("ok")),
+            (&on, "1", owned(State::Pending, 0), hidden("ok")),
+            (&on, "2", owned(State::Approved, 0), everyone("parent_mismatch")),
+            (&off, "2", owned(State::Approved, 0), everyone("nesting_disabled")),
+            (&off, "2", owned(State::Approved, 10), everyone(deep)),
+            (&off, "2", owned(State::Pending, 10), hidden(deep)),
+        ] {
+            let state = format!("posts/{record}, {:?} at depth {}", parent.state, parent.ancestors.len());
+            check(&state, |viewer| reply(config, viewer, &in_thread(record), &parent, &[]), expected);
+        }
+    }
+
+    #[test]
+    fn suspicious_comments_wait_for_approval_and_all_do_where_it_is_required() {
+        let required = config(&[("SVC_REQUIRE_APPROVAL", "true")]);
+        for (config, suspicious, expected) in [
+            (&config(&[]), false, State::Approved),
+            (&config(&[]), true, State::Pending),
+            (&required, false, State::Pending),
+            (&required, true, State::Pending),
+        ] {
+            assert_eq!(initial_state(config, suspicious), expected);
+        }
+    }
 }

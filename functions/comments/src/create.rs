@@ -1,13 +1,13 @@
-//! POST `{type}/{id}/comments` (spec, section 4.2).
+//! POST `{type}/{id}/comments`: `comments.store`.
 
 use shared::app::App;
-use shared::app::admission::AuthRequirement;
+use shared::app::admission::{AuthRequirement, exists};
 use shared::app::spam_check::Draft;
-use shared::domain::comment::{Comment, State};
+use shared::domain::comment::{Avatar, Comment, State};
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::markdown;
 use shared::domain::rate_limit::RateClass;
-use shared::domain::spam::Verdict;
+use shared::domain::thread::{Thread, VisitorThreadState};
 use shared::domain::user::gravatar;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
@@ -17,159 +17,184 @@ use shared::http::resource::{CommentPresenter, Data};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
-use shared::store::comments::Created;
-use shared::store::idempotency::PriorResult;
+use shared::store::comments::{CommentWithAncestors, Created};
+use shared::store::idempotency::{IdempotencyRequest, PriorResult};
 
 /// Characters of a guest's name.
 const MAX_GUEST_NAME: usize = 100;
 /// Characters of an e-mail address (RFC 5321).
 const MAX_EMAIL: usize = 254;
 
+pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
+    let thread = policy::thread(&app.config, kind, record);
+    let exists = exists(&thread);
+    let auth = AuthRequirement::GuestsIf(app.config.guests.allowed);
+    let load = async { load(app, call, thread?).await };
+    let (viewer, mut loaded) = app.admit_with(call, RateClass::Write, exists, auth, load).await?;
+    let comment = match loaded.prior {
+        PriorResult::Nothing => {
+            let (parent, state) = decide(app, call, &viewer, &mut loaded).await?;
+            store(app, &viewer, &loaded, parent, state).await?
+        }
+        PriorResult::Same(id) => created_before(app, id).await?,
+        PriorResult::Other => return Err(FieldErrors::used_key().into()),
+    };
+    // A repeated request gets the same answer to the letter, unless the comment has changed.
+    let now = comment.id.created_at();
+    let presenter = app.presenter(call, &viewer, &loaded.thread, &loaded.visitor_state);
+    let presenter = CommentPresenter { now, ..presenter };
+    Ok(Answer::created(&Data { data: presenter.present(&comment) }))
+}
+
 struct CreateInput {
     body: String,
     parent: Option<CommentId>,
     subscribe: bool,
-    guest_name: String,
-    guest_email: Option<String>,
+    guest: Option<Guest>,
+}
+
+struct Guest {
+    name: String,
+    email: Option<String>,
 }
 
 impl CreateInput {
-    /// What is asked of guests is not looked at for users.
-    fn read(app: &App, call: &Call, guest: bool) -> Result<Self, Refusal> {
+    /// The fields about guests are ignored when a user sends them.
+    fn read(app: &App, call: &Call) -> Result<Self, Refusal> {
         let mut input = Input::new(call.json()?);
         let body = input.body();
         let parent = input.optional_id("parent_id").map(CommentId);
         let subscribe = input.flag("subscribe_to_replies");
-        let (mut guest_name, mut guest_email) = (String::new(), None);
-        if guest {
-            guest_name = input.required_text("guest_name", MAX_GUEST_NAME);
-            if guest_name.chars().any(char::is_control) {
-                input.fail("guest_name", "The guest_name may not contain control characters.");
-            }
-            input.refuse_bidi_overrides("guest_name", &guest_name);
-            if app.config.guests.require_email {
-                guest_email = Some(input.required_text("guest_email", MAX_EMAIL)).filter(|email| !email.is_empty());
-            } else {
-                guest_email = input.optional_text("guest_email", MAX_EMAIL).filter(|email| !email.is_empty());
-            }
-            if guest_email.as_ref().is_some_and(|email| !is_email(email)) {
-                input.fail("guest_email", "The guest_email must be an e-mail address.");
-            }
-        }
+        let is_guest = matches!(call.credential, Credential::None);
+        let guest = is_guest.then(|| Guest::read(&mut input, app.config.guests.require_email));
         input.finish()?;
-        Ok(Self { body, parent, subscribe, guest_name: guest_name.trim().to_owned(), guest_email })
+        Ok(Self { body, parent, subscribe, guest })
     }
 }
 
-pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
-    let config = &app.config;
-    let thread = super::thread_id(app, kind, record);
-    let exists = thread.as_ref().map(drop).map_err(Clone::clone);
-    let read = async {
-        let thread = thread?;
-        let input = CreateInput::read(app, call, matches!(call.credential, Credential::None))?;
-        let (visitor, idempotency) = (app.visitor(call), app.idempotency(call)?);
-        let parent = async {
-            match input.parent {
-                Some(parent) => app.store.find(parent, Reading::Eventual).await,
-                None => Ok(None),
-            }
+impl Guest {
+    fn read(input: &mut Input, require_email: bool) -> Self {
+        let name = input.required_text("guest_name", MAX_GUEST_NAME);
+        if name.chars().any(char::is_control) {
+            input.fail("guest_name", "The guest_name may not contain control characters.");
+        }
+        input.refuse_bidi_overrides("guest_name", &name);
+        let email = if require_email {
+            Some(input.required_text("guest_email", MAX_EMAIL))
+        } else {
+            input.optional_text("guest_email", MAX_EMAIL)
         };
-        let handles = app.store.known_handles(markdown::mentions(&input.body));
-        let known = app.store.thread_and_visitor_state(&thread, &visitor);
-        let read = tokio::try_join!(parent, handles, known, app.store.prior_result(idempotency.as_ref()))?;
-        Ok((thread, input, idempotency, read))
-    };
-    let auth = AuthRequirement::GuestsIf(config.guests.allowed);
-    let (viewer, (thread, input, idempotency, read)) =
-        app.admit_with(call, RateClass::Write, exists, auth, read).await?;
-    let (found, mentions, (known, visitor_state), earlier) = read;
-    let show = |comment: &Comment| {
-        // An answer that is given again is the same to the letter, unless the comment has changed.
-        let presenter = CommentPresenter {
-            config,
-            viewer: &viewer,
-            thread: &known,
-            visitor_state: &visitor_state,
-            now: comment.id.created_at(),
-            language: call.language(),
-        };
-        Answer::created(&Data { data: presenter.present(comment) })
-    };
-    match earlier {
-        PriorResult::Nothing => {}
-        PriorResult::Same(id) => return Ok(show(&created_before(app, id).await?)),
-        PriorResult::Other => return Err(FieldErrors::used_key().into()),
+        let email = email.filter(|email| !email.is_empty());
+        if email.as_ref().is_some_and(|email| !is_email(email)) {
+            input.fail("guest_email", "The guest_email must be an e-mail address.");
+        }
+        Self { name: name.trim().to_owned(), email }
     }
-    let found =
-        app.store.confirm(found, |found| policy::in_lists(&viewer.visitor, &found.comment, &found.ancestors)).await?;
-    if input.parent.is_some() {
-        let (parent, ancestors) =
-            found.as_ref().map_or((None, [].as_slice()), |found| (Some(&found.comment), found.ancestors.as_slice()));
-        policy::reply(config, &viewer, &thread, parent, ancestors)?;
-    }
+}
+
+/// A valid request, and everything that is read to decide on it.
+struct Loaded {
+    thread_id: ThreadId,
+    input: CreateInput,
+    idempotency: Option<IdempotencyRequest>,
+    prior: PriorResult<CommentId>,
+    /// `None` for a top-level comment, and when the parent does not exist.
+    parent: Option<CommentWithAncestors>,
+    /// Handles in the body that belong to users.
+    mentions: Vec<String>,
+    thread: Thread,
+    visitor_state: VisitorThreadState,
+}
+
+async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<Loaded> {
+    let input = CreateInput::read(app, call)?;
+    let idempotency = app.idempotency(call)?;
+    let visitor = app.visitor(call);
+    let parent = async {
+        match input.parent {
+            Some(parent) => app.store.find(parent, Reading::Eventual).await,
+            None => Ok(None),
+        }
+    };
+    let mentions = app.store.known_handles(markdown::mentions(&input.body));
+    let known = app.store.thread_and_visitor_state(&thread_id, &visitor);
+    let prior = app.store.prior_result(idempotency.as_ref());
+    let (parent, mentions, (thread, visitor_state), prior) = tokio::try_join!(parent, mentions, known, prior)?;
+    Ok(Loaded { thread_id, input, idempotency, prior, parent, mentions, thread, visitor_state })
+}
+
+/// The parent of the comment, if it is a reply, and the state of the comment.
+async fn decide(app: &App, call: &Call, viewer: &Viewer, loaded: &mut Loaded) -> Result<(Option<Comment>, State)> {
+    let parent = match loaded.input.parent {
+        Some(_) => Some(parent(app, viewer, loaded).await?),
+        None => None,
+    };
+    let guest = loaded.input.guest.as_ref();
     let draft = Draft {
-        body: &input.body,
-        author: viewer.user.as_ref().map_or(input.guest_name.as_str(), |user| user.name.as_str()),
-        email: input.guest_email.as_deref(),
+        body: &loaded.input.body,
+        author: match (&viewer.user, guest) {
+            (Some(user), _) => &user.name,
+            (None, guest) => guest.map_or("", |guest| &guest.name),
+        },
+        email: guest.and_then(|guest| guest.email.as_deref()),
         edit: false,
     };
-    let verdict = app.screen(call, &viewer, draft).await?;
-    if verdict == Verdict::Deny {
-        return Err(Refusal::SpamRejected.into());
-    }
-    let held = config.require_approval || verdict == Verdict::Review;
-    let state = if held { State::Pending } else { State::Approved };
-    let parent = found.map(|found| found.comment);
-    let ancestors = parent.iter().flat_map(|parent| parent.ancestors.iter().copied().chain([parent.id])).collect();
-    let comment = written(&viewer, thread, input, ancestors, mentions, state);
+    let suspicious = app.check_for_spam(call, viewer, draft).await?;
+    Ok((parent, policy::initial_state(&app.config, suspicious)))
+}
 
-    let embedded = config.lists.replies_per_parent;
-    match app.store.create(&app.ids, comment, parent, &visitor_state, embedded, idempotency.as_ref()).await? {
-        Created::Done(comment) => Ok(show(&comment)),
-        // The parent was there a moment ago.
+/// The parent, which the viewer may reply to.
+async fn parent(app: &App, viewer: &Viewer, loaded: &mut Loaded) -> Result<Comment> {
+    let listed = |found: &CommentWithAncestors| policy::in_lists(&viewer.visitor, &found.comment, &found.ancestors);
+    let found = app.store.confirm(loaded.parent.take(), listed).await?.ok_or_else(policy::missing_parent)?;
+    policy::reply(&app.config, viewer, &loaded.thread_id, &found.comment, &found.ancestors)?;
+    Ok(found.comment)
+}
+
+async fn store(app: &App, viewer: &Viewer, loaded: &Loaded, parent: Option<Comment>, state: State) -> Result<Comment> {
+    let comment = new_comment(viewer, loaded, parent.as_ref(), state);
+    let embedded = app.config.lists.replies_per_parent;
+    let idempotency = loaded.idempotency.as_ref();
+    match app.store.create(&app.ids, comment, parent, &loaded.visitor_state, embedded, idempotency).await? {
+        Created::Done(comment) => Ok(*comment),
+        // Deleted since it was read.
         Created::ParentGone => Err(policy::missing_parent().into()),
-        Created::Before => match app.store.prior_result(idempotency.as_ref()).await? {
-            PriorResult::Same(id) => Ok(show(&created_before(app, id).await?)),
+        Created::Before => match app.store.prior_result(idempotency).await? {
+            PriorResult::Same(id) => created_before(app, id).await,
             _ => Err(FieldErrors::used_key().into()),
         },
     }
 }
 
-/// What an earlier request with the same key created, as it is now.
+/// The comment that an earlier request with the same key created, as it is now.
 async fn created_before(app: &App, id: CommentId) -> Result<Comment> {
     let found = app.store.find(id, Reading::Consistent).await?;
     Ok(found.ok_or(Refusal::NotFound)?.comment)
 }
 
-fn written(
-    viewer: &Viewer,
-    thread: ThreadId,
-    input: CreateInput,
-    ancestors: Vec<CommentId>,
-    mentions: Vec<String>,
-    state: State,
-) -> Comment {
-    let (name, avatar) = match &viewer.user {
-        Some(user) => (user.name.clone(), user.avatar.clone()),
-        None => (input.guest_name, input.guest_email.as_deref().map(gravatar).unwrap_or_default()),
+fn new_comment(viewer: &Viewer, loaded: &Loaded, parent: Option<&Comment>, state: State) -> Comment {
+    let (name, avatar) = match (&viewer.user, &loaded.input.guest) {
+        (Some(user), _) => (user.name.clone(), user.avatar.clone()),
+        (None, Some(guest)) => (guest.name.clone(), guest.email.as_deref().map(gravatar).unwrap_or_default()),
+        (None, None) => (String::new(), Avatar::default()),
     };
     Comment {
-        ancestors,
+        ancestors: parent.iter().flat_map(|parent| parent.ancestors.iter().copied().chain([parent.id])).collect(),
         user: viewer.user_id(),
         guest: viewer.user.is_none().then(|| viewer.visitor.clone()),
         name,
         avatar,
         by_moderator: viewer.moderator,
-        body: input.body,
-        mentions,
+        body: loaded.input.body.clone(),
+        mentions: loaded.mentions.clone(),
         state,
-        subscribed: input.subscribe,
-        ..Comment::blank(thread)
+        subscribed: loaded.input.subscribe,
+        ..Comment::blank(loaded.thread_id.clone())
     }
 }
 
-/// One `@`, a local part, and a domain of letters, digits, dots and hyphens: what mail servers take, without quoting.
+/// Whether mail servers take the address without quoting: one `@`, a local part, and a domain of letters, digits, dots and
+/// hyphens.
 fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
     let plain = |c: char| c.is_alphanumeric() || "!#$%&'*+/=?^_`{|}~-".contains(c);

@@ -1,4 +1,10 @@
-//! Threads: list, create, replies, edit, delete; and whatever no route answers.
+//! Threads of comments:
+//!
+//! - GET `{type}/{id}/comments`, GET `comments/{id}/replies` in [`list`]
+//! - POST `{type}/{id}/comments` in [`create`]
+//! - PATCH and DELETE `comments/{id}` in [`change`]
+//!
+//! The gateway also sends this function every request that matches no route.
 
 mod change;
 mod create;
@@ -6,8 +12,7 @@ mod list;
 
 use futures_util::future::BoxFuture;
 use shared::app::App;
-use shared::domain::ids::{CommentId, ThreadId};
-use shared::error::{Refusal, Result};
+use shared::error::Result;
 use shared::http::request::Call;
 use shared::http::response::Answer;
 
@@ -22,17 +27,4 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
             _ => app.unrouted(call).await,
         }
     })
-}
-
-/// The thread an address names.
-fn thread_id(app: &App, kind: &str, record: &str) -> Result<ThreadId, Refusal> {
-    if !app.config.types.iter().any(|alias| alias == kind) {
-        return Err(Refusal::UnknownType);
-    }
-    ThreadId::new(kind, record).ok_or(Refusal::NotFound)
-}
-
-/// The comment an address names, be it there or not.
-fn comment_id(text: &str) -> Result<CommentId, Refusal> {
-    text.parse().map_err(|()| Refusal::NotFound)
 }

@@ -1,42 +1,40 @@
-//! Pages of a thread and of the replies to a comment.
+//! Pages of comments: `comments.index` and `comments.replies`.
 
 use serde::Serialize;
 use shared::app::App;
-use shared::app::admission::AuthRequirement;
-use shared::domain::list::{Place, Sort};
+use shared::app::admission::{AuthRequirement, exists};
+use shared::domain::list::{Paging, Place, Sort};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::cursor::CursorSigner;
 use shared::http::pagination::{self, Envelope};
-use shared::http::request::Call;
-use shared::http::resource::{CommentPresenter, CommentResource};
+use shared::http::request::{Call, path_id};
+use shared::http::resource::CommentResource;
 use shared::http::response::{Answer, Sharing};
 use shared::policy;
 use shared::store::Reading;
 use shared::store::comments::CommentWithAncestors;
 use shared::store::lists::{Budget, List, PageCursors};
 
-/// Lambda's six megabytes, less what the event around the body takes.
+/// Lambda answers with at most six megabytes; the rest is for the event around the body.
 const MAX_ANSWER: usize = 5_900_000;
 
-/// GET `{type}/{id}/comments` (spec, section 4.1).
+/// GET `{type}/{id}/comments`
 pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
     let config = &app.config;
-    let thread = super::thread_id(app, kind, record);
+    let thread = policy::thread(config, kind, record);
     let sort = pagination::sort(call, &config.lists, config.features.sorting);
-    let signer = CursorSigner::new(
-        &config.visitor_salt,
-        format!("{kind}#{record} {}", sort.as_ref().map_or("", |sort| sort.name())),
-    );
+    let name = sort.as_ref().map_or("", |sort| sort.name());
+    let signer = CursorSigner::new(&config.visitor_salt, format!("{kind}#{record} {name}"));
     let by_time = sort.as_ref().is_ok_and(|sort: &Sort| !sort.is_ranked());
-    let paging = pagination::paging(call, &config.lists, Some(&signer).filter(|_| by_time));
+    let paging = pagination::paging(call, &config.lists, by_time.then_some(&signer));
     let visitor = app.visitor(call);
-    let exists = thread.as_ref().map(drop).map_err(Clone::clone);
+    let exists = exists(&thread);
     let read = async {
         let (thread, sort, paging) = (thread?, sort?, paging?);
         let embedded = config.lists.replies_per_parent;
-        // A text is in the answer twice, as it was typed and as html.
+        // The answer has each text twice, as it was typed and as html.
         let budget = Budget::new(MAX_ANSWER / 2);
         let list = List { thread: &thread, visitor: &visitor, embedded, pins: config.features.pins, budget: &budget };
         let page = app.store.thread_page(list, sort, &paging).await?;
@@ -44,36 +42,25 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
     };
     let (viewer, (paging, page)) = app.admit_with(call, RateClass::Read, exists, AuthRequirement::None, read).await?;
 
-    let now = app.clock.now();
-    let presenter = CommentPresenter {
-        config,
-        viewer: &viewer,
-        thread: &page.thread,
-        visitor_state: &page.visitor_state,
-        now,
-        language: call.language(),
-    };
-    let data: Vec<_> =
+    let presenter = app.presenter(call, &viewer, &page.thread, &page.visitor_state);
+    let data =
         page.families.iter().map(|family| presenter.present_with_replies(&family.parent, &family.replies)).collect();
-    let total = page.thread.parents + page.visitor_state.hidden_parents;
-    answer(
-        call,
+    let list = Page {
         data,
-        &paging.place,
-        paging.per_page,
-        total,
-        page.cursors,
-        &signer,
-        sharing(&viewer, page.visitor_state.is_plain()),
-    )
+        total: page.thread.parents + page.visitor_state.hidden_parents,
+        paging,
+        cursors: page.cursors,
+        sharing: sharing(&viewer, page.visitor_state.is_plain()),
+    };
+    list.answer(call, &signer)
 }
 
-/// GET `comments/{id}/replies` (spec, section 4.3).
+/// GET `comments/{id}/replies`
 pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let config = &app.config;
-    let find = async { Ok(app.store.find(super::comment_id(id)?, Reading::Eventual).await?) };
+    let find = async { Ok(app.store.find(path_id(id)?, Reading::Eventual).await?) };
     let (viewer, found) = app.admit_with(call, RateClass::Read, Ok(()), AuthRequirement::None, find).await?;
-    let listed = |found: &CommentWithAncestors| policy::may_list_replies(&viewer, &found.comment, &found.ancestors);
+    let listed = |found: &CommentWithAncestors| policy::list_replies(&viewer, &found.comment, &found.ancestors).is_ok();
     let found = app.store.confirm(found, listed).await?;
     let CommentWithAncestors { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
     let signer = CursorSigner::new(&config.visitor_salt, format!("replies {}", parent.id));
@@ -82,55 +69,62 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
         app.store.reply_page(&parent, &viewer.visitor, &paging, config.lists.replies_per_parent).await?;
     app.store.complete_visitor_state(&mut visitor_state, &viewer.visitor, &parent.thread, [parent.id]).await?;
 
-    let now = app.clock.now();
-    let presenter = CommentPresenter {
-        config,
-        viewer: &viewer,
-        thread: &thread,
-        visitor_state: &visitor_state,
-        now,
-        language: call.language(),
+    let presenter = app.presenter(call, &viewer, &thread, &visitor_state);
+    let is_plain = visitor_state.is_plain() && policy::is_public(&parent, &ancestors);
+    let list = Page {
+        data: page.replies.iter().map(|reply| presenter.present(reply)).collect(),
+        total: page.total,
+        paging,
+        cursors: page.cursors,
+        sharing: sharing(&viewer, is_plain),
     };
-    let data: Vec<_> = page.replies.iter().map(|reply| presenter.present(reply)).collect();
-    let sharing = sharing(&viewer, visitor_state.is_plain() && policy::is_public(&parent, &ancestors));
-    answer(call, data, &paging.place, paging.per_page, page.total, page.cursors, &signer, sharing)
+    list.answer(call, &signer)
 }
 
-fn sharing(viewer: &Viewer, plain: bool) -> Sharing {
-    if viewer.user.is_none() && plain { Sharing::Anonymous } else { Sharing::Private }
+/// `is_plain`: the viewer gets what everyone gets.
+fn sharing(viewer: &Viewer, is_plain: bool) -> Sharing {
+    if viewer.user.is_none() && is_plain { Sharing::Anonymous } else { Sharing::Private }
 }
 
-#[expect(clippy::too_many_arguments, reason = "all that an envelope is made of")]
-fn answer(
-    call: &Call,
+struct Page {
     data: Vec<CommentResource>,
-    place: &Place,
-    per_page: usize,
     total: u64,
+    paging: Paging,
     cursors: PageCursors,
-    signer: &CursorSigner<'_>,
     sharing: Sharing,
-) -> Result<Answer> {
-    let mut envelope = match place {
-        Place::Page(page) => {
-            let total = usize::try_from(total).unwrap_or(usize::MAX);
-            Envelope::page(call, data, *page, per_page, total)
-        }
-        Place::Cursor(_) => {
-            let close = |cursor| signer.sign(cursor);
-            Envelope::cursor(call, data, per_page, cursors.next.map(close), cursors.previous.map(close))
-        }
-    };
-    let mut answer = Answer::ok(&envelope);
-    // Escaped once more, the text is at most twice as long.
-    if answer.size() * 2 > MAX_ANSWER {
-        fit(&mut envelope.data)?;
-        answer = Answer::ok(&envelope);
-    }
-    Ok(answer.shared(sharing).in_the_language_asked_for())
 }
 
-/// Makes a page fit into Lambda's answer: embedded replies give way first, then the caller must ask for less.
+impl Page {
+    fn answer(self, call: &Call, signer: &CursorSigner<'_>) -> Result<Answer> {
+        let per_page = self.paging.per_page;
+        let mut envelope = match self.paging.place {
+            Place::Page(page) => {
+                let total = usize::try_from(self.total).unwrap_or(usize::MAX);
+                Envelope::page(call, self.data, page, per_page, total)
+            }
+            Place::Cursor(_) => {
+                let sign = |cursor| signer.sign(cursor);
+                Envelope::cursor(
+                    call,
+                    self.data,
+                    per_page,
+                    self.cursors.next.map(sign),
+                    self.cursors.previous.map(sign),
+                )
+            }
+        };
+        let mut answer = Answer::ok(&envelope);
+        // Escaped once more as a string, the body at most doubles.
+        if answer.size() * 2 > MAX_ANSWER {
+            fit(&mut envelope.data)?;
+            answer = Answer::ok(&envelope);
+        }
+        Ok(answer.shared(self.sharing).in_the_language_asked_for())
+    }
+}
+
+/// Makes a page fit into Lambda's answer. Drops embedded replies first; if that is not enough, the caller must ask for fewer
+/// comments.
 fn fit(data: &mut [CommentResource]) -> Result<(), Refusal> {
     let most = data.iter().map(|resource| resource.replies.len()).max().unwrap_or(0);
     for embedded in (0..=most).rev() {
@@ -155,7 +149,7 @@ fn fit(data: &mut [CommentResource]) -> Result<(), Refusal> {
     ))
 }
 
-/// Bytes it takes in Lambda's answer, where the body is a JSON string once more.
+/// Bytes of a resource in Lambda's answer, where the body is itself a JSON string.
 fn payload(resource: &impl Serialize) -> usize {
     let json = serde_json::to_vec(resource).unwrap_or_default();
     json.len() + json.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count() + 1

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header;
 use serde_json::json;
-use shared::app::admission::AuthRequirement;
+use shared::app::admission::{AuthRequirement, exists};
 use shared::app::{App, Handler};
 use shared::config::Config;
 use shared::domain::rate_limit::RateClass;
@@ -40,7 +40,7 @@ impl Media {
     /// POST `media` (spec, section 4.11).
     async fn upload(&self, app: &App, call: &Call) -> Result<Answer> {
         let config = &app.config;
-        let exists = if config.features.media { Ok(()) } else { Err(Refusal::NotFound) };
+        let exists = policy::feature(config.features.media);
         app.admit(call, RateClass::Upload, exists, AuthRequirement::GuestsIf(config.guests.allowed)).await?;
 
         let body = Bytes::copy_from_slice(&call.body);
@@ -75,8 +75,7 @@ impl Media {
     /// DELETE `media/{name}` (decisions, section 4). Also with uploads off, so that what was uploaded can be removed.
     async fn remove(&self, app: &App, call: &Call, file: &str) -> Result<Answer> {
         let file = Name::of_file(file).ok_or(Refusal::NotFound);
-        let exists = file.as_ref().map(drop).map_err(Clone::clone);
-        let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
+        let viewer = app.admit(call, RateClass::Write, exists(&file), AuthRequirement::User).await?;
         policy::moderate(&viewer)?;
         let (name, format) = file?;
         let (bucket, image, thumbnail) = (self.bucket(&app.config), name.upload(format), name.thumbnail());

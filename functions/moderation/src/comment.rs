@@ -1,15 +1,16 @@
 //! Pins, approval, rejection and reports of one comment.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::comment::Comment;
 use shared::domain::rate_limit::RateClass;
+use shared::domain::report::Report;
 use shared::domain::time::Timestamp;
 use shared::domain::viewer::Viewer;
-use shared::error::{FieldErrors, Refusal, Result};
+use shared::error::{Refusal, Result};
 use shared::http::request::Call;
-use shared::http::resource::{CommentPresenter, Data, UserResource};
+use shared::http::resource::{Data, UserResource};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
@@ -17,96 +18,72 @@ use shared::store::Reading;
 /// Reports of one comment that are listed.
 const MAX_REPORTS: usize = 1_000;
 
+/// POST `comments/{id}/pin`
 pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = pinnable(app, call, id).await?;
-    if !comment.is_approved() {
-        return Err(not_approved().into());
-    }
+    let (viewer, comment) = find_to_pin(app, call, id).await?;
+    policy::pinnable(&comment)?;
     if !app.store.pin(&comment, app.clock.now().0).await? {
-        return match app.store.find(comment.id, Reading::Consistent).await? {
-            None => Err(Refusal::NotFound.into()),
-            Some(_) => Err(not_approved().into()),
-        };
+        // Deleted or no longer approved since it was read.
+        app.store.find(comment.id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
+        return Err(policy::unapproved_pin().into());
     }
     present(app, call, &viewer, &comment).await
 }
 
-fn not_approved() -> Refusal {
-    FieldErrors::one("comment", "Only approved comments can be pinned.")
-}
-
+/// DELETE `comments/{id}/pin`
 pub(crate) async fn unpin(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = pinnable(app, call, id).await?;
+    let (viewer, comment) = find_to_pin(app, call, id).await?;
     app.store.unpin(&comment).await?;
     present(app, call, &viewer, &comment).await
 }
 
-async fn pinnable(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {
-    let exists = if app.config.features.pins { Ok(()) } else { Err(Refusal::NotFound) };
-    let (viewer, comment) = moderated(app, call, RateClass::Write, exists, id).await?;
-    if comment.is_top_level() { Ok((viewer, comment)) } else { Err(Refusal::CannotPinReply.into()) }
-}
-
+/// POST `comments/{id}/approve`
 pub(crate) async fn approve(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = moderated(app, call, RateClass::Write, Ok(()), id).await?;
+    let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
     let embedded = app.config.lists.replies_per_parent;
     let comment = app.store.approve(comment, &app.clock, embedded).await?;
     present(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
 }
 
+/// POST `comments/{id}/reject`
 pub(crate) async fn reject(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = moderated(app, call, RateClass::Write, Ok(()), id).await?;
+    let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
     let embedded = app.config.lists.replies_per_parent;
     let comment = app.store.reject(comment, &app.clock, embedded).await?;
     present(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
 }
 
-/// The newest first, not all of very many.
+/// GET `comments/{id}/reports`: the newest [`MAX_REPORTS`], newest first.
 pub(crate) async fn reports(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (_, comment) = moderated(app, call, RateClass::Read, Ok(()), id).await?;
-    Ok(Answer::ok(&Data { data: rows(app, &comment).await? }))
+    let (_, comment) = find(app, call, RateClass::Read, Ok(()), id).await?;
+    present_reports(app, &comment).await
 }
 
+/// POST `comments/{id}/reports/dismiss`
 pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (_, comment) = moderated(app, call, RateClass::Write, Ok(()), id).await?;
+    let (_, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
     let comment = app.store.dismiss_reports(comment, &app.clock).await?.ok_or(Refusal::NotFound)?;
-    Ok(Answer::ok(&Data { data: rows(app, &comment).await? }))
+    present_reports(app, &comment).await
 }
 
-async fn rows(app: &App, comment: &Comment) -> Result<Vec<serde_json::Value>> {
-    let reports = app.store.reports(comment.id, MAX_REPORTS).await?;
-    let row = |report: shared::domain::report::Report| {
-        json!({
-            "id": report.id,
-            "reason": report.reason,
-            "status": report.status(comment),
-            "created_at": Timestamp(report.created_at),
-            "user": report.user.map(|user| UserResource {
-                id: Some(user),
-                name: report.name.clone(),
-                avatar: report.avatar.url(),
-            }),
-        })
-    };
-    Ok(reports.into_iter().map(row).collect())
+async fn find_to_pin(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {
+    let exists = policy::feature(app.config.features.pins);
+    let (viewer, comment) = find(app, call, RateClass::Write, exists, id).await?;
+    policy::pin(&app.config, &viewer, &comment)?;
+    Ok((viewer, comment))
 }
 
-/// The comment, when a moderator asks.
-async fn moderated(
+/// The comment, which the viewer sees and moderates.
+async fn find(
     app: &App,
     call: &Call,
     class: RateClass,
     exists: Result<(), Refusal>,
     id: &str,
 ) -> Result<(Viewer, Comment)> {
-    let find = async {
-        let id = id.parse().map_err(|()| Refusal::NotFound)?;
-        Ok(app.store.find(id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?)
-    };
+    let find = app.find_comment(id);
     let (viewer, found) = app.admit_with(call, class, exists, AuthRequirement::User, find).await?;
-    if !policy::may_see(&viewer, &found.comment, &found.ancestors) {
-        return Err(Refusal::NotFound.into());
-    }
+    policy::see(&viewer, &found.comment, &found.ancestors)?;
     policy::moderate(&viewer)?;
     Ok((viewer, found.comment))
 }
@@ -114,13 +91,23 @@ async fn moderated(
 async fn present(app: &App, call: &Call, viewer: &Viewer, comment: &Comment) -> Result<Answer> {
     let known = app.store.threads_and_visitor_states(std::slice::from_ref(comment), &viewer.visitor).await?;
     let (thread, visitor_state) = known.into_values().next().unwrap_or_default();
-    let presenter = CommentPresenter {
-        config: &app.config,
-        viewer,
-        thread: &thread,
-        visitor_state: &visitor_state,
-        now: app.clock.now(),
-        language: call.language(),
-    };
+    let presenter = app.presenter(call, viewer, &thread, &visitor_state);
     Ok(Answer::ok(&Data { data: presenter.present(comment) }))
+}
+
+async fn present_reports(app: &App, comment: &Comment) -> Result<Answer> {
+    let reports = app.store.reports(comment.id, MAX_REPORTS).await?;
+    let data: Vec<_> = reports.into_iter().map(|report| present_report(&report, comment)).collect();
+    Ok(Answer::ok(&Data { data }))
+}
+
+fn present_report(report: &Report, comment: &Comment) -> Value {
+    let user = |id| UserResource { id: Some(id), name: report.name.clone(), avatar: report.avatar.url() };
+    json!({
+        "id": report.id,
+        "reason": report.reason,
+        "status": report.status(comment),
+        "created_at": Timestamp(report.created_at),
+        "user": report.user.map(user),
+    })
 }

@@ -1,15 +1,15 @@
-//! What a moderator, or the host application as one, says of users and records.
+//! Bans of users, and the description of the records that are commented on.
 
 use serde_json::{Value, json};
 use shared::app::App;
-use shared::app::admission::AuthRequirement;
-use shared::domain::ids::{ThreadId, UserId};
+use shared::app::admission::{AuthRequirement, exists};
+use shared::domain::ids::UserId;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
 use shared::domain::user::Ban;
-use shared::error::{Refusal, Result};
+use shared::error::Result;
 use shared::http::input::Input;
-use shared::http::request::Call;
+use shared::http::request::{Call, path_id};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::moderation::Record;
@@ -23,7 +23,7 @@ const MAX_URL: usize = 2_048;
 
 /// PUT `users/{id}/ban`
 pub(crate) async fn ban(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let id = user(app, call, id).await?;
+    let id = find_user(app, call, id).await?;
     let mut input = Input::new(call.json()?);
     let reason = input.optional_text("reason", MAX_REASON);
     let until = input.value("until").and_then(Value::as_str).and_then(Timestamp::parse);
@@ -38,24 +38,23 @@ pub(crate) async fn ban(app: &App, call: &Call, id: &str) -> Result<Answer> {
 
 /// DELETE `users/{id}/ban`
 pub(crate) async fn unban(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let id = user(app, call, id).await?;
+    let id = find_user(app, call, id).await?;
     app.store.set_ban(id, None).await?;
     Ok(Answer::no_content())
 }
 
-async fn user(app: &App, call: &Call, id: &str) -> Result<UserId> {
-    let id: Result<UserId, ()> = id.parse();
-    let exists = id.map(drop).map_err(|()| Refusal::NotFound);
-    let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
+/// The user whom the path names, once the caller may moderate.
+async fn find_user(app: &App, call: &Call, id: &str) -> Result<UserId> {
+    let id = path_id::<UserId>(id);
+    let viewer = app.admit(call, RateClass::Write, exists(&id), AuthRequirement::User).await?;
     policy::moderate(&viewer)?;
-    id.map_err(|()| Refusal::NotFound.into())
+    Ok(id?)
 }
 
-/// PUT `{type}/{id}`: what is not said is forgotten.
+/// PUT `{type}/{id}`: describes a record. Omitted fields are removed.
 pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
-    let thread = thread(app, kind, record);
-    let exists = thread.as_ref().map(drop).map_err(Clone::clone);
-    let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
+    let thread = policy::thread(&app.config, kind, record);
+    let viewer = app.admit(call, RateClass::Write, exists(&thread), AuthRequirement::User).await?;
     policy::moderate(&viewer)?;
     let thread = thread?;
     let mut input = Input::new(call.json()?);
@@ -75,13 +74,6 @@ pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -
         "title": record.title,
         "url": record.url,
     } })))
-}
-
-fn thread(app: &App, kind: &str, record: &str) -> Result<ThreadId, Refusal> {
-    if !app.config.types.iter().any(|alias| alias == kind) {
-        return Err(Refusal::UnknownType);
-    }
-    ThreadId::new(kind, record).ok_or(Refusal::NotFound)
 }
 
 fn is_web(url: &str) -> bool {

@@ -1,4 +1,9 @@
-//! What moderators do: pins (spec, section 4.8), and what decisions section 5 adds.
+//! Everything that moderators do, and the host application as one of them:
+//!
+//! - POST and DELETE `comments/{id}/pin`, POST `comments/{id}/approve` and `comments/{id}/reject`, GET
+//!   `comments/{id}/reports`, POST `comments/{id}/reports/dismiss` in [`comment`]
+//! - GET `moderation/comments` in [`queue`]
+//! - PUT and DELETE `users/{id}/ban`, PUT `{type}/{id}` in [`host`]
 
 mod comment;
 mod host;

@@ -1,4 +1,4 @@
-//! Likes and reports (spec, sections 4.6 and 4.7).
+//! POST `comments/{id}/like` in [`like`] and POST `comments/{id}/report` in [`report`].
 
 mod like;
 mod report;
@@ -9,7 +9,7 @@ use shared::domain::ids::keyed_hash;
 use shared::domain::thread::VisitorThreadState;
 use shared::domain::viewer::Viewer;
 use shared::error::{Refusal, Result};
-use shared::http::request::Call;
+use shared::http::request::{Call, path_id};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::comments::CommentWithAncestors;
@@ -25,25 +25,26 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     })
 }
 
-/// Guests who change their user agent wait this long, in seconds: nothing they do soon will be let through.
+/// `Retry-After` in seconds when a network has reached its bound. The bound has no end; a day keeps clients from trying again
+/// soon.
 const RETRY_AFTER: u64 = 86_400;
 
-/// How often guests of the caller's network may do `what` to a comment. `None` for users, and when `most` is 0.
-fn bound(app: &App, call: &Call, viewer: &Viewer, what: &str, id: &str, most: u32) -> Option<GuestBound> {
+/// The bound on how often guests of one network may like or report (`action`) a comment. `None` for users, and when `most` is
+/// 0.
+fn bound(app: &App, call: &Call, viewer: &Viewer, action: &str, id: &str, most: u32) -> Option<GuestBound> {
     (viewer.user.is_none() && most > 0).then(|| GuestBound {
-        network: keyed_hash(&app.config.visitor_salt, &[what, &call.network.to_string(), id]),
+        network: keyed_hash(&app.config.visitor_salt, &[action, &call.network.to_string(), id]),
         most,
     })
 }
 
-/// The comment an address names and what the visitor did in its thread.
+/// The comment that the path names, and the visitor's state in its thread.
 async fn find(app: &App, call: &Call, id: &str) -> Result<(CommentWithAncestors, VisitorThreadState)> {
-    let id = id.parse().map_err(|()| Refusal::NotFound)?;
-    Ok(app.store.find_for(id, &app.visitor(call)).await?.ok_or(Refusal::NotFound)?)
+    Ok(app.store.find_for(path_id(id)?, &app.visitor(call)).await?.ok_or(Refusal::NotFound)?)
 }
 
-/// What was found, when the viewer may see it.
+/// The comment, which the viewer sees: read again, consistently, when it seems to be hidden.
 async fn seen(app: &App, viewer: &Viewer, found: CommentWithAncestors) -> Result<CommentWithAncestors> {
-    let seen = |found: &CommentWithAncestors| policy::may_see(viewer, &found.comment, &found.ancestors);
+    let seen = |found: &CommentWithAncestors| policy::see(viewer, &found.comment, &found.ancestors).is_ok();
     Ok(app.store.confirm(Some(found), seen).await?.ok_or(Refusal::NotFound)?)
 }

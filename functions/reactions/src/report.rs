@@ -5,49 +5,40 @@ use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::report::Report;
+use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::Call;
 use shared::http::response::Answer;
+use shared::policy;
 use shared::store::idempotency::PriorResult;
 use shared::store::reactions::Reported;
 
-/// Characters of a report's details (spec, section 8).
+/// Characters of a report's details.
 const MAX_DETAILS: usize = 500;
 
 pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let exists = if app.config.features.reporting { Ok(()) } else { Err(Refusal::NotFound) };
+    let exists = policy::feature(app.config.features.reporting);
     let idempotency = app.idempotency(call);
-    let earlier = app.store.prior_result::<()>(idempotency.as_ref().ok().and_then(Option::as_ref));
-    let read = async { Ok(tokio::join!(super::find(app, call, id), earlier)) };
-    let (viewer, (found, earlier)) =
+    let prior = app.store.prior_result::<()>(idempotency.as_ref().ok().and_then(Option::as_ref));
+    let read = async { Ok(tokio::join!(super::find(app, call, id), prior)) };
+    let (viewer, (found, prior)) =
         app.admit_with(call, RateClass::Write, exists, AuthRequirement::GuestsIf(true), read).await?;
     let (found, visitor_state) = found?;
     let found = super::seen(app, &viewer, found).await?;
     let reason = reason(app, call)?;
     let idempotency = idempotency?;
-    match earlier? {
+    match prior? {
         PriorResult::Nothing => {}
         PriorResult::Same(()) => return Ok(done()),
         PriorResult::Other => return Err(FieldErrors::used_key().into()),
     }
     let bound = super::bound(app, call, &viewer, "reports", id, app.config.guests.reports_per_ip);
-    let report = Report {
-        id: 0,
-        reason,
-        created_at: app.clock.now().0,
-        visitor: viewer.visitor.clone(),
-        user: viewer.user_id(),
-        name: viewer.user.as_ref().map(|user| user.name.clone()).unwrap_or_default(),
-        avatar: viewer.user.as_ref().map(|user| user.avatar.clone()).unwrap_or_default(),
-    };
-    match app
-        .store
-        .report(&app.ids, &found.comment, visitor_state, report, bound.as_ref(), idempotency.as_ref())
-        .await?
-    {
+    let (report, idempotency) = (new_report(app, &viewer, reason), idempotency.as_ref());
+    let stored = app.store.report(&app.ids, &found.comment, visitor_state, report, bound.as_ref(), idempotency);
+    match stored.await? {
         Reported::Done => Ok(done()),
-        Reported::Already => match app.store.prior_result::<()>(idempotency.as_ref()).await? {
+        Reported::Already => match app.store.prior_result::<()>(idempotency).await? {
             PriorResult::Same(()) => Ok(done()),
             _ => Err(Refusal::AlreadyReported.into()),
         },
@@ -56,11 +47,25 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
     }
 }
 
+/// The store gives it its id.
+fn new_report(app: &App, viewer: &Viewer, reason: String) -> Report {
+    let user = viewer.user.as_ref();
+    Report {
+        id: 0,
+        reason,
+        created_at: app.clock.now().0,
+        visitor: viewer.visitor.clone(),
+        user: viewer.user_id(),
+        name: user.map(|user| user.name.clone()).unwrap_or_default(),
+        avatar: user.map(|user| user.avatar.clone()).unwrap_or_default(),
+    }
+}
+
 fn done() -> Answer {
     Answer::created(&json!({ "reported": true }))
 }
 
-/// As it is stored: `reason`, or `reason: details`.
+/// The reason as it is stored: `reason`, or `reason: details`.
 fn reason(app: &App, call: &Call) -> Result<String, Refusal> {
     let reasons = &app.config.report_reasons;
     let mut input = Input::new(call.json()?);

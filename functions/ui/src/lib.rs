@@ -69,7 +69,7 @@ async fn configuration(app: &App, call: &Call) -> Result<Answer> {
         "auth": {
             "authenticated": viewer.user.is_some(),
             "banned": viewer.banned,
-            "can_comment": policy::can_comment(config, &viewer),
+            "can_comment": policy::comment(config, &viewer).is_ok(),
             "user": user,
         },
     }}))
@@ -81,7 +81,7 @@ async fn configuration(app: &App, call: &Call) -> Result<Answer> {
 
 /// POST `markdown/preview` (spec, section 4.9). Writes nothing, so it is counted as a read.
 async fn preview(app: &App, call: &Call) -> Result<Answer> {
-    let exists = if app.config.features.markdown_preview { Ok(()) } else { Err(Refusal::NotFound) };
+    let exists = policy::feature(app.config.features.markdown_preview);
     let input = || {
         let mut input = Input::new(call.json()?);
         let body = input.draft();

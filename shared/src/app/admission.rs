@@ -1,16 +1,29 @@
-//! The checks before a handler may act, in the one order of decisions section 3: rate limit, read-only, what is there at
-//! all, who is asking, bans. What comes after (the comment, the policy, the fields) the handlers check in that order.
+//! The checks before a handler acts. Every request is refused for the first of these that applies:
+//!
+//! 1. 429 `rate_limited`; 503 `unavailable` for a write that cannot be counted
+//! 2. 423 `read_only`: writes in read-only mode
+//! 3. 404 `not_found`, 405 `method_not_allowed`: the route, the type, the feature
+//! 4. 403 `forbidden`: a guest's write from a page of another site; 503 `unavailable`: a token that cannot be verified at the
+//!    moment; 401 `unauthenticated`
+//! 5. 403 `comment_banned`: writes of banned users
+//! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
+//! 7. 403 `forbidden`: the viewer is not the owner, or no moderator
+//! 8. 413 and 422: the fields and what they refer to, the idempotency key, spam
+//! 9. 409 `already_reported`, 429 `rate_limited`: bounds that the write itself checks
+//!
+//! [`App::admit`] checks 1 to 5. Handlers check the rest in this order; 2, 5, 6 and 7 are rules of [`policy`].
 
 use std::pin::pin;
 
 use crate::app::App;
 use crate::domain::ids::{Visitor, keyed_hash};
 use crate::domain::rate_limit::RateLimitStatus;
-use crate::domain::user::Identity;
-use crate::domain::user::User;
+use crate::domain::user::{Identity, User};
 use crate::domain::viewer::Viewer;
-use crate::error::{Refusal, Result};
+use crate::error::{Error, Fault, Refusal, Result};
 use crate::http::request::{Call, Credential};
+use crate::http::response::Answer;
+use crate::policy;
 use crate::routes;
 use crate::store::limits::Counter;
 use crate::store::meter::Cost;
@@ -18,22 +31,26 @@ use http::header;
 
 pub use crate::domain::rate_limit::RateClass;
 
-/// Read units that one read may take; it counts for as many as it takes.
+/// A read counts once for every so many read units that it takes.
 const UNITS_A_READ: f64 = 10.0;
 
-/// Whom a route lets in (spec, section 4).
+/// Whom a route admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthRequirement {
-    /// `none`: a bad token is nobody's.
+    /// Everyone. A bad token counts as none.
     None,
-    /// `optional`, and for guests only when the switch is on.
+    /// Users, and guests if the switch is on.
     GuestsIf(bool),
-    /// `required`, `owner`, `moderator`.
     User,
 }
 
+/// Whether the thing that a path names exists, to be checked in its turn.
+pub fn exists<T>(named: &Result<T, Refusal>) -> Result<(), Refusal> {
+    named.as_ref().map(drop).map_err(Clone::clone)
+}
+
 impl App {
-    /// Who is asking, once everything up to the ban is checked. `exists` says whether the route, type or feature exists.
+    /// Checks everything up to the ban, and returns the caller. `exists`: whether the route, type or feature exists.
     pub async fn admit(
         &self,
         call: &Call,
@@ -45,9 +62,9 @@ impl App {
         Ok(viewer)
     }
 
-    /// The same with what else must be read to answer. `reads` begins beside the limiter, in one trip to the table, when
-    /// the caller is known to be within the limit, and after it otherwise; what is refused without the table reads nothing.
-    /// Whatever `reads` refuses comes after all that is checked here.
+    /// Like [`Self::admit`], with the handler's own `reads`. They run beside the limiter, in one trip to the table, when the
+    /// caller is known to be within the limit, and after it otherwise. A request that is refused without the table reads
+    /// nothing. Refusals of `reads` come after all that are checked here.
     pub fn admit_with<'a, T: 'a>(
         &'a self,
         call: &'a Call,
@@ -56,7 +73,7 @@ impl App {
         auth: AuthRequirement,
         reads: impl Future<Output = Result<T>> + 'a,
     ) -> impl Future<Output = Result<(Viewer, T)>> + 'a {
-        // A page's reads are too large to be moved about on the stack.
+        // Boxed, because the future that reads a page is too large for the stack.
         self.admit_boxed(call, class, exists, auth, Box::pin(reads))
     }
 
@@ -84,14 +101,14 @@ impl App {
             work.as_mut().await
         };
         let viewer = self.viewer(call, user?);
-        if class != RateClass::Read && viewer.banned {
-            return Err(Refusal::CommentBanned.into());
+        if class != RateClass::Read {
+            policy::not_banned(&viewer)?;
         }
         Ok((viewer, read?))
     }
 
-    /// What is known without the table: read-only mode, what is there at all, and whether the credential will do. A guest
-    /// is whoever has the browser, so that other sites' pages must not write by it, whatever they can send without a preflight.
+    /// The checks 2 to 4, which need no table. A guest is identified by the browser, so pages of other sites must not write
+    /// through it, not even with requests that need no preflight.
     fn check(
         &self,
         call: &Call,
@@ -99,8 +116,8 @@ impl App {
         exists: Result<(), Refusal>,
         auth: AuthRequirement,
     ) -> Result<(), Refusal> {
-        if class != RateClass::Read && self.config.read_only {
-            return Err(Refusal::ReadOnly);
+        if class != RateClass::Read {
+            policy::writable(&self.config)?;
         }
         exists?;
         match (auth, &call.credential) {
@@ -117,10 +134,10 @@ impl App {
         }
     }
 
-    /// For an address, or a method of it, that no route has.
-    pub async fn unrouted(&self, call: &Call) -> Result<crate::http::response::Answer> {
+    /// Refuses a path or method that no route matches.
+    pub async fn unrouted(&self, call: &Call) -> Result<Answer> {
         let methods = routes::methods(&call.path());
-        // The right method, and still here: the address is spelled in a way that the gateway takes for another.
+        // API Gateway matched another route than ours, because the path is spelled in an unusual way.
         let misspelled = methods.contains(&call.method);
         let nothing = methods.is_empty() || misspelled;
         let refusal = if nothing { Refusal::NotFound } else { Refusal::MethodNotAllowed(methods) };
@@ -129,18 +146,18 @@ impl App {
         Err(Refusal::NotFound.into())
     }
 
-    /// Refuses what is over the limit. `refused` is what will be refused anyway.
+    /// Counts a request and refuses it over the limit. `refused`: it will be refused anyway.
     async fn count(&self, call: &Call, class: RateClass, caller: &str, refused: bool) -> Result<()> {
         let known = |class: &RateClass| self.store.known_refusal(self.counter(*class, caller));
         if let Some(status) = class.limiters().iter().find_map(known) {
-            return told(call, status);
+            return enforce(call, status);
         }
         let write = |class| self.store.count_write(self.counter(class, caller), refused);
         let status = match class {
             RateClass::Read => match self.store.count_read(self.counter(class, caller)).await {
                 Ok(status) => status,
                 Err(fault) => {
-                    tracing::warn!(error = fault.chain(), "a read was let through uncounted");
+                    tracing::warn!(error = fault.chain(), "read not counted, and answered");
                     return Ok(());
                 }
             },
@@ -148,7 +165,7 @@ impl App {
             RateClass::Upload => {
                 let counted = tokio::try_join!(write(RateClass::Write), write(RateClass::Upload));
                 let (written, uploaded) = counted.map_err(|fault| uncounted(&fault))?;
-                // What runs out first is what the caller should know.
+                // The caller is told of the limit that is reached first.
                 if written.allowed && (!uploaded.allowed || uploaded.remaining <= written.remaining) {
                     uploaded
                 } else {
@@ -156,10 +173,10 @@ impl App {
                 }
             }
         };
-        told(call, status)
+        enforce(call, status)
     }
 
-    /// Counts a read that was answered for what it cost.
+    /// Counts an expensive read further times, once it is known what it cost.
     pub(crate) fn charge(&self, call: &Call, cost: &Cost) {
         let read = call.rate_limit.get().is_some_and(|status| status.class == RateClass::Read && status.allowed);
         if read && cost.read_units > UNITS_A_READ {
@@ -184,7 +201,7 @@ impl App {
         Counter { class, caller, limit, now: self.clock.now() }
     }
 
-    /// By user id or IP, for the limiter.
+    /// Key of the limiter: the user id, or a keyed hash of the network.
     fn caller(&self, call: &Call) -> String {
         match &call.credential {
             Credential::User(identity) => format!("u{}", identity.id),
@@ -202,7 +219,7 @@ impl App {
         }
     }
 
-    /// Whom the request is from: a user by the token, or a guest by address and user agent.
+    /// The user of the token, or a guest identified by network and user agent.
     #[must_use]
     pub fn visitor(&self, call: &Call) -> Visitor {
         match &call.credential {
@@ -232,14 +249,14 @@ impl App {
     }
 }
 
-/// Keeps for the answer's headers where the caller stands. Set once a request: it is counted once.
-fn told(call: &Call, status: RateLimitStatus) -> Result<()> {
+/// Keeps the status for the headers of the answer, and refuses over the limit. A request is counted once.
+fn enforce(call: &Call, status: RateLimitStatus) -> Result<()> {
     call.rate_limit.get_or_init(|| status);
     if status.allowed { Ok(()) } else { Err(Refusal::RateLimited(status.resets_in).into()) }
 }
 
-/// A write that cannot be counted is refused: the limiter is exact or the table is not there to write to.
-fn uncounted(fault: &crate::error::Fault) -> crate::error::Error {
-    tracing::error!(error = fault.chain(), "a write could not be counted");
+/// A write that cannot be counted is refused: if the table takes no counter, it takes no write either.
+fn uncounted(fault: &Fault) -> Error {
+    tracing::error!(error = fault.chain(), "write not counted, and refused");
     Refusal::Unavailable.into()
 }

@@ -21,14 +21,18 @@ use crate::auth::token::{BadToken, KeySettings, Keys};
 use crate::aws::https;
 use crate::config::{Config, StartError};
 use crate::domain::ids::{IdSource, Random, hex, keyed_hash};
+use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::Clock;
 use crate::domain::user::Identity;
+use crate::domain::viewer::Viewer;
 use crate::error::{Error, Refusal, Result};
-use crate::http::request::{Call, Credential, bearer};
+use crate::http::request::{Call, Credential, bearer, path_id};
+use crate::http::resource::CommentPresenter;
 use crate::http::response::Answer;
 use crate::routes;
+use crate::store::comments::CommentWithAncestors;
 use crate::store::idempotency::IdempotencyRequest;
-use crate::store::{self, Store, meter};
+use crate::store::{self, Reading, Store, meter};
 
 /// How long a provider of keys may take.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
@@ -126,12 +130,30 @@ impl App {
         response
     }
 
-    /// What tells a request that was sent before, when it has an `Idempotency-Key`.
+    /// The comment whose id is in the path, read consistently.
+    pub async fn find_comment(&self, id: &str) -> Result<CommentWithAncestors> {
+        let found = self.store.find(path_id(id)?, Reading::Consistent).await?;
+        found.ok_or_else(|| Refusal::NotFound.into())
+    }
+
+    /// Presents comments of one thread to the viewer, now and in the language that the request asks for.
+    pub fn presenter<'a>(
+        &'a self,
+        call: &Call,
+        viewer: &'a Viewer,
+        thread: &'a Thread,
+        visitor_state: &'a VisitorThreadState,
+    ) -> CommentPresenter<'a> {
+        let (config, now, language) = (&self.config, self.clock.now(), call.language());
+        CommentPresenter { config, viewer, thread, visitor_state, now, language }
+    }
+
+    /// The idempotency of a request that has an `Idempotency-Key`. Two requests are the same when their bodies are.
     pub fn idempotency(&self, call: &Call) -> Result<Option<IdempotencyRequest>, Refusal> {
         self.idempotency_of(call, &call.body)
     }
 
-    /// The same, where the request is the same when `content` is, however it was packed.
+    /// Like [`Self::idempotency`], but two requests are the same when their `content` is, whatever encloses it.
     pub fn idempotency_of(&self, call: &Call, content: &[u8]) -> Result<Option<IdempotencyRequest>, Refusal> {
         let Some(key) = call.idempotency_key()? else { return Ok(None) };
         Ok(Some(IdempotencyRequest {

@@ -1,4 +1,4 @@
-//! The spam check of a body about to be stored: our rules, repeats, Akismet. The worst verdict counts.
+//! The spam check of a body before it is stored: our rules, repeats, Akismet. The worst verdict counts.
 
 use http::header;
 
@@ -8,22 +8,22 @@ use crate::domain::ids::{hex, sha256_hex};
 use crate::domain::markdown::{self, Shown};
 use crate::domain::spam::Verdict;
 use crate::domain::viewer::Viewer;
-use crate::error::Result;
+use crate::error::{Refusal, Result};
 use crate::http::request::Call;
 
-/// What somebody is about to say.
+/// A text that is about to be stored.
 #[derive(Clone, Copy)]
 pub struct Draft<'a> {
     pub body: &'a str,
     pub author: &'a str,
-    /// Of a guest.
+    /// The address of a guest.
     pub email: Option<&'a str>,
-    /// An edit may leave the body as it was; nothing else should say the same twice.
+    /// Edits are not checked for repeats, because they may leave the body as it was.
     pub edit: bool,
 }
 
 impl App {
-    /// By our rules alone, of all that readers may see.
+    /// The verdict of our rules on everything that readers may see.
     fn judge(&self, body: &str) -> Verdict {
         let rules = &self.config.spam.rules;
         let verdict = rules.judge(&markdown::shown(body));
@@ -34,11 +34,20 @@ impl App {
         }
     }
 
-    pub async fn screen(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Verdict> {
+    /// Whether a moderator should review the text. Refuses spam.
+    pub async fn check_for_spam(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<bool> {
+        match self.verdict(call, viewer, draft).await? {
+            Verdict::Pass => Ok(false),
+            Verdict::Review => Ok(true),
+            Verdict::Deny => Err(Refusal::SpamRejected.into()),
+        }
+    }
+
+    async fn verdict(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Verdict> {
         let mut verdict = self.judge(draft.body);
         if self.config.spam.review_repeats && !draft.edit && verdict == Verdict::Pass {
             let hash = sha256_hex(draft.body);
-            // A request that is sent again, by the SDK or by the caller with its key, is the same one.
+            // Repeating a request, by the SDK or by a caller with an `Idempotency-Key`, is not repeating a text.
             let request =
                 self.idempotency(call)?.map_or_else(|| hex(&self.random.bytes::<16>()), |idempotency| idempotency.key);
             if self.store.is_repeat(&viewer.visitor, &hash, request, self.clock.now()).await? {

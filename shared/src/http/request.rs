@@ -1,6 +1,7 @@
 //! A request as the functions see it. What it means is the handlers' business.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 use std::sync::OnceLock;
 
 use http::header::{self, HeaderName};
@@ -140,7 +141,12 @@ impl Call {
     }
 }
 
-/// The bearer token of a request, if it has an `Authorization` header at all. Another scheme is a bad token.
+/// The id that a segment of the path is; 404 when it is none.
+pub fn path_id<T: FromStr>(segment: &str) -> Result<T, Refusal> {
+    segment.parse().map_err(|_| Refusal::NotFound)
+}
+
+/// The bearer token of a request that has an `Authorization` header. A header of another scheme is a bad token.
 #[must_use]
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().unwrap_or_default();

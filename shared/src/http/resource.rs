@@ -87,9 +87,9 @@ impl CommentPresenter<'_> {
             replies_count: comment.replies,
             replies: Vec::new(),
             can: Can {
-                update: policy::may_edit(self.viewer, comment),
-                delete: policy::may_delete(self.viewer, comment),
-                pin: policy::may_pin(self.config, self.viewer, comment),
+                update: policy::edit(self.viewer, comment).is_ok(),
+                delete: policy::delete(self.viewer, comment).is_ok(),
+                pin: policy::pin(self.config, self.viewer, comment).is_ok(),
             },
             is_author: comment.user.is_some() && comment.user == self.thread.author,
             is_moderator: comment.by_moderator,
