@@ -1,6 +1,7 @@
 //! Every setting, read once at start. The only place that reads environment variables of our own; a value that does not
 //! parse is an error that names the variable, what it held and what it accepts.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -11,7 +12,7 @@ use crate::domain::list::Sort;
 use crate::domain::origin::Origins;
 use crate::domain::secret::Secret;
 use crate::domain::spam;
-use crate::routes::RESERVED_TYPES;
+use crate::routes::{is_reserved, reserved_types};
 
 const AKISMET_URL: &str = "https://rest.akismet.com";
 
@@ -348,17 +349,14 @@ impl Vars<'_> {
         let letters = |alias: &String| {
             alias.len() <= 64 && alias.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b))
         };
-        let valid = !types.is_empty()
-            && types.iter().all(letters)
-            && types.iter().all(|alias| !RESERVED_TYPES.contains(&alias.as_str()));
+        let valid = !types.is_empty() && types.iter().all(letters) && types.iter().all(|alias| !is_reserved(alias));
         if valid {
             return Ok(types);
         }
-        let reserved = RESERVED_TYPES.join(", ");
-        Err(self.wrong(
-            name,
-            format_args!("aliases of letters, digits and . _ ~ -, separated by commas, none of {reserved}"),
-        ))
+        let reserved: Vec<_> = reserved_types().collect::<BTreeSet<_>>().into_iter().collect();
+        let reserved = reserved.join(", ");
+        let accepted = format!("aliases of letters, digits and . _ ~ -, separated by commas, none of {reserved}");
+        Err(self.wrong(name, accepted))
     }
 
     fn origins(&self, name: &'static str) -> Result<Origins, ConfigError> {
@@ -472,6 +470,17 @@ mod tests {
         ] {
             assert!(with(name, value).unwrap_err().to_string().starts_with(name), "{name}={value}");
         }
+    }
+
+    #[test]
+    fn no_type_is_the_first_segment_of_a_route() {
+        for reserved in reserved_types() {
+            let error = with("SVC_TYPES", reserved).unwrap_err().to_string();
+            let accepted = "none of comments, counts, docs, embed.js, mail, markdown, me, media, moderate, moderation, \
+                            openapi.json, ui, users";
+            assert!(error.ends_with(accepted), "{error}");
+        }
+        assert_eq!(with("SVC_TYPES", "posts, type,openapi").unwrap().types, ["posts", "type", "openapi"]);
     }
 
     #[test]

@@ -1,17 +1,16 @@
-//! The routes: names, methods and paths, once, in the order of the spec (section 4; decisions, section 5). Which function
-//! answers which is the template's to say, and how, the function's.
+//! The routes of the API: names, methods and paths. `template.yaml` says which function answers which route.
 
 use http::Method;
 
-/// Words that stand in addresses where a type does.
-pub(crate) const RESERVED_TYPES: [&str; 7] = ["comments", "users", "media", "markdown", "moderation", "ui", "docs"];
+/// First segments of routes that are decided and not built yet.
+const RESERVED_FOR_LATER: [&str; 5] = ["counts", "embed.js", "mail", "me", "moderate"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The route's name in the spec, which is also its `operationId`.
+    /// The `operationId` in `openapi.yaml`.
     pub name: &'static str,
     pub method: &'static str,
-    /// Below the API's prefix; parameters in braces.
+    /// Below the API's prefix, with parameters in braces.
     pub path: &'static str,
 }
 
@@ -52,9 +51,8 @@ impl Route {
         let fits = |(pattern, segment): (&&str, &&str)| {
             if pattern.starts_with('{') { !segment.is_empty() } else { pattern == segment }
         };
-        // `comments/7` is a comment, never a record of a type.
-        let reserved =
-            self.path == "{type}/{id}" && segments.first().is_some_and(|first| RESERVED_TYPES.contains(first));
+        // `comments/7` is a comment, never a record of the type `comments`.
+        let reserved = self.path == "{type}/{id}" && segments.first().is_some_and(|first| is_reserved(first));
         !reserved && pattern.len() == segments.len() && pattern.iter().zip(segments).all(fits)
     }
 }
@@ -63,7 +61,17 @@ pub fn find(method: &Method, segments: &[&str]) -> Option<&'static Route> {
     ROUTES.iter().find(|route| route.method == method.as_str() && route.fits(segments))
 }
 
-/// The methods an address answers to; none when nothing is there.
+/// Names that no type of records may have: the first segments of all routes, now and later.
+pub(crate) fn reserved_types() -> impl Iterator<Item = &'static str> {
+    let first = ROUTES.iter().filter_map(|route| route.path.split('/').next());
+    first.filter(|segment| !segment.starts_with('{')).chain(RESERVED_FOR_LATER)
+}
+
+pub(crate) fn is_reserved(name: &str) -> bool {
+    reserved_types().any(|reserved| reserved == name)
+}
+
+/// The methods of the routes at this path; empty when there is none.
 pub fn methods(segments: &[&str]) -> Vec<Method> {
     let fitting = ROUTES.iter().filter(|route| route.fits(segments));
     fitting.filter_map(|route| Method::from_bytes(route.method.as_bytes()).ok()).collect()
@@ -74,18 +82,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_one_route_a_method() {
+    fn a_path_has_one_route_for_each_method() {
         let name = |method: Method, path: &str| find(&method, &path.split('/').collect::<Vec<_>>()).map(|r| r.name);
         assert_eq!(name(Method::GET, "posts/1/comments"), Some("svc-pro.comments.index"));
         assert_eq!(name(Method::PATCH, "comments/7"), Some("svc-pro.comments.update"));
         assert_eq!(name(Method::PUT, "posts/7"), Some("svc-pro.moderation.record"));
-        assert_eq!(name(Method::PUT, "comments/7"), None);
+        for reserved in reserved_types() {
+            assert_eq!(name(Method::PUT, &format!("{reserved}/7")), None);
+        }
         assert_eq!(name(Method::GET, "posts//comments"), None);
         assert_eq!(name(Method::GET, "ui/"), None);
     }
 
     #[test]
-    fn a_wrong_method_is_told_the_right_ones() {
+    fn the_methods_of_a_path_are_known() {
         assert_eq!(methods(&["comments", "7", "pin"]), [Method::POST, Method::DELETE]);
         assert!(methods(&["nothing"]).is_empty());
     }
