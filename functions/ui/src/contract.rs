@@ -33,7 +33,7 @@ pub(crate) async fn docs(app: &App, call: &Call) -> Result<Answer> {
     let page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Comment threads</title>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"presenter dark\">\n<style>{STYLE}</style></head>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<style>{STYLE}</style></head>\n\
          <body><noscript>This page needs JavaScript; <a href=\"openapi.json\">openapi.json</a> does not.</noscript>\n\
          <script type=\"application/json\" id=\"document\">{document}</script>\n<script>{SCRIPT}</script></body></html>\n"
     );
