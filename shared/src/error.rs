@@ -1,5 +1,6 @@
-//! The error table: every refusal the API knows, its status, code and message, and the one place where it becomes a
-//! body (spec, section 7). What fails for reasons that are not the caller's is a [`Fault`]: logged, never shown.
+//! The errors of the API. A [`Refusal`] is the caller's doing and has a status, a code and a message; [`Refusal::row`] is
+//! the table of them, also in `tests/errors.out`. `http::response` turns it into a body. A [`Fault`] is ours: it is logged
+//! and never shown.
 
 use std::error::Error as StdError;
 
@@ -10,9 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Debug)]
 pub enum Error {
-    /// The caller's doing.
     Refused(Refusal),
-    /// Ours, or the table's.
     Fault(Fault),
 }
 
@@ -20,7 +19,7 @@ pub enum Error {
 pub enum Refusal {
     NotFound,
     UnknownType,
-    /// With what the address does answer to.
+    /// With the methods of the routes at this path.
     MethodNotAllowed(Vec<Method>),
     Unauthenticated,
     Forbidden,
@@ -40,8 +39,33 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// One of each, in the order of the table.
+    #[must_use]
+    pub fn all() -> [Self; 17] {
+        [
+            Self::NotFound,
+            Self::UnknownType,
+            Self::MethodNotAllowed(Vec::new()),
+            Self::Unauthenticated,
+            Self::Forbidden,
+            Self::CommentBanned,
+            Self::ReadOnly,
+            Self::RateLimited(0),
+            Self::Unavailable,
+            Self::PayloadTooLarge,
+            Self::Invalid(FieldErrors::default()),
+            Self::SpamRejected,
+            Self::AlreadyReported,
+            Self::NestingDisabled,
+            Self::ParentMismatch,
+            Self::CannotPinReply,
+            Self::ServerError,
+        ]
+    }
+
     /// Status, code and message.
-    pub(crate) fn row(&self) -> (u16, &'static str, &str) {
+    #[must_use]
+    pub fn row(&self) -> (u16, &'static str, &str) {
         match self {
             Self::NotFound => (404, "not_found", "Not found."),
             Self::UnknownType => (404, "not_found", "Unknown commentable type."),
@@ -75,12 +99,12 @@ impl From<Refusal> for Error {
     }
 }
 
-/// What was wrong with which field of the request; never empty where it is an error.
+/// The fields of a request that are not valid, each with a message. Never empty in a refusal that is sent.
 #[derive(Clone, Debug, Default)]
 pub struct FieldErrors(Vec<(&'static str, String)>);
 
 impl FieldErrors {
-    /// One field, one complaint.
+    /// The refusal for one field.
     #[must_use]
     pub fn one(field: &'static str, message: impl Into<String>) -> Refusal {
         let mut errors = Self::default();
@@ -97,7 +121,7 @@ impl FieldErrors {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self)) }
     }
 
-    /// A key that was used for another request.
+    /// The refusal of an `Idempotency-Key` that was used for another request.
     #[must_use]
     pub fn used_key() -> Refusal {
         Self::one("idempotency-key", "This Idempotency-Key was used for another request.")
@@ -119,12 +143,12 @@ impl FieldErrors {
     }
 }
 
-/// What went wrong and where, for the log.
+/// A failure that is not the caller's, for the log.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing}")]
 pub struct Fault {
     doing: &'static str,
-    /// A throttle or a conflict that outlasted every retry: the caller may try again.
+    /// A throttle or a conflict that outlasted every retry. The caller may try again: 503, not 500.
     pub transient: bool,
     #[source]
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -140,7 +164,7 @@ impl Fault {
         Self { doing, transient: true, source: None }
     }
 
-    /// The whole chain on one line.
+    /// The fault and its causes on one line.
     #[must_use]
     pub fn chain(&self) -> String {
         let mut text = self.to_string();
@@ -157,5 +181,18 @@ impl Fault {
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Refusal;
+
+    #[test]
+    fn no_refusal_is_left_out_of_all() {
+        let is_row =
+            |line: &&str| line.split_once("=> (").is_some_and(|(_, row)| row.starts_with(|c: char| c.is_numeric()));
+        let rows = include_str!("error.rs").lines().filter(is_row);
+        assert_eq!(rows.count(), Refusal::all().len());
     }
 }

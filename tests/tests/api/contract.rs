@@ -1,11 +1,15 @@
-//! One contract in several places: the table of routes, openapi.yaml, the template, the router of `cargo lambda watch` and
-//! README.md say the same. So do config.rs, the template and infra/README.md about the settings.
+//! The contract is written in several places, which must agree. Routes: routes.rs, openapi.yaml, the template, the router of
+//! `cargo lambda watch` and README.md. Settings: config.rs, the template and infra/README.md. Errors: error.rs, openapi.yaml
+//! and errors.out, which `UPDATE_ERRORS=1 cargo test -p tests the_errors` writes anew.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
 
 use http::Method;
 use local::template::{DEPLOYED, Template};
 use serde_json::Value;
+use shared::error::Refusal;
 use shared::routes::ROUTES;
 use tests::World;
 
@@ -46,7 +50,7 @@ async fn openapi_has_the_routes_by_their_names() {
     assert_eq!(operations.collect::<BTreeSet<_>>(), named());
 }
 
-/// Calls with every value of the document, and the path to it.
+/// Calls `look` with every value of the document and the path to it.
 fn each(value: &Value, path: &str, look: &mut impl FnMut(&Value, &str)) {
     look(value, path);
     match value {
@@ -72,7 +76,7 @@ async fn openapi_has_no_prose_for_a_name() {
 
 #[tokio::test]
 async fn openapi_lists_the_names_of_every_map() {
-    // A refusal names fields, of whatever request; a document is whatever it is.
+    // The fields of any request may be named in a refusal; the document itself is not described.
     const LOOSE: [&str; 2] =
         ["/Error/properties/errors", "/openapi.json/get/responses/200/content/application/json/schema"];
     let document = World::new().guest().get("openapi.json").await.ok(200).json;
@@ -98,6 +102,70 @@ async fn openapi_lists_what_ui_answers() {
     for map in ["labels", "features", "guest", "auth"] {
         assert_eq!(names(&schema["properties"][map]["properties"]), names(&ui.data()[map]), "{map}");
     }
+}
+
+/// Status, code and message of every refusal, one a line.
+fn errors() -> String {
+    let mut text = format!("{:8}{:20}{}\n", "status", "code", "message");
+    for refusal in Refusal::all() {
+        let (status, code, message) = refusal.row();
+        let message = if code == "validation_failed" { "(the first message of `errors`)" } else { message };
+        writeln!(text, "{status:<8}{code:20}{message}").unwrap();
+    }
+    text
+}
+
+#[test]
+fn the_errors_are_what_is_committed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("errors.out");
+    let now = errors();
+    if std::env::var_os("UPDATE_ERRORS").is_some() {
+        std::fs::write(&path, &now).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(now == committed, "errors changed; now:\n{now}");
+}
+
+fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    value["$ref"].as_str().map_or(value, |reference| document.pointer(&reference[1..]).unwrap())
+}
+
+/// Every answer of an operation that is not a success, with its status.
+fn failures(document: &Value) -> impl Iterator<Item = (u16, &Value)> {
+    let operations =
+        document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values());
+    let answers = operations.filter_map(|operation| operation["responses"].as_object()).flatten();
+    answers
+        .map(|(status, answer)| (status.parse().unwrap(), resolve(document, answer)))
+        .filter(|(status, _)| *status >= 400)
+}
+
+#[tokio::test]
+async fn openapi_has_the_errors_with_their_statuses_and_messages() {
+    let document = World::new().guest().get("openapi.json").await.ok(200).json;
+    let refusals = Refusal::all();
+    let rows: Vec<_> = refusals.iter().map(Refusal::row).collect();
+    let mut codes: BTreeSet<_> = rows.iter().map(|(status, code, _)| (*status, *code)).collect();
+    let listed = document["components"]["schemas"]["Error"]["properties"]["code"]["enum"].as_array().unwrap();
+    let listed: BTreeSet<_> = listed.iter().filter_map(Value::as_str).collect();
+    assert_eq!(listed, codes.iter().map(|(_, code)| *code).collect());
+
+    let mut documented = BTreeSet::new();
+    for (status, answer) in failures(&document) {
+        let words = answer["description"].as_str().unwrap().split('`').skip(1).step_by(2);
+        documented.extend(words.filter(|word| listed.contains(word)).map(|code| (status, code)));
+        let content = &answer["content"]["application/json"];
+        let named = content["examples"].as_object().into_iter().flatten().map(|(_, example)| &example["value"]);
+        for example in named.chain(content.get("example")) {
+            let (code, message) = (example["code"].as_str().unwrap(), example["message"].as_str().unwrap());
+            documented.insert((status, code));
+            let found = rows.contains(&(status, code, message)) || code == "validation_failed";
+            assert!(found, "{status} {example}");
+        }
+    }
+    // An operation has the right method, so none answers 405.
+    codes.remove(&(405, "method_not_allowed"));
+    assert_eq!(documented, codes);
 }
 
 #[test]
@@ -134,7 +202,7 @@ async fn the_functions_answer_every_route() {
         let path = route.path.replace("{type}", "posts").replace("{id}", "1").replace("{name}", IMAGE);
         let method = Method::from_bytes(route.method.as_bytes()).unwrap();
         let reply = world.guest().send(method, &path, "").await;
-        // What a function does not know it answers as if it were no route: 405 where one is.
+        // A function answers 405 to a route that it does not handle.
         assert_ne!(reply.status, 405, "{}", route.name);
     }
 }
