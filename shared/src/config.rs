@@ -202,48 +202,11 @@ impl Config {
             public_url: vars.address_text("SVC_PUBLIC_URL")?,
             types: vars.types("SVC_TYPES")?,
             cors_origins: vars.origins("SVC_CORS_ORIGINS")?,
-            lists: Lists {
-                per_page: vars.number("SVC_PER_PAGE", 10, 1, 50)?,
-                replies_per_parent: vars.number("SVC_REPLIES_PER_PARENT", 3, 0, 20)?,
-                default_sort: vars.sort("SVC_DEFAULT_SORT")?,
-            },
-            features: Features {
-                sorting: vars.switch("SVC_SORTING", true)?,
-                reporting: vars.switch("SVC_REPORTING", true)?,
-                nesting: vars.switch("SVC_NESTING", true)?,
-                pins: vars.switch("SVC_PINS", true)?,
-                emoji_picker: vars.switch("SVC_EMOJI_PICKER", true)?,
-                markdown_toolbar: vars.switch("SVC_MARKDOWN_TOOLBAR", true)?,
-                markdown_preview: vars.switch("SVC_MARKDOWN_PREVIEW", true)?,
-                media: vars.switch("SVC_MEDIA", true)?,
-                badges: vars.switch("SVC_BADGES", true)?,
-                subscriptions: vars.switch("SVC_SUBSCRIPTIONS", false)?,
-                realtime: vars.switch("SVC_REALTIME", false)?,
-            },
-            guests: Guests {
-                allowed: vars.switch("SVC_ALLOW_GUESTS", false)?,
-                likes: vars.switch("SVC_GUEST_LIKES", false)?,
-                likes_per_ip: vars.number("SVC_GUEST_LIKES_PER_IP", 50, 0, 1_000_000)?,
-                reports_per_ip: vars.number("SVC_GUEST_REPORTS_PER_IP", 5, 0, 1_000_000)?,
-                require_email: vars.switch("SVC_GUEST_REQUIRE_EMAIL", true)?,
-                show_gravatar: vars.switch("SVC_GUEST_SHOW_GRAVATAR", true)?,
-            },
-            spam: Spam {
-                rules: spam::Rules {
-                    deny: vars.list("SVC_SPAM_DENY"),
-                    review: vars.list("SVC_SPAM_REVIEW"),
-                    review_links: vars.number("SVC_SPAM_REVIEW_LINKS", 10, 0, 10_000)?,
-                    deny_links: vars.number("SVC_SPAM_DENY_LINKS", 50, 0, 10_000)?,
-                },
-                review_repeats: vars.switch("SVC_SPAM_REVIEW_REPEATS", false)?,
-                akismet_key: vars.text("SVC_AKISMET_KEY").map(Secret::from),
-                akismet_url: vars.address_text("SVC_AKISMET_URL")?.unwrap_or_else(|| AKISMET_URL.to_owned()),
-            },
-            limits: Limits {
-                read: vars.number("SVC_READ_LIMIT", 300, 1, 1_000_000)?,
-                write: vars.number("SVC_WRITE_LIMIT", 60, 1, 1_000_000)?,
-                upload: vars.number("SVC_UPLOAD_LIMIT", 10, 1, 1_000_000)?,
-            },
+            lists: vars.lists()?,
+            features: vars.features()?,
+            guests: vars.guests()?,
+            spam: vars.spam()?,
+            limits: vars.limits()?,
             auth: vars.auth()?,
             read_only: vars.switch("SVC_READ_ONLY", false)?,
             require_approval: vars.switch("SVC_REQUIRE_APPROVAL", false)?,
@@ -256,10 +219,8 @@ impl Config {
             metrics_namespace: vars.text("SVC_METRICS_NAMESPACE"),
         })
     }
-}
 
-impl Config {
-    /// Fetches the secrets that only name where they are kept.
+    /// Fetches the secrets whose values are names of a secret or parameter in AWS.
     pub async fn resolve_secrets(mut self, sdk: &aws_config::SdkConfig) -> Result<Self, StartError> {
         let named = [
             self.auth.secret.as_mut(),
@@ -314,6 +275,63 @@ impl Vars<'_> {
     fn list(&self, name: &str) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
         text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    }
+
+    fn lists(&self) -> Result<Lists, ConfigError> {
+        Ok(Lists {
+            per_page: self.number("SVC_PER_PAGE", 10, 1, 50)?,
+            replies_per_parent: self.number("SVC_REPLIES_PER_PARENT", 3, 0, 20)?,
+            default_sort: self.sort("SVC_DEFAULT_SORT")?,
+        })
+    }
+
+    fn features(&self) -> Result<Features, ConfigError> {
+        Ok(Features {
+            sorting: self.switch("SVC_SORTING", true)?,
+            reporting: self.switch("SVC_REPORTING", true)?,
+            nesting: self.switch("SVC_NESTING", true)?,
+            pins: self.switch("SVC_PINS", true)?,
+            emoji_picker: self.switch("SVC_EMOJI_PICKER", true)?,
+            markdown_toolbar: self.switch("SVC_MARKDOWN_TOOLBAR", true)?,
+            markdown_preview: self.switch("SVC_MARKDOWN_PREVIEW", true)?,
+            media: self.switch("SVC_MEDIA", true)?,
+            badges: self.switch("SVC_BADGES", true)?,
+            subscriptions: self.switch("SVC_SUBSCRIPTIONS", false)?,
+            realtime: self.switch("SVC_REALTIME", false)?,
+        })
+    }
+
+    fn guests(&self) -> Result<Guests, ConfigError> {
+        Ok(Guests {
+            allowed: self.switch("SVC_ALLOW_GUESTS", false)?,
+            likes: self.switch("SVC_GUEST_LIKES", false)?,
+            likes_per_ip: self.number("SVC_GUEST_LIKES_PER_IP", 50, 0, 1_000_000)?,
+            reports_per_ip: self.number("SVC_GUEST_REPORTS_PER_IP", 5, 0, 1_000_000)?,
+            require_email: self.switch("SVC_GUEST_REQUIRE_EMAIL", true)?,
+            show_gravatar: self.switch("SVC_GUEST_SHOW_GRAVATAR", true)?,
+        })
+    }
+
+    fn spam(&self) -> Result<Spam, ConfigError> {
+        Ok(Spam {
+            rules: spam::Rules {
+                deny: self.list("SVC_SPAM_DENY"),
+                review: self.list("SVC_SPAM_REVIEW"),
+                review_links: self.number("SVC_SPAM_REVIEW_LINKS", 10, 0, 10_000)?,
+                deny_links: self.number("SVC_SPAM_DENY_LINKS", 50, 0, 10_000)?,
+            },
+            review_repeats: self.switch("SVC_SPAM_REVIEW_REPEATS", false)?,
+            akismet_key: self.text("SVC_AKISMET_KEY").map(Secret::from),
+            akismet_url: self.address_text("SVC_AKISMET_URL")?.unwrap_or_else(|| AKISMET_URL.to_owned()),
+        })
+    }
+
+    fn limits(&self) -> Result<Limits, ConfigError> {
+        Ok(Limits {
+            read: self.number("SVC_READ_LIMIT", 300, 1, 1_000_000)?,
+            write: self.number("SVC_WRITE_LIMIT", 60, 1, 1_000_000)?,
+            upload: self.number("SVC_UPLOAD_LIMIT", 10, 1, 1_000_000)?,
+        })
     }
 
     fn auth(&self) -> Result<Auth, ConfigError> {

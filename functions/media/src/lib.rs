@@ -43,12 +43,7 @@ impl Media {
         let exists = policy::feature(config.features.media);
         app.admit(call, RateClass::Upload, exists, AuthRequirement::GuestsIf(config.guests.allowed)).await?;
 
-        let body = Bytes::copy_from_slice(&call.body);
-        let read = multipart::read_file(call.header(header::CONTENT_TYPE), body, config.media_max_bytes as u64);
-        let file = read.await.map_err(|rejected| match rejected {
-            Rejected::TooLarge => Refusal::PayloadTooLarge,
-            other => FieldErrors::one(FIELD, other.to_string()),
-        })?;
+        let file = file(config, call).await?;
         let idempotency = app.idempotency_of(call, &file)?;
         if app.store.prior_result::<()>(idempotency.as_ref()).await? == PriorResult::Other {
             return Err(FieldErrors::used_key().into());
@@ -86,6 +81,16 @@ impl Media {
     fn bucket<'a>(&'a self, config: &'a Config) -> Bucket<'a> {
         Bucket::new(&self.objects, &config.media_bucket)
     }
+}
+
+/// The file in the body.
+async fn file(config: &Config, call: &Call) -> Result<Bytes, Refusal> {
+    let body = Bytes::copy_from_slice(&call.body);
+    let read = multipart::read_file(call.header(header::CONTENT_TYPE), body, config.media_max_bytes as u64);
+    read.await.map_err(|rejected| match rejected {
+        Rejected::TooLarge => Refusal::PayloadTooLarge,
+        other => FieldErrors::one(FIELD, other.to_string()),
+    })
 }
 
 impl Handler for Media {

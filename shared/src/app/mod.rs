@@ -108,14 +108,7 @@ impl App {
         };
         let (result, cost) = meter::measure(work).await;
         self.charge(&call, &cost);
-        let answer = result.unwrap_or_else(|error| match error {
-            Error::Refused(refusal) => refusal.into(),
-            Error::Fault(fault) => {
-                tracing::error!(error = fault.chain(), "request failed");
-                let refusal = if fault.transient { Refusal::Unavailable } else { Refusal::ServerError };
-                refusal.into()
-            }
-        });
+        let answer = result.unwrap_or_else(|error| refusal(error).into());
         let record = Record {
             route: route.map_or("unknown", |route| route.name),
             request_id: request_id.unwrap_or_default(),
@@ -174,6 +167,17 @@ impl App {
                     if reason == BadToken::NoKeys { Credential::Unverified } else { Credential::Bad }
                 }
             },
+        }
+    }
+}
+
+/// Logs a fault, which the caller must not see.
+fn refusal(error: Error) -> Refusal {
+    match error {
+        Error::Refused(refusal) => refusal,
+        Error::Fault(fault) => {
+            tracing::error!(error = fault.chain(), "request failed");
+            if fault.transient { Refusal::Unavailable } else { Refusal::ServerError }
         }
     }
 }

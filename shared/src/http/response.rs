@@ -1,4 +1,4 @@
-//! An answer before it is sent: what every answer carries, how long it may be kept, compression.
+//! An answer before it is sent: its headers, caching and compression.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::io::Write;
@@ -14,17 +14,17 @@ use serde_json::json;
 use crate::error::Refusal;
 use crate::http::request::Call;
 
-/// Answers below this gain nothing from compression.
+/// Bytes. Smaller answers gain nothing from compression.
 const COMPRESS_FROM: usize = 1024;
 
-/// Who else may be given the same answer.
+/// Which caches may keep an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Not even the caller again.
+    /// None.
     Never,
-    /// The caller, after asking whether it changed.
+    /// The caller's, which must ask whether it has changed.
     Private,
-    /// Every anonymous caller, for some seconds.
+    /// Shared ones, for anonymous callers and some seconds.
     Anonymous,
 }
 
@@ -34,14 +34,14 @@ pub struct Answer {
     headers: HeaderMap,
     body: Vec<u8>,
     sharing: Sharing,
-    /// Whether another `Accept-Language` may be answered otherwise.
+    /// Whether the answer depends on `Accept-Language`.
     by_language: bool,
 }
 
 impl Answer {
     #[must_use]
     pub fn json(status: StatusCode, body: &impl Serialize) -> Self {
-        // Our own shapes: strings, numbers and maps with string keys, which cannot fail.
+        // Cannot fail: our types consist of strings, numbers and maps with string keys.
         let body = serde_json::to_vec(body).unwrap_or_default();
         Self::new(status, "application/json", body)
     }
@@ -79,7 +79,7 @@ impl Answer {
         self
     }
 
-    /// Marks what depends on [`Call::language`].
+    /// Marks an answer that depends on [`Call::language`].
     #[must_use]
     pub fn in_the_language_asked_for(mut self) -> Self {
         self.by_language = true;
@@ -90,15 +90,29 @@ impl Answer {
         self.headers.insert(name, value);
     }
 
-    /// Bytes of the body, uncompressed.
+    /// Bytes of the body before compression.
     #[must_use]
     pub fn size(&self) -> usize {
         self.body.len()
     }
 
-    /// Adds what every answer carries, and compresses.
+    /// Adds the headers that every answer carries, answers 304 to a caller that has the body already, and compresses.
     #[must_use]
     pub fn into_response(mut self, call: &Call) -> Response<Body> {
+        self.set_common_headers(call);
+        if self.sharing != Sharing::Never {
+            self.validate(call);
+        }
+        if self.body.len() >= COMPRESS_FROM && call.accepts_gzip() {
+            self.compress();
+        }
+        let mut response = Response::new(into_body(self.body));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+
+    fn set_common_headers(&mut self, call: &Call) {
         if let Some(rate_limit) = call.rate_limit.get() {
             self.set(HeaderName::from_static("x-ratelimit-limit"), HeaderValue::from(rate_limit.limit));
             self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(rate_limit.remaining));
@@ -111,62 +125,54 @@ impl Answer {
             Sharing::Anonymous => "public, max-age=0, s-maxage=5",
         };
         self.set(header::CACHE_CONTROL, HeaderValue::from_static(control));
-        if self.sharing != Sharing::Never {
-            // One line: API Gateway keeps one of several.
-            let vary = if self.by_language {
-                "Authorization, Accept-Encoding, Accept-Language"
-            } else {
-                "Authorization, Accept-Encoding"
-            };
-            self.set(header::VARY, HeaderValue::from_static(vary));
-            let tag = etag(&self.body);
-            if let Ok(value) = HeaderValue::from_str(&tag) {
-                self.set(header::ETAG, value);
-            }
-            if call.holds(&tag) {
-                self.status = StatusCode::NOT_MODIFIED;
-                self.headers.remove(header::CONTENT_TYPE);
-                self.body.clear();
-            }
-        }
-        if self.body.len() >= COMPRESS_FROM && call.accepts_gzip() && self.compress() {
-            self.set(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
-        let compressed = self.headers.contains_key(header::CONTENT_ENCODING);
-        let body = match String::from_utf8(self.body) {
-            Ok(text) if text.is_empty() => Body::Empty,
-            Ok(text) if !compressed => Body::Text(text),
-            Ok(text) => Body::Binary(text.into_bytes()),
-            Err(bytes) => Body::Binary(bytes.into_bytes()),
-        };
-        let mut response = Response::new(body);
-        *response.status_mut() = self.status;
-        *response.headers_mut() = self.headers;
-        response
     }
 
-    fn compress(&mut self) -> bool {
+    /// Sets `ETag` and `Vary`. Becomes a 304 when the caller has a body with this tag.
+    fn validate(&mut self, call: &Call) {
+        // One header, because API Gateway keeps one of several.
+        let vary = if self.by_language {
+            "Authorization, Accept-Encoding, Accept-Language"
+        } else {
+            "Authorization, Accept-Encoding"
+        };
+        self.set(header::VARY, HeaderValue::from_static(vary));
+        let tag = etag(&self.body);
+        if let Ok(value) = HeaderValue::from_str(&tag) {
+            self.set(header::ETAG, value);
+        }
+        if call.holds(&tag) {
+            self.status = StatusCode::NOT_MODIFIED;
+            self.headers.remove(header::CONTENT_TYPE);
+            self.body.clear();
+        }
+    }
+
+    fn compress(&mut self) {
         let mut encoder = GzEncoder::new(Vec::with_capacity(self.body.len() / 3), Compression::new(4));
-        let done = encoder.write_all(&self.body).and_then(|()| encoder.finish());
-        match done {
-            Ok(body) => {
-                self.body = body;
-                true
-            }
-            Err(_) => false,
+        if let Ok(body) = encoder.write_all(&self.body).and_then(|()| encoder.finish()) {
+            self.body = body;
+            self.set(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
     }
 }
 
-/// Weak, as the same answer may be sent compressed or not; compared without its `W/`. It tells versions of one address
-/// apart and guards nothing, so a fast hash will do.
+/// As text where it is text, so that Lambda need not encode it as base64. A gzip stream never is: its second byte is 0x8B.
+fn into_body(bytes: Vec<u8>) -> Body {
+    match String::from_utf8(bytes) {
+        Ok(text) if text.is_empty() => Body::Empty,
+        Ok(text) => Body::Text(text),
+        Err(error) => Body::Binary(error.into_bytes()),
+    }
+}
+
+/// The entity tag of a body before compression. It only distinguishes versions of one answer, so a fast hash is enough.
 fn etag(body: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(body);
     format!("\"{:016x}\"", hasher.finish())
 }
 
-/// The one place where a refusal becomes a body.
+/// The error envelope: `{"message", "code", "errors"}`.
 impl From<Refusal> for Answer {
     fn from(refusal: Refusal) -> Self {
         let (_, code, message) = refusal.row();
