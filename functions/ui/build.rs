@@ -1,4 +1,4 @@
-//! Makes JSON of `openapi.yaml`, in the order it is written in.
+//! Converts `openapi.yaml` to JSON in the same order.
 
 use std::error::Error;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let documents = Yaml::load_from_str(&fs::read_to_string(SOURCE)?)?;
     let mut json = String::new();
     write(&mut json, documents.first().ok_or("openapi.yaml is empty")?)?;
-    let directory = env::var_os("OUT_DIR").ok_or("there is no OUT_DIR")?;
+    let directory = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
     Ok(fs::write(Path::new(&directory).join("openapi.json"), json)?)
 }
 
@@ -36,13 +36,13 @@ fn write(json: &mut String, yaml: &Yaml<'_>) -> Result<(), Box<dyn Error>> {
             json.push('{');
             for (place, (name, value)) in entries.iter().enumerate() {
                 json.push_str(if place == 0 { "" } else { "," });
-                json.push_str(&serde_json::to_string(name.as_str().ok_or("a name that is no string")?)?);
+                json.push_str(&serde_json::to_string(name.as_str().ok_or("a key is not a string")?)?);
                 json.push(':');
                 write(json, value)?;
             }
             json.push('}');
         }
-        other => return Err(format!("JSON has no {other:?}").into()),
+        other => return Err(format!("not representable in JSON: {other:?}").into()),
     }
     Ok(())
 }

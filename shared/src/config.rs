@@ -1,5 +1,5 @@
-//! Every setting, read once at start. The only place that reads environment variables of our own; a value that does not
-//! parse is an error that names the variable, what it held and what it accepts.
+//! All settings, read from environment variables once at start, and only here. A value that is not valid stops the start
+//! with an error that names the variable, its value and the values that it accepts.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,14 +16,14 @@ use crate::routes::{is_reserved, reserved_types};
 
 const AKISMET_URL: &str = "https://rest.akismet.com";
 
-/// An HS256 secret of fewer bytes can be guessed (RFC 7518, section 3.2).
+/// Bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
 const MIN_SECRET: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{variable}{}: expected {accepted}", held.as_ref().map_or_else(String::new, |held| format!("={held:?}")))]
 pub struct ConfigError {
     variable: &'static str,
-    /// `None` for secrets.
+    /// The value; `None` for secrets.
     held: Option<String>,
     accepted: String,
 }
@@ -73,9 +73,9 @@ pub struct Config {
     pub media_max_bytes: usize,
     /// `SVC_VISITOR_SALT`: keys guests' hashes and signs cursors
     pub visitor_salt: Secret,
-    /// `SVC_EDGE_SECRET`: who sends it is CloudFront, and to be believed about where a request comes from
+    /// `SVC_EDGE_SECRET`: proves that a request came through CloudFront, whose client address is then trusted
     pub edge_secret: Option<Secret>,
-    /// `SVC_METRICS_NAMESPACE`: where CloudWatch keeps the metrics; none are made without it
+    /// `SVC_METRICS_NAMESPACE`: CloudWatch's namespace for the metrics; without it there are none
     pub metrics_namespace: Option<String>,
 }
 
@@ -111,9 +111,9 @@ pub struct Guests {
     pub allowed: bool,
     /// `SVC_GUEST_LIKES`
     pub likes: bool,
-    /// `SVC_GUEST_LIKES_PER_IP`; 0 is no bound
+    /// `SVC_GUEST_LIKES_PER_IP`; 0 for no bound
     pub likes_per_ip: u32,
-    /// `SVC_GUEST_REPORTS_PER_IP`; 0 is no bound
+    /// `SVC_GUEST_REPORTS_PER_IP`; 0 for no bound
     pub reports_per_ip: u32,
     /// `SVC_GUEST_REQUIRE_EMAIL`
     pub require_email: bool,
@@ -158,7 +158,7 @@ pub struct Auth {
     pub moderators: Vec<Moderator>,
 }
 
-/// A number below 2^53 is a user's id, anything else the `sub` of a token.
+/// Numbers below 2^53 are user ids, everything else is the `sub` of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moderator {
     Id(UserId),
@@ -166,7 +166,7 @@ pub enum Moderator {
 }
 
 impl Auth {
-    /// Whether `SVC_MODERATORS` has this user, by id or by `sub`.
+    /// Whether `SVC_MODERATORS` names this user, by id or by `sub`.
     #[must_use]
     pub fn names_moderator(&self, id: UserId, sub: &str) -> bool {
         self.moderators.iter().any(|moderator| match moderator {
@@ -186,12 +186,12 @@ impl Auth {
 
 impl Config {
     /// Reads the process's environment.
-    #[expect(clippy::disallowed_methods, reason = "the one place that does")]
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads settings")]
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::from_vars(|name| std::env::var(name).ok())
     }
 
-    /// Reads the variables that `var` knows; what it does not know, and what is empty, has its default.
+    /// Reads the variables from `var`. Missing and empty ones have their defaults.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let vars = Vars(&var);
         Ok(Self {
@@ -214,13 +214,13 @@ impl Config {
             theme: vars.text("SVC_THEME").unwrap_or_else(|| "auto".to_owned()),
             users_route_prefix: vars.path("SVC_USERS_ROUTE_PREFIX", "users")?,
             media_max_bytes: vars.number("SVC_MEDIA_MAX_BYTES", 4_194_304, 1, 4_194_304)?,
-            visitor_salt: Secret::from(vars.required("SVC_VISITOR_SALT", "a secret of its own")?),
+            visitor_salt: Secret::from(vars.required("SVC_VISITOR_SALT", "a secret that is used for nothing else")?),
             edge_secret: vars.text("SVC_EDGE_SECRET").map(Secret::from),
             metrics_namespace: vars.text("SVC_METRICS_NAMESPACE"),
         })
     }
 
-    /// Fetches the secrets whose values are names of a secret or parameter in AWS.
+    /// Fetches the secrets whose values are ARNs.
     pub async fn resolve_secrets(mut self, sdk: &aws_config::SdkConfig) -> Result<Self, StartError> {
         let named = [
             self.auth.secret.as_mut(),
@@ -243,7 +243,7 @@ impl Vars<'_> {
         (self.0)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
-    /// Never shows what a secret held.
+    /// The error for a variable, without the value of a secret.
     fn wrong(&self, variable: &'static str, accepted: impl fmt::Display) -> ConfigError {
         let secret = variable.ends_with("SECRET") || variable.ends_with("SALT") || variable.ends_with("KEY");
         let held = (!secret).then(|| self.text(variable).unwrap_or_default());
@@ -343,17 +343,17 @@ impl Vars<'_> {
             audience: self.text("SVC_JWT_AUDIENCE"),
             moderators: self.list("SVC_MODERATORS").into_iter().map(moderator).collect(),
         };
-        // Of a secret that is kept elsewhere only the name is known yet.
+        // A secret that is named by its ARN is checked once it is fetched.
         if !auth.secret.as_ref().is_some_and(|secret| secrets::is_name(secret.expose())) {
             auth.check_secret()?;
         }
         match &auth.jwks_url {
             None if auth.secret.is_none() => Err(self.wrong("SVC_JWT_SECRET", "a secret, unless SVC_JWKS_URL is set")),
-            Some(url) if url.scheme_str() != Some("https") && !is_this_machine(url) => {
+            Some(url) if url.scheme_str() != Some("https") && !is_loopback(url) => {
                 Err(self.wrong("SVC_JWKS_URL", "an https address"))
             }
             Some(_) if auth.issuer.is_none() && auth.audience.is_none() => {
-                Err(self.wrong("SVC_JWKS_URL", "SVC_JWT_ISSUER or SVC_JWT_AUDIENCE beside it"))
+                Err(self.wrong("SVC_JWKS_URL", "SVC_JWT_ISSUER or SVC_JWT_AUDIENCE to be set too"))
             }
             _ => Ok(auth),
         }
@@ -396,7 +396,7 @@ impl Vars<'_> {
         Sort::parse(&text).ok_or_else(|| self.wrong(name, Sort::NAMES.join(", ")))
     }
 
-    /// One or more segments, without slashes at the ends.
+    /// A path of one or more segments, without slashes at its ends.
     fn path(&self, name: &'static str, default: &str) -> Result<String, ConfigError> {
         let path = self.text(name).unwrap_or_else(|| default.to_owned());
         let path = path.trim_matches('/');
@@ -427,7 +427,7 @@ impl Vars<'_> {
     }
 }
 
-fn is_this_machine(url: &http::Uri) -> bool {
+fn is_loopback(url: &http::Uri) -> bool {
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_the_decisions() {
+    fn settings_have_their_documented_defaults() {
         let config = with("", "").unwrap();
         assert_eq!(config.api_prefix, "svc/api/v1");
         assert_eq!(config.types, ["posts"]);
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_does_not_parse_names_the_variable_what_it_held_and_what_it_accepts() {
+    fn an_error_names_the_variable_its_value_and_the_values_that_it_accepts() {
         let error = with("SVC_PER_PAGE", "51").unwrap_err().to_string();
         assert_eq!(error, r#"SVC_PER_PAGE="51": expected a whole number from 1 to 50"#);
         let error = with("SVC_PINS", "maybe").unwrap_err().to_string();
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn no_secret_is_shown_and_none_is_missing() {
+    fn secrets_are_required_and_never_shown() {
         let error = with("SVC_JWT_SECRET", "").unwrap_err().to_string();
         assert!(error.contains("SVC_JWKS_URL"), "{error}");
         assert!(with("SVC_VISITOR_SALT", "").is_err());
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_secret_that_is_fetched_is_as_long_as_one_that_is_written_out() {
+    async fn a_secret_of_fewer_than_32_bytes_stops_the_start_when_it_is_fetched_too() {
         use aws_credential_types::Credentials;
         use aws_credential_types::provider::SharedCredentialsProvider;
 
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_set_comes_over_https_or_from_this_machine() {
+    fn a_key_set_is_fetched_over_https_or_from_this_machine() {
         let jwks = |url| with_all(&[("SVC_JWKS_URL", url), ("SVC_JWT_AUDIENCE", "comments")]);
         for url in [
             "https://id.example.org/keys",
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_set_comes_with_an_issuer_or_an_audience() {
+    fn a_key_set_needs_an_issuer_or_an_audience() {
         let url = ("SVC_JWKS_URL", "https://id.example.org/keys");
         let error = with_all(&[url]).unwrap_err().to_string();
         assert!(error.starts_with("SVC_JWKS_URL=") && error.contains("SVC_JWT_ISSUER or SVC_JWT_AUDIENCE"), "{error}");

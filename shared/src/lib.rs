@@ -1,5 +1,5 @@
-//! What the functions share. The way through a request is always down: a function's handler is called by [`app`], reads the
-//! request ([`http`]), asks [`policy`], calls the [`store`], and shapes the answer ([`http`]).
+//! The code that the functions share. On the way of a request, [`app`] calls a function's handler, which reads the request
+//! ([`http`]), asks [`policy`], calls the [`store`] and shapes the answer ([`http`]).
 //!
 //! Layers: `domain ← routes, error ← aws ← auth ← config ← policy, store ← http ← app`. A module uses what is to the left
 //! of it and never what is to the right; `tests/layers.rs` holds it.

@@ -1,5 +1,5 @@
-//! What follows from a change of the table. A record that fails fails its batch, which Lambda tries again: everything here is
-//! safe to do twice.
+//! Follows up on changes of the table, which its stream delivers. A record that fails fails its batch, and Lambda retries
+//! it, so everything here is safe to repeat.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use shared::app::App;
 use shared::error::Fault;
 use shared::store::cleanup::Event;
 
-/// After a write, indexes know of it within this.
+/// After a write, indexes have it within this time.
 const LAG: Duration = Duration::from_secs(3);
 
-/// Handles the records of one batch in their order. `event` is what Lambda gets from a DynamoDB stream.
+/// Handles the records of one batch in their order. `event` is a DynamoDB stream event.
 pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
     for record in event["Records"].as_array().into_iter().flatten() {
         let handled = match Event::read(record)? {

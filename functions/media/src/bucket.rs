@@ -1,4 +1,4 @@
-//! The bucket of images: what its keys are and how its objects are stored. Who may read it, the template says.
+//! The bucket of images: its keys and objects. `template.yaml` says who may read it.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::DisplayErrorContext;
@@ -15,20 +15,20 @@ use shared::store::idempotency::IdempotencyRequest;
 
 const UPLOADS: &str = "uploads/";
 const THUMBNAILS: &str = "thumbnails/";
-/// A key names one content, but moderators may remove it.
+/// An object never changes, but moderators may remove it, so caches keep it for a day only.
 const CACHE_CONTROL: &str = "public, max-age=86400";
 
-/// A bucket's name in the host wants a DNS and certificates that an endpoint set by hand does not have.
+/// A custom endpoint gets the bucket in the path, because it lacks the DNS and certificates for buckets in host names.
 #[must_use]
 pub fn client(sdk: &SdkConfig) -> Client {
     let path_style = shared::aws::config::endpoint(sdk, "S3").is_some();
     Client::from_conf(aws_sdk_s3::config::Builder::from(sdk).force_path_style(path_style).build())
 }
 
-/// More letters than any name has.
+/// Letters of a name in a path, at most. No name of ours is longer.
 const MAX_NAME: usize = 64;
 
-/// What an upload and its thumbnail have in common: bits neither to be guessed nor chosen.
+/// The name that an upload and its thumbnail share. It can be neither guessed nor chosen.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Name(String);
 
@@ -38,19 +38,19 @@ impl Name {
         Self(URL_SAFE_NO_PAD.encode(random.bytes::<18>()))
     }
 
-    /// The same for the same request, and not to be guessed without the salt.
+    /// The same name for the same request. It cannot be guessed without the salt.
     #[must_use]
     pub fn again(salt: &Secret, idempotency: &IdempotencyRequest) -> Self {
         Self(keyed_hash(salt, &["upload", &idempotency.visitor.0, &idempotency.key, &idempotency.request]))
     }
 
-    /// Of an upload's key; none when it is another's.
+    /// The name in an upload's key; `None` for keys of other objects.
     #[must_use]
     pub fn of_upload(key: &str) -> Option<Self> {
         Self::of_file(key.strip_prefix(UPLOADS)?).map(|(name, _)| name)
     }
 
-    /// Of an upload's file: the last segment of its address.
+    /// The name and format in an upload's file name, which is the last segment of its address.
     #[must_use]
     pub fn of_file(file: &str) -> Option<(Self, Format)> {
         let (name, extension) = file.split_once('.')?;
@@ -65,7 +65,7 @@ impl Name {
         format!("{UPLOADS}{}.{}", self.0, format.extension())
     }
 
-    /// Without an extension: nobody knows its format until it is made.
+    /// Without an extension, because the format is not known before the thumbnail is made.
     #[must_use]
     pub fn thumbnail(&self) -> String {
         format!("{THUMBNAILS}{}", self.0)
@@ -89,21 +89,21 @@ impl<'a> Bucket<'a> {
         let request = request
             .content_type(picture.content_type())
             .cache_control(CACHE_CONTROL)
-            // Shown in its own tab under a name with the right ending, whatever its key is.
+            // Gives the file an extension when it is saved. Keys of thumbnails have none.
             .content_disposition(format!("inline; filename=\"image.{}\"", picture.extension()))
             .body(ByteStream::from(picture.bytes));
         request.send().await.map_err(|error| Fault::new("store an image", DisplayErrorContext(error).to_string()))?;
         Ok(())
     }
 
-    /// Done, too, when it is gone already.
+    /// Succeeds when the object is gone already.
     pub async fn delete(self, key: &str) -> Result<(), Fault> {
         let request = self.client.delete_object().bucket(self.name).key(key);
         request.send().await.map_err(|error| Fault::new("remove an image", DisplayErrorContext(error).to_string()))?;
         Ok(())
     }
 
-    /// None when it is gone. Refuses what is larger than anything stored by [`Self::put`].
+    /// `None` when the object is gone. Fails for objects larger than any that [`Self::put`] stored.
     pub async fn get(self, key: &str) -> Result<Option<Vec<u8>>, Fault> {
         const DOING: &str = "read an image";
         let object = match self.client.get_object().bucket(self.name).key(key).send().await {
@@ -113,7 +113,7 @@ impl<'a> Bucket<'a> {
         };
         let size = object.content_length.and_then(|size| usize::try_from(size).ok());
         if size.is_none_or(|size| size > MAX_OUTPUT_BYTES) {
-            return Err(Fault::new(DOING, format!("{key} is of {size:?} bytes")));
+            return Err(Fault::new(DOING, format!("{key} has {size:?} bytes")));
         }
         let bytes = object.body.collect().await.map_err(|error| Fault::new(DOING, error))?;
         Ok(Some(bytes.to_vec()))
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_24_letters_safe_in_an_address_and_no_two_are_alike() {
+    fn names_have_24_letters_that_are_safe_in_addresses_and_no_two_are_alike() {
         let (one, other) = (Name::new(&Random::system()), Name::new(&Random::system()));
         assert_ne!(one, other);
         let key = one.upload(Format::Jpeg);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thumbnail_is_named_after_its_upload_and_is_no_upload_itself() {
+    fn a_thumbnail_has_the_name_of_its_upload_and_is_no_upload_itself() {
         let name = Name::new(&Random::system());
         assert_eq!(Name::of_upload(&name.upload(Format::Png)).unwrap().thumbnail(), name.thumbnail());
         let plain = &name.0;

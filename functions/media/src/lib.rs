@@ -1,5 +1,5 @@
-//! POST `media`: an uploaded image, made safe to serve, into the bucket; DELETE `media/{name}`: out of it again. What an
-//! image is and how it is made safe is [`imaging`]'s to know, what of the body is taken, [`multipart`]'s.
+//! POST `media` stores an uploaded image, DELETE `media/{name}` removes it. [`multipart`] takes the file out of the body,
+//! [`imaging`] makes the image safe to serve, [`bucket`] stores it.
 
 pub mod bucket;
 pub mod multipart;
@@ -37,7 +37,7 @@ impl Media {
         Self { objects, worker: Worker::default() }
     }
 
-    /// POST `media` (spec, section 4.11).
+    /// POST `media`
     async fn upload(&self, app: &App, call: &Call) -> Result<Answer> {
         let config = &app.config;
         let exists = policy::feature(config.features.media);
@@ -51,7 +51,7 @@ impl Media {
         let picture = self.worker.run(move || imaging::clean(&file)).await?;
         let picture = picture.map_err(|refused| FieldErrors::one(FIELD, refused.to_string()))?;
 
-        // Sent again, it is stored again under the same name: it may have been removed meanwhile.
+        // A repeated request stores the image again under the same name, because it may have been removed since.
         let name = idempotency
             .as_ref()
             .map_or_else(|| Name::new(&app.random), |idempotency| Name::again(&config.visitor_salt, idempotency));
@@ -67,7 +67,7 @@ impl Media {
         Ok(Answer::created(&json!({ "url": url(&key), "thumbnail_url": url(&name.thumbnail()) })))
     }
 
-    /// DELETE `media/{name}` (decisions, section 4). Also with uploads off, so that what was uploaded can be removed.
+    /// DELETE `media/{name}`. Works with uploads switched off too, so that earlier uploads can be removed.
     async fn remove(&self, app: &App, call: &Call, file: &str) -> Result<Answer> {
         let file = Name::of_file(file).ok_or(Refusal::NotFound);
         let viewer = app.admit(call, RateClass::Write, exists(&file), AuthRequirement::User).await?;

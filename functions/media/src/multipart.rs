@@ -1,4 +1,4 @@
-//! The upload's body: exactly one file, in the field `file`.
+//! The body of an upload: exactly one file, in the field `file`.
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -6,7 +6,7 @@ use multer::{Constraints, Field, Multipart, SizeLimit};
 use std::{convert::Infallible, fmt};
 
 const FIELD: &str = "file";
-/// Parts besides the file are refused at sight, so this is what a body may spend on framing.
+/// Bytes of a body besides the file. Other parts are refused, so this is for boundaries and headers.
 const MAX_FRAMING_BYTES: u64 = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Rejected {
     UnknownField,
     Several,
     Empty,
-    /// The one that is not a 422 on `file` but a 413.
+    /// Answered with 413, all others with 422 on `file`.
     TooLarge,
 }
 
@@ -47,7 +47,7 @@ impl From<multer::Error> for Rejected {
     }
 }
 
-/// The content of the one file; its name and declared type are not looked at.
+/// The content of the file. Its name and declared type are ignored.
 pub async fn read_file(content_type: Option<&str>, body: Bytes, max_bytes: u64) -> Result<Bytes, Rejected> {
     let boundary = content_type
         .and_then(|content_type| multer::parse_boundary(content_type).ok())

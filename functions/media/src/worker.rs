@@ -1,5 +1,5 @@
-//! Where images are worked on: one at a time, so that memory stays bounded, and on a thread of its own, so that nobody
-//! else's request waits for a pixel.
+//! Processes images one at a time, so that memory stays bounded, and on a thread of its own, so that other requests do not
+//! wait.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ impl Default for Worker {
 }
 
 impl Worker {
-    /// Runs to its end even when the caller has gone, and the next waits for that.
+    /// Work that has begun runs to its end even if the caller is dropped. The next one waits for that.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
-        let failed = |error| Fault::new("work on an image", error);
+        let failed = |error| Fault::new("process an image", error);
         let turn = Arc::clone(&self.0).acquire_owned().await.map_err(|error| failed(error.to_string()))?;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;

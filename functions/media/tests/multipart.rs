@@ -1,4 +1,4 @@
-//! What of an upload's body is taken as its file.
+//! Takes the file out of the body of an upload.
 
 #![allow(
     clippy::cast_possible_truncation,

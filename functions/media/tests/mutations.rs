@@ -1,4 +1,4 @@
-//! Valid files, damaged at random: never a panic that escapes, never more memory than promised.
+//! Damages valid files at random. No panic escapes, and memory stays within the documented bound.
 //!
 //! Runs for `MUTATION_SECONDS` (default 3) from `MUTATION_SEED` (default 1):
 //! `MUTATION_SECONDS=600 cargo test --release --test mutations -- --nocapture`
@@ -31,13 +31,13 @@ use std::{
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// For files this small and mutations this blind; the hard bound is tested with files built for it.
+/// Enough for small files and blind mutations. `imaging/tests/memory.rs` tests the bound with files made for it.
 const BOUND: usize = 340 << 20;
 
-/// Where decoders panicked; such a panic is contained, and counted here.
+/// Panics of decoders by their place. They are contained, and counted here.
 static PANICS: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
-#[expect(clippy::disallowed_methods, reason = "how long and from where is the caller's to say")]
+#[expect(clippy::disallowed_methods, reason = "duration and seed of a test run")]
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |value| value.parse().expect(name))
 }
@@ -67,7 +67,7 @@ fn corpus() -> Vec<Vec<u8>> {
         lossy_webp(&picture, 60.0),
         lossy_webp(&clear, 60.0),
         animated_webp(&[picture.clone(), photo(96, 64, 2).into(), photo(96, 64, 3).into()]),
-        // libwebp's own lossless coding has every transform.
+        // The lossless coding of libwebp uses every transform.
         webp::Encoder::from_image(&clear).unwrap().encode_lossless().to_vec(),
         webp::Encoder::from_image(&picture).unwrap().encode_lossless().to_vec(),
         with_webp_chunks(&lossless_webp(&picture), (96, 64), 0x28, &[(b"ICCP", &icc), (b"EXIF", &exif(5))]),
@@ -81,7 +81,7 @@ fn mutate(file: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         if file.is_empty() {
             return;
         }
-        // Headers decide most, so half of the hits are there.
+        // Headers matter most, so half of the mutations are there.
         let reach = if random.below(2) == 0 { file.len() } else { file.len().min(96) };
         let at = random.below(reach);
         let len = random.below(24).min(file.len() - at);
@@ -117,7 +117,7 @@ fn mutate(file: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Checksums stop nearly every mutation before it reaches the decoder.
+/// Without this, checksums stop nearly every mutation before it reaches the decoder.
 fn repair_png(file: &mut [u8]) {
     let mut at = 8;
     while let Some(length) = file.get(at..at + 4) {

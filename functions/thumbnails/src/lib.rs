@@ -1,5 +1,5 @@
-//! The thumbnail of every uploaded image, made when the bucket says that one was put. Safe to run twice and out of
-//! order: an upload never changes, and its thumbnail is a function of it.
+//! Makes the thumbnail of every uploaded image when the bucket announces it. Safe to repeat and to run out of order,
+//! because an upload never changes and its thumbnail depends on nothing else.
 
 use aws_lambda_events::event::s3::{S3Event, S3EventRecord};
 use aws_sdk_s3::Client;
@@ -20,8 +20,8 @@ impl Thumbnails {
         Self { objects, worker: Worker::default() }
     }
 
-    /// Tries every record, then tells the first failure, so that Lambda tries again and at last keeps the event for us.
-    /// That goes for an upload that cannot be decoded too: we encoded it, so it is not the sender's doing.
+    /// Tries every record, then returns the first failure. Lambda retries and finally moves the event to a dead-letter queue.
+    /// An upload that cannot be decoded is a failure too, because we encoded it.
     pub async fn handle(&self, event: S3Event) -> Result<(), Fault> {
         let mut outcome = Ok(());
         for record in event.records {
@@ -39,18 +39,18 @@ impl Thumbnails {
         };
         let bucket = Bucket::new(&self.objects, &bucket);
         let Some(upload) = bucket.get(&key).await? else {
-            tracing::info!(key, "gone already");
+            tracing::info!(key, "object is gone");
             return Ok(());
         };
         let made = self.worker.run(move || thumbnail(&upload)).await?;
         let made = made.map_err(|refused| Fault::new("make a thumbnail", format!("{key}: {refused}")))?;
         let thumbnail = name.thumbnail();
-        tracing::info!(thumbnail, bytes = made.bytes.len(), "made");
+        tracing::info!(thumbnail, bytes = made.bytes.len(), "thumbnail made");
         bucket.put(&thumbnail, made).await
     }
 }
 
-/// As S3 writes keys in its events: a space is a `+`.
+/// S3 form-encodes keys in its events: a space is a `+`.
 fn form_decoded(key: &str) -> String {
     percent_decode_str(&key.replace('+', " ")).decode_utf8_lossy().into_owned()
 }

@@ -1,4 +1,4 @@
-//! GET `openapi.json` and GET `docs`: the contract for programs and for people.
+//! GET `openapi.json` and GET `docs`: the contract, for programs and for people.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ use shared::http::request::Call;
 use shared::http::response::{Answer, Sharing};
 
 const OPENAPI: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
-/// Where the document says the API is; the answer says where it really is.
+/// The address of the API in the document. Answers replace it with the actual one.
 const SERVER: &str = r#""/svc/api/v1""#;
 
 const STYLE: &str = include_str!("docs/style.css");
@@ -25,10 +25,10 @@ pub(crate) async fn openapi(app: &App, call: &Call) -> Result<Answer> {
     Ok(answer.shared(Sharing::Anonymous))
 }
 
-/// A page that loads nothing: style, script and document are in it, and nothing else may be.
+/// A page that loads nothing. It contains its style, script and document, and its content security policy allows no others.
 pub(crate) async fn docs(app: &App, call: &Call) -> Result<Answer> {
     app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
-    // Text in a script element ends at the first closing tag, whatever it means.
+    // A script element ends at the first closing tag, even inside a JSON string.
     let document = document(call).replace("</", r"<\/");
     let page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Comment threads</title>\n\
@@ -54,7 +54,7 @@ fn document(call: &Call) -> String {
     OPENAPI.replacen(SERVER, &json!(call.base_url).to_string(), 1)
 }
 
-/// As a content security policy names what it lets in.
+/// The source of an inline style or script in a content security policy.
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(digest::digest(&digest::SHA256, text.as_bytes())))
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_document_says_once_where_the_api_is() {
+    fn the_document_has_the_address_of_the_api_once() {
         assert_eq!(OPENAPI.matches(SERVER).count(), 1);
         let document: serde_json::Value = serde_json::from_str(OPENAPI).unwrap();
         assert_eq!(document["servers"][0]["url"], "/svc/api/v1");

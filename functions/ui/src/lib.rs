@@ -1,4 +1,7 @@
-//! What a widget asks before it shows itself: the configuration, and a preview of markdown. And the contract of it all.
+//! Everything that a widget needs besides comments, and the documentation:
+//!
+//! - GET `ui` and POST `markdown/preview`
+//! - GET `openapi.json` and GET `docs` in [`contract`]
 
 mod contract;
 
@@ -29,7 +32,7 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     })
 }
 
-/// GET `ui` (spec, section 2.2).
+/// GET `ui`: the configuration of the widget.
 async fn configuration(app: &App, call: &Call) -> Result<Answer> {
     let config = &app.config;
     let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
@@ -79,18 +82,19 @@ async fn configuration(app: &App, call: &Call) -> Result<Answer> {
     Ok(answer)
 }
 
-/// POST `markdown/preview` (spec, section 4.9). Writes nothing, so it is counted as a read.
+/// POST `markdown/preview`. Writes nothing, so it counts as a read.
 async fn preview(app: &App, call: &Call) -> Result<Answer> {
     let exists = policy::feature(app.config.features.markdown_preview);
-    let input = || {
-        let mut input = Input::new(call.json()?);
-        let body = input.draft();
-        input.finish()?;
-        Ok::<_, Refusal>(body)
-    };
     app.admit(call, RateClass::Read, exists, AuthRequirement::None).await?;
-    let body = input()?;
+    let body = draft(call)?;
     let known = app.store.known_handles(markdown::mentions(&body)).await?;
     let html = markdown::render(&body, &app.config.users_route_prefix, &known);
     Ok(Answer::ok(&json!({ "data": { "html": html } })))
+}
+
+fn draft(call: &Call) -> Result<String, Refusal> {
+    let mut input = Input::new(call.json()?);
+    let body = input.draft();
+    input.finish()?;
+    Ok(body)
 }

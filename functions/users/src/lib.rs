@@ -1,4 +1,4 @@
-//! GET `users` (spec, section 4.10): whom a comment may mention.
+//! GET `users`: finds users to mention in a comment.
 
 use futures_util::future::BoxFuture;
 use shared::app::App;

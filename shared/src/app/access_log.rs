@@ -1,5 +1,5 @@
-//! The one line that a request leaves in the log, which is its metrics too (CloudWatch's embedded metric format). Never a
-//! body, a token, an e-mail address or an IP.
+//! The log line of a request, which also carries its metrics (CloudWatch's embedded metric format). It never has a body, a
+//! token, an e-mail address or an IP address.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ use crate::store::meter::Cost;
 
 pub(crate) struct Record {
     pub(crate) route: &'static str,
-    /// Lambda's.
+    /// Lambda's id of the invocation.
     pub(crate) request_id: String,
     pub(crate) status: u16,
     pub(crate) took: Duration,
     pub(crate) cost: Cost,
-    /// Of the body, before compression.
+    /// Of the body before compression.
     pub(crate) bytes: usize,
 }
 
 impl Record {
-    /// Without a namespace it is a line like any other; with one, the metrics are in it.
+    /// Logs a line, with metrics when there is a namespace for them.
     pub(crate) fn log(&self, namespace: Option<&str>, now: Timestamp) {
         match namespace {
-            // The logger's own JSON has no place for what is nested.
+            // Printed, because the logger's JSON cannot nest objects.
             Some(namespace) if tracing::enabled!(Level::INFO) => println!("{}", self.embedded(namespace, now)),
             Some(_) => {}
             None => tracing::info!(
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_metric_that_is_announced_is_a_number_beside_it() {
+    fn every_declared_metric_is_a_number_in_the_line() {
         let mut cost = Cost::default();
         cost.read_units = 0.5;
         let record = Record {

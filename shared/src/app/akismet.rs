@@ -8,7 +8,7 @@ use http::{HeaderMap, Request, StatusCode};
 use crate::aws::https;
 use crate::domain::spam::Verdict;
 
-/// What Akismet is told of a comment. Has no `Debug`, so that it reaches no log.
+/// A comment for Akismet to check. Has no `Debug`, so that it is never logged.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
     /// Address of the site's front page.
@@ -44,7 +44,7 @@ impl Akismet {
         Self { key, url, client: https::Client::new(Self::TIMEOUT) }
     }
 
-    /// [`Verdict::Review`] when Akismet does not say, or not within [`Self::TIMEOUT`].
+    /// [`Verdict::Review`] when Akismet gives no verdict within [`Self::TIMEOUT`].
     pub async fn judge(&self, submission: &Submission<'_>) -> Verdict {
         let request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
@@ -53,7 +53,7 @@ impl Akismet {
         let request = match request {
             Ok(request) => request,
             Err(error) => {
-                tracing::warn!(%error, "Akismet's address is none");
+                tracing::warn!(%error, "SVC_AKISMET_URL is not a valid address");
                 return Verdict::Review;
             }
         };
@@ -61,7 +61,7 @@ impl Akismet {
             Ok(response) => {
                 let (status, headers) = (response.status(), response.headers());
                 verdict(status, headers, response.body()).unwrap_or_else(|| {
-                    tracing::warn!(status = status.as_u16(), "Akismet did not say what a comment is");
+                    tracing::warn!(status = status.as_u16(), "Akismet gave no verdict");
                     Verdict::Review
                 })
             }

@@ -1,4 +1,4 @@
-//! How a function runs in Lambda: logs as AWS asks for them, the app from the environment, then requests until the end.
+//! Runs a function in Lambda: sets up logging, builds the app from the environment, serves requests.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::app::{App, Handler};
 
-/// Serves `handler`'s routes.
+/// Serves the routes of `handler`.
 pub async fn run(handler: impl Handler) -> Result<(), Error> {
     log_to_stdout();
     let function = Arc::new((App::from_env().await?, handler));
@@ -25,12 +25,12 @@ pub async fn run(handler: impl Handler) -> Result<(), Error> {
     .await
 }
 
-/// What we log ourselves. Others log whole requests below INFO, tokens included.
+/// The crates that may log below INFO. Others log whole requests there, tokens included.
 const OURS: [&str; 9] =
     ["shared", "comments", "events", "media", "moderation", "reactions", "thumbnails", "ui", "users"];
 
-/// One line an event; `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` are the function's logging configuration.
-#[expect(clippy::disallowed_methods, reason = "variables of AWS, which no setting of ours repeats")]
+/// One line an event. Lambda sets `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` from the function's configuration.
+#[expect(clippy::disallowed_methods, reason = "set by Lambda, so no settings of ours")]
 pub fn log_to_stdout() {
     let asked = |name| std::env::var(name).unwrap_or_default();
     let level = asked("AWS_LAMBDA_LOG_LEVEL").parse().unwrap_or(Level::INFO);
@@ -49,7 +49,7 @@ where
     if json {
         Box::new(lines.json().flatten_event(true).finish().with(filter))
     } else {
-        // CloudWatch has a time of its own for each line.
+        // CloudWatch adds the time to each line.
         Box::new(lines.without_time().finish().with(filter))
     }
 }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_log_below_info_is_never_written() {
+    fn other_crates_never_log_below_info() {
         for json in [false, true] {
             let written = |level, text| logged(level, json).contains(text);
             for level in [Level::TRACE, Level::DEBUG, Level::INFO, Level::ERROR] {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_function_is_ours() {
+    fn every_function_may_log_below_info() {
         let functions = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../functions")).unwrap();
         for function in functions {
             let name = function.unwrap().file_name();

@@ -1,5 +1,5 @@
-//! Everything a function needs, built once at start, and the frame around every request: the call is made, the handler
-//! asked, its refusal or fault turned into a body.
+//! Everything that a function needs, built once at start, and the way of a request: read it, call the handler, turn a
+//! refusal or fault into an answer, log.
 
 pub mod access_log;
 pub mod admission;
@@ -34,10 +34,11 @@ use crate::store::comments::CommentWithAncestors;
 use crate::store::idempotency::IdempotencyRequest;
 use crate::store::{self, Reading, Store, meter};
 
-/// How long a provider of keys may take.
+/// For fetching the keys that verify tokens.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What answers a function's routes: a plain function, or a type that holds what this function needs besides the app.
+/// Answers the routes of a function. Implemented by plain functions, and by types that hold what one function needs besides
+/// the app.
 pub trait Handler: Send + Sync + 'static {
     fn handle<'a>(&'a self, app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>;
 }
@@ -83,7 +84,7 @@ impl App {
         }
     }
 
-    /// From the process's environment, with its connections made.
+    /// Reads the environment and opens the connections.
     pub async fn from_env() -> Result<Self, StartError> {
         let sdk = crate::aws::config::sdk_config().await;
         let config = Config::from_env()?.resolve_secrets(&sdk).await?;

@@ -1,4 +1,4 @@
-//! Cursors as callers see them: opaque, signed, and valid for one list only.
+//! Cursors as callers get them: opaque, signed, and valid for one list only.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +8,7 @@ use crate::domain::ids::CommentId;
 use crate::domain::list::{Cursor, Direction};
 use crate::domain::secret::Secret;
 
-/// Seals cursors for one list: what was made for another thread or sort, or by somebody else, does not open.
+/// Signs and verifies the cursors of one list. A cursor of another thread or sort, or of another signer, is not valid.
 pub struct CursorSigner<'a> {
     salt: &'a Secret,
     list: String,
@@ -20,6 +20,7 @@ impl<'a> CursorSigner<'a> {
         Self { salt, list }
     }
 
+    /// A byte for the direction, eight for the edge, eight for the pin (0 for none) and the signature, in base64url.
     #[must_use]
     pub fn sign(&self, cursor: Cursor) -> String {
         let mut bytes = vec![match cursor.direction {
@@ -52,7 +53,7 @@ impl<'a> CursorSigner<'a> {
         hmac::Key::new(hmac::HMAC_SHA256, self.salt.expose().as_bytes())
     }
 
-    /// What the signature is of.
+    /// The bytes that are signed: the content and the list it belongs to.
     fn signed_content(&self, content: &[u8]) -> Vec<u8> {
         [b"cursor\0", self.list.as_bytes(), b"\0", content].concat()
     }
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_opens_for_its_own_list_alone() {
+    fn a_cursor_is_valid_for_its_own_list_alone() {
         let salt = Secret::from("salt".to_owned());
         let text = signed(&salt, "posts#1 newest");
         assert_eq!(
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_with_any_letter_changed_does_not_open() {
+    fn a_cursor_with_any_letter_changed_is_not_valid() {
         let salt = Secret::from("salt".to_owned());
         let text = signed(&salt, "list");
         let signer = CursorSigner::new(&salt, "list".to_owned());

@@ -1,4 +1,4 @@
-//! Reads the fields of a JSON request and collects what is wrong with them. Lengths count Unicode characters.
+//! Reads the fields of a JSON request and collects their errors. Lengths are in Unicode characters.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::domain::markdown;
 use crate::domain::visible;
 use crate::error::{FieldErrors, Refusal};
 
-/// Characters of a comment's body (spec, section 8).
+/// Characters of a comment's body.
 pub const MAX_BODY: usize = 10_000;
 
 pub struct Input {
@@ -24,12 +24,12 @@ impl Input {
         self.errors.add(field, message);
     }
 
-    /// Refuses when anything was wrong.
+    /// Refuses the request if any field was not valid.
     pub fn finish(self) -> Result<(), Refusal> {
         self.errors.check()
     }
 
-    /// A field that is there and not null.
+    /// A field that is present and not null.
     #[must_use]
     pub fn value(&self, field: &str) -> Option<&Value> {
         self.fields.get(field).filter(|value| !value.is_null())
@@ -51,7 +51,7 @@ impl Input {
         Some(text)
     }
 
-    /// A string of 1 to `max` characters of which something shows; empty when it is not.
+    /// A string of 1 to `max` characters, at least one of them visible. Empty when it is refused.
     pub fn required_text(&mut self, field: &'static str, max: usize) -> String {
         let given = self.value(field).is_some();
         match self.optional_text(field, max) {
@@ -68,37 +68,37 @@ impl Input {
         self.fail(field, format!("The {field} field is required."));
     }
 
-    /// A comment's body, of which readers see something.
+    /// A comment's body. Something of it must be visible once it is rendered.
     pub fn body(&mut self) -> String {
         let body = self.required_text("body", MAX_BODY);
-        // Anything else is refused already.
+        // An empty body is refused already.
         if !body.is_empty() && markdown::shown(&body).is_nothing() {
             self.fail_missing("body");
         }
         self.check_body(body)
     }
 
-    /// A body that is not written yet, and may be missing.
+    /// A body to preview, which may be missing.
     pub fn draft(&mut self) -> String {
         let body = self.optional_text("body", MAX_BODY).unwrap_or_default();
         self.check_body(body)
     }
 
     fn check_body(&mut self, body: String) -> String {
-        // Entities can stand for any character.
+        // Rendered too, because entities can stand for any character.
         let rendered = markdown::render(&body, "", &[""; 0]);
         self.refuse_bidi_overrides("body", &format!("{body}{rendered}"));
         body
     }
 
-    /// Refuses text that shows in another order than it was written.
+    /// Refuses characters that make text show in another order than it is written.
     pub fn refuse_bidi_overrides(&mut self, field: &'static str, text: &str) {
         if visible::has_bidi_override(text) {
             self.fail(field, format!("The {field} may not contain bidirectional overrides."));
         }
     }
 
-    /// Absent and null are false.
+    /// A boolean; absent and null are false.
     pub fn flag(&mut self, field: &'static str) -> bool {
         match self.value(field) {
             None => false,

@@ -1,16 +1,16 @@
-//! Which of the languages we speak a request asks for.
+//! The language to answer in, negotiated with `Accept-Language`.
 
 use std::cmp::Reverse;
 
 use crate::domain::language::Language;
 use crate::http::quality;
 
-/// The language of most weight in an `Accept-Language` header (RFC 9110, section 12.5.4). Of two with the same
-/// weight, the one named first.
+/// The language of most weight in an `Accept-Language` header (RFC 9110, section 12.5.4). Of two with the same weight, the
+/// one named first. English when none fits.
 #[must_use]
 pub fn preferred(accept_language: Option<&str>) -> Language {
     let ranges = quality::members(accept_language.unwrap_or_default());
-    // `de` of `de-AT`.
+    // `de-AT` counts as `de`.
     let ranges = ranges.map(|(range, weight)| (range.split('-').next().unwrap_or_default(), weight));
     let ranges: Vec<(&str, u16)> = ranges.collect();
     let find = |wanted: &str| {
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_of_most_weight_is_spoken() {
+    fn the_language_of_most_weight_is_chosen() {
         for (header, expected) in [
             ("de", "de"),
             ("DE", "de"),
@@ -80,14 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn english_is_spoken_when_nothing_else_is_asked_for() {
+    fn english_is_the_default() {
         for header in [None, Some(""), Some("it"), Some("deutsch"), Some("xx-de")] {
             assert_eq!(language(header), "en", "{header:?}");
         }
     }
 
     #[test]
-    fn what_is_not_well_formed_is_ignored() {
+    fn malformed_ranges_are_ignored() {
         for header in [
             "de;q=2",
             "de;q=1.1",

@@ -1,5 +1,4 @@
-//! Pagination: what a list request may ask for, and the envelope a list comes in. How a page is read from the table is the
-//! store's.
+//! Pagination: the parameters of list requests and the envelope of lists. The store reads the pages.
 
 use serde::Serialize;
 
@@ -9,7 +8,7 @@ use crate::error::{FieldErrors, Refusal};
 use crate::http::cursor::CursorSigner;
 use crate::http::request::Call;
 
-/// The sort a list request asks for. With sorting off nobody is asked.
+/// The sort that a list request asks for. The default one when sorting is off.
 pub fn sort(call: &Call, lists: &Lists, sorting: bool) -> Result<Sort, Refusal> {
     match call.parameter("sort") {
         Some(name) if sorting => Sort::parse(name)
@@ -51,7 +50,7 @@ pub fn paging(call: &Call, lists: &Lists, signer: Option<&CursorSigner<'_>>) -> 
 fn whole(call: &Call, name: &str, default: usize) -> Option<usize> {
     let Some(text) = call.parameter(name) else { return Some(default) };
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    // A number too large to hold is large all the same.
+    // A number too large to parse is beyond every bound.
     digits.then(|| text.parse().unwrap_or(usize::MAX)).filter(|number| *number > 0)
 }
 
@@ -120,7 +119,7 @@ fn path(call: &Call) -> String {
     format!("{}/{}", call.base_url, call.segments.join("/"))
 }
 
-/// The same request with one parameter changed.
+/// The address of this request with one parameter changed.
 fn link(call: &Call, name: &str, value: &str) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (key, value) in call.query.iter().filter(|(key, _)| key != name) {

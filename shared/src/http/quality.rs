@@ -1,11 +1,11 @@
-//! Quality values: what the members of an `Accept-…` header weigh (RFC 9110, section 12.4.2).
+//! Quality values: the weights of the members of an `Accept-…` header (RFC 9110, section 12.4.2).
 
-/// The members of a list, each with its weight in thousandths. What is not well formed is left out.
+/// The members of a list, each with its weight in thousandths. Malformed members are left out.
 pub fn members(list: &str) -> impl Iterator<Item = (&str, u16)> {
     list.split(',').filter_map(member)
 }
 
-/// The weight of the member with this name, whatever its case, or of `*`; `None` when neither is there.
+/// The weight of the member with this name, which is case-insensitive, or else of `*`. `None` when neither is in the list.
 #[must_use]
 pub fn weight_of(list: &str, name: &str) -> Option<u16> {
     let find = |wanted: &str| {
@@ -47,14 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_have_the_weight_they_are_given_and_one_otherwise() {
+    fn members_have_the_weight_they_are_given_or_one() {
         let list: Vec<_> = members("gzip;q=0.5, br , identity ; Q = 0.123,deflate;q=0").collect();
         assert_eq!(list, [("gzip", 500), ("br", 1000), ("identity", 123), ("deflate", 0)]);
         assert_eq!(members("").count(), 0);
     }
 
     #[test]
-    fn what_is_not_well_formed_is_left_out() {
+    fn malformed_members_are_left_out() {
         for member in
             ["a;q=2", "a;q=1.1", "a;q=0.1234", "a;q=-1", "a;q=NaN", "a;q=", "a;q", "a;x=1", "a;q=1;q=1", ";q=1"]
         {
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_weighs_for_what_is_not_named() {
+    fn a_star_stands_for_members_that_are_not_named() {
         assert_eq!(weight_of("gzip;q=0, *", "gzip"), Some(0));
         assert_eq!(weight_of("*, gzip;q=0", "gzip"), Some(0));
         assert_eq!(weight_of("br, *;q=0.1", "gzip"), Some(100));

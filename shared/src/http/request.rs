@@ -1,4 +1,4 @@
-//! A request as the functions see it. What it means is the handlers' business.
+//! A request: its path, parameters, headers, body and caller.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -20,32 +20,31 @@ use crate::domain::user::Identity;
 use crate::error::{FieldErrors, Refusal};
 use crate::http::{language, quality};
 
-/// Who the request says it is from, before anything is looked up.
+/// The caller according to the token, before the table is read.
 #[derive(Debug)]
 pub enum Credential {
     None,
-    /// A token that is not to be believed.
+    /// A token that is not valid.
     Bad,
-    /// A token whose key cannot be had at the moment.
+    /// A token that cannot be verified at the moment, because the keys cannot be fetched.
     Unverified,
     User(Identity),
 }
 
-/// One request.
 pub struct Call {
     pub method: Method,
-    /// The path below the API's prefix, in decoded segments; none when it is not below the prefix.
+    /// The decoded segments of the path below the API's prefix. Empty for a path that is not below it.
     pub segments: Vec<String>,
-    /// Decoded, in order.
+    /// Decoded parameters in their order.
     pub query: Vec<(String, String)>,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
     pub credential: Credential,
-    /// As the platform saw it: API Gateway, or CloudFront when it is in front. IPv6 cut to its /64.
+    /// The client's address as API Gateway saw it, or CloudFront when it is in front. IPv6 addresses are cut to their /64.
     pub network: IpAddr,
     /// Absolute address of the API, without a slash at its end.
     pub base_url: String,
-    /// Set by the limiter, told in the answer's headers.
+    /// Set by the limiter, for the headers of the answer.
     pub rate_limit: OnceLock<RateLimitStatus>,
 }
 
@@ -84,7 +83,7 @@ impl Call {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Whether a browser sends this for a page of an origin that is neither one of these nor the API's own.
+    /// Whether a browser sends this request for a page whose origin is neither listed nor the API's own.
     #[must_use]
     pub fn is_from_elsewhere(&self, listed: &Origins) -> bool {
         let Some(origin) = self.headers.get(header::ORIGIN) else { return false };
@@ -99,7 +98,7 @@ impl Call {
         self.query.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as a JSON object; none at all is an empty one.
+    /// The body as a JSON object. No body is an empty object.
     pub fn json(&self) -> Result<Map<String, Value>, Refusal> {
         if self.body.is_empty() {
             return Ok(Map::new());
@@ -130,11 +129,13 @@ impl Call {
         quality::weight_of(accepted, "gzip").is_some_and(|weight| weight > 0)
     }
 
-    /// Whether a caller reads what must be right for that caller alone: a guest's own comments, likes and reports.
+    /// Whether the caller asks for an answer of its own (`mine=1`). It has a guest's own comments, likes and reports, so no
+    /// cache may share it.
     pub(super) fn is_for_the_caller_alone(&self) -> bool {
         self.method == Method::GET && self.parameter("mine") == Some("1")
     }
 
+    /// Whether the caller has the body with this entity tag. Compares without the prefix `W/`.
     pub(super) fn holds(&self, tag: &str) -> bool {
         let known = self.header(header::IF_NONE_MATCH).unwrap_or_default();
         known.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag)
@@ -162,11 +163,12 @@ fn source_ip(request: &lambda_http::Request) -> IpAddr {
     ip.and_then(|ip| ip.parse().ok()).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
 }
 
-/// Whom CloudFront answers, when it proves to be CloudFront. API Gateway only sees the edge then.
+/// The client's address from CloudFront's header, if the request proves that it came through CloudFront. API Gateway sees
+/// only CloudFront's own address then.
 fn edge_ip(config: &Config, headers: &HeaderMap) -> Option<IpAddr> {
     let expected = config.edge_secret.as_ref()?;
     let hash = |secret: &[u8]| digest::digest(&digest::SHA256, secret);
-    // Hashes take the same time to compare wherever they differ.
+    // Compared as hashes, so that the time it takes says nothing about the secret.
     if hash(headers.get("x-edge-secret")?.as_bytes()).as_ref() != hash(expected.expose().as_bytes()).as_ref() {
         return None;
     }
@@ -174,7 +176,7 @@ fn edge_ip(config: &Config, headers: &HeaderMap) -> Option<IpAddr> {
     ip.trim_matches(['[', ']']).parse().ok()
 }
 
-/// One household has one IPv6 /64, and every address in it.
+/// A household has a whole IPv6 /64, so all addresses in one count as the same.
 fn network(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(ip) => IpAddr::V4(ip),
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_edge_is_believed_about_where_a_request_comes_from() {
+    fn only_cloudfront_is_trusted_about_the_address_of_a_client() {
         let config = Config::from_vars(|name| match name {
             "SVC_EDGE_SECRET" => Some("edge".to_owned()),
             "TABLE_NAME" | "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("x".repeat(32)),
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bearer_token_is_read_whatever_the_case_of_its_scheme() {
+    fn the_scheme_of_a_bearer_token_is_case_insensitive() {
         let with =
             |value: &'static str| HeaderMap::from_iter([(header::AUTHORIZATION, HeaderValue::from_static(value))]);
         assert_eq!(bearer(&HeaderMap::new()), None);

@@ -1,4 +1,4 @@
-//! A comment as the API shows it (spec, section 2.1) to one viewer. What the viewer may see at all is policy's.
+//! Comments as answers show them to one viewer. Policy decides which comments a viewer sees.
 
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ pub struct CommentResource {
     created_at: Timestamp,
     relative_created_at: String,
     updated_at: Timestamp,
-    /// In the moderators' queue only.
+    /// In answers of `moderation.comments` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reports_count: Option<u64>,
 }
@@ -53,13 +53,13 @@ struct Can {
     pin: bool,
 }
 
-/// The envelope of whatever is not a list and not bare.
+/// The envelope of an answer that is not a list.
 #[derive(Debug, Serialize)]
 pub struct Data<T> {
     pub data: T,
 }
 
-/// What a comment is shown in the presenter of.
+/// Turns the comments of a thread into resources for one viewer.
 pub struct CommentPresenter<'a> {
     pub config: &'a Config,
     pub viewer: &'a Viewer,
@@ -103,7 +103,7 @@ impl CommentPresenter<'_> {
         }
     }
 
-    /// With its embedded replies.
+    /// A comment with its embedded replies.
     #[must_use]
     pub fn present_with_replies(&self, parent: &Comment, replies: &[Comment]) -> CommentResource {
         let mut resource = self.present(parent);

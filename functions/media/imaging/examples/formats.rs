@@ -1,4 +1,4 @@
-//! Which format suits a thumbnail: bytes and milliseconds of each for the same 320 pixels.
+//! Compares formats for thumbnails: bytes and milliseconds of each for the same 320 pixels.
 //! `cargo run --release --example formats`
 
 #![allow(
@@ -58,7 +58,7 @@ fn report(name: &str, source: &DynamicImage, encode: impl Fn() -> Vec<u8>) {
     println!("  {name:28} {:7} {psnr:5.1} {:6.1}", bytes.len(), spent.as_secs_f32() * 1000.0);
 }
 
-/// Of the colours on white.
+/// Compares the colours on a white background.
 fn psnr(a: &DynamicImage, b: &DynamicImage) -> f64 {
     let shown = |image: &DynamicImage| -> Vec<f64> {
         let pixels = image.to_rgba8();

@@ -1,4 +1,4 @@
-//! Colour profiles: applied, never kept. A profile is the sender's bytes, with room for text.
+//! Colour profiles: applied, never kept, because a profile is bytes of the sender with room for text.
 
 use image::DynamicImage;
 use moxcms::{ColorProfile, Layout, ParsingOptions, TransformOptions};
@@ -11,7 +11,7 @@ pub(super) fn convert_to_srgb(pixels: &mut DynamicImage, icc: &[u8]) {
     let Ok(mut profile) = ColorProfile::new_from_slice_with_options(icc, options) else {
         return;
     };
-    // Its tables would be preferred to the matrix, and are far more code to trust.
+    // The tables would be preferred to the matrix, and need far more code to be trusted.
     profile.lut_a_to_b_perceptual = None;
     profile.lut_a_to_b_colorimetric = None;
     profile.lut_a_to_b_saturation = None;

@@ -63,7 +63,7 @@ fn open(bytes: &[u8]) -> Result<Decoder<&[u8]>, Refused> {
     Ok(decoder)
 }
 
-/// Its own palette or, when it has none, the global one.
+/// With the palette of the frame or, when it has none, the global one.
 fn rewrite_frame(frame: &Frame<'_>, global: Option<&Palette>) -> Result<Frame<'static>, Refused> {
     let local = frame.palette.as_deref().map(Palette::sorted);
     let palette = local.as_ref().or(global).ok_or(Refused::Damaged)?;
@@ -91,11 +91,11 @@ fn rewrite_frame(frame: &Frame<'_>, global: Option<&Palette>) -> Result<Frame<'s
     })
 }
 
-/// Colours in ascending order: a palette is the one part of a GIF whose bytes come out as they went in, so their order
-/// is not left to the sender, who could spell a script with it.
+/// Colours in ascending order. A palette is the only part of a GIF whose bytes are kept, and in an order of the sender's
+/// choice they could spell a script.
 struct Palette {
     colours: Vec<u8>,
-    /// Where each of the old indices went.
+    /// The new index of each old one.
     places: Vec<u8>,
 }
 

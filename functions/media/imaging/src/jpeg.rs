@@ -6,7 +6,7 @@ use jpeg_encoder::{ColorType, Encoder};
 use zune_core::{bytestream::ZCursor, colorspace::ColorSpace, options::DecoderOptions};
 use zune_jpeg::JpegDecoder;
 
-/// Tried in turn until the file is not much larger than what came.
+/// Tried in turn until the file is not much larger than the upload.
 const QUALITIES: [u8; 3] = [88, 80, 72];
 /// A progressive file may repeat a scan over all its pixels in a few bytes; encoders make about ten.
 const MAX_SCANS: usize = 40;
@@ -47,7 +47,7 @@ fn first_image(bytes: &[u8]) -> Result<&[u8], Refused> {
     loop {
         let byte = |at: usize| bytes.get(at).copied().ok_or(Refused::Damaged);
         if byte(at)? != 0xFF {
-            // Coded pixels; between segments, stray bytes for the decoder to judge.
+            // Coded pixels, or stray bytes between segments, which are left to the decoder.
             at += 1;
             continue;
         }
@@ -66,7 +66,7 @@ fn first_image(bytes: &[u8]) -> Result<&[u8], Refused> {
     }
 }
 
-/// `source_len`: of the file the pixels came from, a measure of the quality they can still have.
+/// `source_len`: bytes of the upload, which bound the quality that its pixels can have.
 pub(super) fn encode(pixels: &DynamicImage, source_len: usize) -> Result<Picture, Refused> {
     let mut best = None;
     for quality in QUALITIES {
@@ -80,7 +80,7 @@ pub(super) fn encode(pixels: &DynamicImage, source_len: usize) -> Result<Picture
     best.map(|bytes| picture(pixels, bytes)).ok_or(Refused::Incompressible)
 }
 
-/// The smallest file of that quality, in scans of its own for each component. For what is decoded by viewers only.
+/// The smallest file of that quality, with separate scans for each component. For results that only viewers decode.
 pub(super) fn encode_small(pixels: &DynamicImage, quality: u8) -> Result<Picture, Refused> {
     let bytes = encode_with(pixels, quality, |encoder| {
         encoder.set_progressive(true);

@@ -1,4 +1,4 @@
-//! Uploaded bytes in, a picture that is safe to serve out. Pure: no I/O, no clock.
+//! Turns uploaded bytes into a picture that is safe to serve. Pure: no I/O and no clock.
 //!
 //! Nothing of the upload is copied: pixels are decoded and encoded again, so metadata, comments and appended files do
 //! not survive. Each format's module knows how to decode within [`MAX_PIXELS`] and how to encode. At most 340 MiB are
@@ -19,12 +19,12 @@ use std::{
 
 pub use thumbnail::{THUMBNAIL_SIDE, thumbnail};
 
-/// Of a still image, and of an animation's canvas.
+/// Pixels of a still image, and of an animation's canvas.
 pub const MAX_PIXELS: u64 = 25_000_000;
-/// Of an animation: canvas pixels summed over its frames, which is what showing it costs.
+/// Canvas pixels of an animation, summed over its frames: the cost of showing it.
 pub const MAX_ANIMATION_PIXELS: u64 = 200_000_000;
 pub const MAX_FRAMES: usize = 2_000;
-/// Of a result; reached only by inputs built to compress far better than their pixels do.
+/// Bytes of a result. Only crafted files reach it, which compress far better than their pixels do.
 pub const MAX_OUTPUT_BYTES: usize = 20 << 20;
 
 /// An image we encoded ourselves.
@@ -91,7 +91,7 @@ impl Format {
     }
 }
 
-/// Why an upload is not taken; its text is for the person who sent it.
+/// Why an upload is refused. The text is for the person who sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     UnknownFormat,
@@ -117,7 +117,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Makes an upload safe to serve: same picture as seen, same pixels or fewer, nothing but pixels.
+/// Makes an upload safe to serve: the picture as viewers show it, and nothing but its pixels.
 ///
 /// A JPEG, PNG or GIF stays one. A WebP becomes a JPEG if it is lossy and opaque, else a PNG. A GIF keeps its frames; an
 /// animated PNG or WebP becomes its first frame.
@@ -133,7 +133,7 @@ pub fn clean(bytes: &[u8]) -> Result<Picture, Refused> {
     })
 }
 
-/// The picture as seen, the first frame of an animation.
+/// The picture as viewers show it. Of an animation, the first frame.
 fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
     match Format::of(bytes).ok_or(Refused::UnknownFormat)? {
         Format::Jpeg => jpeg::decode(bytes),
@@ -143,12 +143,12 @@ fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
     }
 }
 
-/// A crafted file that panics a decoder is a damaged file. Needs `panic = "unwind"`.
+/// Treats a file that makes a decoder panic as damaged. Needs `panic = "unwind"`.
 fn contained(work: impl FnOnce() -> Result<Picture, Refused>) -> Result<Picture, Refused> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Refused::Damaged))
 }
 
-/// To be asked before anything of that size is allocated. No side may be longer than a JPEG's or GIF's can be.
+/// Checked before anything of that size is allocated. No side may be longer than JPEG and GIF allow.
 fn check_pixels(width: u32, height: u32) -> Result<(), Refused> {
     if width.max(height) > u32::from(u16::MAX) {
         return Err(Refused::TooManyPixels);
@@ -173,7 +173,7 @@ fn as_seen(mut pixels: DynamicImage, icc: Option<&[u8]>, exif: Option<&[u8]>) ->
     pixels
 }
 
-/// Without an alpha channel that hides nothing.
+/// Drops an alpha channel that hides nothing.
 fn without_idle_alpha(pixels: DynamicImage) -> DynamicImage {
     match pixels {
         DynamicImage::ImageRgba8(rgba) if rgba.pixels().all(|p| p.0[3] == 255) => {

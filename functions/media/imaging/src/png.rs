@@ -1,11 +1,11 @@
-//! PNG: every kind in, 8 bits a channel or a palette out. What an animated one shows without animation is kept.
+//! PNG: every kind in, 8 bits a channel or a palette out. Of an animated one, the still image is kept.
 
 use super::{Format, Output, Picture, Refused, as_seen, check_pixels, without_idle_alpha};
 use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 use png::{BitDepth, ColorType, Compression, Decoder, Encoder, EncodingError, Limits, Transformations};
 use std::io::{Cursor, Write};
 
-/// For rows and a profile; the pixels are ours.
+/// For the decoder's rows and a profile. The pixels are allocated here.
 const DECODER_BYTES: usize = 16 << 20;
 /// Of one chunk of compressed pixels.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -21,7 +21,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
     let mut reader = decoder.read_info().map_err(|_| Refused::Damaged)?;
     let mut samples = vec![0; reader.output_buffer_size().ok_or(Refused::Damaged)?];
     let frame = reader.next_frame(&mut samples).map_err(|_| Refused::Damaged)?;
-    // Up to the end chunk, so that a file cut short after its pixels is refused too.
+    // Reads up to the end chunk, so that a file cut short after its pixels is refused too.
     reader.finish().map_err(|_| Refused::Damaged)?;
     if (frame.width, frame.height, frame.bit_depth) != (width, height, BitDepth::Eight) {
         return Err(Refused::Damaged);
@@ -66,7 +66,7 @@ pub(super) fn encode(pixels: &DynamicImage) -> Result<Picture, Refused> {
     Ok(Picture { bytes: out.0, format: Format::Png, width, height })
 }
 
-/// As a stream, so that a result that grows too large stops the work.
+/// Writes a stream, so that the work stops when the result grows too large.
 fn write(encoder: Encoder<'_, &mut Output>, samples: &[u8]) -> Result<(), EncodingError> {
     let mut writer = encoder.write_header()?;
     let mut stream = writer.stream_writer_with_size(CHUNK_BYTES)?;
@@ -86,7 +86,7 @@ pub(super) fn has_few_colours(pixels: &DynamicImage) -> bool {
 }
 
 /// As palette and indices when there are at most 256 colours, so that a palette image does not come out larger.
-/// The palette is in ascending order: its bytes are not the sender's to arrange.
+/// The palette is in ascending order, so that the sender cannot arrange its bytes.
 fn index(pixels: &DynamicImage) -> Option<Indexed> {
     let channels = usize::from(pixels.color().channel_count());
     let colours = palette(pixels)?;

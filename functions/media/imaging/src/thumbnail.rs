@@ -10,7 +10,7 @@ use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 
 pub const THUMBNAIL_SIDE: u32 = 320;
 const QUALITY: u8 = 75;
-/// One pixel in three teaches the palette.
+/// The palette is made from one pixel in three.
 const QUANTIZER_SAMPLING: i32 = 3;
 
 /// A photo becomes a JPEG and a drawing a PNG, whichever is smaller. With transparency, a PNG of at most 256 colours.
@@ -25,7 +25,7 @@ pub fn thumbnail(bytes: &[u8]) -> Result<Picture, Refused> {
     })
 }
 
-/// To 256, transparency included; fewer stay as they are.
+/// To 256, transparency included. Pixels with fewer stay as they are.
 fn reduce_colours(pixels: DynamicImage) -> DynamicImage {
     if png::has_few_colours(&pixels) {
         return pixels;
@@ -44,7 +44,7 @@ fn shrink(pixels: DynamicImage) -> Result<DynamicImage, Refused> {
     if longest <= THUMBNAIL_SIDE {
         return Ok(pixels);
     }
-    // No side is beyond 16 bits, so nothing overflows.
+    // Sides have at most 16 bits, so nothing overflows.
     let scaled = |side: u32| ((side * THUMBNAIL_SIDE + longest / 2) / longest).max(1);
     let (width, height) = (scaled(pixels.width()), scaled(pixels.height()));
     let layout = match pixels {

@@ -1,7 +1,7 @@
-//! WebP: decoded only, since no kept pure encoder is lossy. An animation gives its first frame.
+//! WebP: decoded only, because no maintained encoder in Rust is lossy. Of an animation, the first frame.
 //!
-//! The container is read here and the decoder is handed one bare frame: its sizes are then checked before it allocates,
-//! and its animation code is never run.
+//! The container is read here, and the decoder gets one bare frame. So sizes are checked before it allocates, and its
+//! animation code never runs.
 
 use super::{Refused, as_seen, check_pixels, without_idle_alpha};
 use image::{DynamicImage, RgbImage, RgbaImage, imageops};
@@ -47,7 +47,7 @@ struct Container<'a> {
 }
 
 impl<'a> Container<'a> {
-    /// None if the file is shorter than it says.
+    /// `None` if the file is shorter than its header says.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let size = usize::try_from(u32_at(bytes, 4)?).ok()?;
         let mut file = Self::default();
@@ -78,7 +78,7 @@ struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Takes the size from the coded data, which is what a decoder allocates by.
+    /// Takes the size from the coded data, because the decoder allocates by it.
     fn read(name: [u8; 4], data: &'a [u8], alpha: Option<&'a [u8]>) -> Option<Self> {
         let (coding, size) = if name == *b"VP8L" {
             let bits = u32_at(data, 1)?;
@@ -87,7 +87,7 @@ impl<'a> Frame<'a> {
             let sides = u32_at(data, 6)?;
             (Coding::Lossy, (sides & 0x3FFF, sides >> 16 & 0x3FFF))
         };
-        let alpha = alpha.filter(|_| coding == Coding::Lossy);
+        let alpha = if coding == Coding::Lossy { alpha } else { None };
         Some(Self { coding, size, x: 0, y: 0, data, alpha })
     }
 
@@ -152,7 +152,7 @@ fn push_chunk(file: &mut Vec<u8>, name: [u8; 4], data: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Names and contents; `None` for a chunk that is cut short, and then the end.
+/// Names and contents of chunks. Ends with `None` at a chunk that is cut short.
 struct Chunks<'a>(&'a [u8]);
 
 impl<'a> Iterator for Chunks<'a> {
@@ -166,7 +166,7 @@ impl<'a> Iterator for Chunks<'a> {
             let (name, rest) = self.0.split_first_chunk::<4>()?;
             let (size, rest) = rest.split_first_chunk::<4>()?;
             let (data, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*size)).ok()?)?;
-            // Writers forget the last pad byte.
+            // Some writers omit the last pad byte.
             Some((name, data, rest.get(data.len() % 2..).unwrap_or_default()))
         })();
         self.0 = chunk.map_or(&[], |(_, _, rest)| rest);

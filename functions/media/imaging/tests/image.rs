@@ -1,4 +1,4 @@
-//! What `clean` and `thumbnail` make of every kind of upload.
+//! The results of `clean` and `thumbnail` for every kind of upload.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -19,7 +19,7 @@ fn decoded(picture: &Picture) -> DynamicImage {
     decode(picture.format, &picture.bytes)
 }
 
-/// By the codecs themselves, not by the code under test.
+/// Decodes with the codecs themselves, not with the code under test.
 fn decode(format: Format, bytes: &[u8]) -> DynamicImage {
     match format {
         Format::Jpeg => {
@@ -99,7 +99,7 @@ fn progressive_grey_and_cmyk_jpegs_are_taken() {
     let picture = clean(&grey_jpeg(&grey)).unwrap();
     assert_alike(&decoded(&picture), &grey.into(), 6);
 
-    // The encoder writes plain ink amounts: full cyan is no red.
+    // The encoder writes amounts of ink, so full cyan shows as no red.
     let cyan = decoded(&clean(&cmyk_jpeg(32, [255, 0, 0, 0])).unwrap()).to_rgb8();
     let Rgb([r, g, b]) = *cyan.get_pixel(16, 16);
     assert!(r < 20 && g > 235 && b > 235, "{r} {g} {b}");
@@ -107,7 +107,7 @@ fn progressive_grey_and_cmyk_jpegs_are_taken() {
 
 #[test]
 fn a_baseline_jpeg_of_several_scans_is_refused() {
-    // With tables made to measure, this encoder writes one scan for each component.
+    // With optimized tables, this encoder writes one scan for each component.
     let file = jpeg_with(&quarters(64, 32), 85, |e| e.set_optimized_huffman_tables(true));
     assert_eq!(clean(&file), Err(Refused::UnsupportedJpeg));
 }
@@ -151,7 +151,7 @@ fn sixteen_bit_and_interlaced_pngs_are_taken() {
     let picture = clean(&png(&DynamicImage::ImageRgb16(deep))).unwrap();
     assert_eq!(decoded(&picture).to_rgb8().get_pixel(10, 7).0[2], 40_000_u16.to_be_bytes()[0]);
 
-    // Of one pixel, which is where both orders of rows agree.
+    // Of one pixel, because interlaced and plain files are the same then.
     let mut interlaced = png(&quarters(1, 1).into());
     interlaced[28] = 1;
     let crc = crc32(&interlaced[12..29]).to_be_bytes();
@@ -233,7 +233,7 @@ fn a_gif_keeps_its_frames_delays_places_and_loop() {
 }
 
 #[test]
-fn a_rotated_phone_photo_is_stored_upright_without_its_place() {
+fn a_rotated_phone_photo_is_stored_upright_without_its_location() {
     // Where the red, green, blue and white quarters are seen, clockwise from the top left.
     let seen = [(1, "rgwb"), (2, "grbw"), (3, "wbrg"), (4, "bwgr"), (5, "rbwg"), (6, "brgw"), (7, "wgrb"), (8, "gwbr")];
     let stored = quarters(64, 32);
@@ -269,7 +269,7 @@ fn a_rotated_phone_photo_is_stored_upright_without_its_place() {
     }
 }
 
-/// A file without a header chunk again, as `with_webp_chunks` wants it.
+/// Removes the header chunk again, for `with_webp_chunks`.
 fn webp_body(extended: &[u8]) -> Vec<u8> {
     [&extended[..12], &extended[30..]].concat()
 }
@@ -342,7 +342,7 @@ fn a_profile_that_changes_nothing_or_makes_no_sense_leaves_the_pixels_alone() {
 }
 
 #[test]
-fn what_follows_or_hides_in_an_image_does_not_survive() {
+fn data_behind_or_hidden_in_an_image_does_not_survive() {
     let pixels = quarters(40, 40);
     let script = b"*/=alert(document.domain);//<script>alert(1)</script>";
     let zip = b"PK\x03\x04\x14\0\0\0\0\0evil.jar PK\x05\x06";
@@ -379,7 +379,7 @@ fn what_follows_or_hides_in_an_image_does_not_survive() {
         }
         assert_eq!(Format::of(&picture.bytes), Some(picture.format));
     }
-    // Bytes that are no chunk, inside what the file says is its length.
+    // Bytes that are no chunk, within the length that the file declares.
     assert_eq!(clean(&grown), Err(Refused::Damaged));
 }
 
@@ -408,7 +408,7 @@ fn a_script_spelled_in_a_gif_palette_comes_out_of_order() {
 }
 
 #[test]
-fn what_is_not_one_of_the_four_formats_is_refused() {
+fn other_formats_than_the_four_are_refused() {
     let files: [&[u8]; 12] = [
         b"",
         b"\xFF",
@@ -455,7 +455,7 @@ fn a_file_cut_short_anywhere_is_refused() {
 fn a_jpeg_that_can_be_decoded_in_part_only_is_refused() {
     for progressive in [false, true] {
         let mut file = jpeg_with(&photo(200, 200, 6), 85, |e| e.set_progressive(progressive));
-        // No code is all ones, and a stuffed byte keeps it from being a marker.
+        // All ones are no valid code, and the stuffed byte keeps them from being a marker.
         let middle = file.len() / 2;
         file[middle..middle + 16].copy_from_slice(&[0xFF, 0].repeat(8));
         assert_eq!(clean(&file), Err(Refused::Damaged), "progressive: {progressive}");
@@ -485,7 +485,7 @@ fn an_unknown_gif_extension_is_skipped() {
 }
 
 #[test]
-fn a_name_or_declared_type_has_no_say_because_only_bytes_are_asked() {
+fn only_the_bytes_decide_about_the_format() {
     let pixels = DynamicImage::from(quarters(10, 10));
     assert_eq!(Format::of(&png(&pixels)), Some(Format::Png));
     let mut disguised = png(&pixels);
@@ -512,7 +512,7 @@ fn a_gif_with_too_many_frames_or_pixels_over_all_frames_is_refused() {
     assert!(clean(&file).is_ok());
     let file = gif(2, 2, MAX_FRAMES as u16 + 1, gif::Repeat::Infinite);
     assert_eq!(clean(&file), Err(Refused::TooLongAnimation));
-    // Tiny frames on a large canvas cost the viewer the canvas.
+    // Viewers pay for the whole canvas even when frames are tiny.
     let mut file = gif(2, 2, 9, gif::Repeat::Infinite);
     file[6..10].copy_from_slice(&[0x88, 0x13, 0x88, 0x13]);
     assert_eq!(clean(&file), Err(Refused::TooLongAnimation));
@@ -590,7 +590,7 @@ fn a_photo_thumbnail_is_a_jpeg_and_a_drawing_or_a_transparent_one_a_png() {
 
 #[test]
 fn transparency_survives_in_a_thumbnail_without_dark_edges() {
-    // White on nothing: resized with its colour unweighted, the edge would turn grey.
+    // White on transparent black: if colours were not weighted by alpha, resizing would turn the edge grey.
     let pixels = RgbaImage::from_fn(1000, 1000, |x, _| Rgba(if x < 500 { [255; 4] } else { [0; 4] }));
     let small = decoded(&thumbnail(&png(&pixels.into())).unwrap()).to_rgba8();
     assert_eq!(small.get_pixel(10, 10), &Rgba([255; 4]));

@@ -1,6 +1,6 @@
-//! Peak memory and time of the worst honest images and of the worst dishonest ones.
+//! Peak memory and time of the largest images that are allowed and of the worst crafted files.
 //!
-//! Twenty-five megapixels take minutes without optimisation, so these are for `cargo test --release` alone.
+//! Twenty-five megapixels take minutes without optimisation, so these tests run with `cargo test --release` only.
 #![cfg(not(debug_assertions))]
 #![allow(
     clippy::cast_possible_truncation,
@@ -25,10 +25,10 @@ use std::{
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// The heap is the process's, so one measurement at a time.
+/// One measurement at a time, because the heap belongs to the process.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What `clean` and `thumbnail` may have allocated at once, as `imaging` promises.
+/// Bytes that `clean` and `thumbnail` allocate at once, at most.
 const BOUND: usize = 340 << 20;
 
 fn measured<T>(name: &str, work: impl FnOnce() -> T) -> (T, usize) {
@@ -114,7 +114,7 @@ fn full_frames(side: u16, frames: usize) -> Vec<u8> {
 }
 
 #[test]
-fn an_image_of_too_many_pixels_costs_nothing() {
+fn an_image_of_too_many_pixels_is_refused_before_it_is_decoded() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     for (name, file) in bombs(30_000, 30_000) {
         let (result, peak) = measured(name, || clean(&file));
@@ -124,7 +124,7 @@ fn an_image_of_too_many_pixels_costs_nothing() {
 }
 
 #[test]
-fn a_png_profile_that_inflates_without_end_is_refused_within_the_bound() {
+fn a_png_profile_that_inflates_without_end_stays_within_the_bound() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let file = png_with(&quarters(8, 8).into(), |info| info.icc_profile = Some(vec![0; 300 << 20].into()));
     let (_, peak) = measured(&format!("profile of 300 MiB in {} KiB", file.len() >> 10), || clean(&file));

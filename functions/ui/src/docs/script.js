@@ -1,5 +1,5 @@
 'use strict';
-// Shows the OpenAPI document that is in this page. Text goes in as text: nothing of it becomes markup.
+// Shows the OpenAPI document in this page. All text is inserted as text, never as markup.
 const api = JSON.parse(document.getElementById('document').textContent);
 
 const follow = node => node && node.$ref
@@ -12,7 +12,7 @@ function el(tag, props, ...children) {
   return node;
 }
 
-// `code` and addresses are all the markdown that descriptions use.
+// Code spans are the only markdown that descriptions use.
 const inline = text => text.split(/(`[^`]+`)/).map(part =>
   part.startsWith('`') ? el('code', {}, part.slice(1, -1)) : part);
 const prose = (text, className) => (text || '').split(/\n\s*\n/).filter(part => part.trim()).map(part =>

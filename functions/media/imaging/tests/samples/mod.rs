@@ -1,4 +1,4 @@
-//! Images made in code, honest and otherwise.
+//! Images made in code, valid and crafted.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![allow(
     clippy::cast_possible_truncation,
@@ -14,7 +14,7 @@
 use image::{DynamicImage, GrayImage, Rgb, RgbImage, Rgba, RgbaImage};
 use jpeg_encoder::{ColorType, Encoder};
 
-/// A small generator with no state to share: the same seed, the same numbers.
+/// A small deterministic generator: the same seed gives the same numbers.
 pub struct Random(pub u64);
 
 impl Random {
@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// Soft presenter, round things, texture and sensor noise: compresses about as a photo does.
+/// Soft light, round things, texture and sensor noise: compresses about as a photo does.
 pub fn photo(width: u32, height: u32, seed: u64) -> RgbImage {
     let mut random = Random(seed);
     let spots: Vec<[f32; 6]> = (0..14)
@@ -71,7 +71,7 @@ pub fn screenshot(width: u32, height: u32) -> RgbImage {
     })
 }
 
-/// A disc with a soft edge on nothing.
+/// A disc with a soft edge on a transparent background.
 pub fn sticker(side: u32) -> RgbaImage {
     RgbaImage::from_fn(side, side, |x, y| {
         let half = side as f32 / 2.0;
@@ -109,7 +109,7 @@ pub fn grey_jpeg(pixels: &GrayImage) -> Vec<u8> {
     out
 }
 
-/// Of one colour, given as cyan, magenta, yellow, black.
+/// An image of one colour, given as cyan, magenta, yellow, black.
 pub fn cmyk_jpeg(side: u16, ink: [u8; 4]) -> Vec<u8> {
     let mut out = Vec::new();
     Encoder::new(&mut out, 90)
@@ -118,7 +118,7 @@ pub fn cmyk_jpeg(side: u16, ink: [u8; 4]) -> Vec<u8> {
     out
 }
 
-/// After the start-of-image marker.
+/// Inserts a segment after the start-of-image marker.
 pub fn with_jpeg_segment(jpeg: &[u8], marker: u8, data: &[u8]) -> Vec<u8> {
     let length = (data.len() as u16 + 2).to_be_bytes();
     [&jpeg[..2], &[0xFF, marker], &length, data, &jpeg[2..]].concat()
@@ -180,7 +180,7 @@ pub fn png_with(pixels: &DynamicImage, set: impl FnOnce(&mut png::Info<'_>)) -> 
     out
 }
 
-/// Before the first chunk of image data.
+/// Inserts a chunk before the first chunk of image data.
 pub fn with_png_chunk(png: &[u8], name: &[u8; 4], data: &[u8]) -> Vec<u8> {
     let named = [&name[..], data].concat();
     let at = 33;
@@ -239,7 +239,7 @@ pub fn animated_webp(frames: &[DynamicImage]) -> Vec<u8> {
     encoder.encode().to_vec()
 }
 
-/// A still one with its file's header chunk, as a writer that adds metadata makes it.
+/// A still file with the header chunk that writers add for metadata.
 pub fn with_webp_chunks(webp: &[u8], size: (u32, u32), flags: u8, chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
     let mut header = vec![flags, 0, 0, 0];
     header.extend(&(size.0 - 1).to_le_bytes()[..3]);
@@ -259,7 +259,7 @@ pub fn with_webp_chunks(webp: &[u8], size: (u32, u32), flags: u8, chunks: &[(&[u
     [b"RIFF", &(body.len() as u32).to_le_bytes(), &body[..]].concat()
 }
 
-/// Headers that promise an image of these sides and hold little else.
+/// Headers that declare an image of this size, with little else.
 pub fn bombs(width: u16, height: u16) -> Vec<(&'static str, Vec<u8>)> {
     let (w, h) = (u32::from(width), u32::from(height));
     let small = DynamicImage::from(quarters(8, 8));
@@ -304,7 +304,7 @@ pub fn bombs(width: u16, height: u16) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Least significant bit first, as lossless WebP has it.
+/// Bits of lossless WebP, least significant first.
 #[derive(Default)]
 pub struct Bits {
     pub bytes: Vec<u8>,
