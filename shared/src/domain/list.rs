@@ -40,6 +40,28 @@ impl Sort {
     }
 }
 
+/// The order of a list by id, which is the order of creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    NewestFirst,
+    OldestFirst,
+}
+
+impl Order {
+    #[must_use]
+    pub fn is_descending(self) -> bool {
+        self == Self::NewestFirst
+    }
+
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::NewestFirst => Self::OldestFirst,
+            Self::OldestFirst => Self::NewestFirst,
+        }
+    }
+}
+
 /// Where in a list to look, and how far.
 #[derive(Debug)]
 pub struct Paging {

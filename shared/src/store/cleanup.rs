@@ -13,6 +13,7 @@ use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, number, text};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, fingerprint};
+use crate::domain::list::Order;
 use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::error::Fault;
@@ -38,7 +39,7 @@ impl Store {
                 index: Index::Time,
                 partition: keys::replies(comment.id, Scope::Everyone),
                 bounds: Some(Span::ALL.numbers()),
-                descending: false,
+                order: Order::OldestFirst,
                 limit: AT_ONCE,
             };
             let replies = self.query_all(replies).await?;
@@ -57,7 +58,7 @@ impl Store {
         loop {
             let partition = keys::comment_partition(comment.id);
             let index = Index::Table(Reading::Consistent);
-            let rest = Query { index, partition, bounds: None, descending: false, limit: AT_ONCE };
+            let rest = Query { index, partition, bounds: None, order: Order::OldestFirst, limit: AT_ONCE };
             let rest: Vec<Key> = self.query_all(rest).await?.iter().filter_map(Key::of).collect();
             if rest.is_empty() {
                 return Ok(());
@@ -117,7 +118,8 @@ impl Store {
         if due == 0 || count > MAX_COMPARED {
             return Ok(());
         }
-        let replies = self.positions(keys::replies(parent.id, Scope::Everyone), Span::ALL, false, count + 1).await?;
+        let replies =
+            self.positions(keys::replies(parent.id, Scope::Everyone), Span::ALL, Order::OldestFirst, count + 1).await?;
         if replies.len() != count {
             return Ok(());
         }
@@ -158,7 +160,7 @@ impl Store {
             index: Index::Author,
             partition: keys::author(user.id),
             bounds: None,
-            descending: true,
+            order: Order::NewestFirst,
             limit: AT_ONCE,
         };
         let mut start = None;

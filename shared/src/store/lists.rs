@@ -2,7 +2,7 @@
 //! everyone sees, and the visitor's own unapproved comments when there are any.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{self, AtomicUsize};
 
 use futures_util::future::{try_join, try_join_all};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -11,7 +11,7 @@ use super::keys::{Item, Scope, Span};
 use super::{Index, Query, Reading, Store, keys, read};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
-use crate::domain::list::{Cursor, Direction, Paging, Place, Sort};
+use crate::domain::list::{Cursor, Direction, Order, Paging, Place, Sort};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
@@ -66,11 +66,11 @@ impl Budget {
     }
 
     fn spend(&self, comment: &Comment) {
-        self.read.fetch_add(comment.body.len(), Ordering::Relaxed);
+        self.read.fetch_add(comment.body.len(), atomic::Ordering::Relaxed);
     }
 
     fn is_spent(&self) -> bool {
-        self.read.load(Ordering::Relaxed) > self.bytes
+        self.read.load(atomic::Ordering::Relaxed) > self.bytes
     }
 }
 
@@ -124,12 +124,13 @@ struct Rows {
 impl Store {
     /// The parents of a thread. `sort` by time or by rank; cursors only by time.
     pub async fn thread_page(&self, list: List<'_>, sort: Sort, paging: &Paging) -> Result<ThreadPage, Fault> {
+        let order = if sort == Sort::Newest { Order::NewestFirst } else { Order::OldestFirst };
         let (thread, mut visitor_state, mut families, cursors) = match (&paging.place, sort) {
             (Place::Page(page), Sort::Newest | Sort::Oldest) => {
-                self.timed_page(list, sort == Sort::Newest, *page, paging.per_page).await?
+                self.timed_page(list, order, *page, paging.per_page).await?
             }
             (Place::Cursor(cursor), Sort::Newest | Sort::Oldest) => {
-                self.cursor_page(list, sort == Sort::Newest, *cursor, paging.per_page).await?
+                self.cursor_page(list, order, *cursor, paging.per_page).await?
             }
             (Place::Page(page), Sort::MostLiked) => {
                 self.ranked_page(list, Index::Likes, *page, paging.per_page).await?
@@ -160,38 +161,38 @@ impl Store {
     async fn timed_page(
         &self,
         list: List<'_>,
-        descending: bool,
+        order: Order,
         page: usize,
         per_page: usize,
     ) -> Result<(Thread, VisitorThreadState, Vec<CommentWithReplies>, PageCursors), Fault> {
         let known = self.thread_and_visitor_state(list.thread, list.visitor);
         if page == 1 {
-            let first = self.rows(list, Scope::Everyone, Span::ALL, descending, per_page);
+            let first = self.rows(list, Scope::Everyone, Span::ALL, order, per_page);
             let ((thread, visitor_state), rows) = try_join(known, first).await?;
             let pin = list.pin(&thread);
-            let run = self.finish_run(list, &visitor_state, rows, Span::ALL, descending, per_page).await?;
+            let run = self.finish_run(list, &visitor_state, rows, Span::ALL, order, per_page).await?;
             let families = self.put_pin_first(list, &visitor_state, pin, run.families, per_page).await?;
             return Ok((thread, visitor_state, families, PageCursors::default()));
         }
         let offset = (page - 1) * per_page;
         let partition = keys::parents(list.thread, Scope::Everyone);
-        let positions = self.positions(partition, Span::ALL, descending, offset + 1);
+        let positions = self.positions(partition, Span::ALL, order, offset + 1);
         let ((thread, visitor_state), everyone) = try_join(known, positions).await?;
         let pin = list.pin(&thread);
         let own = match visitor_state.hidden_parents {
             0 => Vec::new(),
             _ => {
                 let own = keys::parents(list.thread, Scope::Own(list.visitor));
-                self.positions(own, Span::ALL, descending, offset + 1).await?
+                self.positions(own, Span::ALL, order, offset + 1).await?
             }
         };
         // The pinned comment stands before all others, so the others stand one place further back.
         let skipped = offset - usize::from(pin.is_some());
-        let start = merge(everyone, own, descending).into_iter().filter(|id| Some(*id) != pin).nth(skipped);
+        let start = merge(everyone, own, order).into_iter().filter(|id| Some(*id) != pin).nth(skipped);
         let Some(start) = start else { return Ok((thread, visitor_state, Vec::new(), PageCursors::default())) };
-        let span = if descending { Span::until(start) } else { Span::from(start) };
+        let span = if order.is_descending() { Span::until(start) } else { Span::from(start) };
         let take = per_page + usize::from(pin.is_some());
-        let mut run = self.run(list, &visitor_state, span, descending, take).await?;
+        let mut run = self.run(list, &visitor_state, span, order, take).await?;
         run.families.retain(|family| Some(family.parent.id) != pin);
         run.families.truncate(per_page);
         Ok((thread, visitor_state, run.families, PageCursors::default()))
@@ -200,25 +201,25 @@ impl Store {
     async fn cursor_page(
         &self,
         list: List<'_>,
-        descending: bool,
+        order: Order,
         cursor: Option<Cursor>,
         per_page: usize,
     ) -> Result<(Thread, VisitorThreadState, Vec<CommentWithReplies>, PageCursors), Fault> {
         let known = self.thread_and_visitor_state(list.thread, list.visitor);
         let Some(cursor) = cursor else {
-            let first = self.rows(list, Scope::Everyone, Span::ALL, descending, per_page);
+            let first = self.rows(list, Scope::Everyone, Span::ALL, order, per_page);
             let ((thread, visitor_state), rows) = try_join(known, first).await?;
             let pin = list.pin(&thread);
-            let run = self.finish_run(list, &visitor_state, rows, Span::ALL, descending, per_page).await?;
+            let run = self.finish_run(list, &visitor_state, rows, Span::ALL, order, per_page).await?;
             let found = run.families.len();
             let families = self.put_pin_first(list, &visitor_state, pin, run.families, per_page).await?;
             let others = families.iter().rev().find(|family| Some(family.parent.id) != pin);
             let left_out = found + usize::from(pin.is_some()) > families.len()
                 && families.len() == per_page
-                && (run.more || self.has_beyond(list, &visitor_state, others, pin, descending).await?);
+                && (run.more || self.has_beyond(list, &visitor_state, others, pin, order).await?);
             let next = (run.more || left_out).then(|| {
                 // With nothing but the pin on the page, the walk begins at the very start.
-                let start = CommentId(if descending { Span::ALL.high } else { 0 });
+                let start = CommentId(if order.is_descending() { Span::ALL.high } else { 0 });
                 let edge = others.map_or(start, |family| family.parent.id);
                 Cursor { direction: Direction::Next, edge, pin }
             });
@@ -226,12 +227,12 @@ impl Store {
         };
         let back = cursor.direction == Direction::Previous;
         // Going back, the list is read in the other direction and turned round.
-        let direction = descending != back;
-        let span = if direction { Span::below(cursor.edge) } else { Span::above(cursor.edge) };
+        let reading = if back { order.reversed() } else { order };
+        let span = if reading.is_descending() { Span::below(cursor.edge) } else { Span::above(cursor.edge) };
         let take = per_page + usize::from(cursor.pin.is_some());
-        let first = self.rows(list, Scope::Everyone, span, direction, take);
+        let first = self.rows(list, Scope::Everyone, span, reading, take);
         let ((thread, visitor_state), rows) = try_join(known, first).await?;
-        let mut run = self.finish_run(list, &visitor_state, rows, span, direction, take).await?;
+        let mut run = self.finish_run(list, &visitor_state, rows, span, reading, take).await?;
         run.families.retain(|family| Some(family.parent.id) != cursor.pin);
         let mut more = run.more || run.families.len() > per_page;
         run.families.truncate(per_page);
@@ -248,7 +249,7 @@ impl Store {
             more |= pin_ahead;
         }
         let edge = |family: Option<&CommentWithReplies>, direction| {
-            let edge = family.map_or_else(|| beyond(cursor, direction, descending), |family| family.parent.id);
+            let edge = family.map_or_else(|| beyond(cursor, direction, order), |family| family.parent.id);
             Cursor { direction, edge, pin: cursor.pin }
         };
         let others: Vec<&CommentWithReplies> =
@@ -265,15 +266,15 @@ impl Store {
         visitor_state: &VisitorThreadState,
         last: Option<&CommentWithReplies>,
         pin: Option<CommentId>,
-        descending: bool,
+        order: Order,
     ) -> Result<bool, Fault> {
         let span = match last.map(|family| family.parent.id) {
             None => Span::ALL,
-            Some(id) if descending => Span::below(id),
+            Some(id) if order.is_descending() => Span::below(id),
             Some(id) => Span::above(id),
         };
         let beyond = scopes(list.visitor, visitor_state).into_iter();
-        let beyond = beyond.map(|scope| self.positions(keys::parents(list.thread, scope), span, descending, 2));
+        let beyond = beyond.map(|scope| self.positions(keys::parents(list.thread, scope), span, order, 2));
         Ok(try_join_all(beyond).await?.into_iter().flatten().any(|id| Some(id) != pin))
     }
 
@@ -295,11 +296,11 @@ impl Store {
             ranks.sort_unstable_by(|a, b| b.cmp(a));
         }
         let pin = list.pin(&thread);
-        let mut order: Vec<CommentId> = ranks.into_iter().map(|(_, id)| id).filter(|id| Some(*id) != pin).collect();
+        let mut ranked: Vec<CommentId> = ranks.into_iter().map(|(_, id)| id).filter(|id| Some(*id) != pin).collect();
         if let Some(pin) = pin {
-            order.insert(0, pin);
+            ranked.insert(0, pin);
         }
-        let page = order.into_iter().skip(offset).take(per_page);
+        let page = ranked.into_iter().skip(offset).take(per_page);
         let families = stream::iter(page.map(|id| self.family(list, &visitor_state, id))).buffered(list.at_once());
         let families: Vec<Option<CommentWithReplies>> = families.try_collect().await?;
         Ok((thread, visitor_state, families.into_iter().flatten().collect(), PageCursors::default()))
@@ -313,7 +314,7 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<(u128, CommentId)>, Fault> {
         let partition = keys::parents(list.thread, scope);
-        let items = self.query_all(Query { index, partition, bounds: None, descending: true, limit }).await?;
+        let items = self.query_all(Query { index, partition, bounds: None, order: Order::NewestFirst, limit }).await?;
         let (_, _, rank) = index.names();
         let ranked = |item: &Item| {
             // Ranks pass 2^64 at 1,845 likes.
@@ -336,7 +337,7 @@ impl Store {
             return Ok(shown.map(|parent| CommentWithReplies { parent, replies: Vec::new() }));
         }
         let span = Span { low: id.0, high: id.0 };
-        let run = self.run(list, visitor_state, span, false, 1).await?;
+        let run = self.run(list, visitor_state, span, Order::OldestFirst, 1).await?;
         Ok(run.families.into_iter().next())
     }
 
@@ -345,11 +346,11 @@ impl Store {
         list: List<'_>,
         visitor_state: &VisitorThreadState,
         span: Span,
-        descending: bool,
+        order: Order,
         take: usize,
     ) -> Result<Run, Fault> {
-        let rows = self.rows(list, Scope::Everyone, span, descending, take).await?;
-        self.finish_run(list, visitor_state, rows, span, descending, take).await
+        let rows = self.rows(list, Scope::Everyone, span, order, take).await?;
+        self.finish_run(list, visitor_state, rows, span, order, take).await
     }
 
     /// Merges the visitor's own into what everyone sees, and completes the embedded replies.
@@ -359,19 +360,19 @@ impl Store {
         visitor_state: &VisitorThreadState,
         mut rows: Rows,
         span: Span,
-        descending: bool,
+        order: Order,
         take: usize,
     ) -> Result<Run, Fault> {
         if visitor_state.has_hidden() {
             // Own comments matter as far as the others' run reaches.
             let reach = if !rows.more {
                 span
-            } else if descending {
+            } else if order.is_descending() {
                 Span { low: rows.parents.keys().next().map_or(span.low, |id| id.0), ..span }
             } else {
                 Span { high: rows.parents.keys().next_back().map_or(span.high, |id| id.0), ..span }
             };
-            let own = self.rows(list, Scope::Own(list.visitor), reach, descending, take).await?;
+            let own = self.rows(list, Scope::Own(list.visitor), reach, order, take).await?;
             rows.more |= own.more;
             rows.parents.extend(own.parents);
             for (parent, replies) in own.replies {
@@ -379,7 +380,7 @@ impl Store {
             }
         }
         let mut parents: Vec<Comment> = rows.parents.into_values().collect();
-        if descending {
+        if order.is_descending() {
             parents.reverse();
         }
         let more = rows.more || parents.len() > take;
@@ -408,11 +409,11 @@ impl Store {
         let everyone = (parent.has_separate && inline < wanted).then_some(Scope::Everyone);
         let own = (visitor_state.hidden_separate && embedded > 0).then_some(Scope::Own(list.visitor));
         let rest = everyone.into_iter().chain(own);
-        let rest = rest.map(|scope| self.separate(parent.id, scope, Span::ALL, false, embedded));
+        let rest = rest.map(|scope| self.separate(parent.id, scope, Span::ALL, Order::OldestFirst, embedded));
         let mut more: Vec<Comment> = try_join_all(rest).await?.into_iter().flatten().collect();
         if everyone.is_some() {
             // One that trailed may lead since the family was read.
-            more.extend(self.inline(parent, Scope::Everyone, Span::ALL, false, embedded).await?);
+            more.extend(self.inline(parent, Scope::Everyone, Span::ALL, Order::OldestFirst, embedded).await?);
         }
         for reply in &more {
             list.budget.spend(reply);
@@ -431,14 +432,14 @@ impl Store {
         list: List<'_>,
         scope: Scope<'_>,
         span: Span,
-        descending: bool,
+        order: Order,
         take: usize,
     ) -> Result<Rows, Fault> {
         let query = Query {
             index: Index::Thread,
             partition: keys::parents(list.thread, scope),
             bounds: Some(span.families()),
-            descending,
+            order,
             limit: take * (1 + list.embeds()) + 1,
         };
         let mut rows = Rows::default();
@@ -448,7 +449,7 @@ impl Store {
             for item in items {
                 let comment: Comment = read(item)?;
                 list.budget.spend(&comment);
-                // Descending, replies come before their parent: a reply beyond the last parent is of another one.
+                // Newest first, replies come before their parent: a reply beyond the last parent is of another one.
                 let family = comment.ancestors.first().copied().unwrap_or(comment.id);
                 if rows.parents.len() == take && !rows.parents.contains_key(&family) {
                     if scope != Scope::Everyone && !comment.is_top_level() {
@@ -467,7 +468,7 @@ impl Store {
                 return Ok(rows);
             }
             if list.budget.is_spent() {
-                return Box::pin(self.parents(list, scope, span, descending, take, rows)).await;
+                return Box::pin(self.parents(list, scope, span, order, take, rows)).await;
             }
             start = next;
         }
@@ -479,12 +480,12 @@ impl Store {
         list: List<'_>,
         scope: Scope<'_>,
         span: Span,
-        descending: bool,
+        order: Order,
         take: usize,
         rows: Rows,
     ) -> Result<Rows, Fault> {
         let partition = keys::parents(list.thread, scope);
-        let mut ids = self.positions(partition, span, descending, take + 1).await?;
+        let mut ids = self.positions(partition, span, order, take + 1).await?;
         let more = ids.len() > take;
         ids.truncate(take);
         let mut parents = rows.parents;
@@ -524,10 +525,10 @@ impl Store {
         &self,
         partition: String,
         span: Span,
-        descending: bool,
+        order: Order,
         limit: usize,
     ) -> Result<Vec<CommentId>, Fault> {
-        let query = Query { index: Index::Time, partition, bounds: Some(span.numbers()), descending, limit };
+        let query = Query { index: Index::Time, partition, bounds: Some(span.numbers()), order, limit };
         Ok(self.query_all(query).await?.iter().filter_map(keys::comment_of).collect())
     }
 
@@ -544,7 +545,7 @@ impl Store {
         let ((thread, visitor_state), mut page) = try_join(known, everyone).await?;
         if visitor_state.hidden_replies > 0 {
             let own = keys::replies(parent.id, Scope::Own(visitor));
-            let own = self.positions(own, Span::ALL, false, crate::domain::list::MAX_DEPTH).await?;
+            let own = self.positions(own, Span::ALL, Order::OldestFirst, crate::domain::list::MAX_DEPTH).await?;
             if !own.is_empty() {
                 page = self.reply_run(parent, &scopes(visitor, &visitor_state), &own, paging, embedded).await?;
             }
@@ -563,40 +564,46 @@ impl Store {
     ) -> Result<ReplyPage, Fault> {
         let total = parent.replies + own.len() as u64;
         let per_page = paging.per_page;
-        let (span, descending) = match paging.place {
-            Place::Page(1) | Place::Cursor(None) => (Span::ALL, false),
+        let (span, order) = match paging.place {
+            Place::Page(1) | Place::Cursor(None) => (Span::ALL, Order::OldestFirst),
             Place::Page(page) => {
                 let offset = (page - 1) * per_page;
                 let everyone = keys::replies(parent.id, Scope::Everyone);
-                let everyone = self.positions(everyone, Span::ALL, false, offset + 1).await?;
-                let Some(start) = merge(everyone, own.to_vec(), false).into_iter().nth(offset) else {
+                let everyone = self.positions(everyone, Span::ALL, Order::OldestFirst, offset + 1).await?;
+                let Some(start) = merge(everyone, own.to_vec(), Order::OldestFirst).into_iter().nth(offset) else {
                     return Ok(ReplyPage { replies: Vec::new(), total, cursors: PageCursors::default() });
                 };
-                (Span::from(start), false)
+                (Span::from(start), Order::OldestFirst)
             }
-            Place::Cursor(Some(Cursor { direction: Direction::Next, edge, .. })) => (Span::above(edge), false),
-            Place::Cursor(Some(Cursor { direction: Direction::Previous, edge, .. })) => (Span::below(edge), true),
+            Place::Cursor(Some(Cursor { direction: Direction::Next, edge, .. })) => {
+                (Span::above(edge), Order::OldestFirst)
+            }
+            Place::Cursor(Some(Cursor { direction: Direction::Previous, edge, .. })) => {
+                (Span::below(edge), Order::NewestFirst)
+            }
         };
         let limit = match paging.place {
             Place::Page(_) => per_page,
             // One more, to know whether the walk goes on.
             Place::Cursor(_) => per_page + 1,
         };
-        let mut replies = self.replies(parent, scopes, span, descending, limit, embedded).await?;
+        let mut replies = self.replies(parent, scopes, span, order, limit, embedded).await?;
         let more = replies.len() > per_page;
         replies.truncate(per_page);
-        if descending {
+        if order.is_descending() {
             replies.reverse();
         }
         let cursors = match paging.place {
             Place::Page(_) => PageCursors::default(),
             Place::Cursor(at) => {
                 let cursor = |direction, reply: Option<&Comment>| {
-                    let edge = reply.map(|reply| reply.id).or(at.map(|cursor| beyond(cursor, direction, false)))?;
+                    let edge = reply
+                        .map(|reply| reply.id)
+                        .or(at.map(|cursor| beyond(cursor, direction, Order::OldestFirst)))?;
                     Some(Cursor { direction, edge, pin: None })
                 };
-                let next = if descending || more { cursor(Direction::Next, replies.last()) } else { None };
-                let begins = at.is_none() || (descending && !more);
+                let next = if order.is_descending() || more { cursor(Direction::Next, replies.last()) } else { None };
+                let begins = at.is_none() || (order.is_descending() && !more);
                 let previous = if begins { None } else { cursor(Direction::Previous, replies.first()) };
                 PageCursors { next, previous }
             }
@@ -610,15 +617,15 @@ impl Store {
         parent: &Comment,
         scopes: &[Scope<'_>],
         span: Span,
-        descending: bool,
+        order: Order,
         limit: usize,
         embedded: usize,
     ) -> Result<Vec<Comment>, Fault> {
-        let all = scopes.iter().map(|scope| self.replies_of(parent, *scope, span, descending, limit, embedded));
+        let all = scopes.iter().map(|scope| self.replies_of(parent, *scope, span, order, limit, embedded));
         let mut replies: Vec<Comment> = try_join_all(all).await?.into_iter().flatten().collect();
         replies.sort_unstable_by_key(|reply| reply.id);
         replies.dedup_by_key(|reply| reply.id);
-        if descending {
+        if order.is_descending() {
             replies.reverse();
         }
         replies.truncate(limit);
@@ -631,7 +638,7 @@ impl Store {
         parent: &Comment,
         scope: Scope<'_>,
         span: Span,
-        descending: bool,
+        order: Order,
         limit: usize,
         embedded: usize,
     ) -> Result<Vec<Comment>, Fault> {
@@ -639,15 +646,15 @@ impl Store {
         let (inline_count, rest) = match scope {
             Scope::Everyone => {
                 let inline_count = parent.inline.range(span.low..=span.high).count();
-                let rest = if descending { limit } else { limit.saturating_sub(inline_count) };
+                let rest = if order.is_descending() { limit } else { limit.saturating_sub(inline_count) };
                 (inline_count, if parent.has_separate { rest } else { 0 })
             }
             Scope::Own(_) => (if parent.is_top_level() { limit } else { 0 }, limit),
         };
         let everyone = scope == Scope::Everyone;
         if !(everyone && moves_up(parent, embedded)) {
-            let inline = self.inline(parent, scope, span, descending, inline_count.min(limit));
-            let separate = self.separate(parent.id, scope, span, descending, rest);
+            let inline = self.inline(parent, scope, span, order, inline_count.min(limit));
+            let separate = self.separate(parent.id, scope, span, order, rest);
             let (mut replies, separate) = try_join(inline, separate).await?;
             let gone = replies.len() < inline_count.min(limit);
             replies.extend(separate);
@@ -656,8 +663,8 @@ impl Store {
             }
         }
         // In this order none slips through that moves up meanwhile.
-        let mut replies = self.separate(parent.id, scope, span, descending, limit).await?;
-        replies.extend(self.inline(parent, scope, span, descending, limit).await?);
+        let mut replies = self.separate(parent.id, scope, span, order, limit).await?;
+        replies.extend(self.inline(parent, scope, span, order, limit).await?);
         Ok(replies)
     }
 
@@ -667,12 +674,12 @@ impl Store {
         parent: &Comment,
         scope: Scope<'_>,
         span: Span,
-        descending: bool,
+        order: Order,
         limit: usize,
     ) -> Result<Vec<Comment>, Fault> {
         let partition = keys::parents(&parent.thread, scope);
         let bounds = Some(span.inline(parent.id));
-        self.comments(Query { index: Index::Thread, partition, bounds, descending, limit }).await
+        self.comments(Query { index: Index::Thread, partition, bounds, order, limit }).await
     }
 
     /// Replies in the parent's own partition.
@@ -681,11 +688,11 @@ impl Store {
         parent: CommentId,
         scope: Scope<'_>,
         span: Span,
-        descending: bool,
+        order: Order,
         limit: usize,
     ) -> Result<Vec<Comment>, Fault> {
         let partition = keys::replies(parent, scope);
-        self.comments(Query { index: Index::Thread, partition, bounds: Some(span.texts()), descending, limit }).await
+        self.comments(Query { index: Index::Thread, partition, bounds: Some(span.texts()), order, limit }).await
     }
 
     async fn comments(&self, query: Query) -> Result<Vec<Comment>, Fault> {
@@ -700,21 +707,21 @@ fn moves_up(parent: &Comment, embedded: usize) -> bool {
 }
 
 /// The edge of a page that holds nothing: turning round, the comment at the old edge is met again.
-pub(super) fn beyond(cursor: Cursor, direction: Direction, descending: bool) -> CommentId {
+pub(super) fn beyond(cursor: Cursor, direction: Direction, order: Order) -> CommentId {
     let CommentId(edge) = cursor.edge;
-    match (direction == cursor.direction, descending == (direction == Direction::Next)) {
+    match (direction == cursor.direction, order.is_descending() == (direction == Direction::Next)) {
         (true, _) => cursor.edge,
         (false, true) => CommentId(edge.saturating_add(1)),
         (false, false) => CommentId(edge.saturating_sub(1)),
     }
 }
 
-fn merge(everyone: Vec<CommentId>, own: Vec<CommentId>, descending: bool) -> Vec<CommentId> {
+fn merge(everyone: Vec<CommentId>, own: Vec<CommentId>, order: Order) -> Vec<CommentId> {
     let mut all = everyone;
     all.extend(own);
     all.sort_unstable();
     all.dedup();
-    if descending {
+    if order.is_descending() {
         all.reverse();
     }
     all

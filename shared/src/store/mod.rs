@@ -30,6 +30,7 @@ use serde::de::DeserializeOwned;
 use self::keys::{Item, Key};
 use self::limits::Limiter;
 use crate::domain::ids::Random;
+use crate::domain::list::Order;
 use crate::error::Fault;
 
 /// `DynamoDB` takes this many keys in one `BatchGetItem`.
@@ -130,7 +131,7 @@ impl Store {
             .set_index_name(index.map(str::to_owned))
             .set_consistent_read(consistent.then_some(true))
             .expression_attribute_values(":pk", AttributeValue::S(query.partition.clone()))
-            .scan_index_forward(!query.descending)
+            .scan_index_forward(!query.order.is_descending())
             .limit(i32::try_from(query.limit).unwrap_or(i32::MAX))
             .set_exclusive_start_key(start);
         request = match query.bounds.clone() {
@@ -202,7 +203,8 @@ struct Query {
     partition: String,
     /// Of the sort key, both included.
     bounds: Option<(AttributeValue, AttributeValue)>,
-    descending: bool,
+    /// By the sort key: `NewestFirst` begins with the highest.
+    order: Order,
     limit: usize,
 }
 

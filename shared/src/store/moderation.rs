@@ -15,7 +15,7 @@ use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, changes, fault, number, read, text};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, ThreadId, UserId};
-use crate::domain::list::{Cursor, Direction};
+use crate::domain::list::{Cursor, Direction, Order};
 use crate::domain::report::{ReportStatus, Resolution};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::Clock;
@@ -77,7 +77,7 @@ impl Store {
                 index: Index::Table(Reading::Eventual),
                 partition,
                 bounds,
-                descending: !back,
+                order: if back { Order::OldestFirst } else { Order::NewestFirst },
                 limit: per_page + 1,
             })
         });
@@ -94,7 +94,7 @@ impl Store {
             ids.reverse();
         }
         let edge = |id: Option<&CommentId>, direction| {
-            let edge = id.copied().or_else(|| cursor.map(|cursor| beyond(cursor, direction, true)))?;
+            let edge = id.copied().or_else(|| cursor.map(|cursor| beyond(cursor, direction, Order::NewestFirst)))?;
             Some(Cursor { direction, edge, pin: None })
         };
         let cursors = PageCursors {

@@ -10,6 +10,7 @@ use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, number, read, write};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, IdSource, Visitor};
+use crate::domain::list::Order;
 use crate::domain::report::Report;
 use crate::domain::thread::VisitorThreadState;
 use crate::error::Fault;
@@ -207,7 +208,7 @@ impl Store {
             index: Index::Table(Reading::Eventual),
             partition: keys::comment_partition(id),
             bounds: Some(keys::reports()),
-            descending: true,
+            order: Order::NewestFirst,
             limit,
         };
         self.query_all(query).await?.into_iter().map(read).collect()

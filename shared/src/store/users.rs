@@ -12,6 +12,7 @@ use super::{ATTEMPTS, Index, Query, Reading, Store, fault, number, read, text, w
 use crate::domain::comment::Avatar;
 use crate::domain::fold::fold;
 use crate::domain::ids::UserId;
+use crate::domain::list::Order;
 use crate::domain::time::Timestamp;
 use crate::domain::user::{Ban, Identity, User};
 use crate::error::Fault;
@@ -211,8 +212,13 @@ impl Store {
 
     async fn known_handle(&self, handle: String) -> Result<Option<String>, Fault> {
         let partition = keys::handle_partition(&handle);
-        let query =
-            Query { index: Index::Table(Reading::Eventual), partition, bounds: None, descending: false, limit: 1 };
+        let query = Query {
+            index: Index::Table(Reading::Eventual),
+            partition,
+            bounds: None,
+            order: Order::OldestFirst,
+            limit: 1,
+        };
         let (found, _) = self.query(&query, None).await?;
         Ok((!found.is_empty()).then_some(handle))
     }
@@ -241,7 +247,7 @@ impl Store {
                 index: Index::Table(Reading::Eventual),
                 partition: partition.clone(),
                 bounds: bounds.clone(),
-                descending: false,
+                order: Order::OldestFirst,
                 limit,
             };
             let (items, next) = self.query(&query, start).await?;
