@@ -44,7 +44,7 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
 
     let presenter = app.presenter(call, &viewer, &page.thread, &page.visitor_state);
     let data =
-        page.families.iter().map(|family| presenter.present_with_replies(&family.parent, &family.replies)).collect();
+        page.parents.iter().map(|parent| presenter.present_with_replies(&parent.comment, &parent.replies)).collect();
     let list = Page {
         data,
         total: page.thread.parents + page.visitor_state.hidden_parents,
@@ -65,12 +65,10 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     let CommentWithAncestors { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
     let signer = CursorSigner::new(&config.visitor_salt, format!("replies {}", parent.id));
     let paging = pagination::paging(call, &config.lists, Some(&signer))?;
-    let (thread, mut visitor_state, page) =
-        app.store.reply_page(&parent, &viewer.visitor, &paging, config.lists.replies_per_parent).await?;
-    app.store.complete_visitor_state(&mut visitor_state, &viewer.visitor, &parent.thread, [parent.id]).await?;
+    let page = app.store.reply_page(&parent, &viewer.visitor, &paging, config.lists.replies_per_parent).await?;
 
-    let presenter = app.presenter(call, &viewer, &thread, &visitor_state);
-    let is_plain = visitor_state.is_plain() && policy::is_public(&parent, &ancestors);
+    let presenter = app.presenter(call, &viewer, &page.thread, &page.visitor_state);
+    let is_plain = page.visitor_state.is_plain() && policy::is_public(&parent, &ancestors);
     let list = Page {
         data: page.replies.iter().map(|reply| presenter.present(reply)).collect(),
         total: page.total,

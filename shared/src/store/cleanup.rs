@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::comments::{ids, same_inline, same_state, state_text, unhide, with_inline};
 use super::keys::{self, Key, Scope, Span};
+use super::lists::walk::Window;
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, number, text};
 use crate::domain::comment::Comment;
@@ -118,8 +119,9 @@ impl Store {
         if due == 0 || count > MAX_COMPARED {
             return Ok(());
         }
-        let replies =
-            self.positions(keys::replies(parent.id, Scope::Everyone), Span::ALL, Order::OldestFirst, count + 1).await?;
+        let replies = self
+            .positions(keys::replies(parent.id, Scope::Everyone), Window::first(Order::OldestFirst, count + 1))
+            .await?;
         if replies.len() != count {
             return Ok(());
         }

@@ -9,13 +9,14 @@ use super::comments::{
     Count, as_read, change_queues, hidden_is_inline, hide, ids, index_keys, leave_thread, lose, same_inline,
     same_state, state_text, unhide, with_inline,
 };
-use super::keys::{self, Scope, Span};
-use super::lists::{PageCursors, beyond};
+use super::keys::{self, Item, Scope};
+use super::lists::PageCursors;
+use super::lists::walk::{Walk, Window, merge};
 use super::transaction::{Outcome, Write};
 use super::{ATTEMPTS, Index, Query, Reading, Store, changes, fault, number, read, text};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, ThreadId, UserId};
-use crate::domain::list::{Cursor, Direction, Order};
+use crate::domain::list::{Cursor, Order};
 use crate::domain::report::{ReportStatus, Resolution};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::Clock;
@@ -64,43 +65,25 @@ impl Store {
         cursor: Option<Cursor>,
         per_page: usize,
     ) -> Result<(Vec<Comment>, PageCursors), Fault> {
-        let back = cursor.is_some_and(|cursor| cursor.direction == Direction::Previous);
-        let span = match cursor {
-            None => Span::ALL,
-            Some(cursor) if back => Span::above(cursor.edge),
-            Some(cursor) => Span::below(cursor.edge),
-        };
+        let walk = Walk::new(Order::NewestFirst, cursor);
+        let Window { span, order, limit } = walk.window(per_page + 1);
         let shards = (0..keys::QUEUE_SHARDS).map(|shard| {
             let partition = keys::queue_partition(state.name(), shard);
-            let bounds = Some(span.texts());
             self.query_all(Query {
                 index: Index::Table(Reading::Eventual),
                 partition,
-                bounds,
-                order: if back { Order::OldestFirst } else { Order::NewestFirst },
-                limit: per_page + 1,
+                bounds: Some(span.texts()),
+                order,
+                limit,
             })
         });
-        let entries = try_join_all(shards).await?.into_iter().flatten();
-        let mut ids: Vec<CommentId> =
-            entries.filter_map(|entry| keys::queued_comment(entry.get("sk")?.as_s().ok()?)).collect();
-        ids.sort_unstable();
-        if !back {
-            ids.reverse();
-        }
-        let more = ids.len() > per_page;
-        ids.truncate(per_page);
-        if back {
-            ids.reverse();
-        }
-        let edge = |id: Option<&CommentId>, direction| {
-            let edge = id.copied().or_else(|| cursor.map(|cursor| beyond(cursor, direction, Order::NewestFirst)))?;
-            Some(Cursor { direction, edge, pin: None })
-        };
-        let cursors = PageCursors {
-            next: if back || more { edge(ids.last(), Direction::Next) } else { None },
-            previous: if cursor.is_none() || (back && !more) { None } else { edge(ids.first(), Direction::Previous) },
-        };
+        let ids = try_join_all(shards).await?.into_iter().map(|entries| {
+            let id = |entry: &Item| keys::queued_comment(entry.get("sk")?.as_s().ok()?);
+            entries.iter().filter_map(id).collect()
+        });
+        let mut ids: Vec<CommentId> = merge(ids, order, |id| *id);
+        let more = walk.cut(&mut ids, per_page);
+        let cursors = walk.cursors(ids.first().copied(), ids.last().copied(), more);
         let wanted: Vec<_> = ids.into_iter().map(keys::comment).collect();
         let mut found = self.batch_get(wanted.clone(), Reading::Consistent).await?;
         // An entry may outlive its comment for the moment until the stream is handled, and a comment the one above it.

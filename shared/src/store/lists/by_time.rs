@@ -1,0 +1,157 @@
+//! Pages of the top-level comments of a thread by time, by number or by cursor.
+
+use futures_util::future::{try_join, try_join_all};
+
+use super::parents::Run;
+use super::walk::{Walk, Window, merge};
+use super::{List, PageCursors, ThreadPage, scopes};
+use crate::domain::ids::CommentId;
+use crate::domain::list::{Cursor, Order, Paging, Place};
+use crate::domain::thread::VisitorThreadState;
+use crate::error::Fault;
+use crate::store::Store;
+use crate::store::keys::{self, Scope};
+
+/// The first page of a list by time, without cursors.
+struct FirstPage {
+    page: ThreadPage,
+    pin: Option<CommentId>,
+    /// Whether parents follow those that were read.
+    more: bool,
+    /// Whether the pinned comment may have pushed the last of those that were read off the page.
+    full: bool,
+}
+
+impl Store {
+    pub(super) async fn page_by_time(
+        &self,
+        list: List<'_>,
+        order: Order,
+        paging: &Paging,
+    ) -> Result<ThreadPage, Fault> {
+        let per_page = paging.per_page;
+        match paging.place {
+            Place::Page(1) => Ok(self.first_page(list, order, per_page).await?.page),
+            Place::Page(page) => self.later_page(list, order, (page - 1) * per_page, per_page).await,
+            Place::Cursor(None) => self.begin_walk(list, order, per_page).await,
+            Place::Cursor(Some(cursor)) => self.continue_walk(list, order, cursor, per_page).await,
+        }
+    }
+
+    async fn first_page(&self, list: List<'_>, order: Order, per_page: usize) -> Result<FirstPage, Fault> {
+        let (mut page, more) = self.first_window(list, Window::first(order, per_page)).await?;
+        let pin = list.pin(&page.thread);
+        let others = page.parents.len();
+        self.put_pin_first(list, &mut page, pin, per_page).await?;
+        let shown = page.parents.len();
+        let full = shown == per_page && others + usize::from(pin.is_some()) > shown;
+        Ok(FirstPage { page, pin, more, full })
+    }
+
+    /// A numbered page: the place of its first parent is found by keys alone. `offset` is at least 1.
+    async fn later_page(
+        &self,
+        list: List<'_>,
+        order: Order,
+        offset: usize,
+        per_page: usize,
+    ) -> Result<ThreadPage, Fault> {
+        let before = Window::first(order, offset + 1);
+        let known = self.thread_and_visitor_state(list.thread, list.visitor);
+        let everyone = self.positions(keys::parents(list.thread, Scope::Everyone), before);
+        let ((thread, visitor_state), everyone) = try_join(known, everyone).await?;
+        let pin = list.pin(&thread);
+        let own = match visitor_state.hidden_parents {
+            0 => Vec::new(),
+            _ => self.positions(keys::parents(list.thread, Scope::Own(list.visitor)), before).await?,
+        };
+        // The pinned comment comes before all others, so these are one place further back.
+        let pinned = usize::from(pin.is_some());
+        let mut others = merge([everyone, own], order, |id| *id).into_iter().filter(|id| Some(*id) != pin);
+        let mut parents = Vec::new();
+        if let Some(start) = others.nth(offset - pinned) {
+            let window = Window::starting_at(start, order, per_page + pinned);
+            parents = self.run(list, &visitor_state, window).await?.parents;
+            parents.retain(|parent| Some(parent.comment.id) != pin);
+            parents.truncate(per_page);
+        }
+        Ok(ThreadPage { thread, visitor_state, parents, cursors: PageCursors::default() })
+    }
+
+    async fn begin_walk(&self, list: List<'_>, order: Order, per_page: usize) -> Result<ThreadPage, Fault> {
+        let FirstPage { mut page, pin, more, full } = self.first_page(list, order, per_page).await?;
+        let walk = Walk::pinned(order, pin);
+        let last = page.parents.last().map(|parent| parent.comment.id).filter(|id| Some(*id) != pin);
+        let more = more || (full && self.has_beyond(list, &page.visitor_state, last, walk).await?);
+        page.cursors = walk.cursors(None, last, more);
+        Ok(page)
+    }
+
+    async fn continue_walk(
+        &self,
+        list: List<'_>,
+        order: Order,
+        cursor: Cursor,
+        per_page: usize,
+    ) -> Result<ThreadPage, Fault> {
+        let walk = Walk::new(order, Some(cursor));
+        let pin = cursor.pin;
+        // One more, because the pin is left out where it stands by time.
+        let window = walk.window(per_page + usize::from(pin.is_some()));
+        let (mut page, mut more) = self.first_window(list, window).await?;
+        page.parents.retain(|parent| Some(parent.comment.id) != pin);
+        more |= walk.cut(&mut page.parents, per_page);
+        let edges = [page.parents.first(), page.parents.last()].map(|parent| parent.map(|parent| parent.comment.id));
+        if walk.goes_back() && !more && pin.is_some() {
+            // Back at the beginning, the pinned comment comes before this page, or first on it.
+            more = page.parents.len() == per_page;
+            if !more {
+                self.put_pin_first(list, &mut page, pin, per_page).await?;
+            }
+        }
+        page.cursors = walk.cursors(edges[0], edges[1], more);
+        Ok(page)
+    }
+
+    /// The page in a window, without cursors, and whether parents follow it. The thread and the visitor's state are read in
+    /// the same trip.
+    async fn first_window(&self, list: List<'_>, window: Window) -> Result<(ThreadPage, bool), Fault> {
+        let known = self.thread_and_visitor_state(list.thread, list.visitor);
+        let everyone = self.rows(list, Scope::Everyone, window);
+        let ((thread, visitor_state), rows) = try_join(known, everyone).await?;
+        let Run { parents, more } = self.complete_run(list, &visitor_state, rows, window).await?;
+        Ok((ThreadPage { thread, visitor_state, parents, cursors: PageCursors::default() }, more))
+    }
+
+    /// Whether any parent but the pinned one follows `last`, or is in the list at all when `last` is `None`.
+    async fn has_beyond(
+        &self,
+        list: List<'_>,
+        visitor_state: &VisitorThreadState,
+        last: Option<CommentId>,
+        walk: Walk,
+    ) -> Result<bool, Fault> {
+        let window = walk.after(last, 2);
+        let scopes = scopes(list.visitor, visitor_state).into_iter();
+        let beyond = scopes.map(|scope| self.positions(keys::parents(list.thread, scope), window));
+        Ok(try_join_all(beyond).await?.into_iter().flatten().any(|id| walk.pin != Some(id)))
+    }
+
+    /// Puts the pinned comment first and reads it when it is not on the page.
+    async fn put_pin_first(
+        &self,
+        list: List<'_>,
+        page: &mut ThreadPage,
+        pin: Option<CommentId>,
+        per_page: usize,
+    ) -> Result<(), Fault> {
+        let Some(pin) = pin else { return Ok(()) };
+        let pinned = match page.parents.iter().position(|parent| parent.comment.id == pin) {
+            Some(place) => Some(page.parents.remove(place)),
+            None => self.comment_with_replies(list, &page.visitor_state, pin).await?,
+        };
+        page.parents.splice(0..0, pinned);
+        page.parents.truncate(per_page);
+        Ok(())
+    }
+}

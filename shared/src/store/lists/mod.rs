@@ -1,0 +1,136 @@
+//! Pages of a thread and of the replies to a comment. Each is read in two scopes and merged: the comments that everyone sees,
+//! and the visitor's own unapproved ones when there are any.
+//!
+//! | file | reads |
+//! |------|-------|
+//! | `by_time` | pages of top-level comments by time, by number or by cursor |
+//! | `by_rank` | pages of top-level comments by likes or replies |
+//! | `parents` | a window of top-level comments with their inline and separate replies |
+//! | `replies` | pages of the replies to one comment |
+//! | `walk`    | nothing: the arithmetic of windows and cursors |
+
+mod by_rank;
+mod by_time;
+mod parents;
+mod replies;
+pub(super) mod walk;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use self::walk::Window;
+use super::keys::{self, Scope};
+use super::{Index, Query, Store};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, ThreadId, Visitor};
+use crate::domain::list::{Cursor, Order, Paging, Sort};
+use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::error::Fault;
+
+/// Own unapproved replies that lead; more of them trail, so that they never crowd out parents.
+pub(super) const HIDDEN_INLINE: u64 = 100;
+
+/// A comment and the replies embedded in it.
+#[derive(Clone, Debug)]
+pub struct CommentWithReplies {
+    pub comment: Comment,
+    pub replies: Vec<Comment>,
+}
+
+/// One page of a thread.
+#[derive(Debug)]
+pub struct ThreadPage {
+    pub thread: Thread,
+    pub visitor_state: VisitorThreadState,
+    pub parents: Vec<CommentWithReplies>,
+    pub cursors: PageCursors,
+}
+
+/// One page of the replies to a comment.
+#[derive(Debug)]
+pub struct ReplyPage {
+    pub thread: Thread,
+    pub visitor_state: VisitorThreadState,
+    pub replies: Vec<Comment>,
+    /// Replies that the visitor can see, on all pages.
+    pub total: u64,
+    pub cursors: PageCursors,
+}
+
+/// The pages before and after this one in a walk by cursor.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PageCursors {
+    pub next: Option<Cursor>,
+    pub previous: Option<Cursor>,
+}
+
+/// Bytes of text that may be read for one page, which is what an answer can hold. Once they are spent, the page goes without
+/// embedded replies, and only missing parents are read.
+#[derive(Debug)]
+pub struct Budget {
+    bytes: usize,
+    read: AtomicUsize,
+}
+
+impl Budget {
+    #[must_use]
+    pub fn new(bytes: usize) -> Self {
+        Self { bytes, read: AtomicUsize::new(0) }
+    }
+
+    fn spend(&self, comment: &Comment) {
+        self.read.fetch_add(comment.body.len(), Ordering::Relaxed);
+    }
+
+    fn is_spent(&self) -> bool {
+        self.read.load(Ordering::Relaxed) > self.bytes
+    }
+}
+
+/// A thread to list, and the visitor who asks.
+#[derive(Clone, Copy)]
+pub struct List<'a> {
+    pub thread: &'a ThreadId,
+    pub visitor: &'a Visitor,
+    /// Embedded replies per parent.
+    pub embedded: usize,
+    /// Whether the pinned comment comes first.
+    pub pins: bool,
+    pub budget: &'a Budget,
+}
+
+impl List<'_> {
+    fn pin(&self, thread: &Thread) -> Option<CommentId> {
+        self.pins.then_some(thread.pin?.comment)
+    }
+}
+
+impl Store {
+    /// A page of `comments.index`. Lists by rank have no cursors: a cursor reads their first page.
+    pub async fn thread_page(&self, list: List<'_>, sort: Sort, paging: &Paging) -> Result<ThreadPage, Fault> {
+        let mut page = match sort {
+            Sort::Newest => self.page_by_time(list, Order::NewestFirst, paging).await?,
+            Sort::Oldest => self.page_by_time(list, Order::OldestFirst, paging).await?,
+            Sort::MostLiked => self.page_by_rank(list, Index::Likes, paging).await?,
+            Sort::MostReplied => self.page_by_rank(list, Index::Replied, paging).await?,
+        };
+        if list.budget.is_spent() {
+            for parent in &mut page.parents {
+                parent.replies.clear();
+            }
+        }
+        let shown = page.parents.iter().map(|parent| parent.comment.id);
+        self.complete_visitor_state(&mut page.visitor_state, list.visitor, list.thread, shown).await?;
+        Ok(page)
+    }
+
+    /// The ids in a window of a partition of the `time` index. It holds keys only, so this is cheap.
+    pub(super) async fn positions(&self, partition: String, window: Window) -> Result<Vec<CommentId>, Fault> {
+        let Window { span, order, limit } = window;
+        let query = Query { index: Index::Time, partition, bounds: Some(span.numbers()), order, limit };
+        Ok(self.query_all(query).await?.iter().filter_map(keys::comment_of).collect())
+    }
+}
+
+fn scopes<'a>(visitor: &'a Visitor, visitor_state: &VisitorThreadState) -> Vec<Scope<'a>> {
+    if visitor_state.has_hidden() { vec![Scope::Everyone, Scope::Own(visitor)] } else { vec![Scope::Everyone] }
+}

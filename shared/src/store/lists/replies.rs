@@ -1,0 +1,165 @@
+//! Pages of the replies to one comment, oldest first. Inline replies are in the thread's partition beside a top-level comment,
+//! separate ones in the partition of the comment itself. Every inline reply is older than every separate one.
+
+use futures_util::future::{try_join, try_join_all};
+
+use super::walk::{Walk, Window, merge};
+use super::{PageCursors, ReplyPage, scopes};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, Visitor};
+use crate::domain::list::{MAX_DEPTH, Order, Paging, Place};
+use crate::error::Fault;
+use crate::store::keys::{self, Scope};
+use crate::store::{Index, Query, Store, read};
+
+const ORDER: Order = Order::OldestFirst;
+
+/// The replies to one comment that one visitor sees.
+#[derive(Clone, Copy)]
+struct Replies<'a> {
+    parent: &'a Comment,
+    scopes: &'a [Scope<'a>],
+    /// The ids of the visitor's own unapproved replies, where `scopes` include them.
+    own: &'a [CommentId],
+    /// Inline replies that a parent should have.
+    embedded: usize,
+}
+
+/// The replies on one page.
+struct Run {
+    replies: Vec<Comment>,
+    cursors: PageCursors,
+}
+
+impl Store {
+    /// A page of `replies.index`. `embedded` is how many inline replies a parent should have.
+    pub async fn reply_page(
+        &self,
+        parent: &Comment,
+        visitor: &Visitor,
+        paging: &Paging,
+        embedded: usize,
+    ) -> Result<ReplyPage, Fault> {
+        let list = Replies { parent, scopes: &[Scope::Everyone], own: &[], embedded };
+        let known = self.thread_and_visitor_state(&parent.thread, visitor);
+        let ((thread, mut visitor_state), mut run) = try_join(known, self.reply_run(list, paging)).await?;
+        let mut own = Vec::new();
+        if visitor_state.hidden_replies > 0 {
+            let partition = keys::replies(parent.id, Scope::Own(visitor));
+            own = self.positions(partition, Window::first(ORDER, MAX_DEPTH)).await?;
+        }
+        if !own.is_empty() {
+            let scopes = scopes(visitor, &visitor_state);
+            run = self.reply_run(Replies { scopes: &scopes, own: &own, ..list }, paging).await?;
+        }
+        self.complete_visitor_state(&mut visitor_state, visitor, &parent.thread, [parent.id]).await?;
+        let total = parent.replies + own.len() as u64;
+        Ok(ReplyPage { thread, visitor_state, replies: run.replies, total, cursors: run.cursors })
+    }
+
+    async fn reply_run(&self, list: Replies<'_>, paging: &Paging) -> Result<Run, Fault> {
+        let per_page = paging.per_page;
+        let cursor = match paging.place {
+            Place::Page(page) => {
+                let window = self.numbered_window(list, page, per_page).await?;
+                let replies = match window {
+                    Some(window) => self.replies(list, window).await?,
+                    None => Vec::new(),
+                };
+                return Ok(Run { replies, cursors: PageCursors::default() });
+            }
+            Place::Cursor(cursor) => cursor,
+        };
+        let walk = Walk::new(ORDER, cursor);
+        // One more shows whether the walk goes on.
+        let mut replies = self.replies(list, walk.window(per_page + 1)).await?;
+        let more = walk.cut(&mut replies, per_page);
+        let id = |reply: &Comment| reply.id;
+        let cursors = walk.cursors(replies.first().map(id), replies.last().map(id), more);
+        Ok(Run { replies, cursors })
+    }
+
+    /// `None` past the end of the list.
+    async fn numbered_window(&self, list: Replies<'_>, page: usize, per_page: usize) -> Result<Option<Window>, Fault> {
+        if page == 1 {
+            return Ok(Some(Window::first(ORDER, per_page)));
+        }
+        let offset = (page - 1) * per_page;
+        let partition = keys::replies(list.parent.id, Scope::Everyone);
+        let everyone = self.positions(partition, Window::first(ORDER, offset + 1)).await?;
+        let start = merge([everyone, list.own.to_vec()], ORDER, |id| *id).into_iter().nth(offset);
+        Ok(start.map(|start| Window::starting_at(start, ORDER, per_page)))
+    }
+
+    /// The replies of all scopes in a window.
+    async fn replies(&self, list: Replies<'_>, window: Window) -> Result<Vec<Comment>, Fault> {
+        let scopes = list.scopes.iter().map(|scope| self.replies_of(list, *scope, window));
+        let mut replies = merge(try_join_all(scopes).await?, window.order, |reply| reply.id);
+        replies.truncate(window.limit);
+        Ok(replies)
+    }
+
+    /// The inline and separate replies of one scope, in any order.
+    async fn replies_of(&self, list: Replies<'_>, scope: Scope<'_>, window: Window) -> Result<Vec<Comment>, Fault> {
+        let Replies { parent, embedded, .. } = list;
+        let Window { span, order, limit } = window;
+        let everyone = scope == Scope::Everyone;
+        // The parent names its approved inline replies, so only as many separate ones are read as the window still takes.
+        let (inline, separate) = if everyone {
+            let inline = parent.inline.range(span.low..=span.high).count();
+            let rest = if order.is_descending() { limit } else { limit.saturating_sub(inline) };
+            (inline.min(limit), if parent.has_separate { rest } else { 0 })
+        } else {
+            (if parent.is_top_level() { limit } else { 0 }, limit)
+        };
+        if !(everyone && promotes(parent, embedded)) {
+            let beside = self.inline(parent, scope, Window { limit: inline, ..window });
+            let below = self.separate(parent.id, scope, Window { limit: separate, ..window });
+            let (mut replies, below) = try_join(beside, below).await?;
+            let missing = replies.len() < inline;
+            replies.extend(below);
+            if !(everyone && missing) {
+                return Ok(replies);
+            }
+        }
+        // Separate replies first: one that is made inline between the two reads is then seen twice, never missed.
+        let mut replies = self.separate(parent.id, scope, window).await?;
+        replies.extend(self.inline(parent, scope, window).await?);
+        Ok(replies)
+    }
+
+    /// Inline replies, which are in the partition of the thread.
+    pub(super) async fn inline(
+        &self,
+        parent: &Comment,
+        scope: Scope<'_>,
+        window: Window,
+    ) -> Result<Vec<Comment>, Fault> {
+        let Window { span, order, limit } = window;
+        let partition = keys::parents(&parent.thread, scope);
+        let bounds = Some(span.inline(parent.id));
+        self.comments(Query { index: Index::Thread, partition, bounds, order, limit }).await
+    }
+
+    /// Separate replies, which are in the partition of their parent.
+    pub(super) async fn separate(
+        &self,
+        parent: CommentId,
+        scope: Scope<'_>,
+        window: Window,
+    ) -> Result<Vec<Comment>, Fault> {
+        let Window { span, order, limit } = window;
+        let partition = keys::replies(parent, scope);
+        self.comments(Query { index: Index::Thread, partition, bounds: Some(span.texts()), order, limit }).await
+    }
+
+    async fn comments(&self, query: Query) -> Result<Vec<Comment>, Fault> {
+        self.query_all(query).await?.into_iter().map(read).collect()
+    }
+}
+
+/// Whether a separate reply may become inline at any moment.
+fn promotes(parent: &Comment, embedded: usize) -> bool {
+    let wanted = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
+    parent.is_top_level() && parent.has_separate && parent.inline.len() < wanted
+}
