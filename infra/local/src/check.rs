@@ -40,7 +40,7 @@ impl Check {
                 break;
             }
             for finding in &findings {
-                mended += usize::from(store.mend(finding).await?);
+                mended += usize::from(store.repair(finding).await?);
             }
             findings = self.look(store).await?;
         }

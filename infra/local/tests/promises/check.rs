@@ -125,7 +125,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
             Some(Ns(vec![parent.to_string()])),
         ),
         ("lc is", visitor_state.clone(), "V", "lk", None),
-        ("does not know of having reported", visitor_state, "V", "rd", None),
+        ("is missing in the visitor's state", visitor_state, "V", "rd", None),
         (
             "no report of",
             "V#u2#posts#1".to_owned(),
@@ -135,14 +135,14 @@ async fn every_kind_of_damage_is_found_and_mended() {
         ),
         ("is no hidden reply", comment(parent), Box::leak(format!("H#{:016}", replies[0]).into_boxed_str()), "x", n(1)),
         (
-            "does not belong into the queue",
+            "does not belong in the queue",
             format!("Q#pending#{}", shard(pinned)),
             Box::leak(format!("{pinned:016}").into_boxed_str()),
             "x",
             n(1),
         ),
         ("is gone, but not its", "C#77".to_owned(), "R#0000000000000001", "x", n(1)),
-        ("finds nobody", "H#ghost".to_owned(), "U#1", "x", n(1)),
+        ("matches no user", "H#ghost".to_owned(), "U#1", "x", n(1)),
         ("is not as user 1 is", "N#0#a".to_owned(), "ada lovelace#1", "n", s("Eve")),
     ];
     for (told, pk, sk, name, value) in damage {
@@ -156,7 +156,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
         mended(&world, told).await;
     }
     for (told, pk, sk) in [
-        ("does not know of this hidden reply", comment(parent), format!("H#{hidden_reply:016}")),
+        ("is missing among the hidden replies", comment(parent), format!("H#{hidden_reply:016}")),
         ("is missing in the queue pending", format!("Q#pending#{}", shard(pending)), format!("{pending:016}")),
         ("is not as user 1 is", "H#ada_lovelace".to_owned(), "U#1".to_owned()),
         ("is gone", comment(parent), "C".to_owned()),
@@ -187,5 +187,5 @@ async fn a_table_that_changed_since_is_not_mended() {
     set(&world, format!("C#{parent}"), "C", "rc", Some(N("17".to_owned()))).await;
     let findings = world.store().check().await.unwrap();
     ada.write("posts/1", Some(parent), "one more").await.ok(201);
-    assert!(!world.store().mend(&findings[0]).await.unwrap(), "{}", findings[0]);
+    assert!(!world.store().repair(&findings[0]).await.unwrap(), "{}", findings[0]);
 }

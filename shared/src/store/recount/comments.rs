@@ -1,0 +1,171 @@
+//! What comments should be: their counts, ranks, index keys and flags.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::Finding;
+use super::repair::{Wanted, absent, correct};
+use super::snapshot::{Orphans, Snapshot, StoredComment};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, fingerprint};
+use crate::domain::report::ReportStatus;
+use crate::store::comments::{index_keys, queues, same_state, scope, state_text, unhide};
+use crate::store::keys::{self, Item, Scope};
+use crate::store::transaction::Write;
+use crate::store::{number, text};
+
+/// One count of likes or replies in a rank.
+const RANK_STEP: u128 = 10_000_000_000_000_000;
+
+/// Comments below one that is gone. Nobody sees them.
+pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
+    let orphans = orphans.iter().map(|(id, missing)| {
+        let comment = &snapshot.comments[id].comment;
+        let mut delete = Write::delete(keys::comment(*id)).when(same_state(comment.state));
+        if let Some(state) = state_text(comment.state) {
+            delete = delete.with(":state", text(state));
+        }
+        let mut repair = vec![delete, absent(*missing)];
+        if !comment.is_approved() {
+            repair.push(unhide(comment));
+            repair.extend(comment.parent().map(|parent| Write::delete(keys::hidden_reply(parent, *id))));
+        }
+        repair.extend(queues(comment).map(|state| Write::delete(keys::queue(state, *id))));
+        Finding::of_comment(*id, format_args!("{missing} above it is gone"), repair)
+    });
+    orphans.collect()
+}
+
+pub(super) fn check(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
+    let recount = Recount::of(snapshot);
+    let others = snapshot.comments.iter().filter(|(id, _)| !orphans.contains_key(id));
+    let findings = others.filter_map(|(id, stored)| {
+        let item = &stored.item;
+        let mut wrong = recount.wanted(*id, stored);
+        wrong.retain(|(name, wanted)| !agree(item.get(*name), wanted.as_ref()));
+        (!wrong.is_empty()).then(|| Finding::of_comment(*id, describe(item, &wrong), vec![correct(*id, item, &wrong)]))
+    });
+    findings.collect()
+}
+
+/// What is counted once for all comments.
+struct Recount<'a> {
+    snapshot: &'a Snapshot,
+    likes: BTreeMap<u64, u64>,
+    /// The approved replies of each comment.
+    replies: BTreeMap<CommentId, BTreeSet<u64>>,
+    /// Those of them that should be inline.
+    inline: BTreeMap<CommentId, BTreeSet<u64>>,
+}
+
+impl<'a> Recount<'a> {
+    fn of(snapshot: &'a Snapshot) -> Self {
+        let mut likes: BTreeMap<u64, u64> = BTreeMap::new();
+        for id in snapshot.visitor_states.iter().flat_map(|stored| &stored.state.liked) {
+            *likes.entry(*id).or_default() += 1;
+        }
+        let mut replies: BTreeMap<CommentId, BTreeSet<u64>> = BTreeMap::new();
+        let comments = || snapshot.comments.values().map(|stored| &stored.comment);
+        for comment in comments().filter(|comment| comment.is_approved()) {
+            if let Some(parent) = comment.parent() {
+                replies.entry(parent).or_default().insert(comment.id.0);
+            }
+        }
+        let inline = comments().map(|comment| (comment.id, inline(comment, replies.get(&comment.id)))).collect();
+        Self { snapshot, likes, replies, inline }
+    }
+
+    /// Every derived attribute of a comment.
+    fn wanted(&self, id: CommentId, stored: &StoredComment) -> Vec<Wanted> {
+        let StoredComment { comment, item } = stored;
+        let replies = self.replies.get(&id);
+        let count = replies.map_or(0, BTreeSet::len) as u64;
+        let inline = &self.inline[&id];
+        let likes = self.likes.get(&id.0).copied().unwrap_or_default();
+        let reports = self.snapshot.reports.get(&id);
+        let reported = reports
+            .is_some_and(|reports| reports.values().any(|report| report.status(comment) == ReportStatus::Pending));
+        let marks = fingerprint(replies.into_iter().flatten().map(|id| CommentId(*id)));
+        let rank =
+            |count: u64| comment.is_top_level().then(|| number(u128::from(count) * RANK_STEP + u128::from(id.0)));
+        let [(_, tk), (_, ts), (_, ok)] = self.placed(comment, item);
+        vec![
+            ("i", Some(number(id))),
+            ("ok", Some(ok)),
+            ("tk", Some(tk)),
+            ("ts", Some(ts)),
+            ("a", comment.user.map(|user| text(keys::author(user)))),
+            ("lc", Some(number(likes))),
+            ("l", rank(likes)),
+            ("rc", Some(number(count))),
+            ("d", rank(count)),
+            ("fp", comment.is_top_level().then(|| number(marks))),
+            ("ld", (!inline.is_empty()).then(|| AttributeValue::Ns(inline.iter().map(u64::to_string).collect()))),
+            // Never unset, so the separate reply it stands for may be gone.
+            ("tr", Some(AttributeValue::Bool(comment.has_separate || count > inline.len() as u64))),
+            // Edits of unapproved comments are not reviewed.
+            ("rv", Some(AttributeValue::Bool(comment.in_review && comment.is_approved()))),
+            ("rp", Some(number(reports.map_or(0, BTreeMap::len)))),
+            // A report made in the very millisecond of a resolution has the status of the resolution.
+            ("ro", Some(AttributeValue::Bool(reported || (comment.reported && reports.is_some())))),
+        ]
+    }
+
+    /// The index keys of a comment. An unapproved reply may be inline or separate, so its present place decides.
+    fn placed(&self, comment: &Comment, item: &Item) -> [(&'static str, AttributeValue); 3] {
+        let visitor = comment.visitor();
+        let scope = scope(comment, &visitor);
+        let is_inline = match comment.parent() {
+            None => false,
+            Some(parent) if scope == Scope::Everyone => self.inline[&parent].contains(&comment.id.0),
+            Some(parent) => {
+                let above = self.snapshot.comments.get(&parent).is_some_and(|parent| parent.comment.is_top_level());
+                above && item.get("tk") == Some(&text(keys::parents(&comment.thread, scope)))
+            }
+        };
+        index_keys(comment, scope, is_inline)
+    }
+}
+
+/// The replies that should be inline: as many as are, but the oldest ones.
+fn inline(parent: &Comment, replies: Option<&BTreeSet<u64>>) -> BTreeSet<u64> {
+    let Some(replies) = replies.filter(|_| parent.is_top_level() && parent.is_approved()) else {
+        return BTreeSet::new();
+    };
+    let count = parent.inline.intersection(replies).count();
+    replies.iter().take(count).copied().collect()
+}
+
+/// Whether two values mean the same. A missing attribute means 0 or false.
+fn agree(stored: Option<&AttributeValue>, wanted: Option<&AttributeValue>) -> bool {
+    let meaning = |value: Option<&AttributeValue>| match value {
+        None | Some(AttributeValue::Bool(false)) => None,
+        Some(AttributeValue::N(digits)) => match digits.parse::<u128>() {
+            Ok(0) => None,
+            Ok(number) => Some(AttributeValue::N(number.to_string())),
+            Err(_) => Some(AttributeValue::N(digits.clone())),
+        },
+        Some(AttributeValue::Ns(numbers)) => {
+            let mut numbers = numbers.clone();
+            numbers.sort_unstable();
+            Some(AttributeValue::Ns(numbers))
+        }
+        Some(other) => Some(other.clone()),
+    };
+    meaning(stored) == meaning(wanted)
+}
+
+fn describe(item: &Item, wrong: &[Wanted]) -> String {
+    let show = |value: Option<&AttributeValue>| match value {
+        None => "unset".to_owned(),
+        Some(AttributeValue::S(text) | AttributeValue::N(text)) => text.clone(),
+        Some(AttributeValue::Ns(numbers)) => format!("{{{}}}", numbers.join(", ")),
+        Some(AttributeValue::Bool(value)) => value.to_string(),
+        Some(other) => format!("{other:?}"),
+    };
+    let each = wrong
+        .iter()
+        .map(|(name, wanted)| format!("{name} is {}, should be {}", show(item.get(*name)), show(wanted.as_ref())));
+    each.collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,37 @@
+//! What should be in the partition of a comment beside the comment itself: nothing once it is gone, and an item for each of its
+//! unapproved replies.
+
+use super::Finding;
+use super::repair::{absent, unchanged};
+use super::snapshot::Snapshot;
+use crate::store::keys;
+use crate::store::transaction::Write;
+
+pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (id, key) in &snapshot.dependents {
+        if !snapshot.comments.contains_key(id) {
+            let problem = format!("is gone, but not its {}", key.sk);
+            findings.push(Finding::of_comment(*id, problem, vec![Write::delete(key.clone()), absent(*id)]));
+        }
+    }
+    for (parent, id) in &snapshot.hidden_replies {
+        let reply = snapshot.comments.get(id);
+        let is_hidden =
+            reply.is_some_and(|reply| !reply.comment.is_approved() && reply.comment.parent() == Some(*parent));
+        if !is_hidden && snapshot.comments.contains_key(parent) {
+            let reply = reply.map_or_else(|| absent(*id), |reply| unchanged(*id, &reply.item));
+            let repair = vec![Write::delete(keys::hidden_reply(*parent, *id)), reply];
+            findings.push(Finding::of_comment(*parent, format!("{id} is no hidden reply of it"), repair));
+        }
+    }
+    for (id, stored) in snapshot.comments.iter().filter(|(_, stored)| !stored.comment.is_approved()) {
+        let parent = stored.comment.parent().filter(|parent| snapshot.comments.contains_key(parent));
+        if let Some(parent) = parent.filter(|parent| !snapshot.hidden_replies.contains(&(*parent, *id))) {
+            let item = Write::put(keys::hidden_reply(parent, *id).item());
+            let problem = format!("is missing among the hidden replies of {parent}");
+            findings.push(Finding::of_comment(*id, problem, vec![item, unchanged(*id, &stored.item)]));
+        }
+    }
+    findings
+}

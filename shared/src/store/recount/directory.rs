@@ -1,0 +1,43 @@
+//! What the directory of names should hold: the handle and the name fragments of every user, and nothing else.
+
+use super::Finding;
+use super::snapshot::Snapshot;
+use crate::domain::user::User;
+use crate::store::keys::{self, ItemKind, Key};
+use crate::store::text;
+use crate::store::transaction::Write;
+use crate::store::users::directory;
+
+pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
+    let mut stale = snapshot.directory.clone();
+    let mut findings = Vec::new();
+    for user in snapshot.users.values().filter(|user| !user.name.is_empty()) {
+        for ((pk, sk), item) in directory(user).unwrap_or_default() {
+            let subject = format!("{pk} {sk}");
+            if stale.remove(&(pk, sk)).as_ref() != Some(&item) {
+                let repair = vec![Write::put(item), same_profile(user)];
+                findings.push(Finding::new(subject, format!("is not as user {} is", user.id), repair));
+            }
+        }
+    }
+    for ((pk, sk), _) in stale {
+        let subject = format!("{pk} {sk}");
+        let key = Key { pk, sk };
+        let same_user = match ItemKind::of(&key) {
+            ItemKind::Directory(id) => Some(match snapshot.users.get(&id) {
+                Some(user) => Write::check(keys::user(id), "n = :name").with(":name", text(user.name.clone())),
+                None => Write::check(keys::user(id), "attribute_not_exists(pk)"),
+            }),
+            _ => None,
+        };
+        let repair = std::iter::once(Write::delete(key)).chain(same_user).collect();
+        findings.push(Finding::new(subject, "matches no user of that name", repair));
+    }
+    findings
+}
+
+fn same_profile(user: &User) -> Write {
+    Write::check(keys::user(user.id), "n = :name AND av = :avatar")
+        .with(":name", text(user.name.clone()))
+        .with(":avatar", text(user.avatar.clone()))
+}

@@ -1,0 +1,101 @@
+//! Recounts the table. Whatever is stored twice (counts, ranks, index keys, queues, the directory of names) must follow from
+//! what is stored once. Each difference is a finding, with the transaction that repairs it. This reads the whole table, so
+//! requests do not use it.
+//!
+//! | file         | what |
+//! |--------------|------|
+//! | `snapshot`   | the whole table in memory by kind of item; a new kind gets its place here first |
+//! | `comments`   | counts, ranks and index keys of comments, and comments below a deleted one |
+//! | `threads`    | counts and pins of threads |
+//! | `visitors`   | visitors' likes, reports and counts of unapproved comments |
+//! | `dependents` | items in the partition of a comment, which go when it goes |
+//! | `queues`     | moderation queues |
+//! | `directory`  | handles and name fragments |
+//! | `repair`     | writes that hold only while what was read is unchanged |
+
+mod comments;
+mod dependents;
+mod directory;
+mod queues;
+mod repair;
+mod snapshot;
+mod threads;
+mod visitors;
+
+use std::fmt;
+
+use self::snapshot::Snapshot;
+use super::transaction::{Outcome, Write};
+use super::{Store, fault};
+use crate::domain::ids::CommentId;
+use crate::error::Fault;
+
+/// Something in the table that does not follow from the rest of it.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    text: String,
+    /// One transaction, which fails when what was read has changed. Empty when there is no known repair.
+    repair: Vec<Write>,
+}
+
+impl Finding {
+    fn new(subject: impl fmt::Display, problem: impl fmt::Display, repair: Vec<Write>) -> Self {
+        Self { text: format!("{subject}: {problem}"), repair }
+    }
+
+    fn of_comment(id: CommentId, problem: impl fmt::Display, repair: Vec<Write>) -> Self {
+        Self::new(format_args!("comment {id}"), problem, repair)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Store {
+    /// Scans the whole table and recounts it. While others write, only a finding that a second check repeats is certain.
+    pub async fn check(&self) -> Result<Vec<Finding>, Fault> {
+        let mut snapshot = Snapshot::default();
+        let mut start = None;
+        loop {
+            #[expect(clippy::disallowed_methods, reason = "a recount reads everything")]
+            let scan = self.client.scan().table_name(&self.table).consistent_read(true);
+            let page = scan.set_exclusive_start_key(start).send().await;
+            let page = page.map_err(|error| fault("scanning the table", error))?;
+            for item in page.items.unwrap_or_default() {
+                snapshot.add(item);
+            }
+            start = page.last_evaluated_key.filter(|key| !key.is_empty());
+            if start.is_none() {
+                return Ok(recount(&snapshot));
+            }
+        }
+    }
+
+    /// False when the table has changed since the check, or no repair is known.
+    pub async fn repair(&self, finding: &Finding) -> Result<bool, Fault> {
+        if finding.repair.is_empty() {
+            return Ok(false);
+        }
+        Ok(self.transact(finding.repair.clone()).await? == Outcome::Done)
+    }
+}
+
+fn recount(snapshot: &Snapshot) -> Vec<Finding> {
+    let unreadable = snapshot.unreadable.iter();
+    let mut findings: Vec<Finding> = unreadable
+        .map(|key| Finding::new(format_args!("{} {}", key.pk, key.sk), "cannot be read", Vec::new()))
+        .collect();
+    let orphans = snapshot.orphans();
+    findings.extend(comments::check_orphans(snapshot, &orphans));
+    findings.extend(comments::check(snapshot, &orphans));
+    findings.extend(threads::check(snapshot));
+    findings.extend(visitors::check_entries(snapshot));
+    findings.extend(visitors::check_hidden_counts(snapshot));
+    findings.extend(dependents::check(snapshot));
+    findings.extend(queues::check(snapshot, &orphans));
+    findings.extend(directory::check(snapshot));
+    findings
+}

@@ -1,0 +1,114 @@
+//! The whole table in memory, by kind of item.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
+use crate::domain::report::Report;
+use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::user::User;
+use crate::error::Fault;
+use crate::store::keys::{Item, ItemKind, Key};
+use crate::store::{read, text};
+
+pub(super) struct StoredComment {
+    /// Without its body.
+    pub(super) comment: Comment,
+    pub(super) item: Item,
+}
+
+pub(super) struct StoredThread {
+    pub(super) thread: Thread,
+    pub(super) item: Item,
+}
+
+/// A visitor's state in a thread, or its overflow for one parent.
+pub(super) struct StoredVisitorState {
+    pub(super) key: Key,
+    pub(super) visitor: Visitor,
+    pub(super) thread: ThreadId,
+    pub(super) state: VisitorThreadState,
+    pub(super) item: Item,
+}
+
+pub(super) struct QueueEntry {
+    pub(super) key: Key,
+    pub(super) state: String,
+    pub(super) comment: CommentId,
+}
+
+/// Comments below one that is gone, and the highest ancestor that is gone.
+pub(super) type Orphans = BTreeMap<CommentId, CommentId>;
+
+#[derive(Default)]
+pub(super) struct Snapshot {
+    pub(super) comments: BTreeMap<CommentId, StoredComment>,
+    pub(super) reports: BTreeMap<CommentId, BTreeMap<Visitor, Report>>,
+    /// Parent and unapproved reply.
+    pub(super) hidden_replies: BTreeSet<(CommentId, CommentId)>,
+    /// Items in the partition of a comment, other than the comment itself.
+    pub(super) dependents: Vec<(CommentId, Key)>,
+    /// By the text of their ids.
+    pub(super) threads: BTreeMap<String, StoredThread>,
+    pub(super) visitor_states: Vec<StoredVisitorState>,
+    pub(super) users: BTreeMap<UserId, User>,
+    /// By partition and sort key.
+    pub(super) directory: BTreeMap<(String, String), Item>,
+    pub(super) queue: Vec<QueueEntry>,
+    /// Items that are not what their key says.
+    pub(super) unreadable: Vec<Key>,
+}
+
+impl Snapshot {
+    pub(super) fn add(&mut self, item: Item) {
+        let Some(key) = Key::of(&item) else { return };
+        if self.sort_in(key.clone(), item).is_err() {
+            self.unreadable.push(key);
+        }
+    }
+
+    fn sort_in(&mut self, key: Key, mut item: Item) -> Result<(), Fault> {
+        match ItemKind::of(&key) {
+            ItemKind::Comment(id) => {
+                // Bodies are most of a table, and nothing is counted from them.
+                item.insert("b".to_owned(), text(""));
+                let comment = Comment { id, ..read(item.clone())? };
+                self.comments.insert(id, StoredComment { comment, item });
+            }
+            ItemKind::Report(id) => {
+                let report: Report = read(item)?;
+                self.reports.entry(id).or_default().insert(report.visitor.clone(), report);
+                self.dependents.push((id, key));
+            }
+            ItemKind::HiddenReply { parent, id } => {
+                self.hidden_replies.insert((parent, id));
+                self.dependents.push((parent, key));
+            }
+            ItemKind::GuestBound(id) => self.dependents.push((id, key)),
+            ItemKind::Thread(id) => {
+                let thread = read(item.clone())?;
+                self.threads.insert(id.to_string(), StoredThread { thread, item });
+            }
+            ItemKind::VisitorThreadState(visitor, thread) => {
+                let state = read(item.clone())?;
+                self.visitor_states.push(StoredVisitorState { key, visitor, thread, state, item });
+            }
+            ItemKind::User(id) => {
+                self.users.insert(id, read(item)?);
+            }
+            ItemKind::Directory(_) => {
+                self.directory.insert((key.pk, key.sk), item);
+            }
+            ItemKind::Queue { state, id } => self.queue.push(QueueEntry { key, state, comment: id }),
+            ItemKind::Other => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn orphans(&self) -> Orphans {
+        let missing = |stored: &StoredComment| {
+            stored.comment.ancestors.iter().find(|id| !self.comments.contains_key(id)).copied()
+        };
+        self.comments.iter().filter_map(|(id, stored)| Some((*id, missing(stored)?))).collect()
+    }
+}

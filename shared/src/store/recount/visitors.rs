@@ -1,0 +1,136 @@
+//! What visitors' states should be: each like and report in one place, every report noted, and the counts of their own
+//! unapproved comments.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::Finding;
+use super::repair::set_count;
+use super::snapshot::{Snapshot, StoredVisitorState};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, ThreadId, Visitor};
+use crate::store::comments::id_set;
+use crate::store::keys::{self, Item, Key, Scope};
+use crate::store::transaction::Write;
+use crate::store::{number, text};
+
+/// A visitor, and a thread as text.
+type Place = (Visitor, String);
+
+/// Likes and reports. Entries of comments that are gone may stay.
+pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
+    let mut liked = BTreeSet::new();
+    let mut reported = BTreeSet::new();
+    let mut findings = Vec::new();
+    for StoredVisitorState { key, visitor, state, .. } in &snapshot.visitor_states {
+        let present = |ids: &BTreeSet<u64>| -> Vec<CommentId> {
+            ids.iter().map(|id| CommentId(*id)).filter(|id| snapshot.comments.contains_key(id)).collect()
+        };
+        for id in present(&state.liked) {
+            if !liked.insert((visitor, id)) {
+                let problem = format!("visitor {visitor} likes it in two places");
+                findings.push(Finding::of_comment(id, problem, vec![forget(key, "lk", id)]));
+            }
+        }
+        for id in present(&state.reported) {
+            let has_report = snapshot.reports.get(&id).is_some_and(|reports| reports.contains_key(visitor));
+            let problem = if !reported.insert((visitor, id)) {
+                format!("visitor {visitor} reported it in two places")
+            } else if !has_report {
+                format!("no report of visitor {visitor} exists")
+            } else {
+                continue;
+            };
+            findings.push(Finding::of_comment(id, problem, vec![forget(key, "rd", id)]));
+        }
+    }
+    let reports = snapshot.reports.iter().flat_map(|(id, reports)| reports.keys().map(|visitor| (visitor, *id)));
+    for (visitor, id) in reports.filter(|report| !reported.contains(report)) {
+        let Some(stored) = snapshot.comments.get(&id) else { continue };
+        let key = entry_key(snapshot, visitor, &stored.comment);
+        let entry = Write::update(key, "ADD rd :entry").with(":entry", id_set(id));
+        let problem = format!("the report of visitor {visitor} is missing in the visitor's state");
+        findings.push(Finding::of_comment(id, problem, vec![entry]));
+    }
+    findings
+}
+
+/// Removes a comment from a set of a visitor's state, if it is in it.
+fn forget(key: &Key, set: &str, id: CommentId) -> Write {
+    Write::update(key.clone(), format!("DELETE {set} :entry"))
+        .when(format!("contains({set}, :id)"))
+        .with(":entry", id_set(id))
+        .with(":id", number(id))
+}
+
+/// The item that a further entry of this visitor goes to.
+fn entry_key(snapshot: &Snapshot, visitor: &Visitor, comment: &Comment) -> Key {
+    let of_thread = |stored: &&StoredVisitorState| stored.visitor == *visitor && stored.thread == comment.thread;
+    if snapshot.visitor_states.iter().filter(of_thread).any(|stored| stored.state.full) {
+        keys::visitor_overflow(visitor, &comment.thread, comment.parent().unwrap_or(comment.id))
+    } else {
+        keys::visitor_state(visitor, &comment.thread)
+    }
+}
+
+/// A visitor's own unapproved comments in a thread. Those below a comment that is gone are counted too.
+#[derive(Default)]
+struct Hidden {
+    parents: u64,
+    replies: u64,
+    has_separate: bool,
+}
+
+pub(super) fn check_hidden_counts(snapshot: &Snapshot) -> Vec<Finding> {
+    let mut hidden = count_hidden(snapshot);
+    let mut stored: BTreeMap<Place, &StoredVisitorState> = BTreeMap::new();
+    for state in &snapshot.visitor_states {
+        if state.key == keys::visitor_state(&state.visitor, &state.thread) {
+            let place = (state.visitor.clone(), state.thread.to_string());
+            hidden.entry(place.clone()).or_default();
+            stored.insert(place, state);
+        }
+    }
+    let mut findings = Vec::new();
+    for (place, counted) in hidden {
+        let Ok(thread) = ThreadId::try_from(place.1.clone()) else { continue };
+        let key = keys::visitor_state(&place.0, &thread);
+        let subject = format!("visitor {} in {thread}", place.0);
+        let stored = stored.get(&place);
+        let nothing = Item::new();
+        let item = stored.map_or(&nothing, |stored| &stored.item);
+        let state = stored.map(|stored| stored.state.clone()).unwrap_or_default();
+        for (name, stored, counted) in
+            [("up", state.hidden_parents, counted.parents), ("ur", state.hidden_replies, counted.replies)]
+        {
+            if stored != counted {
+                let repair = vec![set_count(key.clone(), name, counted, item)];
+                findings.push(Finding::new(&subject, format!("{name} is {stored}, recounted {counted}"), repair));
+            }
+        }
+        if counted.has_separate && !state.hidden_separate {
+            let set = Write::update(key, "SET ut = :true").with(":true", AttributeValue::Bool(true));
+            findings.push(Finding::new(&subject, "ut is unset, though an unapproved reply is separate", vec![set]));
+        }
+    }
+    findings
+}
+
+fn count_hidden(snapshot: &Snapshot) -> BTreeMap<Place, Hidden> {
+    let mut hidden: BTreeMap<Place, Hidden> = BTreeMap::new();
+    for stored in snapshot.comments.values().filter(|stored| !stored.comment.is_approved()) {
+        let comment = &stored.comment;
+        let visitor = comment.visitor();
+        let separate = comment.parent().map(|parent| text(keys::replies(parent, Scope::Own(&visitor))));
+        let is_separate = separate.is_some() && stored.item.get("tk") == separate.as_ref();
+        let counted = hidden.entry((visitor, comment.thread.to_string())).or_default();
+        if comment.is_top_level() {
+            counted.parents += 1;
+        } else {
+            counted.replies += 1;
+        }
+        counted.has_separate |= is_separate;
+    }
+    hidden
+}
