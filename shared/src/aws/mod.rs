@@ -1,5 +1,6 @@
 //! How the functions reach AWS, and HTTPS servers at all.
 
+mod call;
 pub mod config;
 pub mod https;
 #[cfg(test)]

@@ -1,87 +1,61 @@
-//! Secret settings: written out, or named by the ARN of a Secrets Manager secret or an SSM parameter. What they are for is
-//! not known here.
+//! Secret settings: a value, or the ARN of a Secrets Manager secret or an SSM parameter that holds it.
 
 use std::time::Duration;
 
 use aws_config::SdkConfig;
-use aws_credential_types::provider::ProvideCredentials;
-use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
-use aws_sigv4::sign::v4;
 use serde_json::{Value, json};
 
-use crate::aws::https;
+use crate::aws::call::{Call, CallError, Caller};
 use crate::domain::secret::Secret;
 
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Before the second and the third attempt: every instance that starts at once asks at once.
+/// Before the second and the third attempt. Many instances may start at once, and their reads may be throttled.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(600)];
 
-/// Names the secret at most, and never holds its value.
+/// Contains the name of a secret at most, never its value.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0} names neither a Secrets Manager secret nor an SSM parameter")]
     Name(String),
-    #[error("no credentials to read {arn} with")]
-    Credentials {
-        arn: String,
-        #[source]
-        source: Option<Box<dyn std::error::Error + Send + Sync>>,
-    },
-    #[error("no request for {arn} could be made")]
-    Request {
-        arn: String,
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    #[error("{arn} could not be read")]
-    Https {
-        arn: String,
-        #[source]
-        source: https::Error,
-    },
-    #[error("{arn} was refused: {status} {reason}")]
-    Refused { arn: String, status: u16, reason: String },
+    #[error("{arn} could not be read: {source}")]
+    Call { arn: String, source: CallError },
     #[error("{0} holds no string")]
     NotText(String),
 }
 
-/// Whether `value` says where a secret is kept instead of being one.
+/// Whether `value` is the name of a secret and not a secret itself.
 #[must_use]
 pub fn is_name(value: &str) -> bool {
     value.starts_with("arn:")
 }
 
-/// `value` itself, unless it is an ARN: then what that names. An ARN of anything else is an error, because names are
-/// easily guessed.
+/// The secret that `value` is, or that it names when it is an ARN. An ARN of anything else is an error, because ARNs are easy
+/// to guess.
 ///
 /// # Errors
 ///
-/// When the named secret cannot be read, after three attempts if another might help.
+/// When the named secret cannot be read. Errors that may pass are tried three times.
 pub async fn resolve(value: &str, config: &SdkConfig) -> Result<Secret, Error> {
     if !is_name(value) {
         return Ok(Secret::from(value.to_owned()));
     }
     let source = Source::parse(value).ok_or_else(|| Error::Name(value.to_owned()))?;
-    let client = https::Client::for_aws(TIMEOUT);
-    for pause in PAUSES {
-        match source.read(&client, config).await {
-            Err(error) if error.is_transient() => tokio::time::sleep(pause).await,
-            outcome => return outcome,
+    let caller = Caller::new(config, TIMEOUT);
+    let call = source.call();
+    let mut pauses = PAUSES.into_iter();
+    let output = loop {
+        match (caller.call(&call).await, pauses.next()) {
+            (Err(error), Some(pause)) if error.is_transient() => tokio::time::sleep(pause).await,
+            (outcome, _) => break outcome.map_err(|source| Error::Call { arn: value.to_owned(), source })?,
         }
-    }
-    source.read(&client, config).await
-}
-
-impl Error {
-    fn is_transient(&self) -> bool {
-        match self {
-            Self::Https { .. } => true,
-            Self::Refused { status, reason, .. } => *status >= 500 || *status == 429 || reason.contains("Throttling"),
-            _ => false,
-        }
+    };
+    match output.pointer(source.service.output()) {
+        Some(Value::String(secret)) => Ok(Secret::from(secret.clone())),
+        _ => Err(Error::NotText(value.to_owned())),
     }
 }
 
+/// A secret, and where it is kept.
 struct Source<'a> {
     arn: &'a str,
     host: String,
@@ -103,21 +77,21 @@ impl Service {
         }
     }
 
-    fn operation(self) -> &'static str {
+    fn target(self) -> &'static str {
         match self {
             Self::SecretsManager => "secretsmanager.GetSecretValue",
             Self::Ssm => "AmazonSSM.GetParameter",
         }
     }
 
-    fn input(self, arn: &str) -> String {
+    fn input(self, arn: &str) -> Value {
         match self {
             Self::SecretsManager => json!({ "SecretId": arn }),
             Self::Ssm => json!({ "Name": arn, "WithDecryption": true }),
         }
-        .to_string()
     }
 
+    /// The JSON pointer to the secret in the output.
     fn output(self) -> &'static str {
         match self {
             Self::SecretsManager => "/SecretString",
@@ -143,7 +117,7 @@ impl<'a> Source<'a> {
             "aws-cn" => "amazonaws.com.cn",
             _ => return None,
         };
-        // It becomes part of a host name.
+        // The region becomes part of a host name, so nothing else may pass for one.
         let is_region = !region.is_empty() && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         (is_region && !account.is_empty()).then(|| Self {
             arn,
@@ -153,67 +127,14 @@ impl<'a> Source<'a> {
         })
     }
 
-    async fn read(&self, client: &https::Client, config: &SdkConfig) -> Result<Secret, Error> {
-        let arn = || self.arn.to_owned();
-        let request = self.request(config).await?;
-        let answer = client.send(request).await.map_err(|source| Error::Https { arn: arn(), source })?;
-        let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
-        if !answer.status().is_success() {
-            let field = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
-            return Err(Error::Refused {
-                arn: arn(),
-                status: answer.status().as_u16(),
-                reason: format!("{} {}{}", field("__type"), field("message"), field("Message")),
-            });
+    fn call(&self) -> Call<'_> {
+        Call {
+            service: self.service.name(),
+            region: self.region,
+            host: &self.host,
+            target: self.service.target(),
+            input: self.service.input(self.arn),
         }
-        match body.pointer(self.service.output()) {
-            Some(Value::String(value)) => Ok(Secret::from(value.clone())),
-            _ => Err(Error::NotText(arn())),
-        }
-    }
-
-    async fn request(&self, config: &SdkConfig) -> Result<http::Request<String>, Error> {
-        let provider = config
-            .credentials_provider()
-            .ok_or_else(|| Error::Credentials { arn: self.arn.to_owned(), source: None })?;
-        let identity = provider
-            .provide_credentials()
-            .await
-            .map_err(|error| Error::Credentials { arn: self.arn.to_owned(), source: Some(error.into()) })?
-            .into();
-        let now = config.time_source().unwrap_or_default().now();
-        self.signed(config.endpoint_url().unwrap_or(&self.host), &identity, now)
-            .map_err(|source| Error::Request { arn: self.arn.to_owned(), source })
-    }
-
-    fn signed(
-        &self,
-        endpoint: &str,
-        identity: &aws_smithy_runtime_api::client::identity::Identity,
-        now: std::time::SystemTime,
-    ) -> Result<http::Request<String>, Box<dyn std::error::Error + Send + Sync>> {
-        let mut request = http::Request::post(format!("{}/", endpoint.trim_end_matches('/')))
-            .header("content-type", "application/x-amz-json-1.1")
-            .header("x-amz-target", self.service.operation())
-            .body(self.service.input(self.arn))?;
-        let parameters = v4::SigningParams::builder()
-            .identity(identity)
-            .region(self.region)
-            .name(self.service.name())
-            .time(now)
-            .settings(SigningSettings::default())
-            .build()?
-            .into();
-        let headers = request.headers().iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
-        let signable = SignableRequest::new(
-            request.method().as_str(),
-            request.uri().to_string(),
-            headers,
-            SignableBody::Bytes(request.body().as_bytes()),
-        )?;
-        let (instructions, _signature) = sign(signable, &parameters)?.into_parts();
-        instructions.apply_to_request_http1x(&mut request);
-        Ok(request)
     }
 }
 
@@ -237,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_value_written_out_passes_through() {
+    async fn a_value_that_is_no_arn_is_the_secret_itself() {
         let server = Loopback::start("").await;
         let secret = resolve("s3cret", &config(&server)).await.unwrap();
         assert_eq!(secret.expose(), "s3cret");
@@ -333,6 +254,6 @@ mod tests {
     #[tokio::test]
     async fn without_credentials_nothing_is_sent() {
         let error = resolve(MANAGED, &SdkConfig::builder().build()).await.unwrap_err();
-        assert!(matches!(error, Error::Credentials { .. }));
+        assert!(matches!(error, Error::Call { source: CallError::Credentials(None), .. }), "{error:?}");
     }
 }

@@ -1,0 +1,113 @@
+//! Signed calls of AWS services that speak JSON, by hand: one such call at the start of a function does not justify the size
+//! and the start-up time of an SDK crate for its service.
+
+use std::error::Error as StdError;
+use std::time::{Duration, SystemTime};
+
+use aws_config::SdkConfig;
+use aws_credential_types::provider::ProvideCredentials;
+use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
+use aws_sigv4::sign::v4;
+use aws_smithy_runtime_api::client::identity::Identity;
+use serde_json::Value;
+
+use crate::aws::https;
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// One operation of a service, with its input.
+pub(super) struct Call<'a> {
+    /// As in signatures and host names, such as `ssm`.
+    pub(super) service: &'static str,
+    pub(super) region: &'a str,
+    /// Scheme and host. An endpoint in the SDK configuration takes its place.
+    pub(super) host: &'a str,
+    /// The value of `X-Amz-Target`: the service's protocol name and the operation.
+    pub(super) target: &'static str,
+    pub(super) input: Value,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    #[error("no credentials")]
+    Credentials(#[source] Option<BoxError>),
+    #[error("the request could not be built or signed")]
+    Request(#[source] BoxError),
+    #[error("no answer")]
+    Https(#[from] https::Error),
+    #[error("refused with {status} {reason}")]
+    Refused { status: u16, reason: String },
+}
+
+impl CallError {
+    /// Whether another attempt may succeed.
+    pub(super) fn is_transient(&self) -> bool {
+        match self {
+            Self::Https(_) => true,
+            Self::Refused { status, reason } => *status >= 500 || *status == 429 || reason.contains("Throttling"),
+            Self::Credentials(_) | Self::Request(_) => false,
+        }
+    }
+}
+
+/// Makes calls with the credentials of an SDK configuration.
+pub(super) struct Caller<'a> {
+    config: &'a SdkConfig,
+    client: https::Client,
+}
+
+impl<'a> Caller<'a> {
+    /// `timeout` bounds each call.
+    pub(super) fn new(config: &'a SdkConfig, timeout: Duration) -> Self {
+        Self { config, client: https::Client::for_aws(timeout) }
+    }
+
+    /// The output of the operation; `null` when the answer is not JSON.
+    pub(super) async fn call(&self, call: &Call<'_>) -> Result<Value, CallError> {
+        let provider = self.config.credentials_provider().ok_or(CallError::Credentials(None))?;
+        let credentials = provider.provide_credentials().await;
+        let identity = credentials.map_err(|error| CallError::Credentials(Some(error.into())))?.into();
+        let now = self.config.time_source().unwrap_or_default().now();
+        let endpoint = self.config.endpoint_url().unwrap_or(call.host);
+        let request = signed(call, endpoint, &identity, now).map_err(CallError::Request)?;
+        let answer = self.client.send(request).await?;
+        let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+        if answer.status().is_success() {
+            return Ok(body);
+        }
+        let field = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+        // Some services write `message`, others `Message`.
+        let reason = format!("{} {}{}", field("__type"), field("message"), field("Message"));
+        Err(CallError::Refused { status: answer.status().as_u16(), reason })
+    }
+}
+
+fn signed(
+    call: &Call<'_>,
+    endpoint: &str,
+    identity: &Identity,
+    now: SystemTime,
+) -> Result<http::Request<String>, BoxError> {
+    let mut request = http::Request::post(format!("{}/", endpoint.trim_end_matches('/')))
+        .header("content-type", "application/x-amz-json-1.1")
+        .header("x-amz-target", call.target)
+        .body(call.input.to_string())?;
+    let parameters = v4::SigningParams::builder()
+        .identity(identity)
+        .region(call.region)
+        .name(call.service)
+        .time(now)
+        .settings(SigningSettings::default())
+        .build()?
+        .into();
+    let headers = request.headers().iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    let signable = SignableRequest::new(
+        request.method().as_str(),
+        request.uri().to_string(),
+        headers,
+        SignableBody::Bytes(request.body().as_bytes()),
+    )?;
+    let (instructions, _signature) = sign(signable, &parameters)?.into_parts();
+    instructions.apply_to_request_http1x(&mut request);
+    Ok(request)
+}
