@@ -1,5 +1,5 @@
-//! Comment bodies to html: `CommonMark` with mentions. What comes out is safe to embed as it is. And what of a body
-//! readers see. Nothing here reads the table: who is known is the caller's to say.
+//! Renders comment bodies, which are `CommonMark` with mentions, to HTML that is safe to embed. Also extracts what readers see
+//! of a body, for the spam check. The caller says which mentioned handles exist.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use pulldown_cmark_escape::{escape_href, escape_html, escape_html_body_text};
 
 use crate::domain::visible;
 
-/// In bytes. A body whose html would be longer shows as plain text.
+/// In bytes. A body whose HTML would be longer shows as plain text.
 pub const MAX_HTML: usize = 64 * 1024;
 
-/// Levels of quotes, lists, emphasis and links inside one another. Deeper markup shows as it was typed.
+/// Levels of nested quotes, lists, emphasis and links. Deeper markup shows as it was typed.
 pub const MAX_NESTING: usize = 16;
 
 /// Distinct handles a body may mention.
@@ -22,7 +22,7 @@ const MAX_HANDLE: usize = 50;
 const LINK_SCHEMES: &[&str] = &["http", "https", "mailto"];
 const IMAGE_SCHEMES: &[&str] = &["http", "https"];
 
-/// The distinct handles that `body` mentions, in lower case and in order, at most [`MAX_MENTIONS`].
+/// The first [`MAX_MENTIONS`] distinct handles that `body` mentions, in lower case and in order.
 #[must_use]
 pub fn mentions(body: &str) -> Vec<String> {
     let mut handles: Vec<String> = Vec::new();
@@ -35,7 +35,7 @@ pub fn mentions(body: &str) -> Vec<String> {
     handles
 }
 
-/// The html of `body`, at most [`MAX_HTML`] bytes. `known` are the handles to link, in lower case.
+/// The HTML of `body`, at most [`MAX_HTML`] bytes. `known` are the handles to link, in lower case.
 #[must_use]
 pub fn render(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> String {
     if body.trim().is_empty() {
@@ -45,7 +45,7 @@ pub fn render(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -
     to_html(&body, users_route_prefix, known).unwrap_or_else(|| plain(&body))
 }
 
-/// Whether [`render`] may show `body` as plain text, which depends on who is known.
+/// Whether [`render`] may show `body` as plain text: it does when all mentions are known and the HTML is too long.
 #[must_use]
 pub fn may_be_plain(body: &str, users_route_prefix: &str) -> bool {
     to_html(&without_nul(body), users_route_prefix, &mentions(body)).is_none()
@@ -67,9 +67,9 @@ fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> O
 /// What readers see of a body.
 #[derive(Debug, Default)]
 pub struct Shown {
-    /// Without markup, with entities and escapes resolved. Code and the texts in place of images are part of it.
+    /// Without markup, with entities and escapes resolved. Code and the alternative texts of images are part of it.
     pub text: String,
-    /// Images too.
+    /// Links and images, in the order in which they begin.
     pub links: Vec<Link>,
     has_picture: bool,
 }
@@ -79,30 +79,30 @@ pub struct Shown {
 pub struct Link {
     pub address: String,
     pub title: String,
-    /// Where its text stands in the text of the body.
+    /// The range of its text in [`Shown::text`].
     pub text: Range<usize>,
 }
 
 impl Shown {
-    /// Of a body that shows as plain text.
+    /// For a body that shows as plain text.
     #[must_use]
     pub fn plain(body: &str) -> Self {
         Self { text: body.to_owned(), ..Self::default() }
     }
 
-    /// Whether there is neither text nor an image nor a rule to be seen.
+    /// Whether readers see neither text nor an image nor a horizontal rule.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         !self.has_picture && visible::shows_nothing(&self.text)
     }
 }
 
-/// What readers see of `body` where it does not show as plain text.
+/// What readers see of `body` when it does not show as plain text.
 #[must_use]
 pub fn shown(body: &str) -> Shown {
     let body = without_nul(body);
     let mut shown = Shown::default();
-    // Places in `links`.
+    // Indexes into `links`.
     let mut open = Vec::new();
     for event in safe_events(&body, |_| None) {
         shown.has_picture |= matches!(event, Event::Rule | Event::Start(Tag::Image { .. }));
@@ -130,96 +130,163 @@ pub fn shown(body: &str) -> Shown {
     shown
 }
 
-/// `CommonMark` asks for this replacement.
+/// `CommonMark` requires this replacement.
 fn without_nul(body: &str) -> Cow<'_, str> {
     if body.contains('\0') { body.replace('\0', "\u{fffd}").into() } else { body.into() }
 }
 
-/// The events of `body` with everything that is not allowed turned into text; there is no html among them.
-/// `address_of` is asked for the address of each handle mentioned.
-fn safe_events(body: &str, mut address_of: impl FnMut(String) -> Option<String>) -> Vec<Event<'_>> {
+/// The events of `body` with everything that is not allowed turned into text, raw HTML included. `address_of` returns the
+/// address of a mentioned handle that is to be a link.
+fn safe_events(body: &str, address_of: impl FnMut(String) -> Option<String>) -> Vec<Event<'_>> {
     let parser = Parser::new_ext(body, Options::empty()).into_offset_iter();
-    let mut events = TextMergeWithOffset::new(parser.map(|(event, range)| (html_to_text(event), range)));
-    let mut safe = Vec::with_capacity(body.len() / 16);
-    let mut depth = 0;
-    // Whether each is written. An autolink may stand in a link's text, and html does not nest them.
-    let mut open_links = Vec::new();
-    let mut in_code_block = false;
-    // The character on the page before the next text.
-    let mut before = None;
-
-    while let Some((event, range)) = events.next() {
-        match event {
-            Event::Start(tag) if depth == MAX_NESTING && nests(tag.to_end()) => {
-                drain(&mut events);
-                push_source(&mut safe, tag.to_end(), &body[range]);
-                before = None;
-            }
-            Event::Start(Tag::Link { link_type, dest_url, title, .. }) => {
-                depth += 1;
-                let address = match link_type {
-                    LinkType::Email => format!("mailto:{dest_url}").into(),
-                    _ => dest_url,
-                };
-                let written = !open_links.contains(&true) && is_allowed(&address, LINK_SCHEMES);
-                open_links.push(written);
-                if written {
-                    safe.push(link_start(address, title));
-                }
-            }
-            Event::End(TagEnd::Link) => {
-                depth -= 1;
-                if open_links.pop() == Some(true) {
-                    safe.push(Event::End(TagEnd::Link));
-                }
-            }
-            Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
-                let alt = Event::Text(drain(&mut events).into());
-                if is_allowed(&dest_url, IMAGE_SCHEMES) {
-                    safe.push(Event::Start(Tag::Image { link_type, dest_url, title, id }));
-                    safe.push(alt);
-                    safe.push(Event::End(TagEnd::Image));
-                } else {
-                    safe.push(alt);
-                }
-                before = None;
-            }
-            Event::Text(text) => {
-                let last = text.chars().next_back();
-                if in_code_block || !open_links.is_empty() || !text.contains('@') {
-                    safe.push(Event::Text(text));
-                } else {
-                    push_text(&mut safe, text, before, &mut address_of);
-                }
-                before = last;
-            }
-            Event::Code(code) => {
-                before = code.chars().next_back();
-                safe.push(Event::Code(code));
-            }
-            Event::Start(tag) => {
-                in_code_block |= matches!(tag, Tag::CodeBlock(_));
-                depth += usize::from(nests(tag.to_end()));
-                if !is_inline(tag.to_end()) {
-                    before = None;
-                }
-                safe.push(Event::Start(with_one_language(tag)));
-            }
-            Event::End(tag) => {
-                in_code_block &= tag != TagEnd::CodeBlock;
-                depth -= usize::from(nests(tag));
-                safe.push(Event::End(tag));
-            }
-            other => {
-                before = None;
-                safe.push(other);
-            }
-        }
-    }
-    safe
+    let events = TextMergeWithOffset::new(parser.map(|(event, range)| (html_to_text(event), range)));
+    let sanitizer = Sanitizer {
+        body,
+        events,
+        address_of,
+        safe: Vec::with_capacity(body.len() / 16),
+        depth: 0,
+        open_links: Vec::new(),
+        in_code_block: false,
+        before: None,
+    };
+    sanitizer.run()
 }
 
-/// Raw html is text like any other: nothing that was typed is lost, and nothing runs.
+/// Reads the events of a body one by one and keeps the safe ones.
+struct Sanitizer<'a, E, F> {
+    body: &'a str,
+    /// With the bytes of `body` that each stands for.
+    events: E,
+    address_of: F,
+    safe: Vec<Event<'a>>,
+    /// Levels of open markup.
+    depth: usize,
+    /// Whether each open link is kept. An autolink may be in the text of a link, and links do not nest in HTML.
+    open_links: Vec<bool>,
+    in_code_block: bool,
+    /// The character that readers see just before the next text.
+    before: Option<char>,
+}
+
+impl<'a, E, F> Sanitizer<'a, E, F>
+where
+    E: Iterator<Item = (Event<'a>, Range<usize>)>,
+    F: FnMut(String) -> Option<String>,
+{
+    fn run(mut self) -> Vec<Event<'a>> {
+        while let Some((event, range)) = self.events.next() {
+            match event {
+                Event::Start(tag) if self.depth == MAX_NESTING && nests(tag.to_end()) => {
+                    self.show_source(tag.to_end(), range);
+                }
+                Event::Start(Tag::Link { link_type: LinkType::Email, dest_url, title, .. }) => {
+                    self.open_link(format!("mailto:{dest_url}").into(), title);
+                }
+                Event::Start(Tag::Link { dest_url, title, .. }) => self.open_link(dest_url, title),
+                Event::End(TagEnd::Link) => self.close_link(),
+                Event::Start(image @ Tag::Image { .. }) => self.image(image),
+                Event::Start(tag) => self.open(tag),
+                Event::End(tag) => self.close(tag),
+                Event::Text(text) => self.text(text),
+                Event::Code(code) => {
+                    self.before = code.chars().next_back();
+                    self.safe.push(Event::Code(code));
+                }
+                other => {
+                    self.before = None;
+                    self.safe.push(other);
+                }
+            }
+        }
+        self.safe
+    }
+
+    /// An element that nests too deep shows as it was typed.
+    fn show_source(&mut self, tag: TagEnd, range: Range<usize>) {
+        skip_element(&mut self.events);
+        let text = Event::Text(self.body[range].trim_end().into());
+        if is_inline(tag) {
+            self.safe.push(text);
+        } else {
+            self.safe.extend([Event::Start(Tag::Paragraph), text, Event::End(TagEnd::Paragraph)]);
+        }
+        self.before = None;
+    }
+
+    fn open_link(&mut self, address: CowStr<'a>, title: CowStr<'a>) {
+        self.depth += 1;
+        let keep = !self.open_links.contains(&true) && is_allowed(&address, LINK_SCHEMES);
+        self.open_links.push(keep);
+        if keep {
+            self.safe.push(link_start(address, title));
+        }
+    }
+
+    fn close_link(&mut self) {
+        self.depth -= 1;
+        if self.open_links.pop() == Some(true) {
+            self.safe.push(Event::End(TagEnd::Link));
+        }
+    }
+
+    /// An image whose address is not allowed shows as its text.
+    fn image(&mut self, image: Tag<'a>) {
+        let alt = Event::Text(skip_element(&mut self.events).into());
+        if matches!(&image, Tag::Image { dest_url, .. } if is_allowed(dest_url, IMAGE_SCHEMES)) {
+            self.safe.extend([Event::Start(image), alt, Event::End(TagEnd::Image)]);
+        } else {
+            self.safe.push(alt);
+        }
+        self.before = None;
+    }
+
+    fn open(&mut self, tag: Tag<'a>) {
+        self.in_code_block |= matches!(tag, Tag::CodeBlock(_));
+        self.depth += usize::from(nests(tag.to_end()));
+        if !is_inline(tag.to_end()) {
+            self.before = None;
+        }
+        self.safe.push(Event::Start(with_one_language(tag)));
+    }
+
+    fn close(&mut self, tag: TagEnd) {
+        self.in_code_block &= tag != TagEnd::CodeBlock;
+        self.depth -= usize::from(nests(tag));
+        self.safe.push(Event::End(tag));
+    }
+
+    fn text(&mut self, text: CowStr<'a>) {
+        let last = text.chars().next_back();
+        if self.in_code_block || !self.open_links.is_empty() || !text.contains('@') {
+            self.safe.push(Event::Text(text));
+        } else {
+            self.link_mentions(text);
+        }
+        self.before = last;
+    }
+
+    fn link_mentions(&mut self, text: CowStr<'a>) {
+        let mut written = 0;
+        for Range { start, end } in find_mentions(&text, self.before) {
+            if let Some(address) = (self.address_of)(text[start + 1..end].to_ascii_lowercase()) {
+                self.safe.extend([
+                    Event::Text(text[written..start].to_owned().into()),
+                    link_start(address.into(), "".into()),
+                    Event::Text(text[start..end].to_owned().into()),
+                    Event::End(TagEnd::Link),
+                ]);
+                written = end;
+            }
+        }
+        self.safe.push(match written {
+            0 => Event::Text(text),
+            _ => Event::Text(text[written..].to_owned().into()),
+        });
+    }
+}
+
+/// Raw HTML shows as text: nothing that was typed is lost, and nothing runs.
 fn html_to_text(event: Event<'_>) -> Event<'_> {
     match event {
         Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
@@ -229,7 +296,7 @@ fn html_to_text(event: Event<'_>) -> Event<'_> {
     }
 }
 
-/// Paragraphs, headings and code hold nothing that nests; an item belongs to its list.
+/// Paragraphs, headings and code contain no markup that nests. A list item counts with its list.
 fn nests(tag: TagEnd) -> bool {
     matches!(tag, TagEnd::BlockQuote(_) | TagEnd::List(_)) || is_inline(tag)
 }
@@ -238,8 +305,8 @@ fn is_inline(tag: TagEnd) -> bool {
     matches!(tag, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link)
 }
 
-/// Takes the events of an element that has just begun, its end included, and returns their text.
-fn drain<'a>(events: &mut impl Iterator<Item = (Event<'a>, Range<usize>)>) -> String {
+/// Skips the rest of an element whose start was read, its end included. Returns its text.
+fn skip_element<'a>(events: &mut impl Iterator<Item = (Event<'a>, Range<usize>)>) -> String {
     let mut text = String::new();
     let mut open = 1;
     while open > 0
@@ -256,17 +323,8 @@ fn drain<'a>(events: &mut impl Iterator<Item = (Event<'a>, Range<usize>)>) -> St
     text
 }
 
-fn push_source<'a>(safe: &mut Vec<Event<'a>>, tag: TagEnd, source: &'a str) {
-    let text = Event::Text(source.trim_end().into());
-    if is_inline(tag) {
-        safe.push(text);
-    } else {
-        safe.extend([Event::Start(Tag::Paragraph), text, Event::End(TagEnd::Paragraph)]);
-    }
-}
-
-/// The info string's first word names the language. `push_html` cuts at spaces only, and a tab would make
-/// of one class many.
+/// Keeps the first word of the info string, which names the language. `push_html` cuts at spaces only, so a tab would let a
+/// body set several classes.
 fn with_one_language(tag: Tag<'_>) -> Tag<'_> {
     match tag {
         Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
@@ -277,8 +335,8 @@ fn with_one_language(tag: Tag<'_>) -> Tag<'_> {
     }
 }
 
-/// An address without a scheme is relative, `//host` too, which leads to where http and https lead. Browsers
-/// ignore some control characters in a scheme, so an address that has any is refused.
+/// An address without a scheme is relative. So is `//host`, which leads to http or https. Browsers ignore some control
+/// characters in a scheme, so an address with any of them is refused.
 fn is_allowed(address: &str, schemes: &[&str]) -> bool {
     let scheme = match address.find([':', '/', '?', '#']) {
         Some(end) if address[end..].starts_with(':') => Some(&address[..end]),
@@ -292,7 +350,7 @@ fn link_start<'a>(dest_url: CowStr<'a>, title: CowStr<'a>) -> Event<'a> {
     Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id: "".into() })
 }
 
-/// Links are written here, for their `rel`.
+/// Writes links here and not in `push_html`, for their `rel`.
 fn link_to_html(event: Event<'_>) -> Event<'_> {
     let Event::Start(Tag::Link { dest_url, title, .. }) = event else { return event };
     let mut html = String::from("<a href=\"");
@@ -306,32 +364,8 @@ fn link_to_html(event: Event<'_>) -> Event<'_> {
     Event::InlineHtml(html.into())
 }
 
-fn push_text<'a>(
-    safe: &mut Vec<Event<'a>>,
-    text: CowStr<'a>,
-    before: Option<char>,
-    address_of: &mut impl FnMut(String) -> Option<String>,
-) {
-    let mut written = 0;
-    for Range { start, end } in find_mentions(&text, before) {
-        if let Some(address) = address_of(text[start + 1..end].to_ascii_lowercase()) {
-            safe.extend([
-                Event::Text(text[written..start].to_owned().into()),
-                link_start(address.into(), "".into()),
-                Event::Text(text[start..end].to_owned().into()),
-                Event::End(TagEnd::Link),
-            ]);
-            written = end;
-        }
-    }
-    safe.push(match written {
-        0 => Event::Text(text),
-        _ => Event::Text(text[written..].to_owned().into()),
-    });
-}
-
-/// Where `text` mentions someone, `@` included. A letter or digit of any script, `_` or another `@` at
-/// either end makes it none, and so does an address typed as text, such as `https://host/@ada`.
+/// The mentions in `text`, `@` included. `before` is the character in front of `text`. A letter or digit of any script, `_` or
+/// another `@` at either end makes it no mention, and so does an address typed as text, such as `https://host/@ada`.
 fn find_mentions(text: &str, before: Option<char>) -> impl Iterator<Item = Range<usize>> {
     let joins = |c: char| c.is_alphanumeric() || c == '_' || c == '@';
     words(text)
@@ -352,7 +386,7 @@ fn find_mentions(text: &str, before: Option<char>) -> impl Iterator<Item = Range
         })
 }
 
-/// The words of `text` with the byte each begins at.
+/// The words of `text`, each with the byte at which it begins.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_inclusive(char::is_whitespace).scan(0, |start, word| {
         let this = *start;
@@ -361,8 +395,8 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// `body` as it was typed. A character costs at most 6 bytes (`&amp;`, and `<br />` with its line feed only
-/// ever before another character), so that a body cut at this many characters keeps [`MAX_HTML`].
+/// `body` as it was typed, in paragraphs. An escape takes at most 5 bytes. `<br />` with its line feed takes 7 and has at least
+/// one character of text before it. So a character takes at most 6 bytes on average, and `MAX_CHARS` stay within [`MAX_HTML`].
 fn plain(body: &str) -> String {
     const MAX_CHARS: usize = MAX_HTML / 6 - 2;
 
