@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the bottom to the top. Layers of one row do not know each other.
+/// From the bottom to the top. Layers of one row do not use each other.
 const LAYERS: [&[&str]; 9] =
     [&["domain"], &["error", "routes"], &["aws"], &["auth"], &["config"], &["policy"], &["store"], &["http"], &["app"]];
 
-/// A pair of layers that are in an order above, and still must not meet: policy is pure.
+/// A layer, and one below it that it must still not use: the store does not decide what is allowed.
 const APART: [(&str, &str); 1] = [("store", "policy")];
 
 fn row(layer: &str) -> usize {
@@ -24,7 +24,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
-/// The layers that a text names, whatever for.
+/// The layers that a source text names, in code or in comments.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let after = text.split("crate::").skip(1);
     after.map(|path| path.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())

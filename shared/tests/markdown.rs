@@ -1,4 +1,4 @@
-//! What comments look like, and that none of them can run anything.
+//! Comments render as `CommonMark`, and no comment can run code.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn html_knowing(known: &[&str], body: &str) -> String {
     render(body, "users", known)
 }
 
-/// Everything a comment may hold, and nothing else.
+/// Allows exactly what rendered comments may contain.
 fn allow_list() -> Builder<'static> {
     let tags = [
         "a",
@@ -58,7 +58,7 @@ fn allow_list() -> Builder<'static> {
     builder
 }
 
-/// The spelling of an html serialiser, which is not that of `CommonMark`.
+/// The output of the cleaner's serialiser, which differs from `CommonMark` in spelling only.
 fn serialised(html: &str) -> String {
     html.replace(" />", ">").replace("&#39;", "'").replace("&#x27;", "'").replace('\u{a0}', "&nbsp;")
 }
@@ -138,7 +138,7 @@ struct Example {
     html: String,
 }
 
-/// The examples where we differ on purpose, with what they show.
+/// The examples that render differently on purpose, with the reason.
 const DIFFERENT: &[(u32, &str)] = &[
     (500, "a colon before any slash ends a scheme, whatever the scheme is made of"),
     (596, "the scheme irc"),
@@ -165,18 +165,18 @@ fn the_examples_of_commonmark_render_as_specified() {
     }
 }
 
-/// The text of html, without white space.
+/// The text of HTML, without white space.
 fn text_of(html: &str) -> String {
     Builder::empty().clean(html).to_string().split_whitespace().collect()
 }
 
 #[test]
-fn what_is_shown_is_the_text_of_the_html() {
+fn the_text_shown_to_the_spam_check_is_the_text_of_the_html() {
     let specification: Specification =
         serde_json::from_str(include_str!("commonmark.json")).expect("the examples are JSON");
     for Example { number, markdown, .. } in specification.examples {
         let html = html(&markdown);
-        // The text of an image is an attribute.
+        // The alternative text of an image is an attribute.
         if !html.contains("<img") {
             let shown = shown(&markdown);
             assert_eq!(text_of(&ammonia::clean_text(&shown.text)), text_of(&html), "{number}: {markdown:?}");
@@ -186,7 +186,7 @@ fn what_is_shown_is_the_text_of_the_html() {
 }
 
 #[test]
-fn what_leaves_no_mark_shows_nothing() {
+fn bodies_without_a_visible_mark_show_nothing() {
     for body in ["", " ", "&nbsp;", "&#8203;", "\u{200b}", "[](x)", "[a]: x", "#", ">", "-", "```\n```", "[&#173;](x)"]
     {
         assert!(shown(body).is_nothing(), "{body:?}");
@@ -197,7 +197,7 @@ fn what_leaves_no_mark_shows_nothing() {
 }
 
 #[test]
-fn a_link_knows_its_text() {
+fn the_text_of_a_link_is_found_within_the_text_of_the_body() {
     let shown = shown("a [b *c* ![d](e)](f \"g\") @h");
     let links: Vec<_> = shown.links.iter().map(|l| (&*l.address, &*l.title, &shown.text[l.text.clone()])).collect();
     assert_eq!(links, [("f", "g", "b c d"), ("e", "", "d")]);
@@ -263,7 +263,7 @@ fn raw_html_shows_as_it_was_typed() {
 }
 
 #[test]
-fn links_are_marked_as_not_ours() {
+fn links_tell_search_engines_not_to_follow_them() {
     assert_eq!(
         html("[a](https://b.example/?c&d \"e\")"),
         "<p><a href=\"https://b.example/?c&amp;d\" title=\"e\" rel=\"nofollow ugc noopener\">a</a></p>\n"
@@ -290,7 +290,7 @@ fn links_to_the_web_to_mail_and_to_the_site_itself_survive() {
 }
 
 #[test]
-fn the_text_of_a_link_to_elsewhere_stays_without_the_link() {
+fn a_link_with_a_forbidden_scheme_becomes_its_text() {
     for address in [
         "javascript:alert(1)",
         "JAVASCRIPT:alert(1)",
@@ -378,7 +378,7 @@ fn a_body_whose_html_is_too_long_shows_as_plain_text() {
 
 #[test]
 fn plain_text_of_any_length_keeps_the_bound() {
-    // Little text, much html.
+    // Little text that makes much HTML.
     let references = format!("[a]: /{}\n\n{}\n\n", "u".repeat(1_000), "[a] ".repeat(90));
     for pattern in ["&\n", "&\n\n", "&", "\n", "😀", "<b>", "a\n&\n"] {
         for length in [10_000, 12_000, 50_000] {

@@ -1,4 +1,4 @@
-//! The spam check against rules and against an Akismet of the test's own.
+//! The spam check: the configured rules, and Akismet, for which a local server stands in.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -145,12 +145,12 @@ fn links_are_counted_as_they_are_rendered() {
         ("[a] [a]\n\n[a]: //a.example", 2),
         ("`http://a.example`", 1),
         ("<a href=\"http://a.example\">", 1),
-        // A link is one place whatever its text says, and more addresses in its text are more places.
+        // A link counts once whatever its text is. Further addresses in its text count too.
         ("[http://a.example](http://a.example)", 1),
         ("[http://a.example](http://b.example)", 1),
         ("[http://a.example http://b.example](http://c.example)", 2),
         ("[http://a.example http://b.example](/c)", 2),
-        // Nothing of these is a link to elsewhere.
+        // None of these leads to another host.
         ("[a]: http://a.example\n\nb", 0),
         ("[a](/b) [c](d) [e](mailto:f@g.example) <h@i.example>", 0),
         ("[a](ftp://a.example) //b.example", 0),
@@ -176,7 +176,7 @@ const SUBMISSION: Submission<'_> = Submission {
     permalink: Some("https://site.example/posts/1?a=b&c"),
 };
 
-/// Answers one request with `answer` and returns what it was asked.
+/// Answers one request with `answer` and returns the request. With an empty answer it stays silent.
 async fn serve(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address");

@@ -1,5 +1,5 @@
-//! The identity provider's public keys (RFC 7517): fetched when needed, kept, and never asked for more than once a minute
-//! while any are known.
+//! The identity provider's public keys (RFC 7517): fetched when needed, cached, and fetched again at most once a
+//! minute.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -11,18 +11,19 @@ use tokio::sync::Mutex;
 use super::token::BadToken;
 use crate::aws::https;
 
-/// Seconds between two requests to the provider, whatever came of the first.
+/// Seconds between two requests to the provider, also after a failure.
 const PAUSE: i64 = 60;
-/// The same while no keys are known, because no token can be checked then.
+/// The same while no keys are cached, because every token is refused then.
 const PAUSE_WITHOUT_KEYS: i64 = 5;
-/// Seconds after which keys are looked at again, so that withdrawn ones go.
+/// Seconds after which keys are fetched again, so that withdrawn keys expire.
 const MAX_AGE: i64 = 60 * 60;
 
 pub(super) struct Jwks {
     url: http::Uri,
     client: https::Client,
     known: RwLock<CachedKeys>,
-    /// When the provider was last asked. Held while it is, so that all who need its answer wait for the same one.
+    /// When the provider was last asked, in Unix seconds. Locked during a request, so that concurrent callers share its
+    /// answer.
     asked_at: Mutex<Option<i64>>,
 }
 
@@ -57,7 +58,7 @@ impl Jwks {
         Arc::new(Self { url, client, known: RwLock::default(), asked_at: Mutex::default() })
     }
 
-    /// Without an id there must be no doubt which key is meant.
+    /// Without an id, the algorithm must have exactly one key.
     pub(super) async fn key(
         self: &Arc<Self>,
         algorithm: Algorithm,
@@ -78,7 +79,7 @@ impl Jwks {
         known.find(algorithm, id).ok_or(BadToken::UnknownKey)
     }
 
-    /// Does nothing soon after the last try. Old keys stay when new ones cannot be had.
+    /// Fetches the keys, unless the last attempt is recent. After a failure, the old keys stay.
     pub(super) async fn refresh(self: &Arc<Self>, now: i64) {
         let jwks = Arc::clone(self);
         let task = tokio::spawn(async move {
@@ -93,9 +94,9 @@ impl Jwks {
                 Err(error) => tracing::warn!(?error, "the token keys could not be fetched"),
             }
         });
-        // In a task of its own, which a caller that goes away does not take along.
+        // A task of its own goes on when the caller's request is cancelled.
         if let Err(error) = task.await {
-            tracing::error!(%error, "fetching the token keys broke off");
+            tracing::error!(%error, "the task that fetches the token keys failed");
         }
     }
 
@@ -131,7 +132,7 @@ impl CachedKeys {
     }
 }
 
-/// A key of another kind is passed over, one that cannot even be read too: its neighbours are as good as before.
+/// Keys of other kinds, and keys that cannot be read, are ignored. The rest of the set is used.
 fn parse(json: &[u8]) -> Result<Arc<[PublicKey]>, serde_json::Error> {
     #[derive(Deserialize)]
     struct KeySet {

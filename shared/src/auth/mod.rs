@@ -1,4 +1,4 @@
-//! Sign-in: what a bearer token says of its user, once its signature is verified.
+//! Bearer tokens: verified signatures and the claims of the user.
 
 mod jwks;
 mod signature;

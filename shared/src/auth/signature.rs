@@ -1,4 +1,4 @@
-//! The four signature algorithms of `jsonwebtoken`, computed by ring, which TLS brings along anyway. No key is chosen here.
+//! The four accepted signature algorithms for `jsonwebtoken`, computed by ring, which TLS needs anyway.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};
@@ -15,7 +15,7 @@ static RING: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// For the whole process; another call changes nothing.
+/// Installs the algorithms for the whole process. Further calls change nothing.
 pub(super) fn install() {
     let _ = RING.install_default();
 }

@@ -1,5 +1,5 @@
 //! Bearer tokens: JSON Web Tokens signed with the shared secret (HS256) or with a key of the identity provider (RS256,
-//! ES256, `EdDSA`). What a caller with such a token may do is not decided here.
+//! ES256, `EdDSA`). `policy` decides what their bearers may do.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::domain::user::Claims;
 
 const LENGTH_LIMIT: usize = 8 * 1024;
 const SUBJECT_LIMIT: usize = 255;
-/// How far the issuer's clock may run ahead of ours, in seconds. None is granted to expired tokens.
+/// Seconds that the issuer's clock may be ahead of ours. Expired tokens get no leeway.
 const NOT_BEFORE_LEEWAY: f64 = 30.0;
 const MODERATOR: &str = "moderator";
 
-/// Why a token is not believed. The caller is told of [`Self::NoKeys`] only: another try may succeed then.
+/// Why a token is refused. Answers show only [`Self::NoKeys`], because another attempt may succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadToken {
     #[error("longer than {LENGTH_LIMIT} bytes")]
@@ -46,7 +46,7 @@ pub enum BadToken {
     Audience,
 }
 
-/// What tokens are checked with and against.
+/// Keys to verify tokens with, and the claims that tokens must have.
 #[derive(Clone, Debug, Default)]
 pub struct KeySettings {
     pub secret: Option<Secret>,
@@ -63,7 +63,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// An empty secret counts as none, lest everyone could sign.
+    /// An empty secret counts as none, because anyone could sign with it.
     #[must_use]
     pub fn new(settings: KeySettings, client: https::Client) -> Self {
         signature::install();
@@ -75,7 +75,7 @@ impl Keys {
         }
     }
 
-    /// Fetches the provider's keys, when there is a provider, so that the first request need not.
+    /// Fetches the provider's keys, if there is a provider, so that the first request does not wait for them.
     pub async fn warm(&self, now: i64) {
         if let Some(jwks) = &self.jwks {
             jwks.refresh(now).await;
@@ -86,7 +86,7 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// When the token is not to be believed, which it also is not while its key cannot be had.
+    /// When the token is not valid, or its key cannot be fetched.
     pub async fn verify(&self, token: &str, now: i64) -> Result<Claims, BadToken> {
         if token.len() > LENGTH_LIMIT {
             return Err(BadToken::TooLong);
@@ -140,7 +140,7 @@ impl Keys {
         })
     }
 
-    /// A token of ours, for a laptop and for tests. `None` when there is no secret to sign with.
+    /// Signs a token, for local use and tests. `None` when there is no secret to sign with.
     #[must_use]
     pub fn sign(&self, claims: &Claims, expires_at: i64) -> Option<String> {
         let key = EncodingKey::from_secret(self.secret.as_ref()?.expose().as_bytes());
@@ -165,7 +165,7 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// The header before anything is verified: only to choose the key, which itself knows its one algorithm.
+/// The unverified header, used only to choose the key. Each key has one algorithm, which the header cannot change.
 fn peek(token: &str) -> Result<Header, BadToken> {
     let header = jsonwebtoken::decode_header(token).map_err(|_| BadToken::Malformed)?;
     if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
@@ -174,7 +174,7 @@ fn peek(token: &str) -> Result<Header, BadToken> {
     Ok(header)
 }
 
-/// The claims are checked here and not in the library, whose clock is the system's.
+/// [`Keys::check`] checks the claims, because the library would use the system's clock.
 fn signature_only(algorithm: Algorithm) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.required_spec_claims.clear();
@@ -184,8 +184,8 @@ fn signature_only(algorithm: Algorithm) -> Validation {
     validation
 }
 
-/// `sub`, `exp`, `nbf`, `iss` and `aud` decide, so another type than RFC 7519's is an error; what merely describes is
-/// then left out.
+/// `sub`, `exp`, `nbf`, `iss` and `aud` decide about a token, so another type than RFC 7519's is an error. Other claims
+/// are ignored when they have another type.
 #[derive(Deserialize)]
 struct Payload {
     sub: String,
@@ -244,7 +244,7 @@ impl Audience {
     }
 }
 
-/// Unlike `Option`'s own way, `null` is no absence.
+/// Reads a value that must not be `null`, which `Option` would read as absent.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }

@@ -1,5 +1,5 @@
-//! Signed calls of AWS services that speak JSON, by hand: one such call at the start of a function does not justify the size
-//! and the start-up time of an SDK crate for its service.
+//! Signed calls of AWS services that speak JSON, by hand: one such call at the start of a function does not justify the
+//! size and the start-up time of an SDK crate for its service.
 
 use std::error::Error as StdError;
 use std::time::{Duration, SystemTime};

@@ -1,5 +1,6 @@
-//! The configuration every AWS client is made from, read from the environment variables that Lambda sets. Clients are made
-//! by those who use them; nothing here calls AWS.
+//! The configuration of every AWS client, read by hand from the environment variables that Lambda sets:
+//! `aws_config::defaults` would also read profile files and ask the metadata service and STS, which no function needs,
+//! and add a megabyte to each.
 
 use std::env;
 use std::time::Duration;
@@ -20,12 +21,11 @@ use crate::aws::https;
 const ENDPOINT: &str = "AWS_ENDPOINT_URL";
 const ATTEMPTS: u32 = 3;
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Leaves us the time to answer a caller who waits ten seconds.
+/// Leaves time to answer a caller who waits ten seconds.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// Region, credentials and endpoints (`AWS_ENDPOINT_URL`, or `AWS_ENDPOINT_URL_DYNAMODB` and `AWS_ENDPOINT_URL_S3` for
-/// one service). `aws_config::defaults` would also ask profile files, the metadata service and STS, none of which a
-/// function has a use for, and be a megabyte larger for it.
+/// one service).
 pub async fn sdk_config() -> SdkConfig {
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
@@ -47,14 +47,14 @@ pub async fn sdk_config() -> SdkConfig {
     config.build()
 }
 
-/// Where a service is told to be, when it is not where AWS has it. `service` is its id, such as `S3`.
+/// The configured endpoint of a service, if it is not AWS's own. `service` is its id, such as `S3`.
 #[must_use]
 pub fn endpoint(sdk: &SdkConfig, service: &str) -> Option<String> {
     let key = ServiceConfigKey::builder().service_id(service).env(ENDPOINT).profile("endpoint_url").build().ok()?;
     sdk.service_config()?.load_config(key)
 }
 
-/// What the SDK looks up for one service, by the rule of its reference guide: `NAME_SERVICE` before `NAME`.
+/// Settings of one service, by the rule of the SDK reference guide: `NAME_SERVICE` before `NAME`.
 #[derive(Debug)]
 struct Environment;
 
@@ -65,7 +65,7 @@ impl LoadServiceConfig for Environment {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "variables of AWS, which no setting of ours repeats")]
+#[expect(clippy::disallowed_methods, reason = "AWS sets these variables; they are no settings of the service")]
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -81,19 +81,19 @@ mod tests {
 
     #[tokio::test]
     async fn region_credentials_and_endpoint_come_from_the_environment() {
-        // The environment is one for all threads, so it is set for a process that runs this test alone.
+        // All threads share the environment, so it is set for a process that runs this test alone.
         if variable(TABLES).is_some() {
             let config = sdk_config().await;
             let tables = aws_sdk_dynamodb::Client::new(&config);
             let answer = tables.list_tables().send().await;
-            assert_eq!(answer.unwrap().table_names(), ["told"]);
+            assert_eq!(answer.unwrap().table_names(), ["expected"]);
             assert_eq!(config.endpoint_url(), variable(ENDPOINT).as_deref());
             assert_eq!(endpoint(&config, "DynamoDB"), variable(TABLES));
             assert_eq!(endpoint(&config, "S3"), variable(ENDPOINT));
             return;
         }
         let general = Loopback::start(r#"{"TableNames":["other"]}"#).await;
-        let tables = Loopback::start(r#"{"TableNames":["told"]}"#).await;
+        let tables = Loopback::start(r#"{"TableNames":["expected"]}"#).await;
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["--exact", "aws::config::tests::region_credentials_and_endpoint_come_from_the_environment"])
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_service_is_asked_again_and_then_given_up() {
+    async fn a_service_that_does_not_answer_is_asked_three_times() {
         let server = Loopback::start("").await;
         server.set_delay(Duration::from_mins(1));
         let patience = TimeoutConfig::builder().read_timeout(Duration::from_millis(50)).build();
@@ -145,6 +145,6 @@ mod tests {
         let config = sdk_config().await;
         let limit = config.timeout_config().unwrap().operation_timeout();
         assert!(limit.unwrap() < Duration::from_secs(10));
-        assert!(config.sleep_impl().is_some(), "nothing measures the time");
+        assert!(config.sleep_impl().is_some(), "without it, time-outs have no effect");
     }
 }

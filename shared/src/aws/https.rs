@@ -1,5 +1,6 @@
-//! HTTP out of the service: the public web for `Client`, AWS alone for `aws_client`. TLS is rustls on ring with roots
-//! built in, so nothing is read from disk. What is asked and what an answer means belongs to the callers.
+//! HTTP clients by hand on hyper and rustls, for the size and the start-up time of functions: the SDK's own client
+//! would add a second crypto library and read root certificates from disk. [`Client`] is for any HTTPS server,
+//! [`aws_client`] for the SDK.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -25,7 +26,7 @@ use rustls::{ClientConfig, RootCertStore};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const ANSWER_LIMIT: usize = 1024 * 1024;
 
-/// Connections made when the first request is sent. Clones share them.
+/// Connects when the first request is sent. Clones share connections.
 #[derive(Clone)]
 pub struct Client {
     timeout: Duration,
@@ -39,19 +40,19 @@ pub enum Error {
     Timeout(Duration),
     #[error("the answer is larger than {ANSWER_LIMIT} bytes")]
     TooLarge,
-    #[error("no connection, or it broke")]
+    #[error("the connection failed")]
     Connection(#[source] Box<dyn StdError + Send + Sync>),
 }
 
 impl Client {
-    /// For any host of the public web, by Mozilla's roots. `timeout` bounds a whole exchange, from the name's lookup to
-    /// the answer's last byte.
+    /// For any host of the public web, with Mozilla's roots. `timeout` bounds a whole exchange, from the DNS lookup to
+    /// the last byte of the answer.
     #[must_use]
     pub fn new(timeout: Duration) -> Self {
         Self::trusting(|| webpki_roots::TLS_SERVER_ROOTS.to_vec(), timeout)
     }
 
-    /// For AWS alone.
+    /// For AWS only.
     #[must_use]
     pub fn for_aws(timeout: Duration) -> Self {
         Self::trusting(amazon_roots, timeout)
@@ -61,11 +62,11 @@ impl Client {
         Self { timeout, roots, pool: Arc::default() }
     }
 
-    /// Sends to the absolute `http` or `https` address of `request`. A redirect is an answer like any other.
+    /// Sends to the absolute `http` or `https` address of `request`. Redirects are not followed.
     ///
     /// # Errors
     ///
-    /// When no whole answer of at most 1 MB came in time. An error status is no `Error`.
+    /// When no complete answer of at most 1 MiB arrives in time. An error status is not an error.
     pub async fn send(&self, request: http::Request<impl Into<Bytes>>) -> Result<http::Response<Vec<u8>>, Error> {
         let pool = self.pool.get_or_init(|| pool((self.roots)()));
         let request = request.map(|body| Full::new(body.into()));
@@ -87,8 +88,8 @@ impl fmt::Debug for Client {
     }
 }
 
-/// The HTTP client of every AWS SDK client: HTTP/1.1, pooled, trusting Amazon Trust Services and nobody else.
-/// A read timeout is the SDK configuration's.
+/// The HTTP client of every AWS SDK client: HTTP/1.1, pooled, trusting only Amazon Trust Services. The read timeout is
+/// that of the SDK configuration.
 #[must_use]
 pub fn aws_client() -> SharedHttpClient {
     let pool = pool(amazon_roots());
@@ -97,7 +98,7 @@ pub fn aws_client() -> SharedHttpClient {
     })
 }
 
-/// Amazon Trust Services: four roots of its own and the older one that vouched for them.
+/// Amazon Trust Services: its four roots, and the older root that cross-signed them.
 fn amazon_roots() -> Vec<TrustAnchor<'static>> {
     const COMMON_NAMES: [&[u8]; 5] = [
         b"Amazon Root CA 1",
@@ -156,7 +157,7 @@ impl SdkConnector for AwsConnector {
     }
 }
 
-/// Everything between here and AWS may be better at the next attempt; a request hyper refuses to send will not.
+/// Failures on the way to AWS may pass. A request that hyper refuses to send fails every time.
 fn classify(error: hyper_util::client::legacy::Error) -> ConnectorError {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
     if cause.is_some_and(hyper::Error::is_user) {
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_at_home_is_a_connection_error() {
+    async fn a_closed_port_is_a_connection_error() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         drop(listener);
@@ -236,7 +237,7 @@ mod tests {
         assert!(matches!(error, Error::Connection(_)), "{error:?}");
     }
 
-    /// An HTTPS server at `localhost` whose root only this test knows.
+    /// An HTTPS server at `localhost`, and its root, which no client trusts.
     async fn private_server() -> (String, TrustAnchor<'static>) {
         let root_key = KeyPair::generate().unwrap();
         let mut root = CertificateParams::new([]).unwrap();
@@ -301,7 +302,7 @@ mod tests {
         assert!(format!("{error:?}").contains("UnknownIssuer"), "{error:?}");
     }
 
-    /// As <https://www.amazontrust.com/repository/> lists them.
+    /// The hashes are from <https://www.amazontrust.com/repository/>.
     #[test]
     fn aws_is_trusted_by_the_roots_amazon_publishes_and_no_others() {
         let mut found: Vec<String> = amazon_roots().iter().map(fingerprint).collect();
@@ -316,7 +317,8 @@ mod tests {
         assert_eq!(found, published);
     }
 
-    /// SHA-256 of the subject's public key info, whose outermost DER header an anchor leaves out.
+    /// SHA-256 of the subject's public key info. An anchor has it without the outermost DER header, which is added
+    /// again.
     fn fingerprint(root: &TrustAnchor<'_>) -> String {
         let body = &root.subject_public_key_info;
         let mut der = match u16::try_from(body.len()).unwrap().to_be_bytes() {

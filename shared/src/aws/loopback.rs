@@ -1,4 +1,4 @@
-//! For tests: an HTTP server on this machine that always gives the answer it was told, and remembers what it was asked.
+//! For tests: a local HTTP server that gives a fixed answer and records requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl Loopback {
         shared.body = body.into();
     }
 
-    /// Whole lines, each with its line end.
+    /// Complete lines, each with its line end.
     pub(crate) fn set_headers(&self, headers: &str) {
         self.shared.lock().unwrap().headers = headers.to_owned();
     }
@@ -65,7 +65,7 @@ impl Loopback {
         self.shared.lock().unwrap().requests.clone()
     }
 
-    /// One request of a connection, which is closed thereafter.
+    /// Answers one request and closes the connection.
     pub(crate) async fn answer(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         let request = read(&mut stream).await;
         let (answer, delay) = {
@@ -74,12 +74,12 @@ impl Loopback {
             let Shared { status, headers, body, .. } = &*shared;
             let length = body.len();
             let answer = format!(
-                "HTTP/1.1 {status} Told\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+                "HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
             );
             (answer, shared.delay)
         };
         tokio::time::sleep(delay).await;
-        // A client that has had enough is none of the server's business.
+        // The client may have disconnected.
         let _ = stream.write_all(answer.as_bytes()).await;
         let _ = stream.shutdown().await;
     }

@@ -1,4 +1,4 @@
-//! How the functions reach AWS, and HTTPS servers at all.
+//! Access to AWS and to HTTPS servers.
 
 mod call;
 pub mod config;

@@ -29,8 +29,8 @@ pub fn is_name(value: &str) -> bool {
     value.starts_with("arn:")
 }
 
-/// The secret that `value` is, or that it names when it is an ARN. An ARN of anything else is an error, because ARNs are easy
-/// to guess.
+/// The secret that `value` is, or that it names when it is an ARN. An ARN of anything else is an error, because ARNs
+/// are easy to guess.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
-//! Text without regard to case, for phrases and for names.
+//! Case folding, for comparing phrases and names.
 
-/// One spelling for every case of `text`, in any script. By way of upper case, so that `ß` is `ss` and `ς` is `σ`; to
-/// lower case before, for `ẞ`.
+/// Turns texts that differ only in case into the same text, in any script. Upper case on the way makes `ß` into `ss`
+/// and `ς` into `σ`. Lower case before that makes `ẞ` into `ß`.
 #[must_use]
 pub fn fold(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
@@ -20,7 +20,7 @@ mod tests {
         }
     }
 
-    /// No letter beyond has a case.
+    /// No letter after it has a case.
     const LAST: char = '\u{1ffff}';
 
     #[test]

@@ -1,4 +1,4 @@
-//! What names things: comments, users, threads, visitors. Keys of the table are made of these in `store::keys`, not here.
+//! Ids of comments, users, threads and visitors. `store::keys` makes the keys of the table from them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,25 +13,25 @@ use serde::{Deserialize, Serialize};
 use crate::domain::secret::Secret;
 use crate::domain::time::{Clock, Timestamp};
 
-/// Ids are below this, so that every JSON reader keeps them exact.
+/// All ids are below this, so that JSON readers with 64-bit floats keep them exact.
 pub const ID_BOUND: u64 = 1 << 53;
-/// The ids from here to [`ID_BOUND`] are hashes: of every `sub` that is not an id itself.
+/// User ids from here to [`ID_BOUND`] are hashes of a `sub` that is not an id itself.
 const HASHED_IDS: u64 = 1 << 52;
-/// 2025-01-01, from which comment ids count their milliseconds.
+/// 2025-01-01 in Unix milliseconds, from which comment ids count.
 const EPOCH: i64 = 1_735_689_600_000;
-/// Below the milliseconds: what tells comments of one millisecond apart.
+/// The low bits of a comment id, which are random because several comments may be created in one millisecond.
 const RANDOM_BITS: u32 = 12;
 
-/// Ordered by creation time, which it holds.
+/// The high bits are the time of creation, so ids are in order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CommentId(pub u64);
 
 impl CommentId {
-    /// What it adds to a [`fingerprint`].
+    /// The summand of this id in a [`fingerprint`].
     #[must_use]
     pub fn mark(self) -> i64 {
-        // SplitMix64's finalizer. Of its bits 32 are kept: the marks of two billion comments add up without overflow.
+        // SplitMix64's finalizer. Only 32 bits are kept, so the marks of two billion comments add up without overflow.
         let mut bits = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -44,7 +44,7 @@ impl CommentId {
     }
 }
 
-/// Tells sets of comments of one size apart. It is a sum, so that a comment joins or leaves by one addition.
+/// Distinguishes sets of comments of the same size. It is a sum, so a comment is added or removed by one addition.
 #[must_use]
 pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
     ids.into_iter().map(CommentId::mark).sum()
@@ -55,7 +55,7 @@ pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
 #[serde(transparent)]
 pub struct UserId(pub u64);
 
-/// Reads ids as they stand in addresses: plain decimal, no sign, no leading zero, below [`ID_BOUND`].
+/// Reads an id as it is written in addresses: plain decimal, no sign, no leading zero, below [`ID_BOUND`].
 fn plain_decimal(text: &str) -> Option<u64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
     text.parse().ok().filter(|id| plain && *id < ID_BOUND)
@@ -81,13 +81,13 @@ macro_rules! decimal {
 decimal!(CommentId UserId);
 
 impl UserId {
-    /// The id that a token's `sub` is: a positive integer below 2^52 in plain decimal.
+    /// The id that a token's `sub` spells, if it is a positive integer below 2^52 in plain decimal.
     #[must_use]
     pub fn of_sub(sub: &str) -> Option<Self> {
         plain_decimal(sub).filter(|id| *id < HASHED_IDS).map(Self)
     }
 
-    /// The id of any other `sub` of this issuer, and a longer hash that tells it from others with the same id.
+    /// The id of any other `sub` of this issuer, and a longer hash, which differs between subjects with the same id.
     #[must_use]
     pub fn hashed(salt: &Secret, issuer: &str, sub: &str) -> (Self, String) {
         let tag = keyed_tag(salt, &["sub", issuer, sub]);
@@ -96,17 +96,17 @@ impl UserId {
     }
 }
 
-/// The comments of one record. Written `type#record`.
+/// The thread of one record of the host application. Written `type#record`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ThreadId {
     pub kind: String,
-    /// 1 to 128 of `A-Z a-z 0-9 . _ ~ : -`.
+    /// 1 to 128 characters of `A-Z a-z 0-9 . _ ~ : -`.
     pub record: String,
 }
 
 impl ThreadId {
-    /// `None` when `record` is not one. The kind is checked against the configuration.
+    /// `None` when `record` is not valid. The caller checks the kind against the configuration.
     #[must_use]
     pub fn new(kind: &str, record: &str) -> Option<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._~:-".contains(&b);
@@ -136,8 +136,8 @@ impl TryFrom<String> for ThreadId {
     }
 }
 
-/// Who likes, reports and waits for approval: `u` and a user's id, or `g` and the keyed hash of a guest's address and
-/// user agent. Neither can be turned back into an address.
+/// The owner of comments, likes and reports: `u` and a user's id, or `g` and the keyed hash of a guest's address and
+/// user agent, which cannot be turned back into them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Visitor(pub String);
@@ -154,7 +154,7 @@ impl fmt::Display for Visitor {
     }
 }
 
-/// 132 bits of a keyed hash, as 22 letters that are safe in keys and addresses.
+/// 132 bits of a keyed hash, as 22 characters that are safe in keys and addresses.
 #[must_use]
 pub fn keyed_hash(salt: &Secret, parts: &[&str]) -> String {
     text_of(keyed_tag(salt, parts))
@@ -191,18 +191,18 @@ pub fn hex(bytes: &[u8]) -> String {
 
 type Fill = dyn Fn(&mut [u8]) + Send + Sync;
 
-/// Where random bytes come from.
+/// A source of random bytes.
 #[derive(Clone)]
 pub struct Random(Arc<Fill>);
 
 impl Random {
     /// # Panics
     ///
-    /// The returned source panics when the system has no randomness, as nothing safe can be done then.
+    /// The returned source panics when the system has no randomness, because nothing can be done safely then.
     #[must_use]
     pub fn system() -> Self {
         let random = SystemRandom::new();
-        Self::new(move |bytes| random.fill(bytes).expect("the system's random source answers"))
+        Self::new(move |bytes| random.fill(bytes).expect("the system has a random source"))
     }
 
     pub fn new(fill: impl Fn(&mut [u8]) + Send + Sync + 'static) -> Self {
@@ -217,8 +217,9 @@ impl Random {
     }
 }
 
-/// Hands out comment ids. One instance never hands out an id at or below its last, so that two comments of one
-/// millisecond keep their order; a clash between instances is caught by the conditional put.
+/// Hands out comment ids. The ids of one instance grow, so two comments of one millisecond keep their order. Two
+/// instances may hand out the same id; then the conditional put of the second comment fails and is tried again with
+/// another id.
 pub struct IdSource {
     clock: Clock,
     random: Random,
@@ -236,7 +237,7 @@ impl IdSource {
         self.after(CommentId(0))
     }
 
-    /// An id above `floor`, which may come from an instance whose clock is ahead.
+    /// An id above `floor`, which may be from an instance whose clock is ahead.
     #[must_use]
     pub fn after(&self, floor: CommentId) -> CommentId {
         let elapsed = u64::try_from(self.clock.now().0 - EPOCH).unwrap_or(0);

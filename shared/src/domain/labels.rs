@@ -1,10 +1,10 @@
-//! What the buttons and notices of a comment widget say, in the languages we speak. The same keys in each.
+//! The texts of a comment widget's buttons and notices, in every supported language.
 
 use serde::{Serialize, Serializer};
 
 use crate::domain::language::Language;
 
-/// A key, then a column for each of [`Language::ALL`].
+/// Rows of a key and its label in each of [`Language::ALL`], in order of the keys.
 #[rustfmt::skip]
 const LABELS: &[[&str; 5]] = &[
     ["anonymous",          "Anonymous",                        "Anónimo",                                      "Anonym",                                         "Anonyme"],
@@ -65,7 +65,7 @@ const LABELS: &[[&str; 5]] = &[
     ["write_reply",        "Write a reply…",                   "Escribe una respuesta…",                       "Schreibe eine Antwort…",                         "Écrivez une réponse…"],
 ];
 
-/// Serialises as an object, key to label.
+/// The labels in one language. Serialises as an object from key to label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Labels(pub Language);
 

@@ -1,6 +1,6 @@
-//! The languages we speak.
+//! The languages of labels and relative times.
 
-/// English comes first: it is spoken when nothing else is asked for.
+/// English comes first, because it is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
     #[default]
@@ -13,7 +13,7 @@ pub enum Language {
 impl Language {
     pub const ALL: [Self; 4] = [Self::English, Self::Spanish, Self::German, Self::French];
 
-    /// As in `Content-Language`.
+    /// The tag in the header `Content-Language`.
     #[must_use]
     pub fn tag(self) -> &'static str {
         match self {

@@ -1,9 +1,9 @@
-//! What a list request asks for: a sort, and a page or a cursor.
+//! Parameters of list operations: the sort, and a page or a cursor.
 
 use crate::domain::ids::CommentId;
 
 pub const MAX_PER_PAGE: usize = 50;
-/// Pages end this many comments down a list; cursors do not.
+/// Numbered pages reach this many comments into a list. Cursors have no such bound.
 pub const MAX_DEPTH: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Sort {
         }
     }
 
-    /// By a count instead of by time.
+    /// Whether it sorts by a count and not by time.
     #[must_use]
     pub fn is_ranked(self) -> bool {
         matches!(self, Self::MostLiked | Self::MostReplied)
@@ -62,7 +62,7 @@ impl Order {
     }
 }
 
-/// Where in a list to look, and how far.
+/// Which page of a list to read, and its size.
 #[derive(Debug)]
 pub struct Paging {
     pub per_page: usize,
@@ -71,19 +71,19 @@ pub struct Paging {
 
 #[derive(Debug)]
 pub enum Place {
-    /// 1 is the first.
+    /// Counted from 1.
     Page(usize),
     /// `None` for the first page of a walk.
     Cursor(Option<Cursor>),
 }
 
-/// Where a walk stands.
+/// Where a walk through a list continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     pub direction: Direction,
-    /// The comment beyond which the page lies.
+    /// The page begins after this comment, in the direction of the walk.
     pub edge: CommentId,
-    /// What was pinned when the walk began.
+    /// The comment that was pinned when the walk began.
     pub pin: Option<CommentId>,
 }
 

@@ -1,5 +1,5 @@
-//! Renders comment bodies, which are `CommonMark` with mentions, to HTML that is safe to embed. Also extracts what readers see
-//! of a body, for the spam check. The caller says which mentioned handles exist.
+//! Renders comment bodies, which are `CommonMark` with mentions, to HTML that is safe to embed. Also extracts what
+//! readers see of a body, for the spam check. The caller says which mentioned handles exist.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -135,8 +135,8 @@ fn without_nul(body: &str) -> Cow<'_, str> {
     if body.contains('\0') { body.replace('\0', "\u{fffd}").into() } else { body.into() }
 }
 
-/// The events of `body` with everything that is not allowed turned into text, raw HTML included. `address_of` returns the
-/// address of a mentioned handle that is to be a link.
+/// The events of `body` with everything that is not allowed turned into text, raw HTML included. `address_of` returns
+/// the address of a mentioned handle that is to be a link.
 fn safe_events(body: &str, address_of: impl FnMut(String) -> Option<String>) -> Vec<Event<'_>> {
     let parser = Parser::new_ext(body, Options::empty()).into_offset_iter();
     let events = TextMergeWithOffset::new(parser.map(|(event, range)| (html_to_text(event), range)));
@@ -323,8 +323,8 @@ fn skip_element<'a>(events: &mut impl Iterator<Item = (Event<'a>, Range<usize>)>
     text
 }
 
-/// Keeps the first word of the info string, which names the language. `push_html` cuts at spaces only, so a tab would let a
-/// body set several classes.
+/// Keeps the first word of the info string, which names the language. `push_html` cuts at spaces only, so a tab would
+/// let a body set several classes.
 fn with_one_language(tag: Tag<'_>) -> Tag<'_> {
     match tag {
         Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
@@ -364,8 +364,9 @@ fn link_to_html(event: Event<'_>) -> Event<'_> {
     Event::InlineHtml(html.into())
 }
 
-/// The mentions in `text`, `@` included. `before` is the character in front of `text`. A letter or digit of any script, `_` or
-/// another `@` at either end makes it no mention, and so does an address typed as text, such as `https://host/@ada`.
+/// The mentions in `text`, `@` included. `before` is the character in front of `text`. A letter or digit of any script,
+/// `_` or another `@` at either end makes it no mention, and so does an address typed as text, such as
+/// `https://host/@ada`.
 fn find_mentions(text: &str, before: Option<char>) -> impl Iterator<Item = Range<usize>> {
     let joins = |c: char| c.is_alphanumeric() || c == '_' || c == '@';
     words(text)
@@ -395,8 +396,9 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// `body` as it was typed, in paragraphs. An escape takes at most 5 bytes. `<br />` with its line feed takes 7 and has at least
-/// one character of text before it. So a character takes at most 6 bytes on average, and `MAX_CHARS` stay within [`MAX_HTML`].
+/// `body` as it was typed, in paragraphs. An escape takes at most 5 bytes. `<br />` with its line feed takes 7 and has
+/// at least one character of text before it. So a character takes at most 6 bytes on average, and `MAX_CHARS` stay
+/// within [`MAX_HTML`].
 fn plain(body: &str) -> String {
     const MAX_CHARS: usize = MAX_HTML / 6 - 2;
 

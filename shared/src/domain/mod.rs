@@ -1,4 +1,4 @@
-//! The things that the service is about, and rules that hold for them whatever stores or shows them. Nothing here does I/O.
+//! The things that the service is about and their rules, independent of storage and HTTP. No I/O.
 
 pub mod comment;
 pub mod fold;

@@ -1,13 +1,13 @@
-//! Origins of web pages, as browsers name them: whose pages may call, and write for guests.
+//! Origins of web pages, as browsers send them, and lists of allowed origins.
 
 use std::fmt;
 
-/// A list as API Gateway takes it: origins, `*` for any, `https://*` for any of that scheme.
+/// A list in the syntax of API Gateway: origins, `*` for any, `https://*` for any of that scheme.
 #[derive(Clone, Debug)]
 pub struct Origins(Vec<String>);
 
 impl Origins {
-    /// Comma separated; `None` when there is none, or something that is no origin.
+    /// Reads a comma-separated list. `None` when it is empty or has an entry that is not an origin.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let origins = text.split(',').map(|origin| origin.trim().to_ascii_lowercase());

@@ -1,6 +1,6 @@
-//! Which limiter counts a request, and what it says.
+//! Classes of requests that are limited, and a caller's status.
 
-/// Which limiter counts a request. Everything but reads is a write.
+/// Decides which limiters count a request. Every request that is not a read is a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RateClass {
     Read,
@@ -19,7 +19,7 @@ impl RateClass {
         }
     }
 
-    /// In the counter's key.
+    /// Names the class in the key of a counter.
     pub(crate) fn scope(self) -> &'static str {
         match self {
             Self::Read => "r",
@@ -29,7 +29,7 @@ impl RateClass {
     }
 }
 
-/// Where a caller stands in the current minute.
+/// The state of a caller's limit in the current minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitStatus {
     pub class: RateClass,

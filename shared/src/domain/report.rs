@@ -1,4 +1,4 @@
-//! Reports of comments, and what moderators decided about them.
+//! Reports of comments, and the decisions of moderators about them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::domain::ids::{UserId, Visitor};
 /// A report as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Ordered by time; the store gives it.
+    /// In order of time. The store sets it.
     #[serde(rename = "id")]
     pub id: u64,
     /// The reason, and the details after a colon when there are any.
@@ -17,7 +17,6 @@ pub struct Report {
     /// Unix milliseconds.
     #[serde(rename = "c")]
     pub created_at: i64,
-    /// Who reported.
     #[serde(rename = "v")]
     pub visitor: Visitor,
     /// `None` for guests.
@@ -30,17 +29,18 @@ pub struct Report {
 }
 
 impl Report {
-    /// What moderators made of it.
+    /// The moderators' decision about it.
     #[must_use]
     pub fn status(&self, comment: &Comment) -> ReportStatus {
-        let settled = comment.resolutions.iter().find(|resolution| self.created_at <= resolution.until);
-        settled.map_or(ReportStatus::Pending, |resolution| resolution.status)
+        let resolved = comment.resolutions.iter().find(|resolution| self.created_at <= resolution.until);
+        resolved.map_or(ReportStatus::Pending, |resolution| resolution.status)
     }
 }
 
-/// Reports made up to and including a moment (Unix milliseconds) have this status, unless an earlier settlement had them.
+/// One decision about all reports up to and including a moment, except those of earlier decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolution {
+    /// Unix milliseconds.
     #[serde(rename = "u")]
     pub until: i64,
     #[serde(rename = "s")]

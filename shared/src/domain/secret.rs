@@ -1,8 +1,8 @@
-//! A secret setting.
+//! Strings that must not be logged.
 
 use std::fmt;
 
-/// A string that does not show itself.
+/// A string that `Debug` does not print.
 #[derive(Clone)]
 pub struct Secret(String);
 
@@ -30,7 +30,7 @@ mod tests {
     use super::Secret;
 
     #[test]
-    fn a_secret_does_not_show_itself() {
+    fn debug_output_does_not_contain_the_secret() {
         assert_eq!(format!("{:?}", Secret::from("hush".to_owned())), "…");
     }
 }

@@ -1,4 +1,5 @@
-//! The spam check: rules of our own, and Akismet where a key is set. What follows from a verdict is policy's to say.
+//! The configured rules of the spam check. `app::akismet` asks Akismet, and `policy` decides what follows from a
+//! verdict.
 
 use percent_encoding::percent_decode_str;
 
@@ -6,18 +7,18 @@ use crate::domain::fold::fold;
 use crate::domain::markdown::{Link, Shown};
 use crate::domain::visible;
 
-/// From good to bad: of two verdicts the worse is the `max`.
+/// Ordered from good to bad, so `max` is the worse of two verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     Pass,
-    /// To be seen by a moderator first.
+    /// A moderator should look at it first.
     Review,
-    /// Not to be stored at all.
+    /// It must not be stored.
     Deny,
 }
 
-/// Phrases are found anywhere in what a body shows, whatever their case and white space, and in the addresses and titles
-/// of its links. Limits are this many links or more; 0 is no limit.
+/// Phrases are searched in the text that readers see and in the addresses and titles of links, without regard to case
+/// and white space. A limit is reached with this many links; 0 means no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub deny: Vec<String>,
@@ -48,14 +49,14 @@ impl Rules {
     }
 }
 
-/// An empty phrase is in no text.
+/// An empty phrase matches nothing.
 fn contains(texts: &[String], phrase: &str) -> bool {
     let phrase = comparable(phrase);
     !phrase.is_empty() && texts.iter().any(|text| text.contains(&phrase))
 }
 
-/// Absolute addresses in the text, and links and images that lead to one. A link and the first address of its text are one
-/// place.
+/// Counts the absolute addresses in the text, and the links and images that lead to one. A link whose text contains an
+/// address is not counted again.
 fn count_links(shown: &Shown) -> usize {
     let unnamed = |link: &&Link| is_absolute(&link.address) && count_addresses(&shown.text[link.text.clone()]) == 0;
     count_addresses(&shown.text) + shown.links.iter().filter(unnamed).count()
@@ -66,13 +67,13 @@ fn count_addresses(text: &str) -> usize {
     text.matches("http://").count() + text.matches("https://").count()
 }
 
-/// Browsers take `http:host` and `//host` for absolute where the page is served by the other scheme or the same.
+/// Whether it leads to a named host. `//host` does in browsers, and `http:host` does on a page with another scheme.
 fn is_absolute(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     ["//", "http:", "https:"].iter().any(|start| address.starts_with(start))
 }
 
-/// `text` in one case, with one space for each run of white space, and without what cannot be seen.
+/// `text` in one case, with one space for each run of white space, and without invisible characters.
 fn comparable(text: &str) -> String {
     let visible = visible::without_invisible(text);
     let words: Vec<&str> = visible.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! What is known of a thread as a whole, and of a visitor in it.
+//! Threads, and the state of a visitor in a thread.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{CommentId, UserId};
 
-/// A thread nobody has written to, or said anything of, is the default.
+/// The default is a thread that the table has no item for: without comments, and without data about its record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
     /// Approved top-level comments.
@@ -14,7 +14,7 @@ pub struct Thread {
     pub parents: u64,
     #[serde(rename = "pin", default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<Pin>,
-    /// Of the commented record.
+    /// The author of the commented record.
     #[serde(rename = "au", default, skip_serializing_if = "Option::is_none")]
     pub author: Option<UserId>,
     #[serde(rename = "ti", default, skip_serializing_if = "Option::is_none")]
@@ -32,14 +32,14 @@ pub struct Pin {
     pub at: i64,
 }
 
-/// What a visitor did in a thread.
+/// A visitor's likes and reports in a thread, and the counts of their own unapproved comments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VisitorThreadState {
     #[serde(rename = "lk", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub liked: BTreeSet<u64>,
     #[serde(rename = "rd", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub reported: BTreeSet<u64>,
-    /// No further entry goes into this item. Never unset, so that no entry can be in two places.
+    /// Whether further likes and reports go to overflow items. Never unset, so that none is in two items.
     #[serde(rename = "fl", default)]
     pub full: bool,
     /// Own top-level comments that are not approved.
@@ -48,7 +48,7 @@ pub struct VisitorThreadState {
     /// Own replies that are not approved.
     #[serde(rename = "ur", default)]
     pub hidden_replies: u64,
-    /// Some of them trail. Never unset.
+    /// Whether any of these replies is or was separate. Never unset.
     #[serde(rename = "ut", default)]
     pub hidden_separate: bool,
 }
@@ -58,7 +58,7 @@ impl VisitorThreadState {
         self.hidden_parents + self.hidden_replies > 0
     }
 
-    /// Nothing in it makes the thread look different from what everyone sees.
+    /// Whether the visitor sees the thread as everyone does.
     pub fn is_plain(&self) -> bool {
         self.liked.is_empty() && self.reported.is_empty() && !self.full && !self.has_hidden()
     }

@@ -1,4 +1,4 @@
-//! Moments, and the clock that tells them. The only place that asks the system for the time.
+//! Timestamps, and the clock. No other code asks the system for the time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
-    /// How long before `now` this was, in words. What lies ahead is `just now` too.
+    /// The time from this to `now` in words, such as `3 days ago`. A time after `now` is `just now`.
     #[must_use]
     pub fn relative(self, now: Self, language: Language) -> String {
         let words = &WORDS[language as usize];
@@ -48,9 +48,9 @@ const UNITS: [i64; 6] = [365 * 86_400, 30 * 86_400, 7 * 86_400, 86_400, 3_600, 6
 
 struct Words {
     now: &'static str,
-    /// Around a count of units.
+    /// With `{}` for a count and its unit.
     ago: &'static str,
-    /// One and many of each of [`UNITS`], as they stand within `ago`.
+    /// Singular and plural of each of [`UNITS`], inflected as `ago` requires.
     units: [(&'static str, &'static str); 6],
 }
 
@@ -87,14 +87,14 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Written as text in answers; items hold the number ([`Timestamp::0`]).
+/// Answers contain the text. Items of the table contain the number, [`Timestamp::0`].
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// Tells the time; in tests, whatever time the test says.
+/// A source of the time, which tests can replace.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -102,7 +102,7 @@ impl Clock {
     #[must_use]
     pub fn system() -> Self {
         Self::new(|| {
-            #[expect(clippy::disallowed_methods, reason = "the one place that does")]
+            #[expect(clippy::disallowed_methods, reason = "this is the clock")]
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
         })

@@ -1,4 +1,4 @@
-//! Users, and what their tokens say of them.
+//! Users, and the claims of their tokens.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,12 @@ use crate::domain::secret::Secret;
 use crate::domain::time::Timestamp;
 use crate::domain::visible;
 
-/// Characters of a name; the rest is cut.
+/// Characters. Longer names are cut.
 pub const MAX_NAME: usize = 100;
 const MAX_HANDLE: usize = 50;
 const MAX_PICTURE: usize = 1024;
 
-/// What a verified token says. What is optional is absent when the token has it in another type.
+/// The claims of a verified token. An optional claim of another type than expected is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// 1 to 255 characters.
@@ -23,7 +23,7 @@ pub struct Claims {
     pub picture: Option<String>,
     pub email: Option<String>,
     pub moderator: bool,
-    /// Unix seconds: of two tokens the one with the larger value is the newer.
+    /// Unix seconds. Of two tokens, the one with the larger value is newer.
     pub issued_at: Option<i64>,
 }
 
@@ -31,7 +31,7 @@ pub struct Claims {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub id: UserId,
-    /// A keyed hash of the `sub`, unless the `sub` is the id: tells it from another with the same id.
+    /// A keyed hash of the `sub`, which differs between subjects with the same id. `None` when the `sub` is the id.
     pub subject: Option<String>,
     pub claims: Claims,
 }
@@ -60,13 +60,13 @@ pub struct User {
     pub name: String,
     #[serde(rename = "av", default)]
     pub avatar: Avatar,
-    /// The newest `iat` of the tokens that told so, in Unix seconds.
+    /// The newest `iat` of the tokens with this name and picture, in Unix seconds.
     #[serde(rename = "ia", default, skip_serializing_if = "Option::is_none")]
     pub told_at: Option<i64>,
-    /// When this was learned, in Unix seconds.
+    /// When this was read from a token, in Unix seconds.
     #[serde(rename = "la", default, skip_serializing_if = "Option::is_none")]
     pub learned_at: Option<i64>,
-    /// Of whom the id is a hash: [`Identity::subject`].
+    /// [`Identity::subject`], which tells whether a user with the same id is the same user.
     #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ pub struct User {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ban {
-    /// Unix milliseconds; `None` is for good.
+    /// Unix milliseconds. `None` means forever.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub until: Option<i64>,
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ impl Ban {
 }
 
 impl User {
-    /// What a token tells of somebody of whom the table knows this.
+    /// The user that a token describes. The stored user has what the token leaves out.
     pub(crate) fn told(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
         let id = identity.id;
         let kept = known.map(|known| known.name.clone()).filter(|name| !name.is_empty());
@@ -105,7 +105,8 @@ impl User {
         }
     }
 
-    /// The name in lower case, every other run of characters an underscore; `None` when it is too long to be mentioned.
+    /// The name in lower case, with an underscore for each run of other characters. `None` when it is too long for a
+    /// mention.
     #[must_use]
     pub fn handle(&self) -> Option<String> {
         let mut handle = String::new();
@@ -124,7 +125,7 @@ impl User {
     }
 }
 
-/// The name in a token, unless it shows nothing.
+/// The name in a token, if any of its characters is visible.
 fn name(claims: &Claims) -> Option<String> {
     let name = visible::without_bidi_overrides(claims.name.as_deref()?);
     let name: String = name.trim().chars().filter(|c| !c.is_control()).take(MAX_NAME).collect();
@@ -143,7 +144,7 @@ fn picture(claims: &Claims) -> Avatar {
     }
 }
 
-/// Of the address only its hash is kept.
+/// Keeps only the hash of the address.
 #[must_use]
 pub fn gravatar(email: &str) -> Avatar {
     Avatar::Gravatar(sha256_hex(&email.trim().to_lowercase()))

@@ -1,10 +1,10 @@
-//! Who is asking: made from the request and what the table knows of the user. What a viewer may do is policy's.
+//! The sender of a request, from its token and the stored user. `policy` decides what a viewer may do.
 
 use crate::domain::ids::{UserId, Visitor};
 use crate::domain::user::User;
 
 pub struct Viewer {
-    /// Whom likes, reports and unapproved comments belong to.
+    /// The owner of the viewer's likes, reports and comments.
     pub visitor: Visitor,
     /// `None` for guests.
     pub user: Option<User>,

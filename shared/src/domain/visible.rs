@@ -1,25 +1,25 @@
-//! What of a text people can see, and which characters make them see it in another order than it was written.
+//! Characters that readers cannot see, and characters that change the order in which they see text.
 
-/// Whether nothing of `text` leaves a mark on the page: it is empty, or white space, controls and invisible characters alone.
+/// Whether `text` leaves no mark on the page: it is empty, or only white space, controls and invisible characters.
 #[must_use]
 pub fn shows_nothing(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
 }
 
-/// `text` without what leaves neither a mark nor a gap.
+/// `text` without the characters that leave neither a mark nor a gap.
 #[must_use]
 pub fn without_invisible(text: &str) -> String {
     text.replace(|c: char| is_invisible(c) || (c.is_control() && !c.is_whitespace()), "")
 }
 
-/// Whether `text` holds an embedding or an override of the Unicode Bidirectional Algorithm, which reorder what comes after
-/// them too. Isolates (U+2066 to U+2069) and marks do not, and are part of ordinary Arabic and Hebrew.
+/// Whether `text` has an embedding or an override of the Unicode Bidirectional Algorithm. These reorder the text that
+/// follows them too. Isolates (U+2066 to U+2069) and marks do not, and ordinary Arabic and Hebrew use them.
 #[must_use]
 pub fn has_bidi_override(text: &str) -> bool {
     text.contains(is_bidi_override)
 }
 
-/// `text` without what [`has_bidi_override`] finds.
+/// `text` without the characters that [`has_bidi_override`] finds.
 #[must_use]
 pub fn without_bidi_overrides(text: &str) -> String {
     text.replace(is_bidi_override, "")
@@ -29,8 +29,8 @@ fn is_bidi_override(c: char) -> bool {
     ('\u{202a}'..='\u{202e}').contains(&c)
 }
 
-/// The property `Default_Ignorable_Code_Point` of Unicode 17 (`DerivedCoreProperties.txt`), and four that it leaves out:
-/// the blank Braille pattern and the marks of interlinear annotations.
+/// The property `Default_Ignorable_Code_Point` of Unicode 17 (`DerivedCoreProperties.txt`), and four characters that it
+/// leaves out: the blank Braille pattern and the marks of interlinear annotations.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}'
@@ -76,12 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_invisible_is_taken_out_of_a_text() {
+    fn invisible_characters_are_removed_from_a_text() {
         assert_eq!(without_invisible("a\u{200b}b\u{0}c\u{ad}d\u{202e}e \tf\n"), "abcde \tf\n");
     }
 
     #[test]
-    fn what_people_write_shows() {
+    fn ordinary_text_in_any_script_shows() {
         for text in [
             "x",
             " . ",

@@ -112,7 +112,7 @@ fn valid() -> Value {
     json!({ "sub": "7", "exp": NOW + 60 })
 }
 
-/// The valid claims, changed: `null` takes one away.
+/// The valid claims with changes: `null` removes a claim.
 fn with(changes: Value) -> Value {
     let Value::Object(changes) = changes else { panic!("changes are by name") };
     let mut claims = valid();
@@ -152,7 +152,7 @@ fn key_set(keys: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn a_token_of_ours_is_believed_as_it_was_signed() {
+async fn a_token_that_we_signed_verifies_with_the_same_claims() {
     let settings =
         KeySettings { issuer: Some("https://issuer.example".into()), audience: Some("comments".into()), ..settings() };
     let keys = Keys::new(settings, client());
@@ -190,7 +190,7 @@ async fn a_changed_token_or_another_secret_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_token_is_refused() {
+async fn a_malformed_token_is_refused() {
     let two_parts = format!("{}.{}", base64(r#"{"alg":"HS256"}"#), base64(valid().to_string()));
     let four_parts = format!("{two_parts}.AAAA.AAAA");
     let array = token(&json!({ "alg": "HS256" }), &json!(["7"]), hmac(SECRET.as_bytes()));
@@ -217,14 +217,14 @@ async fn a_token_expires_on_the_second() {
 }
 
 #[tokio::test]
-async fn a_token_of_the_future_waits_but_clocks_may_differ_by_half_a_minute() {
+async fn a_token_is_refused_more_than_half_a_minute_before_it_becomes_valid() {
     assert!(verify(&with(json!({ "nbf": NOW + 30 }))).await.is_ok());
     let outcome = verify(&with(json!({ "nbf": NOW + 31 }))).await;
     assert_eq!(outcome, Err(BadToken::NotYetValid));
 }
 
 #[tokio::test]
-async fn a_claim_that_decides_must_be_there_and_of_its_type() {
+async fn a_claim_that_decides_must_be_present_and_of_its_type() {
     for changes in [
         json!({ "sub": null }),
         json!({ "sub": 7 }),
@@ -265,7 +265,7 @@ async fn a_subject_has_one_to_255_characters() {
 }
 
 #[tokio::test]
-async fn a_claim_that_only_describes_is_left_out_when_it_is_of_another_type() {
+async fn a_claim_that_only_describes_is_ignored_when_it_is_of_another_type() {
     let odd = json!({ "name": 7, "picture": [], "email": {}, "roles": "moderator", "iat": "now" });
     let claims = verify(&with(odd)).await.unwrap();
     let plain = Claims { sub: "7".into(), ..Claims::default() };
@@ -311,7 +311,7 @@ async fn the_audience_must_have_the_one_set() {
 }
 
 #[tokio::test]
-async fn without_a_key_of_the_kind_nothing_is_believed() {
+async fn without_a_key_for_its_algorithm_a_token_is_refused() {
     let none = KeySettings::default();
     let empty = KeySettings { secret: Some(String::new().into()), ..KeySettings::default() };
     let token = token(&json!({ "alg": "HS256" }), &valid(), hmac(b""));
@@ -375,7 +375,7 @@ async fn every_algorithm_of_a_provider_is_verified() {
 }
 
 #[tokio::test]
-async fn a_public_key_is_no_secret() {
+async fn a_public_key_does_not_serve_as_a_secret() {
     for pair in [Pair::rsa(), Pair::ec(), Pair::ed()] {
         let server = Loopback::start(key_set(&[pair.jwk("a")])).await;
         let without_secret = KeySettings { jwks_url: Some(server.url.parse().unwrap()), ..KeySettings::default() };
@@ -418,7 +418,7 @@ async fn a_key_in_the_token_itself_is_not_trusted() {
 }
 
 #[tokio::test]
-async fn a_symmetric_key_in_the_key_set_is_passed_over() {
+async fn a_symmetric_key_in_the_key_set_is_ignored() {
     let oct = json!({ "kty": "oct", "kid": "a", "k": base64("public") });
     let server = Loopback::start(key_set(&[oct, Pair::ec().jwk("b")])).await;
     let token = token(&json!({ "alg": "HS256", "kid": "a" }), &valid(), hmac(b"public"));
@@ -469,7 +469,7 @@ async fn keys_are_fetched_once_and_only_when_needed() {
 }
 
 #[tokio::test]
-async fn keys_fetched_beforehand_spare_the_first_request_the_wait() {
+async fn after_keys_are_fetched_at_start_the_first_request_does_not_wait() {
     let pair = Pair::ec();
     let server = Loopback::start(key_set(&[pair.jwk("a")])).await;
     let keys = provider(&server);
@@ -522,7 +522,7 @@ async fn a_failing_provider_is_left_alone_for_a_minute_and_old_keys_stay() {
 }
 
 #[tokio::test]
-async fn a_provider_whose_keys_were_never_had_is_asked_again_within_seconds() {
+async fn without_any_keys_the_provider_is_asked_again_within_seconds() {
     let pair = Pair::ec();
     let server = Loopback::start("").await;
     server.set(500, "");
@@ -561,7 +561,7 @@ async fn a_withdrawn_key_is_gone_after_an_hour() {
 }
 
 #[tokio::test]
-async fn many_who_need_the_keys_ask_once() {
+async fn concurrent_requests_fetch_the_keys_once() {
     let pair = Pair::ec();
     let server = Loopback::start(key_set(&[pair.jwk("a")])).await;
     server.set_delay(Duration::from_millis(50));
@@ -579,7 +579,7 @@ async fn many_who_need_the_keys_ask_once() {
 }
 
 #[tokio::test]
-async fn a_caller_that_goes_away_does_not_take_the_keys_along() {
+async fn a_cancelled_request_does_not_cancel_the_fetch() {
     let pair = Pair::ec();
     let server = Loopback::start(key_set(&[pair.jwk("a")])).await;
     server.set_delay(Duration::from_millis(50));
@@ -592,7 +592,7 @@ async fn a_caller_that_goes_away_does_not_take_the_keys_along() {
 }
 
 #[tokio::test]
-async fn a_key_at_hand_does_not_wait_for_one_that_is_not() {
+async fn a_cached_key_is_used_while_another_is_fetched() {
     let pair = Pair::ec();
     let server = Loopback::start(key_set(&[pair.jwk("a")])).await;
     let keys = std::sync::Arc::new(provider(&server));
@@ -610,7 +610,7 @@ async fn a_key_at_hand_does_not_wait_for_one_that_is_not() {
 }
 
 #[test]
-fn keys_do_not_show_the_secret() {
+fn debug_output_does_not_contain_the_secret() {
     let shown = format!("{:?} {:?}", settings(), Keys::new(settings(), client()));
     assert!(!shown.contains(SECRET), "{shown}");
 }

@@ -113,8 +113,8 @@ impl Store {
         Ok(page)
     }
 
-    /// The page in a window, without cursors, and whether parents follow it. The thread and the visitor's state are read in
-    /// the same trip.
+    /// The page in a window, without cursors, and whether parents follow it. The thread and the visitor's state are
+    /// read in the same trip.
     async fn first_window(&self, list: List<'_>, window: Window) -> Result<(ThreadPage, bool), Fault> {
         let known = self.thread_and_visitor_state(list.thread, list.visitor);
         let everyone = self.rows(list, Scope::Everyone, window);

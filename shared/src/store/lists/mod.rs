@@ -1,5 +1,5 @@
-//! Pages of a thread and of the replies to a comment. Each is read in two scopes and merged: the comments that everyone sees,
-//! and the visitor's own unapproved ones when there are any.
+//! Pages of a thread and of the replies to a comment. Each is read in two scopes and merged: the comments that everyone
+//! sees, and the visitor's own unapproved ones when there are any.
 //!
 //! | file | reads |
 //! |------|-------|
@@ -63,8 +63,8 @@ pub struct PageCursors {
     pub previous: Option<Cursor>,
 }
 
-/// Bytes of text that may be read for one page, which is what an answer can hold. Once they are spent, the page goes without
-/// embedded replies, and only missing parents are read.
+/// Bytes of text that may be read for one page, which is what an answer can hold. Once they are spent, the page goes
+/// without embedded replies, and only missing parents are read.
 #[derive(Debug)]
 pub struct Budget {
     bytes: usize,

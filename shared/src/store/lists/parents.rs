@@ -1,7 +1,7 @@
 //! A window of the top-level comments of a thread, each with its embedded replies.
 //!
-//! One Query of the thread's partition reads comments with their inline replies. Separate replies are read from the partition
-//! of each comment that needs them.
+//! One Query of the thread's partition reads comments with their inline replies. Separate replies are read from the
+//! partition of each comment that needs them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -132,8 +132,8 @@ impl Store {
         Ok(Run { parents, more })
     }
 
-    /// Adds the separate replies that belong on the page to the inline `replies`. There are some after deletions and approvals,
-    /// and when the number of embedded replies was raised.
+    /// Adds the separate replies that belong on the page to the inline `replies`. There are some after deletions and
+    /// approvals, and when the number of embedded replies was raised.
     async fn complete_replies(
         &self,
         list: List<'_>,
@@ -161,8 +161,8 @@ impl Store {
         Ok(CommentWithReplies { comment, replies })
     }
 
-    /// Reads one scope of the thread's partition until `window.limit` parents have all their inline replies and one more row is
-    /// seen, or to the end of the span. Once the budget is spent, the rest is read without replies.
+    /// Reads one scope of the thread's partition until `window.limit` parents have all their inline replies and one
+    /// more row is seen, or to the end of the span. Once the budget is spent, the rest is read without replies.
     pub(super) async fn rows(&self, list: List<'_>, scope: Scope<'_>, window: Window) -> Result<Rows, Fault> {
         let Window { span, order, limit } = window;
         let query = Query {

@@ -1,5 +1,5 @@
-//! Pages of the replies to one comment, oldest first. Inline replies are in the thread's partition beside a top-level comment,
-//! separate ones in the partition of the comment itself. Every inline reply is older than every separate one.
+//! Pages of the replies to one comment, oldest first. Inline replies are in the thread's partition beside a top-level
+//! comment, separate ones in the partition of the comment itself. Every inline reply is older than every separate one.
 
 use futures_util::future::{try_join, try_join_all};
 
@@ -32,7 +32,7 @@ struct Run {
 }
 
 impl Store {
-    /// A page of `replies.index`. `embedded` is how many inline replies a parent should have.
+    /// A page of `comments.replies`. `embedded` is how many inline replies a parent should have.
     pub async fn reply_page(
         &self,
         parent: &Comment,
@@ -104,7 +104,8 @@ impl Store {
         let Replies { parent, embedded, .. } = list;
         let Window { span, order, limit } = window;
         let everyone = scope == Scope::Everyone;
-        // The parent names its approved inline replies, so only as many separate ones are read as the window still takes.
+        // The parent names its approved inline replies, so only as many separate ones are read as the window still
+        // takes.
         let (inline, separate) = if everyone {
             let inline = parent.inline.range(span.low..=span.high).count();
             let rest = if order.is_descending() { limit } else { limit.saturating_sub(inline) };

@@ -1,5 +1,5 @@
-//! Windows of a list and the cursors around its pages. A walk follows cursors through a list in either direction. This is
-//! arithmetic on ids, without I/O.
+//! Windows of a list and the cursors around its pages. A walk follows cursors through a list in either direction. This
+//! is arithmetic on ids, without I/O.
 
 use super::PageCursors;
 use crate::domain::ids::CommentId;
@@ -91,7 +91,8 @@ impl Walk {
         }
     }
 
-    /// Makes what was read into a page: at most `per_page` items in the list's order. Returns whether items were left out.
+    /// Makes what was read into a page: at most `per_page` items in the list's order. Returns whether items were left
+    /// out.
     pub(in crate::store) fn cut<T>(self, items: &mut Vec<T>, per_page: usize) -> bool {
         let more = items.len() > per_page;
         items.truncate(per_page);
@@ -101,8 +102,8 @@ impl Walk {
         more
     }
 
-    /// The cursors around the page from `first` to `last`, which are `None` on an empty page. `more` says whether the list
-    /// goes on in the direction of the walk. In the other direction it does, because the walk came from there.
+    /// The cursors around the page from `first` to `last`, which are `None` on an empty page. `more` says whether the
+    /// list goes on in the direction of the walk. In the other direction it does, because the walk came from there.
     pub(in crate::store) fn cursors(
         self,
         first: Option<CommentId>,
@@ -128,8 +129,8 @@ impl Walk {
         }
     }
 
-    /// The edge of a page that holds nothing but perhaps the pin. A walk that turns round there meets the comment at the old
-    /// edge again.
+    /// The edge of a page that holds nothing but perhaps the pin. A walk that turns round there meets the comment at
+    /// the old edge again.
     fn edge_of_nothing(self, direction: Direction) -> CommentId {
         let reading = self.toward(direction);
         match self.cursor {

@@ -1,5 +1,5 @@
-//! What should be in the partition of a comment beside the comment itself: nothing once it is gone, and an item for each of its
-//! unapproved replies.
+//! What should be in the partition of a comment beside the comment itself: nothing once it is gone, and an item for
+//! each of its unapproved replies.
 
 use super::Finding;
 use super::repair::{absent, unchanged};

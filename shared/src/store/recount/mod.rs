@@ -1,6 +1,6 @@
-//! Recounts the table. Whatever is stored twice (counts, ranks, index keys, queues, the directory of names) must follow from
-//! what is stored once. Each difference is a finding, with the transaction that repairs it. This reads the whole table, so
-//! requests do not use it.
+//! Recounts the table. Whatever is stored twice (counts, ranks, index keys, queues, the directory of names) must follow
+//! from what is stored once. Each difference is a finding, with the transaction that repairs it. This reads the whole
+//! table, so requests do not use it.
 //!
 //! | file         | what |
 //! |--------------|------|
@@ -55,7 +55,8 @@ impl fmt::Display for Finding {
 }
 
 impl Store {
-    /// Scans the whole table and recounts it. While others write, only a finding that a second check repeats is certain.
+    /// Scans the whole table and recounts it. While others write, only a finding that a second check repeats is
+    /// certain.
     pub async fn check(&self) -> Result<Vec<Finding>, Fault> {
         let mut snapshot = Snapshot::default();
         let mut start = None;
