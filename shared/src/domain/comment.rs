@@ -1,4 +1,4 @@
-//! A comment as it is stored. Its keys are the store's, its shape in answers is `resource`'s.
+//! A comment as it is stored. Its keys are in `store::keys`, its form in answers in `http::resource`.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
 use crate::domain::report::Resolution;
 use crate::domain::time::Timestamp;
 
-/// Replies to replies go this deep; a top-level comment is at 0 (decisions, section 4).
+/// The depth of the deepest replies. A top-level comment has depth 0.
 pub const MAX_DEPTH: usize = 10;
 
-/// Attribute names are short because a page reads forty of these, and is paid by the byte.
+/// Attribute names are short because a page reads forty comments and reads are paid by the byte.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Comment {
     #[serde(rename = "i")]
@@ -24,54 +24,56 @@ pub struct Comment {
     /// `None` for guests.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
-    /// Of a guest only: a user's visitor follows from the id.
+    /// `None` for users, whose visitor follows from the id.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Visitor>,
     #[serde(rename = "n")]
     pub name: String,
-    #[serde(rename = "av", default, skip_serializing_if = "Avatar::is_neutral")]
+    #[serde(rename = "av", default, skip_serializing_if = "is_default")]
     pub avatar: Avatar,
-    /// Whether the writer was a moderator.
-    #[serde(rename = "mo", default, skip_serializing_if = "is_false")]
+    /// Whether the writer was a moderator at that time.
+    #[serde(rename = "mo", default, skip_serializing_if = "is_default")]
     pub by_moderator: bool,
     #[serde(rename = "b")]
     pub body: String,
-    /// Handles that belonged to somebody when the body was written.
+    /// Mentioned handles that belonged to a user when the body was written.
     #[serde(rename = "m", default, skip_serializing_if = "Vec::is_empty")]
     pub mentions: Vec<String>,
     /// Unix milliseconds.
     #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<i64>,
-    #[serde(rename = "s", default, skip_serializing_if = "State::is_approved")]
+    #[serde(rename = "s", default, skip_serializing_if = "is_default")]
     pub state: State,
-    /// Approved, but a moderator should look at an edit.
-    #[serde(rename = "rv", default, skip_serializing_if = "is_false")]
+    /// Approved, with an edit that waits for a moderator.
+    #[serde(rename = "rv", default, skip_serializing_if = "is_default")]
     pub in_review: bool,
-    #[serde(rename = "lc", default, skip_serializing_if = "is_zero")]
+    #[serde(rename = "lc", default, skip_serializing_if = "is_default")]
     pub likes: u64,
-    /// Direct replies that everyone may see.
-    #[serde(rename = "rc", default, skip_serializing_if = "is_zero")]
+    /// Approved direct replies.
+    #[serde(rename = "rc", default, skip_serializing_if = "is_default")]
     pub replies: u64,
-    /// Of the replies that are counted: tells whether an index names them all. Of a top-level comment only.
-    #[serde(rename = "fp", default, skip_serializing_if = "is_nothing")]
+    /// The [`fingerprint`](super::ids::fingerprint) of the counted replies, which shows whether an index names all of
+    /// them. Top-level comments only.
+    #[serde(rename = "fp", default, skip_serializing_if = "is_default")]
     pub fingerprint: i64,
-    /// Which replies lead, that is stand in the thread's index beside this comment: always the oldest ones.
+    /// The inline replies: those that the index `thread` has in the thread's partition, beside this comment. They are
+    /// the oldest replies.
     #[serde(rename = "ld", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub inline: BTreeSet<u64>,
-    /// Some reply trails, that is stands in this comment's own index partition. Never unset.
-    #[serde(rename = "tr", default, skip_serializing_if = "is_false")]
+    /// Whether any reply is or was separate: in this comment's own partition of the index `thread`. Never unset.
+    #[serde(rename = "tr", default, skip_serializing_if = "is_default")]
     pub has_separate: bool,
-    /// Reports of it, whatever became of them.
-    #[serde(rename = "rp", default, skip_serializing_if = "is_zero")]
+    /// All reports of it, resolved ones included.
+    #[serde(rename = "rp", default, skip_serializing_if = "is_default")]
     pub reports: u64,
-    /// Some report waits for a moderator.
-    #[serde(rename = "ro", default, skip_serializing_if = "is_false")]
+    /// Whether any report waits for a moderator.
+    #[serde(rename = "ro", default, skip_serializing_if = "is_default")]
     pub reported: bool,
-    /// What moderators decided about reports so far, oldest first.
+    /// The decisions of moderators about its reports, oldest first.
     #[serde(rename = "rs", default, skip_serializing_if = "Vec::is_empty")]
     pub resolutions: Vec<Resolution>,
-    /// The writer wants to hear of replies.
-    #[serde(rename = "sb", default, skip_serializing_if = "is_false")]
+    /// Whether the writer wants to be notified of replies.
+    #[serde(rename = "sb", default, skip_serializing_if = "is_default")]
     pub subscribed: bool,
 }
 
@@ -85,18 +87,11 @@ pub enum State {
     Rejected,
 }
 
-impl State {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
-    fn is_approved(&self) -> bool {
-        *self == Self::Approved
-    }
-}
-
-/// Where a picture of the writer is, kept short.
+/// The writer's picture, stored in a short form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Avatar {
-    /// Gravatar's picture for nobody.
+    /// Gravatar's picture for unknown people.
     #[default]
     Neutral,
     /// The hash of an e-mail address.
@@ -105,10 +100,6 @@ pub enum Avatar {
 }
 
 impl Avatar {
-    fn is_neutral(&self) -> bool {
-        *self == Self::Neutral
-    }
-
     #[must_use]
     pub fn url(&self) -> String {
         const BASE: &str = "https://www.gravatar.com/avatar/";
@@ -141,7 +132,7 @@ impl From<Avatar> for String {
 }
 
 impl Comment {
-    /// To be filled in; the store gives the id.
+    /// An empty approved comment, to be filled in. The store sets the id.
     #[must_use]
     pub fn blank(thread: ThreadId) -> Self {
         Self {
@@ -185,7 +176,7 @@ impl Comment {
         self.state == State::Approved
     }
 
-    /// Who wrote it.
+    /// The writer.
     #[must_use]
     pub fn visitor(&self) -> Visitor {
         match (self.user, &self.guest) {
@@ -200,24 +191,13 @@ impl Comment {
         self.edited_at.map_or_else(|| self.id.created_at(), Timestamp)
     }
 
-    /// Waits in the moderators' queue, as new or as edited.
+    /// Whether it waits for a moderator, as a new comment or with an edit.
     #[must_use]
     pub fn is_queued(&self) -> bool {
         self.state == State::Pending || self.in_review
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
-fn is_nothing(fingerprint: &i64) -> bool {
-    *fingerprint == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's shape")]
-fn is_zero(value: &u64) -> bool {
-    *value == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
