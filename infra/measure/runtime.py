@@ -12,6 +12,8 @@ import threading
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
+FUNCTIONS = ["comments", "events", "media", "moderation", "reactions", "thumbnails", "ui", "users"]
+# Seconds that a function may take.
 PATIENCE = 300
 
 # As Lambda sets them, and what the template adds.
@@ -96,8 +98,11 @@ class RuntimeApi:
 
 
 def build(*functions):
-    words = [word for name in functions for word in ("--bin", name)]
-    subprocess.run(["cargo", "build", "--release", *words], cwd=ROOT, check=True)
+    """Builds the binaries as for AWS: without the features that other packages of the workspace enable. All functions are
+    selected each time, because each selection of packages has features, and a build of the SDK, of its own."""
+    packages = [word for name in FUNCTIONS for word in ("--package", name)]
+    binaries = [word for name in functions for word in ("--bin", name)]
+    subprocess.run(["cargo", "build", "--release", *packages, *binaries], cwd=ROOT, check=True)
 
 
 def binary(function):
