@@ -1,5 +1,4 @@
-//! `cargo local check`: recounts a table, says what is wrong a line each, and mends it when told to. What is wrong and
-//! what would mend it is `shared::store::checking`'s.
+//! Recounts a table, prints a line for each finding, and repairs them on request. `shared::store::recount` has the rules.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -8,7 +7,7 @@ use shared::error::Fault;
 use shared::store::Store;
 use shared::store::recount::Finding;
 
-/// What mends one thing may bring another to light.
+/// Repairing one thing may reveal another.
 const ROUNDS: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -19,16 +18,15 @@ pub enum CheckError {
     Output(#[from] io::Error),
 }
 
-/// How to go about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     pub repair: bool,
-    /// Others may be writing: only what is still wrong after this long is told. Zero when nobody else has the table.
+    /// While others write, only findings that are still there after this time count. Zero when nobody else uses the table.
     pub patience: Duration,
 }
 
 impl Check {
-    /// Answers how many things are wrong in the end.
+    /// Returns the number of findings that remain.
     pub async fn run(self, store: &Store, out: &mut impl Write) -> Result<usize, CheckError> {
         let mut findings = self.look(store).await?;
         for finding in &findings {

@@ -1,5 +1,5 @@
-//! The directory that keeps the data of `cargo local` between starts: the table, the secrets, and a lock so that one
-//! process at a time has them.
+//! The directory that keeps the data of `cargo local` between starts: the table, the objects, the secrets, and a lock that
+//! allows one process at a time.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ pub enum DataDirError {
     InUse(PathBuf),
     #[error("{path}: {cause}")]
     File { path: PathBuf, cause: io::Error },
-    #[error("no random bytes: {0}")]
+    #[error("generating a secret failed: {0}")]
     Random(#[from] getrandom::Error),
 }
 
@@ -24,7 +24,8 @@ pub struct DataDir {
     path: PathBuf,
 }
 
-/// Gives the directory back when dropped, however the process ends.
+/// Exclusive use of the directory, until this is dropped or the process ends. The file also records whether the last process
+/// finished its work.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -32,7 +33,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Says that work on the data has begun. Answers since when it had, if it never came to its end.
+    /// Records that work on the data begins. Returns when earlier work began, if it was not finished.
     pub fn begin(&self) -> Result<Option<SystemTime>, DataDirError> {
         let begin = || {
             let metadata = self.file.metadata()?;
@@ -45,14 +46,14 @@ impl Lock {
         begin().map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
     }
 
-    /// Says that everything is done that was begun.
+    /// Records that all work is finished.
     pub fn end(&self) -> Result<(), DataDirError> {
         self.file.set_len(0).map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
     }
 }
 
 impl DataDir {
-    /// Makes the directory when it is missing.
+    /// Creates the directory when it is missing.
     pub fn open(path: &Path) -> Result<Self, DataDirError> {
         fs::create_dir_all(path).map_err(|cause| DataDirError::File { path: path.to_owned(), cause })?;
         Ok(Self { path: path.to_owned() })
@@ -73,7 +74,7 @@ impl DataDir {
         self.path.join(name)
     }
 
-    /// The same at every start: made at the first, readable by its owner only.
+    /// Generates a secret at the first call, in a file that only its owner can read, and returns the same one from then on.
     pub fn secret(&self, name: &str) -> Result<String, DataDirError> {
         let path = self.file(name);
         match create_private(&path) {
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_made_once_and_for_its_owner_only() {
+    fn a_secret_is_generated_once_and_only_its_owner_can_read_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new/data");
         let data = DataDir::open(&path).unwrap();
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emptied_secret_is_an_error_and_not_a_weak_secret() {
+    fn an_empty_secret_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("jwt-secret"), "").unwrap();
         let error = DataDir::open(directory.path()).unwrap().secret("jwt-secret").unwrap_err();
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn one_process_at_a_time_has_the_directory() {
+    fn one_process_at_a_time_can_lock_the_directory() {
         let directory = tempfile::tempdir().unwrap();
         let data = DataDir::open(directory.path()).unwrap();
         let lock = data.lock().unwrap();
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_never_came_to_its_end_is_known_at_the_next_start() {
+    fn unfinished_work_is_known_at_the_next_start() {
         let directory = tempfile::tempdir().unwrap();
         let data = DataDir::open(directory.path()).unwrap();
         let lock = data.lock().unwrap();

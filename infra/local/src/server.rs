@@ -1,4 +1,4 @@
-//! HTTP for what runs in this process and is asked from others.
+//! A small HTTP server for the table and the bucket. The gateway has one of its own, which stops gracefully.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
-/// Serves until it is dropped.
+/// Serves until the future is dropped.
 pub(crate) async fn serve<F, A>(listener: TcpListener, answer: F)
 where
     F: Fn(Request<Bytes>) -> A + Clone + Send + 'static,
@@ -21,7 +21,7 @@ where
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!("no connection accepted: {error}");
+                tracing::warn!("accepting a connection failed: {error}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }

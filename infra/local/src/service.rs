@@ -1,4 +1,4 @@
-//! The service itself on the stack: which functions there are, and the app they share here.
+//! The functions of this repository on the stack. Here they share one app; each has its own permissions.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use thumbnails::Thumbnails;
 
 use crate::access::Access;
 use crate::bucket::Bucket;
+use crate::bucket::website::Website;
 use crate::engine::Engine;
 use crate::gateway::{Function, Mount, function};
 use crate::settings::MEDIA;
 use crate::stack::{Functions, Stack, StackError};
 use crate::template::{DEPLOYED, Template};
 use crate::trigger::EventFunction;
-use crate::website;
 
-/// As the functions' own client is, but for the way.
+/// The client of a deployed function, connected to the embedded table.
 #[must_use]
 pub fn client(engine: &Engine) -> Client {
     store::client::build(engine.client_builder())
 }
 
-/// Needs a tokio runtime.
+/// Starts the service on a table and a bucket. Needs a tokio runtime.
 pub fn start(app: App, engine: Engine, bucket: Bucket, mut mounts: Vec<Mount>) -> Result<Stack, StackError> {
     let app = Arc::new(app);
     let origins = app.config.cors_origins.to_string();
     let parameters = [("ApiPrefix", app.config.api_prefix.as_str()), ("CorsOrigins", &origins)];
     let template = Template::parse(DEPLOYED, &parameters)?;
-    // By the names of their binaries.
+    // By the name of the binary.
     let handlers: [(&str, Arc<dyn Handler>); 6] = [
         ("comments", Arc::new(comments::handle)),
         ("media", Arc::new(Media::new(bucket.client()))),
@@ -41,7 +41,7 @@ pub fn start(app: App, engine: Engine, bucket: Bucket, mut mounts: Vec<Mount>) -
     ];
     let mut roles = Vec::new();
     let mut role = |name| {
-        let access = Access::of(&template, name);
+        let access = Access::new(name, template.grants(name));
         roles.push(Arc::clone(&access));
         access
     };
@@ -51,10 +51,21 @@ pub fn start(app: App, engine: Engine, bucket: Bucket, mut mounts: Vec<Mount>) -
         ("thumbnails".to_owned(), thumbnails_function(&bucket, role("thumbnails"))),
     ];
     let functions = Functions { http: http.into(), events: on_events.into() };
-    mounts.push(website::mount(format!("/{MEDIA}"), &bucket));
+    mounts.push(media_mount(&bucket));
     let mut stack = Stack::start(&template, engine, bucket, &app.config.table_name, functions, mounts)?;
     stack.roles = roles;
     Ok(stack)
+}
+
+/// The bucket's objects, on the port of the API.
+fn media_mount(bucket: &Bucket) -> Mount {
+    let prefix = format!("/{MEDIA}");
+    let website = Website::new(prefix.clone(), bucket);
+    let handler = move |request| {
+        let website = website.clone();
+        Box::pin(async move { website.respond(&request).await }) as _
+    };
+    Mount { prefix, handler: Arc::new(handler) }
 }
 
 fn http_function(app: &Arc<App>, role: Arc<Access>, handler: Arc<dyn Handler>) -> Function {

@@ -1,5 +1,5 @@
-//! The parts put together: table, bucket, functions, gateway and what runs beside them. What `cargo local` serves and what
-//! tests ask is the same stack.
+//! The parts put together: table, bucket, functions, gateway and background tasks. `cargo local` serves this stack and tests
+//! call it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::gateway::{Function, Gateway, MissingFunction, Mount};
 use crate::template::{Template, TemplateError};
 use crate::trigger::{EventFunction, Trigger};
 
-/// AWS takes up to a few days. Nobody waits for that on a laptop.
-const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
+/// AWS removes expired items within a few days. A laptop is not on for so long.
+const TTL_INTERVAL: Duration = Duration::from_mins(1);
 
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
@@ -25,11 +25,11 @@ pub enum StackError {
     Engine(#[from] EngineError),
     #[error("template.yaml: {0}")]
     MissingFunction(#[from] MissingFunction),
-    #[error("template.yaml: the table's stream or the bucket leads to {0}, which is not there")]
+    #[error("template.yaml: the table's stream or the bucket invokes {0}, which does not exist")]
     MissingEventFunction(String),
 }
 
-/// What the template's functions run here, by name.
+/// The functions, by name.
 #[derive(Default)]
 pub struct Functions {
     pub http: HashMap<String, Function>,
@@ -38,17 +38,17 @@ pub struct Functions {
 
 pub struct Stack {
     pub gateway: Gateway,
-    /// What the functions may do to the table and the bucket, where that is known.
+    /// The permissions of each function.
     pub roles: Vec<Arc<Access>>,
     engine: Engine,
     bucket: Bucket,
     streams: Vec<Trigger>,
     puts: Vec<Trigger>,
-    sweeper: JoinHandle<()>,
+    ttl: JoinHandle<()>,
 }
 
 impl Stack {
-    /// Makes the table when it is missing, and wires functions as the template says. Needs a tokio runtime.
+    /// Creates the table when it is missing, and connects the functions as in the template. Needs a tokio runtime.
     pub fn start(
         template: &Template,
         engine: Engine,
@@ -75,12 +75,11 @@ impl Stack {
             let function = on_prefix(prefix.to_owned(), event_function(name)?);
             puts.push(Trigger::start(name.to_owned(), bucket.subscribe(), function));
         }
-        let sweeper = tokio::spawn(sweep(engine.clone()));
-        Ok(Self { gateway, roles: Vec::new(), engine, bucket, streams, puts, sweeper })
+        let ttl = tokio::spawn(remove_expired(engine.clone()));
+        Ok(Self { gateway, roles: Vec::new(), engine, bucket, streams, puts, ttl })
     }
 
-    /// Waits until the events of the table and of the bucket have been handled to their end, what handling them wrote
-    /// included.
+    /// Waits until all events of the table and the bucket have been handled, including those that handling them caused.
     pub async fn wait_until_idle(&self) {
         loop {
             let reported = (self.engine.reported(), self.bucket.reported());
@@ -97,7 +96,7 @@ impl Stack {
     }
 }
 
-/// As the filter of an S3 event: only objects whose keys begin so.
+/// The filter of an S3 event: passes on only puts of keys with this prefix.
 fn on_prefix(prefix: String, function: EventFunction) -> EventFunction {
     Arc::new(move |mut event| {
         let records = event["Records"].as_array_mut();
@@ -111,19 +110,19 @@ fn on_prefix(prefix: String, function: EventFunction) -> EventFunction {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        self.sweeper.abort();
+        self.ttl.abort();
     }
 }
 
-async fn sweep(engine: Engine) {
-    let mut interval = tokio::time::interval(SWEEP_INTERVAL);
+async fn remove_expired(engine: Engine) {
+    let mut interval = tokio::time::interval(TTL_INTERVAL);
     loop {
         interval.tick().await;
         let engine = engine.clone();
-        match tokio::task::spawn_blocking(move || engine.sweep_expired()).await {
+        match tokio::task::spawn_blocking(move || engine.remove_expired()).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::error!("expired items not removed: {error}"),
-            Err(panic) => tracing::error!("expired items not removed: {panic}"),
+            Ok(Err(error)) => tracing::error!("removing expired items failed: {error}"),
+            Err(panic) => tracing::error!("removing expired items failed: {panic}"),
         }
     }
 }
@@ -165,7 +164,7 @@ Resources:
         Bucket::temporary("things").unwrap()
     }
 
-    /// The API writes `first`; each record of it makes the next of a chain of three.
+    /// The API writes `first`. The stream's function answers each record with a write, three times in all.
     fn functions(engine: &Engine) -> Functions {
         let client = engine.client();
         let api = function(move |_| {
@@ -200,7 +199,7 @@ Resources:
     }
 
     #[tokio::test]
-    async fn a_write_reaches_the_function_on_the_stream_and_settles() {
+    async fn a_write_reaches_the_function_on_the_stream() {
         let engine = Engine::memory().unwrap();
         let template = Template::parse(TEMPLATE, &[]).unwrap();
         let stack = Stack::start(&template, engine.clone(), bucket(), TABLE, functions(&engine), Vec::new()).unwrap();
@@ -220,7 +219,7 @@ Resources:
         let error = Stack::start(&template, engine, bucket(), TABLE, functions, Vec::new()).err().unwrap();
         assert_eq!(
             error.to_string(),
-            "template.yaml: the table's stream or the bucket leads to events, which is not there"
+            "template.yaml: the table's stream or the bucket invokes events, which does not exist"
         );
     }
 }

@@ -1,21 +1,26 @@
-//! What the deployment template says of routes, functions and the table. Intrinsics that concern parameters are
-//! resolved; the others stay as they are, because nothing read here needs them.
+//! The deployment template: its routes, functions, policies and table. Intrinsic functions that concern parameters are resolved;
+//! the others remain, because nothing here reads them.
+
+#[cfg(test)]
+mod deployed;
+mod policies;
+mod yaml;
 
 use std::collections::BTreeMap;
 
-use saphyr::{LoadableYamlNode, Scalar, Yaml};
-use serde_json::{Map, Value, json};
+use saphyr::{LoadableYamlNode, Yaml};
+use serde_json::{Map, Value};
 
 use crate::engine::TableDefinition;
 use crate::gateway::Cors;
-use crate::route::Route;
+use crate::gateway::route::Route;
 
-/// What is deployed.
+/// The template of this repository.
 pub const DEPLOYED: &str = include_str!("../../../template.yaml");
 
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
-    #[error("the template is no YAML: {0}")]
+    #[error("the template is not YAML: {0}")]
     Yaml(#[from] saphyr::ScanError),
     #[error("the template is empty")]
     Empty,
@@ -33,32 +38,18 @@ pub struct Template {
 }
 
 impl Template {
-    /// `parameters` come before the defaults of the template.
+    /// `parameters` replace the defaults of the template.
     pub fn parse(yaml: &str, parameters: &[(&str, &str)]) -> Result<Self, TemplateError> {
         let documents = Yaml::load_from_str(yaml)?;
-        let template = to_json(documents.first().ok_or(TemplateError::Empty)?)?;
-        let declared = template["Parameters"].as_object();
-        let defaults = declared.into_iter().flatten().filter_map(|(name, parameter)| {
-            let default = match parameter.get("Default")? {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            Some((name.clone(), default))
-        });
-        let mut values: BTreeMap<String, String> = defaults.collect();
-        for (name, value) in parameters {
-            if declared.is_none_or(|declared| !declared.contains_key(*name)) {
-                return Err(TemplateError::UnknownParameter((*name).to_owned()));
-            }
-            values.insert((*name).to_owned(), (*value).to_owned());
-        }
-        match resolve(&template["Resources"], &values) {
+        let template = yaml::to_json(documents.first().ok_or(TemplateError::Empty)?)?;
+        let values = parameter_values(&template["Parameters"], parameters)?;
+        match yaml::resolve(&template["Resources"], &values) {
             Value::Object(resources) => Ok(Self { resources }),
             _ => Err(TemplateError::Empty),
         }
     }
 
-    /// Of every function with an event of the HTTP API. An event without a path is the default route.
+    /// The routes of the HTTP API. An event without a path is the default route.
     pub fn routes(&self) -> Result<Vec<Route>, TemplateError> {
         let mut routes = Vec::new();
         for (resource, function, event) in self.events("HttpApi") {
@@ -68,26 +59,26 @@ impl Template {
                 (Some(method), Some(path)) => Route::new(method, path, function),
                 _ => None,
             };
-            routes.push(route.ok_or_else(|| problem(resource, format!("no route can be made of {event}")))?);
+            routes.push(route.ok_or_else(|| problem(resource, format!("{event} is not a route")))?);
         }
         Ok(routes)
     }
 
-    /// What the HTTP API tells pages from elsewhere, if it tells them anything.
+    /// The CORS configuration of the HTTP API, if there is one.
     pub fn cors(&self) -> Result<Option<Cors>, TemplateError> {
         let apis = self.of_type("AWS::Serverless::HttpApi");
         let mut configured = apis.filter_map(|(name, api)| Some((name, api["Properties"].get("CorsConfiguration")?)));
         let Some((name, configuration)) = configured.next() else { return Ok(None) };
         let cors = Cors::read(configuration);
-        cors.map(Some).ok_or_else(|| problem(name, "its CorsConfiguration makes no headers".to_owned()))
+        cors.map(Some).ok_or_else(|| problem(name, "its CorsConfiguration is not valid in headers".to_owned()))
     }
 
-    /// Names of the functions that the table's stream starts.
+    /// The names of the functions that the table's stream invokes.
     pub fn stream_functions(&self) -> Result<Vec<&str>, TemplateError> {
         self.events("DynamoDB").map(|(resource, function, _)| binary(resource, function)).collect()
     }
 
-    /// Names of the functions that the bucket starts, each with the prefix of the keys it is told of.
+    /// The names of the functions that the bucket invokes, each with the prefix of the keys that it is invoked for.
     pub fn bucket_functions(&self) -> Result<Vec<(&str, &str)>, TemplateError> {
         let functions = self.events("S3").map(|(resource, function, event)| {
             let rules = event["Filter"]["S3Key"]["Rules"].as_array();
@@ -103,31 +94,9 @@ impl Template {
         let mut tables = self.of_type("AWS::DynamoDB::Table");
         match (tables.next(), tables.next()) {
             (Some((resource, table)), None) => serde_json::from_value(table["Properties"].clone())
-                .map_err(|error| problem(resource, format!("no table can be made of it: {error}"))),
+                .map_err(|error| problem(resource, format!("its table definition is invalid: {error}"))),
             _ => Err(problem("AWS::DynamoDB::Table", "there must be exactly one".to_owned())),
         }
-    }
-
-    /// What the policies of the function with this binary say, those it shares and those of a role of its own included.
-    #[must_use]
-    pub fn statements(&self, function: &str) -> Vec<&Value> {
-        let named =
-            |(resource, properties): &(&str, &Value)| binary(resource, properties).is_ok_and(|name| name == function);
-        let found = self.of_type("AWS::Serverless::Function").find(named);
-        let policies = found.and_then(|(_, function)| function["Properties"]["Policies"].as_array());
-        let documents = policies.into_iter().flatten().map(|policy| match policy["Ref"].as_str() {
-            Some(shared) => &self.resources[shared]["Properties"]["PolicyDocument"],
-            None => policy,
-        });
-        let role = found.and_then(|(_, function)| function["Properties"]["Role"]["Fn::GetAtt"].as_str());
-        let role = role.and_then(|role| role.strip_suffix(".Arn"));
-        let of_role = self.of_type("AWS::IAM::RolePolicy").filter_map(move |(_, policy)| {
-            let properties = &policy["Properties"];
-            let of_it = role.is_some() && properties["RoleName"]["Ref"].as_str() == role;
-            of_it.then_some(&properties["PolicyDocument"])
-        });
-        let documents = documents.chain(of_role);
-        documents.filter_map(|document| document["Statement"].as_array()).flatten().collect()
     }
 
     fn of_type(&self, kind: &str) -> impl Iterator<Item = (&str, &Value)> {
@@ -135,7 +104,7 @@ impl Template {
         wanted.map(|(name, resource)| (name.as_str(), resource))
     }
 
-    /// Logical id and resource of each function with such an event, and the event's properties.
+    /// The functions with an event of this type: logical id, resource, and the properties of the event.
     fn events(&self, kind: &str) -> impl Iterator<Item = (&str, &Value, &Value)> {
         self.of_type("AWS::Serverless::Function").flat_map(move |(name, function)| {
             let events = function["Properties"]["Events"].as_object().into_iter().flat_map(Map::values);
@@ -144,7 +113,7 @@ impl Template {
     }
 }
 
-/// Its name in this workspace.
+/// The name of the function in this workspace.
 fn binary<'a>(resource: &str, function: &'a Value) -> Result<&'a str, TemplateError> {
     let built = function["Metadata"]["BuildProperties"]["Binary"].as_str();
     let directory = function["Properties"]["CodeUri"].as_str();
@@ -152,73 +121,36 @@ fn binary<'a>(resource: &str, function: &'a Value) -> Result<&'a str, TemplateEr
     built.or(directory).ok_or_else(|| problem(resource, "it has neither Binary nor CodeUri".to_owned()))
 }
 
+/// The parameters with their defaults, replaced by those given.
+fn parameter_values(declared: &Value, given: &[(&str, &str)]) -> Result<BTreeMap<String, String>, TemplateError> {
+    let declared = declared.as_object();
+    let defaults = declared.into_iter().flatten().filter_map(|(name, parameter)| {
+        let default = match parameter.get("Default")? {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Some((name.clone(), default))
+    });
+    let mut values: BTreeMap<String, String> = defaults.collect();
+    for (name, value) in given {
+        if declared.is_none_or(|declared| !declared.contains_key(*name)) {
+            return Err(TemplateError::UnknownParameter((*name).to_owned()));
+        }
+        values.insert((*name).to_owned(), (*value).to_owned());
+    }
+    Ok(values)
+}
+
 fn problem(resource: &str, problem: String) -> TemplateError {
     TemplateError::Resource { resource: resource.to_owned(), problem }
 }
-
-/// Short forms of intrinsics become their long ones: `!Ref x` is `{"Ref": x}`, `!Sub x` is `{"Fn::Sub": x}`.
-fn to_json(yaml: &Yaml<'_>) -> Result<Value, TemplateError> {
-    Ok(match yaml {
-        Yaml::Value(Scalar::Null) => Value::Null,
-        Yaml::Value(Scalar::Boolean(flag)) => json!(flag),
-        Yaml::Value(Scalar::Integer(number)) => json!(number),
-        Yaml::Value(Scalar::FloatingPoint(number)) => json!(number.into_inner()),
-        Yaml::Value(Scalar::String(text)) => json!(text),
-        Yaml::Sequence(items) => items.iter().map(to_json).collect::<Result<_, _>>()?,
-        Yaml::Mapping(entries) => {
-            let entries = entries.iter().map(|(name, value)| {
-                let name = match to_json(name)? {
-                    Value::String(name) => name,
-                    other => other.to_string(),
-                };
-                Ok((name, to_json(value)?))
-            });
-            Value::Object(entries.collect::<Result<_, TemplateError>>()?)
-        }
-        Yaml::Tagged(tag, value) => match tag.suffix.as_str() {
-            name @ ("Ref" | "Condition") => json!({ name: to_json(value)? }),
-            name => json!({ format!("Fn::{name}"): to_json(value)? }),
-        },
-        Yaml::Alias(_) => return Err(TemplateError::NotJson("alias")),
-        Yaml::Representation(..) | Yaml::BadValue => return Err(TemplateError::NotJson("scalar")),
-    })
-}
-
-fn resolve(value: &Value, parameters: &BTreeMap<String, String>) -> Value {
-    match value {
-        Value::Array(items) => items.iter().map(|item| resolve(item, parameters)).collect(),
-        Value::Object(entries) => {
-            let intrinsic = match entries.iter().next() {
-                Some((name, Value::String(name_or_text))) if entries.len() == 1 => match name.as_str() {
-                    "Ref" => parameters.get(name_or_text).cloned(),
-                    "Fn::Sub" => Some(substitute(name_or_text, parameters)),
-                    _ => None,
-                },
-                _ => None,
-            };
-            intrinsic.map_or_else(
-                || entries.iter().map(|(name, value)| (name.clone(), resolve(value, parameters))).collect(),
-                Value::String,
-            )
-        }
-        other => other.clone(),
-    }
-}
-
-/// `${Parameter}` becomes its value; what is no parameter stays.
-fn substitute(text: &str, parameters: &BTreeMap<String, String>) -> String {
-    parameters.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
-}
-
-#[cfg(test)]
-mod deployed;
 
 #[cfg(test)]
 mod tests {
     use http::Method;
 
     use super::*;
-    use crate::route;
+    use crate::gateway::route;
 
     const SMALL: &str = r#"
 Parameters:
@@ -272,16 +204,16 @@ Resources:
     }
 
     #[test]
-    fn what_is_wrong_with_a_template_is_named() {
+    fn an_invalid_template_is_an_error_that_names_the_place() {
         let error = |yaml: &str, parameters: &[(&str, &str)]| match Template::parse(yaml, parameters) {
             Ok(template) => template.table().unwrap_err().to_string(),
             Err(error) => error.to_string(),
         };
         assert_eq!(error(SMALL, &[("Prefx", "x")]), "the template has no parameter Prefx");
         assert_eq!(error(SMALL, &[]), "AWS::DynamoDB::Table: there must be exactly one");
-        assert!(error("a: [", &[]).starts_with("the template is no YAML"));
+        assert!(error("a: [", &[]).starts_with("the template is not YAML"));
         let unkeyed = "Resources: { T: { Type: AWS::DynamoDB::Table, Properties: { KeySchema: 1 } } }";
-        assert!(error(unkeyed, &[]).starts_with("T: no table can be made of it"), "{}", error(unkeyed, &[]));
+        assert!(error(unkeyed, &[]).starts_with("T: its table definition is invalid"), "{}", error(unkeyed, &[]));
     }
 
     #[test]

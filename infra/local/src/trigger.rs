@@ -1,4 +1,4 @@
-//! Event source mappings: hands events to a function in order, a batch at a time, and tries again when it fails.
+//! Lambda's event source mappings: invoke a function with events in order, in batches, and retry when it fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::engine::Subscription;
 use crate::gateway::BoxFuture;
+use crate::publisher::Subscription;
 
-/// What Lambda would run for an event.
+/// A function that is invoked with events.
 pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::Error>> + Send + Sync>;
 
 /// Lambda's default for streams.
 const BATCH_SIZE: usize = 100;
-/// In Lambda a failing batch is tried until it expires. Here it must not hold up the others for a day.
+/// Lambda retries a failing batch until it expires, after a day. Here that would block the events behind it.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Ends when it is dropped.
+/// Stops when dropped.
 #[derive(Debug)]
 pub struct Trigger {
     handled: watch::Receiver<u64>,
@@ -47,9 +47,9 @@ impl Trigger {
         Self { handled, task }
     }
 
-    /// Waits until that many events have been handled, those before its time included.
+    /// Waits until this many events have been handled. The events before the subscription count as handled.
     pub async fn handled(&self, count: u64) {
-        // Closed when the task has ended: nothing more will be handled.
+        // An error means that the task has ended and will handle no more events.
         drop(self.handled.clone().wait_for(|handled| *handled >= count).await);
     }
 }
@@ -63,13 +63,13 @@ impl Drop for Trigger {
 async fn deliver(name: &str, function: &EventFunction, event: Value) {
     let mut pause = FIRST_PAUSE;
     for attempt in 1..=ATTEMPTS {
-        // A panic is a failure as any other, as in Lambda.
+        // A panic is a failure like any other, as in Lambda.
         let error = match tokio::spawn(function(event.clone())).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
             Err(panic) => panic.to_string(),
         };
-        tracing::error!(function = name, attempt, "event not handled: {error}");
+        tracing::error!(function = name, attempt, "handling an event failed: {error}");
         tokio::time::sleep(pause).await;
         pause *= 2;
     }

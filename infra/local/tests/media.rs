@@ -11,11 +11,11 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Method, Request, Response};
 use image::DynamicImage;
 use imaging::{Format, THUMBNAIL_SIDE, clean};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use local::bucket::Bucket;
-use local::cli::Token;
 use local::engine::Engine;
 use local::stack::Stack;
+use local::token::Token;
 use local::{service, settings};
 use samples::*;
 use serde_json::{Value, json};
@@ -62,10 +62,7 @@ impl Service {
     }
 
     fn member(&self) -> String {
-        let lifetime = SignedDuration::from_hours(1);
-        let (id, name) = ("7".to_owned(), "Ada".to_owned());
-        let token = Token { id, name, moderator: false, picture: None, email: None, lifetime };
-        settings::sign(&self.config, &token, Timestamp::now().as_second()).unwrap()
+        Token::new("7", "Ada").sign(&self.config, Timestamp::now().as_second()).unwrap()
     }
 
     async fn send(&self, method: Method, path: &str, token: &str, kind: &str, body: Vec<u8>) -> Response<Bytes> {

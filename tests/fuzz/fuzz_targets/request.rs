@@ -9,10 +9,10 @@ use bytes::Bytes;
 use http::{Method, Request, Uri};
 use libfuzzer_sys::fuzz_target;
 use local::bucket::Bucket;
-use local::cli::Token;
 use local::engine::Engine;
+use local::service;
 use local::stack::Stack;
-use local::{service, settings};
+use local::token::Token;
 use serde_json::Value;
 use shared::app::App;
 use shared::domain::ids::Random;
@@ -35,15 +35,8 @@ impl Service {
     fn start() -> Self {
         let runtime = fuzz::runtime();
         let config = fuzz::config();
-        let token = Token {
-            id: "1".to_owned(),
-            name: "Ada".to_owned(),
-            moderator: true,
-            picture: None,
-            email: None,
-            lifetime: "24h".parse().expect("a time"),
-        };
-        let token = settings::sign(&config, &token, NOW.seconds()).expect("a token");
+        let token = Token { moderator: true, ..Token::new("1", "Ada") };
+        let token = token.sign(&config, NOW.seconds()).expect("a token");
         let engine = Engine::memory().expect("an engine");
         let app = App::new(config, service::client(&engine), Clock::new(|| NOW), Random::system());
         let bucket = Bucket::temporary("media").expect("a bucket");

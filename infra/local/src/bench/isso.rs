@@ -1,4 +1,4 @@
-//! Isso, the comment server from Python's package index, with the same content.
+//! Isso, a comment server from PyPI, with the same content.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
@@ -12,26 +12,27 @@ use http_body_util::Full;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use super::load::Ask;
 use super::process::Server;
 use super::seed::prose;
-use super::{Failure, REPLIES, Threads};
+use super::threads::{Threads, created_at};
+use super::{Failure, Operation, PER_PAGE, REPLIES, Target, without_body};
 
-const PATIENCE: u32 = 100;
+/// Attempts to connect at the start, a tenth of a second apart.
+const ATTEMPTS: u32 = 100;
 
 pub(super) struct Isso {
-    pub(super) server: Server,
+    server: Server,
     address: String,
-    /// Top-level comments by thread.
+    /// The top-level comments of each thread.
     ids: Vec<Vec<i64>>,
 }
 
 impl Isso {
-    /// `folder` is where its configuration and its table go.
+    /// Isso keeps its configuration and its table in `folder`.
     pub(super) async fn start(program: &Path, folder: &Path, threads: &Threads) -> Result<Self, Failure> {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let (configuration, table) = (folder.join("isso.cfg"), folder.join("isso.db"));
-        // Anybody may ask as often as they like, from whatever address they say.
+        // No limits, and the address of a caller is what its headers say.
         let text = format!(
             "[general]\ndbpath = {}\nhost = http://{address}\n\
              [server]\nlisten = http://{address}\ntrusted-proxies = 127.0.0.1\n\
@@ -42,7 +43,7 @@ impl Isso {
         let mut command = Command::new(program);
         command.arg("-c").arg(&configuration).arg("run").stdout(Stdio::null()).stderr(Stdio::null());
         let server = Server::start(&mut command)?;
-        for _ in 0..PATIENCE {
+        for _ in 0..ATTEMPTS {
             if TcpStream::connect(address).is_ok() {
                 let ids = fill(&table, threads)?;
                 return Ok(Self { server, address: format!("http://{address}"), ids });
@@ -60,39 +61,41 @@ impl Isso {
         request.body(Full::from(body.to_string())).expect("a request's parts are well formed")
     }
 
+    fn like(&self, thread: usize, number: usize) -> Request<Full<Bytes>> {
+        let id = self.ids[thread][number % self.ids[thread].len()];
+        self.post(&format!("/id/{id}/like"), number, &Value::Null)
+    }
+
+    fn create(&self, thread: usize, number: usize) -> Request<Full<Bytes>> {
+        let body = json!({ "text": prose(number as u64), "author": "Ada Lovelace" });
+        self.post(&format!("/new?uri=/{thread}"), number, &body)
+    }
+
     pub(super) fn list(&self, thread: usize) -> Request<Full<Bytes>> {
-        let uri =
-            format!("{}/?uri=/{thread}&limit={}&nested_limit={REPLIES}&sort=newest", self.address, super::PER_PAGE);
-        super::bare(Request::get(uri))
+        let uri = format!("{}/?uri=/{thread}&limit={}&nested_limit={REPLIES}&sort=newest", self.address, PER_PAGE);
+        without_body(Request::get(uri))
     }
 }
 
-/// What it is asked: lists, likes, new comments of a thread.
-pub(super) fn asks(isso: &Arc<Isso>, thread: usize) -> [(&'static str, Ask); 3] {
-    let ask = |make: fn(&Isso, usize, usize) -> Request<Full<Bytes>>| -> Ask {
-        let isso = Arc::clone(isso);
-        Arc::new(move |number| make(&isso, thread, number))
-    };
-    [
-        ("list", ask(|isso, thread, _| isso.list(thread))),
-        (
-            "like",
-            ask(|isso, thread, number| {
-                let id = isso.ids[thread][number % isso.ids[thread].len()];
-                isso.post(&format!("/id/{id}/like"), number, &Value::Null)
-            }),
-        ),
-        (
-            "create",
-            ask(|isso, thread, number| {
-                let body = json!({ "text": prose(number as u64), "author": "Ada Lovelace" });
-                isso.post(&format!("/new?uri=/{thread}"), number, &body)
-            }),
-        ),
-    ]
+impl Target for Isso {
+    fn server(&self) -> &Server {
+        &self.server
+    }
+
+    fn operations(self: &Arc<Self>, thread: usize) -> Vec<Operation> {
+        let operation = |name, make: fn(&Self, usize, usize) -> Request<Full<Bytes>>| {
+            let isso = Arc::clone(self);
+            Operation { name, request: Arc::new(move |number| make(&isso, thread, number)) }
+        };
+        vec![
+            operation("list", |isso, thread, _| isso.list(thread)),
+            operation("like", Self::like),
+            operation("create", Self::create),
+        ]
+    }
 }
 
-/// Into the tables it has made.
+/// Writes the threads into the tables that Isso has created, and returns the ids of their top-level comments.
 fn fill(table: &Path, threads: &Threads) -> Result<Vec<Vec<i64>>, Failure> {
     const COMMENT: &str = "INSERT INTO comments (tid, id, parent, created, mode, remote_addr, text, author, voters)
         VALUES (?, ?, ?, ?, 1, '127.0.0.0', ?, 'Ada Lovelace', zeroblob(256))";
@@ -112,8 +115,8 @@ fn fill(table: &Path, threads: &Threads) -> Result<Vec<Vec<i64>>, Failure> {
         for (id, replies) in comments {
             let parent = next;
             parents.push(parent);
-            // Seconds; a reply comes a moment after what it answers.
-            let created = super::seconds(*id);
+            // Replies follow a millisecond apart.
+            let created = created_at(*id);
             for reply in 0..=*replies {
                 let above = (reply > 0).then_some(parent);
                 let moment = f64::from(u32::try_from(reply)?) / 1000.0;

@@ -1,4 +1,4 @@
-//! The callers: so many connections, each asking again as soon as it is answered.
+//! The callers: connections that each send the next request as soon as the last is answered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,34 +14,34 @@ use tokio::task::JoinSet;
 
 use super::Failure;
 
-/// The request of this number.
-pub(super) type Ask = Arc<dyn Fn(usize) -> Request<Full<Bytes>> + Send + Sync>;
+/// Makes the request with this number.
+pub(super) type RequestMaker = Arc<dyn Fn(usize) -> Request<Full<Bytes>> + Send + Sync>;
 
-/// What came of it.
+/// The result of a load.
 pub(super) struct Load {
     pub(super) elapsed: Duration,
-    /// From the shortest to the longest.
+    /// Sorted.
     latencies: Vec<Duration>,
     bytes: usize,
 }
 
 impl Load {
-    /// Asks for as long as told. Any answer but a success ends it.
-    pub(super) async fn put(ask: &Ask, connections: usize, time: Duration) -> Result<Self, Failure> {
+    /// Sends requests for this time. An answer other than a success is an error.
+    pub(super) async fn run(make: &RequestMaker, connections: usize, time: Duration) -> Result<Self, Failure> {
         let start = Instant::now();
-        // Loads of different width ask for different things: who has liked something may not do so again.
+        // Loads with different numbers of connections use different numbers, because a member can like a comment only once.
         let number = Arc::new(AtomicUsize::new(connections * 100_000));
         let mut callers = JoinSet::new();
         for _ in 0..connections {
-            let (ask, number) = (Arc::clone(ask), Arc::clone(&number));
+            let (make, number) = (Arc::clone(make), Arc::clone(&number));
             callers.spawn(async move {
                 let client = client();
                 let (mut latencies, mut bytes) = (Vec::new(), 0);
                 while start.elapsed() < time {
-                    let request = ask(number.fetch_add(1, Ordering::Relaxed));
-                    let asked = Instant::now();
+                    let request = make(number.fetch_add(1, Ordering::Relaxed));
+                    let sent = Instant::now();
                     bytes += send(&client, request).await?.len();
-                    latencies.push(asked.elapsed());
+                    latencies.push(sent.elapsed());
                 }
                 Ok::<_, Failure>((latencies, bytes))
             });
@@ -61,12 +61,12 @@ impl Load {
         self.latencies.len()
     }
 
-    /// Of an answer's body, on average.
+    /// The average size of an answer's body.
     pub(super) fn bytes(&self) -> usize {
         self.bytes / self.requests().max(1)
     }
 
-    /// That this many of a hundred answers took no longer than.
+    /// The latency that this percentage of answers did not exceed.
     pub(super) fn percentile(&self, percent: usize) -> Duration {
         let place = (self.requests() * percent).div_ceil(100).saturating_sub(1);
         self.latencies.get(place).copied().unwrap_or_default()
@@ -84,14 +84,14 @@ pub(super) async fn send(
     client: &Client<HttpConnector, Full<Bytes>>,
     request: Request<Full<Bytes>>,
 ) -> Result<Bytes, Failure> {
-    let asked = format!("{} {}", request.method(), request.uri());
+    let line = format!("{} {}", request.method(), request.uri());
     let answer = client.request(request).await?;
     let status = answer.status();
     let body = answer.into_body().collect().await?.to_bytes();
     if status.is_success() {
         Ok(body)
     } else {
-        Err(format!("{asked}: {status} {}", String::from_utf8_lossy(&body)).into())
+        Err(format!("{line}: {status} {}", String::from_utf8_lossy(&body)).into())
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentile_is_the_longest_of_the_shortest() {
+    fn a_percentile_is_the_longest_of_that_many_latencies() {
         let latencies = (1..=200).map(Duration::from_millis).collect();
         let load = Load { elapsed: Duration::from_secs(1), latencies, bytes: 400 };
         assert_eq!(load.percentile(50), Duration::from_millis(100));

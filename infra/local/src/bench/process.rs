@@ -1,14 +1,14 @@
-//! A server in a process of its own, so that its processor time can be told from its callers'.
+//! A server in a process of its own, so that its CPU time is separate from that of its callers.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::Failure;
 
-/// Linux counts in hundredths of a second, whatever its own ticks are.
+/// The unit of CPU time in `/proc`, on Linux of any configuration.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Ends when dropped.
+/// Killed when dropped.
 pub(super) struct Server(Child);
 
 impl Server {
@@ -22,8 +22,8 @@ impl Server {
         &mut self.0
     }
 
-    /// Processor time so far; nothing where there is no `/proc`.
-    pub(super) fn cpu(&self) -> Option<Duration> {
+    /// The CPU time so far; `None` where there is no `/proc`.
+    pub(super) fn cpu_time(&self) -> Option<Duration> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).ok()?;
         let (_, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = fields.split(' ').collect();
@@ -31,7 +31,7 @@ impl Server {
         Some(TICK * (ticks(11)? + ticks(12)?))
     }
 
-    /// Megabytes of memory that are in use.
+    /// The resident memory in megabytes.
     pub(super) fn memory(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,4 +1,4 @@
-//! A large thread, put straight into the table as it would be had every comment been written through the API.
+//! Large threads, written directly into the table, with the items that the API would have written.
 
 use std::collections::HashMap;
 
@@ -11,19 +11,21 @@ use super::Failure;
 
 pub type Item = HashMap<String, AttributeValue>;
 
-/// `DynamoDB` takes this many items at once.
+/// The limit of `BatchWriteItem`.
 const BATCH: usize = 25;
+/// Bytes.
 const BODY: usize = 330;
+/// A rank is a count times this, plus the id.
 const RANK: u128 = 10_000_000_000_000_000;
 
-/// Comments that the API wrote, from which all others are made.
+/// Items of comments that the API wrote. All others are copies of them.
 pub struct Models {
     parent: Item,
     reply: Item,
 }
 
 impl Models {
-    /// A top-level comment and a reply to it, by their ids.
+    /// Reads a top-level comment and a reply to it, by their ids.
     pub async fn read(table: &Table<'_>, parent: u64, reply: u64) -> Result<Self, Failure> {
         Ok(Self { parent: table.stored(parent).await?, reply: table.stored(reply).await? })
     }
@@ -42,8 +44,8 @@ impl Table<'_> {
         get.send().await?.item.ok_or_else(|| format!("there is no comment {id}").into())
     }
 
-    /// The thread `posts/{record}` with the comments of `ids`, oldest first, each with as many replies as said for it. The
-    /// replies' ids follow their parent's. `progress` is told how many parents are written.
+    /// Writes the thread `posts/{record}`. `comments` are ids, oldest first, each with a number of replies, whose ids follow
+    /// their parent's. `progress` is called with the number of parents written.
     pub async fn write_thread(
         &self,
         models: &Models,
@@ -78,14 +80,14 @@ impl Table<'_> {
             let writes = batch.iter().map(write).collect::<Result<_, Failure>>()?;
             let answer = self.client.batch_write_item().request_items(self.name, writes).send().await?;
             if answer.unprocessed_items.is_some_and(|left| !left.is_empty()) {
-                return Err("the table left something out".into());
+                return Err("the table did not write all items".into());
             }
         }
         Ok(())
     }
 }
 
-/// 330 bytes of prose, never twice the same.
+/// 330 bytes of prose, different for each seed.
 #[must_use]
 pub fn prose(seed: u64) -> String {
     const WORDS: &str = "the comment thread I think that nobody reads this far but a reply would help with something \

@@ -1,5 +1,5 @@
-//! The bucket over HTTP, for functions in other processes: what is signed speaks to S3's interface, path style, and all else
-//! reads as a browser would.
+//! The bucket over HTTP, for functions in other processes. Signed requests go to S3's interface (path style), all others to the
+//! website.
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
@@ -8,20 +8,20 @@ use s3s::Body;
 use tokio::net::TcpListener;
 
 use super::Bucket;
+use super::website::Website;
 use crate::server::{self, empty};
-use crate::website;
 
 impl Bucket {
-    /// Serves until it is dropped.
+    /// Serves until the future is dropped.
     pub async fn serve(self, listener: TcpListener) {
-        let website = website::mount(format!("/{}", self.name()), &self).handler;
+        let website = Website::new(format!("/{}", self.name()), &self);
         server::serve(listener, move |request| {
             let (bucket, website) = (self.clone(), website.clone());
             async move {
                 if request.headers().contains_key(AUTHORIZATION) {
                     bucket.respond_to_signed(request).await
                 } else {
-                    website(request).await
+                    website.respond(&request).await
                 }
             }
         })
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn signed_requests_write_and_anybody_reads() {
+    async fn signed_requests_write_and_anyone_reads() {
         let bucket = Bucket::temporary("media").unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

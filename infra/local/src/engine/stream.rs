@@ -1,5 +1,5 @@
-//! The table's stream, made by looking at items before and after each write: the engine's own would slow every write
-//! down by all that was written before.
+//! The table's stream, made from the items before and after each write. The engine has a stream of its own, but with it each
+//! write takes longer the more has been written before.
 
 use std::collections::HashMap;
 
@@ -13,75 +13,58 @@ use dynoxide::types::{Item, KeySchemaElement, item_size};
 use dynoxide::{Database, DynoxideError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{REGION, parse_stored};
-
-const ACCOUNT: &str = "000000000000";
-
-#[derive(Debug)]
-pub struct Subscription {
-    pub events: UnboundedReceiver<Value>,
-    /// How many events there were before: what is counted from here meets [`reported`](super::Engine::reported).
-    pub missed: u64,
-}
+use super::parse_stored;
+use crate::account::{ACCOUNT_ID, REGION};
+use crate::publisher::Publisher;
 
 #[derive(Default)]
 pub(super) struct Stream {
-    observers: Vec<UnboundedSender<Value>>,
+    pub(super) publisher: Publisher,
+    /// By table.
     key_names: HashMap<String, Vec<String>>,
     last_sequence_number: i64,
-    reported: u64,
+}
+
+/// An item before a write that may change it.
+struct Before {
+    table: String,
+    key: Item,
+    image: Option<Item>,
 }
 
 impl Stream {
-    pub(super) fn subscribe(&mut self) -> Subscription {
-        let (sender, events) = unbounded_channel();
-        self.observers.push(sender);
-        Subscription { events, missed: self.reported }
-    }
-
-    pub(super) fn reported(&self) -> u64 {
-        self.reported
-    }
-
-    /// Runs a write and tells the subscribers what it changed.
-    pub(super) fn observe<Q: Write, A>(
+    /// Runs a write and publishes the records of the items that it changed.
+    pub(super) fn record_write<Q: Write, A>(
         &mut self,
         database: &Database,
         request: Q,
         run: impl FnOnce(&Database, Q) -> Result<A, DynoxideError>,
     ) -> Result<A, DynoxideError> {
-        self.observers.retain(|observer| !observer.is_closed());
-        if self.observers.is_empty() {
+        if !self.publisher.has_subscribers() {
             return run(database, request);
         }
-        let mut written = Vec::new();
-        for (table, item) in request.written() {
+        let mut items = Vec::new();
+        for (table, item) in request.targets() {
             let key = self.key_of(database, table, item)?;
-            let old = image(database, table, &key)?;
-            written.push((table.to_owned(), key, old));
+            let image = image(database, table, &key)?;
+            items.push(Before { table: table.to_owned(), key, image });
         }
         let response = run(database, request)?;
         let mut records = Vec::new();
-        for (table, key, old) in written {
+        for Before { table, key, image: old } in items {
             let new = image(database, &table, &key)?;
             if old != new {
                 records.push(self.record(&table, &key, old.as_ref(), new.as_ref()));
             }
         }
         if !records.is_empty() {
-            self.reported += 1;
-            let event = json!({ "Records": records });
-            for observer in &self.observers {
-                // A receiver that has just gone away wants no records.
-                drop(observer.send(event.clone()));
-            }
+            self.publisher.publish(&json!({ "Records": records }));
         }
         Ok(response)
     }
 
-    /// The key attributes of an item, or of a key.
+    /// The key attributes of an item; a key is an item too.
     fn key_of(&mut self, database: &Database, table: &str, item: &Item) -> Result<Item, DynoxideError> {
         if !self.key_names.contains_key(table) {
             let Some(stored) = database.get_table_metadata(table)? else {
@@ -97,7 +80,7 @@ impl Stream {
 
     fn record(&mut self, table: &str, key: &Item, old: Option<&Item>, new: Option<&Item>) -> Value {
         let now = Timestamp::now();
-        // Starts at the clock, so that numbers grow across restarts too.
+        // From the clock, so that the numbers also grow across restarts.
         self.last_sequence_number = now.as_microsecond().max(self.last_sequence_number + 1);
         let sequence_number = format!("{:021}", self.last_sequence_number);
 
@@ -126,7 +109,7 @@ impl Stream {
             "eventSource": "aws:dynamodb",
             "awsRegion": REGION,
             "dynamodb": change,
-            "eventSourceARN": format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table}/stream/local"),
+            "eventSourceARN": format!("arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{table}/stream/local"),
         })
     }
 }
@@ -137,30 +120,30 @@ fn image(database: &Database, table: &str, key: &Item) -> Result<Option<Item>, D
 }
 
 pub(super) trait Write {
-    /// Table and item, or key, of everything that the request may change.
-    fn written(&self) -> Vec<(&str, &Item)>;
+    /// The table, and the item or its key, of everything that the request may change.
+    fn targets(&self) -> Vec<(&str, &Item)>;
 }
 
 impl Write for PutItemRequest {
-    fn written(&self) -> Vec<(&str, &Item)> {
+    fn targets(&self) -> Vec<(&str, &Item)> {
         vec![(&self.table_name, &self.item)]
     }
 }
 
 impl Write for UpdateItemRequest {
-    fn written(&self) -> Vec<(&str, &Item)> {
+    fn targets(&self) -> Vec<(&str, &Item)> {
         vec![(&self.table_name, &self.key)]
     }
 }
 
 impl Write for DeleteItemRequest {
-    fn written(&self) -> Vec<(&str, &Item)> {
+    fn targets(&self) -> Vec<(&str, &Item)> {
         vec![(&self.table_name, &self.key)]
     }
 }
 
 impl Write for BatchWriteItemRequest {
-    fn written(&self) -> Vec<(&str, &Item)> {
+    fn targets(&self) -> Vec<(&str, &Item)> {
         let puts_and_deletes = self.request_items.iter().flat_map(|(table, requests)| {
             requests.iter().map(move |request| {
                 let put = request.put_request.as_ref().map(|put| &put.item);
@@ -172,7 +155,7 @@ impl Write for BatchWriteItemRequest {
 }
 
 impl Write for TransactWriteItemsRequest {
-    fn written(&self) -> Vec<(&str, &Item)> {
+    fn targets(&self) -> Vec<(&str, &Item)> {
         let actions = self.transact_items.iter().filter_map(|action| {
             let put = action.put.as_ref().map(|put| (put.table_name.as_str(), &put.item));
             let update = action.update.as_ref().map(|update| (update.table_name.as_str(), &update.key));

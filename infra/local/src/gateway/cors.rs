@@ -1,4 +1,4 @@
-//! Requests of pages from elsewhere, as API Gateway answers them: a preflight by itself, and headers on every other answer.
+//! Cross-origin requests, as API Gateway handles them: it answers a preflight itself and sets headers on all other answers.
 
 use bytes::Bytes;
 use http::header::{
@@ -12,13 +12,13 @@ use serde_json::Value;
 #[derive(Debug, Clone)]
 pub struct Cors {
     origins: Vec<String>,
-    /// Of a preflight's answer.
+    /// The headers of the answer to a preflight.
     preflight: HeaderMap,
     expose: HeaderValue,
 }
 
 impl Cors {
-    /// `None` when something in it is no header.
+    /// `None` when a value is not a valid header.
     #[must_use]
     pub fn read(configuration: &Value) -> Option<Self> {
         let mut preflight = HeaderMap::new();
@@ -33,10 +33,13 @@ impl Cors {
         Some(Self { origins: names(&configuration["AllowOrigins"]), preflight, expose })
     }
 
-    /// What a page is told that asks what it may ask.
+    /// The answer, when the request is a preflight from an allowed origin.
     pub(super) fn preflight(&self, request: &Request<Bytes>) -> Option<Response<Bytes>> {
         let asks = request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        let origin = self.allowed(request.headers()).filter(|_| asks)?;
+        if !asks {
+            return None;
+        }
+        let origin = self.allowed(request.headers())?;
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::NO_CONTENT;
         response.headers_mut().clone_from(&self.preflight);
@@ -44,7 +47,7 @@ impl Cors {
         Some(response)
     }
 
-    /// The headers of an answer to this request that is no preflight.
+    /// The headers of the answer to a request that is not a preflight.
     pub(super) fn headers(&self, request: &HeaderMap) -> HeaderMap {
         let origin = self.allowed(request);
         let headers = origin.map(|origin| {
@@ -62,7 +65,7 @@ impl Cors {
     }
 }
 
-/// Puts `headers` in the place of what a function says to pages from elsewhere, which API Gateway ignores.
+/// Replaces the CORS headers of a function, which API Gateway ignores.
 pub(super) fn replace(answer: &mut HeaderMap, headers: HeaderMap) {
     let said: Vec<HeaderName> =
         answer.keys().filter(|name| name.as_str().starts_with("access-control-")).cloned().collect();
@@ -72,7 +75,7 @@ pub(super) fn replace(answer: &mut HeaderMap, headers: HeaderMap) {
     answer.extend(headers);
 }
 
-/// Of a list, or of a parameter that holds one.
+/// The items of a list, or of a comma-separated parameter.
 fn names(list: &Value) -> Vec<String> {
     match list {
         Value::Array(names) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preflight_is_told_what_may_be_asked() {
+    fn a_preflight_is_answered_with_the_allowed_methods_and_headers() {
         let answer = cors("*").preflight(&asked(Method::OPTIONS, "https://a.example")).unwrap();
         assert_eq!(answer.status(), 204);
         assert_eq!(answer.headers().len(), 4);
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_origins_listed_are_let_in() {
+    fn only_the_listed_origins_are_allowed() {
         let cors = cors("https://a.example, https://b.example");
         let (good, bad) = (asked(Method::OPTIONS, "https://b.example"), asked(Method::OPTIONS, "https://c.example"));
         assert_eq!(cors.preflight(&good).unwrap().headers()["access-control-allow-origin"], "https://b.example");
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_preflight_goes_on() {
+    fn a_request_that_is_no_preflight_reaches_the_function() {
         let cors = cors("*");
         assert!(cors.preflight(&asked(Method::GET, "https://a.example")).is_none());
         let plain = Request::builder().method(Method::OPTIONS).body(Bytes::new()).unwrap();

@@ -1,4 +1,4 @@
-//! The two translations of API Gateway: a request into the event a function gets, a function's answer into a response.
+//! API Gateway's translations: a request into the event that a function receives, and a function's answer into a response.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,9 +15,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::route::{self, Match};
+use super::route::{self, Match};
+use crate::account::ACCOUNT_ID;
 
-/// The payload of format 2.0.
+/// The event of a request, in payload format 2.0.
 pub(super) fn event(
     request: &Request<Bytes>,
     found: &Match<'_>,
@@ -38,7 +39,7 @@ pub(super) fn event(
         "rawQueryString": query,
         "headers": event_headers(headers, host, ip),
         "requestContext": {
-            "accountId": "000000000000",
+            "accountId": ACCOUNT_ID,
             "apiId": "local",
             "domainName": host,
             "domainPrefix": domain.split('.').next(),
@@ -86,7 +87,8 @@ pub(super) fn event(
     event
 }
 
-/// Lower-case names, several values joined by a comma, cookies apart, the forwarding headers as the gateway sets them.
+/// The headers without cookies and hop-by-hop ones: names in lower case, several values joined by commas, forwarding headers as
+/// the gateway sets them.
 fn event_headers(headers: &HeaderMap, host: &str, ip: IpAddr) -> BTreeMap<String, String> {
     let hop_by_hop = [&COOKIE, &CONNECTION, &TRANSFER_ENCODING, &UPGRADE, &TE, &EXPECT];
     let sent = headers.iter().filter(|(name, _)| !hop_by_hop.contains(name));
@@ -120,7 +122,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// HTTP APIs pass these bodies on as they are and encode all others, forms included.
+/// HTTP APIs pass these bodies on unchanged and encode all others, forms included.
 fn is_text(headers: &HeaderMap) -> bool {
     let media_type = text(headers, &CONTENT_TYPE).unwrap_or("text/plain").split(';').next().unwrap_or_default();
     let media_type = media_type.trim().to_ascii_lowercase();
@@ -131,7 +133,7 @@ fn is_text(headers: &HeaderMap) -> bool {
             || media_type.ends_with("+xml"))
 }
 
-/// The fields of an answer that HTTP APIs look at; `multiValueHeaders` is none of them.
+/// The fields of an answer that HTTP APIs read; they ignore `multiValueHeaders`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
@@ -146,7 +148,7 @@ struct Answer {
     is_base64_encoded: bool,
 }
 
-/// What the client gets for an answer of a function.
+/// The response to the client.
 pub(super) fn into_http(answer: &str) -> Result<Response<Bytes>, lambda_http::Error> {
     let answer: Answer = serde_json::from_str(answer)?;
     let body = match answer.body {
@@ -161,7 +163,7 @@ pub(super) fn into_http(answer: &str) -> Result<Response<Bytes>, lambda_http::Er
     let headers = response.headers_mut();
     for (name, value) in answer.headers {
         let name: HeaderName = name.parse()?;
-        // The server counts for itself.
+        // The server sets these.
         if ![CONTENT_LENGTH, CONNECTION, TRANSFER_ENCODING].contains(&name) {
             headers.insert(name, value.parse()?);
         }
@@ -180,7 +182,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::route::Route;
+    use crate::gateway::route::Route;
 
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 9));
 
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_leaves_out_what_the_request_has_not() {
+    fn an_event_omits_what_the_request_does_not_have() {
         let event = event_of(&Request::get("/").body(Bytes::new()).unwrap());
         assert_eq!(event["routeKey"], "$default");
         for absent in ["body", "cookies", "queryStringParameters", "pathParameters"] {

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Map, Value};
 
-use super::{DEPLOYED, to_json};
+use super::DEPLOYED;
+use super::yaml::to_json;
 
 const PSEUDO: [&str; 7] = [
     "AWS::AccountId",

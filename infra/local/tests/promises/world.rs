@@ -6,12 +6,12 @@ use aws_sdk_dynamodb::Client;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{Method, Request};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use local::bucket::Bucket;
-use local::cli::Token;
 use local::engine::Engine;
+use local::service;
 use local::stack::Stack;
-use local::{service, settings};
+use local::token::Token;
 use serde_json::Value;
 use shared::app::App;
 use shared::config::Config;
@@ -89,10 +89,8 @@ impl World {
 
     fn person(&self, id: Option<u64>, name: &str, moderator: bool) -> Person {
         let authorization = id.map(|id| {
-            let lifetime = SignedDuration::from_hours(24);
-            let (id, name) = (id.to_string(), name.to_owned());
-            let token = Token { id, name, moderator, picture: None, email: None, lifetime };
-            format!("Bearer {}", settings::sign(&self.config, &token, Timestamp::now().as_second()).unwrap())
+            let token = Token { moderator, ..Token::new(&id.to_string(), name) };
+            format!("Bearer {}", token.sign(&self.config, Timestamp::now().as_second()).unwrap())
         });
         let number = name.bytes().fold(7, |number: u8, byte| number.wrapping_mul(31).wrapping_add(byte));
         let gateway = self.stack.gateway.clone();

@@ -1,4 +1,4 @@
-//! What `cargo local` writes for people to read: a line for each request. No addresses, no query strings, no bodies.
+//! The log for people: a line for each request, without addresses, query strings and bodies.
 
 use shared::store::meter::Cost;
 
@@ -10,9 +10,8 @@ const RED: &str = "\x1b[31m";
 const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
 
-/// Coloured; whoever prints it strips the colours where they do not belong.
-#[must_use]
-pub fn line(exchange: &Exchange) -> String {
+/// Has colours, which the printer strips where they are not supported.
+pub(super) fn line(exchange: &Exchange) -> String {
     let Exchange { method, path, status, elapsed, extensions } = exchange;
     let colour = match status.as_u16() {
         ..400 => GREEN,
@@ -20,7 +19,7 @@ pub fn line(exchange: &Exchange) -> String {
         500.. => RED,
     };
     let milliseconds = elapsed.as_secs_f64() * 1_000.0;
-    // The path is the client's text and must not steer the terminal.
+    // The path comes from the client and must not control the terminal.
     let path = path.escape_debug();
     let cost = extensions.get().map_or_else(String::new, |Cost { read_units, write_units, .. }| {
         format!(", {read_units:.1} read, {write_units:.1} write units")
@@ -38,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_method_path_status_time_and_cost() {
+    fn a_line_has_method_path_status_time_and_cost() {
         let mut exchange = Exchange {
             method: Method::GET,
             path: "/svc/api/v1/ui".to_owned(),

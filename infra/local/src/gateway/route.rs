@@ -1,12 +1,13 @@
-//! Routes of an HTTP API and how API Gateway chooses among them. What a route leads to is only a name here.
+//! The routes of an HTTP API, and how API Gateway selects one for a request.
 
 use http::Method;
 use percent_encoding::percent_decode_str;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// As the function sees it in `routeKey`: `GET /posts/{id}`, or `$default`.
+    /// The event's `routeKey`: `GET /posts/{id}`, or `$default`.
     pub key: String,
+    /// The name of the function.
     pub function: String,
     pattern: Pattern,
 }
@@ -14,7 +15,7 @@ pub struct Route {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Pattern {
     Default,
-    /// No method: any.
+    /// Without a method, any.
     Path {
         method: Option<Method>,
         segments: Vec<Segment>,
@@ -32,12 +33,12 @@ enum Segment {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Match<'a> {
     pub route: &'a Route,
-    /// Names and decoded values.
+    /// Names with their decoded values.
     pub parameters: Vec<(&'a str, String)>,
 }
 
 impl Route {
-    /// `ANY` is every method. `None` for what is no HTTP method.
+    /// The method may be `ANY`. `None` when it is not an HTTP method.
     #[must_use]
     pub fn new(method: &str, path: &str, function: &str) -> Option<Self> {
         let method = method.to_ascii_uppercase();
@@ -48,7 +49,7 @@ impl Route {
         Some(Self { key: format!("{method} {path}"), function: function.to_owned(), pattern })
     }
 
-    /// Takes what no other route does.
+    /// The route of requests that match no other.
     #[must_use]
     pub fn fallback(function: &str) -> Self {
         Self { key: "$default".to_owned(), function: function.to_owned(), pattern: Pattern::Default }
@@ -98,7 +99,7 @@ impl Segment {
         }
     }
 
-    /// The most specific first.
+    /// A more specific segment has a lower rank.
     fn rank(&self) -> u8 {
         match self {
             Self::Literal(_) => 0,
@@ -108,7 +109,7 @@ impl Segment {
     }
 }
 
-/// The most specific route for an undecoded path.
+/// The most specific route for a path, which is not decoded.
 #[must_use]
 pub fn find<'a>(routes: &'a [Route], method: &Method, path: &str) -> Option<Match<'a>> {
     let path: Vec<&str> = path.trim_start_matches('/').split('/').collect();

@@ -1,15 +1,11 @@
-//! How a user or a supervisor ends the process.
+//! The signals by which a user or a supervisor ends the process.
 
 use std::io;
 
-/// Resolves at Ctrl-C or SIGTERM. The handlers stand when this returns: a signal that comes before the future is polled
-/// is not lost, and does not kill the process.
-///
-/// # Errors
-///
-/// When the system refuses a handler.
+/// Resolves at Ctrl-C or SIGTERM. The handlers are installed when this returns: a signal that arrives before the future is
+/// polled is not lost and does not kill the process.
 #[cfg(unix)]
-pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     Ok(async move {
@@ -21,12 +17,8 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
 }
 
 /// Resolves at Ctrl-C.
-///
-/// # Errors
-///
-/// When the system refuses a handler.
 #[cfg(windows)]
-pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = tokio::signal::windows::ctrl_c()?;
     Ok(async move {
         interrupt.recv().await;
@@ -40,7 +32,7 @@ mod tests {
     use super::stop_signal;
 
     #[tokio::test]
-    async fn a_signal_that_comes_before_anybody_waits_for_it_is_not_lost() {
+    async fn a_signal_before_the_first_poll_is_not_lost() {
         let stopped = stop_signal().unwrap();
         let kill = Command::new("kill").arg(std::process::id().to_string()).status().unwrap();
         assert!(kill.success());

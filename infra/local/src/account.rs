@@ -1,0 +1,6 @@
+//! The AWS account that the emulated services pretend to be in.
+
+pub(crate) const REGION: &str = "us-east-1";
+pub(crate) const ACCOUNT_ID: &str = "000000000000";
+/// Access key id and secret access key. The bucket verifies signatures with them; the table accepts any.
+pub(crate) const ACCESS_KEY: &str = "local";

@@ -1,0 +1,89 @@
+//! The threads that are measured.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use shared::app::App;
+use shared::config::Config;
+use shared::domain::ids::Random;
+use shared::domain::time::Clock;
+
+use super::report::progress;
+use super::seed::{Models, Table, prose};
+use super::{Failure, REPLIES};
+use crate::bucket::Bucket;
+use crate::data_dir::DataDir;
+use crate::engine::Engine;
+use crate::service;
+use crate::stack::Stack;
+use crate::token::Token;
+
+/// The comments of each thread, oldest first: id and number of replies.
+pub(super) type Threads = Vec<Vec<(u64, usize)>>;
+
+/// Top-level comments of each thread.
+const SIZES: [usize; 3] = [20, 1_000, 10_000];
+/// 2025-01-01 in Unix milliseconds, the epoch of ids.
+const EPOCH: i64 = 1_735_689_600_000;
+
+/// Creates the threads in a new table: a comment and a reply through the API, all others as copies of them.
+pub(super) async fn create(data_dir: &DataDir, config: &Config) -> Result<Threads, Failure> {
+    let engine = Engine::open(&data_dir.file("table.db"))?;
+    let client = engine.client();
+    let app = App::new(config.clone(), service::client(&engine), Clock::system(), Random::system());
+    let stack = service::start(app, engine, Bucket::temporary(&config.media_bucket)?, Vec::new())?;
+    let parent = post(&stack, config, json!({ "body": prose(0) })).await?;
+    let reply = post(&stack, config, json!({ "body": prose(1), "parent_id": parent })).await?;
+    stack.wait_until_idle().await;
+    drop(stack);
+
+    let table = Table { client: &client, name: &config.table_name };
+    let models = Models::read(&table, parent, reply).await?;
+    let now = Timestamp::now().as_millisecond();
+    let mut threads = Threads::new();
+    for size in SIZES {
+        let thread = threads.len();
+        let comments = comments(thread, size, now)?;
+        let written = |written: usize| {
+            if written.is_multiple_of(100) {
+                progress(&format!("{written} of {size} comments written, each with {REPLIES} replies"));
+            }
+        };
+        table.write_thread(&models, &thread.to_string(), &comments, written).await?;
+        threads.push(comments);
+    }
+    progress("");
+    Ok(threads)
+}
+
+/// Creates a comment through the API and returns its id.
+async fn post(stack: &Stack, config: &Config, body: Value) -> Result<u64, Failure> {
+    let token = Token::new("1", "Ada Lovelace").sign(config, Timestamp::now().as_second())?;
+    let request = Request::post(format!("/{}/posts/model/comments", config.api_prefix))
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json")
+        .body(Bytes::from(body.to_string()))?;
+    let answer = stack.gateway.call(request, IpAddr::V4(Ipv4Addr::LOCALHOST)).await;
+    let answer: Value = serde_json::from_slice(answer.body())?;
+    answer["data"]["id"].as_u64().ok_or_else(|| format!("no comment was created: {answer}").into())
+}
+
+/// Ids of comments a second apart, the last one now. The 16 ids of each thread leave room for replies, and for comments of the
+/// same millisecond in other threads.
+fn comments(thread: usize, size: usize, now: i64) -> Result<Vec<(u64, usize)>, Failure> {
+    let offset = 16 * thread as u64;
+    let comment = |place: usize| {
+        let age = i64::try_from((size - place) * 1000)?;
+        Ok(((u64::try_from(now - EPOCH - age)? << 12) + offset, REPLIES))
+    };
+    (0..size).map(comment).collect()
+}
+
+/// When a comment was written, in Unix seconds.
+pub(super) fn created_at(id: u64) -> f64 {
+    Duration::from_millis(id >> 12).as_secs_f64() + Duration::from_millis(EPOCH.unsigned_abs()).as_secs_f64()
+}

@@ -1,0 +1,69 @@
+//! The part of S3 that the service uses, over files. Each put is published.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use s3s::dto::{
+    DeleteObjectInput, DeleteObjectOutput, GetObjectInput, GetObjectOutput, PutObjectInput, PutObjectOutput,
+};
+use s3s::{S3, S3Request, S3Response, S3Result};
+use s3s_fs::FileSystem;
+use serde_json::{Value, json};
+
+use super::lock;
+use crate::account::REGION;
+use crate::publisher::Publisher;
+
+/// Other operations are answered as not implemented.
+pub(super) struct Files {
+    pub(super) system: FileSystem,
+    pub(super) puts: Arc<Mutex<Publisher>>,
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Files")
+    }
+}
+
+#[async_trait::async_trait]
+impl S3 for Files {
+    async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
+        self.system.get_object(request).await
+    }
+
+    async fn put_object(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
+        let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
+        let size = request.input.content_length.unwrap_or_default();
+        let answer = self.system.put_object(request).await?;
+        lock(&self.puts).publish(&put_event(&bucket, &key, size));
+        Ok(answer)
+    }
+
+    async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
+        self.system.delete_object(request).await
+    }
+}
+
+/// The event of a put, in version 2.1 of S3's format.
+pub(super) fn put_event(bucket: &str, key: &str, size: i64) -> Value {
+    let now = Timestamp::now();
+    // S3 form-encodes keys but leaves slashes.
+    let key: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
+    json!({ "Records": [{
+        "eventVersion": "2.1",
+        "eventSource": "aws:s3",
+        "awsRegion": REGION,
+        "eventTime": now.to_string(),
+        "eventName": "ObjectCreated:Put",
+        "userIdentity": { "principalId": "AWS:local" },
+        "requestParameters": { "sourceIPAddress": "127.0.0.1" },
+        "responseElements": {},
+        "s3": {
+            "s3SchemaVersion": "1.0",
+            "bucket": { "name": bucket, "ownerIdentity": { "principalId": "local" }, "arn": format!("arn:aws:s3:::{bucket}") },
+            "object": { "key": key.replace("%2F", "/"), "size": size, "sequencer": format!("{:016X}", now.as_microsecond()) },
+        },
+    }]})
+}

@@ -1,0 +1,125 @@
+//! The CloudFront distribution in front of the bucket: serves objects by their keys, read-only, with headers that keep a browser
+//! from treating an object as anything but an image.
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::operation::get_object::{GetObjectError, GetObjectOutput};
+use bytes::Bytes;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, HeaderName, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+
+use super::Bucket;
+
+/// The same as in the template's `MediaHeaders`.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
+    (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"),
+];
+
+/// Serves the objects of a bucket below a prefix. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Website {
+    client: Client,
+    bucket: String,
+    /// Begins with a slash and ends without one.
+    prefix: String,
+}
+
+impl Website {
+    #[must_use]
+    pub fn new(prefix: String, bucket: &Bucket) -> Self {
+        Self { client: bucket.client(), bucket: bucket.name().to_owned(), prefix }
+    }
+
+    #[must_use]
+    pub async fn respond(&self, request: &Request<Bytes>) -> Response<Bytes> {
+        let key = request.uri().path().strip_prefix(&self.prefix).and_then(key);
+        let mut response = self.object(request.method(), key).await;
+        response.headers_mut().extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
+        response
+    }
+
+    async fn object(&self, method: &Method, key: Option<&str>) -> Response<Bytes> {
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            let mut refused = empty(StatusCode::METHOD_NOT_ALLOWED);
+            refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return refused;
+        }
+        let Some(key) = key else { return empty(StatusCode::NOT_FOUND) };
+        let object = match self.client.get_object().bucket(&self.bucket).key(key).send().await {
+            Ok(object) => object,
+            Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => {
+                return empty(StatusCode::NOT_FOUND);
+            }
+            Err(error) => {
+                tracing::error!("reading an object failed: {}", aws_sdk_s3::error::DisplayErrorContext(error));
+                return empty(StatusCode::BAD_GATEWAY);
+            }
+        };
+        let headers = headers(&object);
+        let Ok(content) = object.body.collect().await else { return empty(StatusCode::BAD_GATEWAY) };
+        let body = if method == Method::HEAD { Bytes::new() } else { content.into_bytes() };
+        let mut response = Response::new(body);
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+/// The key in a path: a directory and a file, both of characters without a meaning in file names. All keys are like that.
+fn key(path: &str) -> Option<&str> {
+    let key = path.strip_prefix('/')?;
+    let plain =
+        |part: &str| !part.starts_with('.') && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    let (directory, file) = key.split_once('/')?;
+    (!directory.is_empty() && !file.is_empty() && plain(directory) && plain(file)).then_some(key)
+}
+
+fn headers(object: &GetObjectOutput) -> HeaderMap {
+    let length = object.content_length.map(|length| length.to_string());
+    let stored = [
+        (CONTENT_TYPE, &object.content_type),
+        (CACHE_CONTROL, &object.cache_control),
+        (CONTENT_DISPOSITION, &object.content_disposition),
+        (ETAG, &object.e_tag),
+        (CONTENT_LENGTH, &length),
+    ];
+    let stored = stored.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?.try_into().ok()?)));
+    stored.collect()
+}
+
+fn empty(status: StatusCode) -> Response<Bytes> {
+    let mut response = Response::default();
+    *response.status_mut() = status;
+    // A missing thumbnail will exist in a moment.
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::key;
+
+    #[test]
+    fn only_a_plain_directory_and_file_are_a_key() {
+        assert_eq!(key("/uploads/a-B_9.png"), Some("uploads/a-B_9.png"));
+        for path in [
+            "",
+            "/",
+            "/uploads",
+            "/uploads/",
+            "//a",
+            "/../a",
+            "/uploads/..",
+            "/uploads/../a",
+            "/uploads/%2e%2e/a",
+            "/.a/b",
+            "/a/b/c",
+        ] {
+            assert_eq!(key(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The command line of `cargo local`: the words, and a module for each command.
+
+mod bench;
+mod check;
+mod log;
+mod serve;
+mod services;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod token;
+
+use std::error::Error;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use clap::{Parser, Subcommand};
+use jiff::Timestamp;
+use shared::config::Config;
+use tokio::net::TcpListener;
+
+use crate::token::{NoSecret, Token};
+
+const DEFAULT_DATA_DIR: &str = ".local";
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// The comment service on this machine: API, table, bucket and triggers. It needs
+/// no account and no container.
+#[derive(Debug, Parser)]
+#[command(
+    bin_name = "cargo local",
+    verbatim_doc_comment,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    flatten_help = true,
+    after_help = "Settings are environment variables (SVC_…); see infra/README.md."
+)]
+pub struct CommandLine {
+    #[command(flatten)]
+    serve: serve::Options,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Token(token::Options),
+    Check(check::Options),
+    Bench(bench::Options),
+}
+
+impl CommandLine {
+    pub async fn run(self) -> Result<(), Failure> {
+        match self.command {
+            None => self.serve.run().await,
+            Some(Command::Token(options)) => options.run(),
+            Some(Command::Check(options)) => options.run().await,
+            Some(Command::Bench(options)) => options.run().await,
+        }
+    }
+}
+
+/// `hint` says what to do when the port is taken.
+async fn listen(port: u16, hint: &str) -> Result<TcpListener, Failure> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => format!("port {port} is taken; {hint}").into(),
+        _ => format!("port {port}: {error}").into(),
+    })
+}
+
+/// Tokens to try the service with, by role.
+fn sample_tokens(config: &Config) -> Result<[(&'static str, String); 2], NoSecret> {
+    let now = Timestamp::now().as_second();
+    let member = Token::new("1", "Ada");
+    let moderator = Token { moderator: true, ..Token::new("2", "Grace") };
+    Ok([("member", member.sign(config, now)?), ("moderator", moderator.sign(config, now)?)])
+}

@@ -1,0 +1,67 @@
+//! `cargo local check`: checks a table.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use clap::Args;
+use shared::domain::ids::Random;
+use shared::store::Store;
+
+use super::{DEFAULT_DATA_DIR, Failure};
+use crate::check::Check;
+use crate::data_dir::DataDir;
+use crate::engine::Engine;
+use crate::settings;
+
+/// A deployed service completes the requests under way within this time.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Recount a table and print what is wrong; the exit code is then 1
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Directory of the table
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    pub(super) data_dir: PathBuf,
+    /// Deployed table to check instead, with the credentials of
+    /// the environment
+    #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
+    pub(super) table: Option<String>,
+    /// Correct what is wrong
+    #[arg(long)]
+    pub(super) repair: bool,
+}
+
+impl Options {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let findings = match self.table {
+            Some(name) => {
+                let client = Client::new(&shared::aws::config::sdk_config().await);
+                let store = Store::new(client, name, Random::system());
+                check(&store, self.repair, PATIENCE).await?
+            }
+            None => check_data_dir(&self.data_dir, self.repair).await?,
+        };
+        match findings {
+            0 => Ok(()),
+            count => Err(format!("{count} things are wrong in the table").into()),
+        }
+    }
+}
+
+async fn check_data_dir(path: &Path, repair: bool) -> Result<usize, Failure> {
+    let file = path.join("table.db");
+    if !file.exists() {
+        return Err(format!("there is no table in {}", path.display()).into());
+    }
+    let data_dir = DataDir::open(path)?;
+    let _lock = data_dir.lock()?;
+    let config = settings::load(Some(&data_dir), None)?;
+    let store = Store::new(Engine::open(&file)?.client(), config.table_name, Random::system());
+    check(&store, repair, Duration::ZERO).await
+}
+
+async fn check(store: &Store, repair: bool, patience: Duration) -> Result<usize, Failure> {
+    Ok(Check { repair, patience }.run(store, &mut io::stdout()).await?)
+}

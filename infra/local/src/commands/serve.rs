@@ -1,0 +1,114 @@
+//! `cargo local`: serves the API.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use shared::app::App;
+use shared::domain::ids::Random;
+use shared::domain::time::Clock;
+use shared::store::Store;
+
+use super::stop::stop_signal;
+use super::{DEFAULT_DATA_DIR, Failure, listen, log, sample_tokens, services};
+use crate::bucket::{Bucket, BucketError};
+use crate::check::Check;
+use crate::data_dir::{DataDir, Lock};
+use crate::engine::{Engine, EngineError};
+use crate::service;
+use crate::settings;
+
+/// The time that events of the last writes have at the end.
+const GRACE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Port on 127.0.0.1; 0 takes any free one
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = parse_port)]
+    pub(super) port: u16,
+    /// Directory of the data and the secrets
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    data_dir: PathBuf,
+    /// Keep nothing: data and secrets are lost at the end
+    #[arg(long, conflicts_with = "data_dir")]
+    ephemeral: bool,
+    /// Serve no API but the table (port 8000) and the bucket
+    /// (port 9000), for functions that run elsewhere, and print
+    /// their environment; --port 0 takes any free ports
+    #[arg(long, verbatim_doc_comment)]
+    pub(super) services_only: bool,
+}
+
+impl Options {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
+        let data_dir = self.data_dir().map(|path| DataDir::open(&path)).transpose()?;
+        let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
+        let unfinished_since = lock.as_ref().map(Lock::begin).transpose()?.flatten();
+        if self.services_only {
+            return services::serve(self.port, data_dir.as_ref()).await;
+        }
+        let all_done = serve(self.port, data_dir.as_ref(), unfinished_since).await?;
+        match lock {
+            Some(lock) if all_done => Ok(lock.end()?),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn data_dir(&self) -> Option<PathBuf> {
+        (!self.ephemeral).then(|| self.data_dir.clone())
+    }
+}
+
+fn parse_port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "expected a number from 0 to 65535")
+}
+
+/// Serves until a signal, and returns whether all events were handled then.
+async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<SystemTime>) -> Result<bool, Failure> {
+    let listener = listen(port, "choose another with --port, or --port 0").await?;
+    let address = listener.local_addr()?;
+    let engine = open_table(data_dir)?;
+    let config = settings::load(data_dir, Some(address))?;
+    let bucket = open_bucket(data_dir, &config.media_bucket)?;
+    let app = App::new(config.clone(), service::client(&engine), Clock::system(), Random::system());
+    let stack = service::start(app, engine.clone(), bucket.clone(), Vec::new())?;
+    if let Some(since) = unfinished_since {
+        recover(&engine, &config.table_name, &bucket, since).await?;
+    }
+
+    // Whoever reads the first line may send the signal at once.
+    let stopped = stop_signal()?;
+    let mut stdout = io::stdout();
+    writeln!(stdout, "listening on http://{address}")?;
+    writeln!(stdout, "API        http://{address}/{}", config.api_prefix)?;
+    for (role, token) in sample_tokens(&config)? {
+        writeln!(stdout, "{role:<10} {token}")?;
+    }
+    stdout.flush()?;
+
+    stack.gateway.clone().serve(listener, stopped, |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
+    let all_done = tokio::time::timeout(GRACE, stack.wait_until_idle()).await.is_ok();
+    if !all_done {
+        tracing::warn!("stopped before all events of the last writes were handled; the next start completes them");
+    }
+    Ok(all_done)
+}
+
+/// Completes the work that was lost when the last process ended early.
+async fn recover(engine: &Engine, table: &str, bucket: &Bucket, since: SystemTime) -> Result<(), Failure> {
+    let mut log = io::stderr();
+    writeln!(log, "the last process did not finish its work; checking the table")?;
+    let store = Store::new(engine.client(), table.to_owned(), Random::system());
+    Check { repair: true, patience: Duration::ZERO }.run(&store, &mut log).await?;
+    Ok(bucket.publish_again(since)?)
+}
+
+pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, EngineError> {
+    data_dir.map_or_else(Engine::memory, |data_dir| Engine::open(&data_dir.file("table.db")))
+}
+
+pub(super) fn open_bucket(data_dir: Option<&DataDir>, name: &str) -> Result<Bucket, BucketError> {
+    data_dir.map_or_else(|| Bucket::temporary(name), |data_dir| Bucket::open(&data_dir.file("objects"), name))
+}

@@ -1,0 +1,93 @@
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory;
+use jiff::SignedDuration;
+
+use super::*;
+
+fn parsed(line: &str) -> Result<CommandLine, String> {
+    CommandLine::try_parse_from(["local"].into_iter().chain(line.split_whitespace())).map_err(|error| error.to_string())
+}
+
+fn served(line: &str) -> serve::Options {
+    let CommandLine { serve, command } = parsed(line).unwrap();
+    assert!(command.is_none(), "{command:?}");
+    serve
+}
+
+fn command(line: &str) -> Command {
+    parsed(line).unwrap().command.unwrap()
+}
+
+#[test]
+fn the_definition_is_consistent() {
+    CommandLine::command().debug_assert();
+}
+
+#[test]
+fn without_words_it_serves_on_port_3000_and_keeps_its_data() {
+    let (default, elsewhere, ephemeral) =
+        (served(""), served("--port 0 --data-dir /tmp/x"), served("--ephemeral --port=8080"));
+    assert_eq!((default.port, default.data_dir()), (3000, Some(".local".into())));
+    assert_eq!((elsewhere.port, elsewhere.data_dir()), (0, Some("/tmp/x".into())));
+    assert_eq!((ephemeral.port, ephemeral.data_dir()), (8080, None));
+    assert!(served("--services-only").services_only && !default.services_only);
+}
+
+#[test]
+fn a_bench_may_compare_with_isso() {
+    let Command::Bench(default) = command("bench") else { panic!() };
+    assert_eq!((default.seconds, default.isso), (2, None));
+    let Command::Bench(compared) = command("bench --seconds 5 --isso bin/isso") else { panic!() };
+    assert_eq!((compared.seconds, compared.isso), (5, Some(PathBuf::from("bin/isso"))));
+}
+
+#[test]
+fn a_token_has_an_id_a_name_a_role_and_a_lifetime() {
+    let Command::Token(token) = command("token --id 7 --name Ada --moderator --expires 7d") else { panic!() };
+    assert_eq!((token.id.as_str(), token.name.as_str(), token.moderator), ("7", "Ada", true));
+    assert_eq!(token.expires, SignedDuration::from_hours(7 * 24));
+    let Command::Token(token) = command("token --id 7 --name Ada") else { panic!() };
+    assert_eq!((token.moderator, token.expires), (false, SignedDuration::from_hours(1)));
+}
+
+#[test]
+fn a_check_is_of_one_table() {
+    let check = |line| {
+        let Command::Check(options) = command(line) else { panic!() };
+        options
+    };
+    assert_eq!(check("check").data_dir, Path::new(".local"));
+    assert_eq!(check("check --data-dir x --repair").data_dir, Path::new("x"));
+    assert!(check("check --repair").repair && !check("check").repair);
+    assert_eq!(check("check --table comments").table.as_deref(), Some("comments"));
+    assert!(parsed("check --table comments --data-dir x").unwrap_err().contains("--data-dir"));
+}
+
+#[test]
+fn help_fits_80_columns_and_shows_defaults() {
+    for line in ["--help", "-h", "token --help", "check --help", "bench --help"] {
+        let help = parsed(line).unwrap_err();
+        assert!(help.contains("[default: "), "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+    }
+}
+
+#[test]
+fn a_usage_error_names_the_mistake_and_mentions_help() {
+    for (line, named) in [
+        ("--port high", "--port"),
+        ("--port 70000", "--port"),
+        ("--prot 1", "--prot"),
+        ("serve", "serve"),
+        ("--ephemeral --data-dir x", "--data-dir"),
+        ("bench --port 1", "--port"),
+        ("token --name Ada", "--id"),
+        ("token --id 7", "--name"),
+        ("token --id 7 --name Ada --expires soon", "--expires"),
+        ("token --id 7 --name Ada --expires 0s", "live"),
+    ] {
+        let error = parsed(line).unwrap_err();
+        assert!(error.contains(named) && error.contains("--help"), "{line}: {error}");
+    }
+}

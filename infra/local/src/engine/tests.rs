@@ -1,0 +1,341 @@
+use std::collections::HashMap;
+
+use aws_lambda_events::event::dynamodb::Event;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::ProvideErrorMetadata;
+use aws_sdk_dynamodb::types::AttributeValue::{self, N, S};
+use aws_sdk_dynamodb::types::{
+    ConditionCheck, Delete, DeleteRequest, Put, PutRequest, ReturnConsumedCapacity,
+    ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update, WriteRequest,
+};
+use serde_json::{Value, json};
+
+use super::*;
+
+const TABLE: &str = "things";
+
+fn definition(indexes: &[&str]) -> TableDefinition {
+    let indexes: Vec<Value> = indexes
+        .iter()
+        .map(|name| {
+            json!({
+                "IndexName": name,
+                "KeySchema": [
+                    {"AttributeName": "owner", "KeyType": "HASH"},
+                    {"AttributeName": "n", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "ALL"},
+            })
+        })
+        .collect();
+    let mut attributes = vec![
+        json!({"AttributeName": "pk", "AttributeType": "S"}),
+        json!({"AttributeName": "sk", "AttributeType": "S"}),
+    ];
+    if !indexes.is_empty() {
+        attributes.push(json!({"AttributeName": "owner", "AttributeType": "S"}));
+        attributes.push(json!({"AttributeName": "n", "AttributeType": "N"}));
+    }
+    serde_json::from_value(json!({
+        "KeySchema": [
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ],
+        "AttributeDefinitions": attributes,
+        "GlobalSecondaryIndexes": indexes,
+        "TimeToLiveSpecification": {"AttributeName": "x", "Enabled": true},
+    }))
+    .unwrap()
+}
+
+fn engine() -> Engine {
+    let engine = Engine::memory().unwrap();
+    engine.create_table(TABLE, &definition(&["by_owner"])).unwrap();
+    engine
+}
+
+fn text(value: &str) -> AttributeValue {
+    S(value.to_owned())
+}
+
+fn number(value: u64) -> AttributeValue {
+    N(value.to_string())
+}
+
+fn thing(pk: &str, n: u64) -> HashMap<String, AttributeValue> {
+    let item = [("pk", text(pk)), ("sk", text("thing")), ("owner", text("ada")), ("n", number(n))];
+    item.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+fn key(pk: &str) -> HashMap<String, AttributeValue> {
+    [("pk", text(pk)), ("sk", text("thing"))].map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+async fn put(client: &Client, pk: &str, n: u64) {
+    client.put_item().table_name(TABLE).set_item(Some(thing(pk, n))).send().await.unwrap();
+}
+
+async fn get(client: &Client, pk: &str) -> Option<HashMap<String, AttributeValue>> {
+    client.get_item().table_name(TABLE).set_key(Some(key(pk))).send().await.unwrap().item
+}
+
+async fn owned(client: &Client, index: &str) -> Vec<HashMap<String, AttributeValue>> {
+    let query = client
+        .query()
+        .table_name(TABLE)
+        .index_name(index)
+        .key_condition_expression("#o = :o")
+        .expression_attribute_names("#o", "owner")
+        .expression_attribute_values(":o", text("ada"));
+    query.send().await.unwrap().items().to_vec()
+}
+
+fn names_and_keys(event: Value) -> Vec<(String, String)> {
+    let event: Event = serde_json::from_value(event).unwrap();
+    let named = event.records.into_iter().map(|record| {
+        let keys = serde_json::to_value(record.change.keys.into_inner()).unwrap();
+        (record.event_name, keys["pk"]["S"].as_str().unwrap().to_owned())
+    });
+    named.collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(name, key)| ((*name).to_owned(), (*key).to_owned())).collect()
+}
+
+#[tokio::test]
+async fn what_is_put_can_be_read_by_key_and_by_index() {
+    let client = engine().client();
+    put(&client, "a", 2).await;
+    put(&client, "b", 1).await;
+
+    assert_eq!(get(&client, "a").await, Some(thing("a", 2)));
+    assert_eq!(owned(&client, "by_owner").await, [thing("b", 1), thing("a", 2)]);
+}
+
+#[tokio::test]
+async fn consumed_capacity_counts_the_index_too() {
+    let answer = engine()
+        .client()
+        .put_item()
+        .table_name(TABLE)
+        .set_item(Some(thing("a", 1)))
+        .return_consumed_capacity(ReturnConsumedCapacity::Indexes)
+        .send()
+        .await
+        .unwrap();
+    let capacity = answer.consumed_capacity.unwrap();
+    assert_eq!(capacity.capacity_units, Some(2.0));
+    assert_eq!(capacity.global_secondary_indexes.unwrap()["by_owner"].capacity_units, Some(1.0));
+}
+
+#[tokio::test]
+async fn a_cancelled_transaction_gives_the_reasons_in_order_and_writes_nothing() {
+    let client = engine().client();
+    put(&client, "taken", 1).await;
+    let fresh = Put::builder().table_name(TABLE).set_item(Some(thing("fresh", 1))).build().unwrap();
+    let taken = Put::builder()
+        .table_name(TABLE)
+        .set_item(Some(thing("taken", 2)))
+        .condition_expression("attribute_not_exists(pk)")
+        .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+        .build()
+        .unwrap();
+    let error = client
+        .transact_write_items()
+        .transact_items(TransactWriteItem::builder().put(fresh).build())
+        .transact_items(TransactWriteItem::builder().put(taken).build())
+        .send()
+        .await
+        .unwrap_err()
+        .into_service_error();
+
+    let aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError::TransactionCanceledException(
+        cancelled,
+    ) = error
+    else {
+        panic!("not cancelled: {error}");
+    };
+    let reasons = cancelled.cancellation_reasons();
+    assert_eq!(reasons[0].code(), Some("None"));
+    assert_eq!(reasons[1].code(), Some("ConditionalCheckFailed"));
+    assert_eq!(reasons[1].item(), Some(&thing("taken", 1)));
+    assert_eq!(get(&client, "fresh").await, None);
+}
+
+#[tokio::test]
+async fn an_operation_that_the_engine_lacks_is_an_error() {
+    let error = engine().client().list_backups().send().await.unwrap_err().into_service_error();
+    assert_eq!(error.code(), Some("UnknownOperationException"));
+}
+
+#[tokio::test]
+async fn a_write_to_a_missing_table_says_so() {
+    let engine = Engine::memory().unwrap();
+    let _records = engine.subscribe();
+    let put = engine.client().put_item().table_name(TABLE).set_item(Some(thing("a", 1)));
+    assert!(put.send().await.unwrap_err().into_service_error().is_resource_not_found_exception());
+}
+
+#[tokio::test]
+async fn each_kind_of_write_leaves_its_stream_record() {
+    let engine = engine();
+    let client = engine.client();
+    let mut records = engine.subscribe().events;
+
+    put(&client, "a", 1).await;
+    assert_eq!(names_and_keys(records.recv().await.unwrap()), pairs(&[("INSERT", "a")]));
+
+    let increment = client
+        .update_item()
+        .table_name(TABLE)
+        .set_key(Some(key("a")))
+        .update_expression("ADD n :one")
+        .expression_attribute_values(":one", number(1));
+    increment.send().await.unwrap();
+    let event: Event = serde_json::from_value(records.recv().await.unwrap()).unwrap();
+    let change = &event.records[0].change;
+    assert_eq!(event.records[0].event_name, "MODIFY");
+    assert_eq!(json!(change.old_image)["n"]["N"], "1");
+    assert_eq!(json!(change.new_image)["n"]["N"], "2");
+    assert_eq!(json!(change.keys), json!({"pk": {"S": "a"}, "sk": {"S": "thing"}}));
+
+    client.delete_item().table_name(TABLE).set_key(Some(key("a"))).send().await.unwrap();
+    assert_eq!(names_and_keys(records.recv().await.unwrap()), pairs(&[("REMOVE", "a")]));
+
+    put(&client, "old", 1).await;
+    records.recv().await.unwrap();
+    let new = PutRequest::builder().set_item(Some(thing("new", 1))).build().unwrap();
+    let old = DeleteRequest::builder().set_key(Some(key("old"))).build().unwrap();
+    client
+        .batch_write_item()
+        .request_items(
+            TABLE,
+            vec![WriteRequest::builder().put_request(new).build(), WriteRequest::builder().delete_request(old).build()],
+        )
+        .send()
+        .await
+        .unwrap();
+    let batch = names_and_keys(records.recv().await.unwrap());
+    assert_eq!(batch, pairs(&[("INSERT", "new"), ("REMOVE", "old")]));
+
+    put(&client, "b", 1).await;
+    put(&client, "c", 1).await;
+    records.recv().await.unwrap();
+    records.recv().await.unwrap();
+    let update = Update::builder()
+        .table_name(TABLE)
+        .set_key(Some(key("b")))
+        .update_expression("SET n = :n")
+        .expression_attribute_values(":n", number(5))
+        .build()
+        .unwrap();
+    let check = ConditionCheck::builder()
+        .table_name(TABLE)
+        .set_key(Some(key("new")))
+        .condition_expression("attribute_exists(pk)")
+        .build()
+        .unwrap();
+    let delete = Delete::builder().table_name(TABLE).set_key(Some(key("c"))).build().unwrap();
+    let put_d = Put::builder().table_name(TABLE).set_item(Some(thing("d", 1))).build().unwrap();
+    client
+        .transact_write_items()
+        .transact_items(TransactWriteItem::builder().update(update).build())
+        .transact_items(TransactWriteItem::builder().condition_check(check).build())
+        .transact_items(TransactWriteItem::builder().delete(delete).build())
+        .transact_items(TransactWriteItem::builder().put(put_d).build())
+        .send()
+        .await
+        .unwrap();
+    let transaction = names_and_keys(records.recv().await.unwrap());
+    assert_eq!(transaction, pairs(&[("MODIFY", "b"), ("REMOVE", "c"), ("INSERT", "d")]));
+}
+
+#[tokio::test]
+async fn a_write_that_changes_nothing_or_fails_leaves_no_record() {
+    let engine = engine();
+    let client = engine.client();
+    put(&client, "a", 1).await;
+    let mut records = engine.subscribe().events;
+
+    put(&client, "a", 1).await;
+    client.delete_item().table_name(TABLE).set_key(Some(key("none"))).send().await.unwrap();
+    let refused = client.put_item().table_name(TABLE).set_item(Some(thing("a", 9)));
+    let refused = refused.condition_expression("attribute_not_exists(pk)").send().await.unwrap_err();
+    assert!(refused.into_service_error().is_conditional_check_failed_exception());
+    assert!(records.try_recv().is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_writes_of_one_item_are_reported_as_an_unbroken_chain() {
+    let engine = engine();
+    let client = engine.client();
+    put(&client, "a", 0).await;
+    let mut records = engine.subscribe().events;
+    let writers: Vec<_> = (0..50)
+        .map(|_| {
+            let increment = client
+                .update_item()
+                .table_name(TABLE)
+                .set_key(Some(key("a")))
+                .update_expression("ADD n :one")
+                .expression_attribute_values(":one", number(1));
+            tokio::spawn(async move { increment.send().await.unwrap() })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+
+    let mut last_number = String::new();
+    for n in 0..50 {
+        let event = records.recv().await.unwrap();
+        let change = &event["Records"][0]["dynamodb"];
+        assert_eq!(change["OldImage"]["n"]["N"], n.to_string());
+        assert_eq!(change["NewImage"]["n"]["N"], (n + 1).to_string());
+        let number = change["SequenceNumber"].as_str().unwrap().to_owned();
+        assert!(number > last_number);
+        last_number = number;
+    }
+}
+
+#[tokio::test]
+async fn expired_items_are_removed() {
+    let engine = engine();
+    let client = engine.client();
+    let mut item = thing("a", 1);
+    item.insert("x".to_owned(), number(1_700_000_000));
+    client.put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
+
+    assert_eq!(engine.remove_expired().unwrap(), 1);
+    assert_eq!(get(&client, "a").await, None);
+}
+
+#[tokio::test]
+async fn a_stored_table_keeps_its_items_and_gets_the_indexes_of_a_newer_definition() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("table.db");
+    let engine = Engine::open(&path).unwrap();
+    engine.create_table(TABLE, &definition(&["first"])).unwrap();
+    put(&engine.client(), "a", 1).await;
+    drop(engine);
+
+    let engine = Engine::open(&path).unwrap();
+    engine.create_table(TABLE, &definition(&["second", "third"])).unwrap();
+    engine.create_table(TABLE, &definition(&["second", "third"])).unwrap();
+    let client = engine.client();
+    assert_eq!(get(&client, "a").await, Some(thing("a", 1)));
+    let table = client.describe_table().table_name(TABLE).send().await.unwrap().table.unwrap();
+    let mut indexes: Vec<_> = table.global_secondary_indexes().iter().filter_map(|index| index.index_name()).collect();
+    indexes.sort_unstable();
+    assert_eq!(indexes, ["second", "third"]);
+    assert_eq!(owned(&client, "third").await, [thing("a", 1)]);
+}
+
+#[test]
+fn a_stored_table_with_another_key_is_refused() {
+    let engine = engine();
+    let mut other = definition(&[]);
+    other.key_schema.pop();
+    assert!(matches!(engine.create_table(TABLE, &other), Err(EngineError::KeyDiffers(_))));
+}

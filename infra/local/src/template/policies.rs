@@ -1,0 +1,107 @@
+//! The policies of functions.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Template, binary};
+use crate::access::Grant;
+
+impl Template {
+    /// The actions that the function with this binary may perform on the table and the bucket.
+    #[must_use]
+    pub fn grants(&self, function: &str) -> BTreeSet<Grant> {
+        let mut grants = BTreeSet::new();
+        for statement in self.statements(function) {
+            for action in list(&statement["Action"]).into_iter().filter_map(Value::as_str) {
+                let parts = list(&statement["Resource"]).into_iter().filter_map(part);
+                grants.extend(parts.map(|part| (action.to_owned(), part)));
+            }
+        }
+        grants
+    }
+
+    /// The statements of a function's policies, of the managed policies it refers to, and of its own role.
+    fn statements(&self, function: &str) -> Vec<&Value> {
+        let named =
+            |(resource, properties): &(&str, &Value)| binary(resource, properties).is_ok_and(|name| name == function);
+        let found = self.of_type("AWS::Serverless::Function").find(named);
+        let policies = found.and_then(|(_, function)| function["Properties"]["Policies"].as_array());
+        let of_function = policies.into_iter().flatten().map(|policy| match policy["Ref"].as_str() {
+            Some(managed) => &self.resources[managed]["Properties"]["PolicyDocument"],
+            None => policy,
+        });
+        let role = found.and_then(|(_, function)| function["Properties"]["Role"]["Fn::GetAtt"].as_str());
+        let role = role.and_then(|role| role.strip_suffix(".Arn"));
+        let of_role = self.of_type("AWS::IAM::RolePolicy").filter_map(move |(_, policy)| {
+            let properties = &policy["Properties"];
+            let matches = role.is_some() && properties["RoleName"]["Ref"].as_str() == role;
+            matches.then_some(&properties["PolicyDocument"])
+        });
+        let documents = of_function.chain(of_role);
+        documents.filter_map(|document| document["Statement"].as_array()).flatten().collect()
+    }
+}
+
+/// The items of a list, or the only one.
+fn list(value: &Value) -> Vec<&Value> {
+    value.as_array().map_or_else(|| vec![value], |items| items.iter().collect())
+}
+
+/// The part of the table or the bucket that a resource names; `None` when it names something else.
+fn part(resource: &Value) -> Option<String> {
+    if resource["Fn::GetAtt"] == "Table.Arn" || resource["Fn::GetAtt"] == "MediaBucket.Arn" {
+        return Some(String::new());
+    }
+    let named = resource.as_str()?;
+    let objects = || named.strip_prefix("${MediaBucket.Arn}/")?.strip_suffix('*');
+    named.strip_prefix("${Table.Arn}/index/").or_else(objects).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEMPLATE: &str = r#"
+Resources:
+  Things:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: functions/things/
+      Role: !GetAtt ThingsRole.Arn
+      Policies:
+        - !Ref All
+        - Statement:
+            - { Effect: Allow, Action: "dynamodb:Query", Resource: !Sub "${Table.Arn}/index/time" }
+  All:
+    Type: AWS::IAM::ManagedPolicy
+    Properties:
+      PolicyDocument:
+        Statement:
+          - { Effect: Allow, Action: ["dynamodb:GetItem", "dynamodb:PutItem"], Resource: !GetAtt Table.Arn }
+          - { Effect: Allow, Action: "s3:PutObject", Resource: !Sub "${MediaBucket.Arn}/in/*" }
+          - { Effect: Allow, Action: "ssm:GetParameter", Resource: "*" }
+  OfThings:
+    Type: AWS::IAM::RolePolicy
+    Properties:
+      RoleName: !Ref ThingsRole
+      PolicyDocument:
+        Statement:
+          - { Effect: Allow, Action: "s3:GetObject", Resource: !Sub "${MediaBucket.Arn}/out/*" }
+"#;
+
+    #[test]
+    fn grants_come_from_the_functions_policies_and_from_its_role() {
+        let template = Template::parse(TEMPLATE, &[]).unwrap();
+        let grants = [
+            ("dynamodb:GetItem", ""),
+            ("dynamodb:PutItem", ""),
+            ("dynamodb:Query", "time"),
+            ("s3:GetObject", "out/"),
+            ("s3:PutObject", "in/"),
+        ];
+        let grants = grants.map(|(action, part)| (action.to_owned(), part.to_owned()));
+        assert_eq!(template.grants("things"), BTreeSet::from(grants));
+        assert!(template.grants("others").is_empty());
+    }
+}

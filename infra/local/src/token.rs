@@ -1,0 +1,56 @@
+//! Tokens of signed-in users, for trying the service out.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use shared::auth::token::{KeySettings, Keys};
+use shared::aws::https;
+use shared::config::Config;
+use shared::domain::user::Claims;
+
+/// Signing does not fetch keys, but a client has a timeout.
+const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
+
+#[derive(Debug, thiserror::Error)]
+#[error("there is no secret to sign tokens with")]
+pub struct NoSecret;
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Token {
+    pub id: String,
+    pub name: String,
+    pub moderator: bool,
+    pub picture: Option<String>,
+    pub email: Option<String>,
+    pub lifetime: SignedDuration,
+}
+
+impl Token {
+    /// A token without picture and address that is valid for a day.
+    #[must_use]
+    pub fn new(id: &str, name: &str) -> Self {
+        let lifetime = SignedDuration::from_hours(24);
+        Self { id: id.to_owned(), name: name.to_owned(), moderator: false, picture: None, email: None, lifetime }
+    }
+
+    /// Signs with the secret of the configuration. `now` is in Unix seconds.
+    pub fn sign(&self, config: &Config, now: i64) -> Result<String, NoSecret> {
+        let keys = KeySettings {
+            secret: config.auth.secret.clone(),
+            jwks_url: None,
+            issuer: config.auth.issuer.clone(),
+            audience: config.auth.audience.clone(),
+        };
+        let claims = Claims {
+            sub: self.id.clone(),
+            issuer: config.auth.issuer.clone(),
+            name: Some(self.name.clone()),
+            picture: self.picture.clone(),
+            email: self.email.clone(),
+            moderator: self.moderator,
+            issued_at: Some(now),
+        };
+        let expires_at = now.saturating_add(self.lifetime.as_secs());
+        Keys::new(keys, https::Client::new(JWKS_TIMEOUT)).sign(&claims, expires_at).ok_or(NoSecret)
+    }
+}
