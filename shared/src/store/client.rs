@@ -1,5 +1,4 @@
-//! The table's client: the SDK's own, which besides counts what its calls cost, and tries again what `DynamoDB` refuses
-//! only because a transaction has the item.
+//! The table's client: that of the SDK, with a meter of costs and with retries of calls that conflict with a transaction.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Builder;
@@ -15,7 +14,8 @@ pub fn build(config: Builder) -> Client {
     Client::from_conf(config.interceptor(Meter).retry_classifier(Conflicts).build())
 }
 
-/// The SDK takes a conflict for an error of ours. Transactions are not meant: they say which of their writes conflicts.
+/// Makes conflicts with a transaction transient: the SDK takes them for errors of the caller. Conflicts between transactions
+/// are handled in `transaction`.
 #[derive(Debug)]
 struct Conflicts;
 

@@ -1,36 +1,104 @@
 //! Every key of the table, and the only file that spells one.
 //!
-//! | item                  | pk                        | sk         | read by                                        |
-//! |-----------------------|---------------------------|------------|------------------------------------------------|
-//! | comment               | `C#id`                    | `C`        | every route by id                              |
-//! | report                | `C#id`                    | `R#id`     | its moderators, the newest first               |
-//! | hidden reply          | `C#parent`                | `H#id`     | the clean-up below a deleted comment           |
-//! | guests of a network   | `C#id`                    | `G#hash`   | the bounds on their likes and reports          |
-//! | thread                | `T#type#record`           | `T`        | lists: count, pin, author                      |
-//! | visit                 | `V#visitor#type#record`   | `V`        | lists: own likes, reports, unapproved comments; makes a second report impossible |
-//! | visit, past its bound | `V#visitor#type#record`   | `V#parent` | the same, for one parent and its replies       |
-//! | user                  | `U#id`                    | `U`        | everybody signed in                            |
-//! | handle                | `H#handle`                | `U#id`     | mentions                                       |
-//! | name fragment         | `N#rank#letter`           | `text#id`  | the search of names                            |
-//! | queue entry           | `Q#state#shard`           | `id`       | moderators                                     |
-//! | limiter               | `L#scope#caller#minute`   | `L`        | writes, every tenth read; expires              |
-//! | repeat                | `P#visitor#hash`          | `P`        | the spam check; expires                        |
-//! | idempotency           | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
+//! # Items
 //!
-//! | index     | partition                                             | sort                        | holds      |
-//! |-----------|-------------------------------------------------------|-----------------------------|------------|
-//! | `thread`  | `tk`: `T#type#record`, or a parent's `C#parent`       | `ts`: `id`, or `parent#id`  | everything |
-//! | `time`    | `ok`: `T#type#record` of parents, `C#parent` of replies | `i`: id                   | keys       |
-//! | `likes`   | `ok`, parents only                                    | `l`: likes × 10^16 + id     | keys       |
-//! | `replied` | `ok`, parents only                                    | `d`: replies × 10^16 + id   | keys       |
-//! | `author`  | `a`: `U#id`                                           | `i`: id                     | keys       |
+//! | item                       | pk                        | sk         | read by                                        |
+//! |----------------------------|---------------------------|------------|------------------------------------------------|
+//! | comment                    | `C#id`                    | `C`        | every route by id                              |
+//! | report                     | `C#id`                    | `R#id`     | its moderators, newest first                   |
+//! | hidden reply               | `C#parent`                | `H#id`     | the clean-up below a deleted comment           |
+//! | guest bound                | `C#id`                    | `G#hash`   | limits of a network's guest likes and reports  |
+//! | thread                     | `T#type#record`           | `T`        | lists: count, pin, author                      |
+//! | visitor's thread state     | `V#visitor#type#record`   | `V`        | lists: own likes, reports, unapproved comments; makes a second report impossible |
+//! | its overflow               | `V#visitor#type#record`   | `V#parent` | the same, for one parent and its replies       |
+//! | user                       | `U#id`                    | `U`        | everybody signed in                            |
+//! | handle                     | `H#handle`                | `U#id`     | mentions                                       |
+//! | name fragment              | `N#rank#letter`           | `text#id`  | the search of names                            |
+//! | queue entry                | `Q#state#shard`           | `id`       | moderators                                     |
+//! | limiter                    | `L#scope#caller#minute`   | `L`        | writes, every tenth read; expires              |
+//! | repeat                     | `P#visitor#hash`          | `P`        | the spam check; expires                        |
+//! | idempotency                | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
 //!
-//! What only one visitor may see (unapproved comments) stands in the same indexes under partitions that end in `#visitor`.
+//! A hidden reply names an unapproved reply of `parent`. It, a handle and a queue entry are keys only.
 //!
-//! A parent's oldest replies *lead*: they stand in the thread's partition beside it, so that one Query reads a page with
-//! its embedded replies. The others *trail* in the parent's own partition. Every leading reply is older than every
-//! trailing one, however long an index lags: replies move up only when an index names exactly those that the parent
-//! counts, which their fingerprint in the parent's item tells.
+//! # Indexes
+//!
+//! | index     | partition                                               | sort                        | holds      |
+//! |-----------|---------------------------------------------------------|-----------------------------|------------|
+//! | `thread`  | `tk`: `T#type#record`, or a parent's `C#parent`         | `ts`: `id`, or `parent#id`  | everything |
+//! | `time`    | `ok`: `T#type#record` of parents, `C#parent` of replies | `i`: id                     | keys       |
+//! | `likes`   | `ok`, parents only                                      | `l`: likes × 10^16 + id     | keys       |
+//! | `replied` | `ok`, parents only                                      | `d`: replies × 10^16 + id   | keys       |
+//! | `author`  | `a`: `U#id`                                             | `i`: id                     | keys       |
+//!
+//! Comments that only their writer may see (unapproved ones) are in the same indexes, in partitions that end in
+//! `#visitor`. `placement` decides where a comment stands.
+//!
+//! # Attributes
+//!
+//! Names are short, because a page reads forty comments and pays by the byte. Types: `S` text, `N` number, `B` boolean, `L`
+//! list, `M` map, `NS` set of numbers. A time is in Unix milliseconds unless it says otherwise. An attribute that has its
+//! default value (false, 0, nothing) may be missing.
+//!
+//! | attribute | item     | type | meaning                                                                         |
+//! |-----------|----------|------|---------------------------------------------------------------------------------|
+//! | `i`       | comment  | N    | id; sort key of `time` and `author`                                             |
+//! | `t`       | comment  | S    | thread: `type#record`                                                           |
+//! | `p`       | comment  | L    | ids of the ancestors, top-level comment first                                   |
+//! | `u`       | comment  | N    | the writer's user id; missing for guests                                        |
+//! | `g`       | comment  | S    | visitor of a guest                                                              |
+//! | `n`       | comment  | S    | the writer's name                                                               |
+//! | `av`      | comment  | S    | picture: a URL, or `g:` and a Gravatar hash                                     |
+//! | `mo`      | comment  | B    | the writer was a moderator                                                      |
+//! | `b`       | comment  | S    | body, Markdown                                                                  |
+//! | `m`       | comment  | L    | handles mentioned in the body                                                   |
+//! | `e`       | comment  | N    | time of the last edit                                                           |
+//! | `s`       | comment  | S    | state: `pending` or `rejected`; missing when approved                           |
+//! | `rv`      | comment  | B    | approved, but an edit waits for review                                          |
+//! | `lc`      | comment  | N    | number of likes                                                                 |
+//! | `rc`      | comment  | N    | number of approved direct replies                                               |
+//! | `fp`      | comment  | N    | fingerprint of the replies counted in `rc`; of top-level comments               |
+//! | `ld`      | comment  | NS   | ids of the inline replies                                                       |
+//! | `tr`      | comment  | B    | there are, or were, separate replies; never unset                               |
+//! | `rp`      | comment  | N    | number of reports                                                               |
+//! | `ro`      | comment  | B    | a report is open                                                                |
+//! | `rs`      | comment  | L    | resolutions of reports: maps of `u` (N, until), `s` (S, `reviewed` or `dismissed`) |
+//! | `sb`      | comment  | B    | the writer subscribed to replies                                                |
+//! | `tk`      | comment  | S    | partition key of `thread`                                                       |
+//! | `ts`      | comment  | S    | sort key of `thread`                                                            |
+//! | `ok`      | comment  | S    | partition key of `time`, `likes` and `replied`                                  |
+//! | `l`       | comment  | N    | sort key of `likes`; of top-level comments                                      |
+//! | `d`       | comment  | N    | sort key of `replied`; of top-level comments                                    |
+//! | `a`       | comment  | S    | partition key of `author`; missing for guests                                   |
+//! | `id`      | report   | N    | id, ordered by time                                                             |
+//! | `r`       | report   | S    | reason, and details after a colon                                               |
+//! | `c`       | report   | N    | time of the report                                                              |
+//! | `v`       | report   | S    | visitor who reported                                                            |
+//! | `u`       | report   | N    | user id of the reporter; missing for guests                                     |
+//! | `n`, `av` | report   | S    | name and picture of the reporter                                                |
+//! | `n`       | guest bound | N | likes or reports by guests of the network                                       |
+//! | `n`       | thread   | N    | number of approved top-level comments                                           |
+//! | `pin`     | thread   | M    | the pin: `c` (N, comment id), `at` (N, time)                                    |
+//! | `au`      | thread   | N    | user id of the record's author                                                  |
+//! | `ti`      | thread   | S    | title of the record                                                             |
+//! | `url`     | thread   | S    | address of the record                                                           |
+//! | `lk`      | visitor's thread state, overflow | NS | ids of liked comments                                     |
+//! | `rd`      | visitor's thread state, overflow | NS | ids of reported comments                                  |
+//! | `fl`      | visitor's thread state | B | full: further entries go into overflow items; never unset            |
+//! | `up`      | visitor's thread state | N | number of own unapproved top-level comments                          |
+//! | `ur`      | visitor's thread state | N | number of own unapproved replies                                     |
+//! | `ut`      | visitor's thread state | B | some of them are, or were, separate; never unset                     |
+//! | `u`       | user, name fragment | N | user id                                                                 |
+//! | `n`, `av` | user, name fragment | S | name and picture                                                        |
+//! | `bn`      | user, name fragment | M | ban: `u` (N, until; missing for good), `r` (S, reason)                  |
+//! | `ia`      | user     | N    | `iat` of the newest token that named the user, in Unix seconds                  |
+//! | `la`      | user     | N    | when the name was saved, in Unix seconds                                        |
+//! | `sh`      | user     | S    | hash of the token's subject, where the id is a hash as well                     |
+//! | `n`       | limiter  | N    | requests booked                                                                 |
+//! | `x`       | limiter, repeat, idempotency | N | when the item expires, in Unix seconds                         |
+//! | `rq`      | repeat   | S    | the request that wrote the text                                                 |
+//! | `rq`      | idempotency | S | hash of the request's content                                                   |
+//! | `an`      | idempotency | any | reference to the result: a comment id, or null                                 |
 
 use std::collections::HashMap;
 
@@ -40,10 +108,11 @@ use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
 
 pub(super) type Item = HashMap<String, AttributeValue>;
 
-/// What ids are below in the text of keys: sixteen digits.
+/// The highest id: keys have sixteen digits.
 const LAST: u64 = 9_999_999_999_999_999;
-/// Sorts after every digit and after `#`.
+/// Sorts after digits and `#`.
 const END: &str = "~";
+
 /// One count of likes or replies in a rank.
 pub(super) const RANK_STEP: &str = "10000000000000000";
 
@@ -74,12 +143,12 @@ pub(super) fn comment(id: CommentId) -> Key {
     Key::new(comment_partition(id), "C")
 }
 
-/// Where a comment and all that hangs on it stand.
+/// The partition of a comment and of the items below it.
 pub(super) fn comment_partition(id: CommentId) -> String {
     format!("C#{id}")
 }
 
-/// The comment whose item, or whose keys in an index, this is.
+/// The id of a comment from its item, or from its keys in an index.
 pub(super) fn comment_of(item: &Item) -> Option<CommentId> {
     item.get("pk")?.as_s().ok()?.strip_prefix("C#")?.parse().ok()
 }
@@ -98,7 +167,7 @@ pub(super) fn hidden_reply(parent: CommentId, id: CommentId) -> Key {
     Key::new(comment_partition(parent), format!("H#{}", pad(id.0)))
 }
 
-/// The reply a hidden reply's sort key names.
+/// The reply that a hidden reply's sort key names.
 pub(super) fn hidden_reply_of(sk: &str) -> Option<CommentId> {
     sk.strip_prefix("H#")?.trim_start_matches('0').parse().ok()
 }
@@ -115,7 +184,7 @@ pub(super) fn visitor_state(visitor: &Visitor, thread: &ThreadId) -> Key {
     Key::new(format!("V#{visitor}#{thread}"), "V")
 }
 
-/// `parent` is a top-level comment, or the parent of replies.
+/// `parent` is a top-level comment, or the parent of a reply.
 pub(super) fn visitor_overflow(visitor: &Visitor, thread: &ThreadId, parent: CommentId) -> Key {
     Key::new(format!("V#{visitor}#{thread}"), format!("V#{parent}"))
 }
@@ -150,7 +219,7 @@ pub(super) fn queue(state: &str, id: CommentId) -> Key {
     Key::new(queue_partition(state, id.0 % QUEUE_SHARDS), pad(id.0))
 }
 
-/// One partition takes a thousand writes a second; a flood of unapproved comments may bring more.
+/// One partition takes a thousand writes a second, and a flood of unapproved comments may bring more.
 pub(super) const QUEUE_SHARDS: u64 = 4;
 
 pub(super) fn queue_partition(state: &str, shard: u64) -> String {
@@ -173,7 +242,7 @@ pub(super) fn idempotency(visitor: &Visitor, hash: &str) -> Key {
     Key::new(format!("I#{visitor}#{hash}"), "I")
 }
 
-/// What a row of the table is, told by its key.
+/// The kind of an item, parsed from its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ItemKind {
     Comment(CommentId),
@@ -192,7 +261,7 @@ pub(super) enum ItemKind {
         state: String,
         id: CommentId,
     },
-    /// What nothing is counted from.
+    /// Limiter, repeat and idempotency: a recount ignores them.
     Other,
 }
 
@@ -222,11 +291,11 @@ impl ItemKind {
     }
 }
 
-/// Whose lists a comment stands in.
+/// Whose lists a comment is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope<'a> {
     Everyone,
-    /// Unapproved: its writer's alone.
+    /// The writer's alone: unapproved comments.
     Own(&'a Visitor),
 }
 
@@ -239,22 +308,22 @@ impl Scope<'_> {
     }
 }
 
-/// The parents of a thread, with the replies that lead.
+/// The partition of a thread's parents; in the index `thread`, their inline replies are in it too.
 pub(super) fn parents(thread: &ThreadId, scope: Scope<'_>) -> String {
     scope.partition(format!("T#{thread}"))
 }
 
-/// The replies of a comment: in the `time` index all, in the `thread` index those that trail.
+/// The partition of a comment's replies: of all in the index `time`, of separate ones in the index `thread`.
 pub(super) fn replies(parent: CommentId, scope: Scope<'_>) -> String {
     scope.partition(comment_partition(parent))
 }
 
-/// A sort key of the `thread` index.
+/// The sort key of a parent or a separate reply in the index `thread`.
 pub(super) fn sort_key(id: CommentId) -> String {
     pad(id.0)
 }
 
-/// A sort key of the `thread` index: of a reply that leads.
+/// The sort key of an inline reply in the index `thread`.
 pub(super) fn inline_sort_key(parent: CommentId, id: CommentId) -> String {
     format!("{}#{}", pad(parent.0), pad(id.0))
 }
@@ -263,7 +332,7 @@ fn pad(id: u64) -> String {
     format!("{id:016}")
 }
 
-/// A run of ids, both ends included.
+/// A range of ids, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) low: u64,
@@ -289,19 +358,19 @@ impl Span {
         Self { high: id.0.saturating_sub(1), ..Self::ALL }
     }
 
-    /// Bounds of sort keys of the `thread` index: these parents and all that leads with them.
+    /// Bounds of sort keys in the index `thread`: these parents and their inline replies.
     pub(super) fn families(self) -> (AttributeValue, AttributeValue) {
         let high = format!("{}{END}", pad(self.high));
         (AttributeValue::S(pad(self.low)), AttributeValue::S(high))
     }
 
-    /// Bounds of sort keys of the `thread` index: these replies, among those that lead below `parent`.
+    /// Bounds of sort keys in the index `thread`: these replies among the inline ones of `parent`.
     pub(super) fn inline(self, parent: CommentId) -> (AttributeValue, AttributeValue) {
         let key = |id| AttributeValue::S(format!("{}#{}", pad(parent.0), pad(id)));
         (key(self.low), key(self.high))
     }
 
-    /// Bounds of sort keys that are ids: of replies that trail, and of queues.
+    /// Bounds of sort keys that are ids as text: of separate replies, and of queues.
     pub(super) fn texts(self) -> (AttributeValue, AttributeValue) {
         (AttributeValue::S(pad(self.low)), AttributeValue::S(pad(self.high)))
     }
@@ -309,5 +378,54 @@ impl Span {
     /// Bounds of sort keys that are numbers.
     pub(super) fn numbers(self) -> (AttributeValue, AttributeValue) {
         (AttributeValue::N(self.low.to_string()), AttributeValue::N(self.high.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key of every constructor, with its kind.
+    fn keys_and_kinds() -> Vec<(Key, ItemKind)> {
+        let (id, other, ada) = (CommentId(12), CommentId(3), UserId(7));
+        let (visitor, post) = (Visitor::from(ada), ThreadId::new("post", "a-1").unwrap());
+        let visitor_state = || ItemKind::VisitorThreadState(visitor.clone(), post.clone());
+        vec![
+            (comment(id), ItemKind::Comment(id)),
+            (report(id, 5), ItemKind::Report(id)),
+            (hidden_reply(id, other), ItemKind::HiddenReply { parent: id, id: other }),
+            (guest_bound(id, "hash"), ItemKind::GuestBound(id)),
+            (thread(&post), ItemKind::Thread(post.clone())),
+            (self::visitor_state(&visitor, &post), visitor_state()),
+            (visitor_overflow(&visitor, &post, id), visitor_state()),
+            (user(ada), ItemKind::User(ada)),
+            (handle("ada", ada), ItemKind::Directory(ada)),
+            (name_fragment(1, "a#d#a", ada), ItemKind::Directory(ada)),
+            (queue("pending", id), ItemKind::Queue { state: "pending".to_owned(), id }),
+            (limiter("read", "caller", 1), ItemKind::Other),
+            (repeat(&visitor, "hash"), ItemKind::Other),
+            (idempotency(&visitor, "hash"), ItemKind::Other),
+        ]
+    }
+
+    #[test]
+    fn every_key_is_parsed_as_its_kind() {
+        let keys = keys_and_kinds();
+        for (key, kind) in &keys {
+            assert_eq!(ItemKind::of(key), *kind, "{key:?}");
+        }
+        let constructors = include_str!("keys.rs")
+            .lines()
+            .filter(|line| line.starts_with("pub(super) fn") && line.ends_with("-> Key {"));
+        assert_eq!(keys.len(), constructors.count(), "a key without a kind in this test");
+    }
+
+    #[test]
+    fn the_table_of_items_has_every_key() {
+        let items = include_str!("keys.rs").lines().skip_while(|line| *line != "//! # Items");
+        let items = items.take_while(|line| *line != "//! # Indexes").filter(|line| line.starts_with("//! | "));
+        let documented: Vec<char> = items.filter_map(|row| row.split('`').nth(1)?.chars().next()).collect();
+        let built: Vec<char> = keys_and_kinds().iter().filter_map(|(key, _)| key.pk.chars().next()).collect();
+        assert_eq!(documented, built);
     }
 }

@@ -1,4 +1,4 @@
-//! Counts what a request costs: capacity units and trips to the table, as `DynamoDB` reports them.
+//! Measures the cost of a request: capacity units, as `DynamoDB` reports them, and trips to the table.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,17 +21,17 @@ tokio::task_local! {
     static COUNT: Arc<Mutex<Cost>>;
 }
 
-/// What one request cost.
+/// The cost of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     pub read_units: f64,
     pub write_units: f64,
-    /// Calls that had to wait for one another; calls made together are one trip.
+    /// Calls in sequence. Concurrent calls are one trip.
     pub trips: u32,
     under_way: u32,
 }
 
-/// Runs `work` and says what it cost.
+/// Runs `work` and measures its cost.
 pub async fn measure<T>(work: impl Future<Output = T>) -> (T, Cost) {
     let count = Arc::new(Mutex::new(Cost::default()));
     let result = COUNT.scope(Arc::clone(&count), work).await;
@@ -40,15 +40,15 @@ pub async fn measure<T>(work: impl Future<Output = T>) -> (T, Cost) {
 }
 
 fn count(change: impl FnOnce(&mut Cost)) {
-    // Outside of `measure` nobody wants to know.
+    // Fails outside of `measure`, where no cost is wanted.
     let _unmeasured = COUNT.try_with(|cost| change(&mut cost.lock().unwrap_or_else(PoisonError::into_inner)));
 }
 
-/// Asks for the capacity of every call and adds it up.
+/// Requests the consumed capacity of every call and adds it up.
 #[derive(Debug)]
 pub(super) struct Meter;
 
-/// Does `$then` with the input or output of an operation, whichever of these types it has.
+/// Downcasts the input or output of an operation to whichever of these types it has, and runs `$then` on it.
 macro_rules! each {
     ($any:ident.$downcast:ident() as [$($type:ty)*], $of:ident => $then:expr) => {
         $(if let Some($of) = $any.$downcast::<$type>() { $then; return Ok(()); })*
