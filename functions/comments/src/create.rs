@@ -17,7 +17,7 @@ use shared::http::resource::{CommentPresenter, Data};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
-use shared::store::comments::{CommentWithAncestors, Created};
+use shared::store::comments::{CommentWithAncestors, Created, NewComment};
 use shared::store::idempotency::{IdempotencyRequest, PriorResult};
 
 /// Characters of a guest's name.
@@ -152,10 +152,10 @@ async fn parent(app: &App, viewer: &Viewer, loaded: &mut Loaded) -> Result<Comme
 }
 
 async fn store(app: &App, viewer: &Viewer, loaded: &Loaded, parent: Option<Comment>, state: State) -> Result<Comment> {
-    let comment = new_comment(viewer, loaded, parent.as_ref(), state);
-    let embedded = app.config.lists.replies_per_parent;
+    let draft = new_comment(viewer, loaded, parent.as_ref(), state);
     let idempotency = loaded.idempotency.as_ref();
-    match app.store.create(&app.ids, comment, parent, &loaded.visitor_state, embedded, idempotency).await? {
+    let new = NewComment { draft, parent, visitor_state: &loaded.visitor_state, idempotency };
+    match app.store.create(&app.ids, new, app.config.lists.replies_per_parent).await? {
         Created::Done(comment) => Ok(*comment),
         // Deleted since it was read.
         Created::ParentGone => Err(policy::missing_parent().into()),

@@ -18,7 +18,7 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
             None => Ok(()),
             Some(Event::CommentRemoved(comment, at)) => {
                 let age = u64::try_from(app.clock.now().0.saturating_sub(at.0)).unwrap_or_default();
-                app.store.sweep_below(&comment, LAG.saturating_sub(Duration::from_millis(age))).await
+                app.store.clean_up_below(&comment, LAG.saturating_sub(Duration::from_millis(age))).await
             }
             Some(Event::CommentChanged(parent)) => {
                 app.store.promote_below(&parent, app.config.lists.replies_per_parent).await

@@ -12,7 +12,7 @@ use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::idempotency::PriorResult;
-use shared::store::reactions::Reported;
+use shared::store::reactions::{NewReport, Reported};
 
 /// Characters of a report's details.
 const MAX_DETAILS: usize = 500;
@@ -34,11 +34,16 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
         PriorResult::Other => return Err(FieldErrors::used_key().into()),
     }
     let bound = super::bound(app, call, &viewer, "reports", id, app.config.guests.reports_per_ip);
-    let (report, idempotency) = (new_report(app, &viewer, reason), idempotency.as_ref());
-    let stored = app.store.report(&app.ids, &found.comment, visitor_state, report, bound.as_ref(), idempotency);
-    match stored.await? {
+    let new = NewReport {
+        comment: &found.comment,
+        report: new_report(app, &viewer, reason),
+        visitor_state,
+        bound: bound.as_ref(),
+        idempotency: idempotency.as_ref(),
+    };
+    match app.store.report(&app.ids, new).await? {
         Reported::Done => Ok(done()),
-        Reported::Already => match app.store.prior_result::<()>(idempotency).await? {
+        Reported::Already => match app.store.prior_result::<()>(idempotency.as_ref()).await? {
             PriorResult::Same(()) => Ok(done()),
             _ => Err(Refusal::AlreadyReported.into()),
         },

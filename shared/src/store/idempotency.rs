@@ -1,45 +1,44 @@
-//! Requests with an `Idempotency-Key`: what names the outcome of the first one is kept for a day, written with what it
-//! wrote. Nothing that its sender said is kept here.
+//! Requests with an `Idempotency-Key`. A reference to the result of the first one is kept for a day; it is written in the
+//! same transaction as the result. No content of the request is kept here.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::keys::Item;
-use super::transaction::Write;
-use super::{Reading, Store, keys, number, stored, write};
+use super::transaction::{Label, Write};
+use super::{Reading, Store, keys, number, write};
 use crate::domain::ids::Visitor;
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
-/// Seconds that an answer is kept.
+/// Seconds that a result is kept.
 const KEPT: i64 = 86_400;
-/// Nothing is there, or what `DynamoDB` has not yet removed.
+/// The condition that there is no result, or an expired one that `DynamoDB` has not yet removed.
 const FREE: &str = "attribute_not_exists(pk) OR x <= :now";
 
-/// One request that its sender may send again.
+/// A request that its sender may send again.
 #[derive(Clone, Debug)]
 pub struct IdempotencyRequest {
     pub visitor: Visitor,
-    /// Of the route and the key.
+    /// Hash of the route and the key.
     pub key: String,
-    /// Of what was asked.
+    /// Hash of the request's content.
     pub request: String,
     pub now: Timestamp,
 }
 
-/// What is known of a request that was sent before.
+/// The result of an earlier request with the same key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PriorResult<T> {
     Nothing,
-    /// The very same: what it came to.
+    /// The result of the same request.
     Same(T),
-    /// The key was used for something else.
+    /// The key was used for another request.
     Other,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Row<T> {
-    /// Unix seconds; `DynamoDB` removes the row some time after.
+    /// Unix seconds. `DynamoDB` removes the item some time after.
     #[serde(rename = "x")]
     expires: i64,
     #[serde(rename = "rq")]
@@ -49,14 +48,12 @@ struct Row<T> {
 }
 
 impl IdempotencyRequest {
-    /// Goes into the transaction that does what was asked; its condition fails when that was done before.
+    /// Keeps the result. Belongs into the transaction that carries out the request; its condition fails when the request
+    /// was carried out before.
     pub(super) fn write(&self, answer: impl Serialize) -> Result<Write, Fault> {
-        Ok(Write::put(self.item(answer)?).when(FREE).with(":now", number(self.now.seconds())))
-    }
-
-    fn item(&self, answer: impl Serialize) -> Result<Item, Fault> {
         let row = Row { expires: self.now.seconds() + KEPT, request: self.request.clone(), answer };
-        write(&keys::idempotency(&self.visitor, &self.key), &row)
+        let put = Write::put(write(&keys::idempotency(&self.visitor, &self.key), &row)?);
+        Ok(put.when(FREE).with(":now", number(self.now.seconds())).label(Label::Idempotency))
     }
 }
 
@@ -75,15 +72,9 @@ impl Store {
         })
     }
 
-    /// Keeps the answer of a request that writes nothing else to the table. False when one with the same key was first.
+    /// Keeps the result of a request that writes nothing else to the table. False when another request with the same key was
+    /// first.
     pub async fn remember(&self, idempotency: &IdempotencyRequest, answer: impl Serialize) -> Result<bool, Fault> {
-        let put = self
-            .client
-            .put_item()
-            .table_name(&self.table)
-            .set_item(Some(idempotency.item(answer)?))
-            .condition_expression(FREE)
-            .expression_attribute_values(":now", number(idempotency.now.seconds()));
-        stored("remembering an answer", put.send().await)
+        self.put("storing an idempotent result", idempotency.write(answer)?).await
     }
 }

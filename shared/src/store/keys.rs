@@ -113,9 +113,6 @@ const LAST: u64 = 9_999_999_999_999_999;
 /// Sorts after digits and `#`.
 const END: &str = "~";
 
-/// One count of likes or replies in a rank.
-pub(super) const RANK_STEP: &str = "10000000000000000";
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) pk: String,

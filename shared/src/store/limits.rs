@@ -1,26 +1,27 @@
-//! Counters of requests a minute, shared by every instance through the table. The write limiter counts each request; the
-//! read limiter lets an instance give a caller some reads before it asks, then takes blocks. What an instance knows of its
-//! callers spares the table the rest: whom it refused once it refuses until the minute ends.
+//! Counters of requests per minute, shared by all instances through the table. The write limiter counts each request in the
+//! table. The read limiter lets an instance grant a caller some reads first, and then takes blocks of reads from the table.
+//! A caller that was refused once is refused for the rest of the minute without asking the table.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Store, fault, keys, number, stored, text};
+use super::transaction::Write;
+use super::{Store, keys, number, text};
 use crate::domain::ids::Visitor;
 use crate::domain::rate_limit::{RateClass, RateLimitStatus};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
-/// Reads that an instance grants before it asks the table, and takes at once when it does.
+/// Reads that an instance grants before it asks the table, and that it takes from the table at a time.
 const BLOCK: u32 = 10;
-/// Callers that an instance remembers.
+/// Callers whose windows an instance keeps.
 const MAX_CALLERS: usize = 10_000;
-/// Seconds within which the same text is a repeat.
+/// Seconds within which the same text by the same visitor is a repeat.
 const REPEAT: i64 = 60;
 /// Seconds that a counter outlives its minute.
 const KEPT: i64 = 120;
 
-/// What is counted, of whom, and how much of it a minute may have.
+/// What is counted, for whom, and the limit per minute.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<'a> {
     pub class: RateClass,
@@ -46,7 +47,7 @@ impl Counter<'_> {
     }
 }
 
-/// What this instance knows of the current minute.
+/// This instance's counts of the current minute.
 #[derive(Debug, Default)]
 pub struct Limiter(Mutex<Minute>);
 
@@ -56,18 +57,18 @@ struct Minute {
     callers: HashMap<(RateClass, String), Window>,
 }
 
-/// What this instance knows of a caller's minute.
+/// This instance's counts of one caller's minute.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
-    /// Requests counted here.
+    /// Requests counted by this instance.
     used: u32,
-    /// Those that the table was told of.
+    /// Requests that this instance has added to the table's count, or is adding.
     booked: u32,
-    /// Reads that may be let through here.
+    /// Reads that this instance may let through.
     granted: u32,
-    /// Requests that other instances had booked when the table was last asked.
+    /// Requests that other instances had booked when the table last answered.
     elsewhere: u32,
-    /// Nothing more is let through.
+    /// The table has no more requests for this caller.
     closed: bool,
 }
 
@@ -90,37 +91,38 @@ impl Window {
         allowed
     }
 
-    /// How many requests to book: those not yet booked, and `more`. At least one, as what is booked may be under way or lost.
+    /// The number of requests to book: those not yet booked, and `more`. At least one, as an earlier booking may be under way
+    /// or lost.
     fn ask(&mut self, more: u32) -> u32 {
         let count = self.used.saturating_add(more).saturating_sub(self.booked).max(1);
         self.booked += count;
         count
     }
 
-    /// `counted` is what the table has of everybody's, after an [`ask`](Self::ask) that brought what is booked to `booked`.
+    /// `counted` is the table's answer to an [`ask`](Self::ask), and `booked` the value that the ask left.
     fn learn(&mut self, counted: u32, booked: u32, limit: u32) {
         let over = counted.saturating_sub(limit);
-        // What else is booked here may not be in `counted` yet.
+        // Requests that were booked here since may not be in `counted` yet.
         self.granted = self.granted.max(booked.min(counted).saturating_sub(over));
-        // Whatever else was booked here meanwhile may be in `counted` already.
+        // Requests that were booked here meanwhile may be in `counted` already.
         self.elsewhere = self.elsewhere.max(counted.saturating_sub(self.booked));
         self.closed |= over > 0;
     }
 
-    /// Counts a write that the table is told of with the next one.
+    /// Counts a write that is booked with the next one. Returns whether it is within the limit.
     fn owe(&mut self, limit: u32) -> bool {
         self.used = self.used.saturating_add(1);
         self.closed |= self.counted() > limit;
         !self.closed
     }
 
-    /// Whether the table has nothing more for this caller.
+    /// Whether this caller is refused without asking the table.
     fn is_used_up(&self) -> bool {
         self.closed && self.used >= self.granted
     }
 
-    /// Whether the next request is within the limit, as far as this instance knows: of reads it knows what was granted, of
-    /// writes what was counted so far.
+    /// Whether the next request is within the limit, as far as this instance knows: a read if it is granted, a write by the
+    /// count so far.
     fn has_room(&self, class: RateClass, limit: u32) -> bool {
         match class {
             RateClass::Read => self.used < self.granted,
@@ -135,7 +137,7 @@ impl Limiter {
         if known.minute < counter.minute() {
             *known = Minute { minute: counter.minute(), callers: HashMap::new() };
         } else if known.minute > counter.minute() {
-            // It was begun before the minute ended: what is known of the new one stays.
+            // The request began in the minute before. The counts of the new minute stay.
             return change(&mut Window::new(counter.class, counter.limit));
         }
         let key = (counter.class, counter.caller.to_owned());
@@ -147,7 +149,7 @@ impl Limiter {
 }
 
 impl Minute {
-    /// Keeps whom nothing more is granted, unless there are too many of them too.
+    /// Keeps the refused callers, unless they are too many as well.
     fn make_room(&mut self) {
         self.callers.retain(|_, window| window.closed);
         if self.callers.len() > MAX_CALLERS / 2 {
@@ -157,19 +159,19 @@ impl Minute {
 }
 
 impl Store {
-    /// Whether reads may begin before the request is counted: this instance knows of nothing that would refuse it.
+    /// Whether reads may begin before the request is counted, as this instance knows no reason to refuse it.
     pub fn has_room(&self, counter: Counter<'_>) -> bool {
         self.limiter.window(counter, |window| window.has_room(counter.class, counter.limit))
     }
 
-    /// The refusal of a caller whom this instance knows to be over the limit.
+    /// The refusal of a caller that this instance knows to be over the limit.
     pub fn known_refusal(&self, counter: Counter<'_>) -> Option<RateLimitStatus> {
         let used_up = self.limiter.window(counter, |window| window.is_used_up());
         used_up.then(|| counter.status(counter.limit, false))
     }
 
-    /// Counts a write, or an upload, exactly. One that is `refused` for another reason is told to the table with the next
-    /// that is not, once the table was asked in this minute.
+    /// Counts a write, or an upload, exactly. A request that is `refused` for another reason is booked together with the next
+    /// one that is not, unless it is the first of the minute.
     pub async fn count_write(&self, counter: Counter<'_>, refused: bool) -> Result<RateLimitStatus, Fault> {
         let step = self.limiter.window(counter, |window| {
             if refused && window.booked > 0 {
@@ -203,17 +205,17 @@ impl Store {
                 Err(asked) => asked,
             };
             let counted = self.book(counter, count).await?;
-            // Others who read at the same time may be faster to take what is granted now: then it is asked again.
+            // Concurrent reads may take the granted block first. Then the loop asks again.
             self.limiter.window(counter, |window| window.learn(counted, booked, counter.limit));
         }
     }
 
-    /// Counts `more` reads for one that was let through. The table is told when it is next asked.
+    /// Counts `more` reads for one that was let through. They are booked with the next block.
     pub fn count_surplus(&self, counter: Counter<'_>, more: u32) {
         self.limiter.window(counter, |window| window.used = window.used.saturating_add(more));
     }
 
-    /// Whether the same visitor wrote the same by another request within the last minute; from now on, that this one did.
+    /// Whether the visitor wrote the same text in another request within the last minute. Remembers the text of this one.
     pub async fn is_repeat(
         &self,
         visitor: &Visitor,
@@ -222,35 +224,26 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, Fault> {
         let seconds = now.seconds();
-        let put = self
-            .client
-            .put_item()
-            .table_name(&self.table)
-            .set_item(Some(keys::repeat(visitor, hash).item()))
-            .item("x", number(seconds + REPEAT))
-            .item("rq", text(request.clone()))
-            .condition_expression("attribute_not_exists(pk) OR x <= :now OR rq = :request")
-            .expression_attribute_values(":now", number(seconds))
-            .expression_attribute_values(":request", text(request));
-        Ok(!stored("remembering what was written", put.send().await)?)
+        let mut item = keys::repeat(visitor, hash).item();
+        item.insert("x".to_owned(), number(seconds + REPEAT));
+        item.insert("rq".to_owned(), text(request.clone()));
+        let put = Write::put(item)
+            .when("attribute_not_exists(pk) OR x <= :now OR rq = :request")
+            .with(":now", number(seconds))
+            .with(":request", text(request));
+        Ok(!self.put("remembering a text", put).await?)
     }
 
+    /// Adds to the table's count, and returns it.
     async fn book(&self, counter: Counter<'_>, count: u32) -> Result<u32, Fault> {
+        let doing = "counting a request";
         let minute = counter.minute();
-        let answer = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(keys::limiter(counter.class.scope(), counter.caller, minute).item()))
-            .update_expression("ADD n :count SET x = :expires")
-            .expression_attribute_values(":count", number(count))
-            .expression_attribute_values(":expires", number((minute + 1) * 60 + KEPT))
-            .return_values(aws_sdk_dynamodb::types::ReturnValue::UpdatedNew)
-            .send()
-            .await
-            .map_err(|error| fault("counting a request", error))?;
-        let counted = answer.attributes.as_ref().and_then(|row| row.get("n")?.as_n().ok()?.parse().ok());
-        counted.ok_or_else(|| Fault::new("counting a request", "no count came back"))
+        let update = Write::update(keys::limiter(counter.class.scope(), counter.caller, minute))
+            .add("n", number(count))
+            .set("x", number((minute + 1) * 60 + KEPT));
+        let row = self.update(doing, update).await?;
+        let counted = row.as_ref().and_then(|row| row.get("n")?.as_n().ok()?.parse().ok());
+        counted.ok_or_else(|| Fault::new(doing, "no count came back"))
     }
 }
 
@@ -258,8 +251,7 @@ impl Store {
 mod tests {
     use super::*;
 
-    /// What one instance lets through of `reads` that count for `each`, with nobody else about; and what it asked of the
-    /// table.
+    /// How many of `reads`, each counting for `each`, a single instance lets through, and how often it asked the table.
     fn let_through(limit: u32, reads: u32, each: u32) -> (u32, u32) {
         let (mut window, mut counted, mut asked, mut allowed) = (Window::new(RateClass::Read, limit), 0, 0, 0);
         for _ in 0..reads {
@@ -277,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_minute_outlives_a_request_that_began_before_it() {
+    fn a_late_request_of_the_minute_before_does_not_reset_the_counts() {
         let limiter = Limiter::default();
         let at = |now| Counter { class: RateClass::Write, caller: "ada", limit: 1, now: Timestamp(now) };
         limiter.window(at(60_000), |window| window.closed = true);
@@ -306,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_remembers_a_bounded_number_of_callers_and_those_it_refused_longest() {
+    fn an_instance_keeps_a_bounded_number_of_callers_and_refused_ones_longest() {
         let limiter = Limiter::default();
         let take = |caller: &str, limit| limiter.window(counter(caller, limit), Window::take);
         assert!(take("refused", 1) && !take("refused", 1));

@@ -1,5 +1,6 @@
-//! The table. The only code that knows its keys and expressions: one function an access pattern, a conflict is a value, only
-//! a fault is an error. The diagram is in `keys`.
+//! The table. Only this module knows its keys and expressions. It has one function for each access pattern; a conflict is a
+//! value, and only a fault is an error. `keys` documents the items, attributes and indexes; `placement` decides where a
+//! comment stands in the indexes.
 
 pub mod cleanup;
 pub mod client;
@@ -10,18 +11,18 @@ pub mod limits;
 pub mod lists;
 pub mod meter;
 pub mod moderation;
+mod placement;
 pub mod reactions;
 pub mod recount;
 pub mod threads;
 mod transaction;
 pub mod users;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use futures_util::future::try_join_all;
 use serde::Serialize;
@@ -29,13 +30,13 @@ use serde::de::DeserializeOwned;
 
 use self::keys::{Item, Key};
 use self::limits::Limiter;
-use crate::domain::ids::Random;
+use crate::domain::ids::{CommentId, Random};
 use crate::domain::list::Order;
 use crate::error::Fault;
 
-/// `DynamoDB` takes this many keys in one `BatchGetItem`.
+/// Keys in one `BatchGetItem`: `DynamoDB`'s limit.
 const BATCH: usize = 100;
-/// How often a batch is asked for what it left out, and a transaction tried again after a conflict.
+/// Attempts at an operation before it is a transient fault.
 const ATTEMPTS: u32 = 10;
 
 #[derive(Clone)]
@@ -46,10 +47,10 @@ pub struct Store {
     limiter: std::sync::Arc<Limiter>,
 }
 
-/// What to read, and how sure one must be.
+/// The consistency of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// May miss what was written within the last moments, or show it as it was, for half the price.
+    /// May miss the writes of the last moments. Costs half.
     Eventual,
     Consistent,
 }
@@ -61,7 +62,7 @@ impl Store {
         Self { client, table, random, limiter: std::sync::Arc::default() }
     }
 
-    /// One cheap read, so that the connection stands before the first request needs it.
+    /// Opens the connection before the first request needs it, by one cheap read.
     pub async fn warm(&self) {
         let nothing = Key { pk: "W".to_owned(), sk: "W".to_owned() };
         if let Err(fault) = self.one_item(&nothing, Reading::Eventual).await {
@@ -69,7 +70,7 @@ impl Store {
         }
     }
 
-    /// One that an eventually consistent read misses is asked for again.
+    /// An item that an eventually consistent read misses is read again consistently.
     async fn item(&self, key: &Key, reading: Reading) -> Result<Option<Item>, Fault> {
         match self.one_item(key, reading).await? {
             None if reading == Reading::Eventual => self.one_item(key, Reading::Consistent).await,
@@ -87,14 +88,14 @@ impl Store {
         self.item(key, reading).await?.map(read).transpose()
     }
 
-    /// Asks again for those of `keys` that an eventually consistent read missed.
+    /// Reads those of `keys` again, consistently, that an eventually consistent read missed.
     async fn complete(&self, keys: &[Key], items: &mut HashMap<Key, Item>) -> Result<(), Fault> {
         let missed = keys.iter().filter(|key| !items.contains_key(key)).cloned().collect();
         items.extend(self.batch_get(missed, Reading::Consistent).await?);
         Ok(())
     }
 
-    /// The items there are, by key. An eventually consistent read may miss some.
+    /// The items that exist, by key. An eventually consistent read may miss some.
     async fn batch_get(&self, keys: Vec<Key>, reading: Reading) -> Result<HashMap<Key, Item>, Fault> {
         let batches = keys.chunks(BATCH).map(|keys| self.one_batch(keys, reading));
         Ok(try_join_all(batches).await?.into_iter().flatten().collect())
@@ -107,8 +108,9 @@ impl Store {
         let keys = keys.consistent_read(consistent).build().map_err(|error| Fault::new(doing, error))?;
         let mut wanted = Some(HashMap::from([(self.table.clone(), keys)]));
         let mut found = HashMap::new();
-        for attempt in 0..ATTEMPTS {
-            self.pause(attempt).await;
+        let mut attempts = self.attempts(doing);
+        loop {
+            attempts.next().await?;
             let answer = self.client.batch_get_item().set_request_items(wanted.take()).send().await;
             let answer = answer.map_err(|error| fault(doing, error))?;
             let items = answer.responses.into_iter().flatten().flat_map(|(_, items)| items);
@@ -118,7 +120,6 @@ impl Store {
                 return Ok(found);
             }
         }
-        Err(Fault::transient(doing))
     }
 
     async fn query(&self, query: &Query, start: Option<Item>) -> Result<(Vec<Item>, Option<Item>), Fault> {
@@ -145,7 +146,7 @@ impl Store {
         Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key.filter(|key| !key.is_empty())))
     }
 
-    /// Up to `query.limit` items, however many answers it takes.
+    /// Up to `query.limit` items, in as many Queries as it takes.
     async fn query_all(&self, mut query: Query) -> Result<Vec<Item>, Fault> {
         let mut found = Vec::new();
         let mut start = None;
@@ -161,20 +162,39 @@ impl Store {
         Ok(found)
     }
 
-    /// Before the attempt of this number: nothing at first, then longer and longer, never twice the same.
-    async fn pause(&self, attempt: u32) {
-        if attempt > 0 {
-            let [random] = self.random.bytes::<1>();
-            let base = 10_u64 << attempt.min(6);
+    fn attempts(&self, doing: &'static str) -> Attempts<'_> {
+        Attempts { store: self, doing, made: 0 }
+    }
+}
+
+/// Attempts at an operation, with exponential backoff and jitter between them.
+struct Attempts<'a> {
+    store: &'a Store,
+    doing: &'static str,
+    made: u32,
+}
+
+impl Attempts<'_> {
+    /// Begins an attempt. Returns whether it is a repetition; after the last one, a transient fault.
+    async fn next(&mut self) -> Result<bool, Fault> {
+        let made = self.made;
+        if made == ATTEMPTS {
+            return Err(Fault::transient(self.doing));
+        }
+        self.made += 1;
+        if made > 0 {
+            let [random] = self.store.random.bytes::<1>();
+            let base = 10_u64 << made.min(6);
             tokio::time::sleep(Duration::from_millis(base / 2 + base * u64::from(random) / 256)).await;
         }
+        Ok(made > 0)
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Index {
     Table(Reading),
-    /// This one, and all that follow, can be read eventually only.
+    /// This index and those below have no consistent reads.
     Thread,
     Time,
     Likes,
@@ -183,7 +203,7 @@ enum Index {
 }
 
 impl Index {
-    /// The index, its partition key and its sort key.
+    /// The name of the index (`None` for the table) and of its partition key and sort key.
     fn names(self) -> (Option<&'static str>, &'static str, &'static str) {
         match self {
             Self::Table(_) => (None, "pk", "sk"),
@@ -196,12 +216,12 @@ impl Index {
     }
 }
 
-/// Every one has a limit: nothing reads without a bound.
+/// A range of one partition. It always has a limit, so that no read is unbounded.
 #[derive(Clone, Debug)]
 struct Query {
     index: Index,
     partition: String,
-    /// Of the sort key, both included.
+    /// The lowest and the highest sort key, both included.
     bounds: Option<(AttributeValue, AttributeValue)>,
     /// By the sort key: `NewestFirst` begins with the highest.
     order: Order,
@@ -209,27 +229,14 @@ struct Query {
 }
 
 fn read<T: DeserializeOwned>(item: Item) -> Result<T, Fault> {
-    serde_dynamo::from_item(item).map_err(|error| Fault::new("understanding an item", error))
+    serde_dynamo::from_item(item).map_err(|error| Fault::new("parsing an item", error))
 }
 
 fn write(key: &Key, row: &impl Serialize) -> Result<Item, Fault> {
-    let item = serde_dynamo::to_item(row).map_err(|error| Fault::new("writing down an item", error));
+    let item = serde_dynamo::to_item(row).map_err(|error| Fault::new("serializing an item", error));
     let mut item: Item = item?;
     item.extend(key.item());
     Ok(item)
-}
-
-/// An update expression of assignments and of names to forget.
-fn changes(sets: &[String], removes: &[impl AsRef<str>]) -> String {
-    let removes: Vec<&str> = removes.iter().map(AsRef::as_ref).collect();
-    let mut clauses = Vec::new();
-    if !sets.is_empty() {
-        clauses.push(format!("SET {}", sets.join(", ")));
-    }
-    if !removes.is_empty() {
-        clauses.push(format!("REMOVE {}", removes.join(", ")));
-    }
-    clauses.join(" ")
 }
 
 fn text(value: impl Into<String>) -> AttributeValue {
@@ -241,21 +248,21 @@ fn number(value: impl ToString) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-/// Whether a put was done; not when its condition failed.
-fn stored<R>(doing: &'static str, answer: Result<PutItemOutput, SdkError<PutItemError, R>>) -> Result<bool, Fault>
-where
-    R: std::fmt::Debug + Send + Sync + 'static,
-{
-    match answer {
-        Ok(_) => Ok(true),
-        Err(error) if error.as_service_error().is_some_and(PutItemError::is_conditional_check_failed_exception) => {
-            Ok(false)
-        }
-        Err(error) => Err(fault(doing, error)),
-    }
+fn yes() -> AttributeValue {
+    AttributeValue::Bool(true)
 }
 
-/// Throttles and time-outs that outlasted the SDK's retries pass; the rest is ours to mend.
+/// `None` for the empty set: `DynamoDB` has none.
+fn number_set(ids: &BTreeSet<u64>) -> Option<AttributeValue> {
+    (!ids.is_empty()).then(|| AttributeValue::Ns(ids.iter().map(u64::to_string).collect()))
+}
+
+/// The set of one id.
+fn id_set(id: CommentId) -> AttributeValue {
+    AttributeValue::Ns(vec![id.to_string()])
+}
+
+/// Throttles and time-outs that outlasted the SDK's retries are transient; any other error is a bug or a misconfiguration.
 fn fault<E, R>(doing: &'static str, error: SdkError<E, R>) -> Fault
 where
     E: std::error::Error + aws_smithy_types::error::metadata::ProvideErrorMetadata + Send + Sync + 'static,

@@ -1,24 +1,23 @@
-//! Likes and reports: each is one transaction with the count it changes.
+//! Likes and reports. Each is one transaction with the count it changes.
 
-use aws_sdk_dynamodb::types::AttributeValue;
-
-use super::comments::{CommentWithAncestors, id_set};
+use super::comments::CommentWithAncestors;
 use super::idempotency::IdempotencyRequest;
-use super::keys::{self, RANK_STEP};
+use super::keys::{self, Key};
+use super::placement;
 use super::threads::VisitorSlot;
-use super::transaction::{Outcome, Write};
-use super::{ATTEMPTS, Index, Query, Reading, Store, number, read, write};
+use super::transaction::{Label, Outcome, Write};
+use super::{Index, Query, Reading, Store, id_set, number, read, write, yes};
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, IdSource, Visitor};
+use crate::domain::ids::{CommentId, IdSource, ThreadId, Visitor};
 use crate::domain::list::Order;
 use crate::domain::report::Report;
 use crate::domain::thread::VisitorThreadState;
 use crate::error::Fault;
 
-/// What a toggle came to.
+/// The result of [`Store::toggle_like`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liked {
-    /// Liked or not, and how many like it now.
+    /// Whether the visitor likes it now, and the number of likes.
     Now(bool, u64),
     Gone,
     /// Too many guests of this network like it already.
@@ -36,19 +35,48 @@ pub struct GuestBound {
 impl GuestBound {
     /// Counts one more, if there is room.
     fn take(&self, id: CommentId) -> Write {
-        Write::update(keys::guest_bound(id, &self.network), "ADD n :one")
+        Write::update(keys::guest_bound(id, &self.network))
+            .add("n", number(1))
             .when("attribute_not_exists(n) OR n < :bound")
-            .with(":one", number(1))
             .with(":bound", number(self.most))
+            .label(Label::GuestBound)
     }
 
-    /// Makes room for another.
     fn give_back(&self, id: CommentId) -> Write {
-        Write::update(keys::guest_bound(id, &self.network), "ADD n :less").with(":less", number(-1))
+        Write::update(keys::guest_bound(id, &self.network)).add("n", number(-1))
     }
 }
 
-/// Says what became of a report.
+/// What [`Store::report`] stores.
+#[derive(Debug)]
+pub struct NewReport<'a> {
+    pub comment: &'a Comment,
+    /// Without an id.
+    pub report: Report,
+    /// The reporter's.
+    pub visitor_state: VisitorThreadState,
+    /// For guests.
+    pub bound: Option<&'a GuestBound>,
+    pub idempotency: Option<&'a IdempotencyRequest>,
+}
+
+impl NewReport<'_> {
+    fn writes(&self) -> Result<Vec<Write>, Fault> {
+        let (id, report) = (self.comment.id, &self.report);
+        let slot = VisitorSlot::next(&self.visitor_state, &report.visitor, self.comment);
+        let mut writes = vec![
+            Write::update(keys::comment(id)).add("rp", number(1)).set("ro", yes()).exists().label(Label::Comment),
+            slot.enter("rd", id),
+            Write::put(write(&keys::report(id, report.id), report)?).when("attribute_not_exists(pk)"),
+            Write::put(keys::queue("reported", id).item()),
+        ];
+        writes.extend(self.bound.map(|bound| bound.take(id)));
+        writes.extend(self.idempotency.map(|idempotency| idempotency.write(())).transpose()?);
+        Ok(writes)
+    }
+}
+
+/// The result of [`Store::report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reported {
     Done,
@@ -59,7 +87,7 @@ pub enum Reported {
 }
 
 impl Store {
-    /// The comment, surely as it is now; what is above it, and the visitor's own in its thread, in one further trip.
+    /// The comment, read consistently; its ancestors and the visitor's thread state, in one further trip.
     pub async fn find_for(
         &self,
         id: CommentId,
@@ -84,125 +112,85 @@ impl Store {
     pub async fn toggle_like(
         &self,
         comment: &Comment,
-        visitor_state: VisitorThreadState,
+        mut visitor_state: VisitorThreadState,
         visitor: &Visitor,
         bound: Option<GuestBound>,
     ) -> Result<Liked, Fault> {
-        let (mut comment, mut visitor_state) = (comment.clone(), visitor_state);
-        for attempt in 0..ATTEMPTS {
-            self.pause(attempt).await;
-            if attempt > 0 {
-                let thread = comment.thread.clone();
+        let mut comment = comment.clone();
+        // Not `change`: the visitor's thread state is read again as well.
+        let mut attempts = self.attempts("liking a comment");
+        loop {
+            if attempts.next().await? {
                 let Some(now) = self.get(&keys::comment(comment.id), Reading::Consistent).await? else {
                     return Ok(Liked::Gone);
                 };
                 comment = now;
-                let now = self.get(&keys::visitor_state(visitor, &thread), Reading::Consistent).await?;
-                visitor_state = now.unwrap_or_default();
+                visitor_state = self.visitor_state(visitor, &comment.thread).await?;
             }
             let slot = VisitorSlot::next(&visitor_state, visitor, &comment);
-            let on_shelf = if visitor_state.full && !visitor_state.liked.contains(&comment.id.0) {
-                let overflow: Option<VisitorThreadState> = self.get(&slot.key, Reading::Consistent).await?;
-                overflow.is_some_and(|overflow| overflow.liked.contains(&comment.id.0))
-            } else {
-                false
+            let liked_in = self.liked_in(&comment, &visitor_state, visitor, &slot).await?;
+            let is_liked = liked_in.is_none();
+            let (likes, writes) = match liked_in {
+                Some(key) => (comment.likes.saturating_sub(1), unlike(&comment, key, bound.as_ref())),
+                None => (comment.likes + 1, like(&comment, slot, bound.as_ref())),
             };
-            let liked = visitor_state.liked.contains(&comment.id.0);
-            let unlike_at = if liked {
-                Some(keys::visitor_state(visitor, &comment.thread))
-            } else {
-                on_shelf.then(|| slot.key.clone())
-            };
-            let mut writes = match &unlike_at {
-                Some(key) => {
-                    let entry = Write::update(key.clone(), "DELETE lk :entry").when("contains(lk, :id)");
-                    vec![entry, count_like(&comment, -1)]
-                }
-                None => {
-                    let condition = format!("(attribute_not_exists(lk) OR NOT contains(lk, :id)){}", slot.open);
-                    let expression = if slot.fills { "ADD lk :entry SET fl = :true" } else { "ADD lk :entry" };
-                    let mut entry = Write::update(slot.key, expression).when(condition);
-                    if slot.fills {
-                        entry = entry.with(":true", AttributeValue::Bool(true));
-                    }
-                    vec![entry, count_like(&comment, 1)]
-                }
-            };
-            if let Some(entry) = writes.first_mut() {
-                *entry = entry.clone().with(":entry", id_set(comment.id)).with(":id", number(comment.id));
-            }
-            if let Some(bound) = &bound {
-                writes.push(match unlike_at {
-                    Some(_) => bound.give_back(comment.id),
-                    None => bound.take(comment.id),
-                });
-            }
             match self.transact(writes).await? {
-                Outcome::Done if unlike_at.is_some() => return Ok(Liked::Now(false, comment.likes.saturating_sub(1))),
-                Outcome::Done => return Ok(Liked::Now(true, comment.likes + 1)),
-                Outcome::Failed(places) if places == [2] => return Ok(Liked::TooMany),
+                Outcome::Done => return Ok(Liked::Now(is_liked, likes)),
+                Outcome::Failed(failed) if failed.is_only(Label::GuestBound) => return Ok(Liked::TooMany),
                 Outcome::Failed(_) => {}
             }
         }
-        Err(Fault::transient("liking a comment"))
     }
 
-    /// Stores a report under a new id, once a visitor. `bound` is for guests.
-    pub async fn report(
+    /// The item of the visitor that has the like. `slot` is the comment's next slot.
+    async fn liked_in(
         &self,
-        ids: &IdSource,
         comment: &Comment,
-        visitor_state: VisitorThreadState,
-        report: Report,
-        bound: Option<&GuestBound>,
-        idempotency: Option<&IdempotencyRequest>,
-    ) -> Result<Reported, Fault> {
-        let (mut visitor_state, mut report) = (visitor_state, report);
-        for attempt in 0..ATTEMPTS {
-            self.pause(attempt).await;
-            if attempt > 0 {
-                let now = self.get(&keys::visitor_state(&report.visitor, &comment.thread), Reading::Consistent).await?;
-                visitor_state = now.unwrap_or_default();
+        visitor_state: &VisitorThreadState,
+        visitor: &Visitor,
+        slot: &VisitorSlot,
+    ) -> Result<Option<Key>, Fault> {
+        if visitor_state.liked.contains(&comment.id.0) {
+            return Ok(Some(keys::visitor_state(visitor, &comment.thread)));
+        }
+        if !visitor_state.full {
+            return Ok(None);
+        }
+        let overflow: Option<VisitorThreadState> = self.get(&slot.key, Reading::Consistent).await?;
+        let is_liked = overflow.is_some_and(|overflow| overflow.liked.contains(&comment.id.0));
+        Ok(is_liked.then(|| slot.key.clone()))
+    }
+
+    async fn visitor_state(&self, visitor: &Visitor, thread: &ThreadId) -> Result<VisitorThreadState, Fault> {
+        Ok(self.get(&keys::visitor_state(visitor, thread), Reading::Consistent).await?.unwrap_or_default())
+    }
+
+    /// Stores a report under a new id. A visitor reports a comment once.
+    pub async fn report(&self, ids: &IdSource, mut new: NewReport<'_>) -> Result<Reported, Fault> {
+        // Not `change`: only the visitor's thread state is read again, and each attempt has a new id.
+        let mut attempts = self.attempts("reporting a comment");
+        loop {
+            if attempts.next().await? {
+                new.visitor_state = self.visitor_state(&new.report.visitor, &new.comment.thread).await?;
             }
-            if visitor_state.reported.contains(&comment.id.0) {
+            if new.visitor_state.reported.contains(&new.comment.id.0) {
                 return Ok(Reported::Already);
             }
-            report.id = ids.next().0;
-            let slot = VisitorSlot::next(&visitor_state, &report.visitor, comment);
-            let expression = if slot.fills { "ADD rd :entry SET fl = :true" } else { "ADD rd :entry" };
-            let mut entry = Write::update(slot.key, expression)
-                .when(format!("(attribute_not_exists(rd) OR NOT contains(rd, :id)){}", slot.open))
-                .with(":entry", id_set(comment.id))
-                .with(":id", number(comment.id));
-            if slot.fills {
-                entry = entry.with(":true", AttributeValue::Bool(true));
-            }
-            let reported = Write::update(keys::comment(comment.id), "ADD rp :one SET ro = :true")
-                .when("attribute_exists(pk)")
-                .with(":one", number(1))
-                .with(":true", AttributeValue::Bool(true));
-            let mut writes = vec![
-                reported,
-                entry,
-                Write::put(write(&keys::report(comment.id, report.id), &report)?).when("attribute_not_exists(pk)"),
-                Write::put(keys::queue("reported", comment.id).item()),
-            ];
-            let bounded = writes.len();
-            writes.extend(bound.map(|bound| bound.take(comment.id)));
-            writes.extend(idempotency.map(|idempotency| idempotency.write(())).transpose()?);
-            match self.transact(writes).await? {
+            new.report.id = ids.next().0;
+            match self.transact(new.writes()?).await? {
                 Outcome::Done => return Ok(Reported::Done),
-                Outcome::Failed(places) if places.contains(&0) => return Ok(Reported::Gone),
-                // A full visit changes no more, so the entry is in its overflow.
-                Outcome::Failed(places) if places.contains(&1) && visitor_state.full => return Ok(Reported::Already),
-                Outcome::Failed(places) if bound.is_some() && places == [bounded] => return Ok(Reported::TooMany),
+                Outcome::Failed(failed) if failed.includes(Label::Comment) => return Ok(Reported::Gone),
+                // A full item changes no more, so the entry is in the overflow item.
+                Outcome::Failed(failed) if failed.includes(Label::Entry) && new.visitor_state.full => {
+                    return Ok(Reported::Already);
+                }
+                Outcome::Failed(failed) if failed.is_only(Label::GuestBound) => return Ok(Reported::TooMany),
                 Outcome::Failed(_) => {}
             }
         }
-        Err(Fault::transient("reporting a comment"))
     }
 
-    /// At most `limit` reports of a comment, the newest first.
+    /// At most `limit` reports of a comment, newest first.
     pub async fn reports(&self, id: CommentId, limit: usize) -> Result<Vec<Report>, Fault> {
         let query = Query {
             index: Index::Table(Reading::Eventual),
@@ -215,14 +203,22 @@ impl Store {
     }
 }
 
-fn count_like(comment: &Comment, change: i8) -> Write {
-    let key = keys::comment(comment.id);
-    if !comment.is_top_level() {
-        return Write::update(key, "ADD lc :change").when("attribute_exists(pk)").with(":change", number(change));
-    }
-    let step = if change < 0 { format!("-{RANK_STEP}") } else { RANK_STEP.to_owned() };
-    Write::update(key, "ADD lc :change, l :step")
-        .when("attribute_exists(pk)")
-        .with(":change", number(change))
-        .with(":step", number(step))
+fn like(comment: &Comment, slot: VisitorSlot, bound: Option<&GuestBound>) -> Vec<Write> {
+    let mut writes = vec![slot.enter("lk", comment.id), count_like(comment, 1)];
+    writes.extend(bound.map(|bound| bound.take(comment.id)));
+    writes
+}
+
+/// `liked_in` is the item of the visitor that has the like.
+fn unlike(comment: &Comment, liked_in: Key, bound: Option<&GuestBound>) -> Vec<Write> {
+    let entry = Write::update(liked_in).subtract("lk", id_set(comment.id)).when("contains(lk, :id)");
+    let mut writes = vec![entry.with(":id", number(comment.id)), count_like(comment, -1)];
+    writes.extend(bound.map(|bound| bound.give_back(comment.id)));
+    writes
+}
+
+/// `change` is 1 or -1. Only top-level comments have a rank.
+fn count_like(comment: &Comment, change: i64) -> Write {
+    let write = Write::update(keys::comment(comment.id)).add("lc", number(change)).exists();
+    if comment.is_top_level() { write.add("l", placement::rank_change(change)) } else { write }
 }

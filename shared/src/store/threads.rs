@@ -1,42 +1,55 @@
-//! What is known of a thread as a whole, and of a visitor in it.
+//! Threads, and the state of a visitor in a thread: likes, reports and unapproved comments.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+
+use futures_util::future::try_join_all;
 
 use super::keys::{self, Key};
-use super::{Reading, Store, read};
+use super::transaction::{Label, Write};
+use super::{Reading, Store, id_set, number, read, yes};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
-/// Entries of a visit's own item; past them it goes on in one item a parent.
-pub(super) const VISITOR_STATE_BOUND: usize = 100;
+/// Entries of a visitor's item for a thread. Further entries go into one item for each parent.
+const MAX_ENTRIES: usize = 100;
 
-/// Which of a visitor's items holds an entry: the visit itself until it is full, then the one of the comment's group.
+/// The item that takes a visitor's next entry (a like or a report): that of the thread until it is full, then the overflow
+/// item of the comment's parent.
 #[derive(Clone, Debug)]
 pub(super) struct VisitorSlot {
     pub(super) key: Key,
-    /// The visit itself, and this entry is the last it takes.
-    pub(super) fills: bool,
-    /// The condition under which an entry may still be put here.
-    pub(super) open: &'static str,
+    is_overflow: bool,
+    /// The entry is the last one that the item takes.
+    fills: bool,
 }
 
 impl VisitorSlot {
-    /// For a new entry.
     pub(super) fn next(visitor_state: &VisitorThreadState, visitor: &Visitor, comment: &Comment) -> Self {
         let thread = &comment.thread;
         if visitor_state.full {
-            let group = comment.parent().unwrap_or(comment.id);
-            return Self { key: keys::visitor_overflow(visitor, thread, group), fills: false, open: "" };
+            let parent = comment.parent().unwrap_or(comment.id);
+            return Self { key: keys::visitor_overflow(visitor, thread, parent), is_overflow: true, fills: false };
         }
-        let fills = visitor_state.liked.len() + visitor_state.reported.len() + 1 >= VISITOR_STATE_BOUND;
-        Self { key: keys::visitor_state(visitor, thread), fills, open: " AND attribute_not_exists(fl)" }
+        let fills = visitor_state.liked.len() + visitor_state.reported.len() + 1 >= MAX_ENTRIES;
+        Self { key: keys::visitor_state(visitor, thread), is_overflow: false, fills }
+    }
+
+    /// Adds the comment to one of the item's sets, on condition that it is not in it and the item takes entries.
+    pub(super) fn enter(self, set: &'static str, id: CommentId) -> Write {
+        let entry = Write::update(self.key)
+            .add(set, id_set(id))
+            .when(format!("attribute_not_exists({set}) OR NOT contains({set}, :id)"))
+            .with(":id", number(id))
+            .label(Label::Entry);
+        let entry = if self.is_overflow { entry } else { entry.still("fl", None) };
+        if self.fills { entry.set("fl", yes()) } else { entry }
     }
 }
 
 impl Store {
-    /// Both in one trip.
+    /// A thread and the visitor's state in it, in one trip.
     pub async fn thread_and_visitor_state(
         &self,
         thread: &ThreadId,
@@ -53,7 +66,7 @@ impl Store {
         Ok(self.get(&keys::thread(thread), reading).await?.unwrap_or_default())
     }
 
-    /// Adds to `visit` what a heavy visitor's own item has no room for, of these parents and their replies.
+    /// Adds the overflow entries about these parents and their replies to a full `visitor_state`.
     pub async fn complete_visitor_state(
         &self,
         visitor_state: &mut VisitorThreadState,
@@ -72,5 +85,23 @@ impl Store {
             visitor_state.reported.extend(more.reported);
         }
         Ok(())
+    }
+
+    /// The threads of these comments, with the visitor's state in each.
+    pub async fn threads_and_visitor_states(
+        &self,
+        comments: &[Comment],
+        visitor: &Visitor,
+    ) -> Result<HashMap<ThreadId, (Thread, VisitorThreadState)>, Fault> {
+        let mut parents: HashMap<ThreadId, Vec<CommentId>> = HashMap::new();
+        for comment in comments {
+            parents.entry(comment.thread.clone()).or_default().push(comment.parent().unwrap_or(comment.id));
+        }
+        let states = parents.into_iter().map(|(thread, parents)| async move {
+            let (found, mut visitor_state) = self.thread_and_visitor_state(&thread, visitor).await?;
+            self.complete_visitor_state(&mut visitor_state, visitor, &thread, parents).await?;
+            Ok::<_, Fault>((thread, (found, visitor_state)))
+        });
+        Ok(try_join_all(states).await?.into_iter().collect())
     }
 }

@@ -1,79 +1,213 @@
-//! Writes that hold together. Conflicts with other writers are tried again here, bounded and with jitter; a condition that
-//! does not hold is a value, told by the place of its write.
+//! Writes, alone or together in a transaction. Conflicts with other writers are retried here, bounded and with jitter. A
+//! failed condition is a value, not an error: the outcome names the labelled writes whose conditions failed.
+
+use std::collections::HashMap;
 
 use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, ReturnValue, TransactWriteItem, Update};
 
 use super::keys::{Item, Key};
-use super::{ATTEMPTS, Store, fault};
+use super::{Store, fault};
 use crate::domain::ids::hex;
 use crate::error::Fault;
 
 const DOING: &str = "writing a transaction";
+/// The only attribute whose name `DynamoDB` reserves, so that expressions must name it by a placeholder.
+const RESERVED: &str = "url";
 
-/// Says what became of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Done,
-    /// Nothing was written. The places, in the order added, of the writes whose conditions did not hold.
-    Failed(Vec<usize>),
+    /// Nothing was written.
+    Failed(Failed),
 }
 
-/// One write of a transaction: `expression` and the conditions are `DynamoDB` expressions over the values given by `with`.
-#[derive(Clone, Debug)]
+/// The writes of a transaction whose conditions failed, in the order added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failed(Vec<Option<Label>>);
+
+impl Failed {
+    pub(super) fn includes(&self, label: Label) -> bool {
+        self.0.contains(&Some(label))
+    }
+
+    pub(super) fn is_only(&self, label: Label) -> bool {
+        self.0 == [Some(label)]
+    }
+}
+
+/// Names a write of a transaction, where its failed condition decides the result of the operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Label {
+    Comment,
+    /// The entry of a like or report in the visitor's thread state.
+    Entry,
+    GuestBound,
+    Idempotency,
+    Pin,
+}
+
+/// One write. An update is built attribute by attribute; conditions are `DynamoDB` expressions over the values given by
+/// [`with`](Self::with), and all of them must hold.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Write {
     kind: WriteKind,
+    /// Of an update. An attribute is changed at most once, so that `:name` is its value.
+    changes: Vec<(Action, &'static str)>,
     conditions: Vec<String>,
-    values: Vec<(&'static str, AttributeValue)>,
+    values: HashMap<String, AttributeValue>,
+    label: Option<Label>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum WriteKind {
     Put(Item),
-    Update(Key, String),
+    Update(Key),
     Delete(Key),
     Check(Key),
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Set,
+    Remove,
+    Add,
+    Delete,
+}
+
 impl Write {
-    pub(super) fn put(item: Item) -> Self {
-        Self { kind: WriteKind::Put(item), conditions: Vec::new(), values: Vec::new() }
+    fn new(kind: WriteKind) -> Self {
+        Self { kind, changes: Vec::new(), conditions: Vec::new(), values: HashMap::new(), label: None }
     }
 
-    pub(super) fn update(key: Key, expression: impl Into<String>) -> Self {
-        Self { kind: WriteKind::Update(key, expression.into()), conditions: Vec::new(), values: Vec::new() }
+    pub(super) fn put(item: Item) -> Self {
+        Self::new(WriteKind::Put(item))
+    }
+
+    pub(super) fn update(key: Key) -> Self {
+        Self::new(WriteKind::Update(key))
     }
 
     pub(super) fn delete(key: Key) -> Self {
-        Self { kind: WriteKind::Delete(key), conditions: Vec::new(), values: Vec::new() }
+        Self::new(WriteKind::Delete(key))
     }
 
     /// Writes nothing, but holds the others to a condition.
     pub(super) fn check(key: Key, condition: impl Into<String>) -> Self {
-        Self { kind: WriteKind::Check(key), conditions: vec![condition.into()], values: Vec::new() }
+        Self::new(WriteKind::Check(key)).when(condition)
     }
 
-    /// Conditions add up: all of them must hold.
+    pub(super) fn set(self, attribute: &'static str, value: AttributeValue) -> Self {
+        self.change(Action::Set, attribute, Some(value))
+    }
+
+    pub(super) fn remove(self, attribute: &'static str) -> Self {
+        self.change(Action::Remove, attribute, None)
+    }
+
+    /// Sets the attribute, or removes it when there is no value.
+    pub(super) fn assign(self, attribute: &'static str, value: Option<AttributeValue>) -> Self {
+        match value {
+            Some(value) => self.set(attribute, value),
+            None => self.remove(attribute),
+        }
+    }
+
+    /// Adds to a number or a set.
+    pub(super) fn add(self, attribute: &'static str, value: AttributeValue) -> Self {
+        self.change(Action::Add, attribute, Some(value))
+    }
+
+    /// Takes elements out of a set.
+    pub(super) fn subtract(self, attribute: &'static str, set: AttributeValue) -> Self {
+        self.change(Action::Delete, attribute, Some(set))
+    }
+
+    fn change(mut self, action: Action, attribute: &'static str, value: Option<AttributeValue>) -> Self {
+        self.changes.push((action, attribute));
+        self.values.extend(value.map(|value| (format!(":{attribute}"), value)));
+        self
+    }
+
+    /// Whether an update changes any attribute.
+    pub(super) fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
     pub(super) fn when(mut self, condition: impl Into<String>) -> Self {
         self.conditions.push(condition.into());
         self
     }
 
-    pub(super) fn with(mut self, name: &'static str, value: AttributeValue) -> Self {
-        self.values.push((name, value));
+    /// On condition that the item exists.
+    pub(super) fn exists(self) -> Self {
+        self.when("attribute_exists(pk)")
+    }
+
+    /// On condition that an attribute still has the value that was read, or is still missing.
+    pub(super) fn still(self, attribute: &'static str, value: Option<AttributeValue>) -> Self {
+        match value {
+            Some(value) => {
+                let name = format!(":was_{attribute}");
+                self.when(format!("{attribute} = {name}")).with(name, value)
+            }
+            None => self.when(format!("attribute_not_exists({attribute})")),
+        }
+    }
+
+    pub(super) fn with(mut self, name: impl Into<String>, value: AttributeValue) -> Self {
+        self.values.insert(name.into(), value);
         self
     }
 
-    fn build(self, table: &str) -> Result<TransactWriteItem, Fault> {
-        let values = (!self.values.is_empty())
-            .then(|| self.values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect());
-        let condition = match self.conditions.as_slice() {
+    pub(super) fn label(mut self, label: Label) -> Self {
+        self.label = Some(label);
+        self
+    }
+
+    fn condition(&self) -> Option<String> {
+        match self.conditions.as_slice() {
             [] => None,
             [one] => Some(one.clone()),
             several => Some(format!("({})", several.join(") AND ("))),
+        }
+    }
+
+    fn expression(&self) -> String {
+        let clause = |action: Action| {
+            let changed = self.changes.iter().filter(|(each, _)| *each == action).map(|(_, attribute)| {
+                let name = if *attribute == RESERVED { format!("#{attribute}") } else { (*attribute).to_owned() };
+                match action {
+                    Action::Set => format!("{name} = :{attribute}"),
+                    Action::Remove => name,
+                    Action::Add | Action::Delete => format!("{name} :{attribute}"),
+                }
+            });
+            let changed: Vec<String> = changed.collect();
+            let keyword = match action {
+                Action::Set => "SET",
+                Action::Remove => "REMOVE",
+                Action::Add => "ADD",
+                Action::Delete => "DELETE",
+            };
+            (!changed.is_empty()).then(|| format!("{keyword} {}", changed.join(", ")))
         };
+        let clauses = [Action::Set, Action::Remove, Action::Add, Action::Delete].into_iter().filter_map(clause);
+        clauses.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The placeholders of [`expression`](Self::expression).
+    fn names(&self) -> Option<HashMap<String, String>> {
+        let reserved = self.changes.iter().any(|(_, attribute)| *attribute == RESERVED);
+        reserved.then(|| HashMap::from([(format!("#{RESERVED}"), RESERVED.to_owned())]))
+    }
+
+    fn build(self, table: &str) -> Result<TransactWriteItem, Fault> {
+        let (condition, expression, names) = (self.condition(), self.expression(), self.names());
+        let values = (!self.values.is_empty()).then_some(self.values);
         let item = TransactWriteItem::builder();
         let invalid = |error| Fault::new(DOING, error);
         Ok(match self.kind {
@@ -82,10 +216,11 @@ impl Write {
                 let put = put.set_condition_expression(condition).set_expression_attribute_values(values);
                 item.put(put.build().map_err(invalid)?)
             }
-            WriteKind::Update(key, expression) => {
+            WriteKind::Update(key) => {
                 let update = Update::builder().table_name(table).set_key(Some(key.item()));
-                let update = update.update_expression(expression).set_condition_expression(condition);
-                item.update(update.set_expression_attribute_values(values).build().map_err(invalid)?)
+                let update = update.update_expression(expression).set_expression_attribute_names(names);
+                let update = update.set_condition_expression(condition).set_expression_attribute_values(values);
+                item.update(update.build().map_err(invalid)?)
             }
             WriteKind::Delete(key) => {
                 let delete = Delete::builder().table_name(table).set_key(Some(key.item()));
@@ -103,19 +238,41 @@ impl Write {
 }
 
 impl Store {
-    /// Does an update without a transaction: the item as it is then, `None` when the condition did not hold. For updates
-    /// that may be done twice.
-    pub(super) async fn update(&self, update: Write) -> Result<Option<Item>, Fault> {
-        let doing = "updating an item";
+    /// Puts an item without a transaction. False when a condition failed.
+    pub(super) async fn put(&self, doing: &'static str, put: Write) -> Result<bool, Fault> {
+        let put = put.build(&self.table)?.put.ok_or_else(|| Fault::new(doing, "not a put"))?;
+        let request = self
+            .client
+            .put_item()
+            .table_name(put.table_name)
+            .set_item(Some(put.item))
+            .set_condition_expression(put.condition_expression)
+            .set_expression_attribute_values(put.expression_attribute_values);
+        match request.send().await {
+            Ok(_) => Ok(true),
+            Err(error) if error.as_service_error().is_some_and(PutItemError::is_conditional_check_failed_exception) => {
+                Ok(false)
+            }
+            Err(error) => Err(fault(doing, error)),
+        }
+    }
+
+    /// Updates an item without a transaction, at half the price, and returns the item after it. `None` when a condition
+    /// failed. The SDK may repeat it after a lost answer, so it must be harmless to do twice.
+    pub(super) async fn update(&self, doing: &'static str, update: Write) -> Result<Option<Item>, Fault> {
         let update = update.build(&self.table)?.update.ok_or_else(|| Fault::new(doing, "not an update"))?;
-        let request = self.client.update_item().table_name(update.table_name).set_key(Some(update.key));
-        let request = request
+        let request = self
+            .client
+            .update_item()
+            .table_name(update.table_name)
+            .set_key(Some(update.key))
             .update_expression(update.update_expression)
             .set_condition_expression(update.condition_expression)
+            .set_expression_attribute_names(update.expression_attribute_names)
             .set_expression_attribute_values(update.expression_attribute_values)
             .return_values(ReturnValue::AllNew);
         match request.send().await {
-            Ok(answer) => Ok(answer.attributes),
+            Ok(answer) => Ok(Some(answer.attributes.unwrap_or_default())),
             Err(error)
                 if error.as_service_error().is_some_and(UpdateItemError::is_conditional_check_failed_exception) =>
             {
@@ -125,28 +282,29 @@ impl Store {
         }
     }
 
+    /// Does all of `writes` or none.
     pub(super) async fn transact(&self, writes: Vec<Write>) -> Result<Outcome, Fault> {
+        let labels: Vec<Option<Label>> = writes.iter().map(|write| write.label).collect();
         let items = writes.into_iter().map(|write| write.build(&self.table)).collect::<Result<Vec<_>, _>>()?;
-        // One for all attempts: what an attempt wrote without our hearing of it is then not written, or refused, again.
+        // One token for all attempts: DynamoDB does not repeat an attempt that succeeded although its answer was lost.
         let token = hex(&self.random.bytes::<16>());
-        for attempt in 0..ATTEMPTS {
-            self.pause(attempt).await;
+        let mut attempts = self.attempts(DOING);
+        loop {
+            attempts.next().await?;
             let request = self.client.transact_write_items().client_request_token(&token);
-            let request = request.set_transact_items(Some(items.clone()));
-            match request.send().await {
-                Ok(_) => return Ok(Outcome::Done),
-                Err(error) => match reasons(&error) {
-                    Some(reasons) if reasons.iter().any(|reason| reason == "ConditionalCheckFailed") => {
-                        let failed =
-                            |(place, reason): (usize, &String)| (reason == "ConditionalCheckFailed").then_some(place);
-                        return Ok(Outcome::Failed(reasons.iter().enumerate().filter_map(failed).collect()));
-                    }
-                    Some(reasons) if reasons.iter().all(|reason| passes(reason)) => {}
-                    _ => return Err(fault(DOING, error)),
-                },
+            let Err(error) = request.set_transact_items(Some(items.clone())).send().await else {
+                return Ok(Outcome::Done);
+            };
+            let Some(reasons) = reasons(&error) else { return Err(fault(DOING, error)) };
+            let failed = reasons.iter().zip(&labels).filter(|(reason, _)| *reason == "ConditionalCheckFailed");
+            let failed: Vec<Option<Label>> = failed.map(|(_, label)| *label).collect();
+            if !failed.is_empty() {
+                return Ok(Outcome::Failed(Failed(failed)));
+            }
+            if !reasons.iter().all(|reason| is_transient(reason)) {
+                return Err(fault(DOING, error));
             }
         }
-        Err(Fault::transient(DOING))
     }
 }
 
@@ -161,6 +319,42 @@ fn reasons<R>(error: &SdkError<TransactWriteItemsError, R>) -> Option<Vec<String
     }
 }
 
-fn passes(reason: &str) -> bool {
+fn is_transient(reason: &str) -> bool {
     matches!(reason, "None" | "TransactionConflict" | "ThrottlingError" | "ProvisionedThroughputExceeded")
+}
+
+#[cfg(test)]
+impl Write {
+    /// The update expression and the condition, for tests.
+    pub(super) fn expressions(&self) -> (String, String) {
+        (self.expression(), self.condition().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{keys, number};
+    use super::*;
+    use crate::domain::ids::CommentId;
+
+    #[test]
+    fn an_update_has_one_clause_for_each_kind_of_change() {
+        let update = Write::update(keys::comment(CommentId(1)))
+            .set("a", number(1))
+            .add("b", number(2))
+            .set("c", number(3))
+            .remove("d")
+            .subtract("e", number(4));
+        assert_eq!(update.expressions().0, "SET a = :a, c = :c REMOVE d ADD b :b DELETE e :e");
+        let record = Write::update(keys::comment(CommentId(1))).set("ti", number(1)).remove("url");
+        assert_eq!(record.expressions().0, "SET ti = :ti REMOVE #url");
+        assert_eq!(record.names().unwrap()["#url"], "url");
+    }
+
+    #[test]
+    fn all_conditions_must_hold() {
+        let update = Write::update(keys::comment(CommentId(1))).when("a OR b").still("c", Some(number(1)));
+        assert_eq!(update.clone().expressions().1, "(a OR b) AND (c = :was_c)");
+        assert_eq!(update.still("d", None).expressions().1, "(a OR b) AND (c = :was_c) AND (attribute_not_exists(d))");
+    }
 }

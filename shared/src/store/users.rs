@@ -1,13 +1,13 @@
-//! Users as their tokens tell of them, the handles by which they are mentioned, and the search of names.
+//! Users as described by their tokens, their handles for mentions, and the search of names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
 use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{self, Key};
+use super::transaction::Write;
 use super::{ATTEMPTS, Index, Query, Reading, Store, fault, number, read, text, write};
 use crate::domain::comment::Avatar;
 use crate::domain::fold::fold;
@@ -17,19 +17,19 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::{Ban, Identity, User};
 use crate::error::Fault;
 
-/// Characters of a query for names (spec, section 4.10).
+/// Characters of a query for names (`users.index`).
 pub const MAX_QUERY: usize = 50;
-/// Rows the search answers at most.
+/// Users that the search returns at most.
 pub const MAX_FOUND: usize = 5;
-/// Seconds for which a name stays that a token without `iat` would change: nobody can say which of two such is the newer.
+/// Seconds before a token without `iat` may change a name again: which of two such tokens is newer is unknown.
 const UNDATED_PAUSE: i64 = 10 * 60;
-/// Of tokens issued in one second the one seen last counts, for this many seconds: a name may change just after the first
-/// sign-in, but two such tokens do not take turns for as long as they are valid.
+/// Seconds during which the last seen of several tokens with the same `iat` wins. So a name may change just after the first
+/// sign-in, but two such tokens do not alternate for as long as they are valid.
 const SAME_SECOND: i64 = 60;
-/// `DynamoDB` takes this many writes in one `BatchWriteItem`.
+/// Writes in one `BatchWriteItem`: `DynamoDB`'s limit.
 const WRITE_BATCH: usize = 25;
 
-/// Where in a name a match begins: the order of the search's answers.
+/// Where in a name a match begins; the search returns users in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 enum Rank {
@@ -40,7 +40,7 @@ enum Rank {
 
 const RANKS: [Rank; 3] = [Rank::Name, Rank::Word, Rank::Inside];
 
-/// What the search reads: one for each place in a name where a match may begin.
+/// An item that the search reads. There is one for each place in a name where a match may begin.
 #[derive(Serialize, Deserialize)]
 struct Fragment {
     #[serde(rename = "u")]
@@ -53,7 +53,7 @@ struct Fragment {
     ban: Option<Ban>,
 }
 
-/// The keys under which a user is found: every suffix of the folded name, without those that begin a better one.
+/// The keys of a user's fragments: every suffix of the folded name, except prefixes of a suffix with a better rank.
 fn fragment_keys(user: &User) -> BTreeSet<(String, String)> {
     let folded: Vec<char> = fold(&user.name).chars().collect();
     let mut kept: Vec<(Rank, String)> = Vec::new();
@@ -77,7 +77,7 @@ fn fragment_keys(user: &User) -> BTreeSet<(String, String)> {
     kept.into_iter().map(key).map(|key| (key.pk, key.sk)).collect()
 }
 
-/// Handle and name fragments: what is written beside a user, so that others find it.
+/// The items by which a user is found: handle and name fragments.
 pub(super) fn directory(user: &User) -> Result<BTreeMap<(String, String), keys::Item>, Fault> {
     let fragment =
         || Fragment { id: user.id, name: user.name.clone(), avatar: user.avatar.clone(), ban: user.ban.clone() };
@@ -98,88 +98,71 @@ impl Store {
         self.get(&keys::user(id), reading).await
     }
 
-    /// The user of a good token, with what the table knows. What the token tells anew is in the table, and can be found,
-    /// before this returns. `None` when the id is another subject's.
+    /// The user of a verified token. When the token has a new name or picture, the table and the search have it before this
+    /// returns. `None` when the id belongs to another subject.
     pub async fn sync_user(&self, identity: &Identity, now: Timestamp) -> Result<Option<User>, Fault> {
         let mut reading = Reading::Eventual;
+        // Without `attempts`: the second attempt follows at once, as it only reads consistently.
         for _ in 0..ATTEMPTS {
             let known = self.user(identity.id, reading).await?;
             let user = match compare(identity, known.as_ref(), now) {
                 UserSync::Known(user) => return Ok(Some(user)),
                 UserSync::Other => return Ok(None),
-                UserSync::News(user) => user,
+                UserSync::New(user) => user,
             };
-            // A name costs a hundred writes: it must be news to the table, and not to a replica that lags.
+            // A name costs a hundred writes, so that it must be new to the table, not only to a replica that lags.
             if reading == Reading::Consistent && self.save_profile(known.as_ref(), &user).await? {
                 return Ok(Some(user));
             }
             reading = Reading::Consistent;
         }
-        Err(Fault::transient("learning a user's name"))
+        Err(Fault::transient("saving a user's name"))
     }
 
-    /// Finds the new name before it forgets the old one; what is interrupted is done again by the table's stream. False
-    /// when the row is no longer as it was `known`.
+    /// Writes new search entries before the user, and deletes stale ones after; events repeat what was interrupted. False
+    /// when the item is no longer as `known`.
     async fn save_profile(&self, known: Option<&User>, user: &User) -> Result<bool, Fault> {
         let stale = match known {
             Some(known) if known.looks_like(user) => Vec::new(),
             _ => self.replace_directory(known, user).await?,
         };
-        let mut request = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(keys::user(user.id).item()))
-            .expression_attribute_values(":id", number(user.id))
-            .expression_attribute_values(":name", text(user.name.clone()))
-            .expression_attribute_values(":avatar", text(user.avatar.clone()));
-        let mut set = vec!["u = :id".to_owned(), "n = :name".to_owned(), "av = :avatar".to_owned()];
-        let mut unchanged = Vec::new();
-        for ((attribute, value), before) in marks(Some(user)).into_iter().zip(marks(known).map(|(_, before)| before)) {
-            if let Some(value) = value {
-                set.push(format!("{attribute} = :{attribute}"));
-                request = request.expression_attribute_values(format!(":{attribute}"), value);
-            }
-            match before {
-                Some(before) => {
-                    unchanged.push(format!("{attribute} = :was_{attribute}"));
-                    request = request.expression_attribute_values(format!(":was_{attribute}"), before);
-                }
-                None => unchanged.push(format!("attribute_not_exists({attribute})")),
+        let mut update = Write::update(keys::user(user.id))
+            .set("u", number(user.id))
+            .set("n", text(user.name.clone()))
+            .set("av", text(user.avatar.clone()));
+        for ((attribute, after), (_, before)) in versions(Some(user)).into_iter().zip(versions(known)) {
+            update = update.still(attribute, before);
+            if let Some(after) = after {
+                update = update.set(attribute, after);
             }
         }
-        let request = request.update_expression(format!("SET {}", set.join(", ")));
-        match request.condition_expression(unchanged.join(" AND ")).send().await {
-            Ok(_) => self.write_all(stale).await.map(|()| true),
-            Err(error)
-                if error.as_service_error().is_some_and(UpdateItemError::is_conditional_check_failed_exception) =>
-            {
-                if let Some(now) = self.user(user.id, Reading::Consistent).await? {
-                    self.forget_directory(user, &now).await?;
-                }
-                Ok(false)
-            }
-            Err(error) => Err(fault("learning a user's name", error)),
+        if self.update("saving a user's name", update).await?.is_some() {
+            self.write_all(stale).await?;
+            return Ok(true);
         }
+        if let Some(now) = self.user(user.id, Reading::Consistent).await? {
+            self.forget_directory(user, &now).await?;
+        }
+        Ok(false)
     }
 
-    /// Writes what `user` is found by now; the writes returned make what it was found by before go away.
+    /// Writes the search entries of `user`. Returns the writes that delete the other ones of `known`.
     async fn replace_directory(&self, known: Option<&User>, user: &User) -> Result<Vec<WriteRequest>, Fault> {
         let fresh = directory(user)?.into_values().map(|row| {
             let put = PutRequest::builder().set_item(Some(row)).build();
             put.map(|put| WriteRequest::builder().put_request(put).build())
         });
-        let fresh = fresh.collect::<Result<_, _>>().map_err(|error| Fault::new("writing a user's name", error))?;
+        let fresh = fresh.collect::<Result<_, _>>().map_err(|error| Fault::new("writing search entries", error))?;
         self.write_all(fresh).await?;
         known.map_or_else(|| Ok(Vec::new()), |known| stale(known, user))
     }
 
-    /// Removes what somebody is no longer found by who was `before` and is `user` now.
+    /// Deletes the search entries of `before` that `user` does not have.
     pub(super) async fn forget_directory(&self, before: &User, user: &User) -> Result<(), Fault> {
         self.write_all(stale(before, user)?).await
     }
 
-    /// Makes the directory what `user` says, given what it said before. Safe to run twice.
+    /// Writes the search entries of `user`, and deletes the other ones of `before`. Safe to run twice.
     pub async fn refresh_directory(&self, before: Option<&User>, user: &User) -> Result<(), Fault> {
         let stale = self.replace_directory(before, user).await?;
         self.write_all(stale).await
@@ -191,20 +174,21 @@ impl Store {
     }
 
     async fn write_batch(&self, mut writes: Vec<WriteRequest>) -> Result<(), Fault> {
-        for attempt in 0..ATTEMPTS {
-            self.pause(attempt).await;
+        let doing = "writing a batch of items";
+        let mut attempts = self.attempts(doing);
+        loop {
+            attempts.next().await?;
             let request = self.client.batch_write_item().request_items(&self.table, writes);
-            let answer = request.send().await.map_err(|error| fault("writing a batch of items", error))?;
+            let answer = request.send().await.map_err(|error| fault(doing, error))?;
             let left = answer.unprocessed_items.and_then(|mut left| left.remove(&self.table));
-            match left.filter(|left| !left.is_empty()) {
-                None => return Ok(()),
-                Some(left) => writes = left,
+            writes = left.unwrap_or_default();
+            if writes.is_empty() {
+                return Ok(());
             }
         }
-        Err(Fault::transient("writing a batch of items"))
     }
 
-    /// Those of these handles that belong to somebody.
+    /// Those of the handles that belong to a user.
     pub async fn known_handles(&self, handles: Vec<String>) -> Result<Vec<String>, Fault> {
         let known = handles.into_iter().map(|handle| self.known_handle(handle));
         Ok(try_join_all(known).await?.into_iter().flatten().collect())
@@ -223,7 +207,7 @@ impl Store {
         Ok((!found.is_empty()).then_some(handle))
     }
 
-    /// Users whose names contain `part` in any case, the best matches first, at most [`MAX_FOUND`]; nobody who is banned.
+    /// Users whose names contain `part` in any case, best matches first, at most [`MAX_FOUND`]. Banned users are left out.
     pub async fn find_users(&self, part: &str, now: Timestamp) -> Result<Vec<User>, Fault> {
         let part = fold(part);
         let ranks = RANKS.map(|rank| self.find_ranked(rank, &part, now));
@@ -235,7 +219,8 @@ impl Store {
     }
 
     async fn find_ranked(&self, rank: Rank, part: &str, now: Timestamp) -> Result<Vec<User>, Fault> {
-        /// A name has a hundred fragments at most: five names fit into this, however often each matches.
+        /// Limits of successive Queries. A name has at most a hundred fragments, so that the sum has room for five names,
+        /// however often each matches.
         const LIMITS: [usize; 3] = [2 * MAX_FOUND, 100, 400];
         let bounds = Some((text(part), text(format!("{part}{}", char::MAX))));
         let partition = keys::name_partition(rank as u8, part);
@@ -267,21 +252,12 @@ impl Store {
         Ok(order.into_iter().filter_map(|id| found.remove(&id)).take(MAX_FOUND).collect())
     }
 
-    /// Bans, or lifts a ban. The user need not be known.
+    /// Bans, or lifts a ban. The user need not have signed in before.
     pub async fn set_ban(&self, id: UserId, ban: Option<Ban>) -> Result<(), Fault> {
-        let request = self.client.update_item().table_name(&self.table).set_key(Some(keys::user(id).item()));
-        let request = request.expression_attribute_values(":id", number(id));
-        let request = match &ban {
-            Some(ban) => {
-                let ban = serde_dynamo::to_attribute_value(ban);
-                let ban = ban.map_err(|error| Fault::new("writing down a ban", error))?;
-                request.update_expression("SET u = :id, bn = :ban").expression_attribute_values(":ban", ban)
-            }
-            None => request.update_expression("SET u = :id REMOVE bn"),
-        };
-        let request = request.return_values(aws_sdk_dynamodb::types::ReturnValue::AllNew);
-        let answer = request.send().await.map_err(|error| fault("banning a user", error))?;
-        let user: Option<User> = answer.attributes.map(read).transpose()?;
+        let ban = ban.map(serde_dynamo::to_attribute_value).transpose();
+        let ban = ban.map_err(|error| Fault::new("serializing a ban", error))?;
+        let update = Write::update(keys::user(id)).set("u", number(id)).assign("bn", ban);
+        let user: Option<User> = self.update("banning a user", update).await?.map(read).transpose()?;
         match user.filter(|user| !user.name.is_empty()) {
             Some(user) => self.refresh_directory(None, &user).await,
             None => Ok(()),
@@ -289,33 +265,33 @@ impl Store {
     }
 }
 
-/// What comes of a token, by what the table knows.
+/// A token compared with the table.
 enum UserSync {
-    /// Nothing new, or nothing that counts.
+    /// The token has nothing new, or nothing newer.
     Known(User),
-    News(User),
-    /// The id is another subject's.
+    New(User),
+    /// The id belongs to another subject.
     Other,
 }
 
 fn compare(identity: &Identity, known: Option<&User>, now: Timestamp) -> UserSync {
     let told = User::told(identity, known, now);
-    let Some(known) = known else { return UserSync::News(told) };
+    let Some(known) = known else { return UserSync::New(told) };
     if known.subject.is_some() && known.subject != told.subject {
         return UserSync::Other;
     }
     // Without a name, all that is known is a ban.
     let renames = known.name.is_empty() || !told.looks_like(known) && is_newer(identity.claims.issued_at, known, now);
     if renames {
-        UserSync::News(told)
+        UserSync::New(told)
     } else if known.subject == told.subject {
         UserSync::Known(known.clone())
     } else {
-        UserSync::News(User { subject: told.subject, ..known.clone() })
+        UserSync::New(User { subject: told.subject, ..known.clone() })
     }
 }
 
-/// Whether a token of this `iat` changes what is known.
+/// Whether a token with this `iat` may change the name of a known user.
 fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
     match (issued_at, known.told_at) {
         (Some(issued_at), Some(told_at)) if issued_at == told_at => now.seconds() - issued_at <= SAME_SECOND,
@@ -325,8 +301,8 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
     }
 }
 
-/// What tells whether somebody else has learned of a user meanwhile.
-fn marks(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 3] {
+/// The attributes that every change of a profile changes: a write on condition that they are as read detects others.
+fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 3] {
     [
         ("ia", user.and_then(|user| user.told_at).map(number)),
         ("la", user.and_then(|user| user.learned_at).map(number)),
@@ -334,7 +310,7 @@ fn marks(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 3] {
     ]
 }
 
-/// The writes that remove what `before` is found by and `user` is not.
+/// The writes that delete the search entries of `before` that `user` does not have.
 fn stale(before: &User, user: &User) -> Result<Vec<WriteRequest>, Fault> {
     let fresh = directory(user)?;
     let gone = directory(before)?.into_keys().filter(|key| !fresh.contains_key(key));
@@ -342,7 +318,7 @@ fn stale(before: &User, user: &User) -> Result<Vec<WriteRequest>, Fault> {
         let delete = DeleteRequest::builder().set_key(Some(Key { pk, sk }.item())).build();
         delete.map(|delete| WriteRequest::builder().delete_request(delete).build())
     });
-    deletes.collect::<Result<_, _>>().map_err(|error| Fault::new("forgetting a user's name", error))
+    deletes.collect::<Result<_, _>>().map_err(|error| Fault::new("deleting search entries", error))
 }
 
 #[cfg(test)]

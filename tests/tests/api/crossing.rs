@@ -209,7 +209,7 @@ async fn a_rejection_of_a_text_that_has_changed_empties_the_pending_queue() {
     for scene in [Scene::pending().await, Scene::approved().await] {
         let seen = scene.stored().await;
         scene.edit(true).await;
-        scene.world.store().reject(seen, &scene.clock(), 3).await.unwrap().unwrap();
+        scene.world.store().reject(seen, &scene.clock()).await.unwrap().unwrap();
         scene.nobody_else_sees_it().await;
         scene.is_queued(&["rejected"]).await;
     }

@@ -83,7 +83,7 @@ async fn a_record_handled_twice_does_no_harm() {
     assert_eq!(ada.replies(top, "").await.ids(), replies);
     ada.delete(&format!("comments/{top}")).await.ok(204);
     for _ in 0..2 {
-        store.sweep_below(&parent.comment, Duration::ZERO).await.unwrap();
+        store.clean_up_below(&parent.comment, Duration::ZERO).await.unwrap();
     }
     world.wait_until_idle().await;
     assert!(stored(&world, "C#").await.is_empty());

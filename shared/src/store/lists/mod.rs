@@ -26,9 +26,6 @@ use crate::domain::list::{Cursor, Order, Paging, Sort};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
-/// Own unapproved replies that lead; more of them trail, so that they never crowd out parents.
-pub(super) const HIDDEN_INLINE: u64 = 100;
-
 /// A comment and the replies embedded in it.
 #[derive(Clone, Debug)]
 pub struct CommentWithReplies {

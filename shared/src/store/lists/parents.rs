@@ -16,7 +16,7 @@ use crate::domain::list::Order;
 use crate::domain::thread::VisitorThreadState;
 use crate::error::Fault;
 use crate::store::keys::{self, Scope, Span};
-use crate::store::{Index, Query, Reading, Store, read};
+use crate::store::{Index, Query, Reading, Store, placement, read};
 
 /// Comments that are read at once where each parent is read by itself.
 const AT_ONCE: usize = 64;
@@ -142,7 +142,7 @@ impl Store {
         replies: Vec<Comment>,
     ) -> Result<CommentWithReplies, Fault> {
         let embedded = list.embedded_within_budget();
-        let wanted = embedded.min(usize::try_from(comment.replies).unwrap_or(usize::MAX));
+        let wanted = placement::expected_inline(&comment, embedded);
         let inline = replies.iter().filter(|reply| reply.is_approved()).count();
         let everyone = (comment.has_separate && inline < wanted).then_some(Scope::Everyone);
         let own = (visitor_state.hidden_separate && embedded > 0).then_some(Scope::Own(list.visitor));

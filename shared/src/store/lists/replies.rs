@@ -10,7 +10,7 @@ use crate::domain::ids::{CommentId, Visitor};
 use crate::domain::list::{MAX_DEPTH, Order, Paging, Place};
 use crate::error::Fault;
 use crate::store::keys::{self, Scope};
-use crate::store::{Index, Query, Store, read};
+use crate::store::{Index, Query, Store, placement, read};
 
 const ORDER: Order = Order::OldestFirst;
 
@@ -113,7 +113,7 @@ impl Store {
         } else {
             (if parent.is_top_level() { limit } else { 0 }, limit)
         };
-        if !(everyone && promotes(parent, embedded)) {
+        if !(everyone && placement::missing_inline(parent, embedded) > 0) {
             let beside = self.inline(parent, scope, Window { limit: inline, ..window });
             let below = self.separate(parent.id, scope, Window { limit: separate, ..window });
             let (mut replies, below) = try_join(beside, below).await?;
@@ -157,10 +157,4 @@ impl Store {
     async fn comments(&self, query: Query) -> Result<Vec<Comment>, Fault> {
         self.query_all(query).await?.into_iter().map(read).collect()
     }
-}
-
-/// Whether a separate reply may become inline at any moment.
-fn promotes(parent: &Comment, embedded: usize) -> bool {
-    let wanted = embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX));
-    parent.is_top_level() && parent.has_separate && parent.inline.len() < wanted
 }

@@ -10,25 +10,19 @@ use super::snapshot::{Orphans, Snapshot, StoredComment};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, fingerprint};
 use crate::domain::report::ReportStatus;
-use crate::store::comments::{index_keys, queues, same_state, scope, state_text, unhide};
+use crate::store::comments::{in_state, queues};
 use crate::store::keys::{self, Item, Scope};
 use crate::store::transaction::Write;
-use crate::store::{number, text};
-
-/// One count of likes or replies in a rank.
-const RANK_STEP: u128 = 10_000_000_000_000_000;
+use crate::store::{number, number_set, placement, text};
 
 /// Comments below one that is gone. Nobody sees them.
 pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let orphans = orphans.iter().map(|(id, missing)| {
         let comment = &snapshot.comments[id].comment;
-        let mut delete = Write::delete(keys::comment(*id)).when(same_state(comment.state));
-        if let Some(state) = state_text(comment.state) {
-            delete = delete.with(":state", text(state));
-        }
+        let delete = in_state(Write::delete(keys::comment(*id)), comment.state);
         let mut repair = vec![delete, absent(*missing)];
         if !comment.is_approved() {
-            repair.push(unhide(comment));
+            repair.push(placement::lose_own(comment));
             repair.extend(comment.parent().map(|parent| Write::delete(keys::hidden_reply(parent, *id))));
         }
         repair.extend(queues(comment).map(|state| Write::delete(keys::queue(state, *id))));
@@ -72,7 +66,9 @@ impl<'a> Recount<'a> {
                 replies.entry(parent).or_default().insert(comment.id.0);
             }
         }
-        let inline = comments().map(|comment| (comment.id, inline(comment, replies.get(&comment.id)))).collect();
+        let inline = comments()
+            .map(|comment| (comment.id, placement::oldest_inline(comment, replies.get(&comment.id))))
+            .collect();
         Self { snapshot, likes, replies, inline }
     }
 
@@ -87,8 +83,7 @@ impl<'a> Recount<'a> {
         let reported = reports
             .is_some_and(|reports| reports.values().any(|report| report.status(comment) == ReportStatus::Pending));
         let marks = fingerprint(replies.into_iter().flatten().map(|id| CommentId(*id)));
-        let rank =
-            |count: u64| comment.is_top_level().then(|| number(u128::from(count) * RANK_STEP + u128::from(id.0)));
+        let rank = |count: u64| comment.is_top_level().then(|| placement::rank(count, id));
         let [(_, tk), (_, ts), (_, ok)] = self.placed(comment, item);
         vec![
             ("i", Some(number(id))),
@@ -101,7 +96,7 @@ impl<'a> Recount<'a> {
             ("rc", Some(number(count))),
             ("d", rank(count)),
             ("fp", comment.is_top_level().then(|| number(marks))),
-            ("ld", (!inline.is_empty()).then(|| AttributeValue::Ns(inline.iter().map(u64::to_string).collect()))),
+            ("ld", number_set(inline)),
             // Never unset, so the separate reply it stands for may be gone.
             ("tr", Some(AttributeValue::Bool(comment.has_separate || count > inline.len() as u64))),
             // Edits of unapproved comments are not reviewed.
@@ -115,7 +110,7 @@ impl<'a> Recount<'a> {
     /// The index keys of a comment. An unapproved reply may be inline or separate, so its present place decides.
     fn placed(&self, comment: &Comment, item: &Item) -> [(&'static str, AttributeValue); 3] {
         let visitor = comment.visitor();
-        let scope = scope(comment, &visitor);
+        let scope = placement::scope(comment, &visitor);
         let is_inline = match comment.parent() {
             None => false,
             Some(parent) if scope == Scope::Everyone => self.inline[&parent].contains(&comment.id.0),
@@ -124,17 +119,8 @@ impl<'a> Recount<'a> {
                 above && item.get("tk") == Some(&text(keys::parents(&comment.thread, scope)))
             }
         };
-        index_keys(comment, scope, is_inline)
+        placement::index_keys(comment, is_inline)
     }
-}
-
-/// The replies that should be inline: as many as are, but the oldest ones.
-fn inline(parent: &Comment, replies: Option<&BTreeSet<u64>>) -> BTreeSet<u64> {
-    let Some(replies) = replies.filter(|_| parent.is_top_level() && parent.is_approved()) else {
-        return BTreeSet::new();
-    };
-    let count = parent.inline.intersection(replies).count();
-    replies.iter().take(count).copied().collect()
 }
 
 /// Whether two values mean the same. A missing attribute means 0 or false.

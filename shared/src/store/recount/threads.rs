@@ -25,7 +25,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
         }
         let pin = stored.and_then(|stored| stored.thread.pin);
         if let Some(pin) = pin.filter(|pin| !may_be_pinned(snapshot, &id, *pin)) {
-            let unpin = Write::update(keys::thread(&id), "REMOVE pin").when("pin.c = :id");
+            let unpin = Write::update(keys::thread(&id)).remove("pin").when("pin.c = :id");
             let problem = format!("comment {} is pinned, which cannot be", pin.comment);
             findings.push(of_thread(&id, problem, vec![unpin.with(":id", number(pin.comment))]));
         }

@@ -3,17 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::AttributeValue;
-
 use super::Finding;
 use super::repair::set_count;
 use super::snapshot::{Snapshot, StoredVisitorState};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
-use crate::store::comments::id_set;
 use crate::store::keys::{self, Item, Key, Scope};
 use crate::store::transaction::Write;
-use crate::store::{number, text};
+use crate::store::{id_set, number, text, yes};
 
 /// A visitor, and a thread as text.
 type Place = (Visitor, String);
@@ -49,7 +46,7 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
     for (visitor, id) in reports.filter(|report| !reported.contains(report)) {
         let Some(stored) = snapshot.comments.get(&id) else { continue };
         let key = entry_key(snapshot, visitor, &stored.comment);
-        let entry = Write::update(key, "ADD rd :entry").with(":entry", id_set(id));
+        let entry = Write::update(key).add("rd", id_set(id));
         let problem = format!("the report of visitor {visitor} is missing in the visitor's state");
         findings.push(Finding::of_comment(id, problem, vec![entry]));
     }
@@ -57,11 +54,9 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
 }
 
 /// Removes a comment from a set of a visitor's state, if it is in it.
-fn forget(key: &Key, set: &str, id: CommentId) -> Write {
-    Write::update(key.clone(), format!("DELETE {set} :entry"))
-        .when(format!("contains({set}, :id)"))
-        .with(":entry", id_set(id))
-        .with(":id", number(id))
+fn forget(key: &Key, set: &'static str, id: CommentId) -> Write {
+    let removal = Write::update(key.clone()).subtract(set, id_set(id));
+    removal.when(format!("contains({set}, :id)")).with(":id", number(id))
 }
 
 /// The item that a further entry of this visitor goes to.
@@ -110,7 +105,7 @@ pub(super) fn check_hidden_counts(snapshot: &Snapshot) -> Vec<Finding> {
             }
         }
         if counted.has_separate && !state.hidden_separate {
-            let set = Write::update(key, "SET ut = :true").with(":true", AttributeValue::Bool(true));
+            let set = Write::update(key).set("ut", yes());
             findings.push(Finding::new(&subject, "ut is unset, though an unapproved reply is separate", vec![set]));
         }
     }
