@@ -1,4 +1,4 @@
-"""What the measures share: release binaries of the functions, run under valgrind against a Runtime API made here."""
+"""Shared by the measurements: runs release binaries of the functions against a Runtime API of this module."""
 
 import http.server
 import json
@@ -16,7 +16,7 @@ FUNCTIONS = ["comments", "events", "media", "moderation", "reactions", "thumbnai
 # Seconds that a function may take.
 PATIENCE = 300
 
-# As Lambda sets them, and what the template adds.
+# The variables that Lambda sets, and those of the template.
 ENVIRONMENT = {
     "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256",
     "AWS_LAMBDA_FUNCTION_VERSION": "1",
@@ -35,21 +35,21 @@ ENVIRONMENT = {
 
 
 class RuntimeApi:
-    """Gives a function its events, one after the other, and hangs up when there is no more: that ends the function."""
+    """Gives a function its events, one after the other, then closes the connection, which ends the function."""
 
     def __init__(self, events=()):
         self.events = queue.SimpleQueue()
         for event in events:
             self.events.put(json.dumps(event).encode())
         self.answers = []
-        self.asked = False
+        self.fetched = False
         api = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
-                api.asked = True
+                api.fetched = True
                 if api.events.empty():
                     self.close_connection = True
                     return
@@ -110,7 +110,7 @@ def binary(function):
 
 
 def run(function, tool, environment, events=()):
-    """The function's answers to the events, and what `tool` (words before the program, may be none) said at the end."""
+    """The function's answers to the events, and its stderr. `tool` is a list of words before the program."""
     with RuntimeApi(events) as api:
         environment = {
             "PATH": os.environ["PATH"],
@@ -126,13 +126,13 @@ def run(function, tool, environment, events=()):
             except subprocess.TimeoutExpired:
                 process.terminate()
                 _, errors = process.communicate()
-        if not api.asked or not api.events.empty():
-            sys.exit(f"{function} did not ask for its events:\n{errors.decode()}")
+        if not api.fetched or not api.events.empty():
+            sys.exit(f"{function} did not fetch its events:\n{errors.decode()}")
         return api.answers, errors.decode()
 
 
 def instructions(function, environment, events=(), profile=None):
-    """Instructions from the start of the process to its end, which is when the events are over; and the answers."""
+    """The instructions from the start of the process to its end, after the last event, and the answers."""
     with tempfile.TemporaryDirectory() as folder:
         profile = profile or os.path.join(folder, "profile")
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}"]
@@ -141,7 +141,7 @@ def instructions(function, environment, events=(), profile=None):
 
 
 def heap(function, environment, events=()):
-    """Blocks and bytes allocated in all, and bytes at the peak."""
+    """The blocks and bytes allocated in total, and the bytes at the peak."""
     with tempfile.TemporaryDirectory() as folder:
         tool = ["valgrind", "--tool=dhat", f"--dhat-out-file={os.path.join(folder, 'profile')}"]
         _, said = run(function, tool, environment, events)
@@ -153,7 +153,7 @@ def heap(function, environment, events=()):
 
 
 class Services:
-    """`cargo local --services-only`; LOCAL may name a binary of it."""
+    """`cargo local --services-only`. The variable LOCAL may name a binary to use instead."""
 
     def __enter__(self):
         built = os.environ.get("LOCAL")
@@ -176,7 +176,7 @@ class Services:
 
 
 class Committed:
-    """Figures of earlier runs, in a file beside the measures."""
+    """The figures of an earlier run, in a file beside the scripts."""
 
     def __init__(self, name):
         self.path = os.path.join(ROOT, "infra", "measure", name)
@@ -192,7 +192,7 @@ class Committed:
             file.write("\n")
 
     def check(self, figures, margin):
-        """Fails when a figure is more than `margin` above the committed one, or none is committed."""
+        """Fails when a figure is more than `margin` above the committed one, or when none is committed."""
         worse = [
             f"{name}: {figure:,}, committed {self.figures.get(name, 0):,}"
             for name, figure in figures.items()

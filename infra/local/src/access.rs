@@ -1,5 +1,5 @@
-//! IAM: the permissions of each function on the table and the bucket. Both services check here who calls them, so that a
-//! function is denied locally what AWS would deny it.
+//! IAM: the permissions of each function on the table and the bucket. Both services check here who calls them, so that
+//! a function is denied locally what AWS would deny it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +12,8 @@ tokio::task_local! {
     static CALLER: Arc<Access>;
 }
 
-/// An action and the part of the resource it is granted on: the name of an index, or a prefix of object keys. The part is
-/// empty for the whole table or bucket.
+/// An action and the part of the resource it is granted on: the name of an index, or a prefix of object keys. The part
+/// is empty for the whole table or bucket.
 pub type Grant = (String, String);
 
 /// The permissions of one function.

@@ -1,5 +1,5 @@
-//! Measures throughput, latency and CPU time of the service on this machine, over HTTP, in threads of several sizes. Isso, when
-//! there is one, is measured with the same content.
+//! Measures throughput, latency and CPU time of the service on this machine, over HTTP, in threads of several sizes.
+//! Isso, when there is one, is measured with the same content.
 
 mod isso;
 mod load;

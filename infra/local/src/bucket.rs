@@ -1,5 +1,5 @@
-//! S3 in this process: its interface over a directory, behind the real SDK, without a socket. Each put becomes the event that
-//! Lambda would receive. Nothing here knows what the objects are.
+//! S3 in this process: its interface over a directory, behind the real SDK, without a socket. Each put becomes the
+//! event that Lambda would receive. Nothing here knows what the objects are.
 
 mod connector;
 mod files;

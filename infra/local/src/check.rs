@@ -1,4 +1,5 @@
-//! Recounts a table, prints a line for each finding, and repairs them on request. `shared::store::recount` has the rules.
+//! Recounts a table, prints a line for each finding, and repairs them on request. `shared::store::recount` has the
+//! rules.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -21,7 +22,8 @@ pub enum CheckError {
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     pub repair: bool,
-    /// While others write, only findings that are still there after this time count. Zero when nobody else uses the table.
+    /// A finding counts only if it is still there after this time, because other processes may be writing. Zero when
+    /// none is.
     pub patience: Duration,
 }
 
@@ -32,13 +34,13 @@ impl Check {
         for finding in &findings {
             writeln!(out, "{finding}")?;
         }
-        let mut mended = 0;
+        let mut repaired = 0;
         for _ in 0..ROUNDS {
             if !self.repair || findings.is_empty() {
                 break;
             }
             for finding in &findings {
-                mended += usize::from(store.repair(finding).await?);
+                repaired += usize::from(store.repair(finding).await?);
             }
             findings = self.look(store).await?;
         }
@@ -46,7 +48,7 @@ impl Check {
             for finding in &findings {
                 writeln!(out, "left: {finding}")?;
             }
-            writeln!(out, "{mended} mended, {} left", findings.len())?;
+            writeln!(out, "{repaired} repaired, {} left", findings.len())?;
         } else {
             writeln!(out, "{} found", findings.len())?;
         }

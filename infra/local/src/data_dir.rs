@@ -1,5 +1,5 @@
-//! The directory that keeps the data of `cargo local` between starts: the table, the objects, the secrets, and a lock that
-//! allows one process at a time.
+//! The directory that keeps the data of `cargo local` between starts: the table, the objects and the secrets. A lock
+//! file allows one process at a time.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -24,8 +24,8 @@ pub struct DataDir {
     path: PathBuf,
 }
 
-/// Exclusive use of the directory, until this is dropped or the process ends. The file also records whether the last process
-/// finished its work.
+/// Exclusive use of the directory until this is dropped or the process ends. The file also records whether the last
+/// process finished its work.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -74,7 +74,8 @@ impl DataDir {
         self.path.join(name)
     }
 
-    /// Generates a secret at the first call, in a file that only its owner can read, and returns the same one from then on.
+    /// Generates a secret at the first call, in a file that only its owner can read, and returns the same one from then
+    /// on.
     pub fn secret(&self, name: &str) -> Result<String, DataDirError> {
         let path = self.file(name);
         match create_private(&path) {

@@ -1,5 +1,5 @@
-//! `DynamoDB` in this process: an embedded engine behind the real SDK, without a socket. Writes become the stream records
-//! that Lambda would receive. Nothing here knows what the table holds.
+//! `DynamoDB` in this process: an embedded engine behind the real SDK, without a socket. Writes become the stream
+//! records that Lambda would receive. Nothing here knows what the table holds.
 
 mod connector;
 mod protocol;
@@ -60,8 +60,8 @@ impl Engine {
     /// Creates the file when it is missing.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
         let database = Database::new(&path.to_string_lossy())?;
-        // Sets SQLite's `synchronous = NORMAL`: a write does not wait for the disk. After a power failure the last writes
-        // may be missing, but the database is consistent.
+        // Sets SQLite's `synchronous = NORMAL`: a write does not wait for the disk. After a power failure the last
+        // writes may be missing, but the database is consistent.
         database.disable_bulk_loading()?;
         Ok(Self::new(database))
     }
@@ -70,8 +70,8 @@ impl Engine {
         Self { shared: Arc::new(Shared { database, stream: Mutex::default(), cpu_time: AtomicU64::new(0) }) }
     }
 
-    /// Subscribes to the table's stream: one Lambda event (`{"Records": […]}`) for each write from now on, in commit order.
-    /// Items that TTL removes are not reported.
+    /// Subscribes to the table's stream: one Lambda event (`{"Records": […]}`) for each write from now on, in commit
+    /// order. Items that TTL removes are not reported.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.shared.stream().publisher.subscribe()

@@ -1,6 +1,6 @@
-//! API Gateway's HTTP API and Lambda's invocation in one process: a request becomes the event that Lambda would receive, passes
-//! through the same adapter, and the answer comes back as HTTP, within the limits of AWS. Nothing here knows what the
-//! functions do.
+//! API Gateway's HTTP API and Lambda's invocation in one process: a request becomes the event that Lambda would
+//! receive, passes through the same adapter, and the answer comes back as HTTP, within the limits of AWS. Nothing here
+//! knows what the functions do.
 
 mod cors;
 mod event;
@@ -33,7 +33,7 @@ const BODY_LIMIT: usize = 10 * 1024 * 1024;
 /// API Gateway's limit for the request line and the header values together.
 const HEAD_LIMIT: usize = 10_240;
 
-/// Serves a path of the port that is not a part of the API, such as the bucket.
+/// A path of the port that is not a part of the API, such as that of the bucket.
 pub struct Mount {
     /// Begins with a slash and ends without one.
     pub prefix: String,

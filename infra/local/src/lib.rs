@@ -1,8 +1,8 @@
 //! The whole service on one machine, for development and tests: API Gateway, Lambda, the table and the bucket.
 //!
-//! Layers: `access, account, data_dir, publisher, server ← bucket, engine, gateway ← template, trigger ← settings, stack,
-//! token ← service ← bench, check ← commands`. A module uses the modules of the layers to its left; a test in `layers.rs`
-//! checks it.
+//! Layers: `access, account, data_dir, publisher, server ← bucket, engine, gateway ← template, trigger ← settings,
+//! stack, token ← service ← bench, check ← commands`. A module uses the modules of the layers to its left; a test in
+//! `layers.rs` checks it.
 
 pub mod access;
 mod account;

@@ -1,4 +1,4 @@
-//! The functions of this repository on the stack. Here they share one app; each has its own permissions.
+//! The functions of this repository on the stack. They share one app here, but each has permissions of its own.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub fn start(app: App, engine: Engine, bucket: Bucket, mut mounts: Vec<Mount>) -
     let origins = app.config.cors_origins.to_string();
     let parameters = [("ApiPrefix", app.config.api_prefix.as_str()), ("CorsOrigins", &origins)];
     let template = Template::parse(DEPLOYED, &parameters)?;
-    // By the name of the binary.
+    // By the names of their binaries.
     let handlers: [(&str, Arc<dyn Handler>); 6] = [
         ("comments", Arc::new(comments::handle)),
         ("media", Arc::new(Media::new(bucket.client()))),

@@ -1,5 +1,5 @@
-//! The parts put together: table, bucket, functions, gateway and background tasks. `cargo local` serves this stack and tests
-//! call it.
+//! The parts put together: table, bucket, functions, gateway and background tasks. `cargo local` serves this stack and
+//! tests call it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::gateway::{Function, Gateway, MissingFunction, Mount};
 use crate::template::{Template, TemplateError};
 use crate::trigger::{EventFunction, Trigger};
 
-/// AWS removes expired items within a few days. A laptop is not on for so long.
+/// AWS takes up to a few days to remove expired items.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
 
 #[derive(Debug, thiserror::Error)]
@@ -164,7 +164,7 @@ Resources:
         Bucket::temporary("things").unwrap()
     }
 
-    /// The API writes `first`. The stream's function answers each record with a write, three times in all.
+    /// The API writes an item. The stream's function counts each record in another item, up to three.
     fn functions(engine: &Engine) -> Functions {
         let client = engine.client();
         let api = function(move |_| {

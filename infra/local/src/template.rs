@@ -1,5 +1,5 @@
-//! The deployment template: its routes, functions, policies and table. Intrinsic functions that concern parameters are resolved;
-//! the others remain, because nothing here reads them.
+//! The deployment template: its routes, functions, policies and table. Intrinsic functions that concern parameters are
+//! resolved; the others remain, because nothing here reads them.
 
 #[cfg(test)]
 mod deployed;

@@ -1,4 +1,4 @@
-//! Tokens of signed-in users, for trying the service out.
+//! Tokens of signed-in users, as their site would issue them.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use shared::aws::https;
 use shared::config::Config;
 use shared::domain::user::Claims;
 
-/// Signing does not fetch keys, but a client has a timeout.
+/// `Keys` needs a client, which signing does not use.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, thiserror::Error)]

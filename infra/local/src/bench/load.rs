@@ -29,7 +29,8 @@ impl Load {
     /// Sends requests for this time. An answer other than a success is an error.
     pub(super) async fn run(make: &RequestMaker, connections: usize, time: Duration) -> Result<Self, Failure> {
         let start = Instant::now();
-        // Loads with different numbers of connections use different numbers, because a member can like a comment only once.
+        // Loads with different numbers of connections use different numbers, because a member can like a comment only
+        // once.
         let number = Arc::new(AtomicUsize::new(connections * 100_000));
         let mut callers = JoinSet::new();
         for _ in 0..connections {

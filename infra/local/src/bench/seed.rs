@@ -44,8 +44,8 @@ impl Table<'_> {
         get.send().await?.item.ok_or_else(|| format!("there is no comment {id}").into())
     }
 
-    /// Writes the thread `posts/{record}`. `comments` are ids, oldest first, each with a number of replies, whose ids follow
-    /// their parent's. `progress` is called with the number of parents written.
+    /// Writes the thread `posts/{record}`. `comments` are ids, oldest first, each with a number of replies, whose ids
+    /// follow their parent's. `progress` is called with the number of parents written.
     pub async fn write_thread(
         &self,
         models: &Models,

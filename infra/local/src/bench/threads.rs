@@ -72,8 +72,8 @@ async fn post(stack: &Stack, config: &Config, body: Value) -> Result<u64, Failur
     answer["data"]["id"].as_u64().ok_or_else(|| format!("no comment was created: {answer}").into())
 }
 
-/// Ids of comments a second apart, the last one now. The 16 ids of each thread leave room for replies, and for comments of the
-/// same millisecond in other threads.
+/// Ids of comments a second apart, the last one now. The 16 ids of each thread leave room for replies, and for comments
+/// of the same millisecond in other threads.
 fn comments(thread: usize, size: usize, now: i64) -> Result<Vec<(u64, usize)>, Failure> {
     let offset = 16 * thread as u64;
     let comment = |place: usize| {

@@ -13,8 +13,8 @@ use crate::template::{DEPLOYED, Template};
 const TABLE_PORT: u16 = 8000;
 const BUCKET_PORT: u16 = 9000;
 
-/// Prints a shell script that sets the environment of the functions. Its last line says that the service is ready. With port
-/// 0, both ports are free ones.
+/// Prints a shell script that sets the environment of the functions. Its last line says that the service is ready. With
+/// port 0, both ports are free ones.
 pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>) -> Result<(), Failure> {
     let port = |fixed| if port == 0 { 0 } else { fixed };
     let hint = "--port 0 takes free ones";

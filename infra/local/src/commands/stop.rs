@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// Resolves at Ctrl-C or SIGTERM. The handlers are installed when this returns: a signal that arrives before the future is
-/// polled is not lost and does not kill the process.
+/// Resolves at Ctrl-C or SIGTERM. The handlers are installed when this returns: a signal that arrives before the future
+/// is polled is not lost and does not kill the process.
 #[cfg(unix)]
 pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};

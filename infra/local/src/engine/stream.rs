@@ -1,5 +1,5 @@
-//! The table's stream, made from the items before and after each write. The engine has a stream of its own, but with it each
-//! write takes longer the more has been written before.
+//! The table's stream, made from the items before and after each write. The engine has a stream of its own, but with it
+//! each write takes longer the more has been written before.
 
 use std::collections::HashMap;
 

@@ -178,7 +178,7 @@ async fn a_write_to_a_missing_table_says_so() {
 }
 
 #[tokio::test]
-async fn each_kind_of_write_leaves_its_stream_record() {
+async fn a_put_an_update_and_a_delete_each_leave_a_stream_record() {
     let engine = engine();
     let client = engine.client();
     let mut records = engine.subscribe().events;
@@ -202,9 +202,14 @@ async fn each_kind_of_write_leaves_its_stream_record() {
 
     client.delete_item().table_name(TABLE).set_key(Some(key("a"))).send().await.unwrap();
     assert_eq!(names_and_keys(records.recv().await.unwrap()), pairs(&[("REMOVE", "a")]));
+}
 
+#[tokio::test]
+async fn a_batch_leaves_a_stream_record_for_each_write() {
+    let engine = engine();
+    let client = engine.client();
     put(&client, "old", 1).await;
-    records.recv().await.unwrap();
+    let mut records = engine.subscribe().events;
     let new = PutRequest::builder().set_item(Some(thing("new", 1))).build().unwrap();
     let old = DeleteRequest::builder().set_key(Some(key("old"))).build().unwrap();
     client
@@ -218,11 +223,16 @@ async fn each_kind_of_write_leaves_its_stream_record() {
         .unwrap();
     let batch = names_and_keys(records.recv().await.unwrap());
     assert_eq!(batch, pairs(&[("INSERT", "new"), ("REMOVE", "old")]));
+}
 
-    put(&client, "b", 1).await;
-    put(&client, "c", 1).await;
-    records.recv().await.unwrap();
-    records.recv().await.unwrap();
+#[tokio::test]
+async fn a_transaction_leaves_a_stream_record_for_each_change() {
+    let engine = engine();
+    let client = engine.client();
+    for name in ["b", "c", "new"] {
+        put(&client, name, 1).await;
+    }
+    let mut records = engine.subscribe().events;
     let update = Update::builder()
         .table_name(TABLE)
         .set_key(Some(key("b")))

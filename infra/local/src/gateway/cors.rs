@@ -1,4 +1,5 @@
-//! Cross-origin requests, as API Gateway handles them: it answers a preflight itself and sets headers on all other answers.
+//! Cross-origin requests, as API Gateway handles them: it answers a preflight itself and sets headers on all other
+//! answers.
 
 use bytes::Bytes;
 use http::header::{

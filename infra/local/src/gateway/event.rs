@@ -1,4 +1,5 @@
-//! API Gateway's translations: a request into the event that a function receives, and a function's answer into a response.
+//! API Gateway's translations: a request into the event that a function receives, and a function's answer into a
+//! response.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -87,8 +88,8 @@ pub(super) fn event(
     event
 }
 
-/// The headers without cookies and hop-by-hop ones: names in lower case, several values joined by commas, forwarding headers as
-/// the gateway sets them.
+/// The headers without cookies and hop-by-hop ones: names in lower case, several values joined by commas, forwarding
+/// headers as the gateway sets them.
 fn event_headers(headers: &HeaderMap, host: &str, ip: IpAddr) -> BTreeMap<String, String> {
     let hop_by_hop = [&COOKIE, &CONNECTION, &TRANSFER_ENCODING, &UPGRADE, &TE, &EXPECT];
     let sent = headers.iter().filter(|(name, _)| !hop_by_hop.contains(name));

@@ -15,7 +15,7 @@ pub struct Route {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Pattern {
     Default,
-    /// Without a method, any.
+    /// `None` as the method is any method.
     Path {
         method: Option<Method>,
         segments: Vec<Segment>,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn another_method_and_an_unknown_path_fall_to_the_default_route() {
+    fn other_methods_and_unknown_paths_go_to_the_default_route() {
         assert_eq!(found(&Method::PUT, "/v1/ui").0, "fallback");
         assert_eq!(found(&Method::HEAD, "/v1/ui").0, "fallback");
         assert_eq!(found(&Method::GET, "/").0, "fallback");

@@ -188,7 +188,7 @@ fn a_route_to_a_missing_function_is_refused_at_the_start() {
 }
 
 #[tokio::test]
-async fn it_serves_over_tcp_until_told_to_stop() {
+async fn it_serves_over_tcp_until_the_shutdown() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();

@@ -1,4 +1,4 @@
-//! What the deployed template must hold and no linter sees.
+//! Tests of the deployed template beyond those of linters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ fn of_type<'a>(template: &'a Value, kind: &'a str) -> impl Iterator<Item = (&'a 
     entries(&template["Resources"]).iter().filter(move |(_, resource)| resource["Type"].as_str().unwrap() == kind)
 }
 
-/// The parameters and resources that the value names, in whatever way it can.
+/// The parameters and resources that a value refers to.
 fn referred(value: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     match value {
@@ -70,7 +70,7 @@ fn substituted(text: &str) -> impl Iterator<Item = String> {
     names.filter(|name| !name.starts_with('!')).map(|name| name.split('.').next().unwrap().to_owned())
 }
 
-/// The conditions that the value asks for: by name, in `Fn::If`, or as a resource's or an output's own.
+/// The conditions that a value refers to: by name, in `Fn::If`, or as the condition of a resource or an output.
 fn conditions(value: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     match value {
@@ -93,8 +93,8 @@ fn conditions(value: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_name_that_is_referred_to_is_written_down() {
-    // AWS::LanguageExtensions looks at the template before SAM has made its own resources, and refuses their names.
+fn every_reference_is_to_a_parameter_or_a_resource_of_the_template() {
+    // AWS::LanguageExtensions runs before SAM generates resources, and rejects references to those.
     let template = template();
     let mut known = entries_of(&template["Parameters"]);
     known.extend(entries_of(&template["Resources"]));
@@ -102,61 +102,61 @@ fn every_name_that_is_referred_to_is_written_down() {
     for section in ["Globals", "Conditions", "Resources", "Outputs"] {
         for (name, entry) in entries(&template[section]) {
             let unknown: Vec<_> = referred(entry).into_iter().filter(|name| !known.contains(name)).collect();
-            assert!(unknown.is_empty(), "{section}, {name}: nothing here is called {unknown:?}");
+            assert!(unknown.is_empty(), "{section}, {name} refers to {unknown:?}");
         }
     }
 }
 
 #[test]
-fn every_condition_that_is_asked_for_is_written_down() {
+fn every_condition_that_is_used_is_defined_and_the_other_way_round() {
     let template = template();
     let known = entries_of(&template["Conditions"]);
-    let asked: BTreeSet<_> = ["Globals", "Conditions", "Resources", "Outputs"]
+    let used: BTreeSet<_> = ["Globals", "Conditions", "Resources", "Outputs"]
         .iter()
         .flat_map(|section| conditions(&template[section]))
         .collect();
-    assert_eq!(asked, known);
+    assert_eq!(used, known);
 }
 
-/// What must be there before each resource is, with what SAM makes of a function's events: an API waits for the functions
-/// that it calls, a bucket for those that it tells. A function waits for its role, which holds its policies.
-fn waits(template: &Value) -> BTreeMap<String, BTreeSet<String>> {
+/// The resources that each resource depends on. SAM adds dependencies for the events of functions: an API or a bucket
+/// depends on the functions that it invokes.
+fn dependencies(template: &Value) -> BTreeMap<String, BTreeSet<String>> {
     let resources = entries(&template["Resources"]);
     let globals = referred(&template["Globals"]["Function"]);
-    let mut waits: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut dependencies: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, resource) in resources {
         let mut resource = resource.clone();
         let events = resource["Properties"].as_object_mut().and_then(|properties| properties.remove("Events"));
-        let mut before = referred(&resource);
+        let mut needed = referred(&resource);
         if resource["Type"] == "AWS::Serverless::Function" {
-            before.extend(globals.clone());
+            needed.extend(globals.clone());
         }
-        waits.entry(name.clone()).or_default().extend(before);
+        dependencies.entry(name.clone()).or_default().extend(needed);
         for event in events.iter().flat_map(|events| entries(events).values()) {
             let caller = match event["Type"].as_str().unwrap() {
                 "HttpApi" => &event["Properties"]["ApiId"]["Ref"],
                 "S3" => &event["Properties"]["Bucket"]["Ref"],
                 _ => continue,
             };
-            waits.entry(caller.as_str().unwrap().to_owned()).or_default().insert(name.clone());
+            dependencies.entry(caller.as_str().unwrap().to_owned()).or_default().insert(name.clone());
         }
     }
-    waits.retain(|name, _| resources.contains_key(name));
-    waits
+    dependencies.retain(|name, _| resources.contains_key(name));
+    dependencies
 }
 
 #[test]
-fn nothing_waits_for_itself() {
-    let mut waits = waits(&template());
-    while !waits.is_empty() {
-        let left: BTreeSet<String> = waits.keys().cloned().collect();
-        waits.retain(|_, before| !before.is_disjoint(&left));
-        assert!(waits.len() < left.len(), "in a circle, or behind one: {:?}", waits.keys());
+fn no_resource_depends_on_itself() {
+    let mut dependencies = dependencies(&template());
+    while !dependencies.is_empty() {
+        let left: BTreeSet<String> = dependencies.keys().cloned().collect();
+        dependencies.retain(|_, needed| !needed.is_disjoint(&left));
+        assert!(dependencies.len() < left.len(), "circular dependencies: {:?}", dependencies.keys());
     }
 }
 
 #[test]
-fn names_that_are_given_are_one_stack_s_in_one_region() {
+fn explicit_names_do_not_collide_with_another_stack_or_region() {
     const NAMES: [&str; 9] = [
         "Name",
         "BucketName",
@@ -168,7 +168,7 @@ fn names_that_are_given_are_one_stack_s_in_one_region() {
         "RoleName",
         "TableName",
     ];
-    // What these have is named once in an account, whatever the region.
+    // The names of these are unique in an account, across regions.
     const GLOBAL: [&str; 4] = ["AWS::CloudFront::", "AWS::CloudWatch::Dashboard", "AWS::IAM::", "AWS::S3::"];
     let template = template();
     for (name, resource) in entries(&template["Resources"]) {
@@ -179,29 +179,29 @@ fn names_that_are_given_are_one_stack_s_in_one_region() {
         let given = std::iter::once(properties).chain(configured).flatten();
         for (_, given) in given.filter(|(key, given)| NAMES.contains(&key.as_str()) && given.get("Ref").is_none()) {
             let given = referred(given);
-            assert!(given.contains("AWS::StackName"), "{name} is called as in every other stack");
+            assert!(given.contains("AWS::StackName"), "the name of {name} is the same in every stack");
             let global = GLOBAL.iter().any(|global| kind.starts_with(global));
-            assert!(!global || given.contains("AWS::Region"), "{name} is called as in another region's stack");
+            assert!(!global || given.contains("AWS::Region"), "the name of {name} is the same in every region");
         }
     }
 }
 
 #[test]
-fn no_distribution_keeps_errors() {
+fn no_distribution_caches_errors() {
     let template = template();
     for (name, distribution) in of_type(&template, "AWS::CloudFront::Distribution") {
         let responses = distribution["Properties"]["DistributionConfig"]["CustomErrorResponses"].as_array();
-        let unkept = responses.into_iter().flatten().filter(|response| response["ErrorCachingMinTTL"] == 0);
-        let unkept: BTreeSet<u64> = unkept.filter_map(|response| response["ErrorCode"].as_u64()).collect();
+        let uncached = responses.into_iter().flatten().filter(|response| response["ErrorCachingMinTTL"] == 0);
+        let uncached: BTreeSet<u64> = uncached.filter_map(|response| response["ErrorCode"].as_u64()).collect();
         for code in [404, 500, 501, 502, 503, 504] {
-            assert!(unkept.contains(&code), "{name} keeps {code}");
+            assert!(uncached.contains(&code), "{name} caches {code}");
         }
     }
 }
 
 #[test]
-fn a_function_with_a_role_of_its_own_may_log_and_report_what_it_gave_up() {
-    // SAM gives these rights to the roles that it makes, and to no other.
+fn a_function_with_an_explicit_role_may_log_trace_and_send_failed_events() {
+    // SAM grants these permissions only to roles that it generates.
     let template = template();
     let resources = &template["Resources"];
     for (name, function) in of_type(&template, "AWS::Serverless::Function") {
@@ -215,16 +215,13 @@ fn a_function_with_a_role_of_its_own_may_log_and_report_what_it_gave_up() {
         let statements = role["Policies"].as_array().unwrap().iter();
         let statements = statements.filter_map(|policy| policy["PolicyDocument"]["Statement"].as_array()).flatten();
         let mut sends = statements.filter(|statement| statement["Action"] == "sqs:SendMessage");
-        assert!(sends.any(|statement| statement["Resource"] == *queue), "{name} cannot send what it gave up");
-        assert!(
-            properties.get("Policies").is_none(),
-            "SAM does not give {name}'s policies to a role that it did not make"
-        );
+        assert!(sends.any(|statement| statement["Resource"] == *queue), "{name} cannot send failed events");
+        assert!(properties.get("Policies").is_none(), "SAM does not add the policies of {name} to an explicit role");
     }
 }
 
 #[test]
-fn who_brings_secrets_may_bring_their_keys() {
+fn functions_may_decrypt_secrets_with_the_keys_of_the_parameter() {
     let template = template();
     let statements = template["Resources"]["EveryFunction"]["Properties"]["PolicyDocument"]["Statement"].as_array();
     let granted = statements.unwrap().iter().filter_map(|statement| statement["Fn::If"].as_array());
