@@ -18,9 +18,9 @@ use shared::store::Reading;
 use thumbnails::Thumbnails;
 
 const TABLE: &str = "comments";
-const EVENTS: &str = include_str!("../../../tests/events/events.json");
-const THUMBNAILS: &str = include_str!("../../../tests/events/thumbnails.json");
-const UI: &str = include_str!("../../../tests/events/ui.json");
+const EVENTS: &str = include_str!("../../events/events.json");
+const THUMBNAILS: &str = include_str!("../../events/thumbnails.json");
+const UI: &str = include_str!("../../events/ui.json");
 
 fn app(engine: &Engine) -> App {
     engine.create_table(TABLE, &Template::parse(DEPLOYED, &[]).unwrap().table().unwrap()).unwrap();

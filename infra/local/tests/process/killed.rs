@@ -1,5 +1,4 @@
 //! `cargo local` killed in the middle of its work: what it answered is there after the next start, and the table in order.
-#![cfg(unix)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
