@@ -1,5 +1,6 @@
-//! A caller: address, user agent, token and headers, and the requests it makes.
+//! A caller: its address, user agent, token and headers, and the requests it makes.
 
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr};
 
 use base64::Engine;
@@ -13,8 +14,8 @@ use ring::hmac;
 use serde_json::{Value, json};
 use shared::aws::https;
 
-use crate::privacy;
 use crate::response::TestResponse;
+use crate::{form, privacy};
 
 /// The way to the service.
 #[derive(Clone)]
@@ -33,7 +34,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// `number` makes the address and the user agent.
+    /// In a world. The address and the user agent follow from `number`.
     pub(crate) fn new(gateway: &Gateway, prefix: &str, number: u64) -> Self {
         let bits = u32::from(Ipv4Addr::new(10, 0, 0, 0)) + u32::try_from(number).expect("few actors");
         let actor = Self {
@@ -46,7 +47,7 @@ impl Actor {
         actor.with(HOST, "api.test").with(USER_AGENT, &format!("browser/{number}"))
     }
 
-    /// Of a service whose routes begin at this absolute address.
+    /// Over HTTP, of a service whose routes begin at this absolute address.
     pub(crate) fn at(url: &Uri, client: &https::Client) -> Self {
         let actor = Self {
             way: Way::Http(client.clone(), url.scheme().expect("an absolute address").clone()),
@@ -67,6 +68,12 @@ impl Actor {
     #[must_use]
     pub fn with_token(self, token: &str) -> Self {
         self.with(AUTHORIZATION, &format!("Bearer {token}"))
+    }
+
+    /// With this `Idempotency-Key`.
+    #[must_use]
+    pub fn keyed(self, key: &str) -> Self {
+        self.with(HeaderName::from_static("idempotency-key"), key)
     }
 
     #[must_use]
@@ -117,6 +124,16 @@ impl Actor {
 
     /// `uri` begins with a slash and may be anything.
     pub async fn send_at(&self, method: Method, uri: &str, body: impl Into<Bytes>) -> TestResponse {
+        self.try_at(method, uri, body).await.unwrap_or_else(|error| panic!("{uri}: {error:?}"))
+    }
+
+    /// As [`Self::send`]. None when the service is gone before its answer is whole.
+    pub async fn try_send(&self, method: Method, path: &str, body: &Value) -> Option<TestResponse> {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.try_at(method, &format!("/{}/{path}", self.prefix), body).await.ok()
+    }
+
+    async fn try_at(&self, method: Method, uri: &str, body: impl Into<Bytes>) -> Result<TestResponse, https::Error> {
         let mut request = Request::new(body.into());
         *request.method_mut() = method;
         *request.uri_mut() = uri.parse().expect("an address");
@@ -129,10 +146,16 @@ impl Actor {
             Way::Http(client, scheme) => {
                 let address = Uri::builder().scheme(scheme.clone()).authority(self.host.clone()).path_and_query(uri);
                 *request.uri_mut() = address.build().expect("an address");
-                let answer = client.send(request).await.unwrap_or_else(|error| panic!("{uri}: {error:?}"));
-                TestResponse::read(answer.map(Bytes::from))
+                TestResponse::read(client.send(request).await?.map(Bytes::from))
             }
         };
+        self.look_through(&reply);
+        Ok(reply)
+    }
+
+    /// Fails when the answer holds anything that only this caller knows.
+    #[track_caller]
+    fn look_through(&self, reply: &TestResponse) {
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
         // Over HTTP the address is the machine's own, and may be the service's too.
         let ip = matches!(self.way, Way::Gateway(_)).then(|| self.ip.to_string());
@@ -140,17 +163,80 @@ impl Actor {
         let own = [ip.as_deref(), token, header(USER_AGENT)].into_iter().flatten().filter(|own| own.len() > 5);
         let own: Vec<&str> = own.collect();
         privacy::look_through_answer(&format!("{:?} {}", reply.headers, reply.json), &own);
-        reply
     }
 
-    /// Writes a comment in `posts/1` or wherever; its id.
+    /// Posts a comment in a thread such as `posts/1`. A guest signs it, as in [`by_guest`].
+    pub async fn write(&self, thread: &str, parent: Option<u64>, body: &str) -> TestResponse {
+        let is_guest = !self.headers.contains_key(AUTHORIZATION);
+        let mut comment = if is_guest { by_guest(body) } else { json!({ "body": body }) };
+        if let Some(parent) = parent {
+            comment["parent_id"] = parent.into();
+        }
+        self.post(&format!("{thread}/comments"), comment).await
+    }
+
+    /// The id of a new top-level comment.
     pub async fn comment(&self, thread: &str, body: &str) -> u64 {
-        self.post(&format!("{thread}/comments"), json!({ "body": body })).await.ok(201).id()
+        self.write(thread, None, body).await.ok(201).id()
     }
 
+    /// The id of a new reply.
     pub async fn reply(&self, thread: &str, parent: u64, body: &str) -> u64 {
-        let body = json!({ "body": body, "parent_id": parent });
-        self.post(&format!("{thread}/comments"), body).await.ok(201).id()
+        self.write(thread, Some(parent), body).await.ok(201).id()
+    }
+
+    /// The ids of `count` new replies `0`, `1`, …
+    pub async fn write_replies(&self, thread: &str, parent: u64, count: usize) -> Vec<u64> {
+        let mut replies = Vec::new();
+        for n in 0..count {
+            replies.push(self.reply(thread, parent, &n.to_string()).await);
+        }
+        replies
+    }
+
+    pub async fn edit(&self, comment: impl Display, body: &str) -> TestResponse {
+        self.patch(&format!("comments/{comment}"), json!({ "body": body })).await
+    }
+
+    /// Deletes a comment.
+    pub async fn remove(&self, comment: impl Display) -> TestResponse {
+        self.delete(&format!("comments/{comment}")).await
+    }
+
+    pub async fn like(&self, comment: impl Display) -> TestResponse {
+        self.post(&format!("comments/{comment}/like"), Value::Null).await
+    }
+
+    pub async fn report(&self, comment: impl Display, reason: &str) -> TestResponse {
+        self.post(&format!("comments/{comment}/report"), json!({ "reason": reason })).await
+    }
+
+    pub async fn pin(&self, comment: impl Display) -> TestResponse {
+        self.post(&format!("comments/{comment}/pin"), Value::Null).await
+    }
+
+    pub async fn unpin(&self, comment: impl Display) -> TestResponse {
+        self.delete(&format!("comments/{comment}/pin")).await
+    }
+
+    /// A moderator's decision: `approve`, `reject` or `reports/dismiss`.
+    pub async fn judge(&self, comment: impl Display, verdict: &str) -> TestResponse {
+        self.post(&format!("comments/{comment}/{verdict}"), Value::Null).await
+    }
+
+    /// The ids in a queue of the moderators: `pending`, `reported` or `rejected`.
+    pub async fn queue(&self, state: &str) -> Vec<u64> {
+        self.get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200).ids()
+    }
+
+    /// Uploads a file with these parts of `multipart/form-data`: field, file name and content.
+    pub async fn upload(&self, parts: &[(&str, &str, &[u8])]) -> TestResponse {
+        self.upload_by("XyZ", parts).await
+    }
+
+    pub async fn upload_by(&self, boundary: &str, parts: &[(&str, &str, &[u8])]) -> TestResponse {
+        let actor = self.clone().with(CONTENT_TYPE, &format!("multipart/form-data; boundary={boundary}"));
+        actor.send(Method::POST, "media", form(boundary, parts)).await
     }
 
     /// A list of the thread, with this query.
@@ -183,14 +269,20 @@ impl Actor {
         pages
     }
 
-    /// The comment as a list shows it; fails when it is in none.
+    /// The comment as the newest 50 show it: at the top level, or below.
     pub async fn see(&self, thread: &str, id: u64) -> Value {
         let list = self.list(thread, "per_page=50").await;
         list.find(id).unwrap_or_else(|| panic!("{id} is not in {:#}", list.json))
     }
 }
 
-/// A token of any header and claims, signed by HMAC-SHA256 whatever the header says.
+/// A guest's comment with name and e-mail address.
+#[must_use]
+pub fn by_guest(body: &str) -> Value {
+    json!({ "body": body, "guest_name": "Grace", "guest_email": "grace@example.org" })
+}
+
+/// A token of any header and claims, always signed by HMAC-SHA256.
 #[must_use]
 pub fn sign(header: &Value, claims: &Value, secret: &str) -> String {
     let text = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());

@@ -1,5 +1,5 @@
-//! What must not be told: every line that the suite logs and every answer that it gets is looked through for secrets,
-//! tokens, addresses and e-mail addresses.
+//! Searches every line that the service logs and every answer in the tests for secrets, tokens, addresses and e-mail
+//! addresses.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -8,9 +8,10 @@ use std::sync::{Mutex, Once, PoisonError};
 
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::{SALT, SECRET};
+use crate::SECRET;
+use crate::world::SALT;
 
-/// What log lines would hold if they held a token, an actor's address, an actor's user agent or an e-mail address.
+/// Signs of a secret, a token, an actor's address, an actor's user agent and an e-mail address in a log line.
 const TRACES: [&str; 6] = [SECRET, SALT, "eyJ", "10.0.", "browser/", "@"];
 
 static EMAILS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -19,41 +20,41 @@ thread_local! {
     static LINES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// From now on; the log is one for the whole process.
+/// Begins to search the log, which the whole process shares.
 pub(crate) fn watch_the_log() {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| tracing_subscriber::fmt().json().flatten_event(true).with_writer(Watch).init());
 }
 
-/// How many lines this thread logged so far, all of them looked through. A test has a thread of its own.
+/// The number of lines that this thread has logged. A test has a thread of its own.
 pub fn lines_logged() -> u64 {
     LINES.get()
 }
 
-/// The service was told this address; no answer may hold it.
+/// From now on no answer may hold this address, since the service has received it.
 pub(crate) fn hide_email(email: &str) {
-    // Wrong ones are sent too.
+    // Tests send wrong ones too.
     if email.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && domain.contains('.')) {
         EMAILS.lock().unwrap_or_else(PoisonError::into_inner).insert(email.to_owned());
     }
 }
 
-/// `own` is what only the caller knows.
+/// `own` are texts that only the caller knows.
 #[track_caller]
 pub(crate) fn look_through_answer(answer: &str, own: &[&str]) {
     let emails = EMAILS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for secret in own.iter().copied().chain([SECRET, SALT]).chain(emails.iter().map(String::as_str)) {
-        assert!(!answer.contains(secret), "the answer tells {secret}: {answer}");
+        assert!(!answer.contains(secret), "{secret} is in the answer: {answer}");
     }
 }
 
 fn look_through_line(line: &str) {
     for trace in TRACES {
-        assert!(!line.contains(trace), "the log tells {trace}: {line}");
+        assert!(!line.contains(trace), "{trace} is in the log: {line}");
     }
     LINES.set(LINES.get() + 1);
     if line.contains(r#""level":"ERROR""#) {
-        // The test's own output has it, when the test fails.
+        // cargo shows it when the test fails.
         eprint!("{line}");
     }
 }
@@ -70,7 +71,7 @@ impl MakeWriter<'_> for Watch {
 }
 
 impl Write for Watch {
-    /// One call a line.
+    /// Called once for each line.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         look_through_line(&String::from_utf8_lossy(line));
         Ok(line.len())
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tells_is_noticed() {
+    fn secrets_are_noticed_in_the_log_and_in_answers() {
         for line in ["{\"token\":\"eyJhbGciOi\"}", "from 10.0.0.7", "to ada@example.org", SECRET] {
             assert!(std::panic::catch_unwind(|| look_through_line(line)).is_err(), "{line}");
         }

@@ -1,4 +1,4 @@
-//! A service that runs somewhere, and the actors who speak to it over HTTP.
+//! A service that runs anywhere, and the actors who call it over HTTP.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct Remote {
     url: Uri,
     secret: String,
     client: https::Client,
-    /// Tells this run from others before it: users and records are named after it.
+    /// The time of this run in milliseconds. Users and records are named after it, so that no other run has them.
     run: u64,
     /// Tokens signed so far.
     signed: AtomicU64,
@@ -37,7 +37,7 @@ impl Remote {
         }
     }
 
-    /// A thread nobody wrote in before.
+    /// A thread that no other run has written to.
     #[must_use]
     pub fn thread(&self) -> String {
         format!("posts/walk-{}", self.run)
@@ -48,7 +48,7 @@ impl Remote {
         Actor::at(&self.url, &self.client)
     }
 
-    /// The `number`th of this run, named so that nobody else is.
+    /// The `number`th user of this run, with a name that nobody else has.
     #[must_use]
     pub fn user(&self, number: u64, name: &str) -> Actor {
         self.signed_in(number, name, &[])
@@ -59,19 +59,19 @@ impl Remote {
         self.signed_in(number, name, &["moderator"])
     }
 
-    /// Of [`Self::user`].
+    /// The id of the `number`th user.
     #[must_use]
     pub fn user_id(&self, number: u64) -> u64 {
         self.run * 10 + number
     }
 
-    /// Of [`Self::user`].
+    /// The full name of the user called `name`.
     #[must_use]
     pub fn user_name(&self, name: &str) -> String {
         format!("{name} {}", self.run)
     }
 
-    /// What anybody gets from any absolute address.
+    /// The answer of any absolute address to anybody.
     pub async fn fetch(&self, url: &str) -> TestResponse {
         let request = Request::get(url).body("").expect("an absolute address");
         let answer = self.client.send(request).await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
@@ -83,9 +83,9 @@ impl Remote {
             "sub": self.user_id(number).to_string(),
             "name": self.user_name(name),
             "roles": roles,
-            // Each token is newer than those before it, so that its name counts.
+            // Each token is newer than the one before it, so that its name is stored.
             "iat": self.run / 1_000 + self.signed.fetch_add(1, Ordering::Relaxed),
-            // Good by the clock of a world of its own too.
+            // Valid by the clock of a `World` too.
             "exp": START / 1_000 + 3_600,
         });
         self.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, &self.secret))

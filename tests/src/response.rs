@@ -1,4 +1,4 @@
-//! An answer, and what tests ask of it. Failing says what came instead.
+//! An answer, and the assertions that tests make about it. Each failure shows the answer.
 
 use std::io::Read;
 
@@ -38,19 +38,13 @@ impl TestResponse {
     }
 
     #[track_caller]
-    #[must_use]
-    fn expect(self, status: u16) -> Self {
+    #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
+    pub fn ok(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{:#}", self.json);
         self
     }
 
-    #[track_caller]
-    #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
-    pub fn ok(self, status: u16) -> Self {
-        self.expect(status)
-    }
-
-    /// With the envelope of errors (spec, section 7).
+    /// Refused in the envelope of errors.
     #[track_caller]
     #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
     pub fn refused(self, status: u16, code: &str) -> Self {
@@ -66,7 +60,7 @@ impl TestResponse {
         self
     }
 
-    /// 422 on this field and no other; its text is the message.
+    /// 422 on this field and no other, whose text is the message.
     #[track_caller]
     #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
     pub fn invalid(self, field: &str) -> Self {
@@ -87,7 +81,7 @@ impl TestResponse {
         &self.json["data"]
     }
 
-    /// Of a single comment.
+    /// Of the one comment that was answered.
     #[track_caller]
     pub fn id(&self) -> u64 {
         self.data()["id"].as_u64().unwrap_or_else(|| panic!("no id in {:#}", self.json))
@@ -135,8 +129,13 @@ pub fn ids(list: &Value) -> Vec<u64> {
     list.iter().map(|row| row["id"].as_u64().expect("an id")).collect()
 }
 
-/// The ids of some pages, in order.
+/// The ids of these pages, in order.
 #[must_use]
 pub fn seen(pages: &[TestResponse]) -> Vec<u64> {
     pages.iter().flat_map(TestResponse::ids).collect()
+}
+
+#[must_use]
+pub fn reversed(ids: &[u64]) -> Vec<u64> {
+    ids.iter().rev().copied().collect()
 }

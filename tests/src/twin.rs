@@ -1,6 +1,6 @@
-//! Amazon's own engine beside the embedded one, when `SECOND_ENGINE` says where `DynamoDB` Local listens. Both are asked
-//! everything, one request at a time, and must answer alike; the service hears Amazon's answer. The embedded one goes
-//! along for the table's stream, and for what a write consumes, which `DynamoDB` Local does not count as AWS does.
+//! Amazon's own engine beside the embedded one, when `SECOND_ENGINE` is the address of `DynamoDB` Local. Both receive every
+//! request, one at a time, and must answer alike. The service gets Amazon's answer. The embedded engine feeds the table's
+//! stream, and counts the units of writes, which `DynamoDB` Local does not count as AWS does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,12 +26,12 @@ use tokio::sync::{Mutex, OnceCell};
 const TARGET: &str = "x-amz-target";
 const DENIED: &str = "AccessDeniedException";
 
-#[expect(clippy::disallowed_methods, reason = "a setting of the tests' own")]
+#[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
 fn endpoint() -> Option<String> {
     std::env::var("SECOND_ENGINE").ok()
 }
 
-/// Whether both engines are asked, one request at a time.
+/// Whether the table is in two engines.
 pub fn two_engines() -> bool {
     endpoint().is_some()
 }
@@ -78,7 +78,7 @@ impl Twin {
         let operation = target.rsplit('.').next().unwrap_or_default();
         let same = status == their_status
             && match operation {
-                // Goes by hashes, each engine's own.
+                // Each engine has hashes of its own, and a scan is in their order.
                 "Scan" => true,
                 "Query" if breaks_off(&answer) && breaks_off(&theirs) => alike_so_far(&answer, &theirs),
                 _ => plain(&answer) == plain(&theirs),
@@ -137,7 +137,7 @@ fn parse(body: &[u8]) -> Value {
     serde_json::from_slice(body).unwrap_or_default()
 }
 
-/// Of an error.
+/// The kind of an error; empty for an answer.
 fn kind(answer: &Value) -> &str {
     answer["__type"].as_str().and_then(|kind| kind.rsplit('#').next()).unwrap_or_default()
 }
@@ -146,14 +146,14 @@ fn breaks_off(answer: &Value) -> bool {
     answer["LastEvaluatedKey"].is_object()
 }
 
-/// After a megabyte or so: one engine stops before the item that is too much, the other behind it.
+/// For pages of about a megabyte: one engine ends before the item that exceeds it, the other after it.
 fn alike_so_far(one: &Value, other: &Value) -> bool {
     let (one, other) = (ordered(&one["Items"]), ordered(&other["Items"]));
     let (Some(one), Some(other)) = (one.as_array(), other.as_array()) else { return false };
     one.len().abs_diff(other.len()) <= 1 && one.iter().zip(other).all(|(one, other)| one == other)
 }
 
-/// What two engines must agree on.
+/// The parts of an answer that both engines must agree on.
 fn plain(answer: &Value) -> Value {
     match kind(answer) {
         "" => ordered(answer),
@@ -165,7 +165,7 @@ fn plain(answer: &Value) -> Value {
     }
 }
 
-/// Without what each counts in its own way, and with sets in one order.
+/// Without the fields that each engine counts in its own way, and with sets in one order.
 fn ordered(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -177,7 +177,7 @@ fn ordered(value: &Value) -> Value {
             });
             let field = |(name, value): (&String, &Value)| {
                 let mut value = ordered(value);
-                // Answers to a batch come in any order, as sets do.
+                // Answers to a batch come in any order, like sets.
                 if matches!(&**name, "NS" | "SS" | crate::TABLE)
                     && let Some(members) = value.as_array_mut()
                 {

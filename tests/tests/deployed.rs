@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::Method;
-use http::header::{CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
+use http::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
 use shared::routes::{self, ROUTES};
 use tests::{Actor, Remote, SECRET, TestResponse, World, ids, seen};
@@ -131,17 +131,16 @@ impl<'a> Walk<'a> {
 
     /// The address of the thumbnail.
     async fn images(&self) -> String {
-        let fay = self.cast.fay.clone().with(CONTENT_TYPE, "multipart/form-data; boundary=XyZ");
-        let head = "--XyZ\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.png\"\r\n\r\n";
-        let body = [head.as_bytes(), UPLOAD, b"\r\n--XyZ--\r\n"].concat();
-        let once = fay.clone().with(HeaderName::from_static("idempotency-key"), &self.thread);
-        let stored = once.send(Method::POST, "media", body.clone()).await.ok(201).json;
-        assert_eq!(once.send(Method::POST, "media", body.clone()).await.ok(201).json, stored);
+        let fay = &self.cast.fay;
+        let file: [(&str, &str, &[u8]); 1] = [("file", "a.png", UPLOAD)];
+        let once = fay.clone().keyed(&self.thread);
+        let stored = once.upload(&file).await.ok(201).json;
+        assert_eq!(once.upload(&file).await.ok(201).json, stored);
         let image = self.service.fetch(stored["url"].as_str().unwrap()).await.ok(200);
         assert_eq!((image.header("content-type"), image.header("x-content-type-options")), ("image/png", "nosniff"));
-        fay.send(Method::POST, "media", "no image").await.invalid("file");
+        fay.upload(&[("file", "a.png", b"no image")]).await.invalid("file");
 
-        let removed = fay.send(Method::POST, "media", body).await.ok(201).json["url"].clone();
+        let removed = fay.upload(&file).await.ok(201).json["url"].clone();
         let removed = removed.as_str().unwrap();
         let path = format!("media/{}", removed.rsplit('/').next().unwrap());
         fay.delete(&path).await.refused(403, "forbidden");
@@ -155,27 +154,22 @@ impl<'a> Walk<'a> {
         let path = format!("{}/comments", self.thread);
         self.guest.post(&path, json!({ "body": "x" })).await.refused(401, "unauthenticated");
         self.cast.eve.post(&path, json!({ "body": "" })).await.invalid("body");
-        let once = self.cast.eve.clone().with(HeaderName::from_static("idempotency-key"), &self.thread);
+        let once = self.cast.eve.clone().keyed(&self.thread);
         let first = once.post(&path, json!({ "body": "0" })).await.ok(201).id();
         assert_eq!(once.post(&path, json!({ "body": "0" })).await.ok(201).id(), first);
         let mut parents = vec![first];
         for n in 1..5 {
             parents.push(self.cast.eve.comment(&self.thread, &n.to_string()).await);
         }
-        let edit = format!("comments/{first}");
-        let edited =
-            self.cast.eve.patch(&edit, json!({ "body": format!("*0* @{}", self.handle("Ada")) })).await.ok(200);
+        let edited = self.cast.eve.edit(first, &format!("*0* @{}", self.handle("Ada"))).await.ok(200);
         let html = edited.data()["html"].as_str().unwrap();
         assert!(html.starts_with("<p><em>0</em> <a href=\"/users/"), "{html}");
-        self.cast.bob.patch(&edit, json!({ "body": "mine" })).await.refused(403, "forbidden");
+        self.cast.bob.edit(first, "mine").await.refused(403, "forbidden");
         parents
     }
 
     async fn answering(&self, parent: u64) -> Vec<u64> {
-        let mut replies = Vec::new();
-        for n in 0..5 {
-            replies.push(self.cast.ada.reply(&self.thread, parent, &n.to_string()).await);
-        }
+        let replies = self.cast.ada.write_replies(&self.thread, parent, 5).await;
         let path = format!("comments/{parent}/replies");
         soon(|| self.guest.get(&path), |reply| reply.total() == 5 && reply.ids().len() == 5).await;
         for query in ["per_page=2", "per_page=2&cursor="] {
@@ -187,8 +181,7 @@ impl<'a> Walk<'a> {
     }
 
     async fn liking(&self, parents: &[u64]) {
-        let like =
-            async |who: &Actor, id: u64| who.post(&format!("comments/{id}/like"), Value::Null).await.ok(200).json;
+        let like = async |who: &Actor, id: u64| who.like(id).await.ok(200).json;
         assert_eq!(like(&self.cast.cem, parents[1]).await, json!({ "liked": true, "likes_count": 1 }));
         assert_eq!(like(&self.cast.bob, parents[1]).await, json!({ "liked": true, "likes_count": 2 }));
         assert_eq!(like(&self.cast.bob, parents[2]).await, json!({ "liked": true, "likes_count": 1 }));
@@ -229,49 +222,44 @@ impl<'a> Walk<'a> {
             async move { moderator.get(&path).await.ok(200) }
         };
         let waits = |id: u64| move |queue: &TestResponse| queue.ids().contains(&id);
-        let settled = |id: u64| move |queue: &TestResponse| !queue.ids().contains(&id);
+        let gone = |id: u64| move |queue: &TestResponse| !queue.ids().contains(&id);
         self.cast.ada.get("moderation/comments").await.refused(403, "forbidden");
 
         let reported = parents[3];
-        let report = format!("comments/{reported}/report");
-        self.cast.bob.post(&report, json!({ "reason": "spam" })).await.ok(201);
-        self.cast.bob.post(&report, json!({ "reason": "spam" })).await.refused(409, "already_reported");
-        self.guest.post(&report, json!({ "reason": "other", "additional_details": "Look." })).await.ok(201);
+        self.cast.bob.report(reported, "spam").await.ok(201);
+        self.cast.bob.report(reported, "spam").await.refused(409, "already_reported");
+        let report = json!({ "reason": "other", "additional_details": "Look." });
+        self.guest.post(&format!("comments/{reported}/report"), report).await.ok(201);
         soon(|| queue("reported"), waits(reported)).await;
         let path = format!("comments/{reported}/reports");
         let reports = moderator.get(&path).await.ok(200);
         assert_eq!(reports.rows().iter().map(|row| &row["reason"]).collect::<Vec<_>>(), ["other: Look.", "spam"]);
         moderator.post(&format!("{path}/dismiss"), Value::Null).await.ok(200);
-        soon(|| queue("reported"), settled(reported)).await;
+        soon(|| queue("reported"), gone(reported)).await;
 
-        let judged = async |verdict: &str| moderator.post(&format!("comments/{reported}/{verdict}"), Value::Null).await;
-        let verdict = judged("reject").await;
-        assert_eq!(verdict.ok(200).data()["is_approved"], false);
+        assert_eq!(moderator.judge(reported, "reject").await.ok(200).data()["is_approved"], false);
         soon(|| queue("rejected"), waits(reported)).await;
-        soon(|| self.list(&self.guest, ""), settled(reported)).await;
+        soon(|| self.list(&self.guest, ""), gone(reported)).await;
         self.guest.get(&format!("comments/{reported}/replies")).await.refused(404, "not_found");
-        let verdict = judged("approve").await;
-        assert_eq!(verdict.ok(200).data()["is_approved"], true);
+        assert_eq!(moderator.judge(reported, "approve").await.ok(200).data()["is_approved"], true);
         soon(|| self.list(&self.guest, ""), waits(reported)).await;
 
         // Ten links wait for a moderator.
         let links = "https://example.org/ ".repeat(10);
-        let held = json!({ "body": links, "parent_id": parents[1] });
-        let held = self.cast.bob.post(&format!("{}/comments", self.thread), held).await.ok(201);
+        let held = self.cast.bob.write(&self.thread, Some(parents[1]), &links).await.ok(201);
         assert_eq!(held.data()["is_approved"], false);
         let held = held.id();
         soon(|| queue("pending"), waits(held)).await;
         let replies = format!("comments/{}/replies", parents[1]);
-        assert!(settled(held)(&self.guest.get(&replies).await.ok(200)));
-        moderator.post(&format!("comments/{held}/approve"), Value::Null).await.ok(200);
-        soon(|| queue("pending"), settled(held)).await;
+        assert!(gone(held)(&self.guest.get(&replies).await.ok(200)));
+        moderator.judge(held, "approve").await.ok(200);
+        soon(|| queue("pending"), gone(held)).await;
         soon(|| self.guest.get(&replies), waits(held)).await;
 
-        let pin = format!("comments/{}/pin", parents[0]);
-        self.cast.eve.post(&pin, Value::Null).await.refused(403, "forbidden");
-        assert_eq!(moderator.post(&pin, Value::Null).await.ok(200).data()["pinned"], true);
+        self.cast.eve.pin(parents[0]).await.refused(403, "forbidden");
+        assert_eq!(moderator.pin(parents[0]).await.ok(200).data()["pinned"], true);
         soon(|| self.list(&self.guest, ""), |list| list.ids().first() == Some(&parents[0])).await;
-        assert_eq!(moderator.delete(&pin).await.ok(200).data()["pinned"], false);
+        assert_eq!(moderator.unpin(parents[0]).await.ok(200).data()["pinned"], false);
         soon(|| self.list(&self.guest, ""), |list| list.ids().first() == parents.last()).await;
     }
 
@@ -292,8 +280,8 @@ impl<'a> Walk<'a> {
     async fn record(&self) {
         let known =
             json!({ "author_id": self.service.user_id(4), "title": "A walk", "url": "https://example.org/walk" });
-        let told = self.cast.moderator.put(&self.thread, known).await.ok(200);
-        assert_eq!((&told.data()["type"], &told.data()["title"]), (&json!("posts"), &json!("A walk")));
+        let record = self.cast.moderator.put(&self.thread, known).await.ok(200);
+        assert_eq!((&record.data()["type"], &record.data()["title"]), (&json!("posts"), &json!("A walk")));
         let is_author = |list: &TestResponse| list.rows().iter().all(|row| row["is_author"] == true);
         soon(|| self.list(&self.guest, ""), is_author).await;
     }
@@ -314,9 +302,9 @@ impl<'a> Walk<'a> {
     /// Answers what hung below a deleted parent.
     async fn deleting(&self, parents: &[u64], replies: &[u64]) -> u64 {
         let below = self.cast.ada.reply(&self.thread, parents[4], "below").await;
-        self.cast.ada.delete(&format!("comments/{}", parents[4])).await.refused(403, "forbidden");
-        self.cast.eve.delete(&format!("comments/{}", parents[4])).await.ok(204);
-        self.cast.ada.delete(&format!("comments/{}", replies[0])).await.ok(204);
+        self.cast.ada.remove(parents[4]).await.refused(403, "forbidden");
+        self.cast.eve.remove(parents[4]).await.ok(204);
+        self.cast.ada.remove(replies[0]).await.ok(204);
         self.guest.get(&format!("comments/{}/replies", parents[4])).await.refused(404, "not_found");
         let list = soon(|| self.list(&self.guest, ""), |list| list.total() == 4 && list.ids().len() == 4).await;
         assert_eq!(list.find(parents[0]).unwrap()["replies_count"], 4);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, Method};
 use serde_json::{Value, json};
-use tests::{Actor, SECRET, World, sign};
+use tests::{Actor, SECRET, World, by_guest, sign};
 
 /// Everything allowed that a switch allows.
 const OPEN: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
@@ -64,9 +64,8 @@ fn impostors(world: &World) -> Vec<(&'static str, Actor)> {
 async fn a_bad_token_is_401_wherever_a_visitor_may_act() {
     let world = World::with(&OPEN);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    let guest = json!({ "body": "x", "guest_name": "G", "guest_email": "g@example.org" });
     let requests = [
-        (Method::POST, "posts/1/comments".to_owned(), guest),
+        (Method::POST, "posts/1/comments".to_owned(), by_guest("x")),
         (Method::PATCH, format!("comments/{id}"), json!({ "body": "y" })),
         (Method::DELETE, format!("comments/{id}"), Value::Null),
         (Method::POST, format!("comments/{id}/like"), Value::Null),
@@ -149,10 +148,9 @@ async fn a_token_whose_key_cannot_be_fetched_is_503_where_a_visitor_may_act_and_
     let world = World::with(&settings);
     let claims = json!({ "sub": "7", "aud": "comments", "exp": world.now().seconds() + 60 });
     let ada = world.guest().with_token(&sign(&json!({ "alg": "RS256", "kid": "a" }), &claims, SECRET));
-    let body = json!({ "body": "x", "guest_name": "G", "guest_email": "g@example.org" });
-    let id = world.guest().post("posts/1/comments", body.clone()).await.ok(201).id();
-    ada.post("posts/1/comments", body).await.refused(503, "unavailable");
-    ada.post(&format!("comments/{id}/like"), Value::Null).await.refused(503, "unavailable");
+    let id = world.guest().comment("posts/1", "x").await;
+    ada.post("posts/1/comments", by_guest("x")).await.refused(503, "unavailable");
+    ada.like(id).await.refused(503, "unavailable");
     let reply = ada.get("users?q=a").await.refused(503, "unavailable");
     assert_eq!(reply.header("retry-after"), "1");
     // What is there still comes before who is asking.
@@ -273,8 +271,7 @@ async fn a_forwarded_address_makes_nobody_somebody_else() {
     let guest = world.guest();
     let write = async |ip: &str| {
         let actor = guest.clone().with(HeaderName::from_static("x-forwarded-for"), ip);
-        let body = json!({ "body": "x", "guest_name": "G", "guest_email": "g@example.org" });
-        actor.post("posts/1/comments", body).await
+        actor.write("posts/1", None, "x").await
     };
     write("192.0.2.1").await.ok(201);
     write("192.0.2.2").await.ok(201);
@@ -339,7 +336,7 @@ async fn the_comment_comes_before_the_policy_and_the_policy_before_the_fields() 
     bob.patch("comments/1", json!({})).await.refused(404, "not_found");
     bob.post("comments/1/pin", Value::Null).await.refused(404, "not_found");
     bob.patch(&format!("comments/{id}"), json!({})).await.refused(403, "forbidden");
-    bob.post(&format!("comments/{reply}/pin"), Value::Null).await.refused(403, "forbidden");
+    bob.pin(reply).await.refused(403, "forbidden");
 }
 
 #[tokio::test]

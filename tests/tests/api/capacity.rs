@@ -3,11 +3,11 @@
 use futures_util::future::join_all;
 use http::header::ACCEPT_ENCODING;
 use local::bench::seed::{self, Models, prose};
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::{Actor, START, TABLE, TestResponse, World, two_engines};
 
-/// 2025-01-01, from which ids count.
-const EPOCH: i64 = 1_735_689_600_000;
+/// 2025-01-01, from which comment ids count their milliseconds.
+pub(crate) const EPOCH: i64 = 1_735_689_600_000;
 /// Replies of each parent that has any.
 const REPLIES: usize = 3;
 
@@ -22,8 +22,8 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let comments = (0..count).map(|place| {
         let from_top = count - place;
         let id = u64::try_from(START - EPOCH - i64::try_from(from_top).unwrap() * 1000).unwrap() << 12;
-        let looked_at = place < 60 || from_top < 60 || (980..1_010).contains(&from_top);
-        (id, if looked_at { REPLIES } else { 0 })
+        let is_read = place < 60 || from_top < 60 || (980..1_010).contains(&from_top);
+        (id, if is_read { REPLIES } else { 0 })
     });
     let comments: Vec<_> = comments.collect();
     table.write_thread(&models, "big", &comments, |_| ()).await.unwrap();
@@ -66,7 +66,7 @@ impl Table {
 /// A user the table knows, who liked something in the thread.
 async fn reader(world: &World, id: u64, liked: u64) -> Actor {
     let reader = world.user(id, "Reader");
-    reader.post(&format!("comments/{liked}/like"), Value::Null).await.ok(200);
+    reader.like(liked).await.ok(200);
     reader
 }
 
@@ -141,14 +141,13 @@ async fn single_requests_cost_what_they_may() {
         let body = json!({ "body": prose(5), "parent_id": parent });
         table.row(name, bob.post("posts/1/comments", body).await, (read, 11.0, trips));
     }
-    let like = async |actor: &Actor, id: u64| actor.post(&format!("comments/{id}/like"), Value::Null).await;
     let cy = world.user(1001, "Cy");
     cy.get("ui").await.ok(200);
-    table.row("like a parent", like(&cy, parent).await, (2.0, 8.0, 3));
-    table.row("take the like back", like(&cy, parent).await, (2.0, 8.0, 3));
-    table.row("like a reply", like(&cy, deepest).await, (2.5, 8.0, 3));
-    table.row("like a reply two deep", like(&cy, below).await, (3.0, 8.0, 3));
-    table.row("a guest likes a parent", like(&world.guest(), parent).await, (2.0, 10.0, 3));
+    table.row("like a parent", cy.like(parent).await, (2.0, 8.0, 3));
+    table.row("take the like back", cy.like(parent).await, (2.0, 8.0, 3));
+    table.row("like a reply", cy.like(deepest).await, (2.5, 8.0, 3));
+    table.row("like a reply two deep", cy.like(below).await, (3.0, 8.0, 3));
+    table.row("a guest likes a parent", world.guest().like(parent).await, (2.0, 10.0, 3));
     table.row("ui, signed in", bob.get("ui").await, (0.5, 0.0, 1));
     for (id, name) in (2000..).zip(["Dan", "Dana", "Daniel", "Jordan", "Big Dan", "Sedan"]) {
         world.user(id, name).get("ui").await.ok(200);

@@ -7,13 +7,9 @@ use http::Method;
 use http::header::{ACCEPT_LANGUAGE, USER_AGENT};
 use serde_json::{Value, json};
 use shared::domain::ids::Visitor;
-use tests::{Actor, START, World, ids};
+use tests::{Actor, START, World, by_guest, ids};
 
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
-
-fn by_guest(body: &str) -> Value {
-    json!({ "body": body, "guest_name": "Grace", "guest_email": "grace@example.org" })
-}
 
 #[tokio::test]
 async fn a_created_comment_is_answered_whole() {
@@ -171,7 +167,7 @@ async fn a_body_with_a_bidirectional_override_is_refused_on_its_field() {
     let id = ada.comment("posts/1", "x").await;
     for body in REORDERED {
         ada.post("posts/1/comments", json!({ "body": body })).await.invalid("body");
-        ada.patch(&format!("comments/{id}"), json!({ "body": body })).await.invalid("body");
+        ada.edit(id, body).await.invalid("body");
         ada.post("markdown/preview", json!({ "body": body })).await.invalid("body");
     }
     for body in ["\u{2067}שלום\u{2069} x", "\u{200f}سلام\u{200e}"] {
@@ -361,7 +357,7 @@ async fn a_deleted_parent_takes_no_replies_and_neither_does_what_hung_below_it()
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let parent = ada.comment("posts/1", "x").await;
     let reply = bob.reply("posts/1", parent, "y").await;
-    ada.delete(&format!("comments/{parent}")).await.ok(204);
+    ada.remove(parent).await.ok(204);
     for gone in [parent, reply] {
         bob.post("posts/1/comments", json!({ "body": "z", "parent_id": gone })).await.invalid("parent_id");
     }
@@ -571,9 +567,9 @@ async fn how_old_a_comment_is_is_said_in_the_language_asked_for() {
         assert_eq!(shown["relative_created_at"], words);
         assert_eq!(shown["replies"][0]["relative_created_at"], words);
         assert_eq!(guest.replies(id, "").await.find(answer).unwrap()["relative_created_at"], words);
-        let edited = ada.patch(&format!("comments/{id}"), json!({ "body": language })).await.ok(200);
+        let edited = ada.edit(id, language).await.ok(200);
         assert_eq!(edited.data()["relative_created_at"], words);
-        let pinned = in_language(&moderator, language).post(&format!("comments/{id}/pin"), json!(null)).await.ok(200);
+        let pinned = in_language(&moderator, language).pin(id).await.ok(200);
         assert_eq!(pinned.data()["relative_created_at"], words);
     }
     let created = in_language(&ada, "de").post("posts/1/comments", json!({ "body": "x" })).await.ok(201);

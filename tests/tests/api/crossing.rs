@@ -1,6 +1,6 @@
-//! Edits and moderators' decisions that cross: whoever comes second decides on what the first one left.
+//! Edits and decisions of moderators that cross: the second applies to the state that the first one left.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::domain::comment::Comment;
 use shared::domain::ids::CommentId;
 use shared::domain::time::Clock;
@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
-/// A spam check that answers when the test is ready.
+/// A spam check that answers when the test lets it.
 struct SlowCheck {
     listener: TcpListener,
     url: String,
@@ -25,7 +25,7 @@ impl SlowCheck {
         Self { listener, url }
     }
 
-    /// The service asks this check too.
+    /// An instance that also asks this check.
     fn with(&self, world: &World) -> World {
         world.again(&[HELD, ("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)])
     }
@@ -33,9 +33,9 @@ impl SlowCheck {
     /// Answers one question with `spam`, once `meanwhile` is done.
     async fn answer(&self, spam: bool, meanwhile: impl Future<Output = ()>) {
         let (mut stream, _) = self.listener.accept().await.unwrap();
-        let mut question = Vec::new();
-        while !is_whole(&question) {
-            assert!(stream.read_buf(&mut question).await.unwrap() > 0, "the question breaks off");
+        let mut request = Vec::new();
+        while !is_whole(&request) {
+            assert!(stream.read_buf(&mut request).await.unwrap() > 0, "the request ends early");
         }
         meanwhile.await;
         let body = spam.to_string();
@@ -44,7 +44,7 @@ impl SlowCheck {
     }
 }
 
-/// Whether a request has all of the body that it promises.
+/// Whether the body is as long as the header says.
 fn is_whole(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request).to_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
@@ -76,29 +76,28 @@ impl Scene {
     }
 
     async fn judge(&self, verdict: &str) {
-        let path = format!("comments/{}/{verdict}", self.id);
-        self.world.moderator().post(&path, Value::Null).await.ok(200);
+        self.world.moderator().judge(self.id, verdict).await.ok(200);
     }
 
-    /// Ada's edit, to `new`, which the check takes for spam or not, and meanwhile something else is done.
+    /// Ada's edit to `new`. While the spam check decides on it, something else is done.
     async fn edit_while(&self, spam: bool, meanwhile: impl Future<Output = ()>) -> TestResponse {
         let check = SlowCheck::start().await;
         let checked = check.with(&self.world);
-        let (ada, path) = (ada(&checked), format!("comments/{}", self.id));
-        let (reply, ()) = tokio::join!(ada.patch(&path, json!({ "body": "new" })), check.answer(spam, meanwhile));
+        let ada = ada(&checked);
+        let (reply, ()) = tokio::join!(ada.edit(self.id, "new"), check.answer(spam, meanwhile));
         reply
     }
 
     /// The comment as it is stored.
     async fn stored(&self) -> Comment {
         let found = self.world.store().find(CommentId(self.id), Reading::Consistent).await.unwrap();
-        found.expect("the comment is there").comment
+        found.expect("the comment exists").comment
     }
 
-    /// An edit to `new` that lands at once.
+    /// An edit to `new`, stored at once.
     async fn edit(&self, review: bool) {
         let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: self.world.now().0, review };
-        self.world.store().edit(&self.stored().await, edit).await.unwrap().expect("the comment is there");
+        self.world.store().edit(&self.stored().await, edit).await.unwrap().expect("the comment exists");
     }
 
     fn clock(&self) -> Clock {
@@ -109,11 +108,10 @@ impl Scene {
     /// The comment is in these queues, in no others, and the table is in order.
     async fn is_queued(&self, queues: &[&str]) {
         for state in ["pending", "reported", "rejected"] {
-            let queue = self.world.moderator().get(&format!("moderation/comments?state={state}")).await.ok(200).ids();
+            let queue = self.world.moderator().queue(state).await;
             assert_eq!(queue.contains(&self.id), queues.contains(&state), "{state}");
         }
-        let findings = self.world.store().check().await.unwrap();
-        assert_eq!(findings.iter().map(ToString::to_string).collect::<Vec<_>>(), [""; 0]);
+        assert_eq!(self.world.findings().await, [""; 0]);
     }
 
     async fn everyone_sees(&self, body: &str) {
@@ -163,7 +161,7 @@ async fn an_edit_that_lands_after_the_rejection_leaves_nothing_in_the_pending_qu
 async fn an_edit_of_a_comment_that_is_deleted_meanwhile_is_404() {
     let scene = Scene::approved().await;
     let delete = async {
-        ada(&scene.world).delete(&format!("comments/{}", scene.id)).await.ok(204);
+        ada(&scene.world).remove(scene.id).await.ok(204);
     };
     scene.edit_while(true, delete).await.refused(404, "not_found");
     scene.nobody_else_sees_it().await;
@@ -174,8 +172,7 @@ async fn an_edit_of_a_comment_that_is_deleted_meanwhile_is_404() {
 async fn two_edits_that_cross_both_land_and_the_later_one_stays() {
     let scene = Scene::approved().await;
     let first = async {
-        let path = format!("comments/{}", scene.id);
-        ada(&scene.world).patch(&path, json!({ "body": "between" })).await.ok(200);
+        ada(&scene.world).edit(scene.id, "between").await.ok(200);
     };
     scene.edit_while(false, first).await.ok(200);
     scene.everyone_sees("new").await;
@@ -218,8 +215,7 @@ async fn a_rejection_of_a_text_that_has_changed_empties_the_pending_queue() {
 #[tokio::test]
 async fn dismissing_reports_leaves_a_doubtful_edit_that_came_meanwhile_in_the_queue() {
     let scene = Scene::approved().await;
-    let path = format!("comments/{}/report", scene.id);
-    scene.world.user(8, "Bob").post(&path, json!({ "reason": "spam" })).await.ok(201);
+    scene.world.user(8, "Bob").report(scene.id, "spam").await.ok(201);
     let seen = scene.stored().await;
     scene.edit(true).await;
     scene.world.store().dismiss_reports(seen, &scene.clock()).await.unwrap().unwrap();
@@ -229,8 +225,7 @@ async fn dismissing_reports_leaves_a_doubtful_edit_that_came_meanwhile_in_the_qu
 #[tokio::test]
 async fn of_two_decisions_about_the_same_reports_the_first_one_stays() {
     let scene = Scene::approved().await;
-    let path = format!("comments/{}/report", scene.id);
-    scene.world.user(8, "Bob").post(&path, json!({ "reason": "spam" })).await.ok(201);
+    scene.world.user(8, "Bob").report(scene.id, "spam").await.ok(201);
     let seen = scene.stored().await;
     let (store, clock) = (scene.world.store(), scene.clock());
     store.dismiss_reports(seen.clone(), &clock).await.unwrap().unwrap();

@@ -1,28 +1,12 @@
 //! Walks by cursor (decisions, section 4).
 
-use std::time::Duration;
-
 use serde_json::json;
-use tests::{TestResponse, World, seen};
-
-async fn written(world: &World, count: usize) -> Vec<u64> {
-    let ada = world.user(7, "Ada");
-    let mut created = Vec::new();
-    for n in 0..count {
-        created.push(ada.comment("posts/1", &n.to_string()).await);
-        world.pass(Duration::from_millis(3));
-    }
-    created
-}
-
-fn reversed(ids: &[u64]) -> Vec<u64> {
-    ids.iter().rev().copied().collect()
-}
+use tests::{TestResponse, World, reversed, seen};
 
 #[tokio::test]
 async fn an_empty_cursor_starts_a_walk() {
     let world = World::new();
-    let created = written(&world, 3).await;
+    let created = world.written(3).await;
     let page = world.guest().list("posts/1", "per_page=2&cursor=").await;
     assert_eq!(page.ids(), [created[2], created[1]]);
     let path = "http://api.test/svc/api/v1/posts/1/comments";
@@ -43,7 +27,7 @@ async fn a_walk_through_nothing_is_one_empty_page() {
 #[tokio::test]
 async fn a_walk_meets_every_comment_once_both_ways_in_both_sorts() {
     let world = World::new();
-    let created = written(&world, 7).await;
+    let created = world.written(7).await;
     for (sort, order) in [("newest", reversed(&created)), ("oldest", created.clone())] {
         for per_page in 1..=8 {
             let guest = world.guest();
@@ -70,10 +54,7 @@ async fn a_walk_through_replies_meets_each_once_both_ways() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
-    let mut replies = Vec::new();
-    for n in 0..7 {
-        replies.push(ada.reply("posts/1", parent, &n.to_string()).await);
-    }
+    let replies = ada.write_replies("posts/1", parent, 7).await;
     for per_page in 1..=4 {
         let pages = ada.walk(&format!("comments/{parent}/replies?per_page={per_page}&cursor=")).await;
         assert_eq!(seen(&pages), replies, "{per_page}");
@@ -86,11 +67,11 @@ async fn a_walk_through_replies_meets_each_once_both_ways() {
 #[tokio::test]
 async fn comments_added_during_a_walk_neither_drop_nor_repeat_one() {
     let world = World::new();
-    let created = written(&world, 6).await;
+    let created = world.written(6).await;
     let guest = world.guest();
     for (sort, order) in [("newest", reversed(&created)), ("oldest", created.clone())] {
         let first = guest.list("posts/1", &format!("sort={sort}&per_page=2&cursor=")).await;
-        let added = written(&world, 3).await;
+        let added = world.written(3).await;
         let rest = guest.walk(first.next().unwrap()).await;
         let mut walked = first.ids();
         walked.extend(seen(&rest));
@@ -98,7 +79,7 @@ async fn comments_added_during_a_walk_neither_drop_nor_repeat_one() {
         let old: Vec<u64> = walked.into_iter().filter(|id| created.contains(id)).collect();
         assert_eq!(old, order, "{sort}");
         for id in added {
-            world.user(7, "Ada").delete(&format!("comments/{id}")).await.ok(204);
+            world.user(7, "Ada").remove(id).await.ok(204);
         }
     }
 }
@@ -106,11 +87,11 @@ async fn comments_added_during_a_walk_neither_drop_nor_repeat_one() {
 #[tokio::test]
 async fn comments_added_at_the_front_are_met_when_going_back() {
     let world = World::new();
-    let created = written(&world, 4).await;
+    let created = world.written(4).await;
     let guest = world.guest();
     let first = guest.list("posts/1", "per_page=2&cursor=").await;
     let second = guest.get(first.next().unwrap()).await.ok(200);
-    let added = written(&world, 3).await;
+    let added = world.written(3).await;
     let back = guest.walk_back(&second).await;
     assert_eq!(seen(&back), [&[added[2], added[1], added[0]], reversed(&created).as_slice()].concat());
 }
@@ -118,13 +99,13 @@ async fn comments_added_at_the_front_are_met_when_going_back() {
 #[tokio::test]
 async fn comments_deleted_during_a_walk_drop_no_other() {
     let world = World::new();
-    let created = written(&world, 8).await;
+    let created = world.written(8).await;
     let (ada, guest) = (world.user(7, "Ada"), world.guest());
     let first = guest.list("posts/1", "per_page=3&cursor=").await;
     assert_eq!(first.ids(), [created[7], created[6], created[5]]);
     // What the cursor points at, one beyond it, and one already seen.
     for gone in [5, 4, 7] {
-        ada.delete(&format!("comments/{}", created[gone])).await.ok(204);
+        ada.remove(created[gone]).await.ok(204);
     }
     let rest = guest.walk(first.next().unwrap()).await;
     assert_eq!(seen(&rest), [created[3], created[2], created[1], created[0]]);
@@ -135,11 +116,11 @@ async fn comments_deleted_during_a_walk_drop_no_other() {
 #[tokio::test]
 async fn a_walk_whose_rest_is_deleted_ends_in_an_empty_page_that_leads_back() {
     let world = World::new();
-    let created = written(&world, 4).await;
+    let created = world.written(4).await;
     let (ada, guest) = (world.user(7, "Ada"), world.guest());
     let first = guest.list("posts/1", "per_page=2&cursor=").await;
     for id in &created[..2] {
-        ada.delete(&format!("comments/{id}")).await.ok(204);
+        ada.remove(id).await.ok(204);
     }
     let end = guest.get(first.next().unwrap()).await.ok(200);
     assert_eq!((end.ids(), end.next()), (vec![], None));
@@ -149,7 +130,7 @@ async fn a_walk_whose_rest_is_deleted_ends_in_an_empty_page_that_leads_back() {
 #[tokio::test]
 async fn a_tampered_cursor_is_refused() {
     let world = World::new();
-    written(&world, 3).await;
+    world.written(3).await;
     let guest = world.guest();
     let page = guest.list("posts/1", "per_page=1&cursor=").await;
     let cursor = page.json["meta"]["next_cursor"].as_str().unwrap().to_owned();
@@ -162,7 +143,7 @@ async fn a_tampered_cursor_is_refused() {
 #[tokio::test]
 async fn a_cursor_of_another_thread_sort_or_list_is_refused() {
     let world = World::new();
-    let created = written(&world, 3).await;
+    let created = world.written(3).await;
     let ada = world.user(7, "Ada");
     for thread in ["posts/2", "posts/2"] {
         ada.comment(thread, "x").await;
@@ -185,7 +166,7 @@ async fn a_cursor_of_another_thread_sort_or_list_is_refused() {
 #[tokio::test]
 async fn a_cursor_may_be_handed_to_another_visitor() {
     let world = World::new();
-    let created = written(&world, 3).await;
+    let created = world.written(3).await;
     let page = world.guest().list("posts/1", "per_page=1&cursor=").await;
     let next = world.user(8, "Bob").get(page.next().unwrap()).await.ok(200);
     assert_eq!(next.ids(), [created[1]]);
@@ -194,7 +175,7 @@ async fn a_cursor_may_be_handed_to_another_visitor() {
 #[tokio::test]
 async fn per_page_may_change_during_a_walk() {
     let world = World::new();
-    let created = written(&world, 6).await;
+    let created = world.written(6).await;
     let guest = world.guest();
     let page = guest.list("posts/1", "per_page=1&cursor=").await;
     let cursor = page.json["meta"]["next_cursor"].as_str().unwrap();
@@ -205,7 +186,7 @@ async fn per_page_may_change_during_a_walk() {
 #[tokio::test]
 async fn ranked_sorts_ignore_the_cursor() {
     let world = World::new();
-    let created = written(&world, 3).await;
+    let created = world.written(3).await;
     for sort in ["most_liked", "most_replied"] {
         for cursor in ["", "nonsense"] {
             let page = world.guest().list("posts/1", &format!("sort={sort}&cursor={cursor}&page=2&per_page=2")).await;
@@ -217,7 +198,7 @@ async fn ranked_sorts_ignore_the_cursor() {
 #[tokio::test]
 async fn a_walk_carries_embedded_replies_and_skips_them_as_parents() {
     let world = World::new();
-    let created = written(&world, 4).await;
+    let created = world.written(4).await;
     let ada = world.user(7, "Ada");
     for parent in &created {
         for n in 0..4 {

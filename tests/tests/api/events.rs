@@ -1,23 +1,20 @@
-//! What follows from a change behind the table's stream.
+//! The work of the function `events`: clean-up, promotion of replies, renaming.
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use serde_json::{Value, json};
-use tests::{TABLE, World, ids};
+use serde_json::json;
+use shared::domain::ids::{CommentId, UserId};
+use shared::store::Reading;
+use tests::{Item, World, ids};
 
-/// All keys of the table that begin so.
-async fn stored(world: &World, begin: &str) -> Vec<String> {
-    #[expect(clippy::disallowed_methods, reason = "a test may look at everything")]
-    let items = world.client().scan().table_name(TABLE).send().await.unwrap().items.unwrap_or_default();
-    let key = |item: &std::collections::HashMap<String, AttributeValue>| {
-        format!("{} {}", item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap())
-    };
-    items.iter().map(key).filter(|key| key.starts_with(begin)).collect()
+/// The keys of all items whose partition key begins with this.
+async fn stored(world: &World, partition: &str) -> Vec<String> {
+    let key = |item: &Item| format!("{} {}", item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
+    world.items().await.iter().map(key).filter(|key| key.starts_with(partition)).collect()
 }
 
 #[tokio::test]
-async fn everything_below_a_deleted_comment_is_swept_up() {
+async fn everything_below_a_deleted_comment_is_cleaned_up() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
@@ -29,11 +26,11 @@ async fn everything_below_a_deleted_comment_is_swept_up() {
             bob.reply("posts/1", parent, "leaf").await;
         }
         held.user(8, "Bob").reply("posts/1", parent, "held").await;
-        bob.post(&format!("comments/{parent}/like"), Value::Null).await.ok(200);
-        bob.post(&format!("comments/{parent}/report"), json!({ "reason": "spam" })).await.ok(201);
+        bob.like(parent).await.ok(200);
+        bob.report(parent, "spam").await.ok(201);
         parent = bob.reply("posts/1", parent, &n.to_string()).await;
     }
-    ada.delete(&format!("comments/{top}")).await.ok(204);
+    ada.remove(top).await.ok(204);
     world.wait_until_idle().await;
     assert_eq!(stored(&world, "C#").await, [format!("C#{kept} C")]);
     assert!(stored(&world, "Q#").await.is_empty());
@@ -43,7 +40,7 @@ async fn everything_below_a_deleted_comment_is_swept_up() {
 }
 
 #[tokio::test]
-async fn sweeping_a_reply_leaves_its_parent_and_siblings_alone() {
+async fn cleaning_up_below_a_reply_leaves_its_parent_and_siblings_alone() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let top = ada.comment("posts/1", "0").await;
@@ -51,7 +48,7 @@ async fn sweeping_a_reply_leaves_its_parent_and_siblings_alone() {
     ada.reply("posts/1", gone, "2").await;
     let sibling = ada.reply("posts/1", top, "1b").await;
     ada.reply("posts/1", sibling, "2b").await;
-    ada.delete(&format!("comments/{gone}")).await.ok(204);
+    ada.remove(gone).await.ok(204);
     world.wait_until_idle().await;
     assert_eq!(stored(&world, "C#").await.len(), 3);
     let shown = world.guest().see("posts/1", top).await;
@@ -60,20 +57,15 @@ async fn sweeping_a_reply_leaves_its_parent_and_siblings_alone() {
 }
 
 #[tokio::test]
-async fn a_record_handled_twice_does_no_harm() {
+async fn a_record_of_the_stream_handled_twice_does_no_harm() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let top = ada.comment("posts/1", "0").await;
-    let mut replies = Vec::new();
-    for n in 0..5 {
-        replies.push(ada.reply("posts/1", top, &n.to_string()).await);
-    }
+    let mut replies = ada.write_replies("posts/1", top, 5).await;
     let store = world.store();
-    let parent =
-        store.find(shared::domain::ids::CommentId(top), shared::store::Reading::Consistent).await.unwrap().unwrap();
-    let ada_before =
-        store.user(shared::domain::ids::UserId(7), shared::store::Reading::Consistent).await.unwrap().unwrap();
-    ada.delete(&format!("comments/{}", replies.remove(0))).await.ok(204);
+    let parent = store.find(CommentId(top), Reading::Consistent).await.unwrap().unwrap();
+    let ada_before = store.user(UserId(7), Reading::Consistent).await.unwrap().unwrap();
+    ada.remove(replies.remove(0)).await.ok(204);
     world.wait_until_idle().await;
     for _ in 0..2 {
         store.promote_below(&parent.comment, 3).await.unwrap();
@@ -81,7 +73,7 @@ async fn a_record_handled_twice_does_no_harm() {
     }
     assert_eq!(ids(&ada.see("posts/1", top).await["replies"]), replies[..3]);
     assert_eq!(ada.replies(top, "").await.ids(), replies);
-    ada.delete(&format!("comments/{top}")).await.ok(204);
+    ada.remove(top).await.ok(204);
     for _ in 0..2 {
         store.clean_up_below(&parent.comment, Duration::ZERO).await.unwrap();
     }

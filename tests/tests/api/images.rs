@@ -1,47 +1,27 @@
-//! Uploaded images, and their removal: DELETE `media/{name}` (decisions, section 4).
+//! `media.destroy`: DELETE `media/{name}`.
 
 use http::Method;
-use http::header::{CONTENT_TYPE, HeaderName};
-use tests::{Actor, TestResponse, World};
+use tests::{Actor, TestResponse, World, dot};
 
-const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// The settings' base of images.
-const BASE: &str = "https://media.example.org";
-
-/// A name that an image may have, and none has.
+/// A valid name of an image that does not exist.
 pub(crate) const IMAGE: &str = "aaaaaaaaaaaaaaaaaaaaaaaa.png";
 
-/// One pixel, of this colour.
-pub(crate) fn dot(red: u8) -> Vec<u8> {
-    let start: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0";
-    [start, &[red, 0, 0, 255, 255, 255], b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"].concat()
+/// Uploads a file; the answer.
+pub(crate) async fn upload(actor: &Actor, file: &[u8]) -> TestResponse {
+    actor.upload(&[("file", "a.gif", file)]).await
 }
 
-/// In a body whose parts are told by `boundary`.
-pub(crate) async fn upload(actor: &Actor, boundary: &str, file: &[u8]) -> TestResponse {
-    let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.gif\"\r\n\r\n");
-    let body = [head.as_bytes(), file, format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
-    let actor = actor.clone().with(CONTENT_TYPE, &format!("multipart/form-data; boundary={boundary}"));
-    actor.send(Method::POST, "media", body).await
-}
-
-/// What an address of an upload's answer gives.
-async fn fetch(world: &World, url: &str) -> TestResponse {
-    let path = url.strip_prefix(BASE).expect("an address of an image");
-    world.guest().send_at(Method::GET, &format!("/media{path}"), "").await
-}
-
-/// The addresses of an image and its thumbnail, both there.
+/// The addresses of an image and its thumbnail, which are both stored.
 async fn stored(world: &World, uploaded: &TestResponse) -> [String; 2] {
     world.wait_until_idle().await;
     let urls = ["url", "thumbnail_url"].map(|field| uploaded.json[field].as_str().unwrap().to_owned());
     for url in &urls {
-        fetch(world, url).await.ok(200);
+        world.fetch(url).await.ok(200);
     }
     urls
 }
 
-/// By which moderators remove it.
+/// The path by which moderators remove an image.
 fn removal(url: &str) -> String {
     format!("media/{}", url.rsplit('/').next().unwrap())
 }
@@ -50,18 +30,18 @@ fn removal(url: &str) -> String {
 async fn a_moderator_removes_an_image_and_its_thumbnail() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    let urls = stored(&world, &upload(&ada, "b", &dot(1)).await.ok(201)).await;
-    let others = stored(&world, &upload(&ada, "b", &dot(2)).await.ok(201)).await;
-    // Whether uploads are on or off, and whether it is there or gone.
+    let urls = stored(&world, &upload(&ada, &dot(1)).await.ok(201)).await;
+    let others = stored(&world, &upload(&ada, &dot(2)).await.ok(201)).await;
+    // Also when it is gone already, and when uploads are off.
     for world in [&world, &world.again(&[("SVC_MEDIA", "false")])] {
         let reply = world.moderator().delete(&removal(&urls[0])).await.ok(204);
         assert!(reply.body.is_empty());
     }
     for url in &urls {
-        assert_eq!(fetch(&world, url).await.status, 404);
+        assert_eq!(world.fetch(url).await.status, 404);
     }
     for url in &others {
-        fetch(&world, url).await.ok(200);
+        world.fetch(url).await.ok(200);
     }
 }
 
@@ -69,14 +49,14 @@ async fn a_moderator_removes_an_image_and_its_thumbnail() {
 async fn nobody_but_a_moderator_removes_an_image() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let ada = world.user(7, "Ada");
-    let urls = stored(&world, &upload(&ada, "b", &dot(1)).await.ok(201)).await;
+    let urls = stored(&world, &upload(&ada, &dot(1)).await.ok(201)).await;
     let path = removal(&urls[0]);
     world.guest().delete(&path).await.refused(401, "unauthenticated");
     ada.delete(&path).await.refused(403, "forbidden");
     world.banned().await.delete(&path).await.refused(403, "comment_banned");
     world.again(&[("SVC_READ_ONLY", "true")]).moderator().delete(&path).await.refused(423, "read_only");
     for url in &urls {
-        fetch(&world, url).await.ok(200);
+        world.fetch(url).await.ok(200);
     }
 }
 
@@ -119,10 +99,10 @@ async fn a_name_that_no_image_can_have_is_404() {
 #[tokio::test]
 async fn a_removed_image_sent_again_with_its_key_is_a_new_upload() {
     let world = World::new();
-    let keyed = world.user(7, "Ada").with(KEY, "4711");
-    let first = upload(&keyed, "b", &dot(1)).await.ok(201);
+    let keyed = world.user(7, "Ada").keyed("4711");
+    let first = upload(&keyed, &dot(1)).await.ok(201);
     let urls = stored(&world, &first).await;
     world.moderator().delete(&removal(&urls[0])).await.ok(204);
-    let again = upload(&keyed, "b", &dot(1)).await.ok(201);
+    let again = upload(&keyed, &dot(1)).await.ok(201);
     stored(&world, &again).await;
 }

@@ -1,5 +1,5 @@
-//! The events of `tests/events`, which `cargo lambda invoke` sends too, are what AWS sends, and the functions do what
-//! follows from them. Nothing else runs beside the table here.
+//! The events in `tests/events`, which `cargo lambda invoke` sends too: they parse as AWS's own, and the functions handle
+//! them. Here no function follows the table's stream.
 
 use aws_lambda_events::event::{dynamodb, s3};
 use aws_sdk_dynamodb::types::AttributeValue::{self, L, N, S};
@@ -72,7 +72,7 @@ async fn a_record_of_the_stream_takes_replies_and_old_names_away() {
 }
 
 #[tokio::test]
-async fn an_upload_gets_its_thumbnail_and_another_object_none() {
+async fn an_upload_gets_a_thumbnail_and_any_other_object_gets_none() {
     let event: s3::S3Event = serde_json::from_str(THUMBNAILS).unwrap();
     let name = event.records[0].s3.bucket.name.clone().unwrap();
     let bucket = Bucket::temporary(&name).unwrap();

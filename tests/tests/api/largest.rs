@@ -1,10 +1,11 @@
 //! Pages of the largest comments: reading stops when the answer is full.
 
+use aws_sdk_dynamodb::types::AttributeValue::{Bool, Ns};
 use local::bench::seed::{self, Item, text};
 use tests::{START, TABLE, TestResponse, World};
 
-/// 2025-01-01, from which ids count.
-const EPOCH: i64 = 1_735_689_600_000;
+use crate::capacity::EPOCH;
+
 const PARENTS: u64 = 12;
 const REPLIES: u64 = 20;
 const EMBEDDED: (&str, &str) = ("SVC_REPLIES_PER_PARENT", "20");
@@ -31,9 +32,9 @@ async fn seed(world: &World, inline: usize) -> Vec<u64> {
                 item.insert("tk".to_owned(), item["ok"].clone());
                 item.insert("ts".to_owned(), text(format!("{id:016}")));
             } else if below == 0 && inline < 20 {
-                let lead = (1..=inline as u64).map(|n| (parent + n).to_string()).collect();
-                item.insert("ld".to_owned(), aws_sdk_dynamodb::types::AttributeValue::Ns(lead));
-                item.insert("tr".to_owned(), aws_sdk_dynamodb::types::AttributeValue::Bool(true));
+                let first = (1..=inline as u64).map(|n| (parent + n).to_string()).collect();
+                item.insert("ld".to_owned(), Ns(first));
+                item.insert("tr".to_owned(), Bool(true));
             }
             items.push(item);
         }

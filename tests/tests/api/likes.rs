@@ -3,13 +3,9 @@
 use futures_util::future::join_all;
 use http::header::USER_AGENT;
 use serde_json::{Value, json};
-use tests::{Actor, TestResponse, World};
+use tests::World;
 
 const GUEST_LIKES: (&str, &str) = ("SVC_GUEST_LIKES", "true");
-
-async fn like(actor: &Actor, id: u64) -> TestResponse {
-    actor.post(&format!("comments/{id}/like"), Value::Null).await
-}
 
 fn result(liked: bool, count: u64) -> Value {
     json!({ "liked": liked, "likes_count": count })
@@ -20,10 +16,10 @@ async fn a_like_toggles_and_answers_bare() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let id = ada.comment("posts/1", "x").await;
-    assert_eq!(like(&bob, id).await.ok(200).json, result(true, 1));
-    assert_eq!(like(&ada, id).await.ok(200).json, result(true, 2));
-    assert_eq!(like(&bob, id).await.ok(200).json, result(false, 1));
-    assert_eq!(like(&bob, id).await.ok(200).json, result(true, 2));
+    assert_eq!(bob.like(id).await.ok(200).json, result(true, 1));
+    assert_eq!(ada.like(id).await.ok(200).json, result(true, 2));
+    assert_eq!(bob.like(id).await.ok(200).json, result(false, 1));
+    assert_eq!(bob.like(id).await.ok(200).json, result(true, 2));
 }
 
 #[tokio::test]
@@ -33,14 +29,14 @@ async fn a_like_shows_to_all_as_a_count_and_to_its_giver_as_liked() {
     let parent = ada.comment("posts/1", "x").await;
     let reply = ada.reply("posts/1", parent, "y").await;
     for id in [parent, reply] {
-        like(&bob, id).await.ok(200);
+        bob.like(id).await.ok(200);
         for (actor, liked) in [(&bob, true), (&ada, false), (&world.guest(), false)] {
             let shown = actor.see("posts/1", id).await;
             assert_eq!((&shown["likes_count"], &shown["liked"]), (&json!(1), &json!(liked)));
         }
     }
     assert_eq!(bob.replies(parent, "").await.rows()[0]["liked"], true);
-    let edited = ada.patch(&format!("comments/{parent}"), json!({ "body": "z" })).await.ok(200);
+    let edited = ada.edit(parent, "z").await.ok(200);
     assert_eq!((&edited.data()["likes_count"], &edited.data()["liked"]), (&json!(1), &json!(false)));
 }
 
@@ -53,13 +49,13 @@ async fn most_liked_comes_first_and_ties_fall_newest_first() {
         created.push(ada.comment("posts/1", &n.to_string()).await);
     }
     for (user, id) in [(1, created[1]), (2, created[1]), (3, created[0]), (4, created[2])] {
-        like(&world.user(100 + user, "Liker"), id).await.ok(200);
+        world.user(100 + user, "Liker").like(id).await.ok(200);
     }
     let order = [created[1], created[2], created[0], created[3]];
     assert_eq!(world.guest().list("posts/1", "sort=most_liked").await.ids(), order);
     assert_eq!(world.guest().list("posts/1", "sort=most_liked&per_page=3&page=2").await.ids(), order[3..]);
-    like(&world.user(101, "Liker"), created[1]).await.ok(200);
-    like(&world.user(102, "Liker"), created[1]).await.ok(200);
+    world.user(101, "Liker").like(created[1]).await.ok(200);
+    world.user(102, "Liker").like(created[1]).await.ok(200);
     let order = [created[2], created[0], created[3], created[1]];
     assert_eq!(world.guest().list("posts/1", "sort=most_liked").await.ids(), order);
 }
@@ -69,25 +65,25 @@ async fn what_is_not_there_or_not_seen_is_404() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     for id in ["1", "x", "007", "9007199254740992"] {
-        ada.post(&format!("comments/{id}/like"), Value::Null).await.refused(404, "not_found");
+        ada.like(id).await.refused(404, "not_found");
     }
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]).user(7, "Ada").comment("posts/1", "x").await;
-    like(&bob, held).await.refused(404, "not_found");
-    assert_eq!(like(&ada, held).await.ok(200).json, result(true, 1));
+    bob.like(held).await.refused(404, "not_found");
+    assert_eq!(ada.like(held).await.ok(200).json, result(true, 1));
     let gone = ada.comment("posts/1", "x").await;
     let below = ada.reply("posts/1", gone, "y").await;
-    ada.delete(&format!("comments/{gone}")).await.ok(204);
-    like(&ada, gone).await.refused(404, "not_found");
-    like(&ada, below).await.refused(404, "not_found");
+    ada.remove(gone).await.ok(204);
+    ada.like(gone).await.refused(404, "not_found");
+    ada.like(below).await.refused(404, "not_found");
 }
 
 #[tokio::test]
 async fn guests_may_like_only_when_that_is_on() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    like(&world.guest(), id).await.refused(401, "unauthenticated");
+    world.guest().like(id).await.refused(401, "unauthenticated");
     let open = world.again(&[GUEST_LIKES]);
-    assert_eq!(like(&open.guest(), id).await.ok(200).json, result(true, 1));
+    assert_eq!(open.guest().like(id).await.ok(200).json, result(true, 1));
 }
 
 #[tokio::test]
@@ -95,11 +91,11 @@ async fn a_guests_like_is_keyed_by_address_and_user_agent() {
     let world = World::with(&[GUEST_LIKES]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let guest = world.guest().from("2001:db8:1:2::1");
-    assert_eq!(like(&guest, id).await.ok(200).json, result(true, 1));
-    assert_eq!(like(&guest.clone().from("2001:db8:1:2::ffff"), id).await.ok(200).json, result(false, 0));
-    assert_eq!(like(&guest, id).await.ok(200).json, result(true, 1));
-    assert_eq!(like(&guest.clone().with(USER_AGENT, "another"), id).await.ok(200).json, result(true, 2));
-    assert_eq!(like(&guest.clone().from("192.0.2.7"), id).await.ok(200).json, result(true, 3));
+    assert_eq!(guest.like(id).await.ok(200).json, result(true, 1));
+    assert_eq!(guest.clone().from("2001:db8:1:2::ffff").like(id).await.ok(200).json, result(false, 0));
+    assert_eq!(guest.like(id).await.ok(200).json, result(true, 1));
+    assert_eq!(guest.clone().with(USER_AGENT, "another").like(id).await.ok(200).json, result(true, 2));
+    assert_eq!(guest.clone().from("192.0.2.7").like(id).await.ok(200).json, result(true, 3));
     assert_eq!(guest.see("posts/1", id).await["liked"], true);
     assert_eq!(guest.from("192.0.2.8").see("posts/1", id).await["liked"], false);
 }
@@ -111,17 +107,17 @@ async fn changing_the_user_agent_does_not_stuff_the_count() {
     let (id, other) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
     let at = |ip: &str, agent: u32| world.guest().from(ip).with(USER_AGENT, &agent.to_string());
     for agent in 1..=3 {
-        like(&at("192.0.2.1", agent), id).await.ok(200);
+        at("192.0.2.1", agent).like(id).await.ok(200);
     }
-    let refused = like(&at("192.0.2.1", 4), id).await.refused(429, "rate_limited");
+    let refused = at("192.0.2.1", 4).like(id).await.refused(429, "rate_limited");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     // Taking one back makes room; other comments, addresses and users have their own.
-    like(&at("192.0.2.1", 4), other).await.ok(200);
-    like(&at("192.0.2.2", 4), id).await.ok(200);
-    like(&ada.clone().from("192.0.2.1"), id).await.ok(200);
-    assert_eq!(like(&at("192.0.2.1", 1), id).await.ok(200).json, result(false, 4));
-    assert_eq!(like(&at("192.0.2.1", 4), id).await.ok(200).json, result(true, 5));
-    like(&at("192.0.2.1", 5), id).await.refused(429, "rate_limited");
+    at("192.0.2.1", 4).like(other).await.ok(200);
+    at("192.0.2.2", 4).like(id).await.ok(200);
+    ada.clone().from("192.0.2.1").like(id).await.ok(200);
+    assert_eq!(at("192.0.2.1", 1).like(id).await.ok(200).json, result(false, 4));
+    assert_eq!(at("192.0.2.1", 4).like(id).await.ok(200).json, result(true, 5));
+    at("192.0.2.1", 5).like(id).await.refused(429, "rate_limited");
 }
 
 #[tokio::test]
@@ -130,7 +126,7 @@ async fn without_a_bound_guests_of_one_address_like_on() {
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     for agent in 1..=60 {
         let guest = world.guest().from("192.0.2.1").with(USER_AGENT, &agent.to_string());
-        assert_eq!(like(&guest, id).await.ok(200).json, result(true, agent));
+        assert_eq!(guest.like(id).await.ok(200).json, result(true, agent));
     }
 }
 
@@ -143,7 +139,7 @@ async fn a_visitor_of_very_many_likes_keeps_them_all() {
         created.push(ada.comment("posts/1", "x").await);
     }
     for id in &created {
-        assert_eq!(like(&bob, *id).await.ok(200).json, result(true, 1));
+        assert_eq!(bob.like(*id).await.ok(200).json, result(true, 1));
     }
     let liked = async || {
         let mut liked = Vec::new();
@@ -154,11 +150,11 @@ async fn a_visitor_of_very_many_likes_keeps_them_all() {
     };
     assert_eq!(liked().await, created);
     for id in [created[0], created[109]] {
-        assert_eq!(like(&bob, id).await.ok(200).json, result(false, 0));
+        assert_eq!(bob.like(id).await.ok(200).json, result(false, 0));
     }
     assert_eq!(liked().await, created[1..109]);
-    assert_eq!(like(&bob, created[0]).await.ok(200).json, result(true, 1));
-    assert_eq!(like(&bob, created[109]).await.ok(200).json, result(true, 1));
+    assert_eq!(bob.like(created[0]).await.ok(200).json, result(true, 1));
+    assert_eq!(bob.like(created[109]).await.ok(200).json, result(true, 1));
     assert_eq!(liked().await, created);
 }
 
@@ -167,7 +163,7 @@ async fn ninety_six_parallel_likes_count_96() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let users: Vec<_> = (0..96).map(|n| world.user(100 + n, "Liker")).collect();
-    let replies = join_all(users.iter().map(|user| like(user, id))).await;
+    let replies = join_all(users.iter().map(|user| user.like(id))).await;
     assert!(replies.iter().all(|reply| reply.status == 200 && reply.json["liked"] == true));
     assert_eq!(world.guest().see("posts/1", id).await["likes_count"], 96);
 }
@@ -178,7 +174,7 @@ async fn thirty_one_parallel_toggles_end_liked_and_count_once() {
     let bob = world.user(8, "Bob");
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let mut done = 0;
-    for reply in join_all((0..31).map(|_| like(&bob, id))).await {
+    for reply in join_all((0..31).map(|_| bob.like(id))).await {
         assert!(matches!(reply.status, 200 | 503), "{:#}", reply.json);
         done += u32::from(reply.status == 200);
     }

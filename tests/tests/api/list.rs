@@ -1,24 +1,8 @@
 //! GET `{type}/{id}/comments` page by page (spec, section 4.1).
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tests::{Actor, World, ids, seen};
-
-/// Comments `0`, `1`, … a second apart; the oldest first.
-async fn written(world: &World, author: &Actor, count: usize) -> Vec<u64> {
-    let mut created = Vec::new();
-    for n in 0..count {
-        created.push(author.comment("posts/1", &n.to_string()).await);
-        world.pass(Duration::from_secs(1));
-    }
-    created
-}
-
-fn reversed(ids: &[u64]) -> Vec<u64> {
-    ids.iter().rev().copied().collect()
-}
+use tests::{World, ids, reversed, seen};
 
 #[tokio::test]
 async fn a_page_is_answered_whole() {
@@ -108,7 +92,7 @@ async fn threads_are_apart() {
 #[tokio::test]
 async fn newest_is_the_default_and_oldest_the_other_way_round() {
     let world = World::new();
-    let created = written(&world, &world.user(7, "Ada"), 3).await;
+    let created = world.written(3).await;
     let guest = world.guest();
     assert_eq!(guest.list("posts/1", "").await.ids(), reversed(&created));
     assert_eq!(guest.list("posts/1", "sort=newest").await.ids(), reversed(&created));
@@ -121,7 +105,7 @@ async fn newest_is_the_default_and_oldest_the_other_way_round() {
 async fn most_replied_ties_fall_newest_first() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    let created = written(&world, &ada, 4).await;
+    let created = world.written(4).await;
     ada.reply("posts/1", created[1], "a").await;
     ada.reply("posts/1", created[1], "b").await;
     ada.reply("posts/1", created[0], "c").await;
@@ -136,14 +120,14 @@ async fn most_replied_ties_fall_newest_first() {
 async fn most_replied_counts_direct_replies_that_are_still_there() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    let created = written(&world, &ada, 2).await;
+    let created = world.written(2).await;
     let reply = ada.reply("posts/1", created[0], "a").await;
     ada.reply("posts/1", reply, "deeper").await;
     let other = ada.reply("posts/1", created[1], "b").await;
     ada.reply("posts/1", created[1], "c").await;
     let guest = world.guest();
     assert_eq!(guest.list("posts/1", "sort=most_replied").await.ids(), [created[1], created[0]]);
-    ada.delete(&format!("comments/{other}")).await.ok(204);
+    ada.remove(other).await.ok(204);
     assert_eq!(guest.list("posts/1", "sort=most_replied").await.ids(), [created[1], created[0]]);
     ada.reply("posts/1", created[0], "d").await;
     assert_eq!(guest.list("posts/1", "sort=most_replied").await.ids(), [created[0], created[1]]);
@@ -152,14 +136,14 @@ async fn most_replied_counts_direct_replies_that_are_still_there() {
 #[tokio::test]
 async fn most_liked_without_likes_is_newest_first() {
     let world = World::new();
-    let created = written(&world, &world.user(7, "Ada"), 3).await;
+    let created = world.written(3).await;
     assert_eq!(world.guest().list("posts/1", "sort=most_liked").await.ids(), reversed(&created));
 }
 
 #[tokio::test]
 async fn with_sorting_off_sort_is_ignored() {
     let world = World::with(&[("SVC_SORTING", "false")]);
-    let created = written(&world, &world.user(7, "Ada"), 3).await;
+    let created = world.written(3).await;
     for sort in ["oldest", "nonsense", "most_replied", ""] {
         assert_eq!(world.guest().list("posts/1", &format!("sort={sort}")).await.ids(), reversed(&created), "{sort}");
     }
@@ -195,7 +179,7 @@ async fn a_page_deeper_than_10000_comments_advises_the_cursor() {
 #[tokio::test]
 async fn pages_link_to_each_other_and_keep_the_other_parameters() {
     let world = World::new();
-    let created = written(&world, &world.user(7, "Ada"), 5).await;
+    let created = world.written(5).await;
     let guest = world.guest();
     let middle = guest.list("posts/1", "sort=oldest&per_page=2&x=a%20%26b&page=2").await;
     assert_eq!(middle.ids(), created[2..4]);
@@ -217,7 +201,7 @@ async fn pages_link_to_each_other_and_keep_the_other_parameters() {
 #[tokio::test]
 async fn a_page_beyond_the_last_is_empty() {
     let world = World::new();
-    written(&world, &world.user(7, "Ada"), 3).await;
+    world.written(3).await;
     let beyond = world.guest().list("posts/1", "per_page=2&page=5").await;
     assert_eq!(beyond.ids(), [0; 0]);
     let meta = &beyond.json["meta"];
@@ -230,7 +214,7 @@ async fn a_page_beyond_the_last_is_empty() {
 async fn pages_in_every_sort_hold_every_comment_once() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    let created = written(&world, &ada, 7).await;
+    let created = world.written(7).await;
     for parent in [2, 5] {
         ada.reply("posts/1", created[parent], "r").await;
     }
@@ -252,7 +236,7 @@ async fn pages_in_every_sort_hold_every_comment_once() {
 #[tokio::test]
 async fn per_page_has_its_default_from_the_settings() {
     let world = World::with(&[("SVC_PER_PAGE", "2")]);
-    written(&world, &world.user(7, "Ada"), 3).await;
+    world.written(3).await;
     let list = world.guest().list("posts/1", "").await;
     assert_eq!((list.rows().len(), &list.json["meta"]["per_page"]), (2, &json!(2)));
     assert_eq!(world.guest().list("posts/1", "per_page=3").await.rows().len(), 3);
@@ -269,7 +253,7 @@ async fn links_are_below_the_public_url_and_the_prefix() {
 #[tokio::test]
 async fn the_last_of_a_repeated_parameter_counts() {
     let world = World::new();
-    written(&world, &world.user(7, "Ada"), 3).await;
+    world.written(3).await;
     assert_eq!(world.guest().list("posts/1", "per_page=1&per_page=2").await.rows().len(), 2);
 }
 
@@ -277,11 +261,8 @@ async fn the_last_of_a_repeated_parameter_counts() {
 async fn parents_carry_their_three_oldest_replies_oldest_first() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    let parents = written(&world, &ada, 2).await;
-    let mut replies = Vec::new();
-    for n in 0..5 {
-        replies.push(ada.reply("posts/1", parents[0], &n.to_string()).await);
-    }
+    let parents = world.written(2).await;
+    let replies = ada.write_replies("posts/1", parents[0], 5).await;
     let shown = world.guest().see("posts/1", parents[0]).await;
     assert_eq!((ids(&shown["replies"]), &shown["replies_count"]), (replies[..3].to_vec(), &json!(5)));
     let list = world.guest().list("posts/1", "").await;
@@ -306,13 +287,10 @@ async fn a_reply_is_not_missed_while_it_moves_up() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
-    let mut replies = Vec::new();
-    for n in 0..9 {
-        replies.push(ada.reply("posts/1", parent, &n.to_string()).await);
-    }
+    let mut replies = ada.write_replies("posts/1", parent, 9).await;
     let guest = world.guest();
     while !replies.is_empty() {
-        ada.delete(&format!("comments/{}", replies.remove(0))).await.ok(204);
+        ada.remove(replies.remove(0)).await.ok(204);
         let reads = (0..12).map(|_| async {
             let (shown, all) = tokio::join!(guest.see("posts/1", parent), guest.replies(parent, ""));
             assert_eq!(ids(&shown["replies"]), replies[..replies.len().min(3)]);
@@ -327,12 +305,9 @@ async fn when_one_of_the_first_replies_is_deleted_the_next_moves_up() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
-    let mut replies = Vec::new();
-    for n in 0..6 {
-        replies.push(ada.reply("posts/1", parent, &n.to_string()).await);
-    }
+    let mut replies = ada.write_replies("posts/1", parent, 6).await;
     for gone in [1, 0, 0, 0, 0] {
-        ada.delete(&format!("comments/{}", replies.remove(gone))).await.ok(204);
+        ada.remove(replies.remove(gone)).await.ok(204);
         world.wait_until_idle().await;
         let shown = world.guest().see("posts/1", parent).await;
         assert_eq!(ids(&shown["replies"]), replies[..replies.len().min(3)]);
@@ -341,7 +316,7 @@ async fn when_one_of_the_first_replies_is_deleted_the_next_moves_up() {
         let late = ada.reply("posts/1", parent, "late").await;
         replies.push(late);
         assert_eq!(world.guest().replies(parent, "").await.ids(), replies);
-        ada.delete(&format!("comments/{}", replies.pop().unwrap())).await.ok(204);
+        ada.remove(replies.pop().unwrap()).await.ok(204);
         world.wait_until_idle().await;
     }
 }
@@ -351,10 +326,7 @@ async fn another_number_of_embedded_replies_holds_for_old_threads_too() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
-    let mut replies = Vec::new();
-    for n in 0..6 {
-        replies.push(ada.reply("posts/1", parent, &n.to_string()).await);
-    }
+    let mut replies = ada.write_replies("posts/1", parent, 6).await;
     for count in [5, 0, 1, 20, 2] {
         world.wait_until_idle().await;
         let other = world.again(&[("SVC_REPLIES_PER_PARENT", &count.to_string())]);
@@ -375,10 +347,7 @@ async fn replies_come_in_pages_oldest_first() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
-    let mut replies = Vec::new();
-    for n in 0..7 {
-        replies.push(ada.reply("posts/1", parent, &n.to_string()).await);
-    }
+    let replies = ada.write_replies("posts/1", parent, 7).await;
     for per_page in 1..=4_usize {
         let pages = world.guest().walk(&format!("comments/{parent}/replies?per_page={per_page}")).await;
         assert!(pages.iter().all(|page| page.total() == 7));

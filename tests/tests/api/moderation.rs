@@ -1,19 +1,15 @@
-//! The moderators' queue, approval and rejection, bans, and what the host says of records (decisions, section 5).
+//! `moderation.*`: the queues, approval and rejection, bans, and the description of records.
 
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use tests::{TABLE, TestResponse, World, ids, seen};
+use tests::{TestResponse, World, ids, seen};
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
 async fn judge(world: &World, verdict: &str, id: u64) -> TestResponse {
-    world.moderator().post(&format!("comments/{id}/{verdict}"), Value::Null).await.ok(200)
-}
-
-async fn queue(world: &World, state: &str) -> Vec<u64> {
-    world.moderator().get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200).ids()
+    world.moderator().judge(id, verdict).await.ok(200)
 }
 
 #[tokio::test]
@@ -30,7 +26,7 @@ async fn what_waits_is_in_the_queue_newest_first_with_its_reports() {
     assert_eq!(reply.json["links"], json!({ "first": null, "last": null, "prev": null, "next": null }));
     let meta = json!({ "path": path, "per_page": 10, "next_cursor": null, "prev_cursor": null });
     assert_eq!(reply.json["meta"], meta);
-    assert_eq!(queue(&world, "pending").await, [second, first]);
+    assert_eq!(world.moderator().queue("pending").await, [second, first]);
 }
 
 #[tokio::test]
@@ -38,7 +34,7 @@ async fn a_comment_outside_of_the_queue_has_no_reports_count() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     assert!(world.moderator().see("posts/1", id).await.get("reports_count").is_none());
-    world.user(8, "Bob").post(&format!("comments/{id}/report"), json!({ "reason": "spam" })).await.ok(201);
+    world.user(8, "Bob").report(id, "spam").await.ok(201);
     let reported = world.moderator().get("moderation/comments?state=reported").await.ok(200);
     assert_eq!((reported.ids(), &reported.rows()[0]["reports_count"]), (vec![id], &json!(1)));
 }
@@ -91,7 +87,7 @@ async fn approval_shows_the_comment_to_everyone_and_counts_it() {
         }
         assert_eq!(actor.list("posts/1", "").await.total(), 1);
     }
-    assert!(queue(&world, "pending").await.is_empty());
+    assert!(world.moderator().queue("pending").await.is_empty());
     judge(&world, "approve", id).await;
     assert_eq!(world.guest().list("posts/1", "").await.total(), 1);
 }
@@ -101,7 +97,7 @@ async fn rejection_hides_it_from_all_but_its_writer_and_approval_undoes_it() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let (kept, id) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
-    world.user(8, "Bob").post(&format!("comments/{id}/like"), Value::Null).await.ok(200);
+    world.user(8, "Bob").like(id).await.ok(200);
     let before = world.guest().see("posts/1", id).await;
     for _ in 0..2 {
         assert_eq!(judge(&world, "reject", id).await.data()["is_approved"], false);
@@ -113,15 +109,15 @@ async fn rejection_hides_it_from_all_but_its_writer_and_approval_undoes_it() {
         assert_eq!(ada.list("posts/1", "").await.ids(), [id, kept]);
         assert_eq!(ada.list("posts/1", "").await.total(), 2);
         world.guest().get(&format!("comments/{id}/replies")).await.refused(404, "not_found");
-        assert_eq!(queue(&world, "rejected").await, [id]);
-        assert!(queue(&world, "pending").await.is_empty());
+        assert_eq!(world.moderator().queue("rejected").await, [id]);
+        assert!(world.moderator().queue("pending").await.is_empty());
     }
     for _ in 0..2 {
         judge(&world, "approve", id).await;
         assert_eq!(world.guest().see("posts/1", id).await, before);
         assert_eq!(world.guest().list("posts/1", "sort=most_liked").await.ids(), [id, kept]);
         assert_eq!(world.guest().list("posts/1", "").await.total(), 2);
-        assert!(queue(&world, "rejected").await.is_empty());
+        assert!(world.moderator().queue("rejected").await.is_empty());
     }
 }
 
@@ -131,8 +127,8 @@ async fn a_pending_comment_may_be_rejected_and_later_approved() {
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
     judge(&world, "reject", id).await;
-    assert!(queue(&world, "pending").await.is_empty());
-    assert_eq!(queue(&world, "rejected").await, [id]);
+    assert!(world.moderator().queue("pending").await.is_empty());
+    assert_eq!(world.moderator().queue("rejected").await, [id]);
     assert_eq!(ada.list("posts/1", "").await.total(), 1);
     judge(&world, "approve", id).await;
     assert_eq!(world.guest().list("posts/1", "").await.ids(), [id]);
@@ -181,10 +177,7 @@ async fn what_hangs_below_a_rejected_comment_is_hidden_and_comes_back_with_it() 
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let parent = ada.comment("posts/1", "x").await;
-    let mut replies = Vec::new();
-    for n in 0..5 {
-        replies.push(bob.reply("posts/1", parent, &n.to_string()).await);
-    }
+    let replies = bob.write_replies("posts/1", parent, 5).await;
     let other = ada.comment("posts/1", "other").await;
     judge(&world, "reject", parent).await;
     world.wait_until_idle().await;
@@ -207,13 +200,13 @@ async fn an_edit_to_review_waits_in_the_queue_until_it_is_judged() {
     let world = World::with(&[("SVC_SPAM_REVIEW", "crypto")]);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
-    ada.patch(&format!("comments/{id}"), json!({ "body": "crypto" })).await.ok(200);
-    assert_eq!(queue(&world, "pending").await, [id]);
+    ada.edit(id, "crypto").await.ok(200);
+    assert_eq!(world.moderator().queue("pending").await, [id]);
     assert_eq!(judge(&world, "approve", id).await.data()["is_approved"], true);
-    assert!(queue(&world, "pending").await.is_empty());
-    ada.patch(&format!("comments/{id}"), json!({ "body": "more crypto" })).await.ok(200);
+    assert!(world.moderator().queue("pending").await.is_empty());
+    ada.edit(id, "more crypto").await.ok(200);
     judge(&world, "reject", id).await;
-    assert!(queue(&world, "pending").await.is_empty());
+    assert!(world.moderator().queue("pending").await.is_empty());
     assert_eq!(world.guest().list("posts/1", "").await.total(), 0);
 }
 
@@ -224,17 +217,19 @@ async fn a_deleted_comment_leaves_the_queues() {
     let (waiting, rejected) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
     judge(&world, "reject", rejected).await;
     for id in [waiting, rejected] {
-        ada.delete(&format!("comments/{id}")).await.ok(204);
+        ada.remove(id).await.ok(204);
     }
     world.wait_until_idle().await;
-    assert!(queue(&world, "pending").await.is_empty() && queue(&world, "rejected").await.is_empty());
+    assert!(
+        world.moderator().queue("pending").await.is_empty() && world.moderator().queue("rejected").await.is_empty()
+    );
 }
 
 #[tokio::test]
 async fn a_guests_comment_is_judged_too() {
-    let world = World::with(&[HELD, ("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_REQUIRE_EMAIL", "false")]);
+    let world = World::with(&[HELD, ("SVC_ALLOW_GUESTS", "true")]);
     let guest = world.guest();
-    let id = guest.post("posts/1/comments", json!({ "body": "x", "guest_name": "G" })).await.ok(201).id();
+    let id = guest.comment("posts/1", "x").await;
     assert_eq!(guest.list("posts/1", "").await.total(), 1);
     judge(&world, "approve", id).await;
     assert_eq!(world.guest().list("posts/1", "").await.ids(), [id]);
@@ -292,8 +287,8 @@ async fn a_ban_ends_by_itself() {
     let (bob, moderator) = (world.user(8, "Bob"), world.moderator());
     let reply =
         moderator.put("users/8/ban", json!({ "until": "2050-01-02T04:05:05+01:00", "reason": null })).await.ok(200);
-    let told = json!({ "user_id": 8, "banned_until": "2050-01-02T03:05:05+00:00", "reason": null });
-    assert_eq!(reply.json, json!({ "data": told }));
+    let ban = json!({ "user_id": 8, "banned_until": "2050-01-02T03:05:05+00:00", "reason": null });
+    assert_eq!(reply.json, json!({ "data": ban }));
     bob.post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
     world.pass(Duration::from_secs(59));
     bob.post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
@@ -359,11 +354,6 @@ async fn what_the_host_says_is_checked() {
 async fn a_comment_whose_reports_were_counted_again_and_found_to_be_none_can_be_decided_on() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "fine").await;
-    let update = world.client().update_item().table_name(TABLE);
-    let update = update.key("pk", AttributeValue::S(format!("C#{id}"))).key("sk", AttributeValue::S("C".to_owned()));
-    let update = update
-        .update_expression("SET rp = :none")
-        .expression_attribute_values(":none", AttributeValue::N("0".to_owned()));
-    update.send().await.unwrap();
-    world.moderator().post(&format!("comments/{id}/reject"), Value::Null).await.ok(200);
+    world.set_of_comment(id, "rp", Some(AttributeValue::N("0".to_owned()))).await;
+    world.moderator().judge(id, "reject").await.ok(200);
 }

@@ -4,7 +4,7 @@
 use http::Method;
 use http::header::{CONTENT_TYPE, ORIGIN};
 use serde_json::{Value, json};
-use tests::{Actor, TestResponse, World};
+use tests::{Actor, TestResponse, World, by_guest};
 
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
 const LISTED: &str = "https://blog.example, http://shop.example:8080";
@@ -24,9 +24,8 @@ fn world(origins: &str) -> World {
 
 /// The four routes by which a guest writes.
 fn writes(id: u64) -> [(String, Value); 4] {
-    let comment = json!({ "body": "Hello", "guest_name": "G", "guest_email": "g@example.org" });
     [
-        ("posts/1/comments".to_owned(), comment),
+        ("posts/1/comments".to_owned(), by_guest("Hello")),
         (format!("comments/{id}/like"), Value::Null),
         (format!("comments/{id}/report"), json!({ "reason": "spam" })),
         ("media".to_owned(), Value::Null),
@@ -75,8 +74,7 @@ async fn the_apis_own_origin_is_where_it_is_said_to_be() {
     let settings = [("SVC_CORS_ORIGINS", "https://blog.example"), ("SVC_PUBLIC_URL", "https://Comments.example/x")];
     let world = World::with(&[&GUESTS[..], &settings].concat());
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    let like =
-        async |origin| world.guest().with(ORIGIN, origin).post(&format!("comments/{id}/like"), Value::Null).await;
+    let like = async |origin| world.guest().with(ORIGIN, origin).like(id).await;
     like("https://comments.example").await.ok(200);
     like("https://api.test").await.refused(403, "forbidden");
 }
@@ -116,22 +114,22 @@ async fn a_guest_who_may_not_write_at_all_is_told_so_before_the_origin_counts() 
         assert_eq!(guest.post(&path, body).await.status, code, "{path}");
     }
     let bad = guest.clone().with_token("bad");
-    bad.post(&format!("comments/{id}/report"), json!({ "reason": "spam" })).await.refused(401, "unauthenticated");
+    bad.report(id, "spam").await.refused(401, "unauthenticated");
     guest.post("comments/1/report", json!({})).await.refused(403, "forbidden");
     let closed = world.again(&[("SVC_CORS_ORIGINS", LISTED), ("SVC_READ_ONLY", "true")]);
     let guest = closed.guest().with(ORIGIN, "https://evil.example");
-    guest.post(&format!("comments/{id}/report"), json!({ "reason": "spam" })).await.refused(423, "read_only");
+    guest.report(id, "spam").await.refused(423, "read_only");
 }
 
 #[tokio::test]
 async fn the_origins_listed_are_those_that_browsers_are_told_of() {
     let world = world(LISTED);
-    let told = async |origin| {
+    let allowed = async |origin| {
         let reply = world.guest().with(ORIGIN, origin).get("ui").await.ok(200);
         reply.headers.get("access-control-allow-origin").map(|value| value.to_str().unwrap().to_owned())
     };
-    assert_eq!(told("https://blog.example").await.as_deref(), Some("https://blog.example"));
-    assert_eq!(told("https://evil.example").await, None);
+    assert_eq!(allowed("https://blog.example").await.as_deref(), Some("https://blog.example"));
+    assert_eq!(allowed("https://evil.example").await, None);
 }
 
 #[tokio::test]

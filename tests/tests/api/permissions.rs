@@ -7,7 +7,7 @@ use std::path::Path;
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::{ROUTES, Route};
-use tests::{Actor, World};
+use tests::{Actor, World, by_guest};
 
 use crate::images::IMAGE;
 use crate::routes::{deployed, key};
@@ -21,9 +21,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         _ => route.path.replace("{type}/{id}", "posts/1").replace("{id}", &id.to_string()),
     };
     let body = match route.name {
-        "svc-pro.comments.store" => {
-            json!({ "body": "Hello", "guest_name": "Grace", "guest_email": "grace@example.org" })
-        }
+        "svc-pro.comments.store" => by_guest("Hello"),
         "svc-pro.comments.update" | "svc-pro.markdown.preview" => json!({ "body": "Hello" }),
         "svc-pro.comments.report" => json!({ "reason": "spam" }),
         "svc-pro.moderation.ban" | "svc-pro.moderation.record" => json!({}),

@@ -7,16 +7,6 @@ use tests::{World, seen};
 
 const SORTS: [&str; 4] = ["newest", "oldest", "most_liked", "most_replied"];
 
-async fn written(world: &World, count: usize) -> Vec<u64> {
-    let ada = world.user(7, "Ada");
-    let mut created = Vec::new();
-    for n in 0..count {
-        created.push(ada.comment("posts/1", &n.to_string()).await);
-        world.pass(Duration::from_millis(3));
-    }
-    created
-}
-
 /// The order a sort has without likes and replies, with the pinned one first.
 fn order(sort: &str, created: &[u64], pin: u64) -> Vec<u64> {
     let mut order = created.to_vec();
@@ -31,7 +21,7 @@ fn order(sort: &str, created: &[u64], pin: u64) -> Vec<u64> {
 #[tokio::test]
 async fn it_leads_every_sort_once_in_pages() {
     let world = World::new();
-    let created = written(&world, 5).await;
+    let created = world.written(5).await;
     for pin in [created[0], created[2], created[4]] {
         world.seed_pin("posts/1", pin).await;
         for sort in SORTS {
@@ -47,7 +37,7 @@ async fn it_leads_every_sort_once_in_pages() {
 #[tokio::test]
 async fn it_leads_cursor_walks_once_both_ways() {
     let world = World::new();
-    let created = written(&world, 5).await;
+    let created = world.written(5).await;
     for pin in [created[0], created[2], created[4]] {
         world.seed_pin("posts/1", pin).await;
         for sort in ["newest", "oldest"] {
@@ -67,7 +57,7 @@ async fn it_leads_cursor_walks_once_both_ways() {
 #[tokio::test]
 async fn it_says_so_and_since_when() {
     let world = World::new();
-    let created = written(&world, 2).await;
+    let created = world.written(2).await;
     world.pass(Duration::from_mins(1));
     world.seed_pin("posts/1", created[0]).await;
     let list = world.guest().list("posts/1", "").await;
@@ -80,7 +70,7 @@ async fn it_says_so_and_since_when() {
 #[tokio::test]
 async fn with_pins_off_a_stored_pin_is_not_shown() {
     let world = World::new();
-    let created = written(&world, 2).await;
+    let created = world.written(2).await;
     world.seed_pin("posts/1", created[0]).await;
     let off = world.again(&[("SVC_PINS", "false")]).guest();
     for query in ["", "cursor=", "sort=most_liked"] {
@@ -94,7 +84,7 @@ async fn with_pins_off_a_stored_pin_is_not_shown() {
 #[tokio::test]
 async fn pinning_during_a_walk_neither_drops_nor_repeats_a_comment() {
     let world = World::new();
-    let created = written(&world, 6).await;
+    let created = world.written(6).await;
     for (before, after) in [(None, 0), (None, 5), (Some(0), 5), (Some(5), 0), (Some(2), 3)] {
         if let Some(before) = before {
             world.seed_pin("posts/1", created[before]).await;
@@ -114,9 +104,9 @@ async fn pinning_during_a_walk_neither_drops_nor_repeats_a_comment() {
 #[tokio::test]
 async fn deleting_it_unpins_it() {
     let world = World::new();
-    let created = written(&world, 3).await;
+    let created = world.written(3).await;
     world.seed_pin("posts/1", created[0]).await;
-    world.user(7, "Ada").delete(&format!("comments/{}", created[0])).await.ok(204);
+    world.user(7, "Ada").remove(created[0]).await.ok(204);
     for query in ["", "sort=oldest", "cursor=", "sort=most_liked", "per_page=1"] {
         let list = world.guest().list("posts/1", query).await;
         assert!(list.rows().iter().all(|row| row["pinned"] == false), "{query}");
@@ -129,9 +119,9 @@ async fn deleting_it_unpins_it() {
 #[tokio::test]
 async fn deleting_another_leaves_it_pinned() {
     let world = World::new();
-    let created = written(&world, 3).await;
+    let created = world.written(3).await;
     world.seed_pin("posts/1", created[0]).await;
-    world.user(7, "Ada").delete(&format!("comments/{}", created[1])).await.ok(204);
+    world.user(7, "Ada").remove(created[1]).await.ok(204);
     let list = world.guest().list("posts/1", "").await;
     assert_eq!((list.ids(), list.total()), (vec![created[0], created[2]], 2));
 }
@@ -139,7 +129,7 @@ async fn deleting_another_leaves_it_pinned() {
 #[tokio::test]
 async fn it_carries_its_replies_wherever_it_stands() {
     let world = World::new();
-    let created = written(&world, 4).await;
+    let created = world.written(4).await;
     let ada = world.user(7, "Ada");
     let reply = ada.reply("posts/1", created[0], "r").await;
     world.seed_pin("posts/1", created[0]).await;
@@ -152,7 +142,7 @@ async fn it_carries_its_replies_wherever_it_stands() {
 #[tokio::test]
 async fn own_unapproved_comments_keep_their_place_beside_it() {
     let world = World::new();
-    let mut created = written(&world, 3).await;
+    let mut created = world.written(3).await;
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
     created.push(held.user(7, "Ada").comment("posts/1", "held").await);
     let ada = world.user(7, "Ada");

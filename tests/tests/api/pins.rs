@@ -1,12 +1,8 @@
 //! POST and DELETE `comments/{id}/pin` (spec, section 4.8).
 
 use futures_util::future::join_all;
-use serde_json::{Value, json};
-use tests::{Actor, TestResponse, World};
-
-async fn pin(actor: &Actor, id: u64) -> TestResponse {
-    actor.post(&format!("comments/{id}/pin"), Value::Null).await
-}
+use serde_json::json;
+use tests::World;
 
 async fn pinned(world: &World) -> Vec<u64> {
     let list = world.guest().list("posts/1", "per_page=50").await;
@@ -19,13 +15,13 @@ async fn a_moderator_pins_and_unpins_and_gets_the_comment() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let moderator = world.moderator();
-    let reply = pin(&moderator, id).await.ok(200);
+    let reply = moderator.pin(id).await.ok(200);
     assert_eq!(
         (&reply.data()["pinned"], &reply.data()["pinned_at"]),
         (&json!(true), &json!("2050-01-02T03:04:05+00:00"))
     );
     assert_eq!(reply.data(), &moderator.see("posts/1", id).await);
-    let reply = moderator.delete(&format!("comments/{id}/pin")).await.ok(200);
+    let reply = moderator.unpin(id).await.ok(200);
     assert_eq!((&reply.data()["pinned"], &reply.data()["pinned_at"]), (&json!(false), &json!(null)));
     assert!(pinned(&world).await.is_empty());
 }
@@ -35,10 +31,10 @@ async fn both_may_be_repeated() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let moderator = world.moderator();
-    moderator.delete(&format!("comments/{id}/pin")).await.ok(200);
-    pin(&moderator, id).await.ok(200);
+    moderator.unpin(id).await.ok(200);
+    moderator.pin(id).await.ok(200);
     world.pass(std::time::Duration::from_mins(1));
-    let again = pin(&moderator, id).await.ok(200);
+    let again = moderator.pin(id).await.ok(200);
     assert_eq!(again.data()["pinned_at"], "2050-01-02T03:04:05+00:00");
     assert_eq!(pinned(&world).await, [id]);
 }
@@ -51,10 +47,10 @@ async fn a_pin_takes_the_place_of_the_threads_other_one() {
     let elsewhere = ada.comment("posts/2", "z").await;
     let moderator = world.moderator();
     for id in [elsewhere, first, second] {
-        pin(&moderator, id).await.ok(200);
+        moderator.pin(id).await.ok(200);
     }
     assert_eq!(pinned(&world).await, [second]);
-    moderator.delete(&format!("comments/{first}/pin")).await.ok(200);
+    moderator.unpin(first).await.ok(200);
     assert_eq!(pinned(&world).await, [second]);
     assert_eq!(world.guest().see("posts/2", elsewhere).await["pinned"], true);
 }
@@ -65,7 +61,7 @@ async fn of_parallel_pins_one_stays() {
     let ada = world.user(7, "Ada");
     let ids = join_all((0..12).map(|_| ada.comment("posts/1", "x"))).await;
     let moderator = world.moderator();
-    let replies = join_all(ids.iter().map(|id| pin(&moderator, *id))).await;
+    let replies = join_all(ids.iter().map(|id| moderator.pin(*id))).await;
     assert!(replies.iter().all(|reply| reply.status == 200));
     assert_eq!(pinned(&world).await.len(), 1);
     assert_eq!(world.guest().list("posts/1", "per_page=50").await.total(), 12);
@@ -77,10 +73,10 @@ async fn only_moderators_pin() {
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
     for actor in [ada, world.user(8, "Bob")] {
-        pin(&actor, id).await.refused(403, "forbidden");
-        actor.delete(&format!("comments/{id}/pin")).await.refused(403, "forbidden");
+        actor.pin(id).await.refused(403, "forbidden");
+        actor.unpin(id).await.refused(403, "forbidden");
     }
-    pin(&world.guest(), id).await.refused(401, "unauthenticated");
+    world.guest().pin(id).await.refused(401, "unauthenticated");
 }
 
 #[tokio::test]
@@ -89,18 +85,18 @@ async fn a_reply_cannot_be_pinned() {
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "x").await;
     let reply = ada.reply("posts/1", parent, "y").await;
-    pin(&world.moderator(), reply).await.refused(422, "cannot_pin_reply");
-    world.moderator().delete(&format!("comments/{reply}/pin")).await.refused(422, "cannot_pin_reply");
+    world.moderator().pin(reply).await.refused(422, "cannot_pin_reply");
+    world.moderator().unpin(reply).await.refused(422, "cannot_pin_reply");
 }
 
 #[tokio::test]
 async fn with_pins_off_both_are_404() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    pin(&world.moderator(), id).await.ok(200);
+    world.moderator().pin(id).await.ok(200);
     let off = world.again(&[("SVC_PINS", "false")]);
-    pin(&off.moderator(), id).await.refused(404, "not_found");
-    off.moderator().delete(&format!("comments/{id}/pin")).await.refused(404, "not_found");
+    off.moderator().pin(id).await.refused(404, "not_found");
+    off.moderator().unpin(id).await.refused(404, "not_found");
     assert_eq!(off.guest().see("posts/1", id).await["pinned"], false);
     assert_eq!(world.guest().see("posts/1", id).await["pinned"], true);
 }
@@ -108,7 +104,7 @@ async fn with_pins_off_both_are_404() {
 #[tokio::test]
 async fn what_is_not_there_is_404() {
     let world = World::new();
-    pin(&world.moderator(), 1).await.refused(404, "not_found");
+    world.moderator().pin(1).await.refused(404, "not_found");
     world.moderator().delete("comments/x/pin").await.refused(404, "not_found");
 }
 
@@ -117,13 +113,13 @@ async fn deleting_or_rejecting_the_pinned_comment_unpins_it() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let (first, second) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
-    pin(&moderator, first).await.ok(200);
-    ada.delete(&format!("comments/{first}")).await.ok(204);
+    moderator.pin(first).await.ok(200);
+    ada.remove(first).await.ok(204);
     assert!(pinned(&world).await.is_empty());
-    pin(&moderator, second).await.ok(200);
-    let rejected = moderator.post(&format!("comments/{second}/reject"), Value::Null).await.ok(200);
+    moderator.pin(second).await.ok(200);
+    let rejected = moderator.judge(second, "reject").await.ok(200);
     assert_eq!(rejected.data()["pinned"], false);
-    let approved = moderator.post(&format!("comments/{second}/approve"), Value::Null).await.ok(200);
+    let approved = moderator.judge(second, "approve").await.ok(200);
     assert_eq!(approved.data()["pinned"], false);
     assert!(pinned(&world).await.is_empty());
 }
@@ -133,6 +129,6 @@ async fn pinning_does_not_move_updated_at() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     world.pass(std::time::Duration::from_mins(1));
-    let reply = pin(&world.moderator(), id).await.ok(200);
+    let reply = world.moderator().pin(id).await.ok(200);
     assert_eq!(reply.data()["updated_at"], "2050-01-02T03:04:05+00:00");
 }

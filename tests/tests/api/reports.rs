@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
 use tests::{Actor, TestResponse, World};
 
-async fn report(actor: &Actor, id: u64, body: Value) -> TestResponse {
+async fn report_with(actor: &Actor, id: u64, body: Value) -> TestResponse {
     actor.post(&format!("comments/{id}/report"), body).await
 }
 
@@ -22,7 +22,7 @@ async fn a_report_answers_that_it_was_taken() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let bob = world.user(8, "Bob");
-    let reply = report(&bob, id, json!({ "reason": "spam", "additional_details": null })).await.ok(201);
+    let reply = report_with(&bob, id, json!({ "reason": "spam", "additional_details": null })).await.ok(201);
     assert_eq!(reply.json, json!({ "reported": true }));
     for (actor, reported) in [(&bob, true), (&world.user(7, "Ada"), false), (&world.guest(), false)] {
         assert_eq!(actor.see("posts/1", id).await["reported"], reported);
@@ -35,31 +35,33 @@ async fn reasons_and_details_are_checked() {
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let bob = world.user(8, "Bob");
     for reason in [json!(null), json!(""), json!(7), json!("Spam"), json!("boring")] {
-        report(&bob, id, json!({ "reason": reason })).await.invalid("reason");
+        report_with(&bob, id, json!({ "reason": reason })).await.invalid("reason");
     }
-    report(&bob, id, Value::Null).await.invalid("reason");
+    report_with(&bob, id, Value::Null).await.invalid("reason");
     for details in [json!(7), json!("ß".repeat(501)), json!([])] {
         let body = json!({ "reason": "spam", "additional_details": details });
-        report(&bob, id, body).await.invalid("additional_details");
+        report_with(&bob, id, body).await.invalid("additional_details");
     }
     assert_eq!(bob.see("posts/1", id).await["reported"], false);
-    report(&bob, id, json!({ "reason": "other", "additional_details": "ß".repeat(500) })).await.ok(201);
+    report_with(&bob, id, json!({ "reason": "other", "additional_details": "ß".repeat(500) })).await.ok(201);
 }
 
 #[tokio::test]
 async fn reasons_come_from_the_settings() {
     let world = World::with(&[("SVC_REPORT_REASONS", "rude")]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.invalid("reason");
-    report(&world.user(8, "Bob"), id, json!({ "reason": "rude" })).await.ok(201);
+    world.user(8, "Bob").report(id, "spam").await.invalid("reason");
+    world.user(8, "Bob").report(id, "rude").await.ok(201);
 }
 
 #[tokio::test]
 async fn details_are_stored_behind_the_reason() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
-    report(&world.user(9, "Cy"), id, json!({ "reason": "other", "additional_details": "sells: things" })).await.ok(201);
+    world.user(8, "Bob").report(id, "spam").await.ok(201);
+    report_with(&world.user(9, "Cy"), id, json!({ "reason": "other", "additional_details": "sells: things" }))
+        .await
+        .ok(201);
     assert_eq!(reasons(&world, id).await, ["other: sells: things", "spam"]);
 }
 
@@ -68,8 +70,8 @@ async fn the_second_report_of_a_visitor_is_409() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     for actor in [world.user(8, "Bob"), world.guest()] {
-        report(&actor, id, json!({ "reason": "spam" })).await.ok(201);
-        report(&actor, id, json!({ "reason": "other" })).await.refused(409, "already_reported");
+        actor.report(id, "spam").await.ok(201);
+        actor.report(id, "other").await.refused(409, "already_reported");
     }
     assert_eq!(reasons(&world, id).await.len(), 2);
 }
@@ -79,7 +81,7 @@ async fn of_parallel_reports_by_one_visitor_one_is_taken() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let bob = world.user(8, "Bob");
-    let replies = join_all((0..10).map(|_| report(&bob, id, json!({ "reason": "spam" })))).await;
+    let replies = join_all((0..10).map(|_| bob.report(id, "spam"))).await;
     let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [vec![201], vec![409; 9]].concat());
@@ -92,18 +94,17 @@ async fn guests_of_one_network_report_a_comment_five_times_at_most() {
     let ada = world.user(7, "Ada");
     let (id, other) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
     let at = |ip: &str, agent: u32| world.guest().from(ip).with(USER_AGENT, &agent.to_string());
-    let spam = json!({ "reason": "spam" });
     for agent in 1..=5 {
-        report(&at("2001:db8:1:2::1", agent), id, spam.clone()).await.ok(201);
+        at("2001:db8:1:2::1", agent).report(id, "spam").await.ok(201);
     }
-    let refused = report(&at("2001:db8:1:2::2", 6), id, spam.clone()).await.refused(429, "rate_limited");
+    let refused = at("2001:db8:1:2::2", 6).report(id, "spam").await.refused(429, "rate_limited");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     assert_eq!(reasons(&world, id).await.len(), 5);
     // Who reported before is told so; other comments, networks and users have their own.
-    report(&at("2001:db8:1:2::1", 1), id, spam.clone()).await.refused(409, "already_reported");
-    report(&at("2001:db8:1:2::1", 6), other, spam.clone()).await.ok(201);
-    report(&at("2001:db8:1:3::1", 6), id, spam.clone()).await.ok(201);
-    report(&ada.from("2001:db8:1:2::1"), id, spam).await.ok(201);
+    at("2001:db8:1:2::1", 1).report(id, "spam").await.refused(409, "already_reported");
+    at("2001:db8:1:2::1", 6).report(other, "spam").await.ok(201);
+    at("2001:db8:1:3::1", 6).report(id, "spam").await.ok(201);
+    ada.from("2001:db8:1:2::1").report(id, "spam").await.ok(201);
 }
 
 #[tokio::test]
@@ -113,7 +114,7 @@ async fn the_bound_on_guests_reports_is_a_setting_and_none_is_no_bound() {
         let id = world.user(7, "Ada").comment("posts/1", "x").await;
         for agent in 1..=12 {
             let guest = world.guest().from("192.0.2.1").with(USER_AGENT, &agent.to_string());
-            let reply = report(&guest, id, json!({ "reason": "spam" })).await;
+            let reply = guest.report(id, "spam").await;
             assert_eq!(reply.status, if agent <= most { 201 } else { 429 }, "{agent} of {bound}");
         }
     }
@@ -125,32 +126,32 @@ async fn likes_and_reports_of_guests_are_bounded_each_by_itself() {
         World::with(&[("SVC_GUEST_LIKES", "true"), ("SVC_GUEST_LIKES_PER_IP", "1"), ("SVC_GUEST_REPORTS_PER_IP", "1")]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let guest = world.guest();
-    guest.post(&format!("comments/{id}/like"), Value::Null).await.ok(200);
-    report(&guest, id, json!({ "reason": "spam" })).await.ok(201);
+    guest.like(id).await.ok(200);
+    guest.report(id, "spam").await.ok(201);
 }
 
 #[tokio::test]
 async fn with_reporting_off_it_is_404() {
     let world = World::with(&[("SVC_REPORTING", "false")]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.refused(404, "not_found");
+    world.user(8, "Bob").report(id, "spam").await.refused(404, "not_found");
 }
 
 #[tokio::test]
 async fn what_is_not_there_or_not_seen_is_404() {
     let world = World::new();
     let bob = world.user(8, "Bob");
-    report(&bob, 1, json!({ "reason": "spam" })).await.refused(404, "not_found");
+    bob.report(1, "spam").await.refused(404, "not_found");
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]).user(7, "Ada").comment("posts/1", "x").await;
-    report(&bob, held, json!({ "reason": "spam" })).await.refused(404, "not_found");
+    bob.report(held, "spam").await.refused(404, "not_found");
 }
 
 #[tokio::test]
 async fn moderators_see_a_report_whole() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
-    report(&world.guest(), id, json!({ "reason": "other" })).await.ok(201);
+    world.user(8, "Bob").report(id, "spam").await.ok(201);
+    world.guest().report(id, "other").await.ok(201);
     let reply = world.moderator().get(&format!("comments/{id}/reports")).await.ok(200);
     let avatar = "https://www.gravatar.com/avatar/?d=mp";
     let row = |at: usize, reason: &str, user: Value| {
@@ -177,7 +178,7 @@ async fn of_very_many_reports_the_newest_are_listed() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     for user in [30, 8, 200, 9, 10] {
-        report(&world.user(user, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
+        world.user(user, "Bob").report(id, "spam").await.ok(201);
         world.pass(Duration::from_secs(1));
     }
     let newest = world.store().reports(CommentId(id), 3).await.unwrap();
@@ -192,11 +193,11 @@ async fn a_visitor_of_very_many_reports_reports_nothing_twice() {
     let mut ids = Vec::new();
     for _ in 0..103 {
         let id = ada.comment("posts/1", "x").await;
-        report(&bob, id, json!({ "reason": "spam" })).await.ok(201);
+        bob.report(id, "spam").await.ok(201);
         ids.push(id);
     }
     for id in [ids[0], ids[99], ids[100], ids[102]] {
-        report(&bob, id, json!({ "reason": "spam" })).await.refused(409, "already_reported");
+        bob.report(id, "spam").await.refused(409, "already_reported");
         assert_eq!(reasons(&world, id).await, ["spam"]);
     }
 }
@@ -205,20 +206,20 @@ async fn a_visitor_of_very_many_reports_reports_nothing_twice() {
 async fn dismissing_marks_reports_and_takes_the_comment_off_the_queue() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
+    world.user(8, "Bob").report(id, "spam").await.ok(201);
     let moderator = world.moderator();
-    assert_eq!(moderator.get("moderation/comments?state=reported").await.ok(200).ids(), [id]);
-    let reply = moderator.post(&format!("comments/{id}/reports/dismiss"), Value::Null).await.ok(200);
+    assert_eq!(moderator.queue("reported").await, [id]);
+    let reply = moderator.judge(id, "reports/dismiss").await.ok(200);
     assert_eq!(reply.rows()[0]["status"], "dismissed");
-    assert!(moderator.get("moderation/comments?state=reported").await.ok(200).ids().is_empty());
+    assert!(moderator.queue("reported").await.is_empty());
     world.pass(Duration::from_secs(1));
-    report(&world.user(9, "Cy"), id, json!({ "reason": "other" })).await.ok(201);
-    assert_eq!(moderator.get("moderation/comments?state=reported").await.ok(200).ids(), [id]);
+    world.user(9, "Cy").report(id, "other").await.ok(201);
+    assert_eq!(moderator.queue("reported").await, [id]);
     let reply = moderator.get(&format!("comments/{id}/reports")).await.ok(200);
     let statuses: Vec<&str> = reply.rows().iter().map(|row| row["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["pending", "dismissed"]);
     // Dismissed or not, nobody reports twice.
-    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.refused(409, "already_reported");
+    world.user(8, "Bob").report(id, "spam").await.refused(409, "already_reported");
 }
 
 #[tokio::test]
@@ -227,11 +228,11 @@ async fn approving_or_rejecting_marks_reports_as_reviewed() {
     let moderator = world.moderator();
     for verdict in ["approve", "reject"] {
         let id = world.user(7, "Ada").comment("posts/1", "x").await;
-        report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
+        world.user(8, "Bob").report(id, "spam").await.ok(201);
         moderator.post(&format!("comments/{id}/{verdict}"), Value::Null).await.ok(200);
         let reply = moderator.get(&format!("comments/{id}/reports")).await.ok(200);
         assert_eq!(reply.rows()[0]["status"], "reviewed", "{verdict}");
-        assert!(moderator.get("moderation/comments?state=reported").await.ok(200).ids().is_empty(), "{verdict}");
+        assert!(moderator.queue("reported").await.is_empty(), "{verdict}");
     }
 }
 
@@ -240,8 +241,8 @@ async fn a_deleted_comments_reports_are_gone() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
-    report(&world.user(8, "Bob"), id, json!({ "reason": "spam" })).await.ok(201);
-    ada.delete(&format!("comments/{id}")).await.ok(204);
+    world.user(8, "Bob").report(id, "spam").await.ok(201);
+    ada.remove(id).await.ok(204);
     world.moderator().get(&format!("comments/{id}/reports")).await.refused(404, "not_found");
-    assert!(world.moderator().get("moderation/comments?state=reported").await.ok(200).ids().is_empty());
+    assert!(world.moderator().queue("reported").await.is_empty());
 }

@@ -98,19 +98,19 @@ async fn other_fields_mirror_their_settings() {
 async fn can_comment_reflects_read_only_bans_and_guests() {
     let world = World::new();
     let auth = |authenticated: bool, banned: bool, can: bool| json!([authenticated, banned, can]);
-    let told = async |actor: &tests::Actor| {
+    let auth_of = async |actor: &tests::Actor| {
         let reply = actor.get("ui").await.ok(200);
         let auth = &reply.data()["auth"];
         json!([auth["authenticated"], auth["banned"], auth["can_comment"]])
     };
-    assert_eq!(told(&world.guest()).await, auth(false, false, false));
-    assert_eq!(told(&world.user(7, "Ada")).await, auth(true, false, true));
-    assert_eq!(told(&world.banned().await).await, auth(true, true, false));
+    assert_eq!(auth_of(&world.guest()).await, auth(false, false, false));
+    assert_eq!(auth_of(&world.user(7, "Ada")).await, auth(true, false, true));
+    assert_eq!(auth_of(&world.banned().await).await, auth(true, true, false));
     let guests = world.again(&[("SVC_ALLOW_GUESTS", "true")]);
-    assert_eq!(told(&guests.guest()).await, auth(false, false, true));
+    assert_eq!(auth_of(&guests.guest()).await, auth(false, false, true));
     let closed = world.again(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_READ_ONLY", "true")]);
-    assert_eq!(told(&closed.guest()).await, auth(false, false, false));
-    assert_eq!(told(&closed.user(7, "Ada")).await, auth(true, false, false));
+    assert_eq!(auth_of(&closed.guest()).await, auth(false, false, false));
+    assert_eq!(auth_of(&closed.user(7, "Ada")).await, auth(true, false, false));
     assert_eq!(world.guest().get("ui").await.ok(200).data()["auth"]["user"], json!(null));
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tests::{Actor, World, ids, seen};
+use tests::{Actor, World, ids, reversed, seen};
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
@@ -31,10 +31,6 @@ impl Mixed {
     fn approved(&self) -> Vec<u64> {
         self.all.iter().copied().step_by(2).collect()
     }
-}
-
-fn reversed(ids: &[u64]) -> Vec<u64> {
-    ids.iter().rev().copied().collect()
 }
 
 #[tokio::test]
@@ -149,11 +145,11 @@ async fn by_id_they_are_404_to_others_and_shown_to_writer_and_moderators() {
     for other in [world.guest(), world.user(8, "Bob")] {
         other.get(&format!("comments/{id}/replies")).await.refused(404, "not_found");
     }
-    world.user(8, "Bob").patch(&format!("comments/{id}"), json!({ "body": "y" })).await.refused(404, "not_found");
-    world.user(8, "Bob").delete(&format!("comments/{id}")).await.refused(404, "not_found");
+    world.user(8, "Bob").edit(id, "y").await.refused(404, "not_found");
+    world.user(8, "Bob").remove(id).await.refused(404, "not_found");
     ada.replies(id, "").await;
     world.moderator().replies(id, "").await;
-    world.moderator().patch(&format!("comments/{id}"), json!({ "body": "y" })).await.refused(403, "forbidden");
+    world.moderator().edit(id, "y").await.refused(403, "forbidden");
 }
 
 #[tokio::test]
@@ -174,10 +170,10 @@ async fn their_writer_edits_and_deletes_them_and_totals_follow() {
     let world = World::with(&[HELD]);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
-    let edited = ada.patch(&format!("comments/{id}"), json!({ "body": "y" })).await.ok(200);
+    let edited = ada.edit(id, "y").await.ok(200);
     assert_eq!((&edited.data()["body"], &edited.data()["is_approved"]), (&json!("y"), &json!(false)));
     assert_eq!(ada.list("posts/1", "").await.total(), 1);
-    ada.delete(&format!("comments/{id}")).await.ok(204);
+    ada.remove(id).await.ok(204);
     assert_eq!(ada.list("posts/1", "").await.total(), 0);
 }
 
@@ -189,7 +185,7 @@ async fn an_own_reply_below_a_hidden_comment_promises_no_further_page() {
     world.pass(Duration::from_millis(3));
     let hidden = world.user(8, "Bob").comment("posts/1", "hidden soon").await;
     held.user(7, "Ada").reply("posts/1", hidden, "below").await;
-    world.moderator().post(&format!("comments/{hidden}/reject"), json!(null)).await.ok(200);
+    world.moderator().judge(hidden, "reject").await.ok(200);
     for sort in ["oldest", "newest"] {
         let pages = world.user(7, "Ada").walk(&format!("posts/1/comments?per_page=1&sort={sort}&cursor=")).await;
         assert_eq!(pages.iter().map(tests::TestResponse::ids).collect::<Vec<_>>(), [[own]], "{sort}");
@@ -198,18 +194,17 @@ async fn an_own_reply_below_a_hidden_comment_promises_no_further_page() {
 
 #[tokio::test]
 async fn below_a_hidden_comment_the_writer_of_a_reply_lists_nobodys_replies() {
-    let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_REQUIRE_EMAIL", "false")]);
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let (ada, bob, guest, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.guest(), world.moderator());
     let hidden = world.user(9, "Cy").comment("posts/1", "hidden soon").await;
-    let body = json!({ "body": "own", "parent_id": hidden, "guest_name": "Gus" });
-    let of_guest = guest.post("posts/1/comments", body).await.ok(201).id();
+    let of_guest = guest.reply("posts/1", hidden, "own").await;
     let of_ada = ada.reply("posts/1", hidden, "own").await;
     for (writer, own) in [(&guest, of_guest), (&ada, of_ada)] {
         let below = bob.reply("posts/1", own, "another's").await;
         assert_eq!(writer.replies(own, "").await.ids(), [below]);
         assert!(guest.replies(own, "").await.header("cache-control").starts_with("public"));
     }
-    moderator.post(&format!("comments/{hidden}/reject"), json!(null)).await.ok(200);
+    moderator.judge(hidden, "reject").await.ok(200);
     for (writer, own) in [(&guest, of_guest), (&ada, of_ada)] {
         for query in ["", "cursor="] {
             writer.get(&format!("comments/{own}/replies?{query}")).await.refused(404, "not_found");
@@ -220,15 +215,11 @@ async fn below_a_hidden_comment_the_writer_of_a_reply_lists_nobodys_replies() {
 
 #[tokio::test]
 async fn what_hangs_below_an_own_unapproved_comment_is_for_no_shared_cache() {
-    let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_REQUIRE_EMAIL", "false")]);
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let guest = world.guest();
-    let write = async |parent: Option<u64>| {
-        let body = json!({ "body": "x", "parent_id": parent, "guest_name": "Gus" });
-        guest.post("posts/1/comments", body).await.ok(201).id()
-    };
-    let top = write(None).await;
-    let below = write(Some(top)).await;
-    world.moderator().post(&format!("comments/{top}/reject"), json!(null)).await.ok(200);
+    let top = guest.comment("posts/1", "x").await;
+    let below = guest.reply("posts/1", top, "x").await;
+    world.moderator().judge(top, "reject").await.ok(200);
     for id in [top, below] {
         assert!(guest.replies(id, "").await.header("cache-control").starts_with("private"));
     }

@@ -1,4 +1,4 @@
-//! GET `users` (spec, section 4.10), and how users' names and pictures get about.
+//! `users.index`: GET `users`, and the names and pictures of users on their comments.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use shared::domain::ids::UserId;
 use shared::store::Reading;
-use tests::{Actor, TABLE, World};
+use tests::{Actor, World};
 
-/// Says something with the token, so that the directory learns of it.
-async fn met(world: &World, id: u64, name: &str) {
+/// Calls the service as this user, whose name it stores.
+async fn known(world: &World, id: u64, name: &str) {
     world.user(id, name).get("ui").await.ok(200);
 }
 
@@ -22,7 +22,7 @@ async fn names(actor: &Actor, q: &str) -> Vec<String> {
 async fn names_that_contain_the_query_are_found() {
     let world = World::new();
     for (id, name) in [(20, "Ada Lovelace"), (21, "Grace Hopper"), (22, "Alan Turing")] {
-        met(&world, id, name).await;
+        known(&world, id, name).await;
     }
     let ada = world.user(20, "Ada Lovelace");
     let reply = ada.get("users?q=hop").await.ok(200);
@@ -41,7 +41,7 @@ async fn case_is_folded_in_every_script() {
     let world = World::new();
     let all = ["Straße", "ΟΔΥΣΣΕΎΣ", "Жанна", "ÉMILE"];
     for (id, name) in (30..).zip(all) {
-        met(&world, id, name).await;
+        known(&world, id, name).await;
     }
     let ada = world.user(7, "Ada");
     for (q, found) in [
@@ -64,8 +64,8 @@ fn form(text: &str) -> String {
 #[tokio::test]
 async fn percent_and_underscore_are_literal() {
     let world = World::new();
-    met(&world, 20, "100% Ada").await;
-    met(&world, 21, "under_score").await;
+    known(&world, 20, "100% Ada").await;
+    known(&world, 21, "under_score").await;
     let ada = world.user(7, "Ada");
     assert_eq!(names(&ada, "%25").await, ["100% Ada"]);
     assert_eq!(names(&ada, "_").await, ["under_score"]);
@@ -89,7 +89,7 @@ async fn those_that_begin_with_it_come_first_then_words_that_do_and_five_at_most
     for (id, name) in
         [(20, "Bandana"), (21, "Big Dan"), (22, "Daniel"), (23, "Jordan"), (24, "Dana"), (25, "Aidan"), (26, "Sedan")]
     {
-        met(&world, id, name).await;
+        known(&world, id, name).await;
     }
     let found = names(&world.user(7, "Zoe"), "dan").await;
     assert_eq!(found.len(), 5);
@@ -110,11 +110,11 @@ async fn only_users_search_and_a_bad_token_does_not() {
 #[tokio::test]
 async fn a_new_name_is_found_and_the_old_one_is_not() {
     let world = World::new();
-    met(&world, 20, "Ada Byron").await;
+    known(&world, 20, "Ada Byron").await;
     let bob = world.user(8, "Bob");
     assert_eq!(names(&bob, "byron").await, ["Ada Byron"]);
     world.pass(Duration::from_secs(1));
-    met(&world, 20, "Ada Lovelace").await;
+    known(&world, 20, "Ada Lovelace").await;
     assert_eq!(names(&bob, "lovelace").await, ["Ada Lovelace"]);
     assert!(names(&bob, "byron").await.is_empty());
     assert_eq!(names(&bob, "ada").await, ["Ada Lovelace"]);
@@ -123,7 +123,7 @@ async fn a_new_name_is_found_and_the_old_one_is_not() {
 #[tokio::test]
 async fn banned_users_are_not_offered_until_the_ban_ends() {
     let world = World::new();
-    met(&world, 20, "Mallory").await;
+    known(&world, 20, "Mallory").await;
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     moderator.put("users/20/ban", json!({ "until": "2050-01-02T03:05:05Z" })).await.ok(200);
     assert!(names(&ada, "mal").await.is_empty());
@@ -135,7 +135,7 @@ async fn banned_users_are_not_offered_until_the_ban_ends() {
     assert_eq!(names(&ada, "mal").await, ["Mallory"]);
 }
 
-/// The name that a user's token leads to, and what asking cost in write units.
+/// The name by which the service calls the actor, and the write units of asking.
 async fn called(actor: &Actor) -> (String, f64) {
     let reply = actor.get("ui").await.ok(200);
     (reply.data()["auth"]["user"]["name"].as_str().unwrap().to_owned(), reply.cost.write_units)
@@ -203,11 +203,8 @@ async fn a_change_of_name_that_is_no_longer_current_is_passed_by() {
         rows.push(row().await);
     }
     world.wait_until_idle().await;
-    // As if the writer's comments had not been reached yet.
-    let name = AttributeValue::S("Ada".to_owned());
-    let update = world.client().update_item().table_name(TABLE);
-    let update = update.key("pk", AttributeValue::S(format!("C#{id}"))).key("sk", AttributeValue::S("C".to_owned()));
-    update.update_expression("SET n = :n").expression_attribute_values(":n", name).send().await.unwrap();
+    // As if the comment still had the first name.
+    world.set_of_comment(id, "n", Some(AttributeValue::S("Ada".to_owned()))).await;
     let shown = async || world.guest().see("posts/1", id).await["user"]["name"].clone();
     store.rename(&rows[0], &rows[1]).await.unwrap();
     assert_eq!(shown().await, "Ada");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue::{Bool, Ns};
 use local::bench::seed::{self, Item, number, prose, text};
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::{TABLE, World};
 
 use crate::capacity::{self, Table};
@@ -74,7 +74,7 @@ async fn twenty_thousand_likes_of_one_visitor_cost_an_item_a_parent_shown() {
     let parents = capacity::seed(&world, 1_000).await;
     let eve = world.user(2000, "Eve");
     eve.get("ui").await.ok(200);
-    let visit = |sk: String, likes: Vec<u64>, full: bool| {
+    let state = |sk: String, likes: Vec<u64>, full: bool| {
         let likes = Ns(likes.iter().map(u64::to_string).collect());
         let mut item = Item::from([
             ("pk".to_owned(), text("V#u2000#posts#big")),
@@ -86,8 +86,8 @@ async fn twenty_thousand_likes_of_one_visitor_cost_an_item_a_parent_shown() {
         }
         item
     };
-    let mut items = vec![visit("V".to_owned(), (1..=100).collect(), true)];
-    items.extend(parents.iter().map(|id| visit(format!("V#{id}"), (*id..*id + 20).collect(), false)));
+    let mut items = vec![state("V".to_owned(), (1..=100).collect(), true)];
+    items.extend(parents.iter().map(|id| state(format!("V#{id}"), (*id..*id + 20).collect(), false)));
     put_all(&world, &items).await;
 
     let mut table = Table::default();
@@ -98,7 +98,7 @@ async fn twenty_thousand_likes_of_one_visitor_cost_an_item_a_parent_shown() {
     }
     table.row("list, of a visitor with 20,000 likes", list, (9.0, 0.0, 2));
     table.row("replies, of the same", eve.replies(parents[999], "").await, (3.5, 0.0, 3));
-    let taken_back = eve.post(&format!("comments/{}/like", parents[999]), Value::Null).await;
+    let taken_back = eve.like(parents[999]).await;
     // The comment, the visit, where the visit goes on, the write.
     table.row("a like taken back", taken_back, (3.0, 8.0, 4));
     table.check();
@@ -122,8 +122,8 @@ async fn a_queue_of_fifty_thousand_is_walked_as_a_short_one() {
         item.extend(own.map(|(name, value)| (name.to_owned(), value)));
         item
     };
-    let looked_at = |id: &u64| *id > last - 100;
-    let items = (first..=last).map(entry).chain((first..=last).filter(looked_at).map(comment));
+    let is_read = |id: &u64| *id > last - 100;
+    let items = (first..=last).map(entry).chain((first..=last).filter(is_read).map(comment));
     put_all(&world, &items.collect::<Vec<Item>>()).await;
     world.pass(Duration::from_mins(1));
 

@@ -1,18 +1,17 @@
-//! The checker finds nothing after a busy day, finds each kind of damage, and mends it.
+//! The recount finds nothing in a table in order, finds each kind of damage, and repairs it.
 
-use aws_sdk_dynamodb::types::AttributeValue::{self, Bool, N, Ns, S};
-use http::Method;
-use local::check::Check;
-use serde_json::json;
 use std::time::Duration;
 
-use crate::world::{Person, TABLE, World};
+use aws_sdk_dynamodb::types::AttributeValue::{self, Bool, M, N, Ns, S};
+use local::check::Check;
+use serde_json::json;
+use tests::{Actor, World};
 
-/// What there is after everything was done once.
+/// A world in which everything was done once.
 struct Busy {
     world: World,
-    ada: Person,
-    /// Of a parent with more replies than lead, one of them liked, one hidden.
+    ada: Actor,
+    /// Has more replies than are inline. One of them is liked, one is hidden.
     parent: u64,
     replies: Vec<u64>,
     hidden_reply: u64,
@@ -21,55 +20,42 @@ struct Busy {
 }
 
 async fn busy() -> Busy {
-    let world = World::new(&[]);
+    let world = crate::world(&[]);
     let (ada, bob) = (world.user(1, "Ada Lovelace"), world.user(2, "Bob"));
-    let (mod_, guest) = (world.moderator(9, "Grace"), world.guest("Gus"));
-    let parent = ada.write("posts/1", None, "first").await.ok(201).id();
+    let guest = world.guest();
+    let moderator = world.claiming(&json!({ "sub": "9", "name": "Grace", "roles": ["moderator"] }));
+    let parent = ada.comment("posts/1", "first").await;
     let mut replies = Vec::new();
     for n in 0..6 {
         let writer = if n % 2 == 0 { &bob } else { &guest };
-        replies.push(writer.write("posts/1", Some(parent), &format!("reply {n}")).await.ok(201).id());
+        replies.push(writer.reply("posts/1", parent, &format!("reply {n}")).await);
     }
-    let deep = bob.write("posts/1", Some(replies[0]), "deeper").await.ok(201).id();
-    let hidden_reply = ada.write("posts/1", Some(parent), "doubtful reply").await.ok(201).id();
-    let pending = ada.write("posts/1", None, "doubtful").await.ok(201).id();
-    let gone = bob.write("posts/1", None, "to be deleted").await.ok(201).id();
-    bob.write("posts/1", Some(gone), "below it").await.ok(201);
-    ada.write("posts/1", Some(gone), "doubtful below it").await.ok(201);
-    let pinned = mod_.write("posts/1", None, "pinned").await.ok(201).id();
-    mod_.post(&format!("comments/{pinned}/pin"), None).await.ok(200);
+    let deep = bob.reply("posts/1", replies[0], "deeper").await;
+    let hidden_reply = ada.reply("posts/1", parent, "doubtful reply").await;
+    let pending = ada.comment("posts/1", "doubtful").await;
+    let gone = bob.comment("posts/1", "to be deleted").await;
+    bob.reply("posts/1", gone, "below it").await;
+    ada.reply("posts/1", gone, "doubtful below it").await;
+    let pinned = moderator.comment("posts/1", "pinned").await;
+    moderator.pin(pinned).await.ok(200);
     for (who, id) in [(&ada, parent), (&bob, parent), (&guest, parent), (&ada, replies[4]), (&bob, gone), (&ada, deep)]
     {
-        who.post(&format!("comments/{id}/like"), None).await.ok(200);
+        who.like(id).await.ok(200);
     }
-    bob.post(&format!("comments/{parent}/like"), None).await.ok(200);
+    bob.like(parent).await.ok(200);
     for (who, id) in [(&ada, replies[1]), (&guest, replies[1]), (&bob, parent), (&ada, gone)] {
-        who.post(&format!("comments/{id}/report"), Some(json!({ "reason": "spam" }))).await.ok(201);
+        who.report(id, "spam").await.ok(201);
     }
-    mod_.post(&format!("comments/{parent}/reports/dismiss"), None).await.ok(200);
-    mod_.post(&format!("comments/{}/reject", replies[2]), None).await.ok(200);
-    mod_.post(&format!("comments/{}/reject", replies[1]), None).await.ok(200);
-    mod_.post(&format!("comments/{}/approve", replies[1]), None).await.ok(200);
-    bob.call(Method::DELETE, &format!("comments/{gone}"), None).await.ok(204);
-    ada.call(Method::PATCH, &format!("comments/{parent}"), Some(json!({ "body": "doubtful edit" }))).await.ok(200);
+    for (id, verdict) in
+        [(parent, "reports/dismiss"), (replies[2], "reject"), (replies[1], "reject"), (replies[1], "approve")]
+    {
+        moderator.judge(id, verdict).await.ok(200);
+    }
+    bob.remove(gone).await.ok(204);
+    ada.edit(parent, "doubtful edit").await.ok(200);
     world.user(2, "Robert").get("users?q=ada").await.ok(200);
-    world.stack.wait_until_idle().await;
+    world.wait_until_idle().await;
     Busy { world, ada, parent, replies, hidden_reply, pending, pinned }
-}
-
-async fn set(world: &World, pk: String, sk: &str, name: &str, value: Option<AttributeValue>) {
-    let update = world.engine.client().update_item().table_name(TABLE);
-    let update = update.key("pk", S(pk)).key("sk", S(sk.to_owned())).expression_attribute_names("#name", name);
-    let update = match value {
-        Some(value) => update.update_expression("SET #name = :value").expression_attribute_values(":value", value),
-        None => update.update_expression("REMOVE #name"),
-    };
-    update.send().await.unwrap();
-}
-
-async fn remove(world: &World, pk: &str, sk: &str) {
-    let delete = world.engine.client().delete_item().table_name(TABLE);
-    delete.key("pk", S(pk.to_owned())).key("sk", S(sk.to_owned())).send().await.unwrap();
 }
 
 #[tokio::test]
@@ -78,114 +64,126 @@ async fn a_busy_table_is_in_order() {
     assert_eq!(world.findings().await, [""; 0]);
 }
 
-#[tokio::test]
-async fn every_kind_of_damage_is_found_and_mended() {
-    let Busy { world, ada, parent, replies, hidden_reply, pending, pinned } = busy().await;
-    let shard = |id: u64| id % 4;
-    let n = |number: u64| Some(N(number.to_string()));
-    let s = |text: &str| Some(S(text.to_owned()));
-    let thread = "T#posts#1".to_owned();
-    let visitor_state = "V#u1#posts#1".to_owned();
-    let comment = |id: u64| format!("C#{id}");
-    let inline = Ns(vec![replies[4].to_string()]);
-    let damage: Vec<(&str, String, &str, &str, Option<AttributeValue>)> = vec![
-        ("rc is", comment(parent), "C", "rc", n(17)),
-        ("lc is", comment(parent), "C", "lc", None),
-        ("l is", comment(parent), "C", "l", n(parent)),
-        ("d is", comment(parent), "C", "d", n(parent)),
-        ("fp is", comment(parent), "C", "fp", n(17)),
-        ("rp is", comment(replies[1]), "C", "rp", n(9)),
-        ("rv is", comment(replies[2]), "C", "rv", Some(Bool(true))),
-        ("ro is", comment(replies[4]), "C", "ro", Some(Bool(true))),
-        ("ld is", comment(parent), "C", "ld", Some(inline)),
-        ("tr is", comment(parent), "C", "tr", None),
-        ("tk is", comment(replies[0]), "C", "tk", s("T#posts#2")),
-        ("ts is", comment(parent), "C", "ts", s("7")),
-        ("ok is", comment(pinned), "C", "ok", s("T#posts#2")),
-        ("tk is unset", comment(hidden_reply), "C", "tk", None),
-        ("a is", comment(parent), "C", "a", None),
-        ("i is", comment(parent), "C", "i", n(5)),
-        ("n is", thread.clone(), "T", "n", n(0)),
-        (
-            "is pinned",
-            thread,
-            "T",
-            "pin",
-            Some(AttributeValue::M(
-                [("c".to_owned(), N(pending.to_string())), ("at".to_owned(), N("1".to_owned()))].into(),
-            )),
-        ),
-        ("up is", visitor_state.clone(), "V", "up", n(4)),
-        ("ur is", visitor_state.clone(), "V", "ur", None),
-        (
-            "in two places",
-            visitor_state.clone(),
-            Box::leak(format!("V#{parent}").into_boxed_str()),
-            "lk",
-            Some(Ns(vec![parent.to_string()])),
-        ),
-        ("lc is", visitor_state.clone(), "V", "lk", None),
-        ("is missing in the visitor's state", visitor_state, "V", "rd", None),
-        (
-            "no report of",
-            "V#u2#posts#1".to_owned(),
-            "V",
-            "rd",
-            Some(Ns(vec![replies[0].to_string(), parent.to_string()])),
-        ),
-        ("is no hidden reply", comment(parent), Box::leak(format!("H#{:016}", replies[0]).into_boxed_str()), "x", n(1)),
-        (
-            "does not belong in the queue",
-            format!("Q#pending#{}", shard(pinned)),
-            Box::leak(format!("{pinned:016}").into_boxed_str()),
-            "x",
-            n(1),
-        ),
-        ("is gone, but not its", "C#77".to_owned(), "R#0000000000000001", "x", n(1)),
-        ("matches no user", "H#ghost".to_owned(), "U#1", "x", n(1)),
-        ("is not as user 1 is", "N#0#a".to_owned(), "ada lovelace#1", "n", s("Eve")),
-    ];
-    for (told, pk, sk, name, value) in damage {
-        if told == "is gone, but not its" {
-            set(&world, pk.clone(), sk, "id", n(1)).await;
-            set(&world, pk.clone(), sk, "r", s("spam")).await;
-            set(&world, pk.clone(), sk, "c", n(1)).await;
-            set(&world, pk.clone(), sk, "v", s("u1")).await;
-        }
-        set(&world, pk, sk, name, value).await;
-        mended(&world, told).await;
-    }
-    for (told, pk, sk) in [
-        ("is missing among the hidden replies", comment(parent), format!("H#{hidden_reply:016}")),
-        ("is missing in the queue pending", format!("Q#pending#{}", shard(pending)), format!("{pending:016}")),
-        ("is not as user 1 is", "H#ada_lovelace".to_owned(), "U#1".to_owned()),
-        ("is gone", comment(parent), "C".to_owned()),
-    ] {
-        remove(&world, &pk, &sk).await;
-        mended(&world, told).await;
-    }
-    // The parent was removed behind the service's back, and all below it went with it.
-    ada.get(&format!("comments/{parent}/replies")).await.ok(404);
-    let left = ada.get("posts/1/comments").await.ok(200).json;
-    assert_eq!(left["meta"]["total"], 2, "{left:#}");
+/// Damage to one attribute, and the words by which the recount reports it.
+struct Damage {
+    reported: &'static str,
+    pk: String,
+    sk: String,
+    name: &'static str,
+    value: Option<AttributeValue>,
 }
 
-async fn mended(world: &World, told: &str) {
+fn damage(reported: &'static str, (pk, sk): (&str, &str), name: &'static str, value: Option<AttributeValue>) -> Damage {
+    Damage { reported, pk: pk.to_owned(), sk: sk.to_owned(), name, value }
+}
+
+fn number(number: u64) -> AttributeValue {
+    N(number.to_string())
+}
+
+fn numbers(numbers: &[u64]) -> AttributeValue {
+    Ns(numbers.iter().map(u64::to_string).collect())
+}
+
+fn text(text: &str) -> AttributeValue {
+    S(text.to_owned())
+}
+
+/// To the attributes of comments.
+fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
+    let Busy { parent, replies, hidden_reply, pinned, .. } = busy;
+    let of = |reported, id: u64, name, value| damage(reported, (&format!("C#{id}"), "C"), name, value);
+    vec![
+        of("rc is", *parent, "rc", Some(number(17))),
+        of("lc is", *parent, "lc", None),
+        of("l is", *parent, "l", Some(number(*parent))),
+        of("d is", *parent, "d", Some(number(*parent))),
+        of("fp is", *parent, "fp", Some(number(17))),
+        of("rp is", replies[1], "rp", Some(number(9))),
+        of("rv is", replies[2], "rv", Some(Bool(true))),
+        of("ro is", replies[4], "ro", Some(Bool(true))),
+        of("ld is", *parent, "ld", Some(numbers(&[replies[4]]))),
+        of("tr is", *parent, "tr", None),
+        of("tk is", replies[0], "tk", Some(text("T#posts#2"))),
+        of("ts is", *parent, "ts", Some(text("7"))),
+        of("ok is", *pinned, "ok", Some(text("T#posts#2"))),
+        of("tk is unset", *hidden_reply, "tk", None),
+        of("a is", *parent, "a", None),
+        of("i is", *parent, "i", Some(number(5))),
+    ]
+}
+
+/// To all other items.
+fn damage_to_others(busy: &Busy) -> Vec<Damage> {
+    let Busy { parent, replies, pending, pinned, .. } = busy;
+    let (thread, ada) = (("T#posts#1", "T"), ("V#u1#posts#1", "V"));
+    let pin = M([("c".to_owned(), N(pending.to_string())), ("at".to_owned(), N("1".to_owned()))].into());
+    let hidden = format!("H#{:016}", replies[0]);
+    let queue = format!("Q#pending#{}", pinned % 4);
+    vec![
+        damage("n is", thread, "n", Some(number(0))),
+        damage("is pinned", thread, "pin", Some(pin)),
+        damage("up is", ada, "up", Some(number(4))),
+        damage("ur is", ada, "ur", None),
+        damage("in two places", (ada.0, &format!("V#{parent}")), "lk", Some(numbers(&[*parent]))),
+        damage("lc is", ada, "lk", None),
+        damage("is missing in the visitor's state", ada, "rd", None),
+        damage("no report of", ("V#u2#posts#1", "V"), "rd", Some(numbers(&[replies[0], *parent]))),
+        damage("is no hidden reply", (&format!("C#{parent}"), &hidden), "x", Some(number(1))),
+        damage("does not belong in the queue", (&queue, &format!("{pinned:016}")), "x", Some(number(1))),
+        damage("matches no user", ("H#ghost", "U#1"), "x", Some(number(1))),
+        damage("is not as user 1 is", ("N#0#a", "ada lovelace#1"), "n", Some(text("Eve"))),
+    ]
+}
+
+#[tokio::test]
+async fn every_kind_of_damage_is_found_and_mended() {
+    let busy = busy().await;
+    let world = &busy.world;
+    for Damage { reported, pk, sk, name, value } in damage_to_comments(&busy).into_iter().chain(damage_to_others(&busy))
+    {
+        world.set(&pk, &sk, name, value).await;
+        is_mended(world, reported).await;
+    }
+    let orphan = ("C#77", "R#0000000000000001");
+    for (name, value) in
+        [("id", Some(number(1))), ("r", Some(text("spam"))), ("c", Some(number(1))), ("v", Some(text("u1")))]
+    {
+        world.set(orphan.0, orphan.1, name, value).await;
+    }
+    is_mended(world, "is gone, but not its").await;
+    let Busy { parent, hidden_reply, pending, ada, .. } = &busy;
+    let comment = format!("C#{parent}");
+    for (reported, pk, sk) in [
+        ("is missing among the hidden replies", &*comment, &*format!("H#{hidden_reply:016}")),
+        ("is missing in the queue pending", &*format!("Q#pending#{}", pending % 4), &*format!("{pending:016}")),
+        ("is not as user 1 is", "H#ada_lovelace", "U#1"),
+        ("is gone", &*comment, "C"),
+    ] {
+        world.remove(pk, sk).await;
+        is_mended(world, reported).await;
+    }
+    // The parent was removed behind the service's back, and the repair removed its replies.
+    ada.get(&format!("comments/{parent}/replies")).await.refused(404, "not_found");
+    assert_eq!(ada.list("posts/1", "").await.total(), 2);
+}
+
+async fn is_mended(world: &World, reported: &str) {
     let findings = world.findings().await;
-    assert!(findings.iter().any(|finding| finding.contains(told)), "{told}: {findings:#?}");
+    assert!(findings.iter().any(|finding| finding.contains(reported)), "{reported}: {findings:#?}");
     let mut out = Vec::new();
     let check = Check { repair: true, patience: Duration::ZERO };
     let left = check.run(&world.store(), &mut out).await.unwrap();
-    assert_eq!(left, 0, "{told}: {}", String::from_utf8_lossy(&out));
-    world.stack.wait_until_idle().await;
-    assert_eq!(world.findings().await, [""; 0], "{told}");
+    assert_eq!(left, 0, "{reported}: {}", String::from_utf8_lossy(&out));
+    world.wait_until_idle().await;
+    assert_eq!(world.findings().await, [""; 0], "{reported}");
 }
 
 #[tokio::test]
 async fn a_table_that_changed_since_is_not_mended() {
     let Busy { world, ada, parent, .. } = busy().await;
-    set(&world, format!("C#{parent}"), "C", "rc", Some(N("17".to_owned()))).await;
+    world.set_of_comment(parent, "rc", Some(number(17))).await;
     let findings = world.store().check().await.unwrap();
-    ada.write("posts/1", Some(parent), "one more").await.ok(201);
+    ada.reply("posts/1", parent, "one more").await;
     assert!(!world.store().repair(&findings[0]).await.unwrap(), "{}", findings[0]);
 }

@@ -1,8 +1,20 @@
-//! What the service promises, whatever happens to it: the table stays in order.
+//! Whatever happens, the table stays in order: under faults, behind lagging indexes, in random histories, and after damage.
 
 mod check;
 mod faults;
 mod lag;
 mod model;
-mod replica;
-mod world;
+
+use tests::{Faults, Setup, World};
+
+/// Guests may write and like, and a body that holds `doubtful` waits for approval.
+const OPEN: [(&str, &str); 3] =
+    [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true"), ("SVC_SPAM_REVIEW", "doubtful")];
+
+fn world(settings: &[(&str, &str)]) -> World {
+    Setup::new(&[&OPEN[..], settings].concat()).running_clock().start()
+}
+
+fn faulty(faults: &Faults, settings: &[(&str, &str)]) -> World {
+    Setup::new(&[&OPEN[..], settings].concat()).running_clock().faults(faults).start()
+}

@@ -1,26 +1,24 @@
-//! Random sequences of all that people may do, against a simple model of the contract: after every few steps each person's
-//! lists, counts and flags are what the model says. `MODEL_CASES` makes it more than the quick run.
+//! Random sequences of everything that people may do, against a simple model of the contract. After every few steps each
+//! person's lists, counts and flags are what the model says. `MODEL_CASES` sets the number of sequences.
 #![allow(
     clippy::needless_for_each,
     clippy::needless_range_loop,
     clippy::trivially_copy_pass_by_ref,
-    reason = "a model is to be plain"
+    reason = "a plain model"
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use http::Method;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config as Settings, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use serde_json::{Value, json};
-
-use crate::world::{Answer, Person, World};
+use tests::{Actor, TestResponse, World, ids};
 
 const THREADS: [&str; 2] = ["posts/1", "posts/2"];
 const PEOPLE: usize = 5;
 const MODERATOR: usize = 2;
-/// Steps between two looks at everything.
+/// After this many steps everything is compared.
 const STRIDE: usize = 6;
 
 #[derive(Clone, Debug)]
@@ -36,7 +34,7 @@ enum Step {
     Approve { what: Index },
     Reject { what: Index },
     Dismiss { what: Index },
-    Settle,
+    WaitUntilIdle,
 }
 
 #[derive(Clone, Debug)]
@@ -63,7 +61,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => what().prop_map(|what| Step::Approve { what }),
         4 => what().prop_map(|what| Step::Reject { what }),
         1 => what().prop_map(|what| Step::Dismiss { what }),
-        1 => Just(Step::Settle),
+        1 => Just(Step::WaitUntilIdle),
     ]
 }
 
@@ -71,6 +69,13 @@ fn run() -> impl Strategy<Value = Run> {
     let steps = prop::collection::vec(step(), 1..48);
     (prop::bool::weighted(0.2), 1..5_usize, 0..4_usize, steps)
         .prop_map(|(require_approval, per_page, embedded, steps)| Run { require_approval, per_page, embedded, steps })
+}
+
+struct Person {
+    actor: Actor,
+    name: &'static str,
+    is_guest: bool,
+    moderator: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,16 +96,16 @@ struct Comment {
     in_review: bool,
     liked: BTreeSet<usize>,
     reported: BTreeSet<usize>,
-    /// A report waits.
+    /// A report waits for a decision.
     waiting: bool,
 }
 
-/// What the contract says there is. Deleted comments are not in it.
+/// The comments that exist by the contract. Deleted ones are not in it.
 #[derive(Default)]
 struct Model {
     comments: BTreeMap<u64, Comment>,
     pins: BTreeMap<usize, u64>,
-    /// Every id there ever was.
+    /// All ids, of deleted comments too.
     known: Vec<u64>,
     bodies: usize,
 }
@@ -110,7 +115,7 @@ impl Model {
         std::iter::successors(comment.parent, |id| self.comments[id].parent).map(|id| &self.comments[&id]).collect()
     }
 
-    /// Under its id.
+    /// Whether this person reaches the comment by its id.
     fn sees(&self, people: &[Person], who: usize, id: u64) -> bool {
         self.comments.get(&id).is_some_and(|comment| {
             people[who].moderator
@@ -153,10 +158,10 @@ impl Model {
         all.into_iter().map(|comment| comment.id).collect()
     }
 
-    /// What an answer must say of a comment.
+    /// The fields of a comment in an answer to this person.
     fn resource(&self, people: &[Person], who: usize, id: u64) -> Value {
         let comment = &self.comments[&id];
-        let owner = people[who].id.is_some() && comment.writer == who;
+        let owner = !people[who].is_guest && comment.writer == who;
         json!({
             "id": id,
             "body": comment.body,
@@ -167,14 +172,14 @@ impl Model {
             "reported": comment.reported.contains(&who),
             "replies_count": self.replies_count(id),
             "can": { "update": owner, "delete": owner, "pin": people[who].moderator && comment.parent.is_none() },
-            "is_guest": people[comment.writer].id.is_none(),
+            "is_guest": people[comment.writer].is_guest,
             "is_moderator": people[comment.writer].moderator,
             "pinned": self.pins.get(&comment.thread) == Some(&id),
         })
     }
 }
 
-/// In the lists of this person.
+/// Whether the comment is in the lists of this person.
 fn shown(comment: &Comment, who: usize) -> bool {
     comment.state == State::Approved || comment.writer == who
 }
@@ -190,24 +195,28 @@ struct Test {
 
 type Verdict = Result<(), TestCaseError>;
 
-/// That the answer has this status; the answer.
-fn expect(answer: Answer, status: u16, doing: &str) -> Result<Answer, TestCaseError> {
+/// The answer, when it has this status.
+fn expect(answer: TestResponse, status: u16, doing: &str) -> Result<TestResponse, TestCaseError> {
     prop_assert_eq!(answer.status, status, "{}: {:#}", doing, answer.json);
     Ok(answer)
 }
 
 impl Test {
     fn new(run: &Run) -> Self {
-        let world = World::new(&[
+        let world = crate::world(&[
             ("SVC_REQUIRE_APPROVAL", if run.require_approval { "true" } else { "false" }),
             ("SVC_REPLIES_PER_PARENT", ["0", "1", "2", "3"][run.embedded]),
         ]);
+        let person = |actor: Actor, name| Person { actor, name, is_guest: false, moderator: false };
         let people = vec![
-            world.user(1, "Ada"),
-            world.user(2, "Bob"),
-            world.moderator(9, "Grace"),
-            world.guest("Gus"),
-            world.guest("Gina"),
+            person(world.user(1, "Ada"), "Ada"),
+            person(world.user(2, "Bob"), "Bob"),
+            Person {
+                moderator: true,
+                ..person(world.claiming(&json!({ "sub": "9", "name": "Grace", "roles": ["moderator"] })), "Grace")
+            },
+            Person { is_guest: true, ..person(world.guest(), "Gus") },
+            Person { is_guest: true, ..person(world.guest(), "Gina") },
         ];
         let (per_page, embedded, require_approval) = (run.per_page, run.embedded, run.require_approval);
         Self { world, people, model: Model::default(), per_page, embedded, require_approval }
@@ -217,12 +226,12 @@ impl Test {
         for (count, step) in steps.iter().enumerate() {
             self.step(step).await?;
             if (count + 1) % STRIDE == 0 {
-                self.look().await?;
+                self.compare().await?;
             }
         }
-        self.look().await?;
-        self.world.stack.wait_until_idle().await;
-        self.look().await?;
+        self.compare().await?;
+        self.world.wait_until_idle().await;
+        self.compare().await?;
         let findings = self.world.findings().await;
         prop_assert!(findings.is_empty(), "{findings:#?}");
         Ok(())
@@ -235,8 +244,8 @@ impl Test {
     async fn step(&mut self, step: &Step) -> Verdict {
         match step {
             Step::Create { who, thread, doubtful } => self.create(*who, *thread, None, *doubtful).await,
-            Step::Settle => {
-                self.world.stack.wait_until_idle().await;
+            Step::WaitUntilIdle => {
+                self.world.wait_until_idle().await;
                 Ok(())
             }
             Step::Reply { who, to, doubtful } => match self.any(to) {
@@ -284,7 +293,7 @@ impl Test {
 
     async fn create(&mut self, who: usize, thread: usize, parent: Option<u64>, doubtful: bool) -> Verdict {
         let body = self.body(doubtful);
-        let answer = self.people[who].write(THREADS[thread], parent, &body).await;
+        let answer = self.people[who].actor.write(THREADS[thread], parent, &body).await;
         if let Some(parent) = parent {
             let above = self.model.comments.get(&parent).map(|parent| {
                 let ancestors = self.model.ancestors(parent);
@@ -304,9 +313,9 @@ impl Test {
         Ok(())
     }
 
-    /// Of an owner's route.
+    /// The status of a route for owners; `done` when it is carried out.
     fn own_status(&self, who: usize, id: u64, done: u16) -> u16 {
-        if self.people[who].id.is_none() {
+        if self.people[who].is_guest {
             401
         } else if !self.model.sees(&self.people, who, id) {
             404
@@ -319,8 +328,7 @@ impl Test {
 
     async fn edit(&mut self, who: usize, id: u64, doubtful: bool) -> Verdict {
         let body = self.body(doubtful);
-        let path = format!("comments/{id}");
-        let answer = self.people[who].call(Method::PATCH, &path, Some(json!({ "body": body }))).await;
+        let answer = self.people[who].actor.edit(id, &body).await;
         let status = self.own_status(who, id, 200);
         expect(answer, status, "editing")?;
         if let (200, Some(comment)) = (status, self.model.comments.get_mut(&id)) {
@@ -331,7 +339,7 @@ impl Test {
     }
 
     async fn delete(&mut self, who: usize, id: u64) -> Verdict {
-        let answer = self.people[who].call(Method::DELETE, &format!("comments/{id}"), None).await;
+        let answer = self.people[who].actor.remove(id).await;
         let status = self.own_status(who, id, 204);
         expect(answer, status, "deleting")?;
         if status == 204 {
@@ -341,7 +349,7 @@ impl Test {
     }
 
     async fn like(&mut self, who: usize, id: u64) -> Verdict {
-        let answer = self.people[who].post(&format!("comments/{id}/like"), None).await;
+        let answer = self.people[who].actor.like(id).await;
         if !self.model.sees(&self.people, who, id) {
             return expect(answer, 404, "liking").map(drop);
         }
@@ -356,7 +364,7 @@ impl Test {
     }
 
     async fn report(&mut self, who: usize, id: u64) -> Verdict {
-        let answer = self.people[who].post(&format!("comments/{id}/report"), Some(json!({ "reason": "spam" }))).await;
+        let answer = self.people[who].actor.report(id, "spam").await;
         if !self.model.sees(&self.people, who, id) {
             return expect(answer, 404, "reporting").map(drop);
         }
@@ -367,11 +375,11 @@ impl Test {
     }
 
     async fn pin(&mut self, who: usize, id: u64, pin: bool) -> Verdict {
-        let method = if pin { Method::POST } else { Method::DELETE };
-        let answer = self.people[who].call(method, &format!("comments/{id}/pin"), None).await;
+        let actor = &self.people[who].actor;
+        let answer = if pin { actor.pin(id).await } else { actor.unpin(id).await };
         let comment = self.model.comments.get(&id);
         let status = match comment {
-            _ if self.people[who].id.is_none() => 401,
+            _ if self.people[who].is_guest => 401,
             _ if !self.model.sees(&self.people, who, id) => 404,
             _ if !self.people[who].moderator => 403,
             Some(comment) if comment.parent.is_some() || (pin && comment.state != State::Approved) => 422,
@@ -394,7 +402,7 @@ impl Test {
             Step::Reject { .. } => ("reject", Some(State::Rejected)),
             _ => ("reports/dismiss", None),
         };
-        let answer = self.people[MODERATOR].post(&format!("comments/{id}/{path}"), None).await;
+        let answer = self.people[MODERATOR].actor.judge(id, path).await;
         let Some(comment) = self.model.comments.get_mut(&id) else {
             return expect(answer, 404, path).map(drop);
         };
@@ -411,8 +419,8 @@ impl Test {
         Ok(())
     }
 
-    /// Everything, as everyone sees it.
-    async fn look(&self) -> Verdict {
+    /// Compares everything, as each person sees it.
+    async fn compare(&self) -> Verdict {
         for who in 0..PEOPLE {
             for thread in 0..THREADS.len() {
                 for sort in ["newest", "oldest", "most_liked", "most_replied"] {
@@ -434,7 +442,7 @@ impl Test {
                         self.walk(who, &path, &expected).await?;
                     }
                 } else {
-                    expect(self.people[who].get(&path).await, 404, &path)?;
+                    expect(self.people[who].actor.get(&path).await, 404, &path)?;
                 }
             }
         }
@@ -446,8 +454,8 @@ impl Test {
             };
             let expected = self.model.comments.values().rev().filter(queued).map(|comment| comment.id);
             let path = format!("moderation/comments?state={state}&per_page=50");
-            let answer = expect(self.people[MODERATOR].get(&path).await, 200, &path)?;
-            prop_assert_eq!(ids(&answer.json), expected.collect::<Vec<_>>(), "{}", path);
+            let answer = expect(self.people[MODERATOR].actor.get(&path).await, 200, &path)?;
+            prop_assert_eq!(answer.ids(), expected.collect::<Vec<_>>(), "{}", path);
         }
         Ok(())
     }
@@ -457,10 +465,10 @@ impl Test {
         let pages = expected.len().div_ceil(self.per_page).max(1);
         for page in 1..=pages + 1 {
             let path = format!("{path}&page={page}");
-            let answer = expect(self.people[who].get(&path).await, 200, &path)?;
+            let answer = expect(self.people[who].actor.get(&path).await, 200, &path)?;
             let here: Vec<u64> =
                 expected.iter().copied().skip((page - 1) * self.per_page).take(self.per_page).collect();
-            prop_assert_eq!(ids(&answer.json), here, "{} for {}", &path, &self.people[who].name);
+            prop_assert_eq!(answer.ids(), here, "{} for {}", &path, &self.people[who].name);
             prop_assert_eq!(&answer.json["meta"]["total"], expected.len(), "{} for {}", &path, &self.people[who].name);
             prop_assert_eq!(&answer.json["meta"]["last_page"], pages, "{}", &path);
             for row in answer.json["data"].as_array().into_iter().flatten() {
@@ -479,7 +487,7 @@ impl Test {
         let embedded = self.model.replies(id).filter(|reply| shown(reply, who)).take(self.embedded);
         let embedded = if embeds { embedded.map(|reply| reply.id).collect() } else { Vec::new() };
         let replies = &row["replies"];
-        prop_assert_eq!(ids(&json!({ "data": replies })), embedded, "replies of {} for {}", id, &self.people[who].name);
+        prop_assert_eq!(ids(replies), embedded, "replies of {} for {}", id, &self.people[who].name);
         replies.as_array().into_iter().flatten().try_for_each(|reply| self.resource(who, reply, false))
     }
 
@@ -487,41 +495,31 @@ impl Test {
     async fn walk(&self, who: usize, path: &str, expected: &[u64]) -> Verdict {
         let name = &self.people[who].name;
         let mut next = Some(format!("{path}&cursor="));
-        let mut there = Vec::new();
+        let mut walked = Vec::new();
         let mut back = None;
         while let Some(path) = next {
-            let answer = expect(self.people[who].get(&path).await, 200, &path)?;
-            let here = ids(&answer.json);
+            let answer = expect(self.people[who].actor.get(&path).await, 200, &path)?;
+            let here = answer.ids();
             prop_assert!(here.len() <= self.per_page, "{} for {}", path, name);
-            prop_assert!(there.is_empty() || !here.is_empty(), "an empty page at the end of {} for {}", path, name);
-            there.extend(here.iter().copied());
-            prop_assert!(there.len() <= expected.len(), "{} for {}: {:?}", path, name, there);
-            next = link(&answer.json, "next");
-            back = Some((link(&answer.json, "prev"), here));
+            prop_assert!(walked.is_empty() || !here.is_empty(), "an empty page at the end of {} for {}", path, name);
+            walked.extend(here.iter().copied());
+            prop_assert!(walked.len() <= expected.len(), "{} for {}: {:?}", path, name, walked);
+            next = answer.next().map(str::to_owned);
+            back = Some((answer.prev().map(str::to_owned), here));
         }
-        prop_assert_eq!(&there, expected, "{} for {}", path, name);
+        prop_assert_eq!(&walked, expected, "{} for {}", path, name);
         let Some((mut previous, mut whole)) = back else { return Ok(()) };
         while let Some(path) = previous {
-            let answer = expect(self.people[who].get(&path).await, 200, &path)?;
-            let here = ids(&answer.json);
+            let answer = expect(self.people[who].actor.get(&path).await, 200, &path)?;
+            let here = answer.ids();
             prop_assert!(!here.is_empty(), "an empty page at the start of {} for {}", path, name);
             whole.splice(0..0, here);
             prop_assert!(whole.len() <= expected.len(), "{} for {}, back: {:?}", path, name, whole);
-            previous = link(&answer.json, "prev");
+            previous = answer.prev().map(str::to_owned);
         }
         prop_assert_eq!(&whole, expected, "{} for {}, back", path, name);
         Ok(())
     }
-}
-
-fn ids(list: &Value) -> Vec<u64> {
-    list["data"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_u64()).collect()
-}
-
-/// Below the API's prefix, as people ask.
-fn link(list: &Value, name: &str) -> Option<String> {
-    let link = list["links"][name].as_str()?;
-    Some(link.split_once("/svc/api/v1/").map_or(link, |(_, path)| path).to_owned())
 }
 
 fn holds(run: &Run) -> Verdict {
@@ -530,7 +528,7 @@ fn holds(run: &Run) -> Verdict {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a setting of the test's own")]
+#[expect(clippy::disallowed_methods, reason = "a setting of the test")]
 fn lists_counts_and_flags_are_what_the_contract_says() {
     let cases = std::env::var("MODEL_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(3);
     let settings = Settings { cases, max_shrink_iters: 400, failure_persistence: None, ..Settings::default() };

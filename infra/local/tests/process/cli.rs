@@ -1,151 +1,47 @@
-//! `cargo local` as its users meet it: a process with a command line, two streams and signals.
+//! The command line, the two output streams, the ports and the signals.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::net::TcpListener;
 
-struct Service {
-    process: Child,
-    lines: BufReader<ChildStdout>,
-    address: SocketAddr,
-}
+use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
+use http::{HeaderName, Method};
+use serde_json::json;
+use tests::{Service, TestResponse};
 
-impl Service {
-    fn start(data_dir: &Path) -> Self {
-        let mut process = local(&["--port", "0", "--data-dir"])
-            .arg(data_dir)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap());
-        let mut ready = String::new();
-        lines.read_line(&mut ready).unwrap();
-        let address = ready.trim().strip_prefix("listening on http://").unwrap().parse().unwrap();
-        Self { process, lines, address }
-    }
+use crate::{local, on_data, serve, stderr};
 
-    fn get(&self, path: &str, token: Option<&str>) -> String {
-        let authorization = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{authorization}\r\n");
-        send(self.address, &request)
-    }
-
-    fn next_line(&mut self) -> String {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        line.trim().to_owned()
-    }
-
-    /// The exit code.
-    #[cfg(unix)]
-    fn terminate(mut self) -> Option<i32> {
-        let killed = Command::new("kill").arg(self.process.id().to_string()).status().unwrap();
-        assert!(killed.success());
-        self.process.wait().unwrap().code()
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
-}
-
-/// What functions elsewhere need.
-struct Services {
-    process: Child,
-    environment: HashMap<String, String>,
-}
-
-impl Services {
-    fn start(words: &[&str]) -> Self {
-        let mut process =
-            local(words).arg("--services-only").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let mut environment = HashMap::new();
-        for line in lines.map(Result::unwrap) {
-            if let Some((name, value)) = line.strip_prefix("export ").and_then(|line| line.split_once('=')) {
-                environment.insert(name.to_owned(), value.trim_matches('\'').to_owned());
-            } else if line.starts_with("# listening") {
-                break;
-            }
-        }
-        Self { process, environment }
-    }
-}
-
-impl Drop for Services {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
-}
-
-/// The whole answer to a whole request that closes its connection.
-fn send(address: SocketAddr, request: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
-fn local(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
-    command.args(words);
-    for setting in ["SVC_JWT_SECRET", "SVC_VISITOR_SALT", "SVC_API_PREFIX", "SVC_PUBLIC_URL"] {
-        command.env_remove(setting);
-    }
-    command
-}
-
-fn stderr(output: &Output) -> &str {
-    str::from_utf8(&output.stderr).unwrap()
-}
-
-#[test]
-fn it_says_where_it_listens_and_gives_tokens_that_work() {
+#[tokio::test]
+async fn it_says_where_it_listens_and_gives_tokens_that_work() {
     let data_dir = tempfile::tempdir().unwrap();
-    let mut service = Service::start(data_dir.path());
-    let api = service.next_line();
-    assert!(api.ends_with(&format!("http://{}/svc/api/v1", service.address)), "{api}");
+    let service = serve(data_dir.path());
+    let labels = service.printed.iter().map(|line| line.split_whitespace().next().unwrap());
+    assert_eq!(labels.collect::<Vec<_>>(), ["listening", "API", "member", "moderator"]);
+    assert_eq!(service.said("API"), format!("{}/svc/api/v1", service.said("listening")));
     for role in ["member", "moderator"] {
-        let line = service.next_line();
-        assert!(line.starts_with(role), "{line}");
-        let answer = service.get("/svc/api/v1/ui", line.split_whitespace().last());
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-        assert!(answer.contains(r#""authenticated":true"#), "{answer}");
+        let ui = service.guest().with_token(service.said(role)).get("ui").await.ok(200);
+        assert_eq!(ui.data()["auth"]["authenticated"], true);
     }
-    assert!(service.get("/nowhere", None).starts_with("HTTP/1.1 404"));
+    service.guest().send_at(Method::GET, "/nowhere", "").await.refused(404, "not_found");
 }
 
 /// The headers of an answer in order of their names, without those that differ from one answer to the next.
-fn headers(answer: &str) -> Vec<&str> {
-    let (head, _) = answer.split_once("\r\n\r\n").unwrap();
-    let passing = ["apigw-requestid: ", "date: ", "etag: ", "x-ratelimit-remaining: "];
-    let mut headers: Vec<&str> = head.lines().skip(1).collect();
-    headers.retain(|header| !passing.iter().any(|name| header.starts_with(name)));
+fn headers(answer: &TestResponse) -> Vec<String> {
+    let passing = ["apigw-requestid", "content-length", "date", "etag", "x-ratelimit-remaining"];
+    let headers = answer.headers.iter().filter(|(name, _)| !passing.contains(&name.as_str()));
+    let mut headers: Vec<_> = headers.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
     headers.sort_unstable();
     headers
 }
 
-#[test]
-fn a_page_on_another_origin_is_told_once_what_it_may_do() {
+#[tokio::test]
+async fn a_page_on_another_origin_gets_each_cors_header_once() {
     let data_dir = tempfile::tempdir().unwrap();
-    let service = Service::start(data_dir.path());
-    let ask = |line: &str, headers: &str| {
-        let head =
-            format!("{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nOrigin: http://blog.example\r\n");
-        send(service.address, &format!("{head}{headers}\r\n"))
-    };
+    let service = serve(data_dir.path());
+    let page = service.guest().with(ORIGIN, "http://blog.example");
 
-    let asked = "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n";
-    let preflight = ask("OPTIONS /svc/api/v1/posts/1/comments", asked);
-    assert!(preflight.starts_with("HTTP/1.1 204 No Content\r\n"), "{preflight}");
+    let asks = page.clone().with(ACCESS_CONTROL_REQUEST_METHOD, "POST");
+    let asks = asks.with(ACCESS_CONTROL_REQUEST_HEADERS, "content-type");
+    let preflight = asks.send(Method::OPTIONS, "posts/1/comments", "").await.ok(204);
     assert_eq!(
         headers(&preflight),
         [
@@ -153,42 +49,38 @@ fn a_page_on_another_origin_is_told_once_what_it_may_do() {
             "access-control-allow-methods: GET,POST,PUT,PATCH,DELETE",
             "access-control-allow-origin: *",
             "access-control-max-age: 7200",
-            "connection: close",
         ]
     );
-
-    let answer = ask("GET /svc/api/v1/posts/1/comments", "");
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert_eq!(
-        headers(&answer).iter().filter(|header| !header.starts_with("content-length: ")).collect::<Vec<_>>(),
+        headers(&page.list("posts/1", "").await),
         [
-            &"access-control-allow-origin: *",
-            &"access-control-expose-headers: etag,retry-after,x-ratelimit-limit,x-ratelimit-remaining",
-            &"cache-control: public, max-age=0, s-maxage=5",
-            &"connection: close",
-            &"content-type: application/json",
-            &"vary: Authorization, Accept-Encoding, Accept-Language",
-            &"x-content-type-options: nosniff",
-            &"x-ratelimit-limit: 300",
+            "access-control-allow-origin: *",
+            "access-control-expose-headers: etag,retry-after,x-ratelimit-limit,x-ratelimit-remaining",
+            "cache-control: public, max-age=0, s-maxage=5",
+            "content-type: application/json",
+            "vary: Authorization, Accept-Encoding, Accept-Language",
+            "x-content-type-options: nosniff",
+            "x-ratelimit-limit: 300",
         ]
     );
 }
 
-#[test]
-fn a_token_can_be_made_for_a_running_service() {
+#[tokio::test]
+async fn a_token_can_be_made_for_a_running_service() {
     let data_dir = tempfile::tempdir().unwrap();
-    let service = Service::start(data_dir.path());
-    let made = local(&["token", "--id", "7", "--name", "Ada", "--data-dir"]).arg(data_dir.path()).output().unwrap();
+    let service = serve(data_dir.path());
+    let made = on_data(&["token", "--id", "7", "--name", "Ada"], data_dir.path()).output().unwrap();
     assert!(made.status.success(), "{}", stderr(&made));
     let token = str::from_utf8(&made.stdout).unwrap().trim();
-    assert!(service.get("/svc/api/v1/ui", Some(token)).contains("Ada"));
+    let ui = service.guest().with_token(token).get("ui").await.ok(200);
+    assert_eq!(ui.data()["auth"]["user"]["name"], "Ada");
 }
 
 #[test]
-fn a_second_process_on_the_same_data_is_told_so() {
+fn a_second_process_on_the_same_data_is_refused() {
     let data_dir = tempfile::tempdir().unwrap();
-    let _service = Service::start(data_dir.path());
-    let second = local(&["--port", "0", "--data-dir"]).arg(data_dir.path()).output().unwrap();
+    let _service = serve(data_dir.path());
+    let second = on_data(&["--port", "0"], data_dir.path()).output().unwrap();
     assert_eq!(second.status.code(), Some(1));
     assert!(stderr(&second).starts_with("error: another process uses"), "{}", stderr(&second));
     assert_eq!(stderr(&second).lines().count(), 1);
@@ -203,37 +95,30 @@ fn a_taken_port_is_one_clear_line() {
     assert_eq!(stderr(&output), format!("error: port {port} is taken; choose another with --port, or --port 0\n"));
 }
 
-#[test]
-fn the_table_and_the_bucket_alone_are_where_the_printed_environment_says() {
-    let mut services = Services::start(&["--ephemeral", "--port", "0"]);
-    let variable = |name: &str| services.environment.get(name).unwrap_or_else(|| panic!("{name} is not set")).clone();
-    let table = variable("AWS_ENDPOINT_URL_DYNAMODB");
+#[tokio::test]
+async fn the_table_and_the_bucket_alone_are_at_the_addresses_of_the_printed_environment() {
+    let mut services = Service::start(&mut local(&["--services-only", "--ephemeral", "--port", "0"]), "# listening");
+    let exports = services.printed.iter().filter_map(|line| line.strip_prefix("export ")?.split_once('='));
+    let environment: HashMap<&str, &str> = exports.map(|(name, value)| (name, value.trim_matches('\''))).collect();
+    let variable = |name: &str| *environment.get(name).unwrap_or_else(|| panic!("{name} is not set"));
     let bucket = variable("AWS_ENDPOINT_URL_S3");
     assert_eq!(variable("MEDIA_BASE_URL"), format!("{bucket}/{}", variable("MEDIA_BUCKET")));
     for secret in ["SVC_JWT_SECRET", "SVC_VISITOR_SALT", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"] {
         assert!(!variable(secret).is_empty());
     }
-    let question = format!(r#"{{"TableName":"{}"}}"#, variable("TABLE_NAME"));
-    let answer = send(
-        table.trim_start_matches("http://").parse().unwrap(),
-        &format!(
-            "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Amz-Target: DynamoDB_20120810.DescribeTable\r\n\
-             Content-Length: {}\r\n\r\n{question}",
-            question.len()
-        ),
-    );
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("\"ACTIVE\""), "{answer}");
-    let answer = send(
-        bucket.trim_start_matches("http://").parse().unwrap(),
-        "GET /media/uploads/none.png HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
-    );
-    assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("nosniff"), "{answer}");
-    assert!(services.process.try_wait().unwrap().is_none());
+    let describe = HeaderName::from_static("x-amz-target");
+    let table = services.at(variable("AWS_ENDPOINT_URL_DYNAMODB")).with(describe, "DynamoDB_20120810.DescribeTable");
+    let name = json!({ "TableName": variable("TABLE_NAME") }).to_string();
+    let answer = table.send_at(Method::POST, "/", name).await.ok(200);
+    assert_eq!(answer.json["Table"]["TableStatus"], "ACTIVE");
+    let answer = services.at(bucket).send_at(Method::GET, "/media/uploads/none.png", "").await.ok(404);
+    assert_eq!(answer.header("x-content-type-options"), "nosniff");
+    assert!(services.is_running());
 }
 
 #[test]
-fn the_fixed_ports_of_table_and_bucket_may_be_taken() {
-    // By this test, or by another process: that is all the same.
+fn a_taken_port_of_the_table_is_one_clear_line() {
+    // If this fails, another process has the port.
     let _table = TcpListener::bind("127.0.0.1:8000");
     let output = local(&["--ephemeral", "--services-only"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -241,7 +126,7 @@ fn the_fixed_ports_of_table_and_bucket_may_be_taken() {
 }
 
 #[test]
-fn wrong_words_are_not_a_start() {
+fn an_unknown_option_is_refused_and_help_is_printed() {
     let output = local(&["--prot", "1"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--prot"));
@@ -250,15 +135,14 @@ fn wrong_words_are_not_a_start() {
 }
 
 #[cfg(unix)]
-#[test]
-fn sigterm_ends_it_well_and_the_next_start_has_the_same_secret() {
+#[tokio::test]
+async fn sigterm_ends_it_well_and_the_next_start_has_the_same_secret() {
     let data_dir = tempfile::tempdir().unwrap();
-    let mut first = Service::start(data_dir.path());
-    first.next_line();
-    let token = first.next_line();
-    assert_eq!(first.terminate(), Some(0));
+    let first = serve(data_dir.path());
+    let token = first.said("member").to_owned();
+    assert_eq!(first.stop().code(), Some(0));
 
-    let second = Service::start(data_dir.path());
-    let answer = second.get("/svc/api/v1/ui", token.split_whitespace().last());
-    assert!(answer.contains(r#""authenticated":true"#), "{answer}");
+    let second = serve(data_dir.path());
+    let ui = second.guest().with_token(&token).get("ui").await.ok(200);
+    assert_eq!(ui.data()["auth"]["authenticated"], true);
 }

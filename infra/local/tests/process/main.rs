@@ -1,5 +1,31 @@
-//! `cargo local` as a process. These tests belong to this package, because cargo builds its binary for them alone.
+//! `cargo local` as a process. These tests are not in the package `tests`, because cargo builds this binary, and says where
+//! it is, for the tests of its own package alone.
 
 mod cli;
 #[cfg(unix)]
 mod killed;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tests::{Service, command};
+
+fn local(words: &[&str]) -> Command {
+    command(env!("CARGO_BIN_EXE_local"), words)
+}
+
+/// `words` are a subcommand and its options.
+fn on_data(words: &[&str], data_dir: &Path) -> Command {
+    let mut command = local(words);
+    command.arg("--data-dir").arg(data_dir);
+    command
+}
+
+/// The service on these data, at a free port.
+fn serve(data_dir: &Path) -> Service {
+    Service::start(&mut on_data(&["--port", "0"], data_dir), "moderator")
+}
+
+fn stderr(output: &Output) -> &str {
+    str::from_utf8(&output.stderr).unwrap()
+}

@@ -1,4 +1,4 @@
-//! A copy of the table that lags behind it: what `DynamoDB` answers eventually consistent reads from.
+//! A copy of the table that lags behind it: `DynamoDB` answers eventually consistent reads from such copies.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -7,7 +7,9 @@ use local::engine::{Engine, Subscription};
 use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
 
-/// A copy of the table that learns of writes late and in no order, save that what happens to one item stays in order.
+use crate::TABLE;
+
+/// Receives writes late and in any order, except that the changes of one item stay in order.
 #[derive(Debug)]
 pub(crate) struct Replica {
     engine: Engine,
@@ -16,7 +18,7 @@ pub(crate) struct Replica {
     pending: Vec<Pending>,
     most: Duration,
     random: u64,
-    /// Texts in the keys of items that the copy hears nothing of.
+    /// Texts in the keys of items whose changes do not arrive.
     held: Vec<String>,
 }
 
@@ -29,22 +31,23 @@ struct Pending {
 }
 
 impl Replica {
+    /// Each change arrives after a time of its own, up to `most`.
     pub(crate) fn of(table: &Engine, most: Duration, seed: u64) -> Self {
-        let engine = Engine::memory().unwrap();
-        let definition = Template::parse(DEPLOYED, &[]).unwrap().table().unwrap();
-        engine.create_table(crate::world::TABLE, &definition).unwrap();
+        let engine = Engine::memory().expect("an engine in memory");
+        let definition = Template::parse(DEPLOYED, &[]).and_then(|template| template.table()).expect("a table");
+        engine.create_table(TABLE, &definition).expect("the table is created");
         let written = table.subscribe();
         Self { engine, written, pending: Vec::new(), most, random: seed, held: Vec::new() }
     }
 
-    /// From now on nothing is heard of items whose keys hold one of these texts. What was written before is known, as far as
-    /// it was not held.
+    /// From now on changes of items whose keys hold one of these texts do not arrive. Earlier changes are applied, unless
+    /// they were held.
     pub(crate) async fn hold(&mut self, keys: Vec<String>) {
         self.catch_up().await;
         self.held = keys;
     }
 
-    /// The copy, with what it may know by now.
+    /// The copy, with the changes that have arrived by now.
     pub(crate) async fn now(&mut self) -> Engine {
         self.catch_up().await;
         self.engine.clone()
@@ -55,7 +58,7 @@ impl Replica {
             for record in event["Records"].as_array_mut().into_iter().flatten() {
                 self.random =
                     self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let share = u32::try_from(self.random >> 44).unwrap();
+                let share = u32::try_from(self.random >> 44).expect("20 bits");
                 let change = record["dynamodb"].take();
                 let due = Instant::now() + self.most * share / (1 << 20);
                 self.pending.push(Pending { key: change["Keys"].to_string(), due, change });
@@ -76,11 +79,11 @@ impl Replica {
 
     async fn apply(&self, change: &Value) {
         let (operation, body) = match &change["NewImage"] {
-            Value::Null => ("DeleteItem", json!({ "TableName": crate::world::TABLE, "Key": change["Keys"] })),
-            item => ("PutItem", json!({ "TableName": crate::world::TABLE, "Item": item })),
+            Value::Null => ("DeleteItem", json!({ "TableName": TABLE, "Key": change["Keys"] })),
+            item => ("PutItem", json!({ "TableName": TABLE, "Item": item })),
         };
-        let (status, _) = self.engine.answer(operation.to_owned(), body.to_string().into_bytes()).await.unwrap();
-        assert_eq!(status, 200, "{body}");
+        let answer = self.engine.answer(operation.to_owned(), body.to_string().into_bytes()).await;
+        assert_eq!(answer.expect("the engine answers").0, 200, "{body}");
     }
 }
 

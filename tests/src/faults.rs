@@ -1,0 +1,302 @@
+//! Faults between the service and its table: by a seeded plan, or one that a test orders.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+use local::engine::Engine;
+use serde_json::{Value, json};
+use shared::store;
+
+use crate::replica::{Replica, is_eventual};
+
+/// In a thousand requests, of each kind of fault.
+const RATE: u64 = 50;
+
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Throttled,
+    Conflict,
+    Broken,
+    TimedOut,
+    /// The request is carried out, but its answer gets lost.
+    Dropped,
+    /// Half of a batch is left over.
+    Partial,
+}
+
+const FAULTS: [Fault; 6] =
+    [Fault::Throttled, Fault::Conflict, Fault::Broken, Fault::TimedOut, Fault::Dropped, Fault::Partial];
+
+/// Nothing fails until a test says so. Clones share their state.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    seed: u64,
+    /// Of a copy that answers eventually consistent reads.
+    lag: Option<Duration>,
+    replica: Arc<Mutex<Option<SharedReplica>>>,
+    state: Arc<State>,
+}
+
+type SharedReplica = Arc<tokio::sync::Mutex<Replica>>;
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether any request may fail, by the plan.
+    random: AtomicBool,
+    requests: AtomicU64,
+    made: AtomicU64,
+    unreachable: Mutex<Option<&'static str>>,
+    losing: Mutex<Option<&'static str>>,
+    conflicts: AtomicU64,
+}
+
+impl Faults {
+    /// The seed makes the plan.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { seed, lag: None, replica: Arc::default(), state: Arc::default() }
+    }
+
+    /// With indexes and eventually consistent reads that lag behind the table, each item by a time of its own up to `most`.
+    #[must_use]
+    pub fn lagging(self, most: Duration) -> Self {
+        Self { lag: Some(most), ..self }
+    }
+
+    /// From now on each request may fail, by the plan, until [`Self::stop`].
+    pub fn start(&self) {
+        self.state.random.store(true, Ordering::Relaxed);
+    }
+
+    pub fn stop(&self) {
+        self.state.random.store(false, Ordering::Relaxed);
+    }
+
+    /// From now on each request fails that names an item whose partition key begins with this.
+    pub fn fail(&self, partition: &'static str) {
+        set(&self.state.unreachable, partition);
+    }
+
+    /// The next request that names an item whose partition key begins with this is carried out, but its answer gets lost.
+    pub fn lose_answer(&self, partition: &'static str) {
+        set(&self.state.losing, partition);
+    }
+
+    /// The next `count` updates of a comment conflict with a transaction.
+    pub fn conflict(&self, count: u64) {
+        self.state.conflicts.store(count, Ordering::Relaxed);
+    }
+
+    /// Conflicts that are still to come.
+    #[must_use]
+    pub fn conflicts(&self) -> u64 {
+        self.state.conflicts.load(Ordering::Relaxed)
+    }
+
+    /// Faults so far.
+    #[must_use]
+    pub fn made(&self) -> u64 {
+        self.state.made.load(Ordering::Relaxed)
+    }
+
+    /// From now on the lagging copy misses the changes of items whose keys hold one of these texts, and of no others.
+    pub async fn hold(&self, keys: Vec<String>) {
+        let replica = self.replica().expect("a world whose reads lag");
+        replica.lock().await.hold(keys).await;
+    }
+
+    fn replica(&self) -> Option<SharedReplica> {
+        self.replica.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The way to this table, with the faults on it.
+    pub(crate) fn before(&self, table: &Engine) -> Faulty {
+        let replica = self.lag.map(|most| Arc::new(tokio::sync::Mutex::new(Replica::of(table, most, self.seed))));
+        *self.replica.lock().unwrap_or_else(PoisonError::into_inner) = replica;
+        Faulty { engine: table.clone(), faults: self.clone() }
+    }
+
+    /// The fault that this request meets, if any.
+    fn next(&self, operation: &str, body: &str) -> Option<Fault> {
+        let state = &self.state;
+        let names = |partition: &str| body.contains(&format!("{{\"S\":\"{partition}"));
+        let unreachable = *state.unreachable.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut losing = state.losing.lock().unwrap_or_else(PoisonError::into_inner);
+        let one_less = |left: u64| left.checked_sub(1);
+        let fault = if unreachable.is_some_and(names) {
+            Some(Fault::Broken)
+        } else if losing.take_if(|partition| names(partition)).is_some() {
+            Some(Fault::Dropped)
+        } else if operation == "UpdateItem"
+            && names("C#")
+            && state.conflicts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+        {
+            Some(Fault::Conflict)
+        } else {
+            self.by_plan()
+        };
+        state.made.fetch_add(u64::from(fault.is_some()), Ordering::Relaxed);
+        fault
+    }
+
+    fn by_plan(&self) -> Option<Fault> {
+        if !self.state.random.load(Ordering::Relaxed) {
+            return None;
+        }
+        let request = self.state.requests.fetch_add(1, Ordering::Relaxed);
+        let mut bits = self.seed ^ request.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let place = usize::try_from((bits ^ (bits >> 31)) % 1000 / RATE).unwrap_or(usize::MAX);
+        FAULTS.get(place).copied()
+    }
+}
+
+fn set(place: &Mutex<Option<&'static str>>, partition: &'static str) {
+    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(partition);
+}
+
+/// The engine behind its faults.
+#[derive(Clone)]
+pub(crate) struct Faulty {
+    engine: Engine,
+    faults: Faults,
+}
+
+impl fmt::Debug for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faulty").field("faults", &self.faults).finish_non_exhaustive()
+    }
+}
+
+impl Faulty {
+    /// With the timeouts and attempts of the functions' own client.
+    pub(crate) fn client(&self) -> Client {
+        let connector = SharedHttpConnector::new(self.clone());
+        let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
+        let timeouts = TimeoutConfig::builder()
+            .operation_attempt_timeout(Duration::from_secs(3))
+            .operation_timeout(Duration::from_secs(9));
+        let config = self.engine.client_builder().http_client(http);
+        let config = config.retry_config(RetryConfig::standard().with_max_attempts(3)).timeout_config(timeouts.build());
+        store::client::build(config)
+    }
+
+    async fn answer(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        let fault = self.faults.next(&operation, &body);
+        if let Some(refusal) = fault.and_then(|fault| refusal(fault, &operation, &body)) {
+            return Ok(refusal);
+        }
+        match fault {
+            Some(Fault::TimedOut) => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                Err(ConnectorError::timeout("no answer in time".into()))
+            }
+            Some(Fault::Partial) => self.half(&operation, &body, request).await,
+            Some(Fault::Dropped) => {
+                self.ask(&operation, &body, request).await?;
+                Err(ConnectorError::io("the connection was reset".into()))
+            }
+            _ => self.ask(&operation, &body, request).await,
+        }
+    }
+
+    async fn ask(&self, operation: &str, body: &str, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        match self.faults.replica() {
+            Some(replica) if is_eventual(operation, body) => {
+                let copy = replica.lock().await.now().await;
+                copy.call(request).await
+            }
+            _ => self.engine.call(request).await,
+        }
+    }
+
+    /// Carries out the first half of a batch and hands the other back.
+    async fn half(
+        &self,
+        operation: &str,
+        body: &str,
+        mut request: HttpRequest,
+    ) -> Result<HttpResponse, ConnectorError> {
+        let mut done: Value = serde_json::from_str(body).unwrap_or_default();
+        let field = if operation == "BatchGetItem" { "UnprocessedKeys" } else { "UnprocessedItems" };
+        let mut left = done["RequestItems"].clone();
+        let halved = match operation {
+            "BatchGetItem" => halve(&mut done["RequestItems"], &mut left, |table| &mut table["Keys"]),
+            "BatchWriteItem" => halve(&mut done["RequestItems"], &mut left, |table| table),
+            _ => false,
+        };
+        if !halved {
+            return self.engine.call(request).await;
+        }
+        *request.body_mut() = SdkBody::from(done.to_string());
+        let answer = self.engine.call(request).await?;
+        let mut answer: Value = serde_json::from_slice(answer.body().bytes().unwrap_or_default()).unwrap_or_default();
+        answer[field] = left;
+        Ok(response(200, &answer))
+    }
+}
+
+impl HttpConnector for Faulty {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        HttpConnectorFuture::new(self.clone().answer(request))
+    }
+}
+
+/// The answer of a table that carries nothing out. None when the fault is of another kind, or this operation cannot meet it.
+fn refusal(fault: Fault, operation: &str, body: &str) -> Option<HttpResponse> {
+    let kind = |name: &str| json!({ "__type": format!("com.amazonaws.dynamodb.v20120810#{name}") });
+    match (fault, operation) {
+        (Fault::Throttled, _) => Some(response(400, &kind("ThrottlingException"))),
+        (Fault::Broken, _) => Some(response(500, &kind("InternalServerError"))),
+        (Fault::Conflict, "TransactWriteItems") => {
+            let body: Value = serde_json::from_str(body).unwrap_or_default();
+            let mut reasons = vec![json!({ "Code": "None" }); body["TransactItems"].as_array().map_or(1, Vec::len)];
+            if let Some(last) = reasons.last_mut() {
+                *last = json!({ "Code": "TransactionConflict" });
+            }
+            let mut answer = kind("TransactionCanceledException");
+            answer["CancellationReasons"] = reasons.into();
+            Some(response(400, &answer))
+        }
+        (Fault::Conflict, "UpdateItem" | "PutItem") => Some(response(400, &kind("TransactionConflictException"))),
+        _ => None,
+    }
+}
+
+/// Leaves the first half of each list in `done` and the second in `left`. False when there is too little to halve.
+fn halve(done: &mut Value, left: &mut Value, list: fn(&mut Value) -> &mut Value) -> bool {
+    let (Some(done), Some(left)) = (done.as_object_mut(), left.as_object_mut()) else { return false };
+    let mut halved = false;
+    for (table, done) in done.iter_mut() {
+        let (Some(done), Some(left)) = (list(done).as_array_mut(), left.get_mut(table)) else { return false };
+        let half = done.len() / 2;
+        if let Some(left) = list(left).as_array_mut() {
+            left.drain(..half);
+        }
+        done.truncate(half);
+        halved = half > 0;
+    }
+    halved
+}
+
+fn response(status: u16, body: &Value) -> HttpResponse {
+    let status = status.try_into().expect("a status");
+    let mut response = HttpResponse::new(status, SdkBody::from(body.to_string()));
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    response
+}

@@ -1,0 +1,112 @@
+//! `cargo local` as a process.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use http::Uri;
+use shared::aws::https;
+
+use crate::Actor;
+
+/// For an answer, on a slow machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// `program` with these arguments, and without the settings of whoever runs the tests.
+#[must_use]
+pub fn command(program: &str, words: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("SVC_")) {
+            command.env_remove(name);
+        }
+    }
+    command.args(words);
+    command
+}
+
+/// Killed when dropped.
+pub struct Service {
+    process: Child,
+    /// Kept open, so that the process can go on printing.
+    _output: BufReader<ChildStdout>,
+    /// The lines that it printed when it was ready.
+    pub printed: Vec<String>,
+    client: https::Client,
+}
+
+impl Service {
+    /// Starts the program and waits until it prints a line that begins with `ready`, its last one.
+    pub fn start(command: &mut Command, ready: &str) -> Self {
+        let mut log = tempfile::tempfile().expect("a temporary file");
+        let stderr = log.try_clone().expect("a second handle");
+        let mut process = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the program starts");
+        let mut output = BufReader::new(process.stdout.take().expect("a pipe"));
+        let mut printed: Vec<String> = Vec::new();
+        while !printed.last().is_some_and(|line| line.starts_with(ready)) {
+            let mut line = String::new();
+            let length = output.read_line(&mut line).expect("the output is text");
+            assert!(length > 0, "{command:?} ended before it was ready: {printed:#?}\n{}", text(&mut log));
+            printed.push(line.trim().to_owned());
+        }
+        Self { process, _output: output, printed, client: https::Client::new(PATIENCE) }
+    }
+
+    /// The last word of the line that begins with `label`.
+    #[track_caller]
+    #[must_use]
+    pub fn said(&self, label: &str) -> &str {
+        let line = self.printed.iter().find(|line| line.starts_with(label));
+        line.and_then(|line| line.split_whitespace().last())
+            .unwrap_or_else(|| panic!("no {label} in {:#?}", self.printed))
+    }
+
+    /// A guest of the API.
+    #[must_use]
+    pub fn guest(&self) -> Actor {
+        self.at(self.said("API"))
+    }
+
+    /// With the token that it printed for a member.
+    #[must_use]
+    pub fn member(&self) -> Actor {
+        self.guest().with_token(self.said("member"))
+    }
+
+    /// Somebody who calls this address.
+    #[must_use]
+    pub fn at(&self, url: &str) -> Actor {
+        Actor::at(&url.parse::<Uri>().expect("an address"), &self.client)
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.process.try_wait().expect("the process is ours").is_none()
+    }
+
+    /// Ends it at once, in the middle of its work.
+    pub fn kill(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+
+    /// Ends it as a user would.
+    #[cfg(unix)]
+    pub fn stop(mut self) -> ExitStatus {
+        let killed = Command::new("kill").arg(self.process.id().to_string()).status().expect("kill runs");
+        assert!(killed.success());
+        self.process.wait().expect("the process is ours")
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn text(log: &mut File) -> String {
+    let mut text = String::new();
+    log.rewind().and_then(|()| log.read_to_string(&mut text)).expect("the log is text");
+    text
+}

@@ -1,0 +1,279 @@
+//! The whole service in this process, on a table of its own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use http::Method;
+use local::access::Access;
+use local::bucket::Bucket;
+use local::engine::Engine;
+use local::gateway::Exchange;
+use local::service;
+use local::settings::MEDIA;
+use local::stack::Stack;
+use serde_json::{Value, json};
+use shared::app::App;
+use shared::config::Config;
+use shared::domain::ids::{Random, UserId};
+use shared::domain::time::{Clock, Timestamp};
+use shared::domain::user::Ban;
+use shared::store::{Reading, Store};
+use tokio::net::TcpListener;
+
+use crate::faults::{Faults, Faulty};
+use crate::twin::Twin;
+use crate::{Actor, TestResponse, privacy, sign};
+
+/// 2050-01-02T03:04:05Z. Far ahead, because the engine removes expired items by the real clock.
+pub const START: i64 = 2_524_705_445_000;
+pub const TABLE: &str = "comments";
+pub const SECRET: &str = "the secret that signs all the tokens";
+pub(crate) const SALT: &str = "the salt of visitors";
+/// Addresses of images begin with this.
+pub const MEDIA_BASE: &str = "https://media.example.org";
+
+/// The clock stands still until the test moves it, unless the world was set up otherwise.
+pub struct World {
+    stack: Stack,
+    engine: Engine,
+    bucket: Bucket,
+    way: Way,
+    prefix: String,
+    time: Time,
+    strangers: AtomicU64,
+}
+
+/// The way from the service to its table.
+#[derive(Clone)]
+enum Way {
+    Direct,
+    /// Both engines at once.
+    Twin(Twin),
+    Faulty(Faulty),
+}
+
+/// Moved by the test, in all instances of a service at once.
+#[derive(Clone)]
+struct Time {
+    start: Option<i64>,
+    passed: Arc<AtomicI64>,
+}
+
+impl Time {
+    fn now(&self) -> Timestamp {
+        let start = self.start.unwrap_or_else(|| Clock::system().now().0);
+        Timestamp(start + self.passed.load(Ordering::Relaxed))
+    }
+}
+
+/// A world to be. [`World::new`] and [`World::with`] are short for the common ones.
+pub struct Setup<'a> {
+    settings: &'a [(&'a str, &'a str)],
+    faults: Option<&'a Faults>,
+    start: Option<i64>,
+}
+
+impl<'a> Setup<'a> {
+    /// With these settings, the others at their defaults.
+    #[must_use]
+    pub fn new(settings: &'a [(&'a str, &'a str)]) -> Self {
+        Self { settings, faults: None, start: Some(START) }
+    }
+
+    /// These faults stand between the service and its table.
+    #[must_use]
+    pub fn faults(self, faults: &'a Faults) -> Self {
+        Self { faults: Some(faults), ..self }
+    }
+
+    /// The clock runs, and shows the real time.
+    #[must_use]
+    pub fn running_clock(self) -> Self {
+        Self { start: None, ..self }
+    }
+
+    #[must_use]
+    pub fn start(self) -> World {
+        let engine = Engine::memory().expect("an engine in memory");
+        let way = match (self.faults, Twin::of(&engine)) {
+            (Some(faults), _) => Way::Faulty(faults.before(&engine)),
+            (None, Some(twin)) => Way::Twin(twin),
+            (None, None) => Way::Direct,
+        };
+        World::on(engine, way, Time { start: self.start, passed: Arc::default() }, self.settings)
+    }
+}
+
+impl World {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// With these settings, the others at their defaults.
+    #[must_use]
+    pub fn with(settings: &[(&str, &str)]) -> Self {
+        Setup::new(settings).start()
+    }
+
+    /// Another instance of the service on the same table, with these settings.
+    #[must_use]
+    pub fn again(&self, settings: &[(&str, &str)]) -> Self {
+        self.pass(Duration::from_millis(10));
+        Self::on(self.engine.clone(), self.way.clone(), self.time.clone(), settings)
+    }
+
+    fn on(engine: Engine, way: Way, time: Time, settings: &[(&str, &str)]) -> Self {
+        privacy::watch_the_log();
+        let mut vars = HashMap::from([
+            ("TABLE_NAME", TABLE),
+            ("SVC_JWT_SECRET", SECRET),
+            ("SVC_VISITOR_SALT", SALT),
+            ("MEDIA_BUCKET", MEDIA),
+            ("MEDIA_BASE_URL", MEDIA_BASE),
+            ("SVC_WRITE_LIMIT", "1000000"),
+            ("SVC_READ_LIMIT", "1000000"),
+        ]);
+        vars.extend(settings.iter().copied());
+        let config = Config::from_vars(|name| vars.get(name).map(|value| (*value).to_owned())).expect("settings");
+        let prefix = config.api_prefix.clone();
+        let moved = time.clone();
+        let client = match &way {
+            Way::Direct => service::client(&engine),
+            Way::Twin(twin) => twin.client(),
+            Way::Faulty(faulty) => faulty.client(),
+        };
+        let app = App::new(config, client, Clock::new(move || moved.now()), Random::system());
+        let bucket = Bucket::temporary(MEDIA).expect("a bucket");
+        let stack = service::start(app, engine.clone(), bucket.clone(), Vec::new()).expect("the service starts");
+        Self { stack, engine, bucket, way, prefix, time, strangers: AtomicU64::new(1) }
+    }
+
+    /// Serves HTTP until the runtime ends. Calls `log` after every answer.
+    pub fn serve(&self, listener: TcpListener, log: impl Fn(&Exchange) + Clone + Send + Sync + 'static) {
+        tokio::spawn(self.stack.gateway.clone().serve(listener, std::future::pending(), log));
+    }
+
+    /// The roles of the functions: the permissions each has, and those it has used.
+    pub fn roles(&self) -> &[Arc<Access>] {
+        &self.stack.roles
+    }
+
+    /// Somebody without a token, at an address of their own.
+    pub fn guest(&self) -> Actor {
+        let number = self.strangers.fetch_add(1, Ordering::Relaxed);
+        Actor::new(&self.stack.gateway, &self.prefix, number)
+    }
+
+    /// With a token that is valid for an hour.
+    pub fn user(&self, id: u64, name: &str) -> Actor {
+        self.claiming(&json!({ "sub": id.to_string(), "name": name }))
+    }
+
+    /// User 1.
+    pub fn moderator(&self) -> Actor {
+        self.claiming(&json!({ "sub": "1", "name": "Mod", "roles": ["moderator"] }))
+    }
+
+    /// User 13, banned for good.
+    pub async fn banned(&self) -> Actor {
+        let user = self.user(13, "Mallory");
+        user.get("ui").await.ok(200);
+        let ban = Ban { until: None, reason: Some("spam".to_owned()) };
+        self.store().set_ban(UserId(13), Some(ban)).await.expect("the ban is stored");
+        user
+    }
+
+    /// With a token of these claims, and `exp` and `iat` where they are missing.
+    pub fn claiming(&self, claims: &Value) -> Actor {
+        let seconds = self.now().seconds();
+        privacy::hide_email(claims["email"].as_str().unwrap_or_default());
+        let mut claims = claims.clone();
+        let fields = claims.as_object_mut().expect("claims are an object");
+        fields.entry("exp").or_insert_with(|| (seconds + 3600).into());
+        fields.entry("iat").or_insert_with(|| seconds.into());
+        self.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET))
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.time.now()
+    }
+
+    /// The clocks of all instances move on.
+    pub fn pass(&self, time: Duration) {
+        self.time.passed.fetch_add(millis(time), Ordering::Relaxed);
+    }
+
+    /// The clocks of all instances go back.
+    pub fn turn_back(&self, time: Duration) {
+        self.time.passed.fetch_sub(millis(time), Ordering::Relaxed);
+    }
+
+    /// Waits until all events of the table and of the bucket have been handled.
+    pub async fn wait_until_idle(&self) {
+        self.stack.wait_until_idle().await;
+    }
+
+    /// Top-level comments `0`, `1`, … of Ada's in `posts/1`, three milliseconds apart. Their ids, oldest first.
+    pub async fn written(&self, count: usize) -> Vec<u64> {
+        let ada = self.user(7, "Ada");
+        let mut created = Vec::new();
+        for n in 0..count {
+            created.push(ada.comment("posts/1", &n.to_string()).await);
+            self.pass(Duration::from_millis(3));
+        }
+        created
+    }
+
+    /// The answer of the bucket at the address of an image.
+    pub async fn fetch(&self, url: &str) -> TestResponse {
+        self.fetch_by(Method::GET, url, "").await
+    }
+
+    pub async fn fetch_by(&self, method: Method, url: &str, body: &str) -> TestResponse {
+        let path = url.strip_prefix(MEDIA_BASE).unwrap_or_else(|| panic!("{url} is no address of an image"));
+        self.guest().send_at(method, &format!("/{MEDIA}{path}"), body.to_owned()).await
+    }
+
+    pub fn bucket(&self) -> &Bucket {
+        &self.bucket
+    }
+
+    /// The table, without faults.
+    pub fn client(&self) -> Client {
+        match &self.way {
+            Way::Twin(twin) => twin.client(),
+            Way::Direct | Way::Faulty(_) => service::client(&self.engine),
+        }
+    }
+
+    /// The table, without faults.
+    pub fn store(&self) -> Store {
+        Store::new(self.client(), TABLE.to_owned(), Random::system())
+    }
+
+    /// The findings of a recount of the table.
+    pub async fn findings(&self) -> Vec<String> {
+        let findings = self.store().check().await.expect("the table answers");
+        findings.iter().map(ToString::to_string).collect()
+    }
+
+    /// The hash of a user's `sub`, as stored.
+    pub async fn subject(&self, id: u64) -> Option<String> {
+        let user = self.store().user(UserId(id), Reading::Consistent).await.expect("the table answers");
+        user.and_then(|user| user.subject)
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).expect("less than an age")
+}
