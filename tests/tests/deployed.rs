@@ -1,6 +1,5 @@
-//! A walk through every route over HTTP. Against a service that runs somewhere, its route prefix in `SERVICE_URL` and the
-//! secret that signs its tokens in `SVC_JWT_SECRET`; otherwise against one started here. It leaves what it wrote under a
-//! record of its own.
+//! A walk through every route over HTTP, against the service at `SERVICE_URL`, whose tokens `SVC_JWT_SECRET` signs. Without
+//! them, against a service in this process. Its comments stay in a thread of their own.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -15,10 +14,10 @@ use tests::{Actor, Remote, SECRET, TestResponse, World, ids, seen};
 use tokio::net::TcpListener;
 
 const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
-/// An index, and what runs behind the table's stream, may be this far behind.
+/// For indexes, and for the function behind the table's stream.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks until the answer is right.
+/// Asks again until the answer is right.
 async fn soon<A: Future<Output = TestResponse>>(
     ask: impl Fn() -> A,
     right: impl Fn(&TestResponse) -> bool,
@@ -35,7 +34,7 @@ async fn soon<A: Future<Output = TestResponse>>(
     }
 }
 
-/// Each function meets somebody whom no other has met before.
+/// So many, because each function is to see a user who is new to it.
 struct Cast {
     ada: Actor,
     bob: Actor,
@@ -53,9 +52,9 @@ struct Walk<'a> {
     thread: String,
 }
 
-/// What the walk leaves to those who look at what follows from it.
+/// Left by the walk, for the test of the functions that events call.
 struct Left {
-    /// The parent that stays, one of its replies, and one below the parent that was deleted.
+    /// The parent that stays, one of its replies, and a reply to the parent that was deleted.
     kept: u64,
     reply: u64,
     orphan: u64,
@@ -96,7 +95,7 @@ impl<'a> Walk<'a> {
         who.list(&self.thread, query).await
     }
 
-    /// By which a user is mentioned.
+    /// The handle by which a comment mentions a user.
     fn handle(&self, name: &str) -> String {
         self.service.user_name(name).to_lowercase().replace(' ', "_")
     }
@@ -129,7 +128,7 @@ impl<'a> Walk<'a> {
         self.guest.get(&query).await.refused(401, "unauthenticated");
     }
 
-    /// The address of the thumbnail.
+    /// The address of an uploaded image's thumbnail.
     async fn images(&self) -> String {
         let fay = &self.cast.fay;
         let file: [(&str, &str, &[u8]); 1] = [("file", "a.png", UPLOAD)];
@@ -149,7 +148,7 @@ impl<'a> Walk<'a> {
         stored["thumbnail_url"].as_str().unwrap().to_owned()
     }
 
-    /// Five parents, the oldest first.
+    /// The ids of five parents, oldest first.
     async fn writing(&self) -> Vec<u64> {
         let path = format!("{}/comments", self.thread);
         self.guest.post(&path, json!({ "body": "x" })).await.refused(401, "unauthenticated");
@@ -291,7 +290,7 @@ impl<'a> Walk<'a> {
         self.guest.get("comments/1/replies").await.refused(404, "not_found");
         let nowhere = self.guest.get("nowhere").await;
         let wrong = self.guest.send(Method::POST, "ui", "").await;
-        // `cargo lambda watch` has no `$default` route, and says so.
+        // `cargo lambda watch` has no `$default` route. Its own 404 has this title.
         if nowhere.json["title"] != "Default function disabled" {
             nowhere.refused(404, "not_found");
             assert_eq!(wrong.refused(405, "method_not_allowed").header("allow"), "GET");
@@ -299,7 +298,7 @@ impl<'a> Walk<'a> {
         self.guest.clone().with_token("no.good.token").post("media", Value::Null).await.refused(401, "unauthenticated");
     }
 
-    /// Answers what hung below a deleted parent.
+    /// The id of a reply to a deleted parent.
     async fn deleting(&self, parents: &[u64], replies: &[u64]) -> u64 {
         let below = self.cast.ada.reply(&self.thread, parents[4], "below").await;
         self.cast.ada.remove(parents[4]).await.refused(403, "forbidden");
@@ -312,7 +311,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A service in this process, on a port of its own; the names of the routes it is asked for.
+/// A service in this process, at a free port, and the names of the routes that were called.
 async fn serve() -> (World, Remote, Arc<Mutex<BTreeSet<&'static str>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -345,7 +344,7 @@ async fn every_route_answers_over_http() {
 }
 
 #[tokio::test]
-async fn what_follows_from_a_walk_is_done_and_no_function_may_do_more_than_it_does() {
+async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let (world, service, _) = serve().await;
     let walk = Walk::new(&service);
     let left = walk.all().await;
@@ -365,6 +364,6 @@ async fn what_follows_from_a_walk_is_done_and_no_function_may_do_more_than_it_do
         .roles()
         .iter()
         .flat_map(|role| role.unused().into_iter().map(|(action, part)| format!("{} {action} {part}", role.function)));
-    // By it S3 tells that an object is gone. Here it always does.
+    // With this permission S3 answers that an object is missing. The local bucket always does.
     assert_eq!(unused.collect::<Vec<_>>(), ["thumbnails s3:ListBucket "]);
 }

@@ -1,4 +1,4 @@
-//! Who is calling (decisions, section 2), and what comes before what (section 3).
+//! Tokens and the users they name, and the order of the checks before every handler.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use http::{HeaderName, Method};
 use serde_json::{Value, json};
 use tests::{Actor, SECRET, World, by_guest, sign};
 
-/// Everything allowed that a switch allows.
+/// Guests may write and like.
 const OPEN: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
 
-/// Keys of a provider that cannot be reached, and no secret.
+/// The keys of a provider that cannot be reached, and no secret.
 const NO_KEYS: [(&str, &str); 3] =
     [("SVC_JWT_SECRET", ""), ("SVC_JWKS_URL", "http://127.0.0.1:9/keys"), ("SVC_JWT_AUDIENCE", "comments")];
 
-/// A guest with each kind of token that is not to be believed.
+/// A guest with each kind of invalid token.
 fn impostors(world: &World) -> Vec<(&'static str, Actor)> {
     let (now, hs256) = (world.now().seconds(), json!({ "alg": "HS256", "typ": "JWT" }));
     let good = json!({ "sub": "7", "name": "Ada", "exp": now + 60, "roles": ["moderator"] });
@@ -61,7 +61,7 @@ fn impostors(world: &World) -> Vec<(&'static str, Actor)> {
 }
 
 #[tokio::test]
-async fn a_bad_token_is_401_wherever_a_visitor_may_act() {
+async fn a_bad_token_is_401_on_every_route_that_needs_a_visitor() {
     let world = World::with(&OPEN);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let requests = [
@@ -89,7 +89,7 @@ async fn a_bad_token_is_401_wherever_a_visitor_may_act() {
 }
 
 #[tokio::test]
-async fn a_bad_token_is_ignored_where_nobody_need_be_known() {
+async fn a_bad_token_is_ignored_on_routes_open_to_everyone() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     for (name, impostor) in impostors(&world) {
@@ -132,7 +132,7 @@ async fn issuer_and_audience_must_be_the_expected_ones() {
 }
 
 #[tokio::test]
-async fn without_a_shared_secret_no_hs256_token_is_believed() {
+async fn without_a_shared_secret_every_hs256_token_is_refused() {
     let world = World::with(&NO_KEYS);
     let claims = json!({ "sub": "7", "name": "Ada", "exp": world.now().seconds() + 60 });
     for secret in ["", SECRET, "http://127.0.0.1:9/keys"] {
@@ -143,7 +143,7 @@ async fn without_a_shared_secret_no_hs256_token_is_believed() {
 }
 
 #[tokio::test]
-async fn a_token_whose_key_cannot_be_fetched_is_503_where_a_visitor_may_act_and_ignored_elsewhere() {
+async fn a_token_whose_key_cannot_be_fetched_is_503_on_routes_that_need_a_visitor_and_ignored_elsewhere() {
     let settings = [NO_KEYS.as_slice(), OPEN.as_slice()].concat();
     let world = World::with(&settings);
     let claims = json!({ "sub": "7", "aud": "comments", "exp": world.now().seconds() + 60 });
@@ -153,14 +153,14 @@ async fn a_token_whose_key_cannot_be_fetched_is_503_where_a_visitor_may_act_and_
     ada.like(id).await.refused(503, "unavailable");
     let reply = ada.get("users?q=a").await.refused(503, "unavailable");
     assert_eq!(reply.header("retry-after"), "1");
-    // What is there still comes before who is asking.
+    // An unknown type is refused before the token is checked.
     ada.post("pages/1/comments", json!({})).await.refused(404, "not_found");
     assert_eq!(ada.get("ui").await.ok(200).data()["auth"]["authenticated"], false);
     assert_eq!(ada.list("posts/1", "").await.ids(), [id]);
     ada.post("markdown/preview", json!({ "body": "x" })).await.ok(200);
 }
 
-/// The id of the user a token with these claims names.
+/// The id of the user that a token with these claims names.
 async fn id_of(world: &World, claims: Value) -> u64 {
     let reply = world.claiming(&claims).get("ui").await.ok(200);
     reply.data()["auth"]["user"]["id"].as_u64().unwrap()
@@ -216,7 +216,7 @@ async fn another_subject_with_the_same_id_is_401_on_every_route() {
     let ada = world.claiming(&json!({ "sub": "ada", "name": "Ada" }));
     let id = ada.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
     ada.comment("posts/1", "x").await;
-    // The hash of another subject, of which nobody knows one that collides.
+    // The hash of another subject. No two subjects with the same id are known.
     world.seed_subject(id, Some("AAAAAAAAAAAAAAAAAAAAAA")).await;
     for path in ["ui", "posts/1/comments", "users?q=a"] {
         ada.get(path).await.refused(401, "unauthenticated");
@@ -227,7 +227,7 @@ async fn another_subject_with_the_same_id_is_401_on_every_route() {
 }
 
 #[tokio::test]
-async fn a_row_without_a_subject_is_taken_by_the_first_who_comes() {
+async fn a_user_row_without_a_subject_belongs_to_the_first_caller() {
     let world = World::new();
     let ada = world.claiming(&json!({ "sub": "ada", "name": "Ada" }));
     let id = ada.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
@@ -236,13 +236,13 @@ async fn a_row_without_a_subject_is_taken_by_the_first_who_comes() {
     world.seed_subject(id, None).await;
     ada.get("ui").await.ok(200);
     assert_eq!(world.subject(id).await, kept);
-    // A plain id has no other subject to be told from.
+    // A plain id has one subject only, so that no hash is stored.
     world.user(7, "Bob").get("ui").await.ok(200);
     assert_eq!(world.subject(7).await, None);
 }
 
 #[tokio::test]
-async fn a_ban_holds_for_a_hashed_id_that_nobody_knew() {
+async fn a_ban_holds_for_a_hashed_id_that_was_never_seen() {
     let id = id_of(&World::new(), json!({ "sub": "mallory" })).await;
     let world = World::new();
     world.moderator().put(&format!("users/{id}/ban"), Value::Null).await.ok(200);
@@ -266,7 +266,7 @@ async fn moderators_are_named_by_id_or_by_subject() {
 }
 
 #[tokio::test]
-async fn a_forwarded_address_makes_nobody_somebody_else() {
+async fn a_forwarded_address_does_not_change_who_a_guest_is() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_WRITE_LIMIT", "2")]);
     let guest = world.guest();
     let write = async |ip: &str| {
@@ -279,7 +279,7 @@ async fn a_forwarded_address_makes_nobody_somebody_else() {
 }
 
 #[tokio::test]
-async fn the_rate_limit_comes_before_read_only() {
+async fn the_rate_limit_is_checked_before_read_only_mode() {
     let world = World::with(&[("SVC_WRITE_LIMIT", "1"), ("SVC_READ_ONLY", "true")]);
     let ada = world.user(7, "Ada");
     ada.post("posts/1/comments", json!({ "body": "x" })).await.refused(423, "read_only");
@@ -287,7 +287,7 @@ async fn the_rate_limit_comes_before_read_only() {
 }
 
 #[tokio::test]
-async fn read_only_comes_before_what_is_there() {
+async fn read_only_mode_is_checked_before_types_and_features() {
     let world = World::with(&[("SVC_READ_ONLY", "true"), ("SVC_PINS", "false"), ("SVC_REPORTING", "false")]);
     for actor in [world.guest(), world.user(7, "Ada"), world.banned().await] {
         actor.post("pages/1/comments", json!({})).await.refused(423, "read_only");
@@ -300,7 +300,7 @@ async fn read_only_comes_before_what_is_there() {
 }
 
 #[tokio::test]
-async fn what_is_there_comes_before_who_is_asking() {
+async fn types_and_features_are_checked_before_the_caller() {
     let world = World::with(&[("SVC_PINS", "false"), ("SVC_REPORTING", "false")]);
     for actor in [world.guest(), world.user(7, "Ada"), world.banned().await] {
         actor.post("pages/1/comments", json!({})).await.refused(404, "not_found");
@@ -312,7 +312,7 @@ async fn what_is_there_comes_before_who_is_asking() {
 }
 
 #[tokio::test]
-async fn who_is_asking_comes_before_the_comment() {
+async fn the_caller_is_checked_before_the_comment() {
     let world = World::new();
     let (guest, banned) = (world.guest(), world.banned().await);
     for (method, path) in [
@@ -328,7 +328,7 @@ async fn who_is_asking_comes_before_the_comment() {
 }
 
 #[tokio::test]
-async fn the_comment_comes_before_the_policy_and_the_policy_before_the_fields() {
+async fn the_comment_is_checked_before_the_policy_and_the_policy_before_the_fields() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let id = ada.comment("posts/1", "x").await;
@@ -340,7 +340,7 @@ async fn the_comment_comes_before_the_policy_and_the_policy_before_the_fields() 
 }
 
 #[tokio::test]
-async fn the_fields_come_before_coded_errors() {
+async fn fields_are_checked_before_rules_with_codes_of_their_own() {
     let world = World::with(&[("SVC_NESTING", "false"), ("SVC_SPAM_DENY", "casino")]);
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "x").await;

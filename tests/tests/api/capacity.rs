@@ -1,4 +1,4 @@
-//! What requests cost, as `DynamoDB` counts it. `cargo test -p tests --test api capacity -- --nocapture` prints the table.
+//! The cost of requests, as `DynamoDB` counts it. `cargo test -p tests --test api capacity -- --nocapture` prints the table.
 
 use futures_util::future::join_all;
 use http::header::ACCEPT_ENCODING;
@@ -11,8 +11,8 @@ pub(crate) const EPOCH: i64 = 1_735_689_600_000;
 /// Replies of each parent that has any.
 const REPLIES: usize = 3;
 
-/// A thread `posts/big` as it would be after `count` parents, the pages that are looked at with three replies a parent.
-/// The ids of the parents, oldest first.
+/// Fills the thread `posts/big` with `count` parents. Those on the pages that tests read have three replies each. The ids of
+/// the parents, oldest first.
 pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let author = world.user(7, "Ada Lovelace");
     let parent = author.comment("posts/model", &prose(0)).await;
@@ -53,7 +53,7 @@ impl Table {
                 "| {operation} | {} | {} | {} | {read} / {write} / {trips} |",
                 cost.read_units, cost.write_units, cost.trips
             );
-            // What is asked one by one goes in no common trip.
+            // Two engines are asked one request at a time, and share no trips.
             let trips = if two_engines() { u32::MAX } else { trips };
             if cost.read_units > read || cost.write_units > write || cost.trips > trips {
                 over.push(operation);
@@ -63,7 +63,7 @@ impl Table {
     }
 }
 
-/// A user the table knows, who liked something in the thread.
+/// A user whom the table knows, who has liked a comment of the thread.
 async fn reader(world: &World, id: u64, liked: u64) -> Actor {
     let reader = world.user(id, "Reader");
     reader.like(liked).await.ok(200);
@@ -113,7 +113,7 @@ async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
 }
 
 #[tokio::test]
-async fn single_requests_cost_what_they_may() {
+async fn single_requests_keep_to_their_bounds() {
     let world = World::with(&[("SVC_GUEST_LIKES", "true")]);
     let mut table = Table::default();
     let ada = world.user(7, "Ada Lovelace");
@@ -134,7 +134,7 @@ async fn single_requests_cost_what_they_may() {
     table.row("replies, next of a walk", guest.get(&next).await, (3.0, 0.0, 2));
     let body = json!({ "body": prose(4) });
     table.row("create a parent", bob.post("posts/1/comments", body).await, (2.0, 10.0, 2));
-    // What stands above the parent is read once the parent is known: half a unit more for each, and a trip for all.
+    // The ancestors of the parent are read after it: half a unit more for each, and one trip for all of them.
     for (name, parent, read, trips) in
         [("create a reply", parent, 2.0, 2), ("create a reply two deep", deepest, 2.5, 3)]
     {

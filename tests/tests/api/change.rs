@@ -1,4 +1,4 @@
-//! PATCH and DELETE `comments/{id}` (spec, sections 4.4 and 4.5).
+//! `comments.update` and `comments.destroy`: PATCH and DELETE `comments/{id}`.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ async fn an_edited_body_is_checked_as_a_new_one_is() {
 }
 
 #[tokio::test]
-async fn an_edit_to_review_keeps_its_approval() {
+async fn an_edit_that_needs_review_keeps_the_approval() {
     let world = World::with(&[("SVC_SPAM_REVIEW", "crypto")]);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
@@ -112,7 +112,7 @@ async fn only_the_owner_edits_and_deletes() {
 }
 
 #[tokio::test]
-async fn guests_own_nothing() {
+async fn guests_may_not_edit_or_delete_their_comments() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let guest = world.guest();
     let id = guest.comment("posts/1", "x").await;
@@ -181,7 +181,7 @@ async fn everything_below_a_deleted_comment_is_404_from_that_moment() {
 }
 
 #[tokio::test]
-async fn deleting_a_reply_in_the_middle_takes_what_hangs_below_and_counts_once() {
+async fn deleting_a_reply_takes_the_replies_below_it_and_counts_once() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let top = ada.comment("posts/1", "0").await;

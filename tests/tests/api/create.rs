@@ -1,4 +1,4 @@
-//! POST `{type}/{id}/comments` (spec, section 4.2).
+//! `comments.store`: POST `{type}/{id}/comments`.
 
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ async fn the_body_is_kept_as_it_was_written() {
     assert_eq!(world.guest().see("posts/1", id).await["body"], body);
 }
 
-/// Bodies that show in another order than they were written.
+/// Bodies that show in another order than they were written in.
 const REORDERED: [&str; 4] = ["gpj\u{202e}exe.", "\u{202a}x", "&#x202E;x", "[x](https://example.org '&#8238;y')"];
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn a_body_with_a_bidirectional_override_is_refused_on_its_field() {
 }
 
 #[tokio::test]
-async fn a_guests_name_shows_and_shows_as_it_was_written() {
+async fn a_guests_name_is_visible_and_shows_in_the_order_it_was_written() {
     let guest = World::with(&[GUESTS]).guest();
     let named = |name: &str| json!({ "body": "x", "guest_name": name, "guest_email": "g@example.org" });
     for name in
@@ -191,7 +191,7 @@ async fn a_guests_name_shows_and_shows_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn every_wrong_field_is_told_at_once() {
+async fn all_wrong_fields_are_reported_at_once() {
     let world = World::with(&[GUESTS]);
     let wrong = json!({ "body": "", "parent_id": "x", "subscribe_to_replies": 1, "guest_name": 7, "guest_email": "x" });
     let reply = world.guest().post("posts/1/comments", wrong).await.refused(422, "validation_failed");
@@ -204,7 +204,7 @@ async fn every_wrong_field_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_object_is_refused_as_validation() {
+async fn a_body_that_is_no_json_object_fails_validation() {
     let ada = World::new().user(7, "Ada");
     for body in ["{", "[]", "\"body\"", "null", "7", "{\"body\":\"x\"} trailing", "{body:1}", "\u{feff}{}"] {
         ada.send(Method::POST, "posts/1/comments", body).await.refused(422, "validation_failed");
@@ -295,7 +295,7 @@ async fn without_required_emails_a_guest_may_leave_it_out_but_not_give_a_wrong_o
 }
 
 #[tokio::test]
-async fn what_is_asked_of_guests_is_ignored_for_users() {
+async fn the_fields_of_guests_are_ignored_for_users() {
     let ada = World::with(&[GUESTS]).user(7, "Ada");
     let body = json!({ "body": "x", "guest_name": 7, "guest_email": "nonsense" });
     let reply = ada.post("posts/1/comments", body).await.ok(201);
@@ -339,7 +339,7 @@ async fn a_reply_names_the_parent_given_at_any_depth() {
 }
 
 #[tokio::test]
-async fn a_parent_must_be_an_id_of_a_comment_that_is_there() {
+async fn a_parent_must_be_the_id_of_an_existing_comment() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     ada.comment("posts/1", "x").await;
@@ -352,7 +352,7 @@ async fn a_parent_must_be_an_id_of_a_comment_that_is_there() {
 }
 
 #[tokio::test]
-async fn a_deleted_parent_takes_no_replies_and_neither_does_what_hung_below_it() {
+async fn a_deleted_parent_takes_no_replies_and_neither_do_its_own_replies() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let parent = ada.comment("posts/1", "x").await;
@@ -428,7 +428,7 @@ async fn a_denied_phrase_is_found_in_what_a_reader_sees() {
         ada.post("posts/1/comments", body.clone()).await.refused(422, "spam_rejected");
         ada.patch(&format!("comments/{id}"), body).await.refused(422, "spam_rejected");
     }
-    // Nobody sees the phrase in these: html shows as it was typed, and a reference that nothing uses does not show.
+    // No reader sees the phrase here: html is shown as source, and an unused reference is not shown.
     for body in ["ca<b></b>sino", "`c&#97;sino`", "[casino]: x\n\nx"] {
         ada.comment("posts/1", body).await;
     }
@@ -502,7 +502,7 @@ async fn the_same_body_again_within_a_minute_is_reviewed_when_that_is_on() {
 }
 
 #[tokio::test]
-async fn a_request_sent_again_is_no_repeat_of_itself() {
+async fn a_request_sent_again_does_not_repeat_itself() {
     let world = World::new();
     let ada = Visitor("u7".to_owned());
     for (request, repeats) in [("one", false), ("one", false), ("other", true), ("one", false)] {
@@ -548,7 +548,7 @@ async fn an_old_comment_says_how_old_it_is() {
 }
 
 #[tokio::test]
-async fn how_old_a_comment_is_is_said_in_the_language_asked_for() {
+async fn the_age_of_a_comment_is_in_the_requested_language() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let id = ada.comment("posts/1", "x").await;
@@ -577,7 +577,7 @@ async fn how_old_a_comment_is_is_said_in_the_language_asked_for() {
 }
 
 #[tokio::test]
-async fn a_guest_is_an_address_and_a_user_agent() {
+async fn guests_are_told_apart_by_address_and_user_agent() {
     let world = World::with(&[GUESTS, ("SVC_REQUIRE_APPROVAL", "true")]);
     let grace = world.guest().from("2001:db8:1:2:3::4");
     let id = grace.post("posts/1/comments", by_guest("x")).await.ok(201).id();

@@ -30,7 +30,7 @@ impl SlowCheck {
         world.again(&[HELD, ("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)])
     }
 
-    /// Answers one question with `spam`, once `meanwhile` is done.
+    /// Answers one request with `spam`, after `meanwhile`.
     async fn answer(&self, spam: bool, meanwhile: impl Future<Output = ()>) {
         let (mut stream, _) = self.listener.accept().await.unwrap();
         let mut request = Vec::new();
@@ -236,7 +236,7 @@ async fn of_two_decisions_about_the_same_reports_the_first_one_stays() {
 }
 
 #[tokio::test]
-async fn an_edit_judged_against_an_older_state_follows_from_the_new_one() {
+async fn an_edit_based_on_an_older_state_applies_to_the_new_one() {
     let scene = Scene::approved().await;
     let seen = scene.stored().await;
     scene.judge("reject").await;

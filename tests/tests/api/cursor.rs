@@ -1,4 +1,4 @@
-//! Walks by cursor (decisions, section 4).
+//! Lists page by page by cursor.
 
 use serde_json::json;
 use tests::{TestResponse, World, reversed, seen};
@@ -38,7 +38,7 @@ async fn a_walk_meets_every_comment_once_both_ways_in_both_sorts() {
             let last = pages.last().unwrap();
             let back = guest.walk_back(last).await;
             assert_eq!(seen(&back), order, "back, {sort} {per_page}");
-            // From the first page reached by going back, forward again.
+            // Forward again, from the first page that the way back reached.
             let first = &back[0];
             let mut again = vec![first.clone()];
             if let Some(next) = first.next() {
@@ -103,7 +103,7 @@ async fn comments_deleted_during_a_walk_drop_no_other() {
     let (ada, guest) = (world.user(7, "Ada"), world.guest());
     let first = guest.list("posts/1", "per_page=3&cursor=").await;
     assert_eq!(first.ids(), [created[7], created[6], created[5]]);
-    // What the cursor points at, one beyond it, and one already seen.
+    // The comment at the cursor, one after it, and one before it.
     for gone in [5, 4, 7] {
         ada.remove(created[gone]).await.ok(204);
     }
@@ -196,7 +196,7 @@ async fn ranked_sorts_ignore_the_cursor() {
 }
 
 #[tokio::test]
-async fn a_walk_carries_embedded_replies_and_skips_them_as_parents() {
+async fn a_walk_shows_replies_below_their_parents_and_not_as_rows() {
     let world = World::new();
     let created = world.written(4).await;
     let ada = world.user(7, "Ada");

@@ -1,4 +1,4 @@
-//! What every answer has in common: the envelope of errors, and the headers about compression and caching.
+//! Properties of every answer: the envelope of errors, and the headers of compression and caching.
 
 use http::Method;
 use http::header::{ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, IF_NONE_MATCH, ORIGIN};
@@ -23,7 +23,7 @@ async fn an_unknown_address_is_404_in_the_envelope() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_405_in_the_envelope_and_told_the_right_ones() {
+async fn a_wrong_method_is_405_in_the_envelope_with_the_right_ones() {
     let world = World::new();
     for (method, path, allow) in [
         (Method::POST, "ui", "GET"),
@@ -43,7 +43,7 @@ async fn a_wrong_method_is_405_in_the_envelope_and_told_the_right_ones() {
 }
 
 #[tokio::test]
-async fn answers_are_json_and_not_to_be_sniffed() {
+async fn answers_are_json_and_forbid_sniffing() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
@@ -75,7 +75,7 @@ async fn long_answers_are_compressed_for_those_who_accept_it() {
 }
 
 #[tokio::test]
-async fn what_has_not_changed_is_304_without_a_body() {
+async fn an_unchanged_answer_is_304_without_a_body() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     ada.comment("posts/1", "x").await;
@@ -95,7 +95,7 @@ async fn what_has_not_changed_is_304_without_a_body() {
 }
 
 #[tokio::test]
-async fn only_what_is_everyones_may_be_shared() {
+async fn only_answers_for_everyone_may_be_shared() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_REQUIRE_APPROVAL", "true")]);
     let (ada, guest) = (world.user(7, "Ada"), world.guest());
     assert!(guest.get("posts/1/comments").await.header("cache-control").starts_with("public"));
@@ -104,13 +104,13 @@ async fn only_what_is_everyones_may_be_shared() {
     assert!(ada.get("ui").await.header("cache-control").starts_with("private"));
     let list = guest.get("posts/1/comments").await;
     assert!(list.header("vary").contains("Authorization"));
-    // A guest with a comment that waits sees another list than the other guests.
+    // A guest sees an own comment that waits; the other guests do not.
     guest.comment("posts/1", "x").await;
     assert!(guest.get("posts/1/comments").await.header("cache-control").starts_with("private"));
 }
 
 #[tokio::test]
-async fn what_a_guest_reads_as_its_own_is_never_shared() {
+async fn answers_to_requests_marked_mine_are_never_shared() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_REQUIRE_APPROVAL", "true")]);
     let (ada, guest) = (world.user(7, "Ada"), world.guest());
     let top = world.again(&[]).user(7, "Ada").comment("posts/1", "x").await;
@@ -128,14 +128,14 @@ async fn what_a_guest_reads_as_its_own_is_never_shared() {
         }
     }
     assert!(guest.list("posts/1", "mine=1").await.ids().contains(&own));
-    // Whatever else the parameter holds says nothing.
+    // Other values of the parameter are ignored.
     for query in ["mine=0", "mine=", "mine", "mine=true"] {
         assert!(world.guest().list("posts/1", query).await.header("cache-control").starts_with("public"), "{query}");
     }
 }
 
 #[tokio::test]
-async fn a_walk_through_ones_own_stays_ones_own() {
+async fn the_links_of_a_request_marked_mine_are_marked_too() {
     let world = World::new();
     for _ in 0..3 {
         world.user(7, "Ada").comment("posts/1", "x").await;
@@ -165,7 +165,7 @@ async fn every_read_that_holds_a_comment_varies_by_language() {
 }
 
 #[tokio::test]
-async fn writes_and_errors_are_not_to_be_kept() {
+async fn answers_to_writes_and_errors_are_not_cached() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let created = ada.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
@@ -191,7 +191,7 @@ async fn every_request_leaves_a_line_in_the_log() {
 }
 
 #[tokio::test]
-async fn pages_from_elsewhere_may_ask_what_the_template_lets_them() {
+async fn pages_of_other_origins_get_the_cors_headers_of_the_template() {
     let world = World::new();
     let page = world.guest().with(ORIGIN, "https://blog.example");
     let asks = page.clone().with(ACCESS_CONTROL_REQUEST_METHOD, "PATCH");
@@ -220,7 +220,7 @@ async fn pages_from_elsewhere_may_ask_what_the_template_lets_them() {
     assert_eq!(access_control(&world.guest().get("ui").await), []);
 }
 
-/// All that is said to pages from elsewhere, in order of the names, each as often as it is said.
+/// The CORS headers, in order of their names, repeated ones too.
 fn access_control(reply: &TestResponse) -> Vec<(&str, &str)> {
     let headers = reply.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap()));
     let mut headers: Vec<_> = headers.filter(|(name, _)| name.starts_with("access-control-")).collect();

@@ -1,11 +1,11 @@
-//! What no honest client sends: it is refused in the one envelope or means nothing, and is never a fault.
+//! Requests that no honest client sends. They are refused in the envelope of errors or ignored, and are never a fault.
 
 use http::header::{ACCEPT_ENCODING, HeaderName};
 use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 use tests::{TestResponse, World};
 
-/// Refused, and not by a fault of ours.
+/// Refused as the client's mistake, not as a fault of the service.
 #[track_caller]
 fn refused(reply: &TestResponse, what: &str) {
     assert!((400..500).contains(&reply.status), "{what}: {} {:#}", reply.status, reply.json);
@@ -54,7 +54,7 @@ async fn ids_at_the_edges_of_integers_are_404_on_every_route_by_id() {
 }
 
 #[tokio::test]
-async fn a_parent_id_that_is_no_id_is_told_on_its_field() {
+async fn a_parent_id_that_is_no_id_is_refused() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     for id in
@@ -89,7 +89,7 @@ async fn tricks_with_paths_lead_nowhere() {
         refused(&reply, path);
         assert!(!reply.headers.contains_key("x-evil"), "{path}");
     }
-    // Decoded once, and no more: what is left is no record's id.
+    // It is decoded once only, and the result is no record's id.
     refused(&guest.send_at(Method::GET, "/svc/api/v1/posts/%25252e/comments", "").await, "%25252e");
 }
 
@@ -109,14 +109,14 @@ async fn no_header_makes_another_method_or_address_of_a_request() {
         ["x-forwarded-for", "x-real-ip", "forwarded", "cf-connecting-ip", "true-client-ip"].iter().enumerate()
     {
         let sly = guest.clone().with(HeaderName::from_static(name), "192.0.2.1");
-        // The same guest each time, who likes and takes the like back.
+        // It is the same guest each time, who likes and unlikes in turn.
         let liked = sly.like(id).await.ok(200).json;
         assert_eq!(liked["likes_count"], (place + 1) % 2, "{name}");
     }
 }
 
 #[tokio::test]
-async fn headers_cannot_be_put_in_by_what_is_answered() {
+async fn no_text_of_a_user_becomes_a_header() {
     let world = World::new();
     let evil = "x\r\nSet-Cookie: evil=1";
     let ada = world.user(7, evil);
@@ -130,7 +130,7 @@ async fn headers_cannot_be_put_in_by_what_is_answered() {
 }
 
 #[tokio::test]
-async fn odd_json_is_taken_as_the_last_word_or_not_at_all() {
+async fn odd_json_is_refused_and_the_last_of_repeated_fields_counts() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let write = async |body: &str| ada.send(Method::POST, "posts/1/comments", body.as_bytes().to_vec()).await;
@@ -157,7 +157,7 @@ async fn odd_json_is_taken_as_the_last_word_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn odd_queries_and_encodings_are_refused_or_mean_nothing() {
+async fn odd_queries_and_encodings_are_refused_or_ignored() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     ada.comment("posts/1", "x").await;

@@ -1,4 +1,4 @@
-//! POST with an `Idempotency-Key`: sent again, it is answered as before and nothing is done twice.
+//! POST with an `Idempotency-Key`: a repeat gets the first answer, and nothing is done twice.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn a_repeat_whose_comment_is_deleted_is_404_and_nothing_of_its_text_is_kep
 }
 
 #[tokio::test]
-async fn a_repeat_whose_comment_went_with_the_one_above_it_is_404() {
+async fn a_repeat_whose_comment_was_deleted_with_its_parent_is_404() {
     let world = World::new();
     let (ada, keyed) = (world.user(7, "Ada"), world.user(8, "Bob").keyed("4711"));
     let top = ada.comment("posts/1", "top").await;
@@ -72,7 +72,7 @@ async fn a_day_later_the_key_is_free_again() {
 }
 
 #[tokio::test]
-async fn two_that_arrive_at_once_are_answered_alike() {
+async fn two_requests_at_once_with_one_key_get_the_same_answer() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     for actor in [world.user(7, "Ada"), world.guest()] {
         let actor = actor.keyed("double click");
@@ -91,7 +91,7 @@ async fn a_key_used_for_another_request_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_is_its_senders_and_its_routes_alone() {
+async fn a_key_counts_for_one_sender_and_one_route() {
     let world = World::new();
     let body = json!({ "body": "mine" });
     let (ada, bob) = (world.user(7, "Ada").keyed("4711"), world.user(8, "Bob").keyed("4711"));
@@ -114,7 +114,7 @@ async fn a_key_is_1_to_255_characters() {
 }
 
 #[tokio::test]
-async fn what_was_refused_may_be_sent_again() {
+async fn a_refused_request_may_be_sent_again_with_its_key() {
     let world = World::new();
     let ada = world.user(7, "Ada").keyed("4711");
     ada.post("posts/1/comments", json!({ "body": "" })).await.invalid("body");
@@ -142,7 +142,7 @@ async fn upload(actor: &Actor, boundary: &str, file: &[u8]) -> TestResponse {
 }
 
 #[tokio::test]
-async fn an_image_sent_again_has_the_address_it_had_however_it_is_packed() {
+async fn an_image_sent_again_keeps_its_address_whatever_the_boundary() {
     let world = World::with(&[("SVC_UPLOAD_LIMIT", "100")]);
     let ada = world.user(7, "Ada");
     let keyed = ada.clone().keyed("4711");

@@ -1,4 +1,4 @@
-//! Pages of the largest comments: reading stops when the answer is full.
+//! Pages of the largest comments. Reading stops when the answer is full.
 
 use aws_sdk_dynamodb::types::AttributeValue::{Bool, Ns};
 use local::bench::seed::{self, Item, text};
@@ -10,8 +10,8 @@ const PARENTS: u64 = 12;
 const REPLIES: u64 = 20;
 const EMBEDDED: (&str, &str) = ("SVC_REPLIES_PER_PARENT", "20");
 
-/// `posts/1` with twelve parents and twenty replies to each, all of ten thousand characters of four bytes. The first
-/// `leading` replies stand beside their parent. The ids of the parents, oldest first.
+/// Fills `posts/1` with twelve parents and twenty replies to each, all of ten thousand characters of four bytes. The first
+/// `inline` replies are inline, the others separate. The ids of the parents, oldest first.
 async fn seed(world: &World, inline: usize) -> Vec<u64> {
     let ada = world.user(7, "Ada");
     let table = seed::Table { client: &world.client(), name: TABLE };
@@ -47,7 +47,7 @@ async fn seed(world: &World, inline: usize) -> Vec<u64> {
 fn bounded(query: &str, reply: &TestResponse) {
     println!("{query}: {} units, {} trips", reply.cost.read_units, reply.cost.trips);
     assert!(reply.body.len() < 6_000_000);
-    // What an answer holds takes 370 units. What is under way when it is full comes on top, and the parents that are missing.
+    // The answer itself takes 370 units. Reads under way when it is full come on top, and the missing parents.
     assert!(reply.cost.read_units <= 700.0, "{query}: {:?}", reply.cost);
 }
 
@@ -65,7 +65,7 @@ async fn a_page_of_the_largest_bodies_stops_reading_when_it_is_full() {
     }
     let page = guest.list("posts/1", "per_page=8").await;
     assert_eq!(guest.get(page.next().unwrap()).await.ok(200).ids(), newest_first[8..]);
-    // What fits is shown whole.
+    // A page that fits is shown whole.
     let page = guest.list("posts/1", "per_page=2").await;
     assert!(page.rows().iter().all(|row| row["replies"].as_array().unwrap().len() == 20));
 }
@@ -85,7 +85,7 @@ async fn a_walk_through_the_largest_bodies_misses_nothing_either_way() {
 }
 
 #[tokio::test]
-async fn replies_that_stand_apart_are_not_read_once_the_page_is_full() {
+async fn separate_replies_are_not_read_once_the_page_is_full() {
     let world = World::with(&[EMBEDDED]);
     let mut newest_first = seed(&world, 3).await;
     newest_first.reverse();

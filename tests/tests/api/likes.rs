@@ -1,4 +1,4 @@
-//! POST `comments/{id}/like` (spec, section 4.6).
+//! `comments.like`: POST `comments/{id}/like`.
 
 use futures_util::future::join_all;
 use http::header::USER_AGENT;
@@ -12,7 +12,7 @@ fn result(liked: bool, count: u64) -> Value {
 }
 
 #[tokio::test]
-async fn a_like_toggles_and_answers_bare() {
+async fn a_like_toggles_and_answers_without_an_envelope() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let id = ada.comment("posts/1", "x").await;
@@ -61,7 +61,7 @@ async fn most_liked_comes_first_and_ties_fall_newest_first() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_not_seen_is_404() {
+async fn a_comment_that_is_missing_or_hidden_is_404() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     for id in ["1", "x", "007", "9007199254740992"] {
@@ -101,7 +101,7 @@ async fn a_guests_like_is_keyed_by_address_and_user_agent() {
 }
 
 #[tokio::test]
-async fn changing_the_user_agent_does_not_stuff_the_count() {
+async fn guests_of_one_address_like_a_comment_a_bounded_number_of_times() {
     let world = World::with(&[GUEST_LIKES, ("SVC_GUEST_LIKES_PER_IP", "3")]);
     let ada = world.user(7, "Ada");
     let (id, other) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
@@ -111,7 +111,7 @@ async fn changing_the_user_agent_does_not_stuff_the_count() {
     }
     let refused = at("192.0.2.1", 4).like(id).await.refused(429, "rate_limited");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
-    // Taking one back makes room; other comments, addresses and users have their own.
+    // Unliking makes room. Other comments, addresses and users have bounds of their own.
     at("192.0.2.1", 4).like(other).await.ok(200);
     at("192.0.2.2", 4).like(id).await.ok(200);
     ada.clone().from("192.0.2.1").like(id).await.ok(200);
@@ -121,7 +121,7 @@ async fn changing_the_user_agent_does_not_stuff_the_count() {
 }
 
 #[tokio::test]
-async fn without_a_bound_guests_of_one_address_like_on() {
+async fn without_a_bound_guests_of_one_address_like_without_end() {
     let world = World::with(&[GUEST_LIKES, ("SVC_GUEST_LIKES_PER_IP", "0")]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     for agent in 1..=60 {

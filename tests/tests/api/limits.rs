@@ -1,4 +1,4 @@
-//! Rate limits (spec, section 8; decisions, sections 3 and 4). Worlds begin five seconds into a minute.
+//! Rate limits. The clock of a world begins five seconds into a minute.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn headers(reply: &TestResponse) -> (&str, &str) {
 }
 
 #[tokio::test]
-async fn the_write_limit_is_exact_and_told() {
+async fn the_write_limit_is_exact_and_in_the_headers() {
     let world = World::with(&[("SVC_WRITE_LIMIT", "3")]);
     let ada = world.user(7, "Ada");
     for remaining in ["2", "1", "0"] {
@@ -143,7 +143,7 @@ async fn reads_cost_at_most_a_tenth_of_a_write_unit() {
 }
 
 #[tokio::test]
-async fn limits_are_told_with_every_answer_of_a_limited_route() {
+async fn every_answer_of_a_limited_route_has_the_limit_in_its_headers() {
     let world = World::with(&[("SVC_READ_LIMIT", "300"), ("SVC_WRITE_LIMIT", "60")]);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;

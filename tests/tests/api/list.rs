@@ -1,4 +1,4 @@
-//! GET `{type}/{id}/comments` page by page (spec, section 4.1).
+//! `comments.index` and `comments.replies`, page by page.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ async fn an_unknown_type_and_an_impossible_record_are_404() {
 }
 
 #[tokio::test]
-async fn threads_are_apart() {
+async fn a_comment_is_in_the_list_of_its_own_thread_alone() {
     let world = World::with(&[("SVC_TYPES", "posts,videos")]);
     let ada = world.user(7, "Ada");
     let mut seen = Vec::new();
@@ -117,7 +117,7 @@ async fn most_replied_ties_fall_newest_first() {
 }
 
 #[tokio::test]
-async fn most_replied_counts_direct_replies_that_are_still_there() {
+async fn most_replied_counts_direct_replies_that_are_not_deleted() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let created = world.written(2).await;
@@ -150,7 +150,7 @@ async fn with_sorting_off_sort_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_wrong_sort_page_or_per_page_is_told_on_its_field() {
+async fn a_wrong_sort_page_or_per_page_is_refused_on_its_field() {
     let guest = World::new().guest();
     for sort in ["", "best", "Newest", "newest,oldest"] {
         guest.get(&format!("posts/1/comments?sort={sort}")).await.invalid("sort");
@@ -166,7 +166,7 @@ async fn a_wrong_sort_page_or_per_page_is_told_on_its_field() {
 }
 
 #[tokio::test]
-async fn a_page_deeper_than_10000_comments_advises_the_cursor() {
+async fn a_page_beyond_10000_comments_is_refused_with_the_advice_to_use_a_cursor() {
     let guest = World::new().guest();
     guest.list("posts/1", "page=1000").await;
     guest.list("posts/1", "per_page=50&page=200").await;
@@ -322,7 +322,7 @@ async fn when_one_of_the_first_replies_is_deleted_the_next_moves_up() {
 }
 
 #[tokio::test]
-async fn another_number_of_embedded_replies_holds_for_old_threads_too() {
+async fn a_new_number_of_embedded_replies_holds_for_old_threads_too() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
@@ -375,7 +375,7 @@ async fn replies_answer_with_the_same_envelope_as_comments() {
 }
 
 #[tokio::test]
-async fn replies_of_what_is_not_there_are_404() {
+async fn replies_of_a_missing_comment_are_404() {
     let world = World::new();
     for id in ["1", "0", "x", "007", "-1", "9007199254740992", "99999999999999999999", "1.0", "%20"] {
         world.guest().get(&format!("comments/{id}/replies")).await.refused(404, "not_found");
@@ -383,7 +383,7 @@ async fn replies_of_what_is_not_there_are_404() {
 }
 
 #[tokio::test]
-async fn wrong_paging_of_replies_is_told_on_its_field() {
+async fn wrong_paging_of_replies_is_refused_on_its_field() {
     let world = World::new();
     let parent = world.user(7, "Ada").comment("posts/1", "0").await;
     for (query, field) in
@@ -394,7 +394,7 @@ async fn wrong_paging_of_replies_is_told_on_its_field() {
 }
 
 #[tokio::test]
-async fn what_one_may_do_is_told_of_each_comment() {
+async fn each_comment_says_what_the_caller_may_do_with_it() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let parent = ada.comment("posts/1", "x").await;
@@ -426,7 +426,7 @@ async fn a_banned_user_may_read_and_edit_nothing() {
 async fn the_largest_comments_still_fit_as_fifty_a_page() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    // Four bytes in the body, and as many in the html.
+    // Each character has four bytes, in the body and in the html.
     let body = "😀".repeat(10_000);
     let parents = join_all((0..50).map(|_| ada.comment("posts/1", &body))).await;
     for parent in &parents[..2] {
@@ -441,7 +441,7 @@ async fn the_largest_comments_still_fit_as_fifty_a_page() {
 async fn a_page_too_large_even_without_replies_says_how_many_fit() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    // Every quote is escaped twice over in the body, and stands as an entity in the html.
+    // Each quote is escaped twice in the body, and is an entity in the html.
     let body = "\"".repeat(10_000);
     join_all((0..50).map(|_| ada.comment("posts/1", &body))).await;
     let reply = world.guest().get("posts/1/comments?per_page=50").await;

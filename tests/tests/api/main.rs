@@ -1,4 +1,4 @@
-//! The API's rules, a test each, named as a sentence.
+//! The rules of the API. Each test is one rule, and its name says it.
 
 mod auth;
 mod capacity;

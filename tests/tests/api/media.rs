@@ -131,7 +131,7 @@ async fn nothing_but_objects_is_served() {
 }
 
 #[tokio::test]
-async fn a_key_says_nothing_of_the_file_and_no_two_are_alike() {
+async fn the_name_of_an_image_is_random_and_says_nothing_of_the_file() {
     let world = World::new();
     let file = png(&quarters(9, 9).into());
     let mut urls = Vec::new();
@@ -147,7 +147,7 @@ async fn a_key_says_nothing_of_the_file_and_no_two_are_alike() {
 }
 
 #[tokio::test]
-async fn a_rotated_phone_photo_stands_upright_and_tells_no_place() {
+async fn a_rotated_photo_of_a_phone_is_turned_upright_and_loses_its_location() {
     let world = World::new();
     let file = with_jpeg_exif(&jpeg(&photo(640, 400, 1), 80), 6);
     assert!(text(&file).contains("gps-secret"));
@@ -160,7 +160,7 @@ async fn a_rotated_phone_photo_stands_upright_and_tells_no_place() {
 }
 
 #[tokio::test]
-async fn an_animated_gif_stays_animated_and_its_thumbnail_stands_still() {
+async fn an_animated_gif_stays_animated_and_its_thumbnail_is_one_frame() {
     let world = World::new();
     let [image, thumbnail] = accepted(&world, &gif(400, 300, 5, Repeat::Infinite)).await;
     let mut decoder = gif::Decoder::new(&*image).unwrap();
@@ -174,7 +174,7 @@ async fn an_animated_gif_stays_animated_and_its_thumbnail_stands_still() {
 }
 
 #[tokio::test]
-async fn a_bomb_is_refused() {
+async fn an_image_of_too_many_pixels_is_refused() {
     let world = World::new();
     for (name, file) in bombs(30_000, 30_000) {
         assert!(refused(&world, &file).await.contains("25 megapixels"), "{name}");
@@ -195,7 +195,7 @@ async fn a_truncated_file_and_one_that_is_no_image_are_refused() {
 }
 
 #[tokio::test]
-async fn a_mislabelled_file_is_what_its_bytes_say() {
+async fn a_mislabelled_file_is_stored_as_the_format_of_its_bytes() {
     let world = World::new();
     // Every part is sent as a.png, image/png.
     let uploaded = upload(&world, &jpeg(&photo(64, 64, 1), 80)).await.ok(201);
@@ -205,7 +205,7 @@ async fn a_mislabelled_file_is_what_its_bytes_say() {
 }
 
 #[tokio::test]
-async fn of_a_polyglot_only_the_pixels_are_left() {
+async fn only_the_pixels_of_a_polyglot_are_stored() {
     let world = World::new();
     let script = b"*/=1;</style><script>alert(document.domain)</script>PK\x03\x04evil.jar";
     let pixels = quarters(40, 40);

@@ -13,7 +13,7 @@ async fn judge(world: &World, verdict: &str, id: u64) -> TestResponse {
 }
 
 #[tokio::test]
-async fn what_waits_is_in_the_queue_newest_first_with_its_reports() {
+async fn comments_that_wait_are_in_the_queue_newest_first_with_their_reports() {
     let world = World::with(&[HELD]);
     let ada = world.user(7, "Ada");
     let first = ada.comment("posts/1", "x").await;
@@ -93,7 +93,7 @@ async fn approval_shows_the_comment_to_everyone_and_counts_it() {
 }
 
 #[tokio::test]
-async fn rejection_hides_it_from_all_but_its_writer_and_approval_undoes_it() {
+async fn rejection_hides_a_comment_from_all_but_its_writer_and_approval_undoes_it() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let (kept, id) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
@@ -173,7 +173,7 @@ async fn approved_and_rejected_replies_keep_counts_and_embedding_right() {
 }
 
 #[tokio::test]
-async fn what_hangs_below_a_rejected_comment_is_hidden_and_comes_back_with_it() {
+async fn the_replies_below_a_rejected_comment_are_hidden_and_come_back_with_it() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let parent = ada.comment("posts/1", "x").await;
@@ -196,7 +196,7 @@ async fn what_hangs_below_a_rejected_comment_is_hidden_and_comes_back_with_it() 
 }
 
 #[tokio::test]
-async fn an_edit_to_review_waits_in_the_queue_until_it_is_judged() {
+async fn an_edit_that_needs_review_waits_in_the_queue_for_a_decision() {
     let world = World::with(&[("SVC_SPAM_REVIEW", "crypto")]);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
@@ -257,7 +257,7 @@ async fn only_moderators_moderate() {
 }
 
 #[tokio::test]
-async fn a_ban_is_answered_and_holds_on_every_write_until_lifted() {
+async fn a_ban_refuses_every_write_until_it_is_lifted() {
     let world = World::new();
     let (bob, moderator) = (world.user(8, "Bob"), world.moderator());
     let id = bob.comment("posts/1", "x").await;
@@ -336,7 +336,7 @@ async fn the_hosts_author_of_a_record_is_marked_on_every_comment() {
 }
 
 #[tokio::test]
-async fn what_the_host_says_is_checked() {
+async fn the_fields_of_a_record_are_checked() {
     let moderator = World::new().moderator();
     for author in [json!("7"), json!(0), json!(-1), json!(1.5)] {
         moderator.put("posts/1", json!({ "author_id": author })).await.invalid("author_id");
@@ -351,7 +351,7 @@ async fn what_the_host_says_is_checked() {
 }
 
 #[tokio::test]
-async fn a_comment_whose_reports_were_counted_again_and_found_to_be_none_can_be_decided_on() {
+async fn a_comment_whose_stored_number_of_reports_is_zero_can_be_rejected() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "fine").await;
     world.set_of_comment(id, "rp", Some(AttributeValue::N("0".to_owned()))).await;

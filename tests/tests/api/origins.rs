@@ -1,5 +1,5 @@
-//! Pages of other origins, and whose pages may write for guests. Browsers send an `Origin` with every such request, and
-//! `text/plain` without asking first.
+//! Which origins' pages may write for guests. Browsers send an `Origin` with every such request, and they send `text/plain`
+//! without a preflight.
 
 use http::Method;
 use http::header::{CONTENT_TYPE, ORIGIN};
@@ -70,7 +70,7 @@ async fn a_guest_from_a_listed_origin_the_apis_own_or_none_writes() {
 }
 
 #[tokio::test]
-async fn the_apis_own_origin_is_where_it_is_said_to_be() {
+async fn the_apis_own_origin_is_that_of_its_public_url() {
     let settings = [("SVC_CORS_ORIGINS", "https://blog.example"), ("SVC_PUBLIC_URL", "https://Comments.example/x")];
     let world = World::with(&[&GUESTS[..], &settings].concat());
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
@@ -106,7 +106,7 @@ async fn members_write_from_every_origin_and_everyone_reads() {
 }
 
 #[tokio::test]
-async fn a_guest_who_may_not_write_at_all_is_told_so_before_the_origin_counts() {
+async fn a_guest_who_may_not_write_at_all_is_refused_before_the_origin_counts() {
     let world = World::with(&[("SVC_CORS_ORIGINS", LISTED)]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let guest = world.guest().with(ORIGIN, "https://evil.example");
@@ -122,7 +122,7 @@ async fn a_guest_who_may_not_write_at_all_is_told_so_before_the_origin_counts() 
 }
 
 #[tokio::test]
-async fn the_origins_listed_are_those_that_browsers_are_told_of() {
+async fn the_listed_origins_are_the_ones_in_the_cors_headers() {
     let world = world(LISTED);
     let allowed = async |origin| {
         let reply = world.guest().with(ORIGIN, origin).get("ui").await.ok(200);

@@ -1,4 +1,4 @@
-//! Who may do what: every route against everybody, as it is committed in `permissions.out`.
+//! Every route called by everybody. The answers are committed in `permissions.out`;
 //! `UPDATE_PERMISSIONS=1 cargo test -p tests permissions` writes it anew.
 
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use tests::{Actor, World, by_guest};
 use crate::images::IMAGE;
 use crate::routes::{deployed, key};
 
-/// An address and a body that would be right if the caller were.
+/// A valid path and body for this route.
 pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
     let path = match route.name {
         "svc-pro.users.index" => "users?q=a".to_owned(),
@@ -68,7 +68,7 @@ async fn matrix() -> String {
 }
 
 #[tokio::test]
-async fn who_may_do_what_is_what_is_committed() {
+async fn who_may_call_which_route_is_as_committed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("permissions.out");
     let now = matrix().await;
     if std::env::var_os("UPDATE_PERMISSIONS").is_some() {

@@ -1,4 +1,4 @@
-//! The pinned comment in lists (spec, section 4.1, rule 2).
+//! The pinned comment in `comments.index`.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tests::{World, seen};
 
 const SORTS: [&str; 4] = ["newest", "oldest", "most_liked", "most_replied"];
 
-/// The order a sort has without likes and replies, with the pinned one first.
+/// The order of a sort without likes and replies, with the pinned comment first.
 fn order(sort: &str, created: &[u64], pin: u64) -> Vec<u64> {
     let mut order = created.to_vec();
     if sort != "oldest" {
@@ -19,7 +19,7 @@ fn order(sort: &str, created: &[u64], pin: u64) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn it_leads_every_sort_once_in_pages() {
+async fn the_pinned_comment_is_first_and_only_once_in_pages_of_every_sort() {
     let world = World::new();
     let created = world.written(5).await;
     for pin in [created[0], created[2], created[4]] {
@@ -35,7 +35,7 @@ async fn it_leads_every_sort_once_in_pages() {
 }
 
 #[tokio::test]
-async fn it_leads_cursor_walks_once_both_ways() {
+async fn the_pinned_comment_is_first_and_only_once_in_walks_both_ways() {
     let world = World::new();
     let created = world.written(5).await;
     for pin in [created[0], created[2], created[4]] {
@@ -55,7 +55,7 @@ async fn it_leads_cursor_walks_once_both_ways() {
 }
 
 #[tokio::test]
-async fn it_says_so_and_since_when() {
+async fn the_pinned_comment_says_since_when_it_is_pinned() {
     let world = World::new();
     let created = world.written(2).await;
     world.pass(Duration::from_mins(1));
@@ -102,7 +102,7 @@ async fn pinning_during_a_walk_neither_drops_nor_repeats_a_comment() {
 }
 
 #[tokio::test]
-async fn deleting_it_unpins_it() {
+async fn deleting_the_pinned_comment_unpins_it() {
     let world = World::new();
     let created = world.written(3).await;
     world.seed_pin("posts/1", created[0]).await;
@@ -117,7 +117,7 @@ async fn deleting_it_unpins_it() {
 }
 
 #[tokio::test]
-async fn deleting_another_leaves_it_pinned() {
+async fn deleting_another_comment_leaves_the_pin() {
     let world = World::new();
     let created = world.written(3).await;
     world.seed_pin("posts/1", created[0]).await;
@@ -127,7 +127,7 @@ async fn deleting_another_leaves_it_pinned() {
 }
 
 #[tokio::test]
-async fn it_carries_its_replies_wherever_it_stands() {
+async fn the_pinned_comment_shows_its_replies_on_every_page() {
     let world = World::new();
     let created = world.written(4).await;
     let ada = world.user(7, "Ada");
@@ -140,7 +140,7 @@ async fn it_carries_its_replies_wherever_it_stands() {
 }
 
 #[tokio::test]
-async fn own_unapproved_comments_keep_their_place_beside_it() {
+async fn own_unapproved_comments_keep_their_place_beside_the_pinned_one() {
     let world = World::new();
     let mut created = world.written(3).await;
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);

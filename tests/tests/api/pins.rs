@@ -1,4 +1,4 @@
-//! POST and DELETE `comments/{id}/pin` (spec, section 4.8).
+//! `comments.pin` and `comments.unpin`: POST and DELETE `comments/{id}/pin`.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -27,7 +27,7 @@ async fn a_moderator_pins_and_unpins_and_gets_the_comment() {
 }
 
 #[tokio::test]
-async fn both_may_be_repeated() {
+async fn pinning_and_unpinning_may_be_repeated() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let moderator = world.moderator();
@@ -90,7 +90,7 @@ async fn a_reply_cannot_be_pinned() {
 }
 
 #[tokio::test]
-async fn with_pins_off_both_are_404() {
+async fn with_pins_off_pinning_and_unpinning_are_404() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     world.moderator().pin(id).await.ok(200);
@@ -102,7 +102,7 @@ async fn with_pins_off_both_are_404() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_404() {
+async fn a_missing_comment_is_404() {
     let world = World::new();
     world.moderator().pin(1).await.refused(404, "not_found");
     world.moderator().delete("comments/x/pin").await.refused(404, "not_found");

@@ -1,4 +1,4 @@
-//! What refusals cost. Worlds begin five seconds into a minute.
+//! The cost of refusals. The clock of a world begins five seconds into a minute.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tests::{Actor, TestResponse, World};
 
 use crate::permissions;
 
-/// Every route, asked for this comment in threads of this type.
+/// Calls every route, for this comment and for threads of this type.
 async fn ask_all(actor: &Actor, kind: &str, id: u64) -> Vec<(&'static str, TestResponse)> {
     let mut replies = Vec::new();
     for route in &ROUTES {
@@ -27,8 +27,8 @@ fn free(name: &str, reply: &TestResponse) {
     assert_eq!((cost.read_units, cost.write_units, cost.trips), (0.0, 0.0, 0), "{name}: {} {cost:?}", reply.status);
 }
 
-/// Asks every route and looks at what is refused with `status`: all but these. Only the first write of a
-/// minute asks the table, and writes its count there.
+/// Calls every route. All but the `open` ones must refuse with `status`, and cost nothing except for the first write of a
+/// minute, which counts itself in the table.
 async fn refused_for_nothing(actor: &Actor, kind: &str, id: u64, status: u16, open: &[&str]) {
     let (refused, answered): (Vec<_>, Vec<_>) =
         ask_all(actor, kind, id).await.into_iter().partition(|(_, reply)| reply.status == status);
@@ -36,7 +36,7 @@ async fn refused_for_nothing(actor: &Actor, kind: &str, id: u64, status: u16, op
     assert_eq!(answered, open);
     let read: f64 = refused.iter().map(|(_, reply)| reply.cost.read_units).sum();
     let written: f64 = refused.iter().map(|(_, reply)| reply.cost.write_units).sum();
-    // The one upload has a count of its own.
+    // Uploads are counted by themselves.
     assert!(read == 0.0 && written <= 2.0, "{read} read and {written} written for {} times {status}", refused.len());
     let mut last_of_each = ask_all(actor, kind, id).await;
     last_of_each.retain(|(_, reply)| reply.status == status);
@@ -113,7 +113,7 @@ async fn a_disabled_feature_reads_nothing_before_its_404() {
         ("SVC_GUEST_LIKES", "true"),
     ]);
     for actor in [without.guest(), without.user(9, "Cy"), without.user(1, "Mod")] {
-        // The first is counted by the table.
+        // The first request is counted in the table.
         let _counted = actor.post("media", Value::Null).await;
         for (method, path) in [
             (Method::POST, format!("comments/{id}/report")),
@@ -155,7 +155,7 @@ async fn a_caller_who_was_refused_costs_nothing_until_the_minute_ends() {
 }
 
 #[tokio::test]
-async fn who_used_up_the_uploads_costs_nothing_for_further_ones() {
+async fn a_caller_without_uploads_left_costs_nothing() {
     let world = World::with(&[("SVC_UPLOAD_LIMIT", "1")]);
     let ada = world.user(7, "Ada");
     ada.post("media", Value::Null).await.invalid("file");
@@ -165,7 +165,7 @@ async fn who_used_up_the_uploads_costs_nothing_for_further_ones() {
 }
 
 #[tokio::test]
-async fn refusals_that_the_table_was_not_told_of_count_all_the_same() {
+async fn refusals_that_were_not_written_to_the_table_count_all_the_same() {
     let world = World::with(&[("SVC_WRITE_LIMIT", "4")]);
     let ada = world.user(7, "Ada");
     for remaining in ["3", "2"] {
@@ -174,7 +174,7 @@ async fn refusals_that_the_table_was_not_told_of_count_all_the_same() {
     }
     let reply = ada.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
     assert_eq!(reply.header("x-ratelimit-remaining"), "1");
-    // The table knows of all three.
+    // All three are counted in the table.
     let other = world.again(&[("SVC_WRITE_LIMIT", "4")]).user(7, "Ada");
     assert_eq!(other.delete("nowhere").await.refused(404, "not_found").header("x-ratelimit-remaining"), "0");
     other.post("posts/1/comments", json!({ "body": "x" })).await.refused(429, "rate_limited");
@@ -182,7 +182,7 @@ async fn refusals_that_the_table_was_not_told_of_count_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_reader_whom_another_instance_used_up_is_refused_without_reading() {
+async fn a_reader_who_used_up_the_limit_in_another_instance_is_refused_without_reading() {
     let limit = [("SVC_READ_LIMIT", "30")];
     let world = World::with(&limit);
     let id = world.user(8, "Bob").comment("posts/1", "x").await;
@@ -200,7 +200,7 @@ async fn a_reader_whom_another_instance_used_up_is_refused_without_reading() {
     free("replies", &elsewhere.get(&format!("comments/{id}/replies")).await.refused(429, "rate_limited"));
 }
 
-/// A thread whose first page takes fifteen units.
+/// Fills `posts/1`, so that its first page takes fifteen units.
 async fn long_thread(world: &World) {
     let ada = world.user(7, "Ada");
     let body = "x".repeat(10_000);
@@ -227,7 +227,7 @@ async fn an_expensive_read_counts_for_every_ten_units_begun() {
 }
 
 #[tokio::test]
-async fn what_a_read_costs_beyond_the_limit_is_held_against_the_next_one() {
+async fn an_expensive_read_beyond_the_limit_refuses_the_next_one() {
     for (limit, more) in [("1", 0), ("2", 0), ("3", 1), ("13", 11)] {
         let world = World::with(&[("SVC_READ_LIMIT", limit)]);
         long_thread(&world).await;

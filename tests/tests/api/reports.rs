@@ -1,4 +1,4 @@
-//! POST `comments/{id}/report` (spec, section 4.7), and what moderators see of reports (decisions, section 5).
+//! `comments.report`: POST `comments/{id}/report`, and the reports as moderators see them.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn reasons(world: &World, id: u64) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_report_answers_that_it_was_taken() {
+async fn a_report_is_accepted_and_shows_to_its_writer_alone() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let bob = world.user(8, "Bob");
@@ -77,7 +77,7 @@ async fn the_second_report_of_a_visitor_is_409() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_parallel_reports_by_one_visitor_one_is_taken() {
+async fn of_parallel_reports_by_one_visitor_one_is_accepted() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let bob = world.user(8, "Bob");
@@ -100,7 +100,7 @@ async fn guests_of_one_network_report_a_comment_five_times_at_most() {
     let refused = at("2001:db8:1:2::2", 6).report(id, "spam").await.refused(429, "rate_limited");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     assert_eq!(reasons(&world, id).await.len(), 5);
-    // Who reported before is told so; other comments, networks and users have their own.
+    // A second report is refused as such. Other comments, networks and users have bounds of their own.
     at("2001:db8:1:2::1", 1).report(id, "spam").await.refused(409, "already_reported");
     at("2001:db8:1:2::1", 6).report(other, "spam").await.ok(201);
     at("2001:db8:1:3::1", 6).report(id, "spam").await.ok(201);
@@ -108,7 +108,7 @@ async fn guests_of_one_network_report_a_comment_five_times_at_most() {
 }
 
 #[tokio::test]
-async fn the_bound_on_guests_reports_is_a_setting_and_none_is_no_bound() {
+async fn the_bound_on_guests_reports_is_a_setting_and_zero_is_no_bound() {
     for (bound, most) in [("2", 2), ("0", 12)] {
         let world = World::with(&[("SVC_GUEST_REPORTS_PER_IP", bound)]);
         let id = world.user(7, "Ada").comment("posts/1", "x").await;
@@ -121,7 +121,7 @@ async fn the_bound_on_guests_reports_is_a_setting_and_none_is_no_bound() {
 }
 
 #[tokio::test]
-async fn likes_and_reports_of_guests_are_bounded_each_by_itself() {
+async fn likes_and_reports_of_guests_have_separate_bounds() {
     let world =
         World::with(&[("SVC_GUEST_LIKES", "true"), ("SVC_GUEST_LIKES_PER_IP", "1"), ("SVC_GUEST_REPORTS_PER_IP", "1")]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
@@ -138,7 +138,7 @@ async fn with_reporting_off_it_is_404() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_not_seen_is_404() {
+async fn a_comment_that_is_missing_or_hidden_is_404() {
     let world = World::new();
     let bob = world.user(8, "Bob");
     bob.report(1, "spam").await.refused(404, "not_found");
@@ -147,7 +147,7 @@ async fn what_is_not_there_or_not_seen_is_404() {
 }
 
 #[tokio::test]
-async fn moderators_see_a_report_whole() {
+async fn moderators_see_all_fields_of_a_report() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     world.user(8, "Bob").report(id, "spam").await.ok(201);
@@ -174,7 +174,7 @@ async fn moderators_see_a_report_whole() {
 }
 
 #[tokio::test]
-async fn of_very_many_reports_the_newest_are_listed() {
+async fn the_newest_of_very_many_reports_are_listed() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     for user in [30, 8, 200, 9, 10] {
@@ -187,7 +187,7 @@ async fn of_very_many_reports_the_newest_are_listed() {
 }
 
 #[tokio::test]
-async fn a_visitor_of_very_many_reports_reports_nothing_twice() {
+async fn a_visitor_with_very_many_reports_reports_nothing_twice() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let mut ids = Vec::new();
@@ -218,7 +218,7 @@ async fn dismissing_marks_reports_and_takes_the_comment_off_the_queue() {
     let reply = moderator.get(&format!("comments/{id}/reports")).await.ok(200);
     let statuses: Vec<&str> = reply.rows().iter().map(|row| row["status"].as_str().unwrap()).collect();
     assert_eq!(statuses, ["pending", "dismissed"]);
-    // Dismissed or not, nobody reports twice.
+    // A visitor whose report was dismissed may not report again either.
     world.user(8, "Bob").report(id, "spam").await.refused(409, "already_reported");
 }
 

@@ -1,4 +1,4 @@
-//! The template, the list of routes and what the functions answer agree.
+//! The template, the table of routes and the functions agree on the routes.
 
 use http::Method;
 use local::template::{DEPLOYED, Template};
@@ -8,7 +8,7 @@ use tests::World;
 
 use crate::images::IMAGE;
 
-/// `GET /svc/api/v1/ui` and the like.
+/// The route's key in the template, such as `GET /svc/api/v1/ui`.
 pub(crate) fn key(route: &Route) -> String {
     format!("{} /svc/api/v1/{}", route.method, route.path)
 }

@@ -1,4 +1,4 @@
-//! GET `ui` (spec, section 2.2) and POST `markdown/preview` (section 4.9).
+//! `ui` and `markdown.preview`.
 
 use http::header::ACCEPT_LANGUAGE;
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ async fn every_flag_mirrors_its_setting() {
 }
 
 #[tokio::test]
-async fn other_fields_mirror_their_settings() {
+async fn the_other_fields_mirror_their_settings() {
     let world = World::with(&[
         ("SVC_REPORT_REASONS", "rude, wrong"),
         ("SVC_THEME", "dark"),
@@ -175,7 +175,7 @@ async fn the_preview_takes_a_string_of_at_most_10000_characters() {
 }
 
 #[tokio::test]
-async fn the_preview_is_no_write() {
+async fn the_preview_is_open_to_banned_users_and_in_read_only_mode() {
     let world = World::new();
     let banned = world.banned().await;
     banned.post("markdown/preview", json!({ "body": "x" })).await.ok(200);

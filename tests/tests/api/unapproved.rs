@@ -1,4 +1,4 @@
-//! Comments that wait for approval: their writers see them in their place, nobody else sees them at all.
+//! Comments that wait for approval. Their writers see them in their place; nobody else sees them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tests::{Actor, World, ids, reversed, seen};
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
-/// Ada's comments in `posts/1`, oldest first; those at odd places wait for approval.
+/// Ada's comments in `posts/1`, oldest first. Those at odd places wait for approval.
 struct Mixed {
     world: World,
     ada: Actor,
@@ -34,7 +34,7 @@ impl Mixed {
 }
 
 #[tokio::test]
-async fn lists_omit_them_except_their_writers() {
+async fn lists_omit_unapproved_comments_except_for_their_writers() {
     let mixed = Mixed::new(6).await;
     let others = [mixed.world.guest(), mixed.world.user(8, "Bob"), mixed.world.moderator()];
     for other in others {
@@ -47,7 +47,7 @@ async fn lists_omit_them_except_their_writers() {
 }
 
 #[tokio::test]
-async fn their_writers_pages_hold_them_in_their_place() {
+async fn a_writers_pages_hold_unapproved_comments_in_their_place() {
     let mixed = Mixed::new(7).await;
     let sorts = [
         ("newest", reversed(&mixed.all)),
@@ -69,7 +69,7 @@ async fn their_writers_pages_hold_them_in_their_place() {
 }
 
 #[tokio::test]
-async fn their_writers_walks_meet_them_in_their_place() {
+async fn a_writers_walks_hold_unapproved_comments_in_their_place() {
     let mixed = Mixed::new(7).await;
     for (sort, order) in [("newest", reversed(&mixed.all)), ("oldest", mixed.all.clone())] {
         for per_page in 1..=4 {
@@ -138,7 +138,7 @@ async fn the_replies_route_shows_its_writer_the_unapproved_ones_in_their_place()
 }
 
 #[tokio::test]
-async fn by_id_they_are_404_to_others_and_shown_to_writer_and_moderators() {
+async fn an_unapproved_comment_is_404_except_to_its_writer_and_moderators() {
     let world = World::with(&[HELD]);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
@@ -153,7 +153,7 @@ async fn by_id_they_are_404_to_others_and_shown_to_writer_and_moderators() {
 }
 
 #[tokio::test]
-async fn what_hangs_below_an_unapproved_comment_is_hidden_with_it() {
+async fn the_replies_below_an_unapproved_comment_are_hidden_with_it() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let held = world.again(&[HELD]).user(7, "Ada").comment("posts/1", "x").await;
@@ -166,7 +166,7 @@ async fn what_hangs_below_an_unapproved_comment_is_hidden_with_it() {
 }
 
 #[tokio::test]
-async fn their_writer_edits_and_deletes_them_and_totals_follow() {
+async fn a_writer_edits_and_deletes_unapproved_comments_and_totals_follow() {
     let world = World::with(&[HELD]);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
@@ -214,7 +214,7 @@ async fn below_a_hidden_comment_the_writer_of_a_reply_lists_nobodys_replies() {
 }
 
 #[tokio::test]
-async fn what_hangs_below_an_own_unapproved_comment_is_for_no_shared_cache() {
+async fn the_replies_below_an_own_unapproved_comment_are_not_shared() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let guest = world.guest();
     let top = guest.comment("posts/1", "x").await;

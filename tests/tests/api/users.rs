@@ -84,7 +84,7 @@ async fn the_query_is_1_to_50_characters() {
 }
 
 #[tokio::test]
-async fn those_that_begin_with_it_come_first_then_words_that_do_and_five_at_most() {
+async fn names_that_begin_with_the_query_come_first_then_words_that_do_and_five_at_most() {
     let world = World::new();
     for (id, name) in
         [(20, "Bandana"), (21, "Big Dan"), (22, "Daniel"), (23, "Jordan"), (24, "Dana"), (25, "Aidan"), (26, "Sedan")]
@@ -182,7 +182,7 @@ async fn only_a_newer_iat_changes_a_name_and_an_older_one_never() {
 }
 
 #[tokio::test]
-async fn of_tokens_issued_in_one_second_the_one_seen_last_counts() {
+async fn among_tokens_issued_in_one_second_the_last_one_seen_counts() {
     let world = World::new();
     for name in ["Ada Byron", "Ada Lovelace"] {
         assert_eq!(world.user(7, name).get("ui").await.ok(200).data()["auth"]["user"]["name"], name);
@@ -190,7 +190,7 @@ async fn of_tokens_issued_in_one_second_the_one_seen_last_counts() {
 }
 
 #[tokio::test]
-async fn a_change_of_name_that_is_no_longer_current_is_passed_by() {
+async fn an_outdated_change_of_name_is_ignored() {
     let world = World::new();
     let ada = |name: &str| world.user(7, name);
     let id = ada("Ada").comment("posts/1", "x").await;
@@ -255,7 +255,7 @@ async fn a_new_name_and_picture_show_on_old_comments() {
     }
     let shown = world.guest().see("posts/1", first).await;
     assert_eq!((&shown["updated_at"], &shown["replies"][1]["user"]["name"]), (&shown["created_at"], &json!("Bob")));
-    // An older token changes nothing back.
+    // An older token does not change the name back.
     old.get("ui").await.ok(200);
     world.wait_until_idle().await;
     assert_eq!(world.guest().see("posts/1", first).await["user"], user);

@@ -1,4 +1,4 @@
-//! The longest threads, visits and queues, and the oddest names: nothing of it makes a request slow or wrong.
+//! The longest threads and queues, the most likes of one visitor, and the oddest names.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
     table.row("next of 10,000 replies", next, (3.0, 0.0, 2));
     let deep = guest.replies(parent, "page=200").await;
     assert_eq!((deep.ids(), deep.total()), (ids[1_990..2_000].to_vec(), REPLIES));
-    // Skipping reads keys, of sixty bytes each.
+    // Skipped comments cost their keys, of sixty bytes each.
     table.row("page 200 of replies", deep, (20.0, 0.0, 3));
     let list = guest.list("posts/1", "").await;
     assert_eq!(list.find(parent).unwrap()["replies_count"], REPLIES);
@@ -69,7 +69,7 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
 }
 
 #[tokio::test]
-async fn twenty_thousand_likes_of_one_visitor_cost_an_item_a_parent_shown() {
+async fn twenty_thousand_likes_of_one_visitor_cost_one_item_for_each_parent_shown() {
     let world = World::new();
     let parents = capacity::seed(&world, 1_000).await;
     let eve = world.user(2000, "Eve");
@@ -99,13 +99,13 @@ async fn twenty_thousand_likes_of_one_visitor_cost_an_item_a_parent_shown() {
     table.row("list, of a visitor with 20,000 likes", list, (9.0, 0.0, 2));
     table.row("replies, of the same", eve.replies(parents[999], "").await, (3.5, 0.0, 3));
     let taken_back = eve.like(parents[999]).await;
-    // The comment, the visit, where the visit goes on, the write.
+    // Trips: the comment, the visitor's thread state, its continuation, the write.
     table.row("a like taken back", taken_back, (3.0, 8.0, 4));
     table.check();
 }
 
 #[tokio::test]
-async fn a_queue_of_fifty_thousand_is_walked_as_a_short_one() {
+async fn a_queue_of_fifty_thousand_costs_as_a_short_one() {
     const WAITING: u64 = 50_000;
     let world = World::with(&[("SVC_REQUIRE_APPROVAL", "true")]);
     let ada = world.user(7, "Ada");
@@ -136,7 +136,7 @@ async fn a_queue_of_fifty_thousand_is_walked_as_a_short_one() {
     assert_eq!(next.ids(), (last - 19..last - 9).rev().collect::<Vec<_>>());
     let back = moderator.get(next.prev().unwrap()).await.ok(200);
     assert_eq!(back.ids(), page.ids());
-    // Four shards, and a comment is read as it is now, not as an index knows it: a unit each.
+    // The queue has four shards, and each comment is read consistently, for a unit.
     for (name, reply) in [("first of the queue", page), ("next of the queue", next), ("back in the queue", back)] {
         table.row(name, reply, (14.0, 0.0, 4));
     }
@@ -174,7 +174,7 @@ async fn odd_names_are_shown_as_they_are_found_and_mentioned_where_they_can_be()
         assert!(html.contains(&format!("<a href=\"/users/{handle}\"")), "{html}");
     }
     assert_eq!(html.matches("<a ").count(), 2, "{html}");
-    // Nothing of a name gets into the keys of another's.
+    // A long name is cut.
     let long = "x".repeat(300);
     let actor = world.user(200, &long);
     actor.comment("posts/odd", "long").await;
