@@ -1,9 +1,9 @@
-//! What the targets share: settings, and a runtime to wait on.
+//! Settings and a runtime for the targets.
 
 use shared::config::Config;
 use tokio::runtime::{Builder, Runtime};
 
-/// All features that ask for nothing outside.
+/// All features that call no other service.
 pub fn config() -> Config {
     let set = |name: &str| {
         let value = match name {

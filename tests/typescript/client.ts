@@ -1,5 +1,5 @@
-// A client of three routes, whose types come from openapi.yaml. It is compiled and not run: what it takes for granted of the
-// contract is a compiler's error when the contract says otherwise.
+// A client of three routes, whose types come from openapi.yaml. It is compiled and not run: what it assumes about the
+// contract does not compile when the contract differs.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";

@@ -1,4 +1,5 @@
-//! Settings, a line each: a start, or a refusal that names the variable and never a secret's value.
+//! Settings, one in each line. The service starts, or it refuses with the name of the variable and without the value of a
+//! secret.
 #![no_main]
 
 use std::collections::HashMap;
@@ -16,7 +17,7 @@ fuzz_target!(|text: &str| {
     if let Err(error) = Config::from_vars(given) {
         let error = error.to_string();
         assert!(error.contains("SVC_") || error.contains("TABLE_NAME") || error.contains("MEDIA_"), "{error}");
-        // The same is said of any other secret of that length.
+        // The refusal is the same for any other secret of that length.
         let masked = |value: String| value.chars().map(|c| if c.is_whitespace() { c.into() } else { "x".repeat(c.len_utf8()) }).collect();
         for secret in ["SVC_JWT_SECRET", "SVC_VISITOR_SALT", "SVC_AKISMET_KEY"].into_iter().filter(|secret| error.starts_with(secret)) {
             let other = |name: &str| if name == secret { given(name).map(masked) } else { given(name) };

@@ -1,4 +1,4 @@
-//! What is said to be a cursor: opened only when it is one of ours, and then to the letter.
+//! Any text as a cursor. It is accepted only if the service signed it, and then it encodes to the same text.
 #![no_main]
 
 use std::sync::LazyLock;

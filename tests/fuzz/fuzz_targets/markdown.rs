@@ -1,4 +1,4 @@
-//! Any body as html: bounded, and nothing that runs.
+//! Any body as html: its size is bounded, and it holds no script.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,7 @@ fuzz_target!(|body: &str| {
     let known = mentions(body);
     assert!(known.len() <= 20);
     let html = render(body, "users", &known);
-    // Plain text, where html would be longer: five bytes a character and a little around them.
+    // Where html would be longer, the body is plain text: five bytes a character, and a few around them.
     assert!(html.len() <= MAX_HTML.max(6 * body.len() + 64), "{} bytes of {}", html.len(), body.len());
     for tag in html.split('<').skip(1) {
         let name: String = tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();

@@ -1,4 +1,5 @@
-//! An upload: a line of content type, then the body. What is taken out of it is in it, and never larger than allowed.
+//! An upload: a line with the content type, then the body. The extracted file is part of the body, and no larger than
+//! allowed.
 #![no_main]
 
 use bytes::Bytes;

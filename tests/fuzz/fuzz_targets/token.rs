@@ -1,4 +1,4 @@
-//! What is said to be a token. Nobody here knows the secret, so none is good.
+//! Any text as a token. The target does not know the secret, so that no token is valid.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
