@@ -46,15 +46,16 @@ impl Store {
             let replies = keys::replies(parent.id, Scope::Everyone);
             let replies = self.positions(replies, Window::first(Order::OldestFirst, AT_ONCE)).await?;
             let removed = try_join_all(replies.into_iter().map(|reply| self.remove_comment(reply))).await?;
-            // Not all of them: the index may still list replies that the last round removed.
+            // The index may still list replies that the last round removed.
             let removed = removed.into_iter().filter(|removed| *removed).count();
             total += removed as u64;
-            if removed == 0 && (total >= parent.replies || Instant::now() >= until) {
+            if removed > 0 {
+                continue;
+            }
+            if total >= parent.replies || Instant::now() >= until {
                 return Ok(());
             }
-            if removed == 0 {
-                tokio::time::sleep(LOOK_AGAIN).await;
-            }
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
