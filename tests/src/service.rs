@@ -30,7 +30,7 @@ pub fn command(program: &str, words: &[&str]) -> Command {
 pub struct Service {
     process: Child,
     /// Kept open, so that the process can go on printing.
-    _output: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
     /// The lines that it printed when it was ready.
     pub printed: Vec<String>,
     client: https::Client,
@@ -39,18 +39,24 @@ pub struct Service {
 impl Service {
     /// Starts the program and waits until it prints a line that begins with `ready`, its last one.
     pub fn start(command: &mut Command, ready: &str) -> Self {
+        Self::try_start(command, ready).unwrap_or_else(|log| panic!("{command:?} ended before it was ready: {log}"))
+    }
+
+    /// As [`Self::start`]. The error is the log of a program that ended before it was ready.
+    pub fn try_start(command: &mut Command, ready: &str) -> Result<Self, String> {
         let mut log = tempfile::tempfile().expect("a temporary file");
         let stderr = log.try_clone().expect("a second handle");
         let mut process = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the program starts");
-        let mut output = BufReader::new(process.stdout.take().expect("a pipe"));
-        let mut printed: Vec<String> = Vec::new();
-        while !printed.last().is_some_and(|line| line.starts_with(ready)) {
+        let output = BufReader::new(process.stdout.take().expect("a pipe"));
+        let mut service = Self { process, output, printed: Vec::new(), client: https::Client::new(PATIENCE) };
+        while !service.printed.last().is_some_and(|line| line.starts_with(ready)) {
             let mut line = String::new();
-            let length = output.read_line(&mut line).expect("the output is text");
-            assert!(length > 0, "{command:?} ended before it was ready: {printed:#?}\n{}", text(&mut log));
-            printed.push(line.trim().to_owned());
+            if service.output.read_line(&mut line).expect("the output is text") == 0 {
+                return Err(text(&mut log));
+            }
+            service.printed.push(line.trim().to_owned());
         }
-        Self { process, _output: output, printed, client: https::Client::new(PATIENCE) }
+        Ok(service)
     }
 
     /// The last word of the line that begins with `label`.

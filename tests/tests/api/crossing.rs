@@ -1,5 +1,7 @@
 //! Edits and decisions of moderators that cross: the second applies to the state that the first one left.
 
+use std::time::Duration;
+
 use serde_json::json;
 use shared::domain::comment::Comment;
 use shared::domain::ids::CommentId;
@@ -10,6 +12,8 @@ use tests::{Actor, TestResponse, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+/// For the service to ask. Without it a service that does not ask would hang the test.
+const PATIENCE: Duration = Duration::from_secs(30);
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
 /// A spam check that answers when the test lets it.
@@ -32,7 +36,8 @@ impl SlowCheck {
 
     /// Answers one request with `spam`, after `meanwhile`.
     async fn answer(&self, spam: bool, meanwhile: impl Future<Output = ()>) {
-        let (mut stream, _) = self.listener.accept().await.unwrap();
+        let asked = tokio::time::timeout(PATIENCE, self.listener.accept()).await;
+        let (mut stream, _) = asked.expect("the service asks the spam check").unwrap();
         let mut request = Vec::new();
         while !is_whole(&request) {
             assert!(stream.read_buf(&mut request).await.unwrap() > 0, "the request ends early");
