@@ -256,12 +256,12 @@ impl Store {
 }
 
 /// The item of a new comment, index keys included.
-fn item(comment: &Comment, is_inline: bool) -> Result<Item, Fault> {
+pub(super) fn item(comment: &Comment, is_inline: bool) -> Result<Item, Fault> {
     let mut item = write(&keys::comment(comment.id), comment)?;
     item.extend(placement::index_keys(comment, is_inline).map(|(name, value)| (name.to_owned(), value)));
     if comment.is_top_level() {
-        item.insert("l".to_owned(), placement::rank(0, comment.id));
-        item.insert("d".to_owned(), placement::rank(0, comment.id));
+        item.insert("l".to_owned(), placement::rank(comment.likes, comment.id));
+        item.insert("d".to_owned(), placement::rank(comment.replies, comment.id));
     }
     if let Some(user) = comment.user {
         item.insert("a".to_owned(), text(keys::author(user)));

@@ -5,6 +5,8 @@
 pub mod cleanup;
 pub mod client;
 pub mod comments;
+#[cfg(feature = "testing")]
+pub mod fixtures;
 pub mod idempotency;
 pub(crate) mod keys;
 pub mod limits;

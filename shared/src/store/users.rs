@@ -27,7 +27,7 @@ const UNDATED_PAUSE: i64 = 10 * 60;
 /// sign-in, but two such tokens do not alternate for as long as they are valid.
 const SAME_SECOND: i64 = 60;
 /// Writes in one `BatchWriteItem`: `DynamoDB`'s limit.
-const WRITE_BATCH: usize = 25;
+pub(super) const WRITE_BATCH: usize = 25;
 
 /// Where in a name a match begins; the search returns users in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

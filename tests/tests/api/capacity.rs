@@ -1,10 +1,10 @@
-//! The cost of requests, as `DynamoDB` counts it. `cargo test -p tests --test api capacity -- --nocapture` prints the table.
+//! The cost of requests, as `DynamoDB` counts it. `cargo test --workspace --test api capacity -- --nocapture` prints the table.
 
 use futures_util::future::join_all;
 use http::header::ACCEPT_ENCODING;
 use local::bench::seed::{self, Models, prose};
 use serde_json::json;
-use tests::{Actor, START, TABLE, TestResponse, World, two_engines};
+use tests::{Actor, START, TestResponse, World, two_engines};
 
 /// 2025-01-01, from which comment ids count their milliseconds.
 pub(crate) const EPOCH: i64 = 1_735_689_600_000;
@@ -17,8 +17,8 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let author = world.user(7, "Ada Lovelace");
     let parent = author.comment("posts/model", &prose(0)).await;
     let reply = author.reply("posts/model", parent, &prose(1)).await;
-    let table = seed::Table { client: &world.client(), name: TABLE };
-    let models = Models::read(&table, parent, reply).await.unwrap();
+    let store = world.store();
+    let models = Models::read(&store, parent, reply).await.unwrap();
     let comments = (0..count).map(|place| {
         let from_top = count - place;
         let id = u64::try_from(START - EPOCH - i64::try_from(from_top).unwrap() * 1000).unwrap() << 12;
@@ -26,7 +26,7 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
         (id, if is_read { REPLIES } else { 0 })
     });
     let comments: Vec<_> = comments.collect();
-    table.write_thread(&models, "big", &comments, |_| ()).await.unwrap();
+    seed::write_thread(&store, &models, "big", &comments, |_| ()).await.unwrap();
     comments.into_iter().map(|(id, _)| id).collect()
 }
 

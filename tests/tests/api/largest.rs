@@ -1,8 +1,11 @@
 //! Pages of the largest comments. Reading stops when the answer is full.
 
-use aws_sdk_dynamodb::types::AttributeValue::{Bool, Ns};
-use local::bench::seed::{self, Item, text};
-use tests::{START, TABLE, TestResponse, World};
+use local::bench::seed;
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, ThreadId, fingerprint};
+use shared::domain::thread::Thread;
+use shared::store::fixtures::Fixture;
+use tests::{START, TestResponse, World};
 
 use crate::capacity::EPOCH;
 
@@ -14,32 +17,32 @@ const EMBEDDED: (&str, &str) = ("SVC_REPLIES_PER_PARENT", "20");
 /// `inline` replies are inline, the others separate. The ids of the parents, oldest first.
 async fn seed(world: &World, inline: usize) -> Vec<u64> {
     let ada = world.user(7, "Ada");
-    let table = seed::Table { client: &world.client(), name: TABLE };
-    let parent = ada.comment("posts/model", "x").await;
-    let reply = ada.reply("posts/model", parent, "x").await;
-    let models = seed::Models::read(&table, parent, reply).await.unwrap();
+    let store = world.store();
+    let model = ada.comment("posts/model", "x").await;
+    let model = seed::comment(&store, model).await.unwrap();
+    let thread = ThreadId::new("posts", "1").unwrap();
+    let model = Comment { thread: thread.clone(), body: "😀".repeat(10_000), ..model };
     let first = u64::try_from(START - EPOCH - 1_000_000).unwrap() << 12;
     let parents: Vec<u64> = (0..PARENTS).map(|place| first + 1000 * place).collect();
-    let comments: Vec<_> = parents.iter().map(|id| (*id, usize::try_from(REPLIES).unwrap())).collect();
-    table.write_thread(&models, "1", &comments, |_| ()).await.unwrap();
-    let mut items: Vec<Item> = Vec::new();
     for parent in &parents {
-        for id in *parent..=*parent + REPLIES {
-            let mut item = table.stored(id).await.unwrap();
-            item.insert("b".to_owned(), text("😀".repeat(10_000)));
-            let below = usize::try_from(id - parent).unwrap();
-            if below > inline {
-                item.insert("tk".to_owned(), item["ok"].clone());
-                item.insert("ts".to_owned(), text(format!("{id:016}")));
-            } else if below == 0 && inline < 20 {
-                let first = (1..=inline as u64).map(|n| (parent + n).to_string()).collect();
-                item.insert("ld".to_owned(), Ns(first));
-                item.insert("tr".to_owned(), Bool(true));
-            }
-            items.push(item);
-        }
+        let replies = || parent + 1..=parent + REPLIES;
+        let comment = Comment {
+            id: CommentId(*parent),
+            replies: REPLIES,
+            fingerprint: fingerprint(replies().map(CommentId)),
+            inline: replies().take(inline).collect(),
+            has_separate: inline < replies().count(),
+            ..model.clone()
+        };
+        let parent = Fixture::Comment { comment, is_inline: false };
+        let replies = replies().zip(1..).map(|(id, place)| {
+            let comment = Comment { id: CommentId(id), ancestors: vec![CommentId(id - place)], ..model.clone() };
+            Fixture::Comment { comment, is_inline: usize::try_from(place).unwrap() <= inline }
+        });
+        store.put_fixtures(std::iter::once(parent).chain(replies)).await.unwrap();
     }
-    table.put(&items).await.unwrap();
+    let count = Thread { parents: PARENTS, ..Thread::default() };
+    store.put_fixtures([Fixture::Thread(thread, count)]).await.unwrap();
     parents
 }
 

@@ -2,19 +2,28 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue::{Bool, Ns};
-use local::bench::seed::{self, Item, number, prose, text};
+use local::bench::seed::{self, prose};
 use serde_json::json;
-use tests::{TABLE, World};
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, ThreadId, Visitor};
+use shared::domain::thread::VisitorThreadState;
+use shared::store::fixtures::Fixture;
+use shared::store::moderation::QueueState;
+use tests::World;
 
 use crate::capacity::{self, Table};
 
-async fn stored(world: &World, id: u64) -> Item {
-    seed::Table { client: &world.client(), name: TABLE }.stored(id).await.unwrap()
+async fn stored(world: &World, id: u64) -> Comment {
+    seed::comment(&world.store(), id).await.unwrap()
 }
 
-async fn put_all(world: &World, items: &[Item]) {
-    seed::Table { client: &world.client(), name: TABLE }.put(items).await.unwrap();
+async fn put_all(world: &World, fixtures: impl IntoIterator<Item = Fixture>) {
+    world.store().put_fixtures(fixtures).await.unwrap();
+}
+
+/// A separate reply, or a top-level comment.
+fn separate(comment: Comment) -> Fixture {
+    Fixture::Comment { comment, is_inline: false }
 }
 
 #[tokio::test]
@@ -30,17 +39,11 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
     let model = stored(&world, ids[3]).await;
     let more = (1..=REPLIES - 4).map(|n| {
         let id = ids[3] + n;
-        let (pk, ts) = (text(format!("C#{id}")), text(format!("{id:016}")));
-        let own = [("pk", pk), ("ts", ts), ("i", number(id)), ("b", text(prose(id)))];
-        let mut item = model.clone();
-        item.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        item
+        separate(Comment { id: CommentId(id), body: prose(id), ..model.clone() })
     });
-    put_all(&world, &more.collect::<Vec<Item>>()).await;
-    let mut item = stored(&world, parent).await;
-    let rank = 10_000_000_000_000_000 * u128::from(REPLIES) + u128::from(parent);
-    item.extend([("rc".to_owned(), number(REPLIES)), ("d".to_owned(), number(rank))]);
-    put_all(&world, &[item]).await;
+    put_all(&world, more).await;
+    let parent_item = Comment { replies: REPLIES, ..stored(&world, parent).await };
+    put_all(&world, [separate(parent_item)]).await;
     let last = ids[3];
     ids.extend(last + 1..=last + REPLIES - 4);
     world.pass(Duration::from_mins(1));
@@ -74,21 +77,14 @@ async fn twenty_thousand_likes_of_one_visitor_cost_one_item_for_each_parent_show
     let parents = capacity::seed(&world, 1_000).await;
     let eve = world.user(2000, "Eve");
     eve.get("ui").await.ok(200);
-    let state = |sk: String, likes: Vec<u64>, full: bool| {
-        let likes = Ns(likes.iter().map(u64::to_string).collect());
-        let mut item = Item::from([
-            ("pk".to_owned(), text("V#u2000#posts#big")),
-            ("sk".to_owned(), text(sk)),
-            ("lk".to_owned(), likes),
-        ]);
-        if full {
-            item.insert("fl".to_owned(), Bool(true));
-        }
-        item
+    let state = |overflow: Option<u64>, likes: std::ops::RangeInclusive<u64>| Fixture::VisitorThreadState {
+        visitor: Visitor("u2000".to_owned()),
+        thread: ThreadId::new("posts", "big").unwrap(),
+        overflow: overflow.map(CommentId),
+        state: VisitorThreadState { liked: likes.collect(), full: overflow.is_none(), ..VisitorThreadState::default() },
     };
-    let mut items = vec![state("V".to_owned(), (1..=100).collect(), true)];
-    items.extend(parents.iter().map(|id| state(format!("V#{id}"), (*id..*id + 20).collect(), false)));
-    put_all(&world, &items).await;
+    let overflow = parents.iter().map(|id| state(Some(*id), *id..=*id + 19));
+    put_all(&world, std::iter::once(state(None, 1..=100)).chain(overflow)).await;
 
     let mut table = Table::default();
     let list = eve.list("posts/big", "").await;
@@ -112,19 +108,10 @@ async fn a_queue_of_fifty_thousand_costs_as_a_short_one() {
     let last = ada.comment("posts/1", &prose(0)).await;
     let model = stored(&world, last).await;
     let first = last - WAITING + 1;
-    let entry = |id: u64| {
-        let (pk, sk) = (text(format!("Q#pending#{}", id % 4)), text(format!("{id:016}")));
-        Item::from([("pk".to_owned(), pk), ("sk".to_owned(), sk)])
-    };
-    let comment = |id: u64| {
-        let own = [("pk", text(format!("C#{id}"))), ("i", number(id)), ("ts", text(format!("{id:016}")))];
-        let mut item = model.clone();
-        item.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        item
-    };
-    let is_read = |id: &u64| *id > last - 100;
-    let items = (first..=last).map(entry).chain((first..=last).filter(is_read).map(comment));
-    put_all(&world, &items.collect::<Vec<Item>>()).await;
+    let entries = (first..=last).map(|id| Fixture::QueueEntry(QueueState::Pending, CommentId(id)));
+    // Only the newest comments are read.
+    let comments = (last - 99..=last).map(|id| separate(Comment { id: CommentId(id), ..model.clone() }));
+    put_all(&world, entries.chain(comments)).await;
     world.pass(Duration::from_mins(1));
 
     let mut table = Table::default();

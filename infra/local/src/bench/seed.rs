@@ -1,90 +1,89 @@
 //! Large threads, written directly into the table, with the items that the API would have written.
 
-use std::collections::HashMap;
-
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::AttributeValue::{self, L, N, Ns, S};
-use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
-use shared::domain::ids::{CommentId, fingerprint};
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, ThreadId, fingerprint};
+use shared::domain::thread::Thread;
+use shared::store::fixtures::Fixture;
+use shared::store::{Reading, Store};
 
 use super::Failure;
 
-pub type Item = HashMap<String, AttributeValue>;
-
-/// The limit of `BatchWriteItem`.
+/// Items written at once.
 const BATCH: usize = 25;
 /// Bytes.
 const BODY: usize = 330;
-/// A rank is a count times this, plus the id.
-const RANK: u128 = 10_000_000_000_000_000;
 
-/// Items of comments that the API wrote. All others are copies of them.
+/// Comments that the API wrote. All others are copies of them.
 pub struct Models {
-    parent: Item,
-    reply: Item,
+    parent: Comment,
+    reply: Comment,
 }
 
 impl Models {
     /// Reads a top-level comment and a reply to it, by their ids.
-    pub async fn read(table: &Table<'_>, parent: u64, reply: u64) -> Result<Self, Failure> {
-        Ok(Self { parent: table.stored(parent).await?, reply: table.stored(reply).await? })
+    pub async fn read(store: &Store, parent: u64, reply: u64) -> Result<Self, Failure> {
+        Ok(Self { parent: comment(store, parent).await?, reply: comment(store, reply).await? })
+    }
+
+    /// A copy with these inline replies, and prose of its own.
+    fn parent(&self, thread: &ThreadId, id: u64, replies: &[u64]) -> Comment {
+        Comment {
+            id: CommentId(id),
+            thread: thread.clone(),
+            body: prose(id),
+            replies: replies.len() as u64,
+            inline: replies.iter().copied().collect(),
+            fingerprint: fingerprint(replies.iter().map(|id| CommentId(*id))),
+            ..self.parent.clone()
+        }
+    }
+
+    fn reply(&self, thread: &ThreadId, parent: u64, id: u64) -> Comment {
+        Comment {
+            id: CommentId(id),
+            thread: thread.clone(),
+            ancestors: vec![CommentId(parent)],
+            body: prose(id),
+            ..self.reply.clone()
+        }
     }
 }
 
-/// The table to write to.
-pub struct Table<'a> {
-    pub client: &'a Client,
-    pub name: &'a str,
+/// A comment that exists.
+pub async fn comment(store: &Store, id: u64) -> Result<Comment, Failure> {
+    let found = store.find(CommentId(id), Reading::Consistent).await.map_err(|fault| fault.chain())?;
+    Ok(found.ok_or_else(|| format!("there is no comment {id}"))?.comment)
 }
 
-impl Table<'_> {
-    /// The item of a comment.
-    pub async fn stored(&self, id: u64) -> Result<Item, Failure> {
-        let get = self.client.get_item().table_name(self.name).key("pk", text(format!("C#{id}"))).key("sk", text("C"));
-        get.send().await?.item.ok_or_else(|| format!("there is no comment {id}").into())
-    }
-
-    /// Writes the thread `posts/{record}`. `comments` are ids, oldest first, each with a number of replies, whose ids
-    /// follow their parent's. `progress` is called with the number of parents written.
-    pub async fn write_thread(
-        &self,
-        models: &Models,
-        record: &str,
-        comments: &[(u64, usize)],
-        mut progress: impl FnMut(usize),
-    ) -> Result<(), Failure> {
-        let thread = format!("posts#{record}");
-        let mut items = Vec::new();
-        for (place, (id, replies)) in comments.iter().enumerate() {
-            let replies: Vec<u64> = (1..=*replies as u64).map(|n| id + n).collect();
-            items.push(parent_item(&models.parent, &thread, *id, &replies));
-            items.extend(replies.iter().map(|reply| reply_item(&models.reply, &thread, *id, *reply)));
-            if items.len() >= BATCH || place + 1 == comments.len() {
-                self.put(&items).await?;
-                items.clear();
-                progress(place + 1);
-            }
+/// Writes the thread `posts/{record}`. `comments` are ids, oldest first, each with a number of replies, whose ids follow
+/// their parent's. `progress` is called with the number of parents written.
+pub async fn write_thread(
+    store: &Store,
+    models: &Models,
+    record: &str,
+    comments: &[(u64, usize)],
+    mut progress: impl FnMut(usize),
+) -> Result<(), Failure> {
+    let thread = ThreadId::new("posts", record).ok_or("this cannot be the id of a record")?;
+    let mut fixtures = Vec::new();
+    for (place, (id, replies)) in comments.iter().enumerate() {
+        let replies: Vec<u64> = (1..=*replies as u64).map(|n| id + n).collect();
+        fixtures.push(Fixture::Comment { comment: models.parent(&thread, *id, &replies), is_inline: false });
+        fixtures.extend(replies.iter().map(|reply| {
+            let comment = models.reply(&thread, *id, *reply);
+            Fixture::Comment { comment, is_inline: true }
+        }));
+        if fixtures.len() >= BATCH || place + 1 == comments.len() {
+            put(store, std::mem::take(&mut fixtures)).await?;
+            progress(place + 1);
         }
-        let count = self.client.update_item().table_name(self.name).key("pk", text(format!("T#{thread}")));
-        let count = count.key("sk", text("T")).update_expression("SET n = :n");
-        count.expression_attribute_values(":n", number(comments.len())).send().await?;
-        Ok(())
     }
+    let count = Thread { parents: comments.len() as u64, ..Thread::default() };
+    put(store, [Fixture::Thread(thread, count)]).await
+}
 
-    pub async fn put(&self, items: &[Item]) -> Result<(), Failure> {
-        for batch in items.chunks(BATCH) {
-            let write = |item: &Item| {
-                let put = PutRequest::builder().set_item(Some(item.clone())).build()?;
-                Ok(WriteRequest::builder().put_request(put).build())
-            };
-            let writes = batch.iter().map(write).collect::<Result<_, Failure>>()?;
-            let answer = self.client.batch_write_item().request_items(self.name, writes).send().await?;
-            if answer.unprocessed_items.is_some_and(|left| !left.is_empty()) {
-                return Err("the table did not write all items".into());
-            }
-        }
-        Ok(())
-    }
+async fn put(store: &Store, fixtures: impl IntoIterator<Item = Fixture>) -> Result<(), Failure> {
+    store.put_fixtures(fixtures).await.map_err(|fault| fault.chain().into())
 }
 
 /// 330 bytes of prose, different for each seed.
@@ -106,61 +105,4 @@ pub fn prose(seed: u64) -> String {
     }
     text.truncate(BODY);
     text
-}
-
-#[must_use]
-pub fn text(value: impl Into<String>) -> AttributeValue {
-    S(value.into())
-}
-
-#[must_use]
-#[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
-pub fn number(value: impl ToString) -> AttributeValue {
-    N(value.to_string())
-}
-
-fn parent_item(model: &Item, thread: &str, id: u64, replies: &[u64]) -> Item {
-    let mut item = model.clone();
-    let rank = RANK * replies.len() as u128 + u128::from(id);
-    for (name, value) in [
-        ("pk", text(format!("C#{id}"))),
-        ("i", number(id)),
-        ("t", text(thread)),
-        ("b", text(prose(id))),
-        ("tk", text(format!("T#{thread}"))),
-        ("ts", text(format!("{id:016}"))),
-        ("ok", text(format!("T#{thread}"))),
-        ("l", number(id)),
-        ("d", number(rank)),
-    ] {
-        item.insert(name.to_owned(), value);
-    }
-    if replies.is_empty() {
-        item.remove("ld");
-        item.remove("rc");
-        item.remove("fp");
-    } else {
-        item.insert("ld".to_owned(), Ns(replies.iter().map(u64::to_string).collect()));
-        item.insert("rc".to_owned(), number(replies.len()));
-        let fingerprint = fingerprint(replies.iter().map(|id| CommentId(*id)));
-        item.insert("fp".to_owned(), number(fingerprint));
-    }
-    item
-}
-
-fn reply_item(model: &Item, thread: &str, parent: u64, id: u64) -> Item {
-    let mut item = model.clone();
-    for (name, value) in [
-        ("pk", text(format!("C#{id}"))),
-        ("i", number(id)),
-        ("t", text(thread)),
-        ("p", L(vec![number(parent)])),
-        ("b", text(prose(id))),
-        ("tk", text(format!("T#{thread}"))),
-        ("ts", text(format!("{parent:016}#{id:016}"))),
-        ("ok", text(format!("C#{parent}"))),
-    ] {
-        item.insert(name.to_owned(), value);
-    }
-    item
 }

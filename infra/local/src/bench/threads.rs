@@ -11,9 +11,10 @@ use shared::app::App;
 use shared::config::Config;
 use shared::domain::ids::Random;
 use shared::domain::time::Clock;
+use shared::store::Store;
 
 use super::report::progress;
-use super::seed::{Models, Table, prose};
+use super::seed::{self, Models, prose};
 use super::{Failure, REPLIES};
 use crate::bucket::Bucket;
 use crate::data_dir::DataDir;
@@ -41,8 +42,8 @@ pub(super) async fn create(data_dir: &DataDir, config: &Config) -> Result<Thread
     stack.wait_until_idle().await;
     drop(stack);
 
-    let table = Table { client: &client, name: &config.table_name };
-    let models = Models::read(&table, parent, reply).await?;
+    let store = Store::new(client, config.table_name.clone(), Random::system());
+    let models = Models::read(&store, parent, reply).await?;
     let now = Timestamp::now().as_millisecond();
     let mut threads = Threads::new();
     for size in SIZES {
@@ -53,7 +54,7 @@ pub(super) async fn create(data_dir: &DataDir, config: &Config) -> Result<Thread
                 progress(&format!("{written} of {size} comments written, each with {REPLIES} replies"));
             }
         };
-        table.write_thread(&models, &thread.to_string(), &comments, written).await?;
+        seed::write_thread(&store, &models, &thread.to_string(), &comments, written).await?;
         threads.push(comments);
     }
     progress("");

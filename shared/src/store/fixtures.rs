@@ -1,0 +1,67 @@
+//! Items as the API stores them, written directly: for tests and benchmarks that need large threads. Functions are built
+//! without this file.
+
+use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
+
+use super::keys::{self, Item};
+use super::moderation::QueueState;
+use super::users::WRITE_BATCH;
+use super::{Store, comments, write};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, ThreadId, Visitor};
+use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::error::Fault;
+
+pub enum Fixture {
+    /// With the counts in `comment`, and the index keys of its place. `is_inline` matters for replies only.
+    Comment {
+        comment: Comment,
+        is_inline: bool,
+    },
+    Thread(ThreadId, Thread),
+    VisitorThreadState {
+        visitor: Visitor,
+        thread: ThreadId,
+        /// The parent to which the item belongs, if it is an overflow item.
+        overflow: Option<CommentId>,
+        state: VisitorThreadState,
+    },
+    QueueEntry(QueueState, CommentId),
+}
+
+impl Fixture {
+    fn item(self) -> Result<Item, Fault> {
+        match self {
+            Self::Comment { comment, is_inline } => comments::item(&comment, is_inline),
+            Self::Thread(id, thread) => write(&keys::thread(&id), &thread),
+            Self::VisitorThreadState { visitor, thread, overflow, state } => {
+                let key = match overflow {
+                    Some(parent) => keys::visitor_overflow(&visitor, &thread, parent),
+                    None => keys::visitor_state(&visitor, &thread),
+                };
+                write(&key, &state)
+            }
+            Self::QueueEntry(state, id) => Ok(keys::queue(state.name(), id).item()),
+        }
+    }
+}
+
+impl Store {
+    /// Writes items in place of any that exist, batch after batch.
+    ///
+    /// # Errors
+    ///
+    /// When an item cannot be written. Those before it stay.
+    pub async fn put_fixtures(&self, fixtures: impl IntoIterator<Item = Fixture>) -> Result<(), Fault> {
+        let put = |fixture: Fixture| {
+            let put = PutRequest::builder().set_item(Some(fixture.item()?)).build();
+            let put = put.map_err(|error| Fault::new("writing a fixture", error))?;
+            Ok(WriteRequest::builder().put_request(put).build())
+        };
+        let writes = fixtures.into_iter().map(put).collect::<Result<Vec<_>, Fault>>()?;
+        for batch in writes.chunks(WRITE_BATCH) {
+            self.write_all(batch.to_vec()).await?;
+        }
+        Ok(())
+    }
+}
