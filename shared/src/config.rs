@@ -133,7 +133,7 @@ pub struct Spam {
     pub akismet_url: String,
 }
 
-/// Requests a minute.
+/// Requests per minute.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// `SVC_READ_LIMIT`

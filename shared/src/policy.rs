@@ -1,7 +1,7 @@
 //! Who may see and do what, one function for each rule. Pure: no I/O and no clock.
 //!
-//! A rule returns the refusal to send, or `Ok`. Handlers ask with `?`. Answers that only show what a viewer may do (`can`
-//! of a comment, `can_comment` of `ui`) ask with `.is_ok()`. A rule checks its refusals in the order of its lines; the
+//! A rule returns the refusal to send, or `Ok`. Handlers apply a rule with `?`. Code that only shows what a viewer may do
+//! (`can` of a comment, `can_comment` of `ui`) uses `.is_ok()`. A rule checks its refusals in the order of its lines; the
 //! order over a whole request is listed in `app::admission`. `tests/permissions.out` shows every route against every kind
 //! of caller.
 
@@ -157,7 +157,7 @@ mod tests {
     use crate::domain::ids::{CommentId, UserId};
     use crate::domain::user::User;
 
-    /// Everybody of whom the tables below say what a rule answers, in this order. The owner is the writer of the comments.
+    /// The viewers in the tables below, in the order of their columns. The owner is the writer of the comments.
     const VIEWERS: [&str; 6] = ["guest", "member", "owner", "banned owner", "moderator", "banned moderator"];
 
     fn viewer(name: &str) -> Viewer {

@@ -69,7 +69,7 @@ impl Time {
     }
 }
 
-/// A world to be. [`World::new`] and [`World::with`] are short for the common ones.
+/// Builder for a [`World`]. [`World::new`] and [`World::with`] are short for the common ones.
 pub struct Setup<'a> {
     settings: &'a [(&'a str, &'a str)],
     faults: Option<&'a Faults>,
@@ -275,5 +275,5 @@ impl Default for World {
 }
 
 fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).expect("less than an age")
+    i64::try_from(time.as_millis()).expect("the duration fits in i64 milliseconds")
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
-use shared::domain::list::{Paging, Place, Sort};
+use shared::domain::list::{PagePosition, Paging, Sort};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
@@ -95,12 +95,12 @@ struct Page {
 impl Page {
     fn answer(self, call: &Call, signer: &CursorSigner<'_>) -> Result<Answer> {
         let per_page = self.paging.per_page;
-        let mut envelope = match self.paging.place {
-            Place::Page(page) => {
+        let mut envelope = match self.paging.position {
+            PagePosition::Page(page) => {
                 let total = usize::try_from(self.total).unwrap_or(usize::MAX);
                 Envelope::page(call, self.data, page, per_page, total)
             }
-            Place::Cursor(_) => {
+            PagePosition::Cursor(_) => {
                 let sign = |cursor| signer.sign(cursor);
                 Envelope::cursor(
                     call,

@@ -8,8 +8,8 @@ use shared::app::App;
 use shared::error::Fault;
 use shared::store::cleanup::Event;
 
-/// After a write, indexes have it within this time.
-const LAG: Duration = Duration::from_secs(3);
+/// How long an index may lag behind a write.
+const MAX_INDEX_LAG: Duration = Duration::from_secs(3);
 
 /// Handles the records of one batch in their order. `event` is a DynamoDB stream event.
 pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
@@ -18,7 +18,7 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
             None => Ok(()),
             Some(Event::CommentRemoved(comment, at)) => {
                 let age = u64::try_from(app.clock.now().0.saturating_sub(at.0)).unwrap_or_default();
-                app.store.clean_up_below(&comment, LAG.saturating_sub(Duration::from_millis(age))).await
+                app.store.clean_up_below(&comment, MAX_INDEX_LAG.saturating_sub(Duration::from_millis(age))).await
             }
             Some(Event::CommentChanged(parent)) => {
                 app.store.promote_below(&parent, app.config.lists.replies_per_parent).await

@@ -12,7 +12,7 @@ use shared::http::input::Input;
 use shared::http::request::{Call, path_id};
 use shared::http::response::Answer;
 use shared::policy;
-use shared::store::moderation::Record;
+use shared::store::moderation::HostRecord;
 
 /// Characters of a ban's reason.
 const MAX_REASON: usize = 500;
@@ -65,7 +65,7 @@ pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -
         input.fail("url", "The url must be an http or https address.");
     }
     input.finish()?;
-    let record = Record { author, title, url };
+    let record = HostRecord { author, title, url };
     app.store.set_record(&thread, &record).await?;
     Ok(Answer::ok(&json!({ "data": {
         "type": thread.kind,

@@ -2,7 +2,7 @@
 
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
-use shared::domain::list::Place;
+use shared::domain::list::PagePosition;
 use shared::domain::rate_limit::RateClass;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::cursor::CursorSigner;
@@ -19,10 +19,10 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     let state = state(call)?;
     let signer = CursorSigner::new(&config.visitor_salt, format!("queue {}", state.name()));
     let paging = pagination::paging(call, &config.lists, Some(&signer))?;
-    let cursor = match paging.place {
-        Place::Cursor(cursor) => cursor,
+    let cursor = match paging.position {
+        PagePosition::Cursor(cursor) => cursor,
         // Queues are not counted, so they have no numbered pages.
-        Place::Page(_) => None,
+        PagePosition::Page(_) => None,
     };
     let (comments, cursors) = app.store.queue(state, cursor, paging.per_page).await?;
     let known = app.store.threads_and_visitor_states(&comments, &viewer.visitor).await?;

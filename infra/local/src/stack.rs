@@ -14,7 +14,7 @@ use crate::gateway::{Function, Gateway, MissingFunction, Mount};
 use crate::template::{Template, TemplateError};
 use crate::trigger::{EventFunction, Trigger};
 
-/// AWS takes up to a few days to remove expired items.
+/// How often expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
 
 #[derive(Debug, thiserror::Error)]

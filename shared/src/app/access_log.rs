@@ -9,7 +9,7 @@ use tracing::Level;
 use crate::domain::time::Timestamp;
 use crate::store::meter::Cost;
 
-pub(crate) struct Record {
+pub(crate) struct LogLine {
     pub(crate) route: &'static str,
     /// Lambda's id of the invocation.
     pub(crate) request_id: String,
@@ -20,7 +20,7 @@ pub(crate) struct Record {
     pub(crate) bytes: usize,
 }
 
-impl Record {
+impl LogLine {
     /// Logs a line, with metrics when there is a namespace for them.
     pub(crate) fn log(&self, namespace: Option<&str>, now: Timestamp) {
         match namespace {
@@ -84,7 +84,7 @@ mod tests {
     fn every_declared_metric_is_a_number_in_the_line() {
         let mut cost = Cost::default();
         cost.read_units = 0.5;
-        let record = Record {
+        let line = LogLine {
             route: "svc-pro.ui",
             request_id: "r-1".to_owned(),
             status: 503,
@@ -92,7 +92,7 @@ mod tests {
             cost,
             bytes: 2,
         };
-        let line = record.embedded("comments", Timestamp(1_000));
+        let line = line.embedded("comments", Timestamp(1_000));
         let about = &line["_aws"]["CloudWatchMetrics"][0];
         assert_eq!(about["Namespace"], "comments");
         for metric in about["Metrics"].as_array().unwrap() {

@@ -11,7 +11,7 @@
 //! 8. 413 and 422: the fields and what they refer to, the idempotency key, spam
 //! 9. 409 `already_reported`, 429 `rate_limited`: bounds that the write itself checks
 //!
-//! [`App::admit`] checks 1 to 5. Handlers check the rest in this order; 2, 5, 6 and 7 are rules of [`policy`].
+//! [`App::admit`] checks 1 to 5, and handlers the rest in this order. The rules themselves are in [`policy`].
 
 use std::pin::pin;
 
@@ -31,8 +31,8 @@ use http::header;
 
 pub use crate::domain::rate_limit::RateClass;
 
-/// A read counts once for every so many read units that it takes.
-const UNITS_A_READ: f64 = 10.0;
+/// A read counts once for every ten read units begun.
+const UNITS_PER_READ: f64 = 10.0;
 
 /// Whom a route admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum AuthRequirement {
     User,
 }
 
-/// Whether the thing that a path names exists, to be checked in its turn.
+/// The argument `exists` of [`App::admit`], from the result of parsing a path.
 pub fn exists<T>(named: &Result<T, Refusal>) -> Result<(), Refusal> {
     named.as_ref().map(drop).map_err(Clone::clone)
 }
@@ -179,8 +179,8 @@ impl App {
     /// Counts an expensive read further times, once it is known what it cost.
     pub(crate) fn charge(&self, call: &Call, cost: &Cost) {
         let read = call.rate_limit.get().is_some_and(|status| status.class == RateClass::Read && status.allowed);
-        if read && cost.read_units > UNITS_A_READ {
-            let reads = (cost.read_units / UNITS_A_READ).ceil();
+        if read && cost.read_units > UNITS_PER_READ {
+            let reads = (cost.read_units / UNITS_PER_READ).ceil();
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

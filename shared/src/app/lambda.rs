@@ -26,10 +26,10 @@ pub async fn run(handler: impl Handler) -> Result<(), Error> {
 }
 
 /// The crates that may log below INFO. Others log whole requests there, tokens included.
-const OURS: [&str; 9] =
+const OUR_CRATES: [&str; 9] =
     ["shared", "comments", "events", "media", "moderation", "reactions", "thumbnails", "ui", "users"];
 
-/// One line an event. Lambda sets `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` from the function's configuration.
+/// One line per event. Lambda sets `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` from the function's configuration.
 #[expect(clippy::disallowed_methods, reason = "set by Lambda, so no settings of ours")]
 pub fn log_to_stdout() {
     let asked = |name| std::env::var(name).unwrap_or_default();
@@ -42,7 +42,7 @@ fn subscriber<W>(level: Level, json: bool, writer: W) -> Box<dyn Subscriber + Se
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let ours = OURS.map(|target| (target, level));
+    let ours = OUR_CRATES.map(|target| (target, level));
     let filter = Targets::new().with_default(level.min(Level::INFO)).with_targets(ours);
     let lines = tracing_subscriber::fmt().with_max_level(level).with_ansi(false).with_target(false);
     let lines = lines.with_writer(writer);
@@ -110,7 +110,7 @@ mod tests {
         let functions = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../functions")).unwrap();
         for function in functions {
             let name = function.unwrap().file_name();
-            assert!(OURS.iter().any(|ours| name == **ours), "{name:?}");
+            assert!(OUR_CRATES.iter().any(|ours| name == **ours), "{name:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ use lambda_http::{Body, Request, RequestExt, Response};
 use ring::digest;
 use tokio::time::Duration;
 
-use crate::app::access_log::Record;
+use crate::app::access_log::LogLine;
 use crate::app::akismet::Akismet;
 use crate::auth::token::{BadToken, KeySettings, Keys};
 use crate::aws::https;
@@ -110,7 +110,7 @@ impl App {
         let (result, cost) = meter::measure(work).await;
         self.charge(&call, &cost);
         let answer = result.unwrap_or_else(|error| refusal(error).into());
-        let record = Record {
+        let line = LogLine {
             route: route.map_or("unknown", |route| route.name),
             request_id: request_id.unwrap_or_default(),
             status: answer.status.as_u16(),
@@ -118,7 +118,7 @@ impl App {
             cost,
             bytes: answer.size(),
         };
-        record.log(self.config.metrics_namespace.as_deref(), self.clock.now());
+        line.log(self.config.metrics_namespace.as_deref(), self.clock.now());
         let mut response = answer.into_response(&call);
         response.extensions_mut().insert(cost);
         response

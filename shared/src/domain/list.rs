@@ -4,7 +4,7 @@ use crate::domain::ids::CommentId;
 
 pub const MAX_PER_PAGE: usize = 50;
 /// Numbered pages reach this many comments into a list. Cursors have no such bound.
-pub const MAX_DEPTH: usize = 10_000;
+pub const MAX_NUMBERED: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
@@ -66,11 +66,11 @@ impl Order {
 #[derive(Debug)]
 pub struct Paging {
     pub per_page: usize,
-    pub place: Place,
+    pub position: PagePosition,
 }
 
 #[derive(Debug)]
-pub enum Place {
+pub enum PagePosition {
     /// Counted from 1.
     Page(usize),
     /// `None` for the first page of a walk.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::config::Lists;
-use crate::domain::list::{MAX_DEPTH, MAX_PER_PAGE, Paging, Place, Sort};
+use crate::domain::list::{MAX_NUMBERED, MAX_PER_PAGE, PagePosition, Paging, Sort};
 use crate::error::{FieldErrors, Refusal};
 use crate::http::cursor::CursorSigner;
 use crate::http::request::Call;
@@ -25,25 +25,25 @@ pub fn paging(call: &Call, lists: &Lists, signer: Option<&CursorSigner<'_>>) -> 
         errors.add("per_page", format!("The per_page must be a whole number from 1 to {MAX_PER_PAGE}."));
     }
     let per_page = per_page.unwrap_or(lists.per_page);
-    let place = if let (Some(text), Some(signer)) = (call.parameter("cursor"), signer) {
+    let position = if let (Some(text), Some(signer)) = (call.parameter("cursor"), signer) {
         let cursor = if text.is_empty() { None } else { signer.verify(text) };
         if cursor.is_none() && !text.is_empty() {
             errors.add("cursor", "The cursor does not belong to this list.");
         }
-        Place::Cursor(cursor)
+        PagePosition::Cursor(cursor)
     } else {
         let page = whole(call, "page", 1);
         match page {
             None => errors.add("page", "The page must be a whole number from 1."),
-            Some(page) if (page - 1).saturating_mul(per_page) >= MAX_DEPTH => {
-                errors.add("page", format!("Pages end after {MAX_DEPTH} comments: use cursor to go further."));
+            Some(page) if (page - 1).saturating_mul(per_page) >= MAX_NUMBERED => {
+                errors.add("page", format!("Pages end after {MAX_NUMBERED} comments: use cursor to go further."));
             }
             Some(_) => {}
         }
-        Place::Page(page.unwrap_or(1))
+        PagePosition::Page(page.unwrap_or(1))
     };
     errors.check()?;
-    Ok(Paging { per_page, place })
+    Ok(Paging { per_page, position })
 }
 
 /// The parameter as a number from 1; `None` when it is something else.

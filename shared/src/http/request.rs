@@ -142,7 +142,7 @@ impl Call {
     }
 }
 
-/// The id that a segment of the path is; 404 when it is none.
+/// Parses a path segment as an id; 404 if it is not one.
 pub fn path_id<T: FromStr>(segment: &str) -> Result<T, Refusal> {
     segment.parse().map_err(|_| Refusal::NotFound)
 }

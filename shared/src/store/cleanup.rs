@@ -101,8 +101,8 @@ impl Store {
     /// Promotes separate replies of `parent`, as the event has it, after inline ones were deleted.
     ///
     /// Inline replies must be the oldest, and an index that lags may not list the oldest yet. So nothing is promoted until
-    /// the index lists exactly the replies that the parent counts. Until then the parent's next change tries again, and
-    /// lists are right as they read separate replies too.
+    /// the index lists exactly the replies that the parent counts. The parent's next change tries again.
+    /// Until then lists are still correct, because they read separate replies too.
     pub async fn promote_below(&self, parent: &Comment, embedded: usize) -> Result<(), Fault> {
         if placement::promotable(parent, embedded) == 0 {
             return Ok(());
@@ -152,7 +152,7 @@ impl Store {
             return self.forget_directory(before, &user).await;
         }
         self.refresh_directory(Some(before), &user).await?;
-        let mut query = Query {
+        let query = Query {
             index: Index::Author,
             partition: keys::author(user.id),
             bounds: None,
@@ -167,7 +167,6 @@ impl Store {
             if next.is_none() {
                 return Ok(());
             }
-            query.limit = AT_ONCE;
             start = next;
         }
     }

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Item};
-use super::placement::{self, Place};
+use super::placement::{self, ReplyPlace};
 use super::transaction::{Label, Outcome, Write};
 use super::{Reading, Store, number, read, text, write, yes};
 use crate::domain::comment::{Comment, State};
@@ -278,7 +278,7 @@ fn creation(
     let (is_inline, others) = match (comment.is_approved(), parent) {
         (true, None) => (false, vec![join_thread(comment)]),
         (true, Some(parent)) => {
-            let place = Place::below(parent, comment.id, embedded);
+            let place = ReplyPlace::below(parent, comment.id, embedded);
             (place.is_inline, place.gain(parent, comment.id, embedded))
         }
         (false, parent) => {

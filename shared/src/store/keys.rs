@@ -1,4 +1,4 @@
-//! Every key of the table, and the only file that spells one.
+//! Builds every key of the table. Everything stored is listed here.
 //!
 //! # Items
 //!
@@ -122,6 +122,11 @@ pub(super) struct Key {
 impl Key {
     fn new(pk: String, sk: impl Into<String>) -> Self {
         Self { pk, sk: sk.into() }
+    }
+
+    /// A key that no item has. It is read to open the connection.
+    pub(super) fn of_nothing() -> Self {
+        Self::new("W".to_owned(), "W")
     }
 
     pub(super) fn item(&self) -> Item {

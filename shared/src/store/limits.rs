@@ -68,7 +68,7 @@ struct Window {
     granted: u32,
     /// Requests that other instances had booked when the table last answered.
     elsewhere: u32,
-    /// The table has no more requests for this caller.
+    /// The caller has reached the limit according to the table.
     closed: bool,
 }
 

@@ -66,7 +66,7 @@ impl Store {
 
     /// Opens the connection before the first request needs it, by one cheap read.
     pub async fn warm(&self) {
-        let nothing = Key { pk: "W".to_owned(), sk: "W".to_owned() };
+        let nothing = Key::of_nothing();
         if let Err(fault) = self.one_item(&nothing, Reading::Eventual).await {
             tracing::warn!("the table could not be reached at start: {}", fault.chain());
         }

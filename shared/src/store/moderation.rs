@@ -11,7 +11,7 @@ use super::comments::{Plan, as_read, change_queues, join_thread, leave_thread, s
 use super::keys::{self, Item};
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window, merge};
-use super::placement::{self, Place};
+use super::placement::{self, ReplyPlace};
 use super::transaction::{Label, Outcome, Write};
 use super::{Index, Query, Reading, Store, number, read, text, yes};
 use crate::domain::comment::{Comment, State};
@@ -50,7 +50,7 @@ impl QueueState {
 
 /// What the host says about a commented record.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct HostRecord {
     pub author: Option<UserId>,
     pub title: Option<String>,
     pub url: Option<String>,
@@ -188,7 +188,7 @@ impl Store {
             let Some(parent) = self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? else {
                 return Ok(Plan::Gone);
             };
-            let place = Place::below(&parent, comment.id, embedded);
+            let place = ReplyPlace::below(&parent, comment.id, embedded);
             writes.extend(place.gain(&parent, comment.id, embedded));
             writes.push(Write::delete(keys::hidden_reply(parent.id, comment.id)));
             place.is_inline
@@ -211,7 +211,7 @@ impl Store {
     }
 
     /// Replaces all that the host said about the record.
-    pub async fn set_record(&self, thread: &ThreadId, record: &Record) -> Result<(), Fault> {
+    pub async fn set_record(&self, thread: &ThreadId, record: &HostRecord) -> Result<(), Fault> {
         let update = Write::update(keys::thread(thread))
             .assign("au", record.author.map(number))
             .assign("ti", record.title.clone().map(text))

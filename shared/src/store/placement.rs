@@ -1,4 +1,4 @@
-//! Where a comment stands in the indexes. This file alone decides it; it is pure, and others ask it.
+//! Decides under which index keys a comment is stored. No other module does. There is no I/O here.
 //!
 //! A top-level comment stands in its thread's partition. A reply stands in one of two places:
 //!
@@ -83,7 +83,7 @@ fn reply_keys(
     }
 }
 
-/// The comment than which a new reply must be younger, whatever the clocks of the instances say.
+/// The id of a new reply must be above this one, even if the clock of this instance is behind.
 pub(super) fn newest_above(parent: &Comment) -> CommentId {
     parent.inline.last().map_or(parent.id, |last| parent.id.max(CommentId(*last)))
 }
@@ -120,13 +120,13 @@ pub(super) fn oldest_inline(parent: &Comment, replies: Option<&BTreeSet<u64>>) -
 
 /// Where a reply goes that becomes visible to everyone, new or approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ReplyPlace {
     pub(super) is_inline: bool,
     /// The inline reply that becomes separate instead.
     demoted: Option<CommentId>,
 }
 
-impl Place {
+impl ReplyPlace {
     pub(super) fn below(parent: &Comment, reply: CommentId, embedded: usize) -> Self {
         if !parent.is_top_level() || !parent.is_approved() {
             return Self { is_inline: false, demoted: None };
@@ -200,8 +200,8 @@ pub(super) fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
     std::iter::once(rejection).chain(demoted).collect()
 }
 
-/// Takes the inline replies of a parent that is being deleted out of the thread's partition: every page would read them,
-/// and show none.
+/// When a parent is deleted, removes its inline replies from the thread's partition. Otherwise every page would read them
+/// for nothing.
 pub(super) fn remove_inline(parent: &Comment) -> impl Iterator<Item = Write> {
     parent.inline.iter().map(|reply| Write::update(keys::comment(CommentId(*reply))).remove("tk").remove("ts").exists())
 }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     fn place(parent: &Comment, reply: u64) -> (bool, Option<u64>) {
-        let place = Place::below(parent, CommentId(reply), EMBEDDED);
+        let place = ReplyPlace::below(parent, CommentId(reply), EMBEDDED);
         (place.is_inline, place.demoted.map(|demoted| demoted.0))
     }
 
@@ -300,20 +300,20 @@ mod tests {
     fn a_reply_becomes_inline_only_if_its_parent_is_not_rejected_meanwhile() {
         let inline = [(parent(&[11], false), 20), (parent(&[12, 14, 16], false), 13), (parent(&[12, 14], true), 13)];
         for (parent, reply) in inline {
-            let place = Place::below(&parent, CommentId(reply), EMBEDDED);
+            let place = ReplyPlace::below(&parent, CommentId(reply), EMBEDDED);
             assert!(place.is_inline);
             let gain = &place.gain(&parent, CommentId(reply), EMBEDDED)[0];
             assert!(gain.expressions().1.contains("(attribute_not_exists(s))"), "{gain:?}");
         }
         let full = parent(&[11, 12, 13], false);
-        let separate = &Place::below(&full, CommentId(20), EMBEDDED).gain(&full, CommentId(20), EMBEDDED)[0];
+        let separate = &ReplyPlace::below(&full, CommentId(20), EMBEDDED).gain(&full, CommentId(20), EMBEDDED)[0];
         assert!(!separate.expressions().1.contains("attribute_not_exists(s)"), "{separate:?}");
     }
 
     #[test]
     fn a_reply_becomes_separate_only_if_the_inline_replies_stay_the_same() {
         let full = parent(&[11, 12, 13], false);
-        let gain = &Place::below(&full, CommentId(20), EMBEDDED).gain(&full, CommentId(20), EMBEDDED)[0];
+        let gain = &ReplyPlace::below(&full, CommentId(20), EMBEDDED).gain(&full, CommentId(20), EMBEDDED)[0];
         let (expression, condition) = gain.expressions();
         assert_eq!(expression, "SET tr = :tr ADD rc :rc, d :d, fp :fp");
         assert_eq!(condition, "(attribute_exists(pk)) AND (ld = :was_ld)");
@@ -325,7 +325,7 @@ mod tests {
         for rotation in 0..ids.len() {
             let (mut parent, mut separate) = (parent(&[], false), BTreeSet::new());
             for id in ids.iter().cycle().skip(rotation).take(ids.len()) {
-                let place = Place::below(&parent, CommentId(*id), EMBEDDED);
+                let place = ReplyPlace::below(&parent, CommentId(*id), EMBEDDED);
                 if place.is_inline {
                     parent.inline.insert(*id)
                 } else {

@@ -95,7 +95,7 @@ impl Write {
         Self::new(WriteKind::Delete(key))
     }
 
-    /// Writes nothing, but holds the others to a condition.
+    /// Writes nothing. The transaction fails if the condition does not hold.
     pub(super) fn check(key: Key, condition: impl Into<String>) -> Self {
         Self::new(WriteKind::Check(key)).when(condition)
     }

@@ -6,7 +6,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::{CommentWithReplies, List, PageCursors, ThreadPage};
 use crate::domain::ids::CommentId;
-use crate::domain::list::{Order, Paging, Place};
+use crate::domain::list::{Order, PagePosition, Paging};
 use crate::error::Fault;
 use crate::store::keys::{self, Item, Scope};
 use crate::store::{Index, Query, Store};
@@ -21,9 +21,9 @@ impl Store {
         index: Index,
         paging: &Paging,
     ) -> Result<ThreadPage, Fault> {
-        let offset = match paging.place {
-            Place::Page(page) => (page - 1) * paging.per_page,
-            Place::Cursor(_) => 0,
+        let offset = match paging.position {
+            PagePosition::Page(page) => (page - 1) * paging.per_page,
+            PagePosition::Cursor(_) => 0,
         };
         let limit = offset + paging.per_page + 1;
         let known = self.thread_and_visitor_state(list.thread, list.visitor);

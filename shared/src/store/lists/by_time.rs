@@ -6,7 +6,7 @@ use super::parents::Run;
 use super::walk::{Walk, Window, merge};
 use super::{List, PageCursors, ThreadPage, scopes};
 use crate::domain::ids::CommentId;
-use crate::domain::list::{Cursor, Order, Paging, Place};
+use crate::domain::list::{Cursor, Order, PagePosition, Paging};
 use crate::domain::thread::VisitorThreadState;
 use crate::error::Fault;
 use crate::store::Store;
@@ -30,11 +30,11 @@ impl Store {
         paging: &Paging,
     ) -> Result<ThreadPage, Fault> {
         let per_page = paging.per_page;
-        match paging.place {
-            Place::Page(1) => Ok(self.first_page(list, order, per_page).await?.page),
-            Place::Page(page) => self.later_page(list, order, (page - 1) * per_page, per_page).await,
-            Place::Cursor(None) => self.begin_walk(list, order, per_page).await,
-            Place::Cursor(Some(cursor)) => self.continue_walk(list, order, cursor, per_page).await,
+        match paging.position {
+            PagePosition::Page(1) => Ok(self.first_page(list, order, per_page).await?.page),
+            PagePosition::Page(page) => self.later_page(list, order, (page - 1) * per_page, per_page).await,
+            PagePosition::Cursor(None) => self.begin_walk(list, order, per_page).await,
+            PagePosition::Cursor(Some(cursor)) => self.continue_walk(list, order, cursor, per_page).await,
         }
     }
 

@@ -7,7 +7,7 @@ use super::walk::{Walk, Window, merge};
 use super::{PageCursors, ReplyPage, scopes};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, Visitor};
-use crate::domain::list::{MAX_DEPTH, Order, Paging, Place};
+use crate::domain::list::{MAX_NUMBERED, Order, PagePosition, Paging};
 use crate::error::Fault;
 use crate::store::keys::{self, Scope};
 use crate::store::{Index, Query, Store, placement, read};
@@ -46,7 +46,7 @@ impl Store {
         let mut own = Vec::new();
         if visitor_state.hidden_replies > 0 {
             let partition = keys::replies(parent.id, Scope::Own(visitor));
-            own = self.positions(partition, Window::first(ORDER, MAX_DEPTH)).await?;
+            own = self.positions(partition, Window::first(ORDER, MAX_NUMBERED)).await?;
         }
         if !own.is_empty() {
             let scopes = scopes(visitor, &visitor_state);
@@ -59,8 +59,8 @@ impl Store {
 
     async fn reply_run(&self, list: Replies<'_>, paging: &Paging) -> Result<Run, Fault> {
         let per_page = paging.per_page;
-        let cursor = match paging.place {
-            Place::Page(page) => {
+        let cursor = match paging.position {
+            PagePosition::Page(page) => {
                 let window = self.numbered_window(list, page, per_page).await?;
                 let replies = match window {
                     Some(window) => self.replies(list, window).await?,
@@ -68,7 +68,7 @@ impl Store {
                 };
                 return Ok(Run { replies, cursors: PageCursors::default() });
             }
-            Place::Cursor(cursor) => cursor,
+            PagePosition::Cursor(cursor) => cursor,
         };
         let walk = Walk::new(ORDER, cursor);
         // One more shows whether the walk goes on.

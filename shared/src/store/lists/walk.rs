@@ -112,7 +112,7 @@ impl Walk {
     ) -> PageCursors {
         let back = self.goes_back();
         let cursor = |direction, edge: Option<CommentId>| {
-            let edge = edge.unwrap_or_else(|| self.edge_of_nothing(direction));
+            let edge = edge.unwrap_or_else(|| self.empty_page_edge(direction));
             Cursor { direction, edge, pin: self.pin }
         };
         PageCursors {
@@ -129,9 +129,9 @@ impl Walk {
         }
     }
 
-    /// The edge of a page that holds nothing but perhaps the pin. A walk that turns round there meets the comment at
-    /// the old edge again.
-    fn edge_of_nothing(self, direction: Direction) -> CommentId {
+    /// The position of a cursor on a page that is empty apart from the pin. It is chosen so that a walk which turns round
+    /// there includes the comment at the old cursor.
+    fn empty_page_edge(self, direction: Direction) -> CommentId {
         let reading = self.toward(direction);
         match self.cursor {
             None if reading.is_descending() => CommentId(Span::ALL.high),
