@@ -3,7 +3,7 @@
 use http::Method;
 
 /// First segments of routes that are decided and not built yet.
-const RESERVED_FOR_LATER: [&str; 5] = ["counts", "embed.js", "mail", "me", "moderate"];
+const RESERVED_FOR_LATER: [&str; 6] = ["counts", "embed.js", "mail", "me", "moderate", "moderation.js"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {

@@ -1,8 +1,8 @@
 //! Threads of comments:
 //!
-//! - GET `{type}/{id}/comments`, GET `comments/{id}/replies` in [`list`]
-//! - POST `{type}/{id}/comments` in [`create`]
-//! - PATCH and DELETE `comments/{id}` in [`change`]
+//! - GET `{type}/{id}/comments`, GET `comments/{id}/replies` in `list.rs`
+//! - POST `{type}/{id}/comments` in `create.rs`
+//! - PATCH and DELETE `comments/{id}` in `change.rs`
 //!
 //! The gateway also sends this function every request that matches no route.
 

@@ -1,9 +1,9 @@
 //! Everything that moderators do, and the host application as one of them:
 //!
 //! - POST and DELETE `comments/{id}/pin`, POST `comments/{id}/approve` and `comments/{id}/reject`, GET
-//!   `comments/{id}/reports`, POST `comments/{id}/reports/dismiss` in [`comment`]
-//! - GET `moderation/comments` in [`queue`]
-//! - PUT and DELETE `users/{id}/ban`, PUT `{type}/{id}` in [`host`]
+//!   `comments/{id}/reports`, POST `comments/{id}/reports/dismiss` in `comment.rs`
+//! - GET `moderation/comments` in `queue.rs`
+//! - PUT and DELETE `users/{id}/ban`, PUT `{type}/{id}` in `host.rs`
 
 mod comment;
 mod host;

@@ -1,4 +1,4 @@
-//! POST `comments/{id}/like` in [`like`] and POST `comments/{id}/report` in [`report`].
+//! POST `comments/{id}/like` in `like.rs` and POST `comments/{id}/report` in `report.rs`.
 
 mod like;
 mod report;

@@ -1,7 +1,7 @@
 //! Everything that a widget needs besides comments, and the documentation:
 //!
 //! - GET `ui` and POST `markdown/preview`
-//! - GET `openapi.json` and GET `docs` in [`contract`]
+//! - GET `openapi.json` and GET `docs` in `contract.rs`
 
 mod contract;
 

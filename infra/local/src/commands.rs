@@ -32,6 +32,7 @@ type Failure = Box<dyn Error + Send + Sync>;
     bin_name = "cargo local",
     verbatim_doc_comment,
     args_conflicts_with_subcommands = true,
+    args_override_self = true,
     disable_help_subcommand = true,
     flatten_help = true,
     after_help = "Settings are environment variables (SVC_…); see infra/README.md."

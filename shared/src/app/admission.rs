@@ -3,8 +3,8 @@
 //! 1. 429 `rate_limited`; 503 `unavailable` for a write that cannot be counted
 //! 2. 423 `read_only`: writes in read-only mode
 //! 3. 404 `not_found`, 405 `method_not_allowed`: the route, the type, the feature
-//! 4. 403 `forbidden`: a guest's write from a page of another site; 503 `unavailable`: a token that cannot be verified at the
-//!    moment; 401 `unauthenticated`
+//! 4. 401 `unauthenticated`; 503 `unavailable`: a token that cannot be verified at the moment; 403 `forbidden`: a guest's
+//!    write from a page of another site
 //! 5. 403 `comment_banned`: writes of banned users
 //! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
 //! 7. 403 `forbidden`: the viewer is not the owner, or no moderator

@@ -159,7 +159,8 @@ impl Write {
     }
 
     pub(super) fn with(mut self, name: impl Into<String>, value: AttributeValue) -> Self {
-        self.values.insert(name.into(), value);
+        let earlier = self.values.insert(name.into(), value);
+        debug_assert!(earlier.is_none(), "two values of one name");
         self
     }
 

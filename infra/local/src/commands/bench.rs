@@ -10,7 +10,7 @@ use crate::bench::{self, Bench};
 /// Measure the service on this machine, in a table of its own; use a
 /// release build
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, args_override_self = true)]
 pub(super) struct Options {
     /// Time that each row is measured
     #[arg(long, value_name = "N", default_value_t = 2)]

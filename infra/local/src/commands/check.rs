@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Recount a table and print what is wrong; the exit code is then 1
 #[derive(Debug, Args)]
+#[command(args_override_self = true)]
 pub(super) struct Options {
     /// Directory of the table
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]

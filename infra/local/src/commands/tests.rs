@@ -52,6 +52,13 @@ fn a_token_has_an_id_a_name_a_role_and_a_lifetime() {
 }
 
 #[test]
+fn of_repeated_options_the_last_counts() {
+    assert_eq!(served("--port 1 --port 2").port, 2);
+    let Command::Token(token) = command("token --id 7 --name Ada --id 8 --name -x") else { panic!() };
+    assert_eq!((token.id.as_str(), token.name.as_str()), ("8", "-x"));
+}
+
+#[test]
 fn a_check_is_of_one_table() {
     let check = |line| {
         let Command::Check(options) = command(line) else { panic!() };

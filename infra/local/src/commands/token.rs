@@ -13,12 +13,13 @@ use crate::token::Token;
 
 /// Print a token of a signed-in user
 #[derive(Debug, Args)]
+#[command(args_override_self = true)]
 pub(super) struct Options {
     /// Id of the user
     #[arg(long)]
     pub(super) id: String,
     /// Name of the user
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub(super) name: String,
     /// With the role of a moderator
     #[arg(long)]
