@@ -269,7 +269,7 @@ impl Actor {
         pages
     }
 
-    /// The comment as the newest 50 show it: at the top level, or below.
+    /// The comment as a list of the newest 50 shows it, at the top level or embedded.
     pub async fn see(&self, thread: &str, id: u64) -> Value {
         let list = self.list(thread, "per_page=50").await;
         list.find(id).unwrap_or_else(|| panic!("{id} is not in {:#}", list.json))

@@ -20,7 +20,7 @@ use shared::store;
 
 use crate::replica::{Replica, is_eventual};
 
-/// In a thousand requests, of each kind of fault.
+/// How many of a thousand requests meet each kind of fault.
 const RATE: u64 = 50;
 
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ impl Faults {
         Self { seed, lag: None, replica: Arc::default(), state: Arc::default() }
     }
 
-    /// With indexes and eventually consistent reads that lag behind the table, each item by a time of its own up to `most`.
+    /// With indexes and eventually consistent reads that lag behind the table, each change by a time of its own up to `most`.
     #[must_use]
     pub fn lagging(self, most: Duration) -> Self {
         Self { lag: Some(most), ..self }

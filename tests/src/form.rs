@@ -1,6 +1,6 @@
 //! Uploads.
 
-/// A smallest image: a GIF of one pixel, of this colour.
+/// A GIF of one pixel, with this much red.
 #[must_use]
 pub fn dot(red: u8) -> Vec<u8> {
     let start: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0";

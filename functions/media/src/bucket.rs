@@ -25,7 +25,7 @@ pub fn client(sdk: &SdkConfig) -> Client {
     Client::from_conf(aws_sdk_s3::config::Builder::from(sdk).force_path_style(path_style).build())
 }
 
-/// Letters of a name in a path, at most. No name of ours is longer.
+/// The longest name accepted in a path. No name of ours is longer.
 const MAX_NAME: usize = 64;
 
 /// The name that an upload and its thumbnail share. It can be neither guessed nor chosen.

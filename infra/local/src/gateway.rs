@@ -79,7 +79,7 @@ impl Mount {
 }
 
 impl Gateway {
-    /// `functions` are by name.
+    /// `functions` is keyed by name.
     pub fn new(
         routes: Vec<Route>,
         functions: HashMap<String, Function>,

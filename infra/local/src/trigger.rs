@@ -15,7 +15,8 @@ pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::
 
 /// Lambda's default for streams.
 const BATCH_SIZE: usize = 100;
-/// Lambda retries a failing batch until it expires, after a day. Here that would block the events behind it.
+/// Lambda retries ten times and then sends the batch to the dead letters. Here a failing batch blocks the events behind it,
+/// so it is retried less.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 

@@ -1,6 +1,6 @@
 //! The contract is written in several places, which must agree. Routes: routes.rs, openapi.yaml, the template, the router of
 //! `cargo lambda watch` and README.md. Settings: config.rs, the template and infra/README.md. Errors: error.rs, openapi.yaml
-//! and errors.out, which `UPDATE_ERRORS=1 cargo test -p tests the_errors` writes anew.
+//! and errors.out, which `UPDATE_ERRORS=1 cargo test --workspace the_errors` writes anew.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,5 +1,5 @@
 //! Every route called by everybody. The answers are committed in `permissions.out`;
-//! `UPDATE_PERMISSIONS=1 cargo test -p tests permissions` writes it anew.
+//! `UPDATE_PERMISSIONS=1 cargo test --workspace permissions` writes it anew.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -18,7 +18,7 @@ use crate::settings;
 /// A deployed service completes the requests under way within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Recount a table and print what is wrong; the exit code is then 1
+/// Recount a table and print what is wrong; the exit code is 1 if anything is
 #[derive(Debug, Args)]
 #[command(args_override_self = true)]
 pub(super) struct Options {

@@ -19,7 +19,7 @@ use crate::engine::{Engine, EngineError};
 use crate::service;
 use crate::settings;
 
-/// The time that events of the last writes have at the end.
+/// How long the events of the last writes may take after the signal to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
