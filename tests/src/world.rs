@@ -250,9 +250,9 @@ impl World {
         }
     }
 
-    /// The table, without faults.
+    /// The table, without faults. Three replies of each parent are inline, as by default.
     pub fn store(&self) -> Store {
-        Store::new(self.client(), TABLE.to_owned(), Random::system())
+        Store::new(self.client(), TABLE.to_owned(), Random::system()).embedding(3)
     }
 
     /// The findings of a recount of the table.

@@ -155,7 +155,7 @@ async fn store(app: &App, viewer: &Viewer, loaded: &Loaded, parent: Option<Comme
     let draft = new_comment(viewer, loaded, parent.as_ref(), state);
     let idempotency = loaded.idempotency.as_ref();
     let new = NewComment { draft, parent, visitor_state: &loaded.visitor_state, idempotency };
-    match app.store.create(&app.ids, new, app.config.lists.replies_per_parent).await? {
+    match app.store.create(&app.ids, new).await? {
         Created::Done(comment) => Ok(*comment),
         // Deleted since it was read.
         Created::ParentGone => Err(policy::missing_parent().into()),

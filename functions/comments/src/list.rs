@@ -33,10 +33,9 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
     let exists = exists(&thread);
     let read = async {
         let (thread, sort, paging) = (thread?, sort?, paging?);
-        let embedded = config.lists.replies_per_parent;
         // The answer has each text twice, as it was typed and as html.
         let budget = Budget::new(MAX_ANSWER / 2);
-        let list = List { thread: &thread, visitor: &visitor, embedded, pins: config.features.pins, budget: &budget };
+        let list = List { thread: &thread, visitor: &visitor, pins: config.features.pins, budget: &budget };
         let page = app.store.thread_page(list, sort, &paging).await?;
         Ok((paging, page))
     };
@@ -65,7 +64,7 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     let CommentWithAncestors { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
     let signer = CursorSigner::new(&config.visitor_salt, format!("replies {}", parent.id));
     let paging = pagination::paging(call, &config.lists, Some(&signer))?;
-    let page = app.store.reply_page(&parent, &viewer.visitor, &paging, config.lists.replies_per_parent).await?;
+    let page = app.store.reply_page(&parent, &viewer.visitor, &paging).await?;
 
     let presenter = app.presenter(call, &viewer, &page.thread, &page.visitor_state);
     let is_plain = page.visitor_state.is_plain() && policy::is_public(&parent, &ancestors);

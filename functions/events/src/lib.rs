@@ -20,9 +20,7 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
                 let age = u64::try_from(app.clock.now().0.saturating_sub(at.0)).unwrap_or_default();
                 app.store.clean_up_below(&comment, MAX_INDEX_LAG.saturating_sub(Duration::from_millis(age))).await
             }
-            Some(Event::CommentChanged(parent)) => {
-                app.store.promote_below(&parent, app.config.lists.replies_per_parent).await
-            }
+            Some(Event::CommentChanged(parent)) => app.store.promote_below(&parent).await,
             Some(Event::UserRenamed(before, after)) => app.store.rename(&before, &after).await,
         };
         if let Err(fault) = &handled {

@@ -40,8 +40,7 @@ pub(crate) async fn unpin(app: &App, call: &Call, id: &str) -> Result<Answer> {
 /// POST `comments/{id}/approve`
 pub(crate) async fn approve(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
-    let embedded = app.config.lists.replies_per_parent;
-    let comment = app.store.approve(comment, &app.clock, embedded).await?;
+    let comment = app.store.approve(comment, &app.clock).await?;
     present(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
 }
 

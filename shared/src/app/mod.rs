@@ -74,7 +74,8 @@ impl App {
         };
         let akismet = config.spam.akismet_key.as_ref();
         Self {
-            store: Store::new(table, config.table_name.clone(), random.clone()),
+            store: Store::new(table, config.table_name.clone(), random.clone())
+                .embedding(config.lists.replies_per_parent),
             keys: Keys::new(keys, https::Client::new(JWKS_TIMEOUT)),
             ids: IdSource::new(clock.clone(), random.clone()),
             akismet: akismet.map(|key| Akismet::new(key.expose().to_owned(), &config.spam.akismet_url)),

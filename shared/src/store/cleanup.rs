@@ -103,8 +103,8 @@ impl Store {
     /// Inline replies must be the oldest, and an index that lags may not list the oldest yet. So nothing is promoted until
     /// the index lists exactly the replies that the parent counts. The parent's next change tries again.
     /// Until then lists are still correct, because they read separate replies too.
-    pub async fn promote_below(&self, parent: &Comment, embedded: usize) -> Result<(), Fault> {
-        if placement::promotable(parent, embedded) == 0 {
+    pub async fn promote_below(&self, parent: &Comment) -> Result<(), Fault> {
+        if placement::promotable(parent, self.embedded) == 0 {
             return Ok(());
         }
         // The event may be out of date.
@@ -112,7 +112,7 @@ impl Store {
             return Ok(());
         };
         let count = usize::try_from(parent.replies).unwrap_or(usize::MAX);
-        if placement::promotable(&parent, embedded) == 0 || count > MAX_COMPARED {
+        if placement::promotable(&parent, self.embedded) == 0 || count > MAX_COMPARED {
             return Ok(());
         }
         let replies = self
@@ -125,7 +125,7 @@ impl Store {
             return Ok(());
         }
         // Where a condition fails, the parent has changed, and the event of that change tries again.
-        self.transact(placement::promotion(&parent, &replies, embedded)).await.map(drop)
+        self.transact(placement::promotion(&parent, &replies, self.embedded)).await.map(drop)
     }
 
     /// Whether all of them exist and are approved. Reads them all: for parents that were written before there were

@@ -136,8 +136,8 @@ impl Store {
             .map(|all: Vec<_>| all.into_iter().collect())
     }
 
-    /// Stores a comment under a new id. `embedded` is how many replies of a parent are inline.
-    pub async fn create(&self, ids: &IdSource, new: NewComment<'_>, embedded: usize) -> Result<Created, Fault> {
+    /// Stores a comment under a new id.
+    pub async fn create(&self, ids: &IdSource, new: NewComment<'_>) -> Result<Created, Fault> {
         let NewComment { draft: mut comment, mut parent, visitor_state, idempotency } = new;
         // Not `change`: only the parent is read again, and each attempt has a new id.
         let mut attempts = self.attempts("creating a comment");
@@ -152,7 +152,7 @@ impl Store {
             }
             comment.id =
                 parent.as_ref().map_or_else(|| ids.next(), |parent| ids.after(placement::newest_above(parent)));
-            let mut writes = creation(&comment, parent.as_ref(), visitor_state, embedded)?;
+            let mut writes = creation(&comment, parent.as_ref(), visitor_state, self.embedded)?;
             writes.extend(idempotency.map(|idempotency| idempotency.write(comment.id)).transpose()?);
             match self.transact(writes).await? {
                 Outcome::Done => return Ok(Created::Done(Box::new(comment))),

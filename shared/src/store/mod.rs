@@ -46,6 +46,8 @@ pub struct Store {
     client: Client,
     table: String,
     random: Random,
+    /// Replies embedded in lists: how many of a parent's replies are inline.
+    embedded: usize,
     limiter: std::sync::Arc<Limiter>,
 }
 
@@ -58,10 +60,16 @@ pub enum Reading {
 }
 
 impl Store {
-    /// `client` as [`client::build`] makes it.
+    /// `client` as [`client::build`] makes it. No reply is inline; see [`Self::embedding`].
     #[must_use]
     pub fn new(client: Client, table: String, random: Random) -> Self {
-        Self { client, table, random, limiter: std::sync::Arc::default() }
+        Self { client, table, random, embedded: 0, limiter: std::sync::Arc::default() }
+    }
+
+    /// Keeps so many replies of a parent inline, to be embedded in lists. The setting is `SVC_REPLIES_PER_PARENT`.
+    #[must_use]
+    pub fn embedding(self, embedded: usize) -> Self {
+        Self { embedded, ..self }
     }
 
     /// Opens the connection before the first request needs it, by one cheap read.

@@ -129,9 +129,8 @@ impl Store {
         self.transact(vec![unpin]).await.map(drop)
     }
 
-    /// Makes the comment visible to everyone. `None` when it no longer exists. `embedded` is how many replies of a parent
-    /// are inline.
-    pub async fn approve(&self, comment: Comment, clock: &Clock, embedded: usize) -> Result<Option<Comment>, Fault> {
+    /// Makes the comment visible to everyone. `None` when it no longer exists.
+    pub async fn approve(&self, comment: Comment, clock: &Clock) -> Result<Option<Comment>, Fault> {
         let seen = comment.edited_at;
         let plan = |comment: Comment| async move {
             // A text that the moderator did not see stays in review, or goes there if it was not visible before.
@@ -139,7 +138,7 @@ impl Store {
             let in_review = unseen && (comment.in_review || !comment.is_approved());
             let decided = Comment { state: State::Approved, in_review, ..comment.clone() };
             let decision = Decision::new(&comment, decided, clock, ReportStatus::Reviewed);
-            if comment.is_approved() { Ok(decision.into_plan()) } else { self.show(decision, embedded).await }
+            if comment.is_approved() { Ok(decision.into_plan()) } else { self.show(decision).await }
         };
         self.change("approving a comment", comment, plan).await
     }
@@ -181,15 +180,15 @@ impl Store {
     }
 
     /// From pending or rejected to approved.
-    async fn show(&self, decision: Decision<'_>, embedded: usize) -> Result<Plan, Fault> {
+    async fn show(&self, decision: Decision<'_>) -> Result<Plan, Fault> {
         let comment = decision.before;
         let mut writes = vec![placement::lose_own(comment)];
         let is_inline = if let Some(parent) = comment.parent() {
             let Some(parent) = self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? else {
                 return Ok(Plan::Gone);
             };
-            let place = ReplyPlace::below(&parent, comment.id, embedded);
-            writes.extend(place.gain(&parent, comment.id, embedded));
+            let place = ReplyPlace::below(&parent, comment.id, self.embedded);
+            writes.extend(place.gain(&parent, comment.id, self.embedded));
             writes.push(Write::delete(keys::hidden_reply(parent.id, comment.id)));
             place.is_inline
         } else {

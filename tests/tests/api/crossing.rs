@@ -189,7 +189,7 @@ async fn an_approval_of_a_text_that_has_changed_leaves_the_new_text_in_the_queue
     let scene = Scene::pending().await;
     let seen = scene.stored().await;
     scene.edit(true).await;
-    let approved = scene.world.store().approve(seen, &scene.clock(), 3).await.unwrap().unwrap();
+    let approved = scene.world.store().approve(seen, &scene.clock()).await.unwrap().unwrap();
     assert!(approved.is_approved() && approved.in_review);
     scene.everyone_sees("new").await;
     scene.is_queued(&["pending"]).await;
@@ -202,7 +202,7 @@ async fn an_approval_that_has_not_seen_a_doubtful_edit_does_not_end_its_review()
     let scene = Scene::approved().await;
     let seen = scene.stored().await;
     scene.edit(true).await;
-    scene.world.store().approve(seen, &scene.clock(), 3).await.unwrap().unwrap();
+    scene.world.store().approve(seen, &scene.clock()).await.unwrap().unwrap();
     scene.is_queued(&["pending"]).await;
 }
 
@@ -234,7 +234,7 @@ async fn of_two_decisions_about_the_same_reports_the_first_one_stays() {
     let seen = scene.stored().await;
     let (store, clock) = (scene.world.store(), scene.clock());
     store.dismiss_reports(seen.clone(), &clock).await.unwrap().unwrap();
-    store.approve(seen, &clock, 3).await.unwrap().unwrap();
+    store.approve(seen, &clock).await.unwrap().unwrap();
     let reports = scene.world.moderator().get(&format!("comments/{}/reports", scene.id)).await.ok(200);
     assert_eq!(reports.rows()[0]["status"], "dismissed");
     scene.is_queued(&[]).await;

@@ -68,7 +68,7 @@ async fn a_record_of_the_stream_handled_twice_does_no_harm() {
     ada.remove(replies.remove(0)).await.ok(204);
     world.wait_until_idle().await;
     for _ in 0..2 {
-        store.promote_below(&parent.comment, 3).await.unwrap();
+        store.promote_below(&parent.comment).await.unwrap();
         store.rename(&ada_before, &ada_before).await.unwrap();
     }
     assert_eq!(ids(&ada.see("posts/1", top).await["replies"]), replies[..3]);

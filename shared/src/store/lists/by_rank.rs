@@ -37,7 +37,7 @@ impl Store {
         let others = ranks.into_iter().map(|(_, id)| id).filter(|id| Some(*id) != pin);
         let page = pin.into_iter().chain(others).skip(offset).take(paging.per_page);
         let parents = page.map(|id| self.comment_with_replies(list, &visitor_state, id));
-        let parents = stream::iter(parents).buffered(list.at_once());
+        let parents = stream::iter(parents).buffered(self.parents_at_once());
         let parents: Vec<Option<CommentWithReplies>> = parents.try_collect().await?;
         let parents = parents.into_iter().flatten().collect();
         Ok(ThreadPage { thread, visitor_state, parents, cursors: PageCursors::default() })

@@ -88,8 +88,6 @@ impl Budget {
 pub struct List<'a> {
     pub thread: &'a ThreadId,
     pub visitor: &'a Visitor,
-    /// Embedded replies per parent.
-    pub embedded: usize,
     /// Whether the pinned comment comes first.
     pub pins: bool,
     pub budget: &'a Budget,

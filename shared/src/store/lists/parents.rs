@@ -9,7 +9,7 @@ use futures_util::future::try_join_all;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::walk::{Window, merge};
-use super::{CommentWithReplies, List};
+use super::{Budget, CommentWithReplies, List};
 use crate::domain::comment::Comment;
 use crate::domain::ids::CommentId;
 use crate::domain::list::Order;
@@ -65,19 +65,17 @@ impl Rows {
     }
 }
 
-impl List<'_> {
+impl Store {
     /// How many parents are read at once, each with its replies.
-    pub(super) fn at_once(&self) -> usize {
+    pub(super) fn parents_at_once(&self) -> usize {
         (AT_ONCE / (1 + self.embedded)).max(1)
     }
 
     /// How many replies of each parent may still be read.
-    fn embedded_within_budget(&self) -> usize {
-        if self.budget.is_spent() { 0 } else { self.embedded }
+    fn embedded_within(&self, budget: &Budget) -> usize {
+        if budget.is_spent() { 0 } else { self.embedded }
     }
-}
 
-impl Store {
     pub(super) async fn run(
         &self,
         list: List<'_>,
@@ -128,7 +126,7 @@ impl Store {
             let replies = rows.replies.remove(&comment.id).unwrap_or_default();
             self.complete_replies(list, visitor_state, comment, replies)
         });
-        let parents = stream::iter(parents).buffered(list.at_once()).try_collect().await?;
+        let parents = stream::iter(parents).buffered(self.parents_at_once()).try_collect().await?;
         Ok(Run { parents, more })
     }
 
@@ -141,7 +139,7 @@ impl Store {
         comment: Comment,
         replies: Vec<Comment>,
     ) -> Result<CommentWithReplies, Fault> {
-        let embedded = list.embedded_within_budget();
+        let embedded = self.embedded_within(list.budget);
         let wanted = placement::expected_inline(&comment, embedded);
         let inline = replies.iter().filter(|reply| reply.is_approved()).count();
         let everyone = (comment.has_separate && inline < wanted).then_some(Scope::Everyone);
@@ -170,7 +168,7 @@ impl Store {
             partition: keys::parents(list.thread, scope),
             bounds: Some(span.families()),
             order,
-            limit: limit * (1 + list.embedded_within_budget()) + 1,
+            limit: limit * (1 + self.embedded_within(list.budget)) + 1,
         };
         let mut rows = Rows::default();
         let mut start = None;

@@ -21,8 +21,6 @@ struct Replies<'a> {
     scopes: &'a [Scope<'a>],
     /// The ids of the visitor's own unapproved replies, where `scopes` include them.
     own: &'a [CommentId],
-    /// Inline replies that a parent should have.
-    embedded: usize,
 }
 
 /// The replies on one page.
@@ -32,15 +30,9 @@ struct Run {
 }
 
 impl Store {
-    /// A page of `comments.replies`. `embedded` is how many inline replies a parent should have.
-    pub async fn reply_page(
-        &self,
-        parent: &Comment,
-        visitor: &Visitor,
-        paging: &Paging,
-        embedded: usize,
-    ) -> Result<ReplyPage, Fault> {
-        let list = Replies { parent, scopes: &[Scope::Everyone], own: &[], embedded };
+    /// A page of `comments.replies`.
+    pub async fn reply_page(&self, parent: &Comment, visitor: &Visitor, paging: &Paging) -> Result<ReplyPage, Fault> {
+        let list = Replies { parent, scopes: &[Scope::Everyone], own: &[] };
         let known = self.thread_and_visitor_state(&parent.thread, visitor);
         let ((thread, mut visitor_state), mut run) = try_join(known, self.reply_run(list, paging)).await?;
         let mut own = Vec::new();
@@ -101,7 +93,7 @@ impl Store {
 
     /// The inline and separate replies of one scope, in any order.
     async fn replies_of(&self, list: Replies<'_>, scope: Scope<'_>, window: Window) -> Result<Vec<Comment>, Fault> {
-        let Replies { parent, embedded, .. } = list;
+        let Replies { parent, .. } = list;
         let Window { span, order, limit } = window;
         let everyone = scope == Scope::Everyone;
         // The parent names its approved inline replies, so only as many separate ones are read as the window still
@@ -113,7 +105,7 @@ impl Store {
         } else {
             (if parent.is_top_level() { limit } else { 0 }, limit)
         };
-        if !(everyone && placement::missing_inline(parent, embedded) > 0) {
+        if !(everyone && placement::missing_inline(parent, self.embedded) > 0) {
             let beside = self.inline(parent, scope, Window { limit: inline, ..window });
             let below = self.separate(parent.id, scope, Window { limit: separate, ..window });
             let (mut replies, below) = try_join(beside, below).await?;
