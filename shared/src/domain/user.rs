@@ -105,6 +105,20 @@ impl User {
         }
     }
 
+    /// User 7, with this name and nothing else.
+    #[cfg(test)]
+    pub(crate) fn named(name: &str) -> Self {
+        Self {
+            id: UserId(7),
+            name: name.to_owned(),
+            avatar: Avatar::Neutral,
+            told_at: None,
+            learned_at: None,
+            subject: None,
+            ban: None,
+        }
+    }
+
     /// The name in lower case, with an underscore for each run of other characters. `None` when it is too long for a
     /// mention.
     #[must_use]
@@ -172,21 +186,9 @@ mod tests {
         assert!(numeric.id != ada.id && numeric.subject.is_some());
     }
 
-    fn user(name: &str) -> User {
-        User {
-            id: UserId(7),
-            name: name.to_owned(),
-            avatar: Avatar::Neutral,
-            told_at: None,
-            learned_at: None,
-            subject: None,
-            ban: None,
-        }
-    }
-
     #[test]
     fn a_handle_is_the_name_in_lower_case_with_other_runs_as_one_underscore() {
-        let handle = |name| user(name).handle();
+        let handle = |name| User::named(name).handle();
         assert_eq!(handle("Ada Lovelace").as_deref(), Some("ada_lovelace"));
         assert_eq!(handle("Ada -- L.").as_deref(), Some("ada_l_"));
         assert_eq!(handle("李雷").as_deref(), Some("_"));

@@ -325,23 +325,11 @@ fn stale(before: &User, user: &User) -> Result<Vec<WriteRequest>, Fault> {
 mod tests {
     use super::*;
 
-    fn user(name: &str) -> User {
-        User {
-            id: UserId(7),
-            name: name.to_owned(),
-            avatar: Avatar::Neutral,
-            told_at: None,
-            learned_at: None,
-            subject: None,
-            ban: None,
-        }
-    }
-
     #[test]
     fn every_part_of_a_name_begins_one_of_its_fragments() {
         for name in ["Ada Lovelace", "aaaaaaaa", "Straße ΟΔΥΣΣΕΥΣ", "banana band", "%_"] {
             let folded: Vec<char> = fold(name).chars().collect();
-            let keys = fragment_keys(&user(name));
+            let keys = fragment_keys(&User::named(name));
             for start in 0..folded.len() {
                 for end in start + 1..=folded.len() {
                     let part: String = folded[start..end].iter().collect();
@@ -353,6 +341,6 @@ mod tests {
 
     #[test]
     fn repeated_letters_make_no_needless_fragments() {
-        assert_eq!(fragment_keys(&user(&"a".repeat(100))).len(), 1);
+        assert_eq!(fragment_keys(&User::named(&"a".repeat(100))).len(), 1);
     }
 }

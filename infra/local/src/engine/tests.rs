@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use aws_lambda_events::event::dynamodb::Event;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue::{self, N, S};
 use aws_sdk_dynamodb::types::{
     ConditionCheck, Delete, DeleteRequest, Put, PutRequest, ReturnConsumedCapacity,
@@ -69,6 +70,12 @@ fn thing(pk: &str, n: u64) -> HashMap<String, AttributeValue> {
 
 fn key(pk: &str) -> HashMap<String, AttributeValue> {
     [("pk", text(pk)), ("sk", text("thing"))].map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+/// Adds 1 to the number of item `a`.
+fn increment(client: &Client) -> UpdateItemFluentBuilder {
+    let update = client.update_item().table_name(TABLE).set_key(Some(key("a")));
+    update.update_expression("ADD n :one").expression_attribute_values(":one", number(1))
 }
 
 async fn put(client: &Client, pk: &str, n: u64) {
@@ -186,13 +193,7 @@ async fn a_put_an_update_and_a_delete_each_leave_a_stream_record() {
     put(&client, "a", 1).await;
     assert_eq!(names_and_keys(records.recv().await.unwrap()), pairs(&[("INSERT", "a")]));
 
-    let increment = client
-        .update_item()
-        .table_name(TABLE)
-        .set_key(Some(key("a")))
-        .update_expression("ADD n :one")
-        .expression_attribute_values(":one", number(1));
-    increment.send().await.unwrap();
+    increment(&client).send().await.unwrap();
     let event: Event = serde_json::from_value(records.recv().await.unwrap()).unwrap();
     let change = &event.records[0].change;
     assert_eq!(event.records[0].event_name, "MODIFY");
@@ -284,12 +285,7 @@ async fn concurrent_writes_of_one_item_are_reported_as_an_unbroken_chain() {
     let mut records = engine.subscribe().events;
     let writers: Vec<_> = (0..50)
         .map(|_| {
-            let increment = client
-                .update_item()
-                .table_name(TABLE)
-                .set_key(Some(key("a")))
-                .update_expression("ADD n :one")
-                .expression_attribute_values(":one", number(1));
+            let increment = increment(&client);
             tokio::spawn(async move { increment.send().await.unwrap() })
         })
         .collect();
