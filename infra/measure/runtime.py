@@ -12,7 +12,7 @@ import threading
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
-FUNCTIONS = ["comments", "events", "media", "moderation", "reactions", "thumbnails", "ui", "users"]
+FUNCTIONS = ["comments", "events", "jobs", "media", "moderation", "reactions", "thumbnails", "ui", "users"]
 # Seconds that a function may take.
 PATIENCE = 300
 
@@ -27,6 +27,7 @@ ENVIRONMENT = {
     "AWS_SECRET_ACCESS_KEY": "secret",
     "AWS_SESSION_TOKEN": "session",
     "TABLE_NAME": "comments",
+    "JOBS_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/123456789012/jobs",
     "MEDIA_BUCKET": "media",
     "MEDIA_BASE_URL": "https://media.example.org",
     "SVC_JWT_SECRET": "the secret that signs all the tokens",

@@ -41,6 +41,8 @@ pub enum StartError {
 pub struct Config {
     /// `TABLE_NAME`
     pub table_name: String,
+    /// `JOBS_QUEUE_URL`: the queue of the function `jobs`, for functions that start jobs
+    pub jobs_queue_url: Option<String>,
     /// `MEDIA_BUCKET`
     pub media_bucket: String,
     /// `MEDIA_BASE_URL`, without a slash at its end
@@ -196,6 +198,7 @@ impl Config {
         let vars = Vars(&var);
         Ok(Self {
             table_name: vars.required("TABLE_NAME", "the name of the table")?,
+            jobs_queue_url: vars.text("JOBS_QUEUE_URL"),
             media_bucket: vars.text("MEDIA_BUCKET").unwrap_or_default(),
             media_base_url: vars.address_text("MEDIA_BASE_URL")?.unwrap_or_default(),
             api_prefix: vars.path("SVC_API_PREFIX", "svc/api/v1")?,

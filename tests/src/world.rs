@@ -11,6 +11,7 @@ use local::access::Access;
 use local::bucket::Bucket;
 use local::engine::Engine;
 use local::gateway::Exchange;
+use local::queue::Queues;
 use local::service;
 use local::settings::MEDIA;
 use local::stack::Stack;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use shared::app::App;
 use shared::config::Config;
 use shared::domain::ids::{Random, UserId};
+use shared::domain::job::Job;
 use shared::domain::time::{Clock, Timestamp};
 use shared::domain::user::Ban;
 use shared::store::{Reading, Store};
@@ -29,6 +31,8 @@ use crate::{Actor, TestResponse, privacy, sign};
 
 /// 2050-01-02T03:04:05Z. Far ahead, because the engine removes expired items by the real clock.
 pub const START: i64 = 2_524_705_445_000;
+/// Of a job whose index lags. A job that failed waits longer for its next attempt.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 pub const TABLE: &str = "comments";
 pub const SECRET: &str = "the secret that signs all the tokens";
 pub(crate) const SALT: &str = "the salt of visitors";
@@ -40,6 +44,7 @@ pub struct World {
     stack: Stack,
     engine: Engine,
     bucket: Bucket,
+    queues: Queues,
     way: Way,
     prefix: String,
     time: Time,
@@ -63,6 +68,10 @@ struct Time {
 }
 
 impl Time {
+    fn runs(&self) -> bool {
+        self.start.is_none()
+    }
+
     fn now(&self) -> Timestamp {
         let start = self.start.unwrap_or_else(|| Clock::system().now().0);
         Timestamp(start + self.passed.load(Ordering::Relaxed))
@@ -103,7 +112,14 @@ impl<'a> Setup<'a> {
             (None, Some(twin)) => Way::Twin(twin),
             (None, None) => Way::Direct,
         };
-        World::on(engine, way, Time { start: self.start, passed: Arc::default() }, self.settings)
+        let time = Time { start: self.start, passed: Arc::default() };
+        let clock = Clock::new({
+            let time = time.clone();
+            move || time.now()
+        });
+        let queues = service::queue_settings().expect("the template has queues");
+        let queues = Queues::temporary(queues, clock, Random::system()).expect("queues");
+        World::on(engine, queues, way, time, self.settings)
     }
 }
 
@@ -123,10 +139,10 @@ impl World {
     #[must_use]
     pub fn again(&self, settings: &[(&str, &str)]) -> Self {
         self.pass(Duration::from_millis(10));
-        Self::on(self.engine.clone(), self.way.clone(), self.time.clone(), settings)
+        Self::on(self.engine.clone(), self.queues.clone(), self.way.clone(), self.time.clone(), settings)
     }
 
-    fn on(engine: Engine, way: Way, time: Time, settings: &[(&str, &str)]) -> Self {
+    fn on(engine: Engine, queues: Queues, way: Way, time: Time, settings: &[(&str, &str)]) -> Self {
         privacy::watch_the_log();
         let mut vars = HashMap::from([
             ("TABLE_NAME", TABLE),
@@ -146,10 +162,13 @@ impl World {
             Way::Twin(twin) => twin.client(),
             Way::Faulty(faulty) => faulty.client(),
         };
-        let app = App::new(config, client, Clock::new(move || moved.now()), Random::system());
+        let clock = Clock::new(move || moved.now());
+        let jobs = Some(service::jobs_queue(&queues));
+        let app = App::new(config, client, jobs, clock, Random::system());
         let bucket = Bucket::temporary(MEDIA).expect("a bucket");
-        let stack = service::start(app, engine.clone(), bucket.clone(), Vec::new()).expect("the service starts");
-        Self { stack, engine, bucket, way, prefix, time, strangers: AtomicU64::new(1) }
+        let stack = service::start(app, engine.clone(), bucket.clone(), queues.clone(), Vec::new())
+            .expect("the service starts");
+        Self { stack, engine, bucket, queues, way, prefix, time, strangers: AtomicU64::new(1) }
     }
 
     /// Serves HTTP until the runtime ends. Calls `log` after every answer.
@@ -212,9 +231,28 @@ impl World {
         self.time.passed.fetch_sub(millis(time), Ordering::Relaxed);
     }
 
-    /// Waits until all events of the table and of the bucket have been handled.
+    /// Sends a job to the function `jobs`.
+    pub async fn send_job(&self, job: &Job) {
+        service::jobs_queue(&self.queues).send(job, Duration::ZERO).await.expect("the queue takes a message");
+    }
+
+    /// Waits until all events of the table and of the bucket, and all visible messages, have been handled.
     pub async fn wait_until_idle(&self) {
         self.stack.wait_until_idle().await;
+    }
+
+    /// Waits until every job is done, those that wait and those that failed as well. A clock that stands still is moved on.
+    pub async fn finish_jobs(&self) {
+        loop {
+            self.wait_until_idle().await;
+            let Some(next) = self.queues.next_visible() else { return };
+            let wait = Duration::from_millis(u64::try_from(next - self.now().0).unwrap_or_default());
+            if self.time.runs() && wait <= LONGEST_WAIT {
+                tokio::time::sleep(wait).await;
+            } else {
+                self.pass(wait);
+            }
+        }
     }
 
     /// Top-level comments `0`, `1`, … of Ada's in `posts/1`, three milliseconds apart. Their ids, oldest first.

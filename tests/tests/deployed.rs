@@ -9,6 +9,8 @@ use std::time::Duration;
 use http::Method;
 use http::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
+use shared::domain::ids::CommentId;
+use shared::domain::job::{CleanUp, Job};
 use shared::routes::{self, ROUTES};
 use tests::{Actor, Remote, SECRET, TestResponse, World, ids, seen};
 use tokio::net::TcpListener;
@@ -350,6 +352,14 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let left = walk.all().await;
     // The same user under another name.
     service.user(1, "Ada Lovelace").get("ui").await.ok(200);
+    // Replies stop counting, and count again.
+    for decision in ["reject", "approve"] {
+        walk.cast.moderator.post(&format!("comments/{}/{decision}", left.kept), json!({})).await.ok(200);
+        world.wait_until_idle().await;
+    }
+    // An index has not listed this reply yet, so the job is sent again.
+    let deleted_at = world.now();
+    world.send_job(&Job::CleanUp(CleanUp { comment: CommentId(1), replies: 1, deleted_at })).await;
     world.wait_until_idle().await;
 
     assert_eq!(service.fetch(&left.thumbnail).await.ok(200).header("content-type"), "image/png");
@@ -359,7 +369,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let replies = walk.guest.replies(left.kept, "").await;
     assert_eq!(replies.find(left.reply).unwrap()["user"]["name"], service.user_name("Ada Lovelace"));
 
-    assert_eq!(world.roles().len(), 8);
+    assert_eq!(world.roles().len(), 9);
     let unused = world
         .roles()
         .iter()

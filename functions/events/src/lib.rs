@@ -1,27 +1,26 @@
-//! Follows up on changes of the table, which its stream delivers. A record that fails fails its batch, and Lambda retries
-//! it, so everything here is safe to repeat.
+//! Follows up on changes of the table, which its stream delivers. Only quick work is done here; walks over many items become
+//! jobs. A record that fails fails its batch, and Lambda retries it, so everything here is safe to repeat.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use shared::app::App;
+use shared::domain::comment::Comment;
+use shared::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
+use shared::domain::user::User;
 use shared::error::Fault;
-use shared::store::cleanup::Event;
+use shared::store::counts::Cause;
+use shared::store::events::Event;
 
-/// How long an index may lag behind a write.
-const MAX_INDEX_LAG: Duration = Duration::from_secs(3);
+/// Seconds after a change of name within which another one waits. Names that change back and forth are then written once.
+const RENAME_PAUSE: i64 = 60;
 
 /// Handles the records of one batch in their order. `event` is a DynamoDB stream event.
 pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
     for record in event["Records"].as_array().into_iter().flatten() {
         let handled = match Event::read(record)? {
             None => Ok(()),
-            Some(Event::CommentRemoved(comment, at)) => {
-                let age = u64::try_from(app.clock.now().0.saturating_sub(at.0)).unwrap_or_default();
-                app.store.clean_up_below(&comment, MAX_INDEX_LAG.saturating_sub(Duration::from_millis(age))).await
-            }
-            Some(Event::CommentChanged(parent)) => app.store.promote_below(&parent).await,
-            Some(Event::UserRenamed(before, after)) => app.store.rename(&before, &after).await,
+            Some(event) => follow(app, event).await,
         };
         if let Err(fault) = &handled {
             tracing::error!(error = fault.chain(), "record not handled");
@@ -29,4 +28,47 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
         handled?;
     }
     Ok(())
+}
+
+async fn follow(app: &App, event: Event) -> Result<(), Fault> {
+    match event {
+        Event::CommentCreated(comment) => recount(app, &comment).await,
+        Event::CommentRemoved(comment, deleted_at) => {
+            if comment.is_approved() {
+                recount(app, &comment).await?;
+            }
+            app.store.leave_queues(&comment).await?;
+            let job = Job::CleanUp(CleanUp { comment: comment.id, replies: comment.replies, deleted_at });
+            app.start_job(&job, Duration::ZERO).await
+        }
+        Event::CommentShownOrHidden(comment, changed_at) => {
+            recount(app, &comment).await?;
+            if comment.replies == 0 {
+                return Ok(());
+            }
+            app.store.promote_below(&comment).await?;
+            let walks = vec![CountReplies::of(comment.id)];
+            let job = CountBelow { thread: comment.thread, walks, incomplete: Vec::new(), changed_at };
+            app.start_job(&Job::CountBelow(job), Duration::ZERO).await
+        }
+        Event::CommentChanged(parent) => app.store.promote_below(&parent).await,
+        Event::UserRenamed(before, after) => {
+            if !app.store.rename_in_directory(&before, &after).await? {
+                return Ok(());
+            }
+            let delay = delay(&before, &after);
+            let job = Rename { user: after.id, name: after.name, avatar: after.avatar, before: None };
+            app.start_job(&Job::Rename(job), delay).await
+        }
+    }
+}
+
+async fn recount(app: &App, comment: &Comment) -> Result<(), Fault> {
+    app.store.recount_comment(&comment.thread, comment.id, Cause::Event).await.map(drop)
+}
+
+/// How long the comments keep the name of `before`.
+fn delay(before: &User, after: &User) -> Duration {
+    let since = before.renamed_at.zip(after.renamed_at).map_or(RENAME_PAUSE, |(before, after)| after - before);
+    Duration::from_secs((RENAME_PAUSE - since.clamp(0, RENAME_PAUSE)).unsigned_abs())
 }

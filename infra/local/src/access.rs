@@ -1,4 +1,4 @@
-//! IAM: the permissions of each function on the table and the bucket. Both services check here who calls them, so that
+//! IAM: the permissions of each function on the table, the bucket and the queues. They check here who calls them, so that
 //! a function is denied locally what AWS would deny it.
 
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ tokio::task_local! {
     static CALLER: Arc<Access>;
 }
 
-/// An action and the part of the resource it is granted on: the name of an index, or a prefix of object keys. The part
-/// is empty for the whole table or bucket.
+/// An action and the part of the resource it is granted on: the name of an index, a prefix of object keys, or the logical
+/// id of a queue. The part is empty for the whole table or bucket.
 pub type Grant = (String, String);
 
 /// The permissions of one function.
@@ -68,6 +68,12 @@ pub(crate) fn check_object(method: &Method, key: &str) -> Result<(), String> {
         _ => "s3:PutObject",
     };
     caller.check(action, key, |prefix| !prefix.is_empty() && key.starts_with(prefix))
+}
+
+/// Checks a request to a queue, as [`check_table`] does. The queue is named by its logical id.
+pub(crate) fn check_queue(operation: &str, queue: &str) -> Result<(), String> {
+    let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
+    caller.check(&format!("sqs:{operation}"), queue, |part| part == queue)
 }
 
 /// The grants that a request needs, without the `dynamodb:` of the actions.

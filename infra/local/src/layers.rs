@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// From the bottom to the top.
 const LAYERS: [&[&str]; 7] = [
-    &["access", "account", "data_dir", "publisher", "server"],
-    &["bucket", "engine", "gateway"],
+    &["access", "account", "data_dir", "event_filter", "publisher", "server"],
+    &["bucket", "engine", "gateway", "queue"],
     &["template", "trigger"],
     &["settings", "stack", "token"],
     &["service"],

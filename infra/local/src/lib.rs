@@ -1,6 +1,7 @@
-//! The whole service on one machine, for development and tests: API Gateway, Lambda, the table and the bucket.
+//! The whole service on one machine, for development and tests: API Gateway, Lambda, the table, the bucket and the
+//! queues.
 //!
-//! Layers: `access, account, data_dir, publisher, server ← bucket, engine, gateway ← template, trigger ← settings,
+//! Layers: `access, account, data_dir, event_filter, publisher, server ← bucket, engine, gateway, queue ← template, trigger ← settings,
 //! stack, token ← service ← bench, check ← commands`. A module uses the modules of the layers to its left; a test in
 //! `layers.rs` checks it.
 
@@ -12,10 +13,12 @@ pub mod check;
 pub mod commands;
 pub mod data_dir;
 pub mod engine;
+mod event_filter;
 pub mod gateway;
 #[cfg(test)]
 mod layers;
 mod publisher;
+pub mod queue;
 mod server;
 pub mod service;
 pub mod settings;

@@ -2,21 +2,28 @@
 
 use std::sync::Arc;
 
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sdk_dynamodb::Client;
+use aws_types::SdkConfig;
 use media::Media;
 use shared::app::{App, Handler};
+use shared::aws::call::Caller;
+use shared::aws::queue::Queue;
 use shared::store;
 use thumbnails::Thumbnails;
 
 use crate::access::Access;
+use crate::account::{ACCESS_KEY, REGION};
 use crate::bucket::Bucket;
 use crate::bucket::website::Website;
 use crate::engine::Engine;
 use crate::gateway::{Function, Mount, function};
-use crate::settings::MEDIA;
+use crate::queue::{QueueSettings, Queues};
+use crate::settings::{JOBS, MEDIA};
 use crate::stack::{Functions, Stack, StackError};
-use crate::template::{DEPLOYED, Template};
-use crate::trigger::EventFunction;
+use crate::template::{DEPLOYED, Template, TemplateError};
+use crate::trigger::{EventFunction, QueueFunction};
 
 /// The client of a deployed function, connected to the embedded table.
 #[must_use]
@@ -24,8 +31,27 @@ pub fn client(engine: &Engine) -> Client {
     store::client::build(engine.client_builder())
 }
 
+/// The queues of the template.
+pub fn queue_settings() -> Result<Vec<QueueSettings>, TemplateError> {
+    Template::parse(DEPLOYED, &[])?.queues()
+}
+
+/// The queue of the function `jobs`, connected to the queues of this process.
+#[must_use]
+pub fn jobs_queue(queues: &Queues) -> Queue {
+    let credentials = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "local");
+    let config = SdkConfig::builder().credentials_provider(SharedCredentialsProvider::new(credentials)).build();
+    Queue::new(Queues::url(JOBS), REGION.to_owned(), Caller::new(config, queues.clone()))
+}
+
 /// Starts the service on a table and a bucket. Needs a tokio runtime.
-pub fn start(app: App, engine: Engine, bucket: Bucket, mut mounts: Vec<Mount>) -> Result<Stack, StackError> {
+pub fn start(
+    app: App,
+    engine: Engine,
+    bucket: Bucket,
+    queues: Queues,
+    mut mounts: Vec<Mount>,
+) -> Result<Stack, StackError> {
     let app = Arc::new(app);
     let origins = app.config.cors_origins.to_string();
     let parameters = [("ApiPrefix", app.config.api_prefix.as_str()), ("CorsOrigins", &origins)];
@@ -50,9 +76,10 @@ pub fn start(app: App, engine: Engine, bucket: Bucket, mut mounts: Vec<Mount>) -
         ("events".to_owned(), stream_function(&app, role("events"))),
         ("thumbnails".to_owned(), thumbnails_function(&bucket, role("thumbnails"))),
     ];
-    let functions = Functions { http: http.into(), events: on_events.into() };
+    let on_messages = [("jobs".to_owned(), jobs_function(&app, role("jobs")))];
+    let functions = Functions { http: http.into(), events: on_events.into(), messages: on_messages.into() };
     mounts.push(media_mount(&bucket));
-    let mut stack = Stack::start(&template, engine, bucket, &app.config.table_name, functions, mounts)?;
+    let mut stack = Stack::start(&template, engine, bucket, queues, &app.config.table_name, functions, mounts)?;
     stack.roles = roles;
     Ok(stack)
 }
@@ -92,5 +119,13 @@ fn stream_function(app: &Arc<App>, role: Arc<Access>) -> EventFunction {
     Arc::new(move |event| {
         let (app, role) = (Arc::clone(&app), Arc::clone(&role));
         Box::pin(role.scope(async move { events::handle(&app, &event).await.map_err(Into::into) }))
+    })
+}
+
+fn jobs_function(app: &Arc<App>, role: Arc<Access>) -> QueueFunction {
+    let app = Arc::clone(app);
+    Arc::new(move |event| {
+        let (app, role) = (Arc::clone(&app), Arc::clone(&role));
+        Box::pin(role.scope(async move { Ok(jobs::handle(&app, &event).await) }))
     })
 }

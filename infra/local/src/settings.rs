@@ -7,8 +7,11 @@ use shared::domain::secret::Secret;
 
 use crate::account::{ACCESS_KEY, REGION};
 use crate::data_dir::{DataDir, DataDirError, random_secret};
+use crate::queue::Queues;
 
 const TABLE: &str = "comments";
+/// The logical id of the queue of the function `jobs`.
+pub const JOBS: &str = "JobsQueue";
 /// The bucket's name, and its path on the API's port.
 pub const MEDIA: &str = "media";
 
@@ -27,6 +30,7 @@ pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<C
     Ok(Config::from_vars(|name| {
         let default = match name {
             "TABLE_NAME" => return Some(TABLE.to_owned()),
+            "JOBS_QUEUE_URL" => return Some(Queues::url(JOBS)),
             "MEDIA_BUCKET" => return Some(MEDIA.to_owned()),
             "MEDIA_BASE_URL" => return address.map(|address| format!("http://{address}/{MEDIA}")),
             "SVC_JWT_SECRET" => Some(&jwt_secret),
@@ -37,18 +41,25 @@ pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<C
     })?)
 }
 
-/// The environment of a function that runs elsewhere and uses the table and the bucket of this process.
+/// The environment of a function that runs elsewhere and uses the table, the bucket and the queues of this process.
 #[must_use]
-pub fn for_functions(config: &Config, table: SocketAddr, bucket: SocketAddr) -> Vec<(&'static str, String)> {
+pub fn for_functions(
+    config: &Config,
+    table: SocketAddr,
+    bucket: SocketAddr,
+    queue: SocketAddr,
+) -> Vec<(&'static str, String)> {
     let secret = |secret: Option<&Secret>| secret.map_or_else(String::new, |secret| secret.expose().to_owned());
     vec![
         ("TABLE_NAME", config.table_name.clone()),
         ("SVC_JWT_SECRET", secret(config.auth.secret.as_ref())),
         ("SVC_VISITOR_SALT", secret(Some(&config.visitor_salt))),
+        ("JOBS_QUEUE_URL", Queues::url(JOBS)),
         ("MEDIA_BUCKET", config.media_bucket.clone()),
         ("MEDIA_BASE_URL", config.media_base_url.clone()),
         ("AWS_ENDPOINT_URL_DYNAMODB", format!("http://{table}")),
         ("AWS_ENDPOINT_URL_S3", format!("http://{bucket}")),
+        ("AWS_ENDPOINT_URL_SQS", format!("http://{queue}")),
         ("AWS_REGION", REGION.to_owned()),
         ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
         ("AWS_SECRET_ACCESS_KEY", ACCESS_KEY.to_owned()),

@@ -10,9 +10,11 @@ use tokio::task::JoinHandle;
 use crate::access::Access;
 use crate::bucket::Bucket;
 use crate::engine::{Engine, EngineError};
+use crate::event_filter::EventFilter;
 use crate::gateway::{Function, Gateway, MissingFunction, Mount};
+use crate::queue::Queues;
 use crate::template::{Template, TemplateError};
-use crate::trigger::{EventFunction, Trigger};
+use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Trigger};
 
 /// How often expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
@@ -25,7 +27,7 @@ pub enum StackError {
     Engine(#[from] EngineError),
     #[error("template.yaml: {0}")]
     MissingFunction(#[from] MissingFunction),
-    #[error("template.yaml: the table's stream or the bucket invokes {0}, which does not exist")]
+    #[error("template.yaml: the table's stream, the bucket or a queue invokes {0}, which does not exist")]
     MissingEventFunction(String),
 }
 
@@ -34,6 +36,7 @@ pub enum StackError {
 pub struct Functions {
     pub http: HashMap<String, Function>,
     pub events: HashMap<String, EventFunction>,
+    pub messages: HashMap<String, QueueFunction>,
 }
 
 pub struct Stack {
@@ -44,6 +47,8 @@ pub struct Stack {
     bucket: Bucket,
     streams: Vec<Trigger>,
     puts: Vec<Trigger>,
+    queues: Queues,
+    messages: Vec<QueueTrigger>,
     ttl: JoinHandle<()>,
 }
 
@@ -53,6 +58,7 @@ impl Stack {
         template: &Template,
         engine: Engine,
         bucket: Bucket,
+        queues: Queues,
         table_name: &str,
         functions: Functions,
         mounts: Vec<Mount>,
@@ -66,8 +72,9 @@ impl Stack {
         };
         let mut streams = Vec::new();
         if table.stream_specification.is_some() {
-            for name in template.stream_functions()? {
-                streams.push(Trigger::start(name.to_owned(), engine.subscribe(), event_function(name)?));
+            for (name, filter) in template.stream_functions()? {
+                let function = filtered(filter, event_function(name)?);
+                streams.push(Trigger::start(name.to_owned(), engine.subscribe(), function));
             }
         }
         let mut puts = Vec::new();
@@ -75,11 +82,18 @@ impl Stack {
             let function = on_prefix(prefix.to_owned(), event_function(name)?);
             puts.push(Trigger::start(name.to_owned(), bucket.subscribe(), function));
         }
+        let mut messages = Vec::new();
+        for (name, queue, batch) in template.queue_functions()? {
+            let function = functions.messages.get(name).cloned();
+            let function = function.ok_or_else(|| StackError::MissingEventFunction(name.to_owned()))?;
+            messages.push(QueueTrigger::start(queues.clone(), queue.to_owned(), batch, function));
+        }
         let ttl = tokio::spawn(remove_expired(engine.clone()));
-        Ok(Self { gateway, roles: Vec::new(), engine, bucket, streams, puts, ttl })
+        Ok(Self { gateway, roles: Vec::new(), engine, bucket, streams, puts, queues, messages, ttl })
     }
 
-    /// Waits until all events of the table and the bucket have been handled, including those that handling them caused.
+    /// Waits until all events of the table and the bucket, and all visible messages of the queues, have been handled,
+    /// including those that handling them caused.
     pub async fn wait_until_idle(&self) {
         loop {
             let reported = (self.engine.reported(), self.bucket.reported());
@@ -89,11 +103,21 @@ impl Stack {
             for put in &self.puts {
                 put.handled(reported.1).await;
             }
+            for messages in &self.messages {
+                messages.idle(&self.queues).await;
+            }
             if (self.engine.reported(), self.bucket.reported()) == reported {
                 return;
             }
         }
     }
+}
+
+fn filtered(filter: EventFilter, function: EventFunction) -> EventFunction {
+    Arc::new(move |event| match filter.apply(event) {
+        Some(event) => function(event),
+        None => Box::pin(async { Ok(()) }),
+    })
 }
 
 /// The filter of an S3 event: passes on only puts of keys with this prefix.
@@ -135,6 +159,8 @@ mod tests {
     use bytes::Bytes;
     use http::{Request, Response};
     use lambda_http::Body;
+    use shared::domain::ids::Random;
+    use shared::domain::time::Clock;
 
     use super::*;
     use crate::gateway::function;
@@ -162,6 +188,10 @@ Resources:
 
     fn bucket() -> Bucket {
         Bucket::temporary("things").unwrap()
+    }
+
+    fn queues() -> Queues {
+        Queues::temporary(Vec::new(), Clock::system(), Random::system()).unwrap()
     }
 
     /// The API writes an item. The stream's function counts each record in another item, up to three.
@@ -195,6 +225,7 @@ Resources:
         Functions {
             http: HashMap::from([("api".to_owned(), api)]),
             events: HashMap::from([("events".to_owned(), events)]),
+            messages: HashMap::new(),
         }
     }
 
@@ -202,7 +233,8 @@ Resources:
     async fn a_write_reaches_the_function_on_the_stream() {
         let engine = Engine::memory().unwrap();
         let template = Template::parse(TEMPLATE, &[]).unwrap();
-        let stack = Stack::start(&template, engine.clone(), bucket(), TABLE, functions(&engine), Vec::new()).unwrap();
+        let stack =
+            Stack::start(&template, engine.clone(), bucket(), queues(), TABLE, functions(&engine), Vec::new()).unwrap();
         let response = stack.gateway.call(Request::new(Bytes::new()), Ipv4Addr::LOCALHOST.into()).await;
         assert_eq!(response.status(), 200);
 
@@ -216,10 +248,10 @@ Resources:
         let engine = Engine::memory().unwrap();
         let template = Template::parse(TEMPLATE, &[]).unwrap();
         let functions = Functions { events: HashMap::new(), ..functions(&engine) };
-        let error = Stack::start(&template, engine, bucket(), TABLE, functions, Vec::new()).err().unwrap();
+        let error = Stack::start(&template, engine, bucket(), queues(), TABLE, functions, Vec::new()).err().unwrap();
         assert_eq!(
             error.to_string(),
-            "template.yaml: the table's stream or the bucket invokes events, which does not exist"
+            "template.yaml: the table's stream, the bucket or a queue invokes events, which does not exist"
         );
     }
 }

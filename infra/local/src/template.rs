@@ -7,13 +7,21 @@ mod policies;
 mod yaml;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Map, Value};
 
 use crate::engine::TableDefinition;
+use crate::event_filter::EventFilter;
 use crate::gateway::Cors;
 use crate::gateway::route::Route;
+use crate::queue::{QueueSettings, Redrive};
+
+/// Lambda's default for queues.
+const DEFAULT_BATCH: usize = 10;
+/// Seconds: the default of SQS.
+const DEFAULT_VISIBILITY: u64 = 30;
 
 /// The template of this repository.
 pub const DEPLOYED: &str = include_str!("../../../template.yaml");
@@ -73,9 +81,17 @@ impl Template {
         cors.map(Some).ok_or_else(|| problem(name, "its CorsConfiguration is not valid in headers".to_owned()))
     }
 
-    /// The names of the functions that the table's stream invokes.
-    pub fn stream_functions(&self) -> Result<Vec<&str>, TemplateError> {
-        self.events("DynamoDB").map(|(resource, function, _)| binary(resource, function)).collect()
+    /// The names of the functions that the table's stream invokes, each with the filter of its records.
+    pub fn stream_functions(&self) -> Result<Vec<(&str, EventFilter)>, TemplateError> {
+        let functions = self.events("DynamoDB").map(|(resource, function, event)| {
+            let filters = event["FilterCriteria"]["Filters"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let patterns = filters.iter().map(|filter| {
+                let pattern = filter["Pattern"].as_str().unwrap_or_default();
+                serde_json::from_str(pattern).map_err(|error| problem(resource, format!("{error} in {pattern}")))
+            });
+            Ok((binary(resource, function)?, EventFilter::new(patterns.collect::<Result<_, _>>()?)))
+        });
+        functions.collect()
     }
 
     /// The names of the functions that the bucket invokes, each with the prefix of the keys that it is invoked for.
@@ -85,6 +101,22 @@ impl Template {
             let prefix = rules.and_then(|rules| rules.iter().find(|rule| rule["Name"] == "prefix"));
             let prefix = prefix.and_then(|rule| rule["Value"].as_str());
             Ok((binary(resource, function)?, prefix.unwrap_or_default()))
+        });
+        functions.collect()
+    }
+
+    /// The queues.
+    pub fn queues(&self) -> Result<Vec<QueueSettings>, TemplateError> {
+        self.of_type("AWS::SQS::Queue").map(|(name, queue)| queue_settings(name, &queue["Properties"])).collect()
+    }
+
+    /// The queues that invoke functions: name of the function, logical id of the queue, batch size.
+    pub fn queue_functions(&self) -> Result<Vec<(&str, &str, usize)>, TemplateError> {
+        let functions = self.events("SQS").map(|(resource, function, event)| {
+            let queue =
+                logical_id(&event["Queue"]).ok_or_else(|| problem(resource, "its queue is unknown".to_owned()))?;
+            let batch = event["BatchSize"].as_u64().and_then(|size| usize::try_from(size).ok());
+            Ok((binary(resource, function)?, queue, batch.unwrap_or(DEFAULT_BATCH)))
         });
         functions.collect()
     }
@@ -111,6 +143,26 @@ impl Template {
             events.filter(move |event| event["Type"] == kind).map(move |event| (name, function, &event["Properties"]))
         })
     }
+}
+
+/// The resource that an ARN names.
+fn logical_id(arn: &Value) -> Option<&str> {
+    arn["Fn::GetAtt"].as_str()?.strip_suffix(".Arn")
+}
+
+fn queue_settings(name: &str, properties: &Value) -> Result<QueueSettings, TemplateError> {
+    let redrive = match &properties["RedrivePolicy"] {
+        Value::Null => None,
+        policy => {
+            let dead_letters = logical_id(&policy["deadLetterTargetArn"]).map(str::to_owned);
+            let max_receives = policy["maxReceiveCount"].as_u64().and_then(|count| u32::try_from(count).ok());
+            let redrive = dead_letters.zip(max_receives);
+            let redrive = redrive.map(|(dead_letters, max_receives)| Redrive { max_receives, dead_letters });
+            Some(redrive.ok_or_else(|| problem(name, "its RedrivePolicy is invalid".to_owned()))?)
+        }
+    };
+    let visibility = properties["VisibilityTimeout"].as_u64().unwrap_or(DEFAULT_VISIBILITY);
+    Ok(QueueSettings { name: name.to_owned(), visibility: Duration::from_secs(visibility), redrive })
 }
 
 /// The name of the function in this workspace.
@@ -199,7 +251,7 @@ Resources:
     fn functions_are_named_by_their_binary_or_their_directory() {
         let template = Template::parse(SMALL, &[]).unwrap();
         assert!(template.routes().unwrap().iter().all(|route| route.function == "things"));
-        assert_eq!(template.stream_functions().unwrap(), ["things"]);
+        assert_eq!(template.stream_functions().unwrap(), [("things", EventFilter::new(Vec::new()))]);
         assert_eq!(template.bucket_functions().unwrap(), [("thumbnails", "in/")]);
     }
 

@@ -7,8 +7,13 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::account::{ACCOUNT_ID, REGION};
 use crate::gateway::BoxFuture;
 use crate::publisher::Subscription;
+use crate::queue::{Message, QueueError, Queues};
+
+/// A function that is invoked with messages of a queue, and answers which of them failed.
+pub type QueueFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<Value, lambda_http::Error>> + Send + Sync>;
 
 /// A function that is invoked with events.
 pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::Error>> + Send + Sync>;
@@ -59,6 +64,96 @@ impl Drop for Trigger {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// How often a queue is read at least. The clock of the queues may be set by a test.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Invokes a function with the messages of a queue, and deletes those that it handled. Stops when dropped.
+#[derive(Debug)]
+pub struct QueueTrigger {
+    queue: String,
+    task: JoinHandle<()>,
+}
+
+impl QueueTrigger {
+    #[must_use]
+    pub fn start(queues: Queues, queue: String, batch: usize, function: QueueFunction) -> Self {
+        let name = queue.clone();
+        let task = tokio::spawn(async move {
+            loop {
+                match handle_batch(&queues, &name, batch, &function).await {
+                    Ok(0) => queues.wait(&name, POLL).await,
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::error!(queue = name, "the queue failed: {error}");
+                        tokio::time::sleep(POLL).await;
+                    }
+                }
+            }
+        });
+        Self { queue, task }
+    }
+
+    /// Waits until no message of the queue can be received and none is being handled.
+    pub async fn idle(&self, queues: &Queues) {
+        queues.idle(&self.queue).await;
+    }
+}
+
+impl Drop for QueueTrigger {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Returns the number of messages received. Those that failed become visible again later.
+async fn handle_batch(
+    queues: &Queues,
+    queue: &str,
+    batch: usize,
+    function: &QueueFunction,
+) -> Result<usize, QueueError> {
+    let _handling = queues.begin_handling(queue)?;
+    let messages = queues.receive(queue, batch)?;
+    if messages.is_empty() {
+        return Ok(0);
+    }
+    let records: Vec<Value> = messages.iter().map(|message| record(queue, message)).collect();
+    // A panic is a failure like any other, as in Lambda.
+    let answer = match tokio::spawn(function(json!({ "Records": records }))).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => {
+            tracing::error!(queue, "handling messages failed: {error}");
+            return Ok(messages.len());
+        }
+        Err(panic) => {
+            tracing::error!(queue, "handling messages failed: {panic}");
+            return Ok(messages.len());
+        }
+    };
+    let failures = answer["batchItemFailures"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for message in &messages {
+        if !failures.iter().any(|failure| failure["itemIdentifier"] == *message.id) {
+            queues.delete(queue, message)?;
+        }
+    }
+    Ok(messages.len())
+}
+
+/// A message as in Lambda's event.
+fn record(queue: &str, message: &Message) -> Value {
+    json!({
+        "messageId": message.id,
+        "receiptHandle": message.receipt(),
+        "body": message.body,
+        "attributes": message.attributes(),
+        "messageAttributes": {},
+        "md5OfBody": message.md5(),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": format!("arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{queue}"),
+        "awsRegion": REGION,
+    })
 }
 
 async fn deliver(name: &str, function: &EventFunction, event: Value) {

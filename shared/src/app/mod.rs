@@ -18,14 +18,17 @@ use tokio::time::Duration;
 use crate::app::access_log::LogLine;
 use crate::app::akismet::Akismet;
 use crate::auth::token::{BadToken, KeySettings, Keys};
-use crate::aws::https;
+use crate::aws::call::Caller;
+use crate::aws::queue::{self, Queue};
+use crate::aws::{self, https};
 use crate::config::{Config, StartError};
 use crate::domain::ids::{IdSource, Random, hex, keyed_hash};
+use crate::domain::job::Job;
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::Clock;
 use crate::domain::user::Identity;
 use crate::domain::viewer::Viewer;
-use crate::error::{Error, Refusal, Result};
+use crate::error::{Error, Fault, Refusal, Result};
 use crate::http::request::{Call, Credential, bearer, path_id};
 use crate::http::resource::CommentPresenter;
 use crate::http::response::Answer;
@@ -60,11 +63,13 @@ pub struct App {
     pub clock: Clock,
     pub random: Random,
     pub akismet: Option<Akismet>,
+    /// The queue `Jobs`. Functions that start no jobs have none.
+    pub jobs: Option<Queue>,
 }
 
 impl App {
     #[must_use]
-    pub fn new(config: Config, table: Client, clock: Clock, random: Random) -> Self {
+    pub fn new(config: Config, table: Client, jobs: Option<Queue>, clock: Clock, random: Random) -> Self {
         let auth = &config.auth;
         let keys = KeySettings {
             secret: auth.secret.clone(),
@@ -79,6 +84,7 @@ impl App {
             keys: Keys::new(keys, https::Client::new(JWKS_TIMEOUT)),
             ids: IdSource::new(clock.clone(), random.clone()),
             akismet: akismet.map(|key| Akismet::new(key.expose().to_owned(), &config.spam.akismet_url)),
+            jobs,
             clock,
             random,
             config,
@@ -87,12 +93,30 @@ impl App {
 
     /// Reads the environment and opens the connections.
     pub async fn from_env() -> Result<Self, StartError> {
-        let sdk = crate::aws::config::sdk_config().await;
+        let sdk = aws::config::sdk_config().await;
         let config = Config::from_env()?.resolve_secrets(&sdk).await?;
         let table = store::client::build(aws_sdk_dynamodb::config::Builder::from(&sdk));
-        let app = Self::new(config, table, Clock::system(), Random::system());
+        let jobs = config.jobs_queue_url.clone().map(|url| {
+            let region = sdk.region().map(ToString::to_string).unwrap_or_default();
+            Queue::new(
+                url,
+                region,
+                Caller::new(aws::config::of_service(&sdk, "SQS"), https::Client::for_aws(queue::TIMEOUT)),
+            )
+        });
+        let app = Self::new(config, table, jobs, Clock::system(), Random::system());
         tokio::join!(app.store.warm(), app.keys.warm(app.clock.now().seconds()));
         Ok(app)
+    }
+
+    /// Sends a job to the function `jobs`, which begins it after `delay`.
+    ///
+    /// # Errors
+    ///
+    /// When the queue does not take it.
+    pub async fn start_job(&self, job: &Job, delay: Duration) -> Result<(), Fault> {
+        let queue = self.jobs.as_ref().ok_or_else(|| Fault::new("starting a job", "JOBS_QUEUE_URL is not set"))?;
+        queue.send(job, delay).await
     }
 
     /// Answers one request of API Gateway.

@@ -2,13 +2,15 @@
 //! size and the start-up time of an SDK crate for its service.
 
 use std::error::Error as StdError;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use aws_config::SdkConfig;
 use aws_credential_types::provider::ProvideCredentials;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
 use aws_smithy_runtime_api::client::identity::Identity;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::aws::https;
@@ -50,16 +52,28 @@ impl CallError {
     }
 }
 
-/// Makes calls with the credentials of an SDK configuration.
-pub(super) struct Caller<'a> {
-    config: &'a SdkConfig,
-    client: https::Client,
+/// Carries signed requests: [`https::Client`] to AWS, and `cargo local` to itself.
+pub trait Transport: Send + Sync + 'static {
+    fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>>;
 }
 
-impl<'a> Caller<'a> {
-    /// `timeout` bounds each call.
-    pub(super) fn new(config: &'a SdkConfig, timeout: Duration) -> Self {
-        Self { config, client: https::Client::for_aws(timeout) }
+impl Transport for https::Client {
+    fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
+        Box::pin(self.send(request))
+    }
+}
+
+/// Makes calls with the credentials of an SDK configuration.
+#[derive(Clone)]
+pub struct Caller {
+    config: SdkConfig,
+    transport: Arc<dyn Transport>,
+}
+
+impl Caller {
+    #[must_use]
+    pub fn new(config: SdkConfig, transport: impl Transport) -> Self {
+        Self { config, transport: Arc::new(transport) }
     }
 
     /// The output of the operation; `null` when the answer is not JSON.
@@ -70,7 +84,7 @@ impl<'a> Caller<'a> {
         let now = self.config.time_source().unwrap_or_default().now();
         let endpoint = self.config.endpoint_url().unwrap_or(call.host);
         let request = signed(call, endpoint, &identity, now).map_err(CallError::Request)?;
-        let answer = self.client.send(request).await?;
+        let answer = self.transport.send(request).await?;
         let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
         if answer.status().is_success() {
             return Ok(body);

@@ -54,6 +54,14 @@ pub fn endpoint(sdk: &SdkConfig, service: &str) -> Option<String> {
     sdk.service_config()?.load_config(key)
 }
 
+/// The configuration with the endpoint of one service, for calls without an SDK crate.
+#[must_use]
+pub fn of_service(sdk: &SdkConfig, service: &str) -> SdkConfig {
+    let mut config = sdk.clone().into_builder();
+    config.set_endpoint_url(endpoint(sdk, service));
+    config.build()
+}
+
 /// Settings of one service, by the rule of the SDK reference guide: `NAME_SERVICE` before `NAME`.
 #[derive(Debug)]
 struct Environment;

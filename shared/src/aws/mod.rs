@@ -1,8 +1,9 @@
 //! Access to AWS and to HTTPS servers.
 
-mod call;
+pub mod call;
 pub mod config;
 pub mod https;
 #[cfg(test)]
 pub(crate) mod loopback;
+pub mod queue;
 pub mod secrets;

@@ -6,6 +6,7 @@ use aws_config::SdkConfig;
 use serde_json::{Value, json};
 
 use crate::aws::call::{Call, CallError, Caller};
+use crate::aws::https;
 use crate::domain::secret::Secret;
 
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -40,7 +41,7 @@ pub async fn resolve(value: &str, config: &SdkConfig) -> Result<Secret, Error> {
         return Ok(Secret::from(value.to_owned()));
     }
     let source = Source::parse(value).ok_or_else(|| Error::Name(value.to_owned()))?;
-    let caller = Caller::new(config, TIMEOUT);
+    let caller = Caller::new(config.clone(), https::Client::for_aws(TIMEOUT));
     let call = source.call();
     let mut pauses = PAUSES.into_iter();
     let output = loop {

@@ -3,6 +3,7 @@
 pub mod comment;
 pub mod fold;
 pub mod ids;
+pub mod job;
 pub mod labels;
 pub mod language;
 pub mod list;

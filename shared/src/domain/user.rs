@@ -66,6 +66,9 @@ pub struct User {
     /// When this was read from a token, in Unix seconds.
     #[serde(rename = "la", default, skip_serializing_if = "Option::is_none")]
     pub learned_at: Option<i64>,
+    /// When the name or the picture last changed, in Unix seconds; `None` since the first sign-in.
+    #[serde(rename = "ra", default, skip_serializing_if = "Option::is_none")]
+    pub renamed_at: Option<i64>,
     /// [`Identity::subject`], which tells whether a user with the same id is the same user.
     #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
@@ -94,12 +97,14 @@ impl User {
     pub(crate) fn told(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
         let id = identity.id;
         let kept = known.map(|known| known.name.clone()).filter(|name| !name.is_empty());
+        let renamed_at = kept.is_some().then(|| now.seconds());
         Self {
             id,
             name: name(&identity.claims).or(kept).unwrap_or_else(|| format!("User {id}")),
             avatar: picture(&identity.claims),
             told_at: identity.claims.issued_at.or(known.and_then(|known| known.told_at)),
             learned_at: Some(now.seconds()),
+            renamed_at,
             subject: identity.subject.clone(),
             ban: known.and_then(|known| known.ban.clone()),
         }
@@ -114,6 +119,7 @@ impl User {
             avatar: Avatar::Neutral,
             told_at: None,
             learned_at: None,
+            renamed_at: None,
             subject: None,
             ban: None,
         }

@@ -9,6 +9,8 @@
 //! | hidden reply               | `C#parent`                | `H#id`     | the clean-up below a deleted comment           |
 //! | guest bound                | `C#id`                    | `G#hash`   | limits of a network's guest likes and reports  |
 //! | thread                     | `T#type#record`           | `T`        | lists: count, pin, author                      |
+//! | counted comment            | `T#type#record`           | `K#id`     | the newest comments of a thread; a comment counts while it exists |
+//! | count                      | `T#type#record`           | `K`        | how many comments of a thread count            |
 //! | visitor's thread state     | `V#visitor#type#record`   | `V`        | lists: own likes, reports, unapproved comments; makes a second report impossible |
 //! | its overflow               | `V#visitor#type#record`   | `V#parent` | the same, for one parent and its replies       |
 //! | user                       | `U#id`                    | `U`        | everybody signed in                            |
@@ -19,7 +21,7 @@
 //! | repeat                     | `P#visitor#hash`          | `P`        | the spam check; expires                        |
 //! | idempotency                | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
 //!
-//! A hidden reply names an unapproved reply of `parent`. It, a handle and a queue entry are keys only.
+//! A hidden reply names an unapproved reply of `parent`. It, a handle, a queue entry and a counted comment are keys only.
 //!
 //! # Indexes
 //!
@@ -78,6 +80,7 @@
 //! | `n`, `av` | report   | S    | name and picture of the reporter                                                |
 //! | `n`       | guest bound | N | likes or reports by guests of the network                                       |
 //! | `n`       | thread   | N    | number of approved top-level comments                                           |
+//! | `n`       | count    | N    | number of counted comments                                                      |
 //! | `pin`     | thread   | M    | the pin: `c` (N, comment id), `at` (N, time)                                    |
 //! | `au`      | thread   | N    | user id of the record's author                                                  |
 //! | `ti`      | thread   | S    | title of the record                                                             |
@@ -93,6 +96,7 @@
 //! | `bn`      | user, name fragment | M | ban: `u` (N, until; missing for good), `r` (S, reason)                  |
 //! | `ia`      | user     | N    | `iat` of the newest token that named the user, in Unix seconds                  |
 //! | `la`      | user     | N    | when the name was saved, in Unix seconds                                        |
+//! | `ra`      | user     | N    | when the name or the picture last changed, in Unix seconds                      |
 //! | `sh`      | user     | S    | hash of the token's subject, where the id is a hash as well                     |
 //! | `n`       | limiter  | N    | requests booked                                                                 |
 //! | `x`       | limiter, repeat, idempotency | N | when the item expires, in Unix seconds                         |
@@ -182,6 +186,14 @@ pub(super) fn thread(thread: &ThreadId) -> Key {
     Key::new(format!("T#{thread}"), "T")
 }
 
+pub(super) fn counted(thread: &ThreadId, id: CommentId) -> Key {
+    Key::new(format!("T#{thread}"), format!("K#{}", pad(id.0)))
+}
+
+pub(super) fn count(thread: &ThreadId) -> Key {
+    Key::new(format!("T#{thread}"), "K")
+}
+
 pub(super) fn visitor_state(visitor: &Visitor, thread: &ThreadId) -> Key {
     Key::new(format!("V#{visitor}#{thread}"), "V")
 }
@@ -255,6 +267,8 @@ pub(super) enum ItemKind {
     },
     GuestBound(CommentId),
     Thread(ThreadId),
+    Counted(ThreadId, CommentId),
+    Count(ThreadId),
     VisitorThreadState(Visitor, ThreadId),
     User(UserId),
     /// A handle or a name fragment.
@@ -280,6 +294,11 @@ impl ItemKind {
             ("C", ("H", _)) => Self::HiddenReply { parent: rest.parse().ok()?, id: hidden_reply_of(&key.sk)? },
             ("C", ("G", _)) => Self::GuestBound(rest.parse().ok()?),
             ("T", ("T", "")) => Self::Thread(ThreadId::try_from(rest.to_owned()).ok()?),
+            ("T", ("K", "")) => Self::Count(ThreadId::try_from(rest.to_owned()).ok()?),
+            ("T", ("K", id)) => Self::Counted(
+                ThreadId::try_from(rest.to_owned()).ok()?,
+                CommentId(id.trim_start_matches('0').parse().ok()?),
+            ),
             ("V", ("V", _)) => {
                 let (visitor, thread) = rest.split_once('#')?;
                 Self::VisitorThreadState(Visitor(visitor.to_owned()), ThreadId::try_from(thread.to_owned()).ok()?)
@@ -398,6 +417,8 @@ mod tests {
             (hidden_reply(id, other), ItemKind::HiddenReply { parent: id, id: other }),
             (guest_bound(id, "hash"), ItemKind::GuestBound(id)),
             (thread(&post), ItemKind::Thread(post.clone())),
+            (counted(&post, id), ItemKind::Counted(post.clone(), id)),
+            (count(&post), ItemKind::Count(post.clone())),
             (self::visitor_state(&visitor, &post), visitor_state()),
             (visitor_overflow(&visitor, &post, id), visitor_state()),
             (user(ada), ItemKind::User(ada)),

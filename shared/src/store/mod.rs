@@ -2,12 +2,14 @@
 //! value, and only a fault is an error. `keys` documents the items, attributes and indexes; `placement` decides where a
 //! comment stands in the indexes.
 
-pub mod cleanup;
 pub mod client;
 pub mod comments;
+pub mod counts;
+pub mod events;
 #[cfg(feature = "testing")]
 pub mod fixtures;
 pub mod idempotency;
+pub mod jobs;
 pub(crate) mod keys;
 pub mod limits;
 pub mod lists;

@@ -43,6 +43,8 @@ impl Failed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Label {
     Comment,
+    /// The row of a counted comment.
+    Counted,
     /// The entry of a like or report in the visitor's thread state.
     Entry,
     GuestBound,

@@ -241,7 +241,19 @@ impl Store {
                 let banned = ban.as_ref().is_some_and(|ban| ban.holds(now));
                 if !banned && !found.contains_key(&id) {
                     order.push(id);
-                    found.insert(id, User { id, name, avatar, told_at: None, learned_at: None, subject: None, ban });
+                    found.insert(
+                        id,
+                        User {
+                            id,
+                            name,
+                            avatar,
+                            told_at: None,
+                            learned_at: None,
+                            renamed_at: None,
+                            subject: None,
+                            ban,
+                        },
+                    );
                 }
             }
             if found.len() >= MAX_FOUND || next.is_none() {
@@ -302,10 +314,11 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
 }
 
 /// The attributes that every change of a profile changes: a write on condition that they are as read detects others.
-fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 3] {
+fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 4] {
     [
         ("ia", user.and_then(|user| user.told_at).map(number)),
         ("la", user.and_then(|user| user.learned_at).map(number)),
+        ("ra", user.and_then(|user| user.renamed_at).map(number)),
         ("sh", user.and_then(|user| user.subject.clone()).map(text)),
     ]
 }

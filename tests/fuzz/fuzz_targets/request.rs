@@ -10,6 +10,7 @@ use http::{Method, Request, Uri};
 use libfuzzer_sys::fuzz_target;
 use local::bucket::Bucket;
 use local::engine::Engine;
+use local::queue::Queues;
 use local::service;
 use local::stack::Stack;
 use local::token::Token;
@@ -38,10 +39,13 @@ impl Service {
         let token = Token { moderator: true, ..Token::new("1", "Ada") };
         let token = token.sign(&config, NOW.seconds()).expect("a token");
         let engine = Engine::memory().expect("an engine");
-        let app = App::new(config, service::client(&engine), Clock::new(|| NOW), Random::system());
+        let queues = service::queue_settings().expect("the template has queues");
+        let queues = Queues::temporary(queues, Clock::new(|| NOW), Random::system()).expect("queues");
+        let jobs = Some(service::jobs_queue(&queues));
+        let app = App::new(config, service::client(&engine), jobs, Clock::new(|| NOW), Random::system());
         let bucket = Bucket::temporary("media").expect("a bucket");
         let guard = runtime.enter();
-        let stack = service::start(app, engine, bucket, Vec::new()).expect("the service");
+        let stack = service::start(app, engine, bucket, queues, Vec::new()).expect("the service");
         drop(guard);
         Self { stack, token, left: REQUESTS, runtime }
     }

@@ -4,6 +4,9 @@ use futures_util::future::join_all;
 use http::header::ACCEPT_ENCODING;
 use local::bench::seed::{self, Models, prose};
 use serde_json::json;
+use shared::domain::ids::{CommentId, ThreadId};
+use shared::store::counts::Cause;
+use shared::store::meter;
 use tests::{Actor, START, TestResponse, World, two_engines};
 
 /// 2025-01-01, from which comment ids count their milliseconds.
@@ -154,6 +157,34 @@ async fn single_requests_keep_to_their_bounds() {
     }
     table.row("users search", bob.get("users?q=dan").await, (3.0, 0.0, 2));
     table.check();
+}
+
+#[tokio::test]
+async fn what_follows_a_comment_keeps_to_its_bounds() {
+    let world = World::new();
+    let ada = world.user(7, "Ada Lovelace");
+    let top = ada.comment("posts/1", &prose(1)).await;
+    let reply = ada.reply("posts/1", top, &prose(2)).await;
+    let thread = ThreadId::new("posts", "1").unwrap();
+    let rows = [("a comment comes", top, (1.0, 4.0)), ("a reply comes", reply, (2.0, 6.0))];
+    world.wait_until_idle().await;
+    for id in [top, reply] {
+        world.remove("T#posts#1", &format!("K#{id:016}")).await;
+    }
+    world.remove("T#posts#1", "K").await;
+    for (name, id, (read, write)) in rows {
+        counting_costs(&world, name, (&thread, id), (read, write)).await;
+    }
+    ada.remove(reply).await.ok(204);
+    counting_costs(&world, "a reply goes", (&thread, reply), (1.0, 4.0)).await;
+}
+
+async fn counting_costs(world: &World, name: &str, (thread, id): (&ThreadId, u64), bound: (f64, f64)) {
+    let store = world.store();
+    let (counted, cost) = meter::measure(store.recount_comment(thread, CommentId(id), Cause::Event)).await;
+    counted.unwrap();
+    println!("| {name} | {} | {} | {} |", cost.read_units, cost.write_units, cost.trips);
+    assert!(cost.read_units <= bound.0 && cost.write_units <= bound.1, "{name}: {cost:?}");
 }
 
 #[tokio::test]

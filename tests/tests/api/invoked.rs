@@ -7,9 +7,11 @@ use image::DynamicImage;
 use lambda_http::request::LambdaRequest;
 use local::bucket::Bucket;
 use local::engine::Engine;
+use local::queue::Queues;
 use local::service;
+use local::settings::JOBS;
 use local::template::{DEPLOYED, Template};
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::app::App;
 use shared::config::Config;
 use shared::domain::ids::{CommentId, Random};
@@ -29,13 +31,14 @@ fn app(engine: &Engine) -> App {
         "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("a secret of these tests, and of no others".to_owned()),
         _ => None,
     });
-    App::new(config.unwrap(), service::client(engine), Clock::system(), Random::system())
+    App::new(config.unwrap(), service::client(engine), None, Clock::system(), Random::system())
 }
 
 #[tokio::test]
 async fn a_record_of_the_stream_takes_replies_and_old_names_away() {
     let engine = Engine::memory().unwrap();
-    let app = app(&engine);
+    let queues = Queues::temporary(service::queue_settings().unwrap(), Clock::system(), Random::system()).unwrap();
+    let app = App { jobs: Some(service::jobs_queue(&queues)), ..app(&engine) };
     let put = |item: Vec<(&str, AttributeValue)>| {
         let item = item.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         engine.client().put_item().table_name(TABLE).set_item(Some(item)).send()
@@ -66,6 +69,9 @@ async fn a_record_of_the_stream_takes_replies_and_old_names_away() {
     assert_eq!(parsed.records.iter().map(|record| &*record.event_name).collect::<Vec<_>>(), ["REMOVE", "MODIFY"]);
     let event: Value = serde_json::from_str(EVENTS).unwrap();
     events::handle(&app, &event).await.unwrap();
+    let messages = queues.receive(JOBS, 10).unwrap();
+    let jobs = json!({ "Records": messages.iter().map(|job| json!({ "body": job.body })).collect::<Vec<_>>() });
+    assert_eq!(jobs::handle(&app, &jobs).await, json!({ "batchItemFailures": [] }));
     assert!(app.store.find(CommentId(reply), Reading::Consistent).await.unwrap().is_none());
     assert!(app.store.find_users("byron", now).await.unwrap().is_empty());
     assert_eq!(app.store.find_users("lovelace", now).await.unwrap()[0].name, "Ada Lovelace");

@@ -4,6 +4,7 @@ mod auth;
 mod capacity;
 mod change;
 mod contract;
+mod counting;
 mod create;
 mod crossing;
 mod cursor;

@@ -5,8 +5,11 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use shared::domain::ids::UserId;
+use shared::domain::job::{Job, Rename};
+use shared::domain::user::User;
 use shared::store::Reading;
 use tests::{Actor, World};
+use tokio::time::Instant;
 
 /// Calls the service as this user, whose name it stores.
 async fn known(world: &World, id: u64, name: &str) {
@@ -206,9 +209,15 @@ async fn an_outdated_change_of_name_is_ignored() {
     // As if the comment still had the first name.
     world.set_of_comment(id, "n", Some(AttributeValue::S("Ada".to_owned()))).await;
     let shown = async || world.guest().see("posts/1", id).await["user"]["name"].clone();
-    store.rename(&rows[0], &rows[1]).await.unwrap();
+    let job = |user: &User| {
+        let rename = Rename { user: user.id, name: user.name.clone(), avatar: user.avatar.clone(), before: None };
+        store.run_job(Job::Rename(rename), world.now(), Instant::now() + Duration::from_mins(1))
+    };
+    assert!(!store.rename_in_directory(&rows[0], &rows[1]).await.unwrap());
+    assert_eq!(job(&rows[1]).await.unwrap(), None);
     assert_eq!(shown().await, "Ada");
-    store.rename(&rows[1], &rows[2]).await.unwrap();
+    assert!(store.rename_in_directory(&rows[1], &rows[2]).await.unwrap());
+    assert_eq!(job(&rows[2]).await.unwrap(), None);
     assert_eq!(shown().await, "Ada Lovelace");
     assert_eq!(names(&world.user(8, "Bob"), "ada").await, ["Ada Lovelace"]);
 }

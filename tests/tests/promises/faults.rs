@@ -161,7 +161,7 @@ async fn keeps_its_promises(faults: Faults) {
         writer.await.unwrap();
     }
     faults.stop();
-    world.wait_until_idle().await;
+    world.finish_jobs().await;
 
     let answers = std::mem::take(&mut *answers.lock().unwrap());
     let made = faults.made();
@@ -191,7 +191,7 @@ async fn what_hangs_below_a_deleted_comment_goes_though_its_index_does_not_name_
         }
         ada.remove(parent).await.ok(204);
     }
-    world.wait_until_idle().await;
+    world.finish_jobs().await;
     assert_eq!(bodies(&world).await, BTreeMap::new());
     assert_eq!(world.findings().await, [""; 0]);
 }

@@ -63,7 +63,7 @@ async fn a_reply_that_indexes_name_late_is_not_passed_by_when_replies_move_up() 
     table.hold(&[late]).await;
     replies.extend([late, ada.reply("posts/1", parent, "reply").await]);
     ada.remove(replies.remove(0)).await.ok(204);
-    table.world.wait_until_idle().await;
+    table.world.finish_jobs().await;
     table.is_in_order().await;
 
     table.hold(&[]).await;
@@ -86,7 +86,7 @@ async fn an_index_that_misses_one_reply_and_still_names_a_deleted_one_does_not_p
     for id in [deleted, replies.remove(0), replies.remove(0)] {
         ada.remove(id).await.ok(204);
     }
-    table.world.wait_until_idle().await;
+    table.world.finish_jobs().await;
     table.is_in_order().await;
 
     table.hold(&[]).await;
@@ -102,10 +102,10 @@ async fn replies_move_up_once_indexes_name_them_all() {
     let mut replies = ada.write_replies("posts/1", parent, 5).await;
     table.hold(&replies[..1]).await;
     ada.remove(replies.remove(0)).await.ok(204);
-    table.world.wait_until_idle().await;
+    table.world.finish_jobs().await;
     table.hold(&[]).await;
     ada.like(parent).await.ok(200);
-    table.world.wait_until_idle().await;
+    table.world.finish_jobs().await;
     assert_eq!(table.inline(parent).await, replies[..3]);
     table.is_in_order().await;
 }
@@ -118,7 +118,7 @@ async fn replies_move_up_below_a_parent_without_a_fingerprint_of_them() {
     let mut replies = ada.write_replies("posts/1", parent, 5).await;
     table.world.set_of_comment(parent, "fp", None).await;
     ada.remove(replies.remove(0)).await.ok(204);
-    table.world.wait_until_idle().await;
+    table.world.finish_jobs().await;
     assert_eq!(table.inline(parent).await, replies[..3]);
     table.is_in_order().await;
 }
@@ -164,6 +164,21 @@ async fn a_hidden_reply_goes_with_its_parent_though_copies_do_not_know_it_yet() 
     table.faults.hold(vec!["\"H#".to_owned()]).await;
     ada.reply("posts/1", parent, "doubtful").await;
     ada.remove(parent).await.ok(204);
+    table.world.finish_jobs().await;
+    table.is_in_order().await;
+}
+
+#[tokio::test]
+async fn a_reply_that_the_index_lists_late_stops_counting_when_its_parent_is_hidden() {
+    let table = Lagging::new();
+    let (ada, moderator) = (table.world.user(7, "Ada"), table.world.moderator());
+    let parent = ada.comment("posts/1", "parent").await;
+    table.hold_all().await;
+    ada.reply("posts/1", parent, "reply").await;
     table.world.wait_until_idle().await;
+    moderator.judge(parent, "reject").await.ok(200);
+    table.world.wait_until_idle().await;
+    table.hold(&[]).await;
+    table.world.finish_jobs().await;
     table.is_in_order().await;
 }

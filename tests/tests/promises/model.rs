@@ -230,7 +230,7 @@ impl Test {
             }
         }
         self.compare().await?;
-        self.world.wait_until_idle().await;
+        self.world.finish_jobs().await;
         self.compare().await?;
         let findings = self.world.findings().await;
         prop_assert!(findings.is_empty(), "{findings:#?}");
@@ -245,7 +245,7 @@ impl Test {
         match step {
             Step::Create { who, thread, doubtful } => self.create(*who, *thread, None, *doubtful).await,
             Step::WaitUntilIdle => {
-                self.world.wait_until_idle().await;
+                self.world.finish_jobs().await;
                 Ok(())
             }
             Step::Reply { who, to, doubtful } => match self.any(to) {

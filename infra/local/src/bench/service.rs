@@ -28,6 +28,7 @@ use crate::bucket::Bucket;
 use crate::data_dir::DataDir;
 use crate::engine::Engine;
 use crate::gateway::Mount;
+use crate::queue::Queues;
 use crate::service;
 use crate::settings;
 use crate::token::Token;
@@ -52,8 +53,10 @@ pub async fn serve(data_dir: &Path) -> Result<(), Failure> {
             Box::pin(async { answer })
         }),
     };
-    let app = App::new(config.clone(), service::client(&engine), Clock::system(), Random::system());
-    let stack = service::start(app, engine, Bucket::temporary(&config.media_bucket)?, vec![mount])?;
+    let queues = Queues::temporary(service::queue_settings()?, Clock::system(), Random::system())?;
+    let jobs = Some(service::jobs_queue(&queues));
+    let app = App::new(config.clone(), service::client(&engine), jobs, Clock::system(), Random::system());
+    let stack = service::start(app, engine, Bucket::temporary(&config.media_bucket)?, queues, vec![mount])?;
     writeln!(io::stdout(), "http://{address}")?;
     stack.gateway.clone().serve(listener, pending(), |_| ()).await;
     Ok(())

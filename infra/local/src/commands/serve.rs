@@ -16,6 +16,7 @@ use crate::bucket::{Bucket, BucketError};
 use crate::check::Check;
 use crate::data_dir::{DataDir, Lock};
 use crate::engine::{Engine, EngineError};
+use crate::queue::Queues;
 use crate::service;
 use crate::settings;
 
@@ -33,9 +34,10 @@ pub(super) struct Options {
     /// Keep nothing: data and secrets are lost at the end
     #[arg(long, conflicts_with = "data_dir")]
     ephemeral: bool,
-    /// Serve no API but the table (port 8000) and the bucket
-    /// (port 9000), for functions that run elsewhere, and print
-    /// their environment; --port 0 takes any free ports
+    /// Serve no API but the table (port 8000), the bucket
+    /// (9000) and the queues (9324), for functions that run
+    /// elsewhere, and print their environment; --port 0 takes
+    /// free ports
     #[arg(long, verbatim_doc_comment)]
     pub(super) services_only: bool,
 }
@@ -72,8 +74,10 @@ async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<S
     let engine = open_table(data_dir)?;
     let config = settings::load(data_dir, Some(address))?;
     let bucket = open_bucket(data_dir, &config.media_bucket)?;
-    let app = App::new(config.clone(), service::client(&engine), Clock::system(), Random::system());
-    let stack = service::start(app, engine.clone(), bucket.clone(), Vec::new())?;
+    let queues = open_queues(data_dir)?;
+    let jobs = Some(service::jobs_queue(&queues));
+    let app = App::new(config.clone(), service::client(&engine), jobs, Clock::system(), Random::system());
+    let stack = service::start(app, engine.clone(), bucket.clone(), queues, Vec::new())?;
     if let Some(since) = unfinished_since {
         recover(&engine, &config.table_name, &bucket, since).await?;
     }
@@ -107,6 +111,14 @@ async fn recover(engine: &Engine, table: &str, bucket: &Bucket, since: SystemTim
 
 pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, EngineError> {
     data_dir.map_or_else(Engine::memory, |data_dir| Engine::open(&data_dir.file("table.db")))
+}
+
+pub(super) fn open_queues(data_dir: Option<&DataDir>) -> Result<Queues, Failure> {
+    let (settings, clock, random) = (service::queue_settings()?, Clock::system(), Random::system());
+    Ok(match data_dir {
+        Some(data_dir) => Queues::open(&data_dir.file("queue"), settings, clock, random)?,
+        None => Queues::temporary(settings, clock, random)?,
+    })
 }
 
 pub(super) fn open_bucket(data_dir: Option<&DataDir>, name: &str) -> Result<Bucket, BucketError> {

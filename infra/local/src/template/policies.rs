@@ -48,10 +48,13 @@ fn list(value: &Value) -> Vec<&Value> {
     value.as_array().map_or_else(|| vec![value], |items| items.iter().collect())
 }
 
-/// The part of the table or the bucket that a resource names; `None` when it names something else.
+/// The part of the table or the bucket, or the queue, that a resource names; `None` when it names something else.
 fn part(resource: &Value) -> Option<String> {
     if resource["Fn::GetAtt"] == "Table.Arn" || resource["Fn::GetAtt"] == "MediaBucket.Arn" {
         return Some(String::new());
+    }
+    if let Some(queue) = resource["Fn::GetAtt"].as_str().and_then(|name| name.strip_suffix("Queue.Arn")) {
+        return Some(format!("{queue}Queue"));
     }
     let named = resource.as_str()?;
     let objects = || named.strip_prefix("${MediaBucket.Arn}/")?.strip_suffix('*');

@@ -125,6 +125,28 @@ async fn after_a_crash_the_next_start_finishes_the_work_that_was_left() {
     assert!(is_in_order(data_dir.path()));
 }
 
+#[tokio::test]
+async fn a_job_that_a_killed_process_was_doing_is_done_by_the_next() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let service = serve(data_dir.path());
+    let member = service.member();
+    let parent = member.comment("posts/1", "x").await;
+    member.reply("posts/1", parent, "x").await;
+    assert!(service.stop().success());
+
+    // Received, and never deleted.
+    let job = json!({ "job": "clean_up", "comment": parent, "replies": 1, "deleted_at": 0 });
+    let message = json!({
+        "id": "1", "body": job.to_string(), "sent_at": 0, "visible_at": i64::MAX, "receives": 1, "received_at": 0,
+    });
+    let file = data_dir.path().join("queue/JobsQueue/1.json");
+    std::fs::write(&file, message.to_string()).unwrap();
+    assert!(serve(data_dir.path()).stop().success());
+    assert!(!file.exists());
+    let service = serve(data_dir.path());
+    service.member().get(&format!("comments/{parent}/replies")).await.refused(404, "not_found");
+}
+
 async fn remove_comment(data_dir: &Path, id: u64) {
     let table = Engine::open(&data_dir.join("table.db")).unwrap().client();
     let delete = table.delete_item().table_name("comments");

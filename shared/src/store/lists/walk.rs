@@ -27,7 +27,7 @@ impl Window {
     }
 
     /// Past `edge`, which is not included.
-    pub(super) fn beyond(edge: CommentId, order: Order, limit: usize) -> Self {
+    pub(in crate::store) fn beyond(edge: CommentId, order: Order, limit: usize) -> Self {
         let span = if order.is_descending() { Span::below(edge) } else { Span::above(edge) };
         Self { span, order, limit }
     }

@@ -7,6 +7,7 @@
 //! | `snapshot`   | the whole table in memory by kind of item; a new kind gets its place here first |
 //! | `comments`   | counts, ranks and index keys of comments, and comments below a deleted one |
 //! | `threads`    | counts and pins of threads |
+//! | `counted`    | comments that count in their thread, and how many |
 //! | `visitors`   | visitors' likes, reports and counts of unapproved comments |
 //! | `dependents` | items in the partition of a comment, which go when it goes |
 //! | `queues`     | moderation queues |
@@ -14,6 +15,7 @@
 //! | `repair`     | writes that hold only while what was read is unchanged |
 
 mod comments;
+mod counted;
 mod dependents;
 mod directory;
 mod queues;
@@ -93,6 +95,7 @@ fn recount(snapshot: &Snapshot) -> Vec<Finding> {
     findings.extend(comments::check_orphans(snapshot, &orphans));
     findings.extend(comments::check(snapshot, &orphans));
     findings.extend(threads::check(snapshot));
+    findings.extend(counted::check(snapshot));
     findings.extend(visitors::check_entries(snapshot));
     findings.extend(visitors::check_hidden_counts(snapshot));
     findings.extend(dependents::check(snapshot));

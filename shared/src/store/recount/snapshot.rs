@@ -50,6 +50,9 @@ pub(super) struct Snapshot {
     pub(super) dependents: Vec<(CommentId, Key)>,
     /// By the text of their ids.
     pub(super) threads: BTreeMap<String, StoredThread>,
+    /// Threads and their counted comments, and the counts, by the text of the threads' ids.
+    pub(super) counted: BTreeMap<String, BTreeSet<CommentId>>,
+    pub(super) counts: BTreeMap<String, Item>,
     pub(super) visitor_states: Vec<StoredVisitorState>,
     pub(super) users: BTreeMap<UserId, User>,
     /// By partition and sort key.
@@ -88,6 +91,12 @@ impl Snapshot {
             ItemKind::Thread(id) => {
                 let thread = read(item.clone())?;
                 self.threads.insert(id.to_string(), StoredThread { thread, item });
+            }
+            ItemKind::Counted(thread, id) => {
+                self.counted.entry(thread.to_string()).or_default().insert(id);
+            }
+            ItemKind::Count(thread) => {
+                self.counts.insert(thread.to_string(), item);
             }
             ItemKind::VisitorThreadState(visitor, thread) => {
                 let state = read(item.clone())?;

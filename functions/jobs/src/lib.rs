@@ -1,0 +1,33 @@
+//! Long work, in parts of bounded length: clean-up below a deleted comment, a new name in old comments. The messages come
+//! from the queue `Jobs`; every job may run twice.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::app::App;
+use shared::domain::job::Job;
+use shared::error::Fault;
+use tokio::time::Instant;
+
+/// A message takes no longer. What is left is sent as a new message.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Handles a batch of messages, as Lambda receives it from SQS. Answers which of them failed; SQS delivers these again.
+pub async fn handle(app: &App, event: &Value) -> Value {
+    let mut failures = Vec::new();
+    for message in event["Records"].as_array().into_iter().flatten() {
+        if let Err(fault) = run(app, message["body"].as_str().unwrap_or_default()).await {
+            tracing::error!(error = fault.chain(), message = message["messageId"].as_str(), "job failed");
+            failures.push(json!({ "itemIdentifier": message["messageId"] }));
+        }
+    }
+    json!({ "batchItemFailures": failures })
+}
+
+async fn run(app: &App, body: &str) -> Result<(), Fault> {
+    let job: Job = serde_json::from_str(body).map_err(|error| Fault::new("reading a job", error))?;
+    match app.store.run_job(job, app.clock.now(), Instant::now() + LIMIT).await? {
+        None => Ok(()),
+        Some(rest) => app.start_job(&rest.job, rest.delay).await,
+    }
+}

@@ -1,0 +1,61 @@
+//! The filter of an event source mapping: Lambda invokes a function only with records that match one of its patterns. Of the
+//! language of patterns this knows objects, lists of values, and `{"exists": false}`.
+
+use serde_json::Value;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventFilter(Vec<Value>);
+
+impl EventFilter {
+    /// Without patterns every record matches.
+    pub fn new(patterns: Vec<Value>) -> Self {
+        Self(patterns)
+    }
+
+    /// Keeps the records of an event that match. `None` when none is left.
+    pub fn apply(&self, mut event: Value) -> Option<Value> {
+        let records = event["Records"].as_array_mut()?;
+        records.retain(|record| self.0.is_empty() || self.0.iter().any(|pattern| matches(pattern, Some(record))));
+        (!records.is_empty()).then_some(event)
+    }
+}
+
+fn matches(pattern: &Value, value: Option<&Value>) -> bool {
+    match pattern {
+        Value::Object(fields) => {
+            fields.iter().all(|(name, pattern)| matches(pattern, value.and_then(|value| value.get(name))))
+        }
+        Value::Array(allowed) => allowed.iter().any(|allowed| match allowed.get("exists") {
+            Some(exists) => *exists == value.is_some(),
+            None => value == Some(allowed),
+        }),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_record_passes_that_matches_one_of_the_patterns() {
+        let filter = EventFilter::new(vec![
+            json!({ "eventName": ["INSERT", "REMOVE"], "keys": { "sk": ["C"] } }),
+            json!({ "image": { "source": { "S": [{ "exists": false }] } }, "keys": { "sk": ["U"] } }),
+        ]);
+        let passes = |record: Value| filter.apply(json!({ "Records": [record] })).is_some();
+        assert!(passes(json!({ "eventName": "REMOVE", "keys": { "sk": "C" } })));
+        assert!(!passes(json!({ "eventName": "MODIFY", "keys": { "sk": "C" } })));
+        assert!(!passes(json!({ "eventName": "INSERT" })));
+        assert!(passes(json!({ "keys": { "sk": "U" }, "image": {} })));
+        assert!(!passes(json!({ "keys": { "sk": "U" }, "image": { "source": { "S": "x" } } })));
+    }
+
+    #[test]
+    fn without_patterns_every_record_passes() {
+        let event = json!({ "Records": [1, 2] });
+        assert_eq!(EventFilter::new(Vec::new()).apply(event.clone()), Some(event));
+    }
+}

@@ -1,0 +1,99 @@
+//! Work that walks over many items. It is done by the function `jobs`, a bounded part at a time.
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::domain::comment::Avatar;
+use crate::domain::ids::{CommentId, ThreadId, UserId};
+use crate::domain::time::Timestamp;
+
+/// A message of the queue `Jobs`. It may be delivered twice, and late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "job", rename_all = "snake_case")]
+pub enum Job {
+    /// Removes all replies to a deleted comment, and all other items of it.
+    CleanUp(CleanUp),
+    /// Counts all replies below a comment that was shown, or stops counting them below one that was hidden.
+    CountBelow(CountBelow),
+    /// Writes a user's present name and picture into the user's comments.
+    Rename(Rename),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CleanUp {
+    pub comment: CommentId,
+    /// Replies that the comment counted and that have not been removed yet. The index may not list them yet.
+    pub replies: u64,
+    #[serde(serialize_with = "milliseconds")]
+    pub deleted_at: Timestamp,
+}
+
+/// Counts everything below a comment that was hidden or shown, depth first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountBelow {
+    pub thread: ThreadId,
+    /// Comments whose replies are left to count; the last one is next. At most 25 a level.
+    pub walks: Vec<CountReplies>,
+    /// Comments of which the index listed fewer replies than they count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<CommentId>,
+    /// When the comment was hidden or shown.
+    #[serde(serialize_with = "milliseconds")]
+    pub changed_at: Timestamp,
+}
+
+/// How far the replies of one comment have been counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountReplies {
+    pub comment: CommentId,
+    /// Replies up to this one are counted, from the oldest to the newest; `None` at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<CommentId>,
+    /// How many there were.
+    #[serde(default)]
+    pub seen: u64,
+}
+
+impl CountReplies {
+    #[must_use]
+    pub fn of(comment: CommentId) -> Self {
+        Self { comment, after: None, seen: 0 }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rename {
+    pub user: UserId,
+    /// The name and picture that the walk writes. It ends when the user has others by now, because another walk follows.
+    pub name: String,
+    pub avatar: Avatar,
+    /// Comments from this one on have been renamed, from the newest to the oldest; `None` at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<CommentId>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn milliseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_i64(time.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_survives_its_way_through_the_queue() {
+        let (comment, other, time) = (CommentId(12), CommentId(13), Timestamp(1_767_323_045_678));
+        let walks = vec![CountReplies::of(comment), CountReplies { comment: other, after: Some(comment), seen: 3 }];
+        let thread = ThreadId::new("posts", "1").unwrap();
+        let rename = Rename { user: UserId(7), name: "Ada".to_owned(), avatar: Avatar::Neutral, before: Some(comment) };
+        let jobs = [
+            Job::CleanUp(CleanUp { comment, replies: 2, deleted_at: time }),
+            Job::CountBelow(CountBelow { thread, walks, incomplete: vec![other], changed_at: time }),
+            Job::Rename(rename),
+        ];
+        for job in jobs {
+            let message = serde_json::to_string(&job).unwrap();
+            assert_eq!(serde_json::from_str::<Job>(&message).unwrap(), job, "{message}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! How many comments of a thread count: those that are approved, with nothing hidden above them.
+//!
+//! Each counted comment has a row of its own, and row and count change in one transaction, on condition that the row was
+//! missing or there. So a comment is counted once, however often and late its events arrive. The decision comes from the
+//! comment as it is now and never from an event. A condition on the comment that decided it holds until it is written.
+
+use super::keys::{self, Item};
+use super::transaction::{Label, Outcome, Write};
+use super::{Reading, Store, number, read};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, ThreadId};
+use crate::error::Fault;
+
+/// Whether a comment counts, and the conditions under which that is still so.
+struct Verdict {
+    counts: bool,
+    checks: Vec<Write>,
+}
+
+/// On whose account a comment is recounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Its own event. These arrive in order, so the next one corrects what changes meanwhile.
+    Event,
+    /// A walk, which other changes of the comment may overtake.
+    Walk,
+}
+
+impl Store {
+    /// Counts a comment, or stops counting it, whichever is right now. Safe to repeat. Returns how many replies the
+    /// comment has; `None` when it does not exist.
+    pub async fn recount_comment(&self, thread: &ThreadId, id: CommentId, cause: Cause) -> Result<Option<u64>, Fault> {
+        let mut attempts = self.attempts("counting a comment");
+        loop {
+            attempts.next().await?;
+            let comment: Option<Comment> = self.get(&keys::comment(id), Reading::Consistent).await?;
+            let Verdict { counts, mut checks } = self.judge(comment.as_ref()).await?;
+            if cause == Cause::Walk {
+                checks.push(unchanged(id, comment.as_ref()));
+            }
+            let mut writes = if counts { count(thread, id) } else { discount(thread, id) };
+            writes.extend(checks);
+            match self.transact(writes).await? {
+                Outcome::Failed(failed) if !failed.is_only(Label::Counted) => {}
+                // When only the row's condition failed, the row is already as it should be.
+                Outcome::Done | Outcome::Failed(_) => return Ok(comment.map(|comment| comment.replies)),
+            }
+        }
+    }
+
+    async fn judge(&self, comment: Option<&Comment>) -> Result<Verdict, Fault> {
+        let Some(comment) = comment.filter(|comment| comment.is_approved()) else {
+            return Ok(Verdict { counts: false, checks: Vec::new() });
+        };
+        let ancestors: Vec<_> = comment.ancestors.iter().map(|id| keys::comment(*id)).collect();
+        let mut found = self.batch_get(ancestors, Reading::Consistent).await?;
+        let mut checks = Vec::new();
+        for id in &comment.ancestors {
+            let ancestor: Option<Comment> = found.remove(&keys::comment(*id)).map(read).transpose()?;
+            let check = unchanged(*id, ancestor.as_ref());
+            if !ancestor.is_some_and(|ancestor| ancestor.is_approved()) {
+                return Ok(Verdict { counts: false, checks: vec![check] });
+            }
+            checks.push(check);
+        }
+        Ok(Verdict { counts: true, checks })
+    }
+}
+
+/// Checks that a comment is still missing, hidden or shown, as it was read.
+fn unchanged(id: CommentId, comment: Option<&Comment>) -> Write {
+    let condition = match comment {
+        None => "attribute_not_exists(pk)",
+        Some(comment) if comment.is_approved() => "attribute_exists(pk) AND attribute_not_exists(s)",
+        Some(_) => "attribute_exists(s)",
+    };
+    Write::check(keys::comment(id), condition)
+}
+
+/// Adds a comment to those that count, unless it is one of them.
+pub(super) fn count(thread: &ThreadId, id: CommentId) -> Vec<Write> {
+    let row = Write::put(keys::counted(thread, id).item()).when("attribute_not_exists(pk)");
+    vec![row.label(Label::Counted), Write::update(keys::count(thread)).add("n", number(1))]
+}
+
+/// Takes a comment out of those that count, if it is one of them.
+pub(super) fn discount(thread: &ThreadId, id: CommentId) -> Vec<Write> {
+    let row = Write::delete(keys::counted(thread, id)).exists();
+    vec![row.label(Label::Counted), Write::update(keys::count(thread)).add("n", number(-1))]
+}
+
+/// The number in a count's item.
+pub(super) fn count_of(item: &Item) -> u64 {
+    item.get("n").and_then(|count| count.as_n().ok()?.parse().ok()).unwrap_or_default()
+}

@@ -1,0 +1,150 @@
+//! What the records of the table's stream mean, and the quick work that follows from them. All of it is safe to do twice.
+//! Walks over many items are jobs (`store/jobs.rs`).
+
+use aws_smithy_types::DateTime;
+use futures_util::future::try_join_all;
+
+use super::comments::queues;
+use super::keys::{self, Scope};
+use super::lists::walk::Window;
+use super::transaction::Write;
+use super::{Reading, Store, placement};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, fingerprint};
+use crate::domain::list::Order;
+use crate::domain::time::Timestamp;
+use crate::domain::user::User;
+use crate::error::Fault;
+
+/// Replies of one parent that are compared with an index. Below a parent with more, none is promoted.
+const MAX_COMPARED: usize = 10_000;
+/// Replies of a parent without a fingerprint that are read to see whether an index lists them all.
+const MAX_READ: usize = 1_000;
+/// Comments read concurrently.
+const AT_ONCE: usize = 25;
+
+impl Store {
+    /// Takes a deleted comment out of the moderation queues.
+    pub async fn leave_queues(&self, comment: &Comment) -> Result<(), Fault> {
+        let deletes = queues(comment).map(|state| Write::delete(keys::queue(state, comment.id)));
+        try_join_all(deletes.map(|delete| self.transact(vec![delete]))).await?;
+        Ok(())
+    }
+
+    /// Makes the search find a renamed user by the new name only. False when the user has changed again since; another
+    /// event follows then.
+    pub async fn rename_in_directory(&self, before: &User, after: &User) -> Result<bool, Fault> {
+        let Some(user) = self.user(before.id, Reading::Consistent).await? else { return Ok(false) };
+        if !user.looks_like(after) {
+            self.forget_directory(before, &user).await?;
+            return Ok(false);
+        }
+        self.refresh_directory(Some(before), &user).await?;
+        Ok(true)
+    }
+
+    /// Promotes separate replies of `parent`, as the event has it, after inline ones were deleted.
+    ///
+    /// Inline replies must be the oldest, and an index that lags may not list the oldest yet. So nothing is promoted until
+    /// the index lists exactly the replies that the parent counts. The parent's next change tries again.
+    /// Until then lists are still correct, because they read separate replies too.
+    pub async fn promote_below(&self, parent: &Comment) -> Result<(), Fault> {
+        if placement::promotable(parent, self.embedded) == 0 {
+            return Ok(());
+        }
+        // The event may be out of date.
+        let Some(parent) = self.get::<Comment>(&keys::comment(parent.id), Reading::Consistent).await? else {
+            return Ok(());
+        };
+        let count = usize::try_from(parent.replies).unwrap_or(usize::MAX);
+        if placement::promotable(&parent, self.embedded) == 0 || count > MAX_COMPARED {
+            return Ok(());
+        }
+        let replies = self
+            .positions(keys::replies(parent.id, Scope::Everyone), Window::first(Order::OldestFirst, count + 1))
+            .await?;
+        if replies.len() != count {
+            return Ok(());
+        }
+        if fingerprint(replies.iter().copied()) != parent.fingerprint && !self.are_replies(&replies).await? {
+            return Ok(());
+        }
+        // Where a condition fails, the parent has changed, and the event of that change tries again.
+        self.transact(placement::promotion(&parent, &replies, self.embedded)).await.map(drop)
+    }
+
+    /// Whether all of them exist and are approved. Reads them all: for parents that were written before there were
+    /// fingerprints.
+    async fn are_replies(&self, replies: &[CommentId]) -> Result<bool, Fault> {
+        if replies.len() > MAX_READ {
+            return Ok(false);
+        }
+        for replies in replies.chunks(AT_ONCE) {
+            let found = replies.iter().map(|id| async { self.get(&keys::comment(*id), Reading::Consistent).await });
+            let found: Vec<Option<Comment>> = try_join_all(found).await?;
+            if !found.iter().all(|found| found.as_ref().is_some_and(Comment::is_approved)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A record of the table's stream that work follows from. Times are exact to the second.
+#[derive(Debug)]
+pub enum Event {
+    /// An approved comment.
+    CommentCreated(Comment),
+    CommentRemoved(Comment, Timestamp),
+    /// A comment was approved or rejected: the comment after.
+    CommentShownOrHidden(Comment, Timestamp),
+    /// Any other change of a comment: the comment after.
+    CommentChanged(Comment),
+    /// A user's name or picture changed: the user before and after.
+    UserRenamed(User, User),
+}
+
+impl Event {
+    /// Reads one element of `Records`; `None` when no work follows from it.
+    pub fn read(record: &serde_json::Value) -> Result<Option<Self>, Fault> {
+        let change = &record["dynamodb"];
+        match change["Keys"]["sk"]["S"].as_str() {
+            Some("C") => {
+                let seconds = change["ApproximateCreationDateTime"].as_f64().unwrap_or_default();
+                let at = Timestamp(DateTime::from_secs_f64(seconds).secs() * 1000);
+                Ok(Self::of_comment(image(change, "OldImage")?, image(change, "NewImage")?, at))
+            }
+            Some("U") => {
+                let (old, new): (Option<User>, Option<User>) = (image(change, "OldImage")?, image(change, "NewImage")?);
+                // A user without a name was banned before the first sign-in.
+                let known = old.filter(|old| !old.name.is_empty()).zip(new);
+                Ok(known.filter(|(old, new)| !old.looks_like(new)).map(|(old, new)| Self::UserRenamed(old, new)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn of_comment(old: Option<Comment>, new: Option<Comment>, at: Timestamp) -> Option<Self> {
+        match (old, new) {
+            (None, Some(new)) => new.is_approved().then_some(Self::CommentCreated(new)),
+            (Some(old), None) => Some(Self::CommentRemoved(old, at)),
+            (Some(old), Some(new)) if old.is_approved() != new.is_approved() => {
+                Some(Self::CommentShownOrHidden(new, at))
+            }
+            (Some(_), Some(new)) => Some(Self::CommentChanged(new)),
+            (None, None) => None,
+        }
+    }
+}
+
+fn image<T: serde::de::DeserializeOwned>(change: &serde_json::Value, name: &str) -> Result<Option<T>, Fault> {
+    let doing = "reading a record of the stream";
+    match change.get(name) {
+        None | Some(serde_json::Value::Null) => Ok(None),
+        Some(image) => {
+            let item: serde_dynamo::Item =
+                serde_json::from_value(image.clone()).map_err(|error| Fault::new(doing, error))?;
+            serde_dynamo::from_item(item).map(Some).map_err(|error| Fault::new(doing, error))
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Walks over many items, in parts of bounded length. A job may run twice, and at the same time as itself.
+
+use std::future::ready;
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use tokio::time::Instant;
+
+use super::comments::{Changed, Plan, in_state};
+use super::counts::Cause;
+use super::keys::{self, Key, Scope, Span};
+use super::lists::walk::Window;
+use super::transaction::Write;
+use super::{Index, Query, Reading, Store, placement, text};
+use crate::domain::comment::Comment;
+use crate::domain::ids::CommentId;
+use crate::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
+use crate::domain::list::Order;
+use crate::domain::time::Timestamp;
+use crate::domain::user::User;
+use crate::error::Fault;
+
+/// An index that has not listed a reply by then, counted from the deletion of its parent, will not. The parent then
+/// counted too many.
+const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
+/// The shortest delay before an index is read again.
+const FIRST_DELAY: Duration = Duration::from_secs(1);
+/// Comments changed concurrently.
+const AT_ONCE: usize = 25;
+
+/// The part of a job that is left.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rest {
+    pub job: Job,
+    /// How long to wait before it goes on.
+    pub delay: Duration,
+}
+
+impl Store {
+    /// Works on a job until it is done or the deadline has passed, and a step of it in any case. `None` when it is done.
+    pub async fn run_job(&self, job: Job, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
+        match job {
+            Job::CleanUp(job) => self.clean_up(job, now, deadline).await,
+            Job::CountBelow(job) => self.count_below(job, now, deadline).await,
+            Job::Rename(job) => self.rename(job, deadline).await,
+        }
+    }
+
+    /// Each removed reply is a deletion in turn, whose event starts the job for the next level.
+    async fn clean_up(&self, mut job: CleanUp, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
+        loop {
+            let removed = self.remove_replies(job.comment).await?;
+            job.replies = job.replies.saturating_sub(removed);
+            if removed == 0 && !self.remove_items(job.comment).await? {
+                break;
+            }
+            if Instant::now() >= deadline {
+                return Ok(Some(Rest { job: Job::CleanUp(job), delay: Duration::ZERO }));
+            }
+        }
+        let age = age(now, job.deleted_at);
+        let is_done = job.replies == 0 || age >= MAX_INDEX_LAG;
+        // Twice as long each time, since the age has doubled by then.
+        Ok((!is_done).then(|| Rest { job: Job::CleanUp(job), delay: age.max(FIRST_DELAY) }))
+    }
+
+    /// Removes some approved replies, which an index lists, and returns how many. The index may still list replies that no
+    /// longer exist.
+    async fn remove_replies(&self, parent: CommentId) -> Result<u64, Fault> {
+        let replies = keys::replies(parent, Scope::Everyone);
+        let replies = self.positions(replies, Window::first(Order::OldestFirst, AT_ONCE)).await?;
+        let removed = try_join_all(replies.into_iter().map(|reply| self.remove_comment(reply))).await?;
+        Ok(removed.into_iter().filter(|removed| *removed).count() as u64)
+    }
+
+    /// Removes some items in the partition of a deleted comment, and the unapproved replies that they name. False when
+    /// there are none.
+    async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
+        let partition = keys::comment_partition(comment);
+        let index = Index::Table(Reading::Consistent);
+        let rest = Query { index, partition, bounds: None, order: Order::OldestFirst, limit: AT_ONCE };
+        let rest: Vec<Key> = self.query_all(rest).await?.iter().filter_map(Key::of).collect();
+        let found = !rest.is_empty();
+        try_join_all(rest.into_iter().map(|key| self.remove_item(key))).await?;
+        Ok(found)
+    }
+
+    async fn remove_item(&self, key: Key) -> Result<(), Fault> {
+        if let Some(reply) = keys::hidden_reply_of(&key.sk) {
+            self.remove_comment(reply).await?;
+        }
+        self.transact(vec![Write::delete(key)]).await.map(drop)
+    }
+
+    /// Removes a comment whose parent no longer exists. Only its writer's counts change. False when it no longer exists.
+    async fn remove_comment(&self, id: CommentId) -> Result<bool, Fault> {
+        let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
+            return Ok(false);
+        };
+        let plan = |comment: Comment| {
+            let mut writes = vec![in_state(Write::delete(keys::comment(id)), comment.state)];
+            writes.extend((!comment.is_approved()).then(|| placement::lose_own(&comment)));
+            ready(Ok(Plan::Together(writes)))
+        };
+        let changed = self.try_plans("removing a reply to a deleted comment", comment, plan).await?;
+        Ok(matches!(changed, Changed::Done))
+    }
+
+    /// Depth first. Replies that the index does not list yet are counted when it does.
+    async fn count_below(&self, mut job: CountBelow, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
+        while let Some(walk) = job.walks.pop() {
+            self.count_replies(&mut job, walk).await?;
+            if Instant::now() >= deadline {
+                return Ok(Some(Rest { job: Job::CountBelow(job), delay: Duration::ZERO }));
+            }
+        }
+        let age = age(now, job.changed_at);
+        if job.incomplete.is_empty() || age >= MAX_INDEX_LAG {
+            return Ok(None);
+        }
+        job.walks = job.incomplete.drain(..).map(CountReplies::of).collect();
+        Ok(Some(Rest { job: Job::CountBelow(job), delay: age.max(FIRST_DELAY) }))
+    }
+
+    /// Counts some replies of one comment, and adds to the job what is left.
+    async fn count_replies(&self, job: &mut CountBelow, mut walk: CountReplies) -> Result<(), Fault> {
+        let window = match walk.after {
+            None => Window::first(Order::OldestFirst, AT_ONCE),
+            Some(after) => Window::beyond(after, Order::OldestFirst, AT_ONCE),
+        };
+        let replies = self.positions(keys::replies(walk.comment, Scope::Everyone), window).await?;
+        let Some(newest) = replies.last().copied() else {
+            let parent: Option<Comment> = self.get(&keys::comment(walk.comment), Reading::Consistent).await?;
+            if parent.is_some_and(|parent| parent.replies > walk.seen) {
+                job.incomplete.push(walk.comment);
+            }
+            return Ok(());
+        };
+        walk.after = Some(newest);
+        walk.seen += replies.len() as u64;
+        job.walks.push(walk);
+        let counts = replies.iter().map(|reply| self.recount_comment(&job.thread, *reply, Cause::Walk));
+        let counts = try_join_all(counts).await?;
+        let parents = replies.iter().zip(counts).filter(|(_, below)| below.is_some_and(|below| below > 0));
+        job.walks.extend(parents.map(|(reply, _)| CountReplies::of(*reply)));
+        Ok(())
+    }
+
+    /// From the newest comment to the oldest. It ends when the user has another name by now: another job follows.
+    async fn rename(&self, mut job: Rename, deadline: Instant) -> Result<Option<Rest>, Fault> {
+        let Some(user) = self.user(job.user, Reading::Consistent).await? else { return Ok(None) };
+        if user.name != job.name || user.avatar != job.avatar {
+            return Ok(None);
+        }
+        loop {
+            let written = Query {
+                index: Index::Author,
+                partition: keys::author(user.id),
+                bounds: job.before.map(|before| Span::below(before).numbers()),
+                order: Order::NewestFirst,
+                limit: AT_ONCE,
+            };
+            let written: Vec<CommentId> = self.query_all(written).await?.iter().filter_map(keys::comment_of).collect();
+            let Some(oldest) = written.last() else { return Ok(None) };
+            job.before = Some(*oldest);
+            try_join_all(written.into_iter().map(|comment| self.rename_author(comment, &user))).await?;
+            if Instant::now() >= deadline {
+                return Ok(Some(Rest { job: Job::Rename(job), delay: Duration::ZERO }));
+            }
+        }
+    }
+
+    async fn rename_author(&self, comment: CommentId, user: &User) -> Result<(), Fault> {
+        let rename = Write::update(keys::comment(comment))
+            .set("n", text(user.name.clone()))
+            .set("av", text(user.avatar.clone()))
+            .exists()
+            .when("n <> :n OR attribute_not_exists(av) OR av <> :av");
+        self.transact(vec![rename]).await.map(drop)
+    }
+}
+
+fn age(now: Timestamp, then: Timestamp) -> Duration {
+    Duration::from_millis(u64::try_from(now.0 - then.0).unwrap_or_default())
+}

@@ -1,0 +1,70 @@
+//! Which comments count in their thread, and how many.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Finding;
+use super::repair::{absent, set_count, unchanged};
+use super::snapshot::Snapshot;
+use crate::domain::ids::{CommentId, ThreadId};
+use crate::store::counts;
+use crate::store::keys::{self, Item};
+use crate::store::transaction::Write;
+
+pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
+    let wanted = counting_comments(snapshot);
+    let names: BTreeSet<&String> = wanted.keys().chain(snapshot.counted.keys()).chain(snapshot.counts.keys()).collect();
+    let nothing = BTreeSet::new();
+    let mut findings = Vec::new();
+    for name in names {
+        let Ok(thread) = ThreadId::try_from(name.clone()) else { continue };
+        let wanted = wanted.get(name).unwrap_or(&nothing);
+        let counted = snapshot.counted.get(name).unwrap_or(&nothing);
+        for id in wanted.difference(counted) {
+            let repair = [counts::count(&thread, *id), conditions(snapshot, *id)].concat();
+            findings.push(Finding::of_comment(*id, "is not counted", repair));
+        }
+        for id in counted.difference(wanted) {
+            let repair = [counts::discount(&thread, *id), conditions(snapshot, *id)].concat();
+            findings.push(Finding::of_comment(*id, "is counted, although it is not shown", repair));
+        }
+        findings.extend(check_count(snapshot, &thread, counted.len() as u64));
+    }
+    findings
+}
+
+/// The count is compared with the rows, because a repaired row changes the count.
+fn check_count(snapshot: &Snapshot, thread: &ThreadId, rows: u64) -> Option<Finding> {
+    let nothing = Item::new();
+    let item = snapshot.counts.get(&thread.to_string()).unwrap_or(&nothing);
+    let stored = counts::count_of(item);
+    let repair = || vec![set_count(keys::count(thread), "n", rows, item)];
+    (stored != rows).then(|| {
+        Finding::new(format_args!("thread {thread}"), format!("counts {stored} comments, recounted {rows}"), repair())
+    })
+}
+
+/// The comments that everyone may see, by thread.
+fn counting_comments(snapshot: &Snapshot) -> BTreeMap<String, BTreeSet<CommentId>> {
+    let mut counting: BTreeMap<String, BTreeSet<CommentId>> = BTreeMap::new();
+    for comment in snapshot.comments.values().map(|stored| &stored.comment) {
+        if comment.is_approved() && comment.ancestors.iter().all(|id| is_approved(snapshot, *id)) {
+            counting.entry(comment.thread.to_string()).or_default().insert(comment.id);
+        }
+    }
+    counting
+}
+
+fn is_approved(snapshot: &Snapshot, id: CommentId) -> bool {
+    snapshot.comments.get(&id).is_some_and(|stored| stored.comment.is_approved())
+}
+
+/// Checks that the comment, and everything above it, is as it was read.
+fn conditions(snapshot: &Snapshot, id: CommentId) -> Vec<Write> {
+    let comment = snapshot.comments.get(&id).map(|stored| &stored.comment);
+    let ancestors = comment.map(|comment| comment.ancestors.as_slice()).unwrap_or_default();
+    let condition = |id: &CommentId| match snapshot.comments.get(id) {
+        Some(stored) => unchanged(*id, &stored.item),
+        None => absent(*id),
+    };
+    ancestors.iter().chain([&id]).map(condition).collect()
+}

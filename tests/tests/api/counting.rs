@@ -1,0 +1,134 @@
+//! Which comments count in their thread: those that everyone may see. Events and jobs keep the rows and the count.
+
+use shared::domain::ids::{CommentId, ThreadId};
+use shared::domain::job::{CountBelow, CountReplies, Job};
+use shared::domain::time::Timestamp;
+use shared::store::counts::Cause;
+use tests::{Actor, World};
+use tokio::time::Instant;
+
+/// The comments that count in `posts/1`, oldest first.
+async fn counted(world: &World) -> Vec<u64> {
+    world.wait_until_idle().await;
+    let items = world.items().await;
+    let of_thread = items.iter().filter(|item| item["pk"].as_s().unwrap() == "T#posts#1");
+    let mut rows: Vec<u64> = of_thread
+        .filter_map(|item| item["sk"].as_s().unwrap().strip_prefix("K#"))
+        .map(|id| id.trim_start_matches('0').parse().unwrap())
+        .collect();
+    rows.sort_unstable();
+    let count = world.item("T#posts#1", "K").await.map_or(0, |item| item["n"].as_n().unwrap().parse().unwrap());
+    assert_eq!(rows.len(), count);
+    assert_eq!(world.findings().await, [""; 0]);
+    rows
+}
+
+#[tokio::test]
+async fn a_comment_counts_while_everyone_may_see_it() {
+    let world = World::new();
+    let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let top = ada.comment("posts/1", "top").await;
+    let reply = ada.reply("posts/1", top, "reply").await;
+    assert_eq!(counted(&world).await, [top, reply]);
+    let pending = held.user(7, "Ada").comment("posts/1", "pending").await;
+    assert_eq!(counted(&world).await, [top, reply]);
+    moderator.judge(pending, "approve").await.ok(200);
+    assert_eq!(counted(&world).await, [top, reply, pending]);
+    ada.edit(pending, "edited").await.ok(200);
+    ada.like(pending).await.ok(200);
+    moderator.judge(reply, "reject").await.ok(200);
+    assert_eq!(counted(&world).await, [top, pending]);
+    ada.remove(pending).await.ok(204);
+    assert_eq!(counted(&world).await, [top]);
+    ada.remove(top).await.ok(204);
+    assert_eq!(counted(&world).await, [0; 0]);
+}
+
+/// A comment with 30 replies, of which two have replies of their own. One of these two is rejected.
+struct Tree {
+    top: u64,
+    below: Vec<u64>,
+    rejected: u64,
+    below_rejected: u64,
+}
+
+async fn tree(world: &World, ada: &Actor) -> Tree {
+    let top = ada.comment("posts/1", "top").await;
+    let mut below = ada.write_replies("posts/1", top, 30).await;
+    let rejected = below.remove(3);
+    let below_rejected = ada.reply("posts/1", rejected, "below the rejected one").await;
+    let mut parent = below[20];
+    for _ in 0..3 {
+        below.extend(ada.write_replies("posts/1", parent, 2).await);
+        parent = below[below.len() - 1];
+    }
+    world.moderator().judge(rejected, "reject").await.ok(200);
+    Tree { top, below, rejected, below_rejected }
+}
+
+#[tokio::test]
+async fn nothing_below_a_hidden_comment_counts_until_it_is_shown_again() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let Tree { top, below, rejected, below_rejected } = tree(&world, &ada).await;
+    let other = ada.comment("posts/1", "other").await;
+    let mut shown = [&[top, other], &below[..]].concat();
+    shown.sort_unstable();
+    assert_eq!(counted(&world).await, shown);
+    moderator.judge(top, "reject").await.ok(200);
+    assert_eq!(counted(&world).await, [other]);
+    // Shown, but below a hidden comment.
+    moderator.judge(rejected, "approve").await.ok(200);
+    assert_eq!(counted(&world).await, [other]);
+    moderator.judge(top, "approve").await.ok(200);
+    shown.extend([rejected, below_rejected]);
+    shown.sort_unstable();
+    assert_eq!(counted(&world).await, shown);
+    ada.remove(top).await.ok(204);
+    assert_eq!(counted(&world).await, [other]);
+}
+
+#[tokio::test]
+async fn a_comment_counts_once_however_often_it_is_counted() {
+    let world = World::new();
+    let (ada, store) = (world.user(7, "Ada"), world.store());
+    let top = ada.comment("posts/1", "top").await;
+    let reply = ada.reply("posts/1", top, "reply").await;
+    let thread = ThreadId::new("posts", "1").unwrap();
+    for cause in [Cause::Event, Cause::Walk] {
+        let again = |id| store.recount_comment(&thread, CommentId(id), cause);
+        let (first, second, third) = tokio::join!(again(top), again(top), again(reply));
+        assert_eq!((first.unwrap(), second.unwrap(), third.unwrap()), (Some(1), Some(1), Some(0)));
+        assert_eq!(counted(&world).await, [top, reply]);
+    }
+    ada.remove(top).await.ok(204);
+    world.wait_until_idle().await;
+    // A record that comes late.
+    assert_eq!(store.recount_comment(&thread, CommentId(reply), Cause::Event).await.unwrap(), None);
+    assert_eq!(counted(&world).await, [0; 0]);
+}
+
+#[tokio::test]
+async fn a_job_that_ran_out_of_time_goes_on_where_it_stopped() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let Tree { top, below, .. } = tree(&world, &ada).await;
+    let shown = counted(&world).await;
+    // As if these had never been counted.
+    for id in &below {
+        world.remove("T#posts#1", &format!("K#{id:016}")).await;
+    }
+    world.set("T#posts#1", "K", "n", Some(aws_sdk_dynamodb::types::AttributeValue::N("1".to_owned()))).await;
+    let thread = ThreadId::new("posts", "1").unwrap();
+    let walks = vec![CountReplies::of(CommentId(top))];
+    let job = CountBelow { thread, walks, incomplete: Vec::new(), changed_at: Timestamp(0) };
+    let (mut left, mut parts) = (Some(Job::CountBelow(job)), 0);
+    while let Some(job) = left {
+        let rest = world.store().run_job(job, world.now(), Instant::now()).await.unwrap();
+        left = rest.map(|rest| rest.job);
+        parts += 1;
+    }
+    assert!(parts > 5, "{parts}");
+    assert_eq!(counted(&world).await, shown);
+}
