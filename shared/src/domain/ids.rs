@@ -1,4 +1,7 @@
 //! Ids of comments, users, threads and visitors. `store::keys` makes the keys of the table from them.
+//!
+//! A comment's id holds the time of its creation, and ids are in the order of these times. From [`SEAM`] on they count
+//! milliseconds. Below it they count seconds, for comments that were written elsewhere before 2026-02-02T16:22:18.368Z.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,10 +20,14 @@ use crate::domain::time::{Clock, Timestamp};
 pub const ID_BOUND: u64 = 1 << 53;
 /// User ids from here to [`ID_BOUND`] are hashes of a `sub` that is not an id itself.
 const HASHED_IDS: u64 = 1 << 52;
-/// 2025-01-01 in Unix milliseconds, from which comment ids count.
+/// Where ids from [`SEAM`] on begin to count: 2025-01-01 in Unix milliseconds.
 const EPOCH: i64 = 1_735_689_600_000;
-/// The low bits of a comment id, which are random because several comments may be created in one millisecond.
+/// The low bits of these ids, which are random because several comments may be created in one millisecond.
 const RANDOM_BITS: u32 = 12;
+/// Ids below this are of older times. Their high bits are Unix seconds.
+const SEAM: u64 = 1 << 47;
+/// The low bits of ids below [`SEAM`], which tell the comments of one second apart.
+const TIE_BITS: u32 = 16;
 
 /// The high bits are the time of creation, so ids are in order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -40,7 +47,24 @@ impl CommentId {
 
     #[must_use]
     pub fn created_at(self) -> Timestamp {
-        Timestamp(i64::try_from(self.0 >> RANDOM_BITS).unwrap_or(i64::MAX).saturating_add(EPOCH))
+        if self.0 < SEAM {
+            Timestamp((self.0 >> TIE_BITS).cast_signed() * 1000)
+        } else {
+            Timestamp((self.0 >> RANDOM_BITS).cast_signed() + EPOCH)
+        }
+    }
+
+    /// The ids that a comment written at this time may have, for comments that were not created here. The low bits of `tie`
+    /// choose the first one, so comments of the same second are in the order of their ties. `None` when the time is before
+    /// 1970 or too late for an id.
+    pub fn slots(at: Timestamp, tie: u64) -> Option<impl Iterator<Item = Self>> {
+        let (time, bits) =
+            if at < Self(SEAM).created_at() { (at.seconds(), TIE_BITS) } else { (at.0 - EPOCH, RANDOM_BITS) };
+        let slots = 1 << bits;
+        let first = u64::try_from(time).ok()?.checked_mul(slots).filter(|first| *first < ID_BOUND)?;
+        let ids = (0..slots).map(move |n| Self(first | (tie.wrapping_add(n) % slots)));
+        // The first id of 1970 would be 0, which is none.
+        Some(ids.filter(|id| id.0 > 0))
     }
 }
 
@@ -48,6 +72,17 @@ impl CommentId {
 #[must_use]
 pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
     ids.into_iter().map(CommentId::mark).sum()
+}
+
+/// The id of an imported comment in the place it came from, after the name of the format: `disqus:558`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SourceId(pub String);
+
+impl fmt::Display for SourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 /// A user of the host application.
@@ -243,30 +278,110 @@ impl IdSource {
         let elapsed = u64::try_from(self.clock.now().0 - EPOCH).unwrap_or(0);
         let low = u64::from(u16::from_be_bytes(self.random.bytes())) & ((1 << RANDOM_BITS) - 1);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = (elapsed << RANDOM_BITS | low).max(*last + 1).max(floor.0 + 1);
+        *last = (elapsed << RANDOM_BITS | low).max(SEAM).max(*last + 1).max(floor.0 + 1);
         CommentId(*last)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// From here on ids count milliseconds.
+    fn seam() -> Timestamp {
+        Timestamp::parse("2026-02-02T16:22:18.368Z").unwrap()
+    }
+
+    fn source_at(time: Timestamp) -> IdSource {
+        IdSource::new(Clock::new(move || time), Random::system())
+    }
+
+    fn slot(at: Timestamp, tie: u64) -> Option<CommentId> {
+        CommentId::slots(at, tie)?.next()
+    }
 
     #[test]
     fn ids_grow_within_a_millisecond_and_hold_their_time() {
-        let clock = Clock::new(|| Timestamp(EPOCH + 5_000));
-        let ids = IdSource::new(clock, Random::system());
+        let time = Timestamp(seam().0 + 5_000);
+        let ids = source_at(time);
         let handed: Vec<CommentId> = (0..10_000).map(|_| ids.next()).collect();
         assert!(handed.windows(2).all(|pair| pair[0] < pair[1]));
-        assert_eq!(handed[0].created_at(), Timestamp(EPOCH + 5_000));
+        assert_eq!(handed[0].created_at(), time);
     }
 
     #[test]
     fn an_id_is_above_one_of_a_clock_that_is_ahead() {
-        let ids = IdSource::new(Clock::new(|| Timestamp(EPOCH + 5_000)), Random::system());
-        let ahead = CommentId(6_000 << RANDOM_BITS);
+        let ids = source_at(Timestamp(seam().0 + 5_000));
+        let ahead = source_at(Timestamp(seam().0 + 6_000)).next();
         assert_eq!(ids.after(ahead), CommentId(ahead.0 + 1));
         assert!(ids.next() > ahead);
+    }
+
+    #[test]
+    fn the_seam_is_where_ids_by_the_millisecond_reach_two_to_the_47() {
+        assert_eq!(CommentId(SEAM).created_at(), seam());
+        assert_eq!(slot(seam(), 0), Some(CommentId(SEAM)));
+        let before = slot(Timestamp(seam().0 - 1), u64::MAX).unwrap();
+        assert!(before.0 < SEAM);
+        assert_eq!(before.created_at().to_string(), "2026-02-02T16:22:18+00:00");
+    }
+
+    #[test]
+    fn a_clock_that_is_behind_the_seam_gives_no_ids_of_older_times() {
+        let ids = source_at(Timestamp(EPOCH + 5_000));
+        assert_eq!((ids.next().created_at(), ids.next().0), (seam(), SEAM + 1));
+    }
+
+    #[test]
+    fn old_times_begin_with_1970_and_end_with_the_bound_of_ids() {
+        assert_eq!(slot(Timestamp(0), 0), Some(CommentId(1)), "0 is no id");
+        assert_eq!(slot(Timestamp(0), 7), Some(CommentId(7)));
+        assert_eq!(CommentId(7).created_at(), Timestamp(0));
+        let last = CommentId(ID_BOUND - 1).created_at();
+        assert_eq!(slot(last, u64::MAX), Some(CommentId(ID_BOUND - 1)));
+        for refused in [Timestamp(-1), Timestamp(i64::MIN), Timestamp(last.0 + 1), Timestamp(i64::MAX)] {
+            assert!(slot(refused, 0).is_none(), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn the_slots_of_a_time_are_all_its_ids_once_from_the_tie_on() {
+        for (time, count) in [(Timestamp(1_000_000_000_000), 1 << 16), (seam(), 1 << 12)] {
+            let slots: Vec<CommentId> = CommentId::slots(time, 3).unwrap().collect();
+            assert_eq!(slots[1].0, slots[0].0 + 1);
+            assert!(slots.iter().all(|slot| slot.created_at() == time));
+            assert_eq!(slots.into_iter().collect::<std::collections::BTreeSet<_>>().len(), count);
+        }
+    }
+
+    /// Times before and after the seam, more of them near it.
+    fn times() -> impl Strategy<Value = Timestamp> {
+        let last = CommentId(ID_BOUND - 1).created_at().0;
+        prop_oneof![0..=last, seam().0 - 5_000..seam().0 + 5_000].prop_map(Timestamp)
+    }
+
+    proptest! {
+        #[test]
+        fn an_id_holds_its_time_to_the_second(time in times(), tie in any::<u64>()) {
+            let created_at = slot(time, tie).unwrap().created_at();
+            prop_assert_eq!(created_at.seconds(), time.seconds());
+            prop_assert!(created_at == time || time < seam());
+        }
+
+        #[test]
+        fn ids_are_in_the_order_of_their_seconds(times in (times(), times()), ties in any::<(u64, u64)>()) {
+            let (one, other) = (slot(times.0, ties.0).unwrap(), slot(times.1, ties.1).unwrap());
+            let seconds = times.0.seconds().cmp(&times.1.seconds());
+            prop_assert_eq!(one.cmp(&other), seconds.then(one.cmp(&other)));
+        }
+
+        #[test]
+        fn times_are_in_the_order_of_ids(one in 1..ID_BOUND, other in 1..ID_BOUND) {
+            let (low, high) = (CommentId(one.min(other)), CommentId(one.max(other)));
+            prop_assert!(low.created_at() <= high.created_at());
+        }
     }
 
     #[test]

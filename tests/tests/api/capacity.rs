@@ -5,14 +5,18 @@ use http::header::ACCEPT_ENCODING;
 use local::bench::seed::{self, Models, prose};
 use serde_json::json;
 use shared::domain::ids::{CommentId, ThreadId};
+use shared::domain::time::Timestamp;
 use shared::store::counts::Cause;
 use shared::store::meter;
 use tests::{Actor, START, TestResponse, World, two_engines};
 
-/// 2025-01-01, from which comment ids count their milliseconds.
-pub(crate) const EPOCH: i64 = 1_735_689_600_000;
 /// Replies of each parent that has any.
 const REPLIES: usize = 3;
+
+/// The first id of the time this many seconds before [`START`].
+pub(crate) fn id_before_start(seconds: i64) -> u64 {
+    CommentId::slots(Timestamp(START - seconds * 1000), 0).unwrap().next().unwrap().0
+}
 
 /// Fills the thread `posts/big` with `count` parents. Those on the pages that tests read have three replies each. The ids of
 /// the parents, oldest first.
@@ -24,7 +28,7 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let models = Models::read(&store, parent, reply).await.unwrap();
     let comments = (0..count).map(|place| {
         let from_top = count - place;
-        let id = u64::try_from(START - EPOCH - i64::try_from(from_top).unwrap() * 1000).unwrap() << 12;
+        let id = id_before_start(i64::try_from(from_top).unwrap());
         let is_read = place < 60 || from_top < 60 || (980..1_010).contains(&from_top);
         (id, if is_read { REPLIES } else { 0 })
     });

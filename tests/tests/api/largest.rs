@@ -5,9 +5,9 @@ use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId, fingerprint};
 use shared::domain::thread::Thread;
 use shared::store::fixtures::Fixture;
-use tests::{START, TestResponse, World};
+use tests::{TestResponse, World};
 
-use crate::capacity::EPOCH;
+use crate::capacity::id_before_start;
 
 const PARENTS: u64 = 12;
 const REPLIES: u64 = 20;
@@ -22,7 +22,7 @@ async fn seed(world: &World, inline: usize) -> Vec<u64> {
     let model = seed::comment(&store, model).await.unwrap();
     let thread = ThreadId::new("posts", "1").unwrap();
     let model = Comment { thread: thread.clone(), body: "😀".repeat(10_000), ..model };
-    let first = u64::try_from(START - EPOCH - 1_000_000).unwrap() << 12;
+    let first = id_before_start(1000);
     let parents: Vec<u64> = (0..PARENTS).map(|place| first + 1000 * place).collect();
     for parent in &parents {
         let replies = || parent + 1..=parent + REPLIES;

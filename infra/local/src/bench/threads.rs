@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::config::Config;
-use shared::domain::ids::Random;
-use shared::domain::time::Clock;
+use shared::domain::ids::{CommentId, Random};
+use shared::domain::time::{Clock, Timestamp};
 use shared::store::Store;
 
 use super::report::progress;
@@ -29,8 +28,6 @@ pub(super) type Threads = Vec<Vec<(u64, usize)>>;
 
 /// Top-level comments of each thread.
 const SIZES: [usize; 3] = [20, 1_000, 10_000];
-/// 2025-01-01 in Unix milliseconds, the epoch of ids.
-const EPOCH: i64 = 1_735_689_600_000;
 
 /// Creates the threads in a new table: a comment and a reply through the API, all others as copies of them.
 pub(super) async fn create(data_dir: &DataDir, config: &Config) -> Result<Threads, Failure> {
@@ -47,7 +44,7 @@ pub(super) async fn create(data_dir: &DataDir, config: &Config) -> Result<Thread
 
     let store = Store::new(client, config.table_name.clone(), Random::system());
     let models = Models::read(&store, parent, reply).await?;
-    let now = Timestamp::now().as_millisecond();
+    let now = Clock::system().now().0;
     let mut threads = Threads::new();
     for size in SIZES {
         let thread = threads.len();
@@ -66,7 +63,7 @@ pub(super) async fn create(data_dir: &DataDir, config: &Config) -> Result<Thread
 
 /// Creates a comment through the API and returns its id.
 async fn post(stack: &Stack, config: &Config, body: Value) -> Result<u64, Failure> {
-    let token = Token::new("1", "Ada Lovelace").sign(config, Timestamp::now().as_second())?;
+    let token = Token::new("1", "Ada Lovelace").sign(config, Clock::system().now().seconds())?;
     let request = Request::post(format!("/{}/posts/model/comments", config.api_prefix))
         .header("authorization", format!("Bearer {token}"))
         .header("content-type", "application/json")
@@ -82,12 +79,13 @@ fn comments(thread: usize, size: usize, now: i64) -> Result<Vec<(u64, usize)>, F
     let offset = 16 * thread as u64;
     let comment = |place: usize| {
         let age = i64::try_from((size - place) * 1000)?;
-        Ok(((u64::try_from(now - EPOCH - age)? << 12) + offset, REPLIES))
+        let id = CommentId::slots(Timestamp(now - age), offset).and_then(|mut ids| ids.next());
+        Ok((id.ok_or("no id holds this time")?.0, REPLIES))
     };
     (0..size).map(comment).collect()
 }
 
 /// When a comment was written, in Unix seconds.
 pub(super) fn created_at(id: u64) -> f64 {
-    Duration::from_millis(id >> 12).as_secs_f64() + Duration::from_millis(EPOCH.unsigned_abs()).as_secs_f64()
+    Duration::from_millis(CommentId(id).created_at().0.unsigned_abs()).as_secs_f64()
 }
