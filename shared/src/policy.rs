@@ -56,7 +56,7 @@ pub fn reply(
     parent: &Comment,
     ancestors: &[Comment],
 ) -> Result<(), Refusal> {
-    if !in_lists(&viewer.visitor, parent, ancestors) {
+    if exists(parent).is_err() || !in_lists(&viewer.visitor, parent, ancestors) {
         return Err(missing_parent());
     }
     if parent.ancestors.len() >= MAX_DEPTH {
@@ -76,15 +76,22 @@ pub fn initial_state(config: &Config, suspicious: bool) -> State {
     if config.require_approval || suspicious { State::Pending } else { State::Approved }
 }
 
+/// Everything but listing it and its replies. A placeholder only stands for a comment that no longer exists.
+pub fn exists(comment: &Comment) -> Result<(), Refusal> {
+    if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
+}
+
 /// Editing. The writer only, not moderators.
 pub fn edit(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
     not_banned(viewer)?;
+    exists(comment)?;
     own(viewer, comment)
 }
 
 /// Deleting. The writer only, not moderators.
 pub fn delete(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
     not_banned(viewer)?;
+    exists(comment)?;
     own(viewer, comment)
 }
 
@@ -102,6 +109,7 @@ pub fn moderate(viewer: &Viewer) -> Result<(), Refusal> {
 pub fn pin(config: &Config, viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
     feature(config.features.pins)?;
     not_banned(viewer)?;
+    exists(comment)?;
     moderate(viewer)?;
     if comment.is_top_level() { Ok(()) } else { Err(Refusal::CannotPinReply) }
 }
@@ -117,15 +125,16 @@ pub fn unapproved_pin() -> Refusal {
 }
 
 /// Seeing one comment by its id, to change, like or report it. Moderators see all comments and writers their own. Everyone
-/// else sees an approved comment unless one above it is hidden from them.
+/// else sees an approved comment unless one above it is hidden from them. Nobody sees a placeholder.
 pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
+    exists(comment)?;
     let seen = viewer.moderator
         || comment.visitor() == viewer.visitor
         || (comment.is_approved() && ancestors.iter().all(|above| shown_to(&viewer.visitor, above)));
     if seen { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
-/// Listing the replies to a comment.
+/// Listing the replies to a comment, which may be a placeholder.
 pub fn list_replies(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
     let listed = viewer.moderator || in_lists(&viewer.visitor, comment, ancestors);
     if listed { Ok(()) } else { Err(Refusal::NotFound) }
@@ -293,6 +302,27 @@ mod tests {
             check(&state, |viewer| list_replies(viewer, &comment, &ancestors), expected);
             assert_eq!(is_public(&comment, &ancestors), expected == ["ok"; 6], "{state}");
         }
+    }
+
+    #[test]
+    fn a_placeholder_is_not_found_by_any_rule_but_those_of_lists() {
+        let (missing, banned) = ("not_found", "comment_banned");
+        let placeholder = owned(State::Approved, 0).into_placeholder();
+        let config = config(&[]);
+        let written = [missing, missing, missing, banned, missing, banned];
+        check("see", |viewer| see(viewer, &placeholder, &[]), [missing; 6]);
+        check("edit", |viewer| edit(viewer, &placeholder), written);
+        check("delete", |viewer| delete(viewer, &placeholder), written);
+        check("pin", |viewer| pin(&config, viewer, &placeholder), written);
+        let refused = ["The parent comment does not exist."; 6];
+        check("reply", |viewer| reply(&config, viewer, &in_thread("1"), &placeholder, &[]), refused);
+
+        check("list", |viewer| list_replies(viewer, &placeholder, &[]), ["ok"; 6]);
+        assert!(is_public(&placeholder, &[]));
+        let reply = owned(State::Approved, 1);
+        check("a reply to it", |viewer| see(viewer, &reply, std::slice::from_ref(&placeholder)), ["ok"; 6]);
+        let listed = |viewer: &Viewer| list_replies(viewer, &reply, std::slice::from_ref(&placeholder));
+        check("replies to a reply to it", listed, ["ok"; 6]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
 
 async fn follow(app: &App, event: Event) -> Result<(), Fault> {
     match event {
-        Event::CommentCreated(comment) => recount(app, &comment).await,
+        Event::CommentCreated(comment) | Event::CommentErased(comment) => recount(app, &comment).await,
         Event::CommentRemoved(comment, deleted_at) => {
             if comment.is_approved() {
                 recount(app, &comment).await?;

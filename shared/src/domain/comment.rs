@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
+use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use crate::domain::report::Resolution;
 use crate::domain::time::Timestamp;
 
@@ -27,14 +27,14 @@ pub struct Comment {
     /// `None` for users, whose visitor follows from the id.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Visitor>,
-    #[serde(rename = "n")]
+    #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     #[serde(rename = "av", default, skip_serializing_if = "is_default")]
     pub avatar: Avatar,
     /// Whether the writer was a moderator at that time.
     #[serde(rename = "mo", default, skip_serializing_if = "is_default")]
     pub by_moderator: bool,
-    #[serde(rename = "b")]
+    #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
     pub body: String,
     /// Mentioned handles that belonged to a user when the body was written.
     #[serde(rename = "m", default, skip_serializing_if = "Vec::is_empty")]
@@ -47,8 +47,18 @@ pub struct Comment {
     /// Approved, with an edit that waits for a moderator.
     #[serde(rename = "rv", default, skip_serializing_if = "is_default")]
     pub in_review: bool,
+    /// It stands for a deleted comment that has replies. It is approved, and nothing is left of its writer and its text.
+    #[serde(rename = "ph", default, skip_serializing_if = "is_default")]
+    pub is_placeholder: bool,
+    /// The comment of another service from which it was imported.
+    #[serde(rename = "so", default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceId>,
+    /// All likes, imported ones included.
     #[serde(rename = "lc", default, skip_serializing_if = "is_default")]
     pub likes: u64,
+    /// Those of the likes that were imported as a number, without voters.
+    #[serde(rename = "il", default, skip_serializing_if = "is_default")]
+    pub imported_likes: u64,
     /// Approved direct replies.
     #[serde(rename = "rc", default, skip_serializing_if = "is_default")]
     pub replies: u64,
@@ -149,7 +159,10 @@ impl Comment {
             edited_at: None,
             state: State::Approved,
             in_review: false,
+            is_placeholder: false,
+            source: None,
             likes: 0,
+            imported_likes: 0,
             replies: 0,
             fingerprint: 0,
             inline: BTreeSet::new(),
@@ -174,6 +187,32 @@ impl Comment {
     #[must_use]
     pub fn is_approved(&self) -> bool {
         self.state == State::Approved
+    }
+
+    /// Whether it counts in its thread, when nothing above it is hidden.
+    #[must_use]
+    pub fn may_count(&self) -> bool {
+        self.is_approved() && !self.is_placeholder
+    }
+
+    /// The same comment, with nothing left of its writer and its text.
+    #[must_use]
+    pub fn into_placeholder(self) -> Self {
+        Self {
+            id: self.id,
+            ancestors: self.ancestors,
+            is_placeholder: true,
+            source: self.source,
+            likes: self.likes,
+            imported_likes: self.imported_likes,
+            replies: self.replies,
+            fingerprint: self.fingerprint,
+            inline: self.inline,
+            has_separate: self.has_separate,
+            reports: self.reports,
+            resolutions: self.resolutions,
+            ..Self::blank(self.thread)
+        }
     }
 
     /// The writer.

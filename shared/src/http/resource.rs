@@ -15,6 +15,9 @@ use crate::policy;
 #[derive(Debug, Serialize)]
 pub struct CommentResource {
     pub id: CommentId,
+    /// Of placeholders only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_deleted: Option<bool>,
     body: String,
     html: String,
     parent_id: Option<CommentId>,
@@ -76,6 +79,7 @@ impl CommentPresenter<'_> {
         let created_at = comment.id.created_at();
         CommentResource {
             id: comment.id,
+            is_deleted: comment.is_placeholder.then_some(true),
             html: markdown::render(&comment.body, &self.config.users_route_prefix, &comment.mentions),
             body: comment.body.clone(),
             parent_id: comment.parent(),
@@ -112,6 +116,9 @@ impl CommentPresenter<'_> {
     }
 
     fn avatar(&self, comment: &Comment) -> String {
+        if comment.is_placeholder {
+            return String::new();
+        }
         match (&comment.avatar, comment.user) {
             (Avatar::Neutral | Avatar::Gravatar(_), None) if !self.config.guests.show_gravatar => String::new(),
             (avatar, _) => avatar.url(),

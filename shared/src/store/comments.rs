@@ -5,6 +5,7 @@ use std::future::ready;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
+use super::erasure::tombstone;
 use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Item};
 use super::placement::{self, ReplyPlace};
@@ -146,7 +147,7 @@ impl Store {
                 && let Some(read) = &parent
             {
                 parent = self.get(&keys::comment(read.id), Reading::Consistent).await?;
-                if parent.is_none() {
+                if parent.as_ref().is_none_or(|parent| parent.is_placeholder) {
                     return Ok(Created::ParentGone);
                 }
             }
@@ -178,16 +179,16 @@ impl Store {
         self.change("editing a comment", comment.clone(), plan).await
     }
 
-    /// Deletes the comment alone. Its replies are unreachable at once, and are cleaned up later (`cleanup`). False when it
-    /// no longer exists.
+    /// Deletes the comment alone. Its replies are unreachable at once, and are cleaned up later by a job. False when it no
+    /// longer exists.
     pub async fn delete(&self, mut comment: Comment) -> Result<bool, Fault> {
         // Not `change`: the ancestors are read again as well, as a reply cannot be deleted when its parent no longer exists.
         let mut attempts = self.attempts("deleting a comment");
         loop {
             if attempts.next().await? {
                 match self.find(comment.id, Reading::Consistent).await? {
-                    None => return Ok(false),
-                    Some(found) => comment = found.comment,
+                    Some(found) if !found.comment.is_placeholder => comment = found.comment,
+                    _ => return Ok(false),
                 }
             }
             let thread = if comment.is_top_level() && comment.is_approved() {
@@ -201,7 +202,7 @@ impl Store {
         }
     }
 
-    /// Changes a comment as `plan` says, and returns it as it is now; `None` when it no longer exists.
+    /// Changes a comment as `plan` says, and returns it as it is now; `None` when it no longer exists or is a placeholder.
     pub(super) async fn change<P>(
         &self,
         doing: &'static str,
@@ -212,6 +213,10 @@ impl Store {
         P: Future<Output = Result<Plan, Fault>>,
     {
         let id = comment.id;
+        let plan = |comment: Comment| {
+            let planned = (!comment.is_placeholder).then(|| plan(comment));
+            async { if let Some(planned) = planned { planned.await } else { Ok(Plan::Gone) } }
+        };
         match self.try_plans(doing, comment, plan).await? {
             Changed::Done => self.get(&keys::comment(id), Reading::Consistent).await,
             Changed::Now(comment) => Ok(Some(*comment)),
@@ -286,7 +291,7 @@ fn creation(
             let pending = Write::put(keys::queue("pending", comment.id).item());
             let mut others = vec![placement::gain_own(comment, is_inline), pending];
             if let Some(parent) = parent {
-                others.push(Write::check(keys::comment(parent.id), "attribute_exists(pk)"));
+                others.push(Write::check(keys::comment(parent.id), "attribute_not_exists(ph)").exists());
                 others.push(Write::put(keys::hidden_reply(parent.id, comment.id).item()));
             }
             (is_inline, others)
@@ -297,7 +302,7 @@ fn creation(
 }
 
 fn deletion(comment: &Comment, thread: &Thread) -> Vec<Write> {
-    let mut writes = vec![in_state(Write::delete(keys::comment(comment.id)), comment.state)];
+    let mut writes = vec![in_state(Write::delete(keys::comment(comment.id)), comment.state).still("ph", None)];
     match (comment.is_approved(), comment.parent()) {
         (true, None) => {
             writes.push(leave_thread(comment, thread));
@@ -310,6 +315,7 @@ fn deletion(comment: &Comment, thread: &Thread) -> Vec<Write> {
         }
     }
     writes.extend(queues(comment).map(|state| Write::delete(keys::queue(state, comment.id))));
+    writes.extend(tombstone(comment));
     writes
 }
 
@@ -328,9 +334,15 @@ pub(super) fn leave_thread(comment: &Comment, thread: &Thread) -> Write {
     }
 }
 
-/// On condition that the comment still has the state, the review mark and the text that were read.
+/// On condition that the comment is no placeholder, and still has the state, the review mark and the text that were read.
 pub(super) fn as_read(write: Write, comment: &Comment) -> Write {
-    in_state(write, comment.state).still("rv", comment.in_review.then(yes)).still("e", comment.edited_at.map(number))
+    let write = in_state(write, comment.state).still("ph", None);
+    write.still("rv", comment.in_review.then(yes)).still("e", comment.edited_at.map(number))
+}
+
+/// On condition that the comment exists and is no placeholder.
+pub(super) fn present(write: Write) -> Write {
+    write.exists().still("ph", None)
 }
 
 /// On condition that the comment exists and is still in this state.

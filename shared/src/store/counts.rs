@@ -1,4 +1,5 @@
-//! How many comments of a thread count: those that are approved, with nothing hidden above them.
+//! How many comments of a thread count: those that are approved, with nothing hidden above them. Placeholders do not count,
+//! replies to them do.
 //!
 //! Each counted comment has a row of its own, and row and count change in one transaction, on condition that the row was
 //! missing or there. So a comment is counted once, however often and late its events arrive. The decision comes from the
@@ -49,7 +50,7 @@ impl Store {
     }
 
     async fn judge(&self, comment: Option<&Comment>) -> Result<Verdict, Fault> {
-        let Some(comment) = comment.filter(|comment| comment.is_approved()) else {
+        let Some(comment) = comment.filter(|comment| comment.may_count()) else {
             return Ok(Verdict { counts: false, checks: Vec::new() });
         };
         let ancestors: Vec<_> = comment.ancestors.iter().map(|id| keys::comment(*id)).collect();
@@ -67,11 +68,14 @@ impl Store {
     }
 }
 
-/// Checks that a comment is still missing, hidden or shown, as it was read.
+/// Checks that a comment is still missing, hidden, shown or a placeholder, as it was read.
 fn unchanged(id: CommentId, comment: Option<&Comment>) -> Write {
     let condition = match comment {
         None => "attribute_not_exists(pk)",
-        Some(comment) if comment.is_approved() => "attribute_exists(pk) AND attribute_not_exists(s)",
+        Some(comment) if comment.is_placeholder => "attribute_exists(ph)",
+        Some(comment) if comment.is_approved() => {
+            "attribute_exists(pk) AND attribute_not_exists(s) AND attribute_not_exists(ph)"
+        }
         Some(_) => "attribute_exists(s)",
     };
     Write::check(keys::comment(id), condition)

@@ -12,6 +12,7 @@ use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
+#[expect(clippy::large_enum_variant, reason = "most fixtures are comments")]
 pub enum Fixture {
     /// With the counts in `comment`, and the index keys of its place. `is_inline` matters for replies only.
     Comment {

@@ -8,10 +8,11 @@ use tokio::time::Instant;
 
 use super::comments::{Changed, Plan, in_state};
 use super::counts::Cause;
+use super::erasure::tombstone;
 use super::keys::{self, Key, Scope, Span};
 use super::lists::walk::Window;
 use super::transaction::Write;
-use super::{Index, Query, Reading, Store, placement, text};
+use super::{Index, Query, Reading, Store, number, placement, text};
 use crate::domain::comment::Comment;
 use crate::domain::ids::CommentId;
 use crate::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
@@ -100,6 +101,7 @@ impl Store {
         let plan = |comment: Comment| {
             let mut writes = vec![in_state(Write::delete(keys::comment(id)), comment.state)];
             writes.extend((!comment.is_approved()).then(|| placement::lose_own(&comment)));
+            writes.extend(tombstone(&comment));
             ready(Ok(Plan::Together(writes)))
         };
         let changed = self.try_plans("removing a reply to a deleted comment", comment, plan).await?;
@@ -175,6 +177,7 @@ impl Store {
             .set("n", text(user.name.clone()))
             .set("av", text(user.avatar.clone()))
             .exists()
+            .still("u", Some(number(user.id)))
             .when("n <> :n OR attribute_not_exists(av) OR av <> :av");
         self.transact(vec![rename]).await.map(drop)
     }

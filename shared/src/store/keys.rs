@@ -17,6 +17,7 @@
 //! | handle                     | `H#handle`                | `U#id`     | mentions                                       |
 //! | name fragment              | `N#rank#letter`           | `text#id`  | the search of names                            |
 //! | queue entry                | `Q#state#shard`           | `id`       | moderators                                     |
+//! | tombstone                  | `S#source`                | `S`        | imports: the comment imported from there was deleted |
 //! | limiter                    | `L#scope#caller#minute`   | `L`        | writes, every tenth read; expires              |
 //! | repeat                     | `P#visitor#hash`          | `P`        | the spam check; expires                        |
 //! | idempotency                | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
@@ -49,15 +50,18 @@
 //! | `p`       | comment  | L    | ids of the ancestors, top-level comment first                                   |
 //! | `u`       | comment  | N    | the writer's user id; missing for guests                                        |
 //! | `g`       | comment  | S    | visitor of a guest                                                              |
-//! | `n`       | comment  | S    | the writer's name                                                               |
+//! | `n`       | comment  | S    | the writer's name; missing from placeholders                                    |
 //! | `av`      | comment  | S    | picture: a URL, or `g:` and a Gravatar hash                                     |
 //! | `mo`      | comment  | B    | the writer was a moderator                                                      |
-//! | `b`       | comment  | S    | body, Markdown                                                                  |
+//! | `b`       | comment  | S    | body, Markdown; missing from placeholders                                       |
 //! | `m`       | comment  | L    | handles mentioned in the body                                                   |
 //! | `e`       | comment  | N    | time of the last edit                                                           |
 //! | `s`       | comment  | S    | state: `pending` or `rejected`; missing when approved                           |
 //! | `rv`      | comment  | B    | approved, but an edit waits for review                                          |
-//! | `lc`      | comment  | N    | number of likes                                                                 |
+//! | `ph`      | comment  | B    | placeholder of a deleted comment: approved, without writer and body             |
+//! | `so`      | comment  | S    | source of an imported comment: a format and the id there, such as `disqus:558`  |
+//! | `lc`      | comment  | N    | number of likes, imported ones included                                         |
+//! | `il`      | comment  | N    | number of likes that were imported without voters                               |
 //! | `rc`      | comment  | N    | number of approved direct replies                                               |
 //! | `fp`      | comment  | N    | fingerprint of the replies counted in `rc`; of top-level comments               |
 //! | `ld`      | comment  | NS   | ids of the inline replies                                                       |
@@ -78,6 +82,7 @@
 //! | `v`       | report   | S    | visitor who reported                                                            |
 //! | `u`       | report   | N    | user id of the reporter; missing for guests                                     |
 //! | `n`, `av` | report   | S    | name and picture of the reporter                                                |
+//! | `i`       | tombstone | N   | id of the deleted comment                                                       |
 //! | `n`       | guest bound | N | likes or reports by guests of the network                                       |
 //! | `n`       | thread   | N    | number of approved top-level comments                                           |
 //! | `n`       | count    | N    | number of counted comments                                                      |
@@ -108,7 +113,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
+use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 
 pub(super) type Item = HashMap<String, AttributeValue>;
 
@@ -244,6 +249,10 @@ pub(super) fn queued_comment(sk: &str) -> Option<CommentId> {
     sk.trim_start_matches('0').parse().ok()
 }
 
+pub(super) fn tombstone(source: &SourceId) -> Key {
+    Key::new(format!("S#{source}"), "S")
+}
+
 pub(super) fn limiter(scope: &str, caller: &str, minute: i64) -> Key {
     Key::new(format!("L#{scope}#{caller}#{minute}"), "L")
 }
@@ -277,6 +286,7 @@ pub(super) enum ItemKind {
         state: String,
         id: CommentId,
     },
+    Tombstone(SourceId),
     /// Limiter, repeat and idempotency: a recount ignores them.
     Other,
 }
@@ -306,6 +316,7 @@ impl ItemKind {
             ("U", ("U", "")) => Self::User(rest.parse().ok()?),
             ("H", ("U", id)) => Self::Directory(id.parse().ok()?),
             ("N", _) => Self::Directory(key.sk.rsplit_once('#')?.1.parse().ok()?),
+            ("S", ("S", "")) => Self::Tombstone(SourceId(rest.to_owned())),
             ("Q", _) => Self::Queue { state: rest.split_once('#')?.0.to_owned(), id: queued_comment(&key.sk)? },
             _ => return None,
         })
@@ -410,6 +421,7 @@ mod tests {
     fn keys_and_kinds() -> Vec<(Key, ItemKind)> {
         let (id, other, ada) = (CommentId(12), CommentId(3), UserId(7));
         let (visitor, post) = (Visitor::from(ada), ThreadId::new("post", "a-1").unwrap());
+        let source = SourceId("disqus:5#58".to_owned());
         let visitor_state = || ItemKind::VisitorThreadState(visitor.clone(), post.clone());
         vec![
             (comment(id), ItemKind::Comment(id)),
@@ -425,6 +437,7 @@ mod tests {
             (handle("ada", ada), ItemKind::Directory(ada)),
             (name_fragment(1, "a#d#a", ada), ItemKind::Directory(ada)),
             (queue("pending", id), ItemKind::Queue { state: "pending".to_owned(), id }),
+            (tombstone(&source), ItemKind::Tombstone(source.clone())),
             (limiter("read", "caller", 1), ItemKind::Other),
             (repeat(&visitor, "hash"), ItemKind::Other),
             (idempotency(&visitor, "hash"), ItemKind::Other),

@@ -5,6 +5,7 @@
 pub mod client;
 pub mod comments;
 pub mod counts;
+pub mod erasure;
 pub mod events;
 #[cfg(feature = "testing")]
 pub mod fixtures;

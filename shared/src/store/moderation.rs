@@ -7,7 +7,8 @@ use std::future::ready;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
 
-use super::comments::{Plan, as_read, change_queues, join_thread, leave_thread, state_text};
+use super::comments::{Plan, as_read, change_queues, join_thread, leave_thread, present, state_text};
+use super::erasure::ERASED;
 use super::keys::{self, Item};
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window, merge};
@@ -100,7 +101,8 @@ impl Store {
         Ok(comments.into_iter().filter(whole).collect())
     }
 
-    /// Pins an approved top-level comment in place of any other. False when it no longer exists or is not approved.
+    /// Pins an approved top-level comment in place of any other. False when it no longer exists, is not approved or is a
+    /// placeholder.
     pub async fn pin(&self, comment: &Comment, at: i64) -> Result<bool, Fault> {
         let pin = AttributeValue::M(
             [("c".to_owned(), number(comment.id)), ("at".to_owned(), number(at))].into_iter().collect(),
@@ -111,7 +113,7 @@ impl Store {
                 .when("attribute_not_exists(pin) OR pin.c <> :id")
                 .with(":id", number(comment.id))
                 .label(Label::Pin),
-            Write::check(keys::comment(comment.id), "attribute_exists(pk) AND attribute_not_exists(s)"),
+            present(Write::check(keys::comment(comment.id), "attribute_not_exists(s)")),
         ];
         Ok(match self.transact(writes).await? {
             Outcome::Done => true,
@@ -180,7 +182,7 @@ impl Store {
     }
 
     /// From pending or rejected to approved.
-    async fn show(&self, decision: Decision<'_>) -> Result<Plan, Fault> {
+    pub(super) async fn show(&self, decision: Decision<'_>) -> Result<Plan, Fault> {
         let comment = decision.before;
         let mut writes = vec![placement::lose_own(comment)];
         let is_inline = if let Some(parent) = comment.parent() {
@@ -220,14 +222,14 @@ impl Store {
 }
 
 /// What a moderator decides about a comment, as a write of its item. The reports so far are resolved by it.
-struct Decision<'a> {
+pub(super) struct Decision<'a> {
     before: &'a Comment,
     after: Comment,
     write: Write,
 }
 
 impl<'a> Decision<'a> {
-    fn new(before: &'a Comment, after: Comment, clock: &Clock, status: ReportStatus) -> Self {
+    pub(super) fn new(before: &'a Comment, after: Comment, clock: &Clock, status: ReportStatus) -> Self {
         let after = Comment { reported: false, ..after };
         let mut write = as_read(Write::update(keys::comment(before.id)), before);
         write = match before.reports {
@@ -251,6 +253,13 @@ impl<'a> Decision<'a> {
         Self { before, after, write }
     }
 
+    /// It becomes a placeholder.
+    pub(super) fn erasing(mut self) -> Self {
+        let write = self.write.set("ph", yes()).remove("a");
+        self.write = ERASED.into_iter().fold(write, Write::remove);
+        self
+    }
+
     /// With the index keys of the comment's new place.
     fn placed(mut self, is_inline: bool) -> Self {
         for (name, value) in placement::index_keys(&self.after, is_inline) {
@@ -260,7 +269,7 @@ impl<'a> Decision<'a> {
     }
 
     /// The write of the comment, and those of the queues.
-    fn into_writes(self) -> (Write, Vec<Write>) {
+    pub(super) fn into_writes(self) -> (Write, Vec<Write>) {
         (self.write, change_queues(self.before, &self.after))
     }
 

@@ -140,9 +140,11 @@ impl ReplyPlace {
         Self { is_inline, demoted: youngest.filter(|_| is_inline && !has_room) }
     }
 
-    /// The parent gains the reply; another one may be demoted.
+    /// The parent gains the reply; another one may be demoted. Fails when the parent has become a placeholder since it was
+    /// read.
     pub(super) fn gain(self, parent: &Comment, reply: CommentId, embedded: usize) -> Vec<Write> {
-        let gain = count(Write::update(keys::comment(parent.id)), parent.is_top_level(), reply, 1).exists();
+        let gain = Write::update(keys::comment(parent.id)).exists().still("ph", parent.is_placeholder.then(yes));
+        let gain = count(gain, parent.is_top_level(), reply, 1);
         let gain = if !self.is_inline {
             // A younger reply must not become inline meanwhile.
             set_separate(gain, parent).still("ld", number_set(&parent.inline))
@@ -316,7 +318,7 @@ mod tests {
         let gain = &ReplyPlace::below(&full, CommentId(20), EMBEDDED).gain(&full, CommentId(20), EMBEDDED)[0];
         let (expression, condition) = gain.expressions();
         assert_eq!(expression, "SET tr = :tr ADD rc :rc, d :d, fp :fp");
-        assert_eq!(condition, "(attribute_exists(pk)) AND (ld = :was_ld)");
+        assert_eq!(condition, "(attribute_exists(pk)) AND (attribute_not_exists(ph)) AND (ld = :was_ld)");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Likes and reports. Each is one transaction with the count it changes.
 
-use super::comments::CommentWithAncestors;
+use super::comments::{CommentWithAncestors, present};
 use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Key};
 use super::placement;
@@ -65,7 +65,7 @@ impl NewReport<'_> {
         let (id, report) = (self.comment.id, &self.report);
         let slot = VisitorSlot::next(&self.visitor_state, &report.visitor, self.comment);
         let mut writes = vec![
-            Write::update(keys::comment(id)).add("rp", number(1)).set("ro", yes()).exists().label(Label::Comment),
+            present(Write::update(keys::comment(id)).add("rp", number(1)).set("ro", yes())).label(Label::Comment),
             slot.enter("rd", id),
             Write::put(write(&keys::report(id, report.id), report)?).when("attribute_not_exists(pk)"),
             Write::put(keys::queue("reported", id).item()),
@@ -121,9 +121,8 @@ impl Store {
         let mut attempts = self.attempts("liking a comment");
         loop {
             if attempts.next().await? {
-                let Some(now) = self.get(&keys::comment(comment.id), Reading::Consistent).await? else {
-                    return Ok(Liked::Gone);
-                };
+                let now: Option<Comment> = self.get(&keys::comment(comment.id), Reading::Consistent).await?;
+                let Some(now) = now.filter(|now| !now.is_placeholder) else { return Ok(Liked::Gone) };
                 comment = now;
                 visitor_state = self.visitor_state(visitor, &comment.thread).await?;
             }
@@ -219,6 +218,6 @@ fn unlike(comment: &Comment, liked_in: Key, bound: Option<&GuestBound>) -> Vec<W
 
 /// `change` is 1 or -1. Only top-level comments have a rank.
 fn count_like(comment: &Comment, change: i64) -> Write {
-    let write = Write::update(keys::comment(comment.id)).add("lc", number(change)).exists();
+    let write = present(Write::update(keys::comment(comment.id)).add("lc", number(change)));
     if comment.is_top_level() { write.add("l", placement::rank_change(change)) } else { write }
 }

@@ -11,6 +11,7 @@ use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, fingerprint};
 use crate::domain::report::ReportStatus;
 use crate::store::comments::{in_state, queues};
+use crate::store::erasure::{ERASED, tombstone};
 use crate::store::keys::{self, Item, Scope};
 use crate::store::transaction::Write;
 use crate::store::{number, number_set, placement, text};
@@ -26,6 +27,7 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
             repair.extend(comment.parent().map(|parent| Write::delete(keys::hidden_reply(parent, *id))));
         }
         repair.extend(queues(comment).map(|state| Write::delete(keys::queue(state, *id))));
+        repair.extend(tombstone(comment));
         Finding::of_comment(*id, format_args!("{missing} above it is gone"), repair)
     });
     orphans.collect()
@@ -78,14 +80,14 @@ impl<'a> Recount<'a> {
         let replies = self.replies.get(&id);
         let count = replies.map_or(0, BTreeSet::len) as u64;
         let inline = &self.inline[&id];
-        let likes = self.likes.get(&id.0).copied().unwrap_or_default();
+        let likes = comment.imported_likes + self.likes.get(&id.0).copied().unwrap_or_default();
         let reports = self.snapshot.reports.get(&id);
         let reported = reports
             .is_some_and(|reports| reports.values().any(|report| report.status(comment) == ReportStatus::Pending));
         let marks = fingerprint(replies.into_iter().flatten().map(|id| CommentId(*id)));
         let rank = |count: u64| comment.is_top_level().then(|| placement::rank(count, id));
         let [(_, tk), (_, ts), (_, ok)] = self.placed(comment, item);
-        vec![
+        let mut wanted = vec![
             ("i", Some(number(id))),
             ("ok", Some(ok)),
             ("tk", Some(tk)),
@@ -100,11 +102,15 @@ impl<'a> Recount<'a> {
             // Never unset, so the separate reply it stands for may be gone.
             ("tr", Some(AttributeValue::Bool(comment.has_separate || count > inline.len() as u64))),
             // Edits of unapproved comments are not reviewed.
-            ("rv", Some(AttributeValue::Bool(comment.in_review && comment.is_approved()))),
+            ("rv", Some(AttributeValue::Bool(comment.in_review && comment.may_count()))),
             ("rp", Some(number(reports.map_or(0, BTreeMap::len)))),
             // A report made in the very millisecond of a resolution has the status of the resolution.
             ("ro", Some(AttributeValue::Bool(reported || (comment.reported && reports.is_some())))),
-        ]
+        ];
+        if comment.is_placeholder {
+            wanted.extend(ERASED.into_iter().chain(["s"]).map(|name| (name, None)));
+        }
+        wanted
     }
 
     /// The index keys of a comment. An unapproved reply may be inline or separate, so its present place decides.

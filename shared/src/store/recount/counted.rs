@@ -47,7 +47,7 @@ fn check_count(snapshot: &Snapshot, thread: &ThreadId, rows: u64) -> Option<Find
 fn counting_comments(snapshot: &Snapshot) -> BTreeMap<String, BTreeSet<CommentId>> {
     let mut counting: BTreeMap<String, BTreeSet<CommentId>> = BTreeMap::new();
     for comment in snapshot.comments.values().map(|stored| &stored.comment) {
-        if comment.is_approved() && comment.ancestors.iter().all(|id| is_approved(snapshot, *id)) {
+        if comment.may_count() && comment.ancestors.iter().all(|id| is_approved(snapshot, *id)) {
             counting.entry(comment.thread.to_string()).or_default().insert(comment.id);
         }
     }

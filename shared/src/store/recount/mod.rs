@@ -8,6 +8,7 @@
 //! | `comments`   | counts, ranks and index keys of comments, and comments below a deleted one |
 //! | `threads`    | counts and pins of threads |
 //! | `counted`    | comments that count in their thread, and how many |
+//! | `imports`    | sources of imported comments, and tombstones |
 //! | `visitors`   | visitors' likes, reports and counts of unapproved comments |
 //! | `dependents` | items in the partition of a comment, which go when it goes |
 //! | `queues`     | moderation queues |
@@ -18,6 +19,7 @@ mod comments;
 mod counted;
 mod dependents;
 mod directory;
+mod imports;
 mod queues;
 mod repair;
 mod snapshot;
@@ -96,6 +98,7 @@ fn recount(snapshot: &Snapshot) -> Vec<Finding> {
     findings.extend(comments::check(snapshot, &orphans));
     findings.extend(threads::check(snapshot));
     findings.extend(counted::check(snapshot));
+    findings.extend(imports::check(snapshot));
     findings.extend(visitors::check_entries(snapshot));
     findings.extend(visitors::check_hidden_counts(snapshot));
     findings.extend(dependents::check(snapshot));

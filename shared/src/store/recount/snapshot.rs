@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
+use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use crate::domain::report::Report;
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
@@ -58,6 +58,7 @@ pub(super) struct Snapshot {
     /// By partition and sort key.
     pub(super) directory: BTreeMap<(String, String), Item>,
     pub(super) queue: Vec<QueueEntry>,
+    pub(super) tombstones: BTreeSet<SourceId>,
     /// Items that are not what their key says.
     pub(super) unreadable: Vec<Key>,
 }
@@ -73,8 +74,8 @@ impl Snapshot {
     fn sort_in(&mut self, key: Key, mut item: Item) -> Result<(), Fault> {
         match ItemKind::of(&key) {
             ItemKind::Comment(id) => {
-                // Bodies are most of a table, and nothing is counted from them.
-                item.insert("b".to_owned(), text(""));
+                // Bodies are most of a table, and only placeholders must have none.
+                item.entry("b".to_owned()).and_modify(|body| *body = text(""));
                 let comment = Comment { id, ..read(item.clone())? };
                 self.comments.insert(id, StoredComment { comment, item });
             }
@@ -109,6 +110,9 @@ impl Snapshot {
                 self.directory.insert((key.pk, key.sk), item);
             }
             ItemKind::Queue { state, id } => self.queue.push(QueueEntry { key, state, comment: id }),
+            ItemKind::Tombstone(source) => {
+                self.tombstones.insert(source);
+            }
             ItemKind::Other => {}
         }
         Ok(())
