@@ -134,8 +134,8 @@ pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<
     if seen { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
-/// Listing the replies to a comment, which may be a placeholder.
-pub fn list_replies(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
+/// Reading a comment in its place: with the comments above it, or with the replies below it. It may be a placeholder.
+pub fn read_in_place(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
     let listed = viewer.moderator || in_lists(&viewer.visitor, comment, ancestors);
     if listed { Ok(()) } else { Err(Refusal::NotFound) }
 }
@@ -299,7 +299,7 @@ mod tests {
             let (comment, ancestors) = (owned(of, 1), [owned(above, 0)]);
             let state = format!("{of:?} below {above:?}");
             check(&state, |viewer| see(viewer, &comment, &ancestors), expected);
-            check(&state, |viewer| list_replies(viewer, &comment, &ancestors), expected);
+            check(&state, |viewer| read_in_place(viewer, &comment, &ancestors), expected);
             assert_eq!(is_public(&comment, &ancestors), expected == ["ok"; 6], "{state}");
         }
     }
@@ -317,11 +317,11 @@ mod tests {
         let refused = ["The parent comment does not exist."; 6];
         check("reply", |viewer| reply(&config, viewer, &in_thread("1"), &placeholder, &[]), refused);
 
-        check("list", |viewer| list_replies(viewer, &placeholder, &[]), ["ok"; 6]);
+        check("list", |viewer| read_in_place(viewer, &placeholder, &[]), ["ok"; 6]);
         assert!(is_public(&placeholder, &[]));
         let reply = owned(State::Approved, 1);
         check("a reply to it", |viewer| see(viewer, &reply, std::slice::from_ref(&placeholder)), ["ok"; 6]);
-        let listed = |viewer: &Viewer| list_replies(viewer, &reply, std::slice::from_ref(&placeholder));
+        let listed = |viewer: &Viewer| read_in_place(viewer, &reply, std::slice::from_ref(&placeholder));
         check("replies to a reply to it", listed, ["ok"; 6]);
     }
 
@@ -331,7 +331,7 @@ mod tests {
         let (comment, ancestors) = (owned(State::Approved, 1), [theirs]);
         let no = "not_found";
         check("see", |viewer| see(viewer, &comment, &ancestors), [no, no, "ok", "ok", "ok", "ok"]);
-        check("list", |viewer| list_replies(viewer, &comment, &ancestors), [no, no, no, no, "ok", "ok"]);
+        check("read in place", |viewer| read_in_place(viewer, &comment, &ancestors), [no, no, no, no, "ok", "ok"]);
     }
 
     #[test]

@@ -120,6 +120,13 @@ impl<'a> Walk<'a> {
         assert!(contract["openapi"].as_str().is_some_and(|version| version.starts_with("3.")));
         let docs = self.guest.get("docs").await.ok(200);
         assert!(docs.header("content-type").starts_with("text/html"));
+        for (file, kind) in
+            [("embed.js", "text/javascript"), ("moderation.js", "text/javascript"), ("moderate", "text/html")]
+        {
+            let reply = self.guest.get(file).await.ok(200);
+            assert!(reply.header("content-type").starts_with(kind), "{file}");
+            self.guest.clone().with(IF_NONE_MATCH, reply.header("etag")).get(file).await.ok(304);
+        }
     }
 
     async fn names(&self) {
@@ -212,6 +219,10 @@ impl<'a> Walk<'a> {
         }
         let parent = self.list(&self.guest, "").await.find(parents[0]).unwrap();
         assert_eq!((&parent["replies_count"], ids(&parent["replies"])), (&json!(5), replies[..3].to_vec()));
+        let shown = self.guest.get(&format!("comments/{}", replies[4])).await.ok(200);
+        assert_eq!((shown.id(), ids(&shown.json["ancestors"])), (replies[4], vec![parents[0]]));
+        let with_ui = self.list(&self.cast.bob, "include=ui").await;
+        assert_eq!(with_ui.json["ui"]["auth"]["user"]["id"], self.service.user_id(2));
         let liked = self.list(&self.cast.bob, "").await.find(parents[1]).unwrap();
         assert_eq!((&liked["liked"], &liked["likes_count"]), (&json!(true), &json!(2)));
     }

@@ -2,6 +2,7 @@
 //!
 //! - GET `{type}/{id}/comments`, GET `comments/{id}/replies` in `list.rs`
 //! - POST `{type}/{id}/comments` in `create.rs`
+//! - GET `comments/{id}` in `show.rs`
 //! - PATCH and DELETE `comments/{id}` in `change.rs`
 //!
 //! The gateway also sends this function every request that matches no route.
@@ -9,6 +10,7 @@
 mod change;
 mod create;
 mod list;
+mod show;
 
 use futures_util::future::BoxFuture;
 use shared::app::App;
@@ -20,6 +22,7 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     Box::pin(async move {
         match (call.method.as_str(), call.path().as_slice()) {
             ("GET", ["comments", id, "replies"]) => list::replies(app, call, id).await,
+            ("GET", ["comments", id]) => show::show(app, call, id).await,
             ("PATCH", ["comments", id]) => change::edit(app, call, id).await,
             ("DELETE", ["comments", id]) => change::delete(app, call, id).await,
             ("GET", [kind, record, "comments"]) => list::thread(app, call, kind, record).await,

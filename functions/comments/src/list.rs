@@ -1,6 +1,7 @@
 //! Pages of comments: `comments.index` and `comments.replies`.
 
 use serde::Serialize;
+use serde_json::Value;
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::domain::list::{PagePosition, Paging, Sort};
@@ -12,6 +13,7 @@ use shared::http::pagination::{self, Envelope};
 use shared::http::request::{Call, path_id};
 use shared::http::resource::CommentResource;
 use shared::http::response::{Answer, Sharing};
+use shared::http::ui;
 use shared::policy;
 use shared::store::Reading;
 use shared::store::comments::CommentWithAncestors;
@@ -29,10 +31,11 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
     let signer = CursorSigner::new(&config.visitor_salt, format!("{kind}#{record} {name}"));
     let by_time = sort.as_ref().is_ok_and(|sort: &Sort| !sort.is_ranked());
     let paging = pagination::paging(call, &config.lists, by_time.then_some(&signer));
+    let with_ui = includes_ui(call);
     let visitor = app.visitor(call);
     let exists = exists(&thread);
     let read = async {
-        let (thread, sort, paging) = (thread?, sort?, paging?);
+        let (thread, sort, paging, _) = (thread?, sort?, paging?, with_ui.as_ref().map_err(Clone::clone)?);
         // The answer has each text twice, as it was typed and as html.
         let budget = Budget::new(MAX_ANSWER / 2);
         let list = List { thread: &thread, visitor: &visitor, pins: config.features.pins, budget: &budget };
@@ -50,8 +53,18 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
         paging,
         cursors: page.cursors,
         sharing: sharing(&viewer, page.visitor_state.is_plain()),
+        ui: with_ui?.then(|| ui::configuration(config, &viewer, call.language())),
     };
     list.answer(call, &signer)
+}
+
+/// Whether the list should include what `ui` answers.
+fn includes_ui(call: &Call) -> Result<bool, Refusal> {
+    match call.parameter("include") {
+        None => Ok(false),
+        Some("ui") => Ok(true),
+        Some(_) => Err(FieldErrors::one("include", "The include must be ui.")),
+    }
 }
 
 /// GET `comments/{id}/replies`
@@ -59,7 +72,8 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     let config = &app.config;
     let find = async { Ok(app.store.find(path_id(id)?, Reading::Eventual).await?) };
     let (viewer, found) = app.admit_with(call, RateClass::Read, Ok(()), AuthRequirement::None, find).await?;
-    let listed = |found: &CommentWithAncestors| policy::list_replies(&viewer, &found.comment, &found.ancestors).is_ok();
+    let listed =
+        |found: &CommentWithAncestors| policy::read_in_place(&viewer, &found.comment, &found.ancestors).is_ok();
     let found = app.store.confirm(found, listed).await?;
     let CommentWithAncestors { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
     let signer = CursorSigner::new(&config.visitor_salt, format!("replies {}", parent.id));
@@ -74,12 +88,13 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
         paging,
         cursors: page.cursors,
         sharing: sharing(&viewer, is_plain),
+        ui: None,
     };
     list.answer(call, &signer)
 }
 
 /// `is_plain`: the viewer gets what everyone gets.
-fn sharing(viewer: &Viewer, is_plain: bool) -> Sharing {
+pub(crate) fn sharing(viewer: &Viewer, is_plain: bool) -> Sharing {
     if viewer.user.is_none() && is_plain { Sharing::Anonymous } else { Sharing::Private }
 }
 
@@ -89,6 +104,8 @@ struct Page {
     paging: Paging,
     cursors: PageCursors,
     sharing: Sharing,
+    /// What `ui` answers, where the list includes it.
+    ui: Option<Value>,
 }
 
 impl Page {
@@ -108,8 +125,10 @@ impl Page {
                     self.cursors.next.map(sign),
                     self.cursors.previous.map(sign),
                 )
+                .counted(self.total)
             }
         };
+        envelope.ui = self.ui;
         let mut answer = Answer::ok(&envelope);
         // Escaped once more as a string, the body at most doubles.
         if answer.size() * 2 > MAX_ANSWER {

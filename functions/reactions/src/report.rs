@@ -7,15 +7,12 @@ use shared::domain::rate_limit::RateClass;
 use shared::domain::report::Report;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
-use shared::http::input::Input;
+use shared::http::input::{Input, MAX_REPORT_DETAILS};
 use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::idempotency::PriorResult;
 use shared::store::reactions::{NewReport, Reported};
-
-/// Characters of a report's details.
-const MAX_DETAILS: usize = 500;
 
 pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let exists = policy::feature(app.config.features.reporting);
@@ -78,7 +75,7 @@ fn reason(app: &App, call: &Call) -> Result<String, Refusal> {
     if !reason.is_empty() && !reasons.contains(&reason) {
         input.fail("reason", format!("The reason must be one of {}.", reasons.join(", ")));
     }
-    let details = input.optional_text("additional_details", MAX_DETAILS);
+    let details = input.optional_text("additional_details", MAX_REPORT_DETAILS);
     input.finish()?;
     Ok(match details.as_deref().map(str::trim).filter(|details| !details.is_empty()) {
         Some(details) => format!("{reason}: {details}"),

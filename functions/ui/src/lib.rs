@@ -2,22 +2,24 @@
 //!
 //! - GET `ui` and POST `markdown/preview`
 //! - GET `openapi.json` and GET `docs` in `contract.rs`
+//! - GET `embed.js`, GET `moderation.js` and GET `moderate` in `files.rs`
 
 mod contract;
+mod files;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, header};
 use serde_json::json;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
-use shared::domain::labels::Labels;
 use shared::domain::markdown;
 use shared::domain::rate_limit::RateClass;
 use shared::error::{Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::Call;
-use shared::http::resource::UserResource;
+use shared::http::resource::Data;
 use shared::http::response::{Answer, Sharing};
+use shared::http::ui;
 use shared::policy;
 
 pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
@@ -27,6 +29,9 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
             ("POST", ["markdown", "preview"]) => preview(app, call).await,
             ("GET", ["openapi.json"]) => contract::openapi(app, call).await,
             ("GET", ["docs"]) => contract::docs(app, call).await,
+            ("GET", ["embed.js"]) => Ok(files::embed()),
+            ("GET", ["moderation.js"]) => Ok(files::moderation()),
+            ("GET", ["moderate"]) => Ok(files::moderate()),
             _ => app.unrouted(call).await,
         }
     })
@@ -34,50 +39,11 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
 
 /// GET `ui`: the configuration of the widget.
 async fn configuration(app: &App, call: &Call) -> Result<Answer> {
-    let config = &app.config;
     let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
     let language = call.language();
-    let features = &config.features;
-    let user = viewer.user.as_ref().map(|user| UserResource {
-        id: Some(user.id),
-        name: user.name.clone(),
-        avatar: user.avatar.url(),
-    });
-    let mut answer = Answer::ok(&json!({ "data": {
-        "labels": Labels(language),
-        "features": {
-            "sorting": features.sorting,
-            "reporting": features.reporting,
-            "nesting": features.nesting,
-            "read_only": config.read_only,
-            "emoji_picker": features.emoji_picker,
-            "markdown_toolbar": features.markdown_toolbar,
-            "markdown_preview": features.markdown_preview,
-            "guests": config.guests.allowed,
-            "media": features.media,
-            "subscriptions": features.subscriptions,
-            "realtime": features.realtime,
-            "badges": features.badges,
-            "pins": features.pins,
-        },
-        "report_reasons": config.report_reasons,
-        "theme": config.theme,
-        "default_sort": config.lists.default_sort.name(),
-        "per_page": config.lists.per_page,
-        "users_route_prefix": config.users_route_prefix,
-        "guest": {
-            "require_email": config.guests.require_email,
-            "show_gravatar": config.guests.show_gravatar,
-        },
-        "auth": {
-            "authenticated": viewer.user.is_some(),
-            "banned": viewer.banned,
-            "can_comment": policy::comment(config, &viewer).is_ok(),
-            "user": user,
-        },
-    }}))
-    .shared(if viewer.user.is_none() { Sharing::Anonymous } else { Sharing::Private })
-    .in_the_language_asked_for();
+    let mut answer = Answer::ok(&Data { data: ui::configuration(&app.config, &viewer, language) })
+        .shared(if viewer.user.is_none() { Sharing::Anonymous } else { Sharing::Private })
+        .in_the_language_asked_for();
     answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
     Ok(answer)
 }

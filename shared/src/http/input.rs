@@ -8,6 +8,8 @@ use crate::error::{FieldErrors, Refusal};
 
 /// Characters of a comment's body.
 pub const MAX_BODY: usize = 10_000;
+/// Characters of a report's details.
+pub const MAX_REPORT_DETAILS: usize = 500;
 
 pub struct Input {
     fields: Map<String, Value>,

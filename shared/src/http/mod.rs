@@ -8,3 +8,4 @@ pub mod quality;
 pub mod request;
 pub mod resource;
 pub mod response;
+pub mod ui;

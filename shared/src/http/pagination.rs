@@ -1,6 +1,7 @@
 //! Pagination: the parameters of list requests and the envelope of lists. The store reads the pages.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::config::Lists;
 use crate::domain::list::{MAX_NUMBERED, MAX_PER_PAGE, PagePosition, Paging, Sort};
@@ -59,6 +60,9 @@ pub struct Envelope<T> {
     pub data: Vec<T>,
     links: Links,
     meta: Meta,
+    /// What `ui` answers, in lists that include it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ui: Option<Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -86,6 +90,8 @@ enum Meta {
         per_page: usize,
         next_cursor: Option<String>,
         prev_cursor: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        total: Option<u64>,
     },
 }
 
@@ -103,15 +109,25 @@ impl<T> Envelope<T> {
         let from = (!data.is_empty()).then_some((page - 1) * per_page + 1);
         let to = from.map(|from| from + data.len() - 1);
         let meta = Meta::Page { current_page: page, from, last_page, path: path(call), per_page, to, total };
-        Self { data, links, meta }
+        Self { data, links, meta, ui: None }
     }
 
+    /// Without a total; see [`Self::counted`].
     #[must_use]
     pub fn cursor(call: &Call, data: Vec<T>, per_page: usize, next: Option<String>, prev: Option<String>) -> Self {
         let link = |cursor: &Option<String>| cursor.as_ref().map(|cursor| link(call, "cursor", cursor));
         let links = Links { first: None, last: None, prev: link(&prev), next: link(&next) };
-        let meta = Meta::Cursor { path: path(call), per_page, next_cursor: next, prev_cursor: prev };
-        Self { data, links, meta }
+        let meta = Meta::Cursor { path: path(call), per_page, next_cursor: next, prev_cursor: prev, total: None };
+        Self { data, links, meta, ui: None }
+    }
+
+    /// Adds the number of items on all pages to a page of a walk.
+    #[must_use]
+    pub fn counted(mut self, count: u64) -> Self {
+        if let Meta::Cursor { total, .. } = &mut self.meta {
+            *total = Some(count);
+        }
+        self
     }
 }
 

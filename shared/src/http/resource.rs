@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::domain::comment::{Avatar, Comment};
-use crate::domain::ids::{CommentId, UserId};
+use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::language::Language;
 use crate::domain::markdown;
 use crate::domain::thread::{Thread, VisitorThreadState};
@@ -54,6 +54,24 @@ struct Can {
     update: bool,
     delete: bool,
     pin: bool,
+}
+
+/// A thread as it stands beside its comments.
+#[derive(Debug, Serialize)]
+pub struct ThreadResource {
+    #[serde(rename = "type")]
+    kind: String,
+    id: String,
+    /// What the host application has said of the record.
+    title: Option<String>,
+    url: Option<String>,
+}
+
+impl ThreadResource {
+    #[must_use]
+    pub fn new(id: &ThreadId, thread: &Thread) -> Self {
+        Self { kind: id.kind.clone(), id: id.record.clone(), title: thread.title.clone(), url: thread.url.clone() }
+    }
 }
 
 /// The envelope of an answer that is not a list.

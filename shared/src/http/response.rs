@@ -26,6 +26,29 @@ pub enum Sharing {
     Private,
     /// Shared ones, for anonymous callers and some seconds.
     Anonymous,
+    /// Everyone's, for an hour: a file that is compiled in.
+    File,
+}
+
+impl Sharing {
+    fn cache_control(self) -> &'static str {
+        match self {
+            Self::Never => "no-store",
+            Self::Private => "private, no-cache",
+            Self::Anonymous => "public, max-age=0, s-maxage=5",
+            Self::File => "public, max-age=3600, stale-while-revalidate=86400",
+        }
+    }
+
+    /// Whether every caller gets the same answer, with or without a token.
+    fn is_for_everyone(self) -> bool {
+        self == Self::File
+    }
+
+    /// The effort of compression. Files are sent far more often than they change.
+    fn compression(self) -> Compression {
+        if self == Self::File { Compression::best() } else { Compression::new(4) }
+    }
 }
 
 #[derive(Debug)]
@@ -118,22 +141,17 @@ impl Answer {
             self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(rate_limit.remaining));
         }
         self.set(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        let control = match self.sharing {
-            _ if call.is_for_the_caller_alone() => "private, no-store",
-            Sharing::Never => "no-store",
-            Sharing::Private => "private, no-cache",
-            Sharing::Anonymous => "public, max-age=0, s-maxage=5",
-        };
+        let control = if call.is_for_the_caller_alone() { "private, no-store" } else { self.sharing.cache_control() };
         self.set(header::CACHE_CONTROL, HeaderValue::from_static(control));
     }
 
     /// Sets `ETag` and `Vary`. Becomes a 304 when the caller has a body with this tag.
     fn validate(&mut self, call: &Call) {
         // One header, because API Gateway keeps one of several.
-        let vary = if self.by_language {
-            "Authorization, Accept-Encoding, Accept-Language"
-        } else {
-            "Authorization, Accept-Encoding"
+        let vary = match (self.sharing.is_for_everyone(), self.by_language) {
+            (true, _) => "Accept-Encoding",
+            (false, false) => "Authorization, Accept-Encoding",
+            (false, true) => "Authorization, Accept-Encoding, Accept-Language",
         };
         self.set(header::VARY, HeaderValue::from_static(vary));
         let tag = etag(&self.body);
@@ -148,7 +166,7 @@ impl Answer {
     }
 
     fn compress(&mut self) {
-        let mut encoder = GzEncoder::new(Vec::with_capacity(self.body.len() / 3), Compression::new(4));
+        let mut encoder = GzEncoder::new(Vec::with_capacity(self.body.len() / 3), self.sharing.compression());
         if let Ok(body) = encoder.write_all(&self.body).and_then(|()| encoder.finish()) {
             self.body = body;
             self.set(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));

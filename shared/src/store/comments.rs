@@ -4,6 +4,7 @@
 use std::future::ready;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::try_join;
 
 use super::erasure::tombstone;
 use super::idempotency::IdempotencyRequest;
@@ -12,7 +13,7 @@ use super::placement::{self, ReplyPlace};
 use super::transaction::{Label, Outcome, Write};
 use super::{Reading, Store, number, read, text, write, yes};
 use crate::domain::comment::{Comment, State};
-use crate::domain::ids::{CommentId, IdSource};
+use crate::domain::ids::{CommentId, IdSource, Visitor};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
@@ -22,6 +23,14 @@ pub struct CommentWithAncestors {
     pub comment: Comment,
     /// From the top-level comment down to the direct parent.
     pub ancestors: Vec<Comment>,
+}
+
+/// A comment in its thread, for one visitor.
+#[derive(Debug)]
+pub struct CommentInThread {
+    pub found: CommentWithAncestors,
+    pub thread: Thread,
+    pub visitor_state: VisitorThreadState,
 }
 
 /// What [`Store::create`] stores.
@@ -104,6 +113,18 @@ impl Store {
         let Some(comment) = self.get::<Comment>(&key, reading).await? else { return Ok(None) };
         let ancestors = self.ancestors(&comment, reading).await?;
         Ok(ancestors.map(|ancestors| CommentWithAncestors { comment, ancestors }))
+    }
+
+    /// `comments.show`: in two trips, or three for a visitor with many likes in the thread. `None` as in [`Self::find`].
+    pub async fn comment_in_thread(&self, id: CommentId, visitor: &Visitor) -> Result<Option<CommentInThread>, Fault> {
+        let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Eventual).await? else { return Ok(None) };
+        let known = self.thread_and_visitor_state(&comment.thread, visitor);
+        let ancestors = self.ancestors(&comment, Reading::Eventual);
+        let (ancestors, (thread, mut visitor_state)) = try_join(ancestors, known).await?;
+        let Some(ancestors) = ancestors else { return Ok(None) };
+        let groups = ancestors.iter().chain([&comment]).map(|comment| comment.parent().unwrap_or(comment.id));
+        self.complete_visitor_state(&mut visitor_state, visitor, &comment.thread, groups).await?;
+        Ok(Some(CommentInThread { found: CommentWithAncestors { comment, ancestors }, thread, visitor_state }))
     }
 
     /// Keeps `found` if it passes. Otherwise it may be out of date: finds the comment again, consistently, and keeps that

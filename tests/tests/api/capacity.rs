@@ -91,6 +91,8 @@ async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
             assert!(reply.rows().iter().all(|row| row["replies"].as_array().unwrap().len() == REPLIES));
             table.row(format!("list, {sort}, of {count}"), reply, (4.5, 0.0, 1));
         }
+        let reply = ada.list("posts/big", "include=ui").await;
+        table.row(format!("list, with ui, of {count}"), reply, (4.5, 0.0, 1));
         let reply = ada.list("posts/big", "cursor=").await;
         let next = reply.next().map(str::to_owned);
         table.row(format!("list, first of a walk, of {count}"), reply, (4.5, 0.0, 1));
@@ -139,6 +141,11 @@ async fn single_requests_keep_to_their_bounds() {
     let next = page.next().unwrap().to_owned();
     table.row("replies, first of a walk", page, (3.0, 0.0, 2));
     table.row("replies, next of a walk", guest.get(&next).await, (3.0, 0.0, 2));
+    let show = async |actor: &Actor, id| actor.get(&format!("comments/{id}")).await;
+    table.row("show a comment", show(&guest, parent).await, (1.5, 0.0, 2));
+    table.row("show a comment, signed in", show(&bob, parent).await, (2.0, 0.0, 2));
+    table.row("show a reply", show(&guest, deepest).await, (2.0, 0.0, 2));
+    table.row("show a reply two deep", show(&guest, below).await, (2.5, 0.0, 2));
     let body = json!({ "body": prose(4) });
     table.row("create a parent", bob.post("posts/1/comments", body).await, (2.0, 10.0, 2));
     // The ancestors of the parent are read after it: half a unit more for each, and one trip for all of them.

@@ -97,9 +97,9 @@ async fn openapi_lists_what_ui_answers() {
     let world = World::new();
     let document = world.guest().get("openapi.json").await.ok(200).json;
     let ui = world.user(7, "Ada").get("ui").await.ok(200);
-    let schema = &document["components"]["schemas"]["UiEnvelope"]["properties"]["data"];
+    let schema = &document["components"]["schemas"]["Ui"];
     assert_eq!(names(&schema["properties"]), names(ui.data()));
-    for map in ["labels", "features", "guest", "auth"] {
+    for map in ["labels", "features", "guest", "limits", "auth"] {
         assert_eq!(names(&schema["properties"][map]["properties"]), names(&ui.data()[map]), "{map}");
     }
 }

@@ -28,8 +28,8 @@ async fn a_wrong_method_is_405_in_the_envelope_with_the_right_ones() {
     for (method, path, allow) in [
         (Method::POST, "ui", "GET"),
         (Method::DELETE, "posts/1/comments", "GET, POST"),
-        (Method::PUT, "comments/1", "PATCH, DELETE"),
-        (Method::GET, "comments/1", "PATCH, DELETE"),
+        (Method::PUT, "comments/1", "GET, PATCH, DELETE"),
+        (Method::POST, "comments/1", "GET, PATCH, DELETE"),
         (Method::POST, "comments/1/replies", "GET"),
         (Method::GET, "markdown/preview", "POST"),
         (Method::OPTIONS, "ui", "GET"),
@@ -153,8 +153,8 @@ async fn every_read_that_holds_a_comment_varies_by_language() {
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let id = ada.comment("posts/1", "x").await;
     ada.reply("posts/1", id, "y").await;
-    let replies = format!("comments/{id}/replies");
-    for path in ["posts/1/comments", "posts/1/comments?mine=1", &replies, "moderation/comments", "ui"] {
+    let (shown, replies) = (format!("comments/{id}"), format!("comments/{id}/replies"));
+    for path in ["posts/1/comments", "posts/1/comments?mine=1", &shown, &replies, "moderation/comments", "ui"] {
         let reply = moderator.get(path).await.ok(200);
         let vary = "Authorization, Accept-Encoding, Accept-Language";
         assert_eq!(reply.header("vary"), vary, "{path}");

@@ -35,9 +35,11 @@ async fn the_configuration_is_answered_whole() {
             "default_sort": "newest",
             "per_page": 10,
             "users_route_prefix": "users",
-            "guest": { "require_email": true, "show_gravatar": true },
+            "guest": { "require_email": true, "show_gravatar": true, "likes": false },
+            "limits": { "body": 10_000, "report_details": 500, "media_bytes": 4_194_304 },
             "auth": {
                 "authenticated": true,
+                "moderator": false,
                 "banned": false,
                 "can_comment": true,
                 "user": { "id": 7, "name": "Ada", "avatar": "https://www.gravatar.com/avatar/?d=mp" },
@@ -85,13 +87,16 @@ async fn the_other_fields_mirror_their_settings() {
         ("SVC_USERS_ROUTE_PREFIX", "/people/"),
         ("SVC_GUEST_REQUIRE_EMAIL", "false"),
         ("SVC_GUEST_SHOW_GRAVATAR", "false"),
+        ("SVC_GUEST_LIKES", "true"),
+        ("SVC_MEDIA_MAX_BYTES", "1000"),
     ]);
     let reply = world.guest().get("ui").await.ok(200);
     let data = reply.data();
     assert_eq!(data["report_reasons"], json!(["rude", "wrong"]));
     assert_eq!((&data["theme"], &data["default_sort"]), (&json!("dark"), &json!("most_liked")));
     assert_eq!((&data["per_page"], &data["users_route_prefix"]), (&json!(25), &json!("people")));
-    assert_eq!(data["guest"], json!({ "require_email": false, "show_gravatar": false }));
+    assert_eq!(data["guest"], json!({ "require_email": false, "show_gravatar": false, "likes": true }));
+    assert_eq!(data["limits"]["media_bytes"], 1000);
 }
 
 #[tokio::test]
@@ -112,6 +117,17 @@ async fn can_comment_reflects_read_only_bans_and_guests() {
     assert_eq!(auth_of(&closed.guest()).await, auth(false, false, false));
     assert_eq!(auth_of(&closed.user(7, "Ada")).await, auth(true, false, false));
     assert_eq!(world.guest().get("ui").await.ok(200).data()["auth"]["user"], json!(null));
+}
+
+#[tokio::test]
+async fn moderators_are_told_that_they_are_by_claim_and_by_setting() {
+    let world = World::new();
+    let is_moderator = async |actor: &tests::Actor| actor.get("ui").await.ok(200).data()["auth"]["moderator"].clone();
+    assert_eq!(is_moderator(&world.moderator()).await, true);
+    assert_eq!(is_moderator(&world.again(&[("SVC_MODERATORS", "7")]).user(7, "Ada")).await, true);
+    for actor in [world.user(7, "Ada"), world.guest()] {
+        assert_eq!(is_moderator(&actor).await, false);
+    }
 }
 
 #[tokio::test]

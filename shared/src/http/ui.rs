@@ -1,0 +1,69 @@
+//! The configuration of a comment widget, for one viewer: what `ui` answers, and lists that include it.
+
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::domain::labels::Labels;
+use crate::domain::language::Language;
+use crate::domain::viewer::Viewer;
+use crate::http::input::{MAX_BODY, MAX_REPORT_DETAILS};
+use crate::http::resource::UserResource;
+use crate::policy;
+
+#[must_use]
+pub fn configuration(config: &Config, viewer: &Viewer, language: Language) -> Value {
+    json!({
+        "labels": Labels(language),
+        "features": features(config),
+        "report_reasons": config.report_reasons,
+        "theme": config.theme,
+        "default_sort": config.lists.default_sort.name(),
+        "per_page": config.lists.per_page,
+        "users_route_prefix": config.users_route_prefix,
+        "guest": {
+            "require_email": config.guests.require_email,
+            "show_gravatar": config.guests.show_gravatar,
+            "likes": config.guests.likes,
+        },
+        "limits": {
+            "body": MAX_BODY,
+            "report_details": MAX_REPORT_DETAILS,
+            "media_bytes": config.media_max_bytes,
+        },
+        "auth": auth(config, viewer),
+    })
+}
+
+fn features(config: &Config) -> Value {
+    let features = &config.features;
+    json!({
+        "sorting": features.sorting,
+        "reporting": features.reporting,
+        "nesting": features.nesting,
+        "read_only": config.read_only,
+        "emoji_picker": features.emoji_picker,
+        "markdown_toolbar": features.markdown_toolbar,
+        "markdown_preview": features.markdown_preview,
+        "guests": config.guests.allowed,
+        "media": features.media,
+        "subscriptions": features.subscriptions,
+        "realtime": features.realtime,
+        "badges": features.badges,
+        "pins": features.pins,
+    })
+}
+
+fn auth(config: &Config, viewer: &Viewer) -> Value {
+    let user = viewer.user.as_ref().map(|user| UserResource {
+        id: Some(user.id),
+        name: user.name.clone(),
+        avatar: user.avatar.url(),
+    });
+    json!({
+        "authenticated": user.is_some(),
+        "moderator": viewer.moderator,
+        "banned": viewer.banned,
+        "can_comment": policy::comment(config, viewer).is_ok(),
+        "user": user,
+    })
+}

@@ -1,0 +1,94 @@
+//! The files that are compiled in: the widget, the moderators' element and the page around it.
+
+use http::Method;
+use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH, ORIGIN};
+use tests::{TestResponse, World};
+
+const FILES: [(&str, &str); 3] = [
+    ("embed.js", "text/javascript; charset=utf-8"),
+    ("moderation.js", "text/javascript; charset=utf-8"),
+    ("moderate", "text/html; charset=utf-8"),
+];
+
+fn text(reply: &TestResponse) -> &str {
+    reply.json.as_str().unwrap()
+}
+
+#[tokio::test]
+async fn a_file_has_its_type_and_is_kept_by_caches_for_an_hour() {
+    let guest = World::new().guest();
+    for (path, content_type) in FILES {
+        let reply = guest.get(path).await.ok(200);
+        assert_eq!(reply.header("content-type"), content_type);
+        assert_eq!(reply.header("cache-control"), "public, max-age=3600, stale-while-revalidate=86400");
+        assert_eq!(reply.header("x-content-type-options"), "nosniff");
+        assert_eq!(reply.header("vary"), "Accept-Encoding");
+        let known = guest.clone().with(IF_NONE_MATCH, reply.header("etag")).get(path).await.ok(304);
+        assert!(known.body.is_empty(), "{path}");
+        assert_eq!(known.header("etag"), reply.header("etag"));
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_the_same_for_everyone_and_pages_of_any_origin_may_load_it() {
+    let world = World::new();
+    for (path, _) in FILES {
+        let plain = world.guest().get(path).await.ok(200);
+        let page = world.user(7, "Ada").with(ORIGIN, "https://blog.example").get(path).await.ok(200);
+        assert_eq!((page.header("access-control-allow-origin"), &page.body), ("*", &plain.body));
+        assert_eq!((page.header("etag"), page.header("vary")), (plain.header("etag"), plain.header("vary")));
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_worth_it_is_compressed() {
+    let guest = World::new().guest();
+    for (path, _) in FILES {
+        let plain = guest.get(path).await.ok(200);
+        let compressed = guest.clone().with(ACCEPT_ENCODING, "gzip").get(path).await.ok(200);
+        assert_eq!(text(&compressed), text(&plain), "{path}");
+        assert_eq!(compressed.headers.contains_key("content-encoding"), plain.body.len() >= 1024, "{path}");
+        assert!(compressed.body.len() <= plain.body.len(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn no_limiter_counts_a_file_and_the_table_is_not_asked() {
+    let world = World::with(&[("SVC_READ_LIMIT", "1")]);
+    let guest = world.guest();
+    guest.get("ui").await.ok(200);
+    guest.get("ui").await.refused(429, "rate_limited");
+    for (path, _) in FILES {
+        for actor in [&guest, &world.user(7, "Ada"), &world.guest().with_token("bad")] {
+            let reply = actor.get(path).await.ok(200);
+            assert!(!reply.headers.contains_key("x-ratelimit-limit"), "{path}");
+            assert_eq!((reply.cost.trips, reply.cost.read_units), (0, 0.0), "{path}");
+        }
+    }
+    let other = world.guest();
+    let wrong = other.send(Method::POST, "embed.js", "").await.refused(405, "method_not_allowed");
+    assert_eq!(wrong.header("allow"), "GET");
+}
+
+#[tokio::test]
+async fn the_scripts_define_their_elements() {
+    let guest = World::new().guest();
+    let embed = guest.get("embed.js").await.ok(200);
+    assert!(text(&embed).contains("comment-thread") && text(&embed).contains("comment-count"));
+    assert!(text(&guest.get("moderation.js").await.ok(200)).contains("comment-moderation"));
+}
+
+#[tokio::test]
+async fn the_moderators_page_loads_its_script_and_allows_nothing_else() {
+    let page = World::new().guest().get("moderate").await.ok(200);
+    assert!(text(&page).contains(r#"src="moderation.js""#), "{}", text(&page));
+    assert_eq!(
+        page.header("content-security-policy"),
+        "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' https:; frame-ancestors 'none'; \
+         require-trusted-types-for 'script'"
+    );
+    assert_eq!(page.header("referrer-policy"), "no-referrer");
+    // The policy forbids inline styles and scripts.
+    assert!(!text(&page).contains("<style") && !text(&page).contains(" style=") && !text(&page).contains(" on"));
+    assert!(text(&page).matches("<script").count() == text(&page).matches("></script>").count());
+}
