@@ -32,6 +32,7 @@ pub enum Refusal {
     Invalid(FieldErrors),
     SpamRejected,
     AlreadyReported,
+    CommentChanged,
     NestingDisabled,
     ParentMismatch,
     CannotPinReply,
@@ -41,7 +42,7 @@ pub enum Refusal {
 impl Refusal {
     /// One of each, in the order of the table.
     #[must_use]
-    pub fn all() -> [Self; 17] {
+    pub fn all() -> [Self; 18] {
         [
             Self::NotFound,
             Self::UnknownType,
@@ -56,6 +57,7 @@ impl Refusal {
             Self::Invalid(FieldErrors::default()),
             Self::SpamRejected,
             Self::AlreadyReported,
+            Self::CommentChanged,
             Self::NestingDisabled,
             Self::ParentMismatch,
             Self::CannotPinReply,
@@ -80,6 +82,7 @@ impl Refusal {
             Self::Invalid(errors) => (422, "validation_failed", errors.first()),
             Self::SpamRejected => (422, "spam_rejected", "The comment was rejected as spam."),
             Self::AlreadyReported => (409, "already_reported", "You have already reported this comment."),
+            Self::CommentChanged => (409, "comment_changed", "The comment has been edited since you saw it."),
             Self::NestingDisabled => (422, "nesting_disabled", "Replies are turned off."),
             Self::ParentMismatch => (422, "parent_mismatch", "The parent comment belongs to another thread."),
             Self::CannotPinReply => (422, "cannot_pin_reply", "Only top-level comments can be pinned."),

@@ -18,7 +18,7 @@ const fn route(name: &'static str, method: &'static str, path: &'static str) -> 
     Route { name, method, path }
 }
 
-pub const ROUTES: [Route; 28] = [
+pub const ROUTES: [Route; 32] = [
     route("svc-pro.ui", "GET", "ui"),
     route("svc-pro.comments.index", "GET", "{type}/{id}/comments"),
     route("svc-pro.comments.store", "POST", "{type}/{id}/comments"),
@@ -35,6 +35,10 @@ pub const ROUTES: [Route; 28] = [
     route("svc-pro.media.store", "POST", "media"),
     route("svc-pro.media.destroy", "DELETE", "media/{name}"),
     route("svc-pro.moderation.comments", "GET", "moderation/comments"),
+    route("svc-pro.moderation.bulk", "POST", "moderation/comments"),
+    route("svc-pro.moderation.users", "GET", "moderation/users"),
+    route("svc-pro.moderation.users.comments", "GET", "users/{id}/comments"),
+    route("svc-pro.moderation.log", "GET", "moderation/log"),
     route("svc-pro.moderation.approve", "POST", "comments/{id}/approve"),
     route("svc-pro.moderation.reject", "POST", "comments/{id}/reject"),
     route("svc-pro.moderation.reports", "GET", "comments/{id}/reports"),
@@ -61,8 +65,10 @@ impl Route {
     }
 }
 
+/// Of several, the one with the fewest parameters: `users/{id}/comments` before `{type}/{id}/comments`.
 pub fn find(method: &Method, segments: &[&str]) -> Option<&'static Route> {
-    ROUTES.iter().find(|route| route.method == method.as_str() && route.fits(segments))
+    let fitting = ROUTES.iter().filter(|route| route.method == method.as_str() && route.fits(segments));
+    fitting.min_by_key(|route| route.path.matches('{').count())
 }
 
 /// Names that no type of records may have: the first segments of all routes, now and later.
@@ -75,10 +81,16 @@ pub(crate) fn is_reserved(name: &str) -> bool {
     reserved_types().any(|reserved| reserved == name)
 }
 
-/// The methods of the routes at this path; empty when there is none.
+/// The methods of the routes at this path, each once; empty when there is none.
 pub fn methods(segments: &[&str]) -> Vec<Method> {
     let fitting = ROUTES.iter().filter(|route| route.fits(segments));
-    fitting.filter_map(|route| Method::from_bytes(route.method.as_bytes()).ok()).collect()
+    let methods = fitting.filter_map(|route| Method::from_bytes(route.method.as_bytes()).ok());
+    methods.fold(Vec::new(), |mut methods, method| {
+        if !methods.contains(&method) {
+            methods.push(method);
+        }
+        methods
+    })
 }
 
 #[cfg(test)]
@@ -89,6 +101,8 @@ mod tests {
     fn a_path_has_one_route_for_each_method() {
         let name = |method: Method, path: &str| find(&method, &path.split('/').collect::<Vec<_>>()).map(|r| r.name);
         assert_eq!(name(Method::GET, "posts/1/comments"), Some("svc-pro.comments.index"));
+        assert_eq!(name(Method::GET, "users/7/comments"), Some("svc-pro.moderation.users.comments"));
+        assert_eq!(name(Method::POST, "users/7/comments"), Some("svc-pro.comments.store"));
         assert_eq!(name(Method::PATCH, "comments/7"), Some("svc-pro.comments.update"));
         assert_eq!(name(Method::PUT, "posts/7"), Some("svc-pro.moderation.record"));
         for reserved in reserved_types() {
@@ -101,6 +115,7 @@ mod tests {
     #[test]
     fn the_methods_of_a_path_are_known() {
         assert_eq!(methods(&["comments", "7", "pin"]), [Method::POST, Method::DELETE]);
+        assert_eq!(methods(&["users", "7", "comments"]), [Method::GET, Method::POST]);
         assert!(methods(&["nothing"]).is_empty());
     }
 }

@@ -21,7 +21,6 @@ use shared::config::Config;
 use shared::domain::ids::{Random, UserId};
 use shared::domain::job::Job;
 use shared::domain::time::{Clock, Timestamp};
-use shared::domain::user::Ban;
 use shared::store::{Reading, Store};
 use tokio::net::TcpListener;
 
@@ -201,8 +200,8 @@ impl World {
     pub async fn banned(&self) -> Actor {
         let user = self.user(13, "Mallory");
         user.get("ui").await.ok(200);
-        let ban = Ban { until: None, reason: Some("spam".to_owned()) };
-        self.store().set_ban(UserId(13), Some(ban)).await.expect("the ban is stored");
+        // An instance with the defaults, as this one may be read-only.
+        self.again(&[]).moderator().put("users/13/ban", json!({ "reason": "spam" })).await.ok(200);
         user
     }
 
@@ -295,7 +294,7 @@ impl World {
 
     /// The findings of a recount of the table.
     pub async fn findings(&self) -> Vec<String> {
-        let findings = self.store().check().await.expect("the table answers");
+        let findings = self.store().check(self.now()).await.expect("the table answers");
         findings.iter().map(ToString::to_string).collect()
     }
 

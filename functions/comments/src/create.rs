@@ -3,7 +3,7 @@
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::app::spam_check::Draft;
-use shared::domain::comment::{Avatar, Comment, State};
+use shared::domain::comment::{Avatar, Comment};
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::markdown;
 use shared::domain::rate_limit::RateClass;
@@ -33,8 +33,8 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let (viewer, mut loaded) = app.admit_with(call, RateClass::Write, exists, auth, load).await?;
     let comment = match loaded.prior {
         PriorResult::Nothing => {
-            let (parent, state) = decide(app, call, &viewer, &mut loaded).await?;
-            store(app, &viewer, &loaded, parent, state).await?
+            let (parent, suspicious) = decide(app, call, &viewer, &mut loaded).await?;
+            store(app, &viewer, &loaded, parent, suspicious).await?
         }
         PriorResult::Same(id) => created_before(app, id).await?,
         PriorResult::Other => return Err(FieldErrors::used_key().into()),
@@ -123,8 +123,8 @@ async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<Loaded> {
     Ok(Loaded { thread_id, input, idempotency, prior, parent, mentions, thread, visitor_state })
 }
 
-/// The parent of the comment, if it is a reply, and the state of the comment.
-async fn decide(app: &App, call: &Call, viewer: &Viewer, loaded: &mut Loaded) -> Result<(Option<Comment>, State)> {
+/// The parent of the comment, if it is a reply, and whether the spam check doubts the comment.
+async fn decide(app: &App, call: &Call, viewer: &Viewer, loaded: &mut Loaded) -> Result<(Option<Comment>, bool)> {
     let parent = match loaded.input.parent {
         Some(_) => Some(parent(app, viewer, loaded).await?),
         None => None,
@@ -139,8 +139,7 @@ async fn decide(app: &App, call: &Call, viewer: &Viewer, loaded: &mut Loaded) ->
         email: guest.and_then(|guest| guest.email.as_deref()),
         edit: false,
     };
-    let suspicious = app.check_for_spam(call, viewer, draft).await?;
-    Ok((parent, policy::initial_state(&app.config, suspicious)))
+    Ok((parent, app.check_for_spam(call, viewer, draft).await?))
 }
 
 /// The parent, which the viewer may reply to.
@@ -151,8 +150,15 @@ async fn parent(app: &App, viewer: &Viewer, loaded: &mut Loaded) -> Result<Comme
     Ok(found.comment)
 }
 
-async fn store(app: &App, viewer: &Viewer, loaded: &Loaded, parent: Option<Comment>, state: State) -> Result<Comment> {
-    let draft = new_comment(viewer, loaded, parent.as_ref(), state);
+async fn store(
+    app: &App,
+    viewer: &Viewer,
+    loaded: &Loaded,
+    parent: Option<Comment>,
+    suspicious: bool,
+) -> Result<Comment> {
+    let state = policy::initial_state(&app.config, suspicious);
+    let draft = Comment { state, suspicious, ..new_comment(viewer, loaded, parent.as_ref()) };
     let idempotency = loaded.idempotency.as_ref();
     let new = NewComment { draft, parent, visitor_state: &loaded.visitor_state, idempotency };
     match app.store.create(&app.ids, new).await? {
@@ -172,7 +178,7 @@ async fn created_before(app: &App, id: CommentId) -> Result<Comment> {
     Ok(found.ok_or(Refusal::NotFound)?.comment)
 }
 
-fn new_comment(viewer: &Viewer, loaded: &Loaded, parent: Option<&Comment>, state: State) -> Comment {
+fn new_comment(viewer: &Viewer, loaded: &Loaded, parent: Option<&Comment>) -> Comment {
     let (name, avatar) = match (&viewer.user, &loaded.input.guest) {
         (Some(user), _) => (user.name.clone(), user.avatar.clone()),
         (None, Some(guest)) => (guest.name.clone(), guest.email.as_deref().map(gravatar).unwrap_or_default()),
@@ -187,7 +193,6 @@ fn new_comment(viewer: &Viewer, loaded: &Loaded, parent: Option<&Comment>, state
         by_moderator: viewer.moderator,
         body: loaded.input.body.clone(),
         mentions: loaded.mentions.clone(),
-        state,
         subscribed: loaded.input.subscribe,
         ..Comment::blank(loaded.thread_id.clone())
     }

@@ -74,6 +74,10 @@ impl Media {
         policy::moderate(&viewer)?;
         let (name, format) = file?;
         let (bucket, image, thumbnail) = (self.bucket(&app.config), name.upload(format), name.thumbnail());
+        // Logged first, so that no image is removed without an entry.
+        if bucket.has(&image).await? {
+            app.store.log_removal_of_image(app.moderator(&viewer)?).await?;
+        }
         tokio::try_join!(bucket.delete(&image), bucket.delete(&thumbnail))?;
         Ok(Answer::no_content())
     }

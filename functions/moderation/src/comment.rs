@@ -4,16 +4,20 @@ use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::comment::Comment;
+use shared::domain::ids::CommentId;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::report::Report;
 use shared::domain::time::Timestamp;
 use shared::domain::viewer::Viewer;
 use shared::error::{Refusal, Result};
+use shared::http::input::Input;
 use shared::http::request::Call;
 use shared::http::resource::{Data, UserResource};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
+use shared::store::log::Moderator;
+use shared::store::moderation::{Decided, Verdict};
 
 /// Reports of one comment that are listed.
 const MAX_REPORTS: usize = 1_000;
@@ -22,7 +26,7 @@ const MAX_REPORTS: usize = 1_000;
 pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = find_to_pin(app, call, id).await?;
     policy::pinnable(&comment)?;
-    if !app.store.pin(&comment, app.clock.now().0).await? {
+    if !app.store.pin(&comment, app.moderator(&viewer)?).await? {
         // Deleted or no longer approved since it was read.
         app.store.find(comment.id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
         return Err(policy::unapproved_pin().into());
@@ -33,22 +37,29 @@ pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
 /// DELETE `comments/{id}/pin`
 pub(crate) async fn unpin(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = find_to_pin(app, call, id).await?;
-    app.store.unpin(&comment).await?;
+    app.store.unpin(&comment, app.moderator(&viewer)?).await?;
     present(app, call, &viewer, &comment).await
 }
 
 /// POST `comments/{id}/approve`
 pub(crate) async fn approve(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
-    let comment = app.store.approve(comment, &app.clock).await?;
-    present(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
+    judge(app, call, id, Verdict::Approve).await
 }
 
 /// POST `comments/{id}/reject`
 pub(crate) async fn reject(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    judge(app, call, id, Verdict::Reject).await
+}
+
+async fn judge(app: &App, call: &Call, id: &str, verdict: Verdict) -> Result<Answer> {
     let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
-    let comment = app.store.reject(comment, &app.clock).await?;
-    present(app, call, &viewer, &comment.ok_or(Refusal::NotFound)?).await
+    let mut input = Input::new(call.json()?);
+    let seen = input.optional_time("updated_at");
+    input.finish()?;
+    let id = comment.id;
+    decide(app, comment, verdict, seen, app.moderator(&viewer)?).await?;
+    let comment = read_again(app, id).await?;
+    present(app, call, &viewer, &comment).await
 }
 
 /// GET `comments/{id}/reports`: the newest [`MAX_REPORTS`], newest first.
@@ -59,9 +70,29 @@ pub(crate) async fn reports(app: &App, call: &Call, id: &str) -> Result<Answer> 
 
 /// POST `comments/{id}/reports/dismiss`
 pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (_, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
-    let comment = app.store.dismiss_reports(comment, &app.clock).await?.ok_or(Refusal::NotFound)?;
-    present_reports(app, &comment).await
+    let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
+    let id = comment.id;
+    decide(app, comment, Verdict::Dismiss, None, app.moderator(&viewer)?).await?;
+    present_reports(app, &read_again(app, id).await?).await
+}
+
+/// Carries out a decision, unless the comment is gone or has another text than the moderator saw.
+pub(crate) async fn decide(
+    app: &App,
+    comment: Comment,
+    verdict: Verdict,
+    seen: Option<Timestamp>,
+    by: Moderator<'_>,
+) -> Result<()> {
+    match app.store.decide(comment, verdict, seen, by).await? {
+        Decided::Done => Ok(()),
+        Decided::Edited => Err(Refusal::CommentChanged.into()),
+        Decided::Gone => Err(Refusal::NotFound.into()),
+    }
+}
+
+async fn read_again(app: &App, id: CommentId) -> Result<Comment> {
+    Ok(app.store.comment(id).await?.ok_or(Refusal::NotFound)?)
 }
 
 async fn find_to_pin(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {

@@ -2,12 +2,21 @@
 //!
 //! - POST and DELETE `comments/{id}/pin`, POST `comments/{id}/approve` and `comments/{id}/reject`, GET
 //!   `comments/{id}/reports`, POST `comments/{id}/reports/dismiss` in `comment.rs`
-//! - GET `moderation/comments` in `queue.rs`
-//! - PUT and DELETE `users/{id}/ban`, PUT `{type}/{id}` in `host.rs`
+//! - GET `moderation/comments` and `users/{id}/comments` in `queue.rs`
+//! - POST `moderation/comments` in `bulk.rs`
+//! - GET `moderation/users`, PUT and DELETE `users/{id}/ban` in `user.rs`
+//! - GET `moderation/log` in `log.rs`
+//! - PUT `{type}/{id}` in `host.rs`
+//!
+//! `walk.rs` has what the lists have in common.
 
+mod bulk;
 mod comment;
 mod host;
+mod log;
 mod queue;
+mod user;
+mod walk;
 
 use futures_util::future::BoxFuture;
 use shared::app::App;
@@ -25,8 +34,12 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
             ("GET", ["comments", id, "reports"]) => comment::reports(app, call, id).await,
             ("POST", ["comments", id, "reports", "dismiss"]) => comment::dismiss(app, call, id).await,
             ("GET", ["moderation", "comments"]) => queue::list(app, call).await,
-            ("PUT", ["users", id, "ban"]) => host::ban(app, call, id).await,
-            ("DELETE", ["users", id, "ban"]) => host::unban(app, call, id).await,
+            ("POST", ["moderation", "comments"]) => bulk::decide(app, call).await,
+            ("GET", ["moderation", "users"]) => user::list(app, call).await,
+            ("GET", ["moderation", "log"]) => log::list(app, call).await,
+            ("GET", ["users", id, "comments"]) => queue::of_user(app, call, id).await,
+            ("PUT", ["users", id, "ban"]) => user::ban(app, call, id).await,
+            ("DELETE", ["users", id, "ban"]) => user::unban(app, call, id).await,
             ("PUT", [kind, record]) => host::describe(app, call, kind, record).await,
             _ => app.unrouted(call).await,
         }

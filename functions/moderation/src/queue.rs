@@ -1,45 +1,104 @@
-//! GET `moderation/comments`: comments that are pending, reported or rejected.
+//! GET `moderation/comments`: comments that are pending, reported or rejected. GET `users/{id}/comments`: what a user wrote.
 
+use serde::Serialize;
 use shared::app::App;
-use shared::app::admission::AuthRequirement;
-use shared::domain::list::PagePosition;
+use shared::app::admission::{AuthRequirement, exists};
+use shared::domain::comment::{Comment, HeldFor};
+use shared::domain::ids::{ThreadId, UserId};
 use shared::domain::rate_limit::RateClass;
+use shared::domain::report::ReportExcerpt;
+use shared::domain::thread::Thread;
+use shared::domain::time::Timestamp;
+use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
-use shared::http::cursor::CursorSigner;
-use shared::http::pagination::{self, Envelope};
-use shared::http::request::Call;
-use shared::http::response::{Answer, Sharing};
+use shared::http::request::{Call, path_id};
+use shared::http::resource::CommentResource;
+use shared::http::response::Answer;
 use shared::policy;
+use shared::store::comments::CommentWithAncestors;
 use shared::store::moderation::QueueState;
 
+use crate::walk::Walk;
+
+/// A comment with what a moderator needs to decide about it.
+#[derive(Serialize)]
+struct Item {
+    #[serde(flatten)]
+    comment: CommentResource,
+    thread: ThreadResource,
+    /// The comment that it answers.
+    parent: Option<CommentResource>,
+    held_for: Option<HeldFor>,
+    reports_count: u64,
+    /// The newest ones.
+    reports: Vec<ReportResource>,
+}
+
+#[derive(Serialize)]
+struct ThreadResource {
+    #[serde(rename = "type")]
+    kind: String,
+    id: String,
+    title: Option<String>,
+    url: Option<String>,
+}
+
+impl ThreadResource {
+    fn new(id: &ThreadId, thread: &Thread) -> Self {
+        Self { kind: id.kind.clone(), id: id.record.clone(), title: thread.title.clone(), url: thread.url.clone() }
+    }
+}
+
+#[derive(Serialize)]
+struct ReportResource {
+    reason: String,
+    created_at: Timestamp,
+}
+
+impl From<&ReportExcerpt> for ReportResource {
+    fn from(report: &ReportExcerpt) -> Self {
+        Self { reason: report.reason.clone(), created_at: Timestamp(report.created_at) }
+    }
+}
+
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
-    let config = &app.config;
     let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
     policy::moderate(&viewer)?;
     let state = state(call)?;
-    let signer = CursorSigner::new(&config.visitor_salt, format!("queue {}", state.name()));
-    let paging = pagination::paging(call, &config.lists, Some(&signer))?;
-    let cursor = match paging.position {
-        PagePosition::Cursor(cursor) => cursor,
-        // Queues are not counted, so they have no numbered pages.
-        PagePosition::Page(_) => None,
-    };
-    let (comments, cursors) = app.store.queue(state, cursor, paging.per_page).await?;
-    let known = app.store.threads_and_visitor_states(&comments, &viewer.visitor).await?;
-    let data: Vec<_> = comments
-        .iter()
-        .filter_map(|comment| {
-            let (thread, visitor_state) = known.get(&comment.thread)?;
-            let mut resource = app.presenter(call, &viewer, thread, visitor_state).present(comment);
-            resource.reports_count = Some(comment.reports);
-            Some(resource)
+    let walk = Walk::new(app, call, format!("queue {}", state.name()))?;
+    let (found, cursors) = app.store.queue(state, walk.cursor, walk.per_page).await?;
+    let items = present(app, call, &viewer, &found).await?;
+    Ok(walk.answer(call, items, cursors).in_the_language_asked_for())
+}
+
+pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let id = path_id::<UserId>(id);
+    let viewer = app.admit(call, RateClass::Read, exists(&id), AuthRequirement::User).await?;
+    policy::moderate(&viewer)?;
+    let id = id?;
+    let walk = Walk::new(app, call, format!("user {id}"))?;
+    let (found, cursors) = app.store.written_by(id, walk.cursor, walk.per_page).await?;
+    let items = present(app, call, &viewer, &found).await?;
+    Ok(walk.answer(call, items, cursors).in_the_language_asked_for())
+}
+
+async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAncestors]) -> Result<Vec<Item>> {
+    let shown: Vec<Comment> =
+        found.iter().flat_map(|found| found.ancestors.last().into_iter().chain([&found.comment])).cloned().collect();
+    let known = app.store.threads_and_visitor_states(&shown, &viewer.visitor).await?;
+    let items = found.iter().filter_map(|CommentWithAncestors { comment, ancestors }| {
+        let (thread, visitor_state) = known.get(&comment.thread)?;
+        let presenter = app.presenter(call, viewer, thread, visitor_state);
+        Some(Item {
+            comment: presenter.present(comment),
+            thread: ThreadResource::new(&comment.thread, thread),
+            parent: ancestors.last().map(|parent| presenter.present(parent)),
+            held_for: comment.held_for(),
+            reports_count: comment.reports,
+            reports: comment.newest_reports.iter().map(ReportResource::from).collect(),
         })
-        .collect();
-    let sign = |cursor| signer.sign(cursor);
-    let (next, previous) = (cursors.next.map(sign), cursors.previous.map(sign));
-    Ok(Answer::ok(&Envelope::cursor(call, data, paging.per_page, next, previous))
-        .shared(Sharing::Private)
-        .in_the_language_asked_for())
+    });
+    Ok(items.collect())
 }
 
 /// Pending comments by default.

@@ -32,7 +32,7 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
     }
     let bound = super::bound(app, call, &viewer, "reports", id, app.config.guests.reports_per_ip);
     let new = NewReport {
-        comment: &found.comment,
+        comment: found.comment,
         report: new_report(app, &viewer, reason),
         visitor_state,
         bound: bound.as_ref(),

@@ -8,7 +8,7 @@ use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::request::Call;
 use shared::http::resource::{Data, UserResource};
 use shared::http::response::Answer;
-use shared::store::users::MAX_QUERY;
+use shared::store::users::{MAX_QUERY, Search};
 
 pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
     Box::pin(async move {
@@ -25,7 +25,7 @@ async fn search(app: &App, call: &Call) -> Result<Answer> {
     if !(1..=MAX_QUERY).contains(&part.chars().count()) {
         return Err(invalid().into());
     }
-    let found = app.store.find_users(part, app.clock.now()).await?;
+    let found = app.store.find_users(part, Search::MENTIONS, app.clock.now()).await?;
     let data: Vec<UserResource> = found
         .into_iter()
         .map(|user| UserResource { id: Some(user.id), avatar: user.avatar.url(), name: user.name })

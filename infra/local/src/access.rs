@@ -63,7 +63,7 @@ pub(crate) fn check_table(operation: &str, body: &[u8]) -> Result<(), String> {
 pub(crate) fn check_object(method: &Method, key: &str) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
     let action = match *method {
-        Method::GET => "s3:GetObject",
+        Method::GET | Method::HEAD => "s3:GetObject",
         Method::DELETE => "s3:DeleteObject",
         _ => "s3:PutObject",
     };
@@ -128,7 +128,7 @@ mod tests {
             |method: Method, key: &'static str| Arc::clone(&access).scope(async move { check_object(&method, key) });
         assert_eq!(object(Method::PUT, "in/a").await, Ok(()));
         assert_eq!(object(Method::PUT, "out/a").await.unwrap_err(), "things may not perform s3:PutObject on out/a");
-        assert!(object(Method::GET, "in/a").await.is_err());
+        assert!(object(Method::GET, "in/a").await.is_err() && object(Method::HEAD, "in/a").await.is_err());
         assert!(object(Method::DELETE, "in/a").await.is_err());
         let unused = [("dynamodb:PutItem", ""), ("s3:GetObject", "out/")];
         assert_eq!(access.unused(), unused.map(|(action, part)| (action.to_owned(), part.to_owned())));

@@ -182,6 +182,8 @@ mod tests {
         let bucket = Bucket::temporary("things").unwrap();
         let get = |key: &str| bucket.client().get_object().bucket("things").key(key).send();
         assert!(get("in/missing").await.unwrap_err().as_service_error().unwrap().is_no_such_key());
+        let head = bucket.client().head_object().bucket("things").key("in/missing").send().await;
+        assert_eq!(head.unwrap_err().raw_response().unwrap().status().as_u16(), 404);
         for key in ["../../etc/passwd", "/etc/passwd", "in/../../../etc/passwd"] {
             assert!(get(key).await.is_err(), "{key}");
         }

@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use shared::domain::time::Clock;
 use shared::error::Fault;
 use shared::store::Store;
 use shared::store::recount::Finding;
@@ -56,10 +57,11 @@ impl Check {
     }
 
     async fn look(self, store: &Store) -> Result<Vec<Finding>, Fault> {
-        let mut findings = store.check().await?;
+        let clock = Clock::system();
+        let mut findings = store.check(clock.now()).await?;
         if !self.patience.is_zero() && !findings.is_empty() {
             tokio::time::sleep(self.patience).await;
-            let again: Vec<String> = store.check().await?.iter().map(ToString::to_string).collect();
+            let again: Vec<String> = store.check(clock.now()).await?.iter().map(ToString::to_string).collect();
             findings.retain(|finding| again.contains(&finding.to_string()));
         }
         Ok(findings)

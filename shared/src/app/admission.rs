@@ -9,7 +9,7 @@
 //! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
 //! 7. 403 `forbidden`: the viewer is not the owner, or no moderator
 //! 8. 413 and 422: the fields and what they refer to, the idempotency key, spam
-//! 9. 409 `already_reported`, 429 `rate_limited`: bounds that the write itself checks
+//! 9. 409 `already_reported`, 409 `comment_changed`, 429 `rate_limited`: bounds that the write itself checks
 //!
 //! [`App::admit`] checks 1 to 5, and handlers the rest in this order. The rules themselves are in [`policy`].
 
@@ -239,11 +239,10 @@ impl App {
             }
             _ => false,
         };
-        let ban = user.as_ref().and_then(|user| user.ban.as_ref());
         Viewer {
             visitor: self.visitor(call),
             moderator,
-            banned: ban.is_some_and(|ban| ban.holds(self.clock.now())),
+            banned: user.as_ref().is_some_and(|user| user.present_ban(self.clock.now()).is_some()),
             user,
         }
     }

@@ -32,9 +32,11 @@ use crate::error::{Error, Fault, Refusal, Result};
 use crate::http::request::{Call, Credential, bearer, path_id};
 use crate::http::resource::CommentPresenter;
 use crate::http::response::Answer;
+use crate::policy;
 use crate::routes;
 use crate::store::comments::CommentWithAncestors;
 use crate::store::idempotency::IdempotencyRequest;
+use crate::store::log::Moderator;
 use crate::store::{self, Reading, Store, meter};
 
 /// For fetching the keys that verify tokens.
@@ -155,6 +157,13 @@ impl App {
         found.ok_or_else(|| Refusal::NotFound.into())
     }
 
+    /// The viewer as a moderator who acts.
+    pub fn moderator<'a>(&'a self, viewer: &'a Viewer) -> Result<Moderator<'a>, Refusal> {
+        policy::moderate(viewer)?;
+        let user = viewer.user.as_ref().ok_or(Refusal::Unauthenticated)?;
+        Ok(Moderator { user, ids: &self.ids, clock: &self.clock })
+    }
+
     /// Presents comments of one thread to the viewer, now and in the language that the request asks for.
     pub fn presenter<'a>(
         &'a self,
@@ -198,7 +207,7 @@ impl App {
 }
 
 /// Logs a fault, which the caller must not see.
-fn refusal(error: Error) -> Refusal {
+pub fn refusal(error: Error) -> Refusal {
     match error {
         Error::Refused(refusal) => refusal,
         Error::Fault(fault) => {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
-use crate::domain::report::Resolution;
+use crate::domain::report::{ReportExcerpt, Resolution};
 use crate::domain::time::Timestamp;
 
 /// The depth of the deepest replies. A top-level comment has depth 0.
@@ -47,6 +47,9 @@ pub struct Comment {
     /// Approved, with an edit that waits for a moderator.
     #[serde(rename = "rv", default, skip_serializing_if = "is_default")]
     pub in_review: bool,
+    /// The spam check doubted a text that waited for approval.
+    #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
+    pub suspicious: bool,
     /// It stands for a deleted comment that has replies. It is approved, and nothing is left of its writer and its text.
     #[serde(rename = "ph", default, skip_serializing_if = "is_default")]
     pub is_placeholder: bool,
@@ -79,6 +82,9 @@ pub struct Comment {
     /// Whether any report waits for a moderator.
     #[serde(rename = "ro", default, skip_serializing_if = "is_default")]
     pub reported: bool,
+    /// The newest reports, newest first.
+    #[serde(rename = "rl", default, skip_serializing_if = "Vec::is_empty")]
+    pub newest_reports: Vec<ReportExcerpt>,
     /// The decisions of moderators about its reports, oldest first.
     #[serde(rename = "rs", default, skip_serializing_if = "Vec::is_empty")]
     pub resolutions: Vec<Resolution>,
@@ -95,6 +101,18 @@ pub enum State {
     /// Waits for a moderator.
     Pending,
     Rejected,
+}
+
+/// Why a comment waits for a moderator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldFor {
+    /// Every comment waits, by a setting.
+    Approval,
+    /// The spam check doubted it.
+    Spam,
+    /// The spam check doubted an edit of an approved comment.
+    Edit,
 }
 
 /// The writer's picture, stored in a short form.
@@ -161,6 +179,7 @@ impl Comment {
             in_review: false,
             is_placeholder: false,
             source: None,
+            suspicious: false,
             likes: 0,
             imported_likes: 0,
             replies: 0,
@@ -169,6 +188,7 @@ impl Comment {
             has_separate: false,
             reports: 0,
             reported: false,
+            newest_reports: Vec::new(),
             resolutions: Vec::new(),
             subscribed: false,
         }
@@ -233,7 +253,16 @@ impl Comment {
     /// Whether it waits for a moderator, as a new comment or with an edit.
     #[must_use]
     pub fn is_queued(&self) -> bool {
-        self.state == State::Pending || self.in_review
+        self.held_for().is_some()
+    }
+
+    #[must_use]
+    pub fn held_for(&self) -> Option<HeldFor> {
+        match self.state {
+            State::Pending if self.suspicious => Some(HeldFor::Spam),
+            State::Pending => Some(HeldFor::Approval),
+            State::Approved | State::Rejected => self.in_review.then_some(HeldFor::Edit),
+        }
     }
 }
 

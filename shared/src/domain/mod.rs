@@ -7,6 +7,7 @@ pub mod job;
 pub mod labels;
 pub mod language;
 pub mod list;
+pub mod log;
 pub mod markdown;
 pub mod origin;
 pub mod rate_limit;

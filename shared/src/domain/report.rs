@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::domain::comment::{Avatar, Comment};
 use crate::domain::ids::{UserId, Visitor};
 
+/// Reports of which a comment keeps an excerpt.
+const MAX_EXCERPTS: usize = 3;
+/// Characters of a reason in an excerpt. Lists read it with the comment.
+const MAX_EXCERPT: usize = 100;
+
 /// A report as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
@@ -37,6 +42,38 @@ impl Report {
     }
 }
 
+/// What a comment keeps of a report, so that the moderators' queue shows it without a further read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportExcerpt {
+    #[serde(rename = "i")]
+    pub id: u64,
+    /// Cut at [`MAX_EXCERPT`] characters.
+    #[serde(rename = "r")]
+    pub reason: String,
+    /// Unix milliseconds.
+    #[serde(rename = "c")]
+    pub created_at: i64,
+}
+
+impl From<&Report> for ReportExcerpt {
+    fn from(report: &Report) -> Self {
+        let mut reason: String = report.reason.chars().take(MAX_EXCERPT).collect();
+        if reason.len() < report.reason.len() {
+            reason.pop();
+            reason.push('…');
+        }
+        Self { id: report.id, reason, created_at: report.created_at }
+    }
+}
+
+/// The newest of these, newest first: as many as a comment keeps.
+pub fn newest(reports: impl IntoIterator<Item = ReportExcerpt>) -> Vec<ReportExcerpt> {
+    let mut reports: Vec<ReportExcerpt> = reports.into_iter().collect();
+    reports.sort_unstable_by_key(|report| std::cmp::Reverse(report.id));
+    reports.truncate(MAX_EXCERPTS);
+    reports
+}
+
 /// One decision about all reports up to and including a moment, except those of earlier decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolution {
@@ -53,4 +90,32 @@ pub enum ReportStatus {
     Pending,
     Reviewed,
     Dismissed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(id: u64, reason: &str) -> Report {
+        let visitor = Visitor(id.to_string());
+        let (name, avatar) = (String::new(), Avatar::Neutral);
+        Report { id, reason: reason.to_owned(), created_at: 0, visitor, user: None, name, avatar }
+    }
+
+    #[test]
+    fn the_newest_three_reports_are_kept_in_whatever_order_they_arrive() {
+        for order in [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1], [3, 5, 1, 2, 4]] {
+            let kept = order.into_iter().fold(Vec::new(), |kept: Vec<ReportExcerpt>, id| {
+                newest(kept.into_iter().chain([(&report(id, "spam")).into()]))
+            });
+            assert_eq!(kept.iter().map(|report| report.id).collect::<Vec<_>>(), [5, 4, 3], "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_reason_is_cut_and_says_so() {
+        let cut = |reason: &str| ReportExcerpt::from(&report(1, reason)).reason;
+        assert_eq!(cut(&"ß".repeat(100)), "ß".repeat(100));
+        assert_eq!(cut(&"ß".repeat(101)), format!("{}…", "ß".repeat(99)));
+    }
 }

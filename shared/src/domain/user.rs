@@ -74,6 +74,9 @@ pub struct User {
     pub subject: Option<String>,
     #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
     pub ban: Option<Ban>,
+    /// The id of the ban, in order of time: the key of its row among those banned.
+    #[serde(rename = "bi", default, skip_serializing_if = "Option::is_none")]
+    pub ban_id: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,13 +103,14 @@ impl User {
         let renamed_at = kept.is_some().then(|| now.seconds());
         Self {
             id,
-            name: name(&identity.claims).or(kept).unwrap_or_else(|| format!("User {id}")),
+            name: name(&identity.claims).or(kept).unwrap_or_else(|| placeholder(id)),
             avatar: picture(&identity.claims),
             told_at: identity.claims.issued_at.or(known.and_then(|known| known.told_at)),
             learned_at: Some(now.seconds()),
             renamed_at,
             subject: identity.subject.clone(),
             ban: known.and_then(|known| known.ban.clone()),
+            ban_id: known.and_then(|known| known.ban_id),
         }
     }
 
@@ -122,6 +126,7 @@ impl User {
             renamed_at: None,
             subject: None,
             ban: None,
+            ban_id: None,
         }
     }
 
@@ -140,9 +145,26 @@ impl User {
         (!handle.is_empty() && handle.len() <= MAX_HANDLE).then_some(handle)
     }
 
+    /// The ban, unless it has ended.
+    #[must_use]
+    pub fn present_ban(&self, now: Timestamp) -> Option<&Ban> {
+        self.ban.as_ref().filter(|ban| ban.holds(now))
+    }
+
+    /// The name; that of a user who was banned before the first sign-in is made of the id.
+    #[must_use]
+    pub fn shown_name(&self) -> String {
+        if self.name.is_empty() { placeholder(self.id) } else { self.name.clone() }
+    }
+
     pub(crate) fn looks_like(&self, other: &Self) -> bool {
         self.name == other.name && self.avatar == other.avatar
     }
+}
+
+/// The name of a user whose tokens have none.
+fn placeholder(id: UserId) -> String {
+    format!("User {id}")
 }
 
 /// The name in a token, if any of its characters is visible.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::markdown;
+use crate::domain::time::Timestamp;
 use crate::domain::visible;
 use crate::error::{FieldErrors, Refusal};
 
@@ -29,6 +30,12 @@ impl Input {
     /// Refuses the request if any field was not valid.
     pub fn finish(self) -> Result<(), Refusal> {
         self.errors.check()
+    }
+
+    /// What was read from the fields, if all of them were valid.
+    pub fn finish_with<T>(self, read: Option<T>) -> Result<T, Refusal> {
+        self.errors.check()?;
+        read.ok_or_else(|| Refusal::Invalid(FieldErrors::default()))
     }
 
     /// A field that is present and not null.
@@ -110,6 +117,15 @@ impl Input {
                 false
             }
         }
+    }
+
+    /// A time as in RFC 3339; absent and null are `None`.
+    pub fn optional_time(&mut self, field: &'static str) -> Option<Timestamp> {
+        let time = self.value(field)?.as_str().and_then(Timestamp::parse);
+        if time.is_none() {
+            self.fail(field, format!("The {field} must be a time, such as 2030-01-02T03:04:05+00:00."));
+        }
+        time
     }
 
     /// A whole number from 1; absent and null are `None`.

@@ -37,9 +37,6 @@ pub struct CommentResource {
     created_at: Timestamp,
     relative_created_at: String,
     updated_at: Timestamp,
-    /// In answers of `moderation.comments` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reports_count: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -121,7 +118,6 @@ impl CommentPresenter<'_> {
             created_at,
             relative_created_at: created_at.relative(self.now, self.language),
             updated_at: comment.updated_at(),
-            reports_count: None,
         }
     }
 

@@ -143,17 +143,18 @@ impl Answer {
         self.set(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let control = if call.is_for_the_caller_alone() { "private, no-store" } else { self.sharing.cache_control() };
         self.set(header::CACHE_CONTROL, HeaderValue::from_static(control));
-    }
-
-    /// Sets `ETag` and `Vary`. Becomes a 304 when the caller has a body with this tag.
-    fn validate(&mut self, call: &Call) {
         // One header, because API Gateway keeps one of several.
-        let vary = match (self.sharing.is_for_everyone(), self.by_language) {
-            (true, _) => "Accept-Encoding",
-            (false, false) => "Authorization, Accept-Encoding",
-            (false, true) => "Authorization, Accept-Encoding, Accept-Language",
+        let vary = match self.sharing {
+            sharing if sharing.is_for_everyone() => "Accept-Encoding",
+            _ if self.by_language => "Authorization, Accept-Encoding, Accept-Language",
+            Sharing::Never => return,
+            _ => "Authorization, Accept-Encoding",
         };
         self.set(header::VARY, HeaderValue::from_static(vary));
+    }
+
+    /// Sets `ETag`. Becomes a 304 when the caller has a body with this tag.
+    fn validate(&mut self, call: &Call) {
         let tag = etag(&self.body);
         if let Ok(value) = HeaderValue::from_str(&tag) {
             self.set(header::ETAG, value);

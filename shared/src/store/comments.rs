@@ -1,6 +1,7 @@
 //! Comments one by one: found by id, created, edited, deleted. Writes that must hold together are one transaction, and its
 //! conditions detect what has changed since the comment was read.
 
+use std::collections::{BTreeSet, HashMap};
 use std::future::ready;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -66,13 +67,14 @@ pub struct Edit {
 
 impl Edit {
     fn applied_to(&self, comment: &Comment) -> Comment {
-        // Times of edits are strictly increasing, so that they tell the texts of a comment apart.
-        let at = comment.edited_at.map_or(self.at, |last| self.at.max(last + 1));
+        // Times of texts increase by whole seconds, as answers show them, so that they tell the texts of a comment apart.
+        let at = self.at.max((comment.updated_at().seconds() + 1) * 1000);
         Comment {
             body: self.body.clone(),
             mentions: self.mentions.clone(),
             edited_at: Some(at),
             in_review: comment.in_review || (self.review && comment.is_approved()),
+            suspicious: comment.suspicious || (self.review && comment.state == State::Pending),
             ..comment.clone()
         }
     }
@@ -83,6 +85,7 @@ impl Edit {
             .set("b", text(after.body.clone()))
             .set("e", number(after.updated_at().0))
             .assign("m", (!after.mentions.is_empty()).then_some(mentions));
+        let update = if after.suspicious && !before.suspicious { update.set("sp", yes()) } else { update };
         if after.in_review && !before.in_review { update.set("rv", yes()) } else { update }
     }
 }
@@ -94,6 +97,8 @@ pub(super) enum Plan {
     Together(Vec<Write>),
     /// The comment is as wanted already.
     Nothing,
+    /// The text is no longer the one that the change is about.
+    Edited,
     /// The comment, or its parent, no longer exists.
     Gone,
 }
@@ -103,10 +108,16 @@ pub(super) enum Changed {
     Done,
     /// The comment as it is now.
     Now(Box<Comment>),
+    Edited,
     Gone,
 }
 
 impl Store {
+    /// The comment alone, read consistently.
+    pub async fn comment(&self, id: CommentId) -> Result<Option<Comment>, Fault> {
+        self.get(&keys::comment(id), Reading::Consistent).await
+    }
+
     /// `None` when the comment, or one of its ancestors, does not exist.
     pub async fn find(&self, id: CommentId, reading: Reading) -> Result<Option<CommentWithAncestors>, Fault> {
         let key = keys::comment(id);
@@ -125,6 +136,24 @@ impl Store {
         let groups = ancestors.iter().chain([&comment]).map(|comment| comment.parent().unwrap_or(comment.id));
         self.complete_visitor_state(&mut visitor_state, visitor, &comment.thread, groups).await?;
         Ok(Some(CommentInThread { found: CommentWithAncestors { comment, ancestors }, thread, visitor_state }))
+    }
+
+    /// Those of the comments that exist, with their ancestors, in this order. Read consistently.
+    pub async fn find_all(&self, ids: Vec<CommentId>) -> Result<Vec<CommentWithAncestors>, Fault> {
+        let wanted: Vec<_> = ids.into_iter().map(keys::comment).collect();
+        let mut found = self.batch_get(wanted.clone(), Reading::Consistent).await?;
+        let comments: Vec<Comment> =
+            wanted.iter().filter_map(|key| found.remove(key)).map(read).collect::<Result<_, _>>()?;
+        let above: BTreeSet<CommentId> =
+            comments.iter().flat_map(|comment| comment.ancestors.iter().copied()).collect();
+        let above = self.batch_get(above.into_iter().map(keys::comment).collect(), Reading::Consistent).await?;
+        let above: Vec<Comment> = above.into_values().map(read).collect::<Result<_, _>>()?;
+        let above: HashMap<CommentId, Comment> = above.into_iter().map(|comment| (comment.id, comment)).collect();
+        let whole = comments.into_iter().filter_map(|comment| {
+            let ancestors: Option<Vec<Comment>> = comment.ancestors.iter().map(|id| above.get(id).cloned()).collect();
+            ancestors.map(|ancestors| CommentWithAncestors { comment, ancestors })
+        });
+        Ok(whole.collect())
     }
 
     /// Keeps `found` if it passes. Otherwise it may be out of date: finds the comment again, consistently, and keeps that
@@ -241,7 +270,7 @@ impl Store {
         match self.try_plans(doing, comment, plan).await? {
             Changed::Done => self.get(&keys::comment(id), Reading::Consistent).await,
             Changed::Now(comment) => Ok(Some(*comment)),
-            Changed::Gone => Ok(None),
+            Changed::Edited | Changed::Gone => Ok(None),
         }
     }
 
@@ -265,6 +294,7 @@ impl Store {
             }
             match plan(comment.clone()).await? {
                 Plan::Gone => return Ok(Changed::Gone),
+                Plan::Edited => return Ok(Changed::Edited),
                 Plan::Nothing => return Ok(Changed::Now(Box::new(comment))),
                 Plan::Alone(update) => {
                     if let Some(item) = self.update(doing, update).await? {
@@ -369,6 +399,14 @@ pub(super) fn present(write: Write) -> Write {
 /// On condition that the comment exists and is still in this state.
 pub(super) fn in_state(write: Write, state: State) -> Write {
     write.exists().still("s", state_text(state).map(text))
+}
+
+/// On condition that the comment has still been reported as often.
+pub(super) fn as_reported(write: Write, comment: &Comment) -> Write {
+    match comment.reports {
+        0 => write.when("attribute_not_exists(rp) OR rp = :none").with(":none", number(0)),
+        reports => write.still("rp", Some(number(reports))),
+    }
 }
 
 /// The attribute `s`; `None` when it is missing.

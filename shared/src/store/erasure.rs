@@ -20,7 +20,7 @@ impl Store {
     pub async fn make_placeholder(&self, comment: Comment, clock: &Clock) -> Result<bool, Fault> {
         let plan = |comment: Comment| async move {
             let after = comment.clone().into_placeholder();
-            let decision = Decision::new(&comment, after, clock, ReportStatus::Reviewed).erasing();
+            let decision = Decision::new(&comment, after, clock, ReportStatus::Reviewed)?.erasing();
             if !comment.is_approved() {
                 return self.show(decision).await;
             }

@@ -18,6 +18,8 @@
 //! | name fragment              | `N#rank#letter`           | `text#id`  | the search of names                            |
 //! | queue entry                | `Q#state#shard`           | `id`       | moderators                                     |
 //! | tombstone                  | `S#source`                | `S`        | imports: the comment imported from there was deleted |
+//! | log                        | `A`                       | `id`       | moderators: what they did                      |
+//! | banned                     | `B`                       | `id`       | moderators: who is banned; expires with the ban |
 //! | limiter                    | `L#scope#caller#minute`   | `L`        | writes, every tenth read; expires              |
 //! | repeat                     | `P#visitor#hash`          | `P`        | the spam check; expires                        |
 //! | idempotency                | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
@@ -58,6 +60,7 @@
 //! | `e`       | comment  | N    | time of the last edit                                                           |
 //! | `s`       | comment  | S    | state: `pending` or `rejected`; missing when approved                           |
 //! | `rv`      | comment  | B    | approved, but an edit waits for review                                          |
+//! | `sp`      | comment  | B    | the spam check doubted a text that waited for approval                          |
 //! | `ph`      | comment  | B    | placeholder of a deleted comment: approved, without writer and body             |
 //! | `so`      | comment  | S    | source of an imported comment: a format and the id there, such as `disqus:558`  |
 //! | `lc`      | comment  | N    | number of likes, imported ones included                                         |
@@ -68,6 +71,7 @@
 //! | `tr`      | comment  | B    | there are, or were, separate replies; never unset                               |
 //! | `rp`      | comment  | N    | number of reports                                                               |
 //! | `ro`      | comment  | B    | a report is open                                                                |
+//! | `rl`      | comment  | L    | the newest three reports: maps of `i` (N, id), `r` (S, reason, cut), `c` (N, time) |
 //! | `rs`      | comment  | L    | resolutions of reports: maps of `u` (N, until), `s` (S, `reviewed` or `dismissed`) |
 //! | `sb`      | comment  | B    | the writer subscribed to replies                                                |
 //! | `tk`      | comment  | S    | partition key of `thread`                                                       |
@@ -99,12 +103,19 @@
 //! | `u`       | user, name fragment | N | user id                                                                 |
 //! | `n`, `av` | user, name fragment | S | name and picture                                                        |
 //! | `bn`      | user, name fragment | M | ban: `u` (N, until; missing for good), `r` (S, reason)                  |
+//! | `bi`      | user     | N    | id of the ban, ordered by time                                                  |
 //! | `ia`      | user     | N    | `iat` of the newest token that named the user, in Unix seconds                  |
 //! | `la`      | user     | N    | when the name was saved, in Unix seconds                                        |
 //! | `ra`      | user     | N    | when the name or the picture last changed, in Unix seconds                      |
 //! | `sh`      | user     | S    | hash of the token's subject, where the id is a hash as well                     |
+//! | `id`      | log      | N    | id, ordered by time                                                             |
+//! | `mo`, `n` | log      | N, S | user id and name of the moderator                                               |
+//! | `ac`      | log      | S    | what the moderator did: `approve`, `reject`, `dismiss`, `pin`, `unpin`, `ban`, `unban`, `remove_image` |
+//! | `c`, `t`  | log      | N, S | comment and thread                                                              |
+//! | `u`       | log      | N    | user id of the banned user, or of the comment's writer; missing for guests      |
+//! | `u`       | banned   | N    | user id                                                                         |
 //! | `n`       | limiter  | N    | requests booked                                                                 |
-//! | `x`       | limiter, repeat, idempotency | N | when the item expires, in Unix seconds                         |
+//! | `x`       | banned, limiter, repeat, idempotency | N | when the item expires, in Unix seconds                         |
 //! | `rq`      | repeat   | S    | the request that wrote the text                                                 |
 //! | `rq`      | idempotency | S | hash of the request's content                                                   |
 //! | `an`      | idempotency | any | reference to the result: a comment id, or null                                 |
@@ -253,6 +264,28 @@ pub(super) fn tombstone(source: &SourceId) -> Key {
     Key::new(format!("S#{source}"), "S")
 }
 
+pub(super) fn log(id: u64) -> Key {
+    Key::new(log_partition(), pad(id))
+}
+
+pub(super) fn log_partition() -> String {
+    "A".to_owned()
+}
+
+/// `id` is that of the ban.
+pub(super) fn banned(id: u64) -> Key {
+    Key::new(banned_partition(), pad(id))
+}
+
+pub(super) fn banned_partition() -> String {
+    "B".to_owned()
+}
+
+/// The id of a ban from the key of its row.
+pub(super) fn ban_of(sk: &str) -> Option<u64> {
+    sk.trim_start_matches('0').parse().ok()
+}
+
 pub(super) fn limiter(scope: &str, caller: &str, minute: i64) -> Key {
     Key::new(format!("L#{scope}#{caller}#{minute}"), "L")
 }
@@ -287,6 +320,9 @@ pub(super) enum ItemKind {
         id: CommentId,
     },
     Tombstone(SourceId),
+    Log,
+    /// With the id of the ban.
+    Banned(u64),
     /// Limiter, repeat and idempotency: a recount ignores them.
     Other,
 }
@@ -297,7 +333,7 @@ impl ItemKind {
     }
 
     fn parse(key: &Key) -> Option<Self> {
-        let (letter, rest) = key.pk.split_once('#')?;
+        let (letter, rest) = key.pk.split_once('#').unwrap_or((&key.pk, ""));
         Some(match (letter, key.sk.split_once('#').unwrap_or((&key.sk, ""))) {
             ("C", ("C", "")) => Self::Comment(rest.parse().ok()?),
             ("C", ("R", _)) => Self::Report(rest.parse().ok()?),
@@ -318,6 +354,8 @@ impl ItemKind {
             ("N", _) => Self::Directory(key.sk.rsplit_once('#')?.1.parse().ok()?),
             ("S", ("S", "")) => Self::Tombstone(SourceId(rest.to_owned())),
             ("Q", _) => Self::Queue { state: rest.split_once('#')?.0.to_owned(), id: queued_comment(&key.sk)? },
+            ("A", _) => Self::Log,
+            ("B", _) => Self::Banned(ban_of(&key.sk)?),
             _ => return None,
         })
     }
@@ -402,7 +440,7 @@ impl Span {
         (key(self.low), key(self.high))
     }
 
-    /// Bounds of sort keys that are ids as text: of separate replies, and of queues.
+    /// Bounds of sort keys that are ids as text: of separate replies, queues, the log and those banned.
     pub(super) fn texts(self) -> (AttributeValue, AttributeValue) {
         (AttributeValue::S(pad(self.low)), AttributeValue::S(pad(self.high)))
     }
@@ -438,6 +476,8 @@ mod tests {
             (name_fragment(1, "a#d#a", ada), ItemKind::Directory(ada)),
             (queue("pending", id), ItemKind::Queue { state: "pending".to_owned(), id }),
             (tombstone(&source), ItemKind::Tombstone(source.clone())),
+            (log(5), ItemKind::Log),
+            (banned(5), ItemKind::Banned(5)),
             (limiter("read", "caller", 1), ItemKind::Other),
             (repeat(&visitor, "hash"), ItemKind::Other),
             (idempotency(&visitor, "hash"), ItemKind::Other),

@@ -2,6 +2,7 @@
 //! value, and only a fault is an error. `keys` documents the items, attributes and indexes; `placement` decides where a
 //! comment stands in the indexes.
 
+pub mod bans;
 pub mod client;
 pub mod comments;
 pub mod counts;
@@ -14,6 +15,7 @@ pub mod jobs;
 pub(crate) mod keys;
 pub mod limits;
 pub mod lists;
+pub mod log;
 pub mod meter;
 pub mod moderation;
 mod placement;

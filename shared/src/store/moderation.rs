@@ -1,25 +1,26 @@
-//! The operations of moderators: the queue, pins, approval and rejection, resolving reports. And what the host says about
-//! a record.
-
-use std::collections::BTreeSet;
-use std::future::ready;
+//! The operations of moderators: the queue, pins, decisions about comments. And what the host says about a record.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
 
-use super::comments::{Plan, as_read, change_queues, join_thread, leave_thread, present, state_text};
+use super::comments::{
+    Changed, CommentWithAncestors, Plan, as_read, as_reported, change_queues, join_thread, leave_thread, present,
+    state_text,
+};
 use super::erasure::ERASED;
 use super::keys::{self, Item};
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window, merge};
+use super::log::{Moderator, Subject};
 use super::placement::{self, ReplyPlace};
 use super::transaction::{Label, Outcome, Write};
-use super::{Index, Query, Reading, Store, number, read, text, yes};
+use super::{Index, Query, Reading, Store, number, text, yes};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::list::{Cursor, Order};
+use crate::domain::log::Action;
 use crate::domain::report::{ReportStatus, Resolution};
-use crate::domain::time::Clock;
+use crate::domain::time::{Clock, Timestamp};
 use crate::error::Fault;
 
 /// Resolutions kept for one comment. When there are more, the oldest is dropped, and the next one covers its reports.
@@ -49,6 +50,54 @@ impl QueueState {
     }
 }
 
+/// What a moderator may decide about a comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everyone sees it.
+    Approve,
+    /// Its writer alone sees it.
+    Reject,
+    /// Its reports so far are unfounded.
+    Dismiss,
+}
+
+impl Verdict {
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "approve" => Some(Self::Approve),
+            "reject" => Some(Self::Reject),
+            "dismiss" => Some(Self::Dismiss),
+            _ => None,
+        }
+    }
+
+    /// What becomes of the reports so far.
+    fn resolves(self) -> ReportStatus {
+        match self {
+            Self::Approve | Self::Reject => ReportStatus::Reviewed,
+            Self::Dismiss => ReportStatus::Dismissed,
+        }
+    }
+
+    fn action(self) -> Action {
+        match self {
+            Self::Approve => Action::Approve,
+            Self::Reject => Action::Reject,
+            Self::Dismiss => Action::Dismiss,
+        }
+    }
+}
+
+/// The result of [`Store::decide`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decided {
+    Done,
+    /// The moderator saw another text. Nothing was decided.
+    Edited,
+    Gone,
+}
+
 /// What the host says about a commented record.
 #[derive(Clone, Debug, Default)]
 pub struct HostRecord {
@@ -58,13 +107,14 @@ pub struct HostRecord {
 }
 
 impl Store {
-    /// A page of a queue, newest first.
+    /// A page of a queue, newest first. Left out are comments that no longer exist, or below one that no longer exists: their
+    /// entries stay until the event of the deletion is handled.
     pub async fn queue(
         &self,
         state: QueueState,
         cursor: Option<Cursor>,
         per_page: usize,
-    ) -> Result<(Vec<Comment>, PageCursors), Fault> {
+    ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
         let walk = Walk::new(Order::NewestFirst, cursor);
         let Window { span, order, limit } = walk.window(per_page + 1);
         let shards = (0..keys::QUEUE_SHARDS).map(|shard| {
@@ -81,29 +131,40 @@ impl Store {
             let id = |entry: &Item| keys::queued_comment(entry.get("sk")?.as_s().ok()?);
             entries.iter().filter_map(id).collect()
         });
-        let mut ids: Vec<CommentId> = merge(ids, order, |id| *id);
-        let more = walk.cut(&mut ids, per_page);
-        let cursors = walk.cursors(ids.first().copied(), ids.last().copied(), more);
-        Ok((self.queued(ids).await?, cursors))
+        self.page_of(walk, merge(ids, order, |id| *id), per_page).await
     }
 
-    /// The queued comments. Left out are those that no longer exist, or below one that no longer exists: their entries stay
-    /// until the event of the deletion is handled.
-    async fn queued(&self, ids: Vec<CommentId>) -> Result<Vec<Comment>, Fault> {
-        let wanted: Vec<_> = ids.into_iter().map(keys::comment).collect();
-        let mut found = self.batch_get(wanted.clone(), Reading::Consistent).await?;
-        let comments: Vec<Comment> =
-            wanted.iter().filter_map(|key| found.remove(key)).map(read).collect::<Result<_, _>>()?;
-        let above: BTreeSet<CommentId> =
-            comments.iter().flat_map(|comment| comment.ancestors.iter().copied()).collect();
-        let above = self.batch_get(above.into_iter().map(keys::comment).collect(), Reading::Consistent).await?;
-        let whole = |comment: &Comment| comment.ancestors.iter().all(|id| above.contains_key(&keys::comment(*id)));
-        Ok(comments.into_iter().filter(whole).collect())
+    /// A page of everything that a user wrote, newest first, in any state.
+    pub async fn written_by(
+        &self,
+        user: UserId,
+        cursor: Option<Cursor>,
+        per_page: usize,
+    ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
+        let walk = Walk::new(Order::NewestFirst, cursor);
+        let Window { span, order, limit } = walk.window(per_page + 1);
+        let partition = keys::author(user);
+        let query = Query { index: Index::Author, partition, bounds: Some(span.numbers()), order, limit };
+        let ids = self.query_all(query).await?.iter().filter_map(keys::comment_of).collect();
+        self.page_of(walk, ids, per_page).await
+    }
+
+    /// The page of a walk that has read these ids.
+    async fn page_of(
+        &self,
+        walk: Walk,
+        mut ids: Vec<CommentId>,
+        per_page: usize,
+    ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
+        let more = walk.cut(&mut ids, per_page);
+        let cursors = walk.cursors(ids.first().copied(), ids.last().copied(), more);
+        Ok((self.find_all(ids).await?, cursors))
     }
 
     /// Pins an approved top-level comment in place of any other. False when it no longer exists, is not approved or is a
     /// placeholder.
-    pub async fn pin(&self, comment: &Comment, at: i64) -> Result<bool, Fault> {
+    pub async fn pin(&self, comment: &Comment, by: Moderator<'_>) -> Result<bool, Fault> {
+        let at = by.clock.now().0;
         let pin = AttributeValue::M(
             [("c".to_owned(), number(comment.id)), ("at".to_owned(), number(at))].into_iter().collect(),
         );
@@ -115,7 +176,7 @@ impl Store {
                 .label(Label::Pin),
             present(Write::check(keys::comment(comment.id), "attribute_not_exists(s)")),
         ];
-        Ok(match self.transact(writes).await? {
+        Ok(match self.transact_logged(writes, by, Action::Pin, Subject::Comment(comment)).await? {
             Outcome::Done => true,
             // The comment is pinned already.
             Outcome::Failed(failed) => failed.is_only(Label::Pin),
@@ -123,36 +184,55 @@ impl Store {
     }
 
     /// Unpins the comment, if it is pinned.
-    pub async fn unpin(&self, comment: &Comment) -> Result<(), Fault> {
+    pub async fn unpin(&self, comment: &Comment, by: Moderator<'_>) -> Result<(), Fault> {
         let unpin = Write::update(keys::thread(&comment.thread))
             .remove("pin")
             .when("pin.c = :id")
             .with(":id", number(comment.id));
-        self.transact(vec![unpin]).await.map(drop)
+        self.transact_logged(vec![unpin], by, Action::Unpin, Subject::Comment(comment)).await.map(drop)
     }
 
-    /// Makes the comment visible to everyone. `None` when it no longer exists.
-    pub async fn approve(&self, comment: Comment, clock: &Clock) -> Result<Option<Comment>, Fault> {
-        let seen = comment.edited_at;
+    /// Carries out what a moderator decides about a comment. `seen` is the time of the text that the moderator saw, exact to
+    /// the second. Without it the decision is about the text as it was read.
+    pub async fn decide(
+        &self,
+        comment: Comment,
+        verdict: Verdict,
+        seen: Option<Timestamp>,
+        by: Moderator<'_>,
+    ) -> Result<Decided, Fault> {
+        let read = comment.edited_at;
         let plan = |comment: Comment| async move {
-            // A text that the moderator did not see stays in review, or goes there if it was not visible before.
-            let unseen = comment.edited_at != seen;
-            let in_review = unseen && (comment.in_review || !comment.is_approved());
-            let decided = Comment { state: State::Approved, in_review, ..comment.clone() };
-            let decision = Decision::new(&comment, decided, clock, ReportStatus::Reviewed);
-            if comment.is_approved() { Ok(decision.into_plan()) } else { self.show(decision).await }
+            if seen.is_some_and(|seen| seen.seconds() != comment.updated_at().seconds()) {
+                return Ok(Plan::Edited);
+            }
+            match verdict {
+                Verdict::Approve => self.approve(comment, read, by).await,
+                Verdict::Reject => self.reject(comment, by).await,
+                Verdict::Dismiss => Ok(Decision::by(&comment, comment.clone(), verdict, by)?.into_plan()),
+            }
         };
-        self.change("approving a comment", comment, plan).await
+        Ok(match self.try_plans("deciding about a comment", comment, plan).await? {
+            Changed::Done | Changed::Now(_) => Decided::Done,
+            Changed::Edited => Decided::Edited,
+            Changed::Gone => Decided::Gone,
+        })
     }
 
-    /// Makes the comment visible to its writer alone. `None` when it no longer exists.
-    pub async fn reject(&self, comment: Comment, clock: &Clock) -> Result<Option<Comment>, Fault> {
-        let plan = |comment: Comment| async move {
-            let decided = Comment { state: State::Rejected, in_review: false, ..comment.clone() };
-            let decision = Decision::new(&comment, decided, clock, ReportStatus::Reviewed);
-            if comment.is_approved() { self.hide(decision).await } else { Ok(decision.into_plan()) }
-        };
-        self.change("rejecting a comment", comment, plan).await
+    /// `read` is the time of the edit that the decision is about.
+    async fn approve(&self, comment: Comment, read: Option<i64>, by: Moderator<'_>) -> Result<Plan, Fault> {
+        // A text that the moderator did not see stays in review, or goes there if it was not visible before.
+        let unseen = comment.edited_at != read;
+        let in_review = unseen && (comment.in_review || !comment.is_approved());
+        let decided = Comment { state: State::Approved, in_review, ..comment.clone() };
+        let decision = Decision::by(&comment, decided, Verdict::Approve, by)?;
+        if comment.is_approved() { Ok(decision.into_plan()) } else { self.show(decision).await }
+    }
+
+    async fn reject(&self, comment: Comment, by: Moderator<'_>) -> Result<Plan, Fault> {
+        let decided = Comment { state: State::Rejected, in_review: false, ..comment.clone() };
+        let decision = Decision::by(&comment, decided, Verdict::Reject, by)?;
+        if comment.is_approved() { self.hide(decision).await } else { Ok(decision.into_plan()) }
     }
 
     /// From approved to rejected.
@@ -160,9 +240,9 @@ impl Store {
         let comment = decision.before;
         let Some(parent) = comment.parent() else {
             let thread = self.thread(&comment.thread, Reading::Consistent).await?;
-            let (rejection, queues) = decision.placed(false).into_writes();
+            let (rejection, others) = decision.placed(false).into_writes();
             let mut writes = placement::demote_all(comment, rejection);
-            writes.extend(queues);
+            writes.extend(others);
             writes.push(leave_thread(comment, &thread));
             writes.push(placement::gain_own(comment, false));
             return Ok(Plan::Together(writes));
@@ -172,9 +252,9 @@ impl Store {
         };
         let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor()).await?;
         let is_inline = placement::own_is_inline(&parent, &visitor_state);
-        let (rejection, queues) = decision.placed(is_inline).into_writes();
+        let (rejection, others) = decision.placed(is_inline).into_writes();
         let mut writes = vec![rejection];
-        writes.extend(queues);
+        writes.extend(others);
         writes.push(placement::lose(parent.id, comment));
         writes.push(Write::put(keys::hidden_reply(parent.id, comment.id).item()));
         writes.push(placement::gain_own(comment, is_inline));
@@ -197,18 +277,10 @@ impl Store {
             writes.push(join_thread(comment));
             false
         };
-        let (approval, queues) = decision.placed(is_inline).into_writes();
+        let (approval, others) = decision.placed(is_inline).into_writes();
         writes.push(approval);
-        writes.extend(queues);
+        writes.extend(others);
         Ok(Plan::Together(writes))
-    }
-
-    /// Dismisses the reports so far. `None` when the comment no longer exists.
-    pub async fn dismiss_reports(&self, comment: Comment, clock: &Clock) -> Result<Option<Comment>, Fault> {
-        let plan = |comment: Comment| {
-            ready(Ok(Decision::new(&comment, comment.clone(), clock, ReportStatus::Dismissed).into_plan()))
-        };
-        self.change("dismissing reports", comment, plan).await
     }
 
     /// Replaces all that the host said about the record.
@@ -221,28 +293,25 @@ impl Store {
     }
 }
 
-/// What a moderator decides about a comment, as a write of its item. The reports so far are resolved by it.
+/// A new state of a comment, as a write of its item. The reports so far are resolved by it. A moderator's decision has an
+/// entry of the log.
 pub(super) struct Decision<'a> {
     before: &'a Comment,
     after: Comment,
     write: Write,
+    entry: Option<Write>,
 }
 
 impl<'a> Decision<'a> {
-    pub(super) fn new(before: &'a Comment, after: Comment, clock: &Clock, status: ReportStatus) -> Self {
+    pub(super) fn new(before: &'a Comment, after: Comment, clock: &Clock, status: ReportStatus) -> Result<Self, Fault> {
         let after = Comment { reported: false, ..after };
-        let mut write = as_read(Write::update(keys::comment(before.id)), before);
-        write = match before.reports {
-            0 => write.when("attribute_not_exists(rp) OR rp = :none").with(":none", number(0)),
-            reports => write.still("rp", Some(number(reports))),
-        };
+        let mut write = as_reported(as_read(Write::update(keys::comment(before.id)), before), before);
         write = write.still("ro", before.reported.then(yes));
         if before.reported {
-            write = write.remove("ro");
             // The clock is read after the reports were.
-            if let Ok(resolutions) = resolutions(before, Resolution { until: clock.now().0, status }) {
-                write = write.set("rs", resolutions);
-            }
+            let resolutions = resolutions(before, Resolution { until: clock.now().0, status });
+            let resolutions = resolutions.map_err(|error| Fault::new("serializing resolutions", error))?;
+            write = write.remove("ro").set("rs", resolutions);
         }
         if before.state != after.state {
             write = write.assign("s", state_text(after.state).map(text));
@@ -250,7 +319,12 @@ impl<'a> Decision<'a> {
         if before.in_review != after.in_review {
             write = write.assign("rv", after.in_review.then(yes));
         }
-        Self { before, after, write }
+        Ok(Self { before, after, write, entry: None })
+    }
+
+    fn by(before: &'a Comment, after: Comment, verdict: Verdict, by: Moderator<'_>) -> Result<Self, Fault> {
+        let decision = Self::new(before, after, by.clock, verdict.resolves())?;
+        Ok(Self { entry: Some(by.entry(verdict.action(), Subject::Comment(before))?), ..decision })
     }
 
     /// It becomes a placeholder.
@@ -268,9 +342,10 @@ impl<'a> Decision<'a> {
         self
     }
 
-    /// The write of the comment, and those of the queues.
+    /// The write of the comment, and those of the queues and of the log.
     pub(super) fn into_writes(self) -> (Write, Vec<Write>) {
-        (self.write, change_queues(self.before, &self.after))
+        let others = change_queues(self.before, &self.after).into_iter().chain(self.entry);
+        (self.write, others.collect())
     }
 
     /// The plan when the comment stays in its place.
@@ -278,8 +353,8 @@ impl<'a> Decision<'a> {
         if !self.write.has_changes() {
             return Plan::Nothing;
         }
-        let (write, queues) = self.into_writes();
-        Plan::Together(std::iter::once(write).chain(queues).collect())
+        let (write, others) = self.into_writes();
+        Plan::Together(std::iter::once(write).chain(others).collect())
     }
 }
 

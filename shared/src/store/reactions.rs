@@ -1,6 +1,6 @@
 //! Likes and reports. Each is one transaction with the count it changes.
 
-use super::comments::{CommentWithAncestors, present};
+use super::comments::{CommentWithAncestors, as_reported, present};
 use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Key};
 use super::placement;
@@ -10,7 +10,7 @@ use super::{Index, Query, Reading, Store, id_set, number, read, write, yes};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, IdSource, ThreadId, Visitor};
 use crate::domain::list::Order;
-use crate::domain::report::Report;
+use crate::domain::report::{Report, newest};
 use crate::domain::thread::VisitorThreadState;
 use crate::error::Fault;
 
@@ -50,7 +50,7 @@ impl GuestBound {
 /// What [`Store::report`] stores.
 #[derive(Debug)]
 pub struct NewReport<'a> {
-    pub comment: &'a Comment,
+    pub comment: Comment,
     /// Without an id.
     pub report: Report,
     /// The reporter's.
@@ -63,9 +63,13 @@ pub struct NewReport<'a> {
 impl NewReport<'_> {
     fn writes(&self) -> Result<Vec<Write>, Fault> {
         let (id, report) = (self.comment.id, &self.report);
-        let slot = VisitorSlot::next(&self.visitor_state, &report.visitor, self.comment);
+        let slot = VisitorSlot::next(&self.visitor_state, &report.visitor, &self.comment);
+        let newest = newest(self.comment.newest_reports.iter().cloned().chain([report.into()]));
+        let newest = serde_dynamo::to_attribute_value(newest);
+        let newest = newest.map_err(|error| Fault::new("serializing reports", error))?;
+        let comment = Write::update(keys::comment(id)).add("rp", number(1)).set("ro", yes()).set("rl", newest);
         let mut writes = vec![
-            present(Write::update(keys::comment(id)).add("rp", number(1)).set("ro", yes())).label(Label::Comment),
+            present(as_reported(comment, &self.comment)),
             slot.enter("rd", id),
             Write::put(write(&keys::report(id, report.id), report)?).when("attribute_not_exists(pk)"),
             Write::put(keys::queue("reported", id).item()),
@@ -166,10 +170,13 @@ impl Store {
 
     /// Stores a report under a new id. A visitor reports a comment once.
     pub async fn report(&self, ids: &IdSource, mut new: NewReport<'_>) -> Result<Reported, Fault> {
-        // Not `change`: only the visitor's thread state is read again, and each attempt has a new id.
+        // Not `change`: the visitor's thread state is read again as well, and each attempt has a new id.
         let mut attempts = self.attempts("reporting a comment");
         loop {
             if attempts.next().await? {
+                let now: Option<Comment> = self.get(&keys::comment(new.comment.id), Reading::Consistent).await?;
+                let Some(now) = now.filter(|now| !now.is_placeholder) else { return Ok(Reported::Gone) };
+                new.comment = now;
                 new.visitor_state = self.visitor_state(&new.report.visitor, &new.comment.thread).await?;
             }
             if new.visitor_state.reported.contains(&new.comment.id.0) {
@@ -178,7 +185,6 @@ impl Store {
             new.report.id = ids.next().0;
             match self.transact(new.writes()?).await? {
                 Outcome::Done => return Ok(Reported::Done),
-                Outcome::Failed(failed) if failed.includes(Label::Comment) => return Ok(Reported::Gone),
                 // A full item changes no more, so the entry is in the overflow item.
                 Outcome::Failed(failed) if failed.includes(Label::Entry) && new.visitor_state.full => {
                     return Ok(Reported::Already);

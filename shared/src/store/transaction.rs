@@ -42,13 +42,14 @@ impl Failed {
 /// Names a write of a transaction, where its failed condition decides the result of the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Label {
-    Comment,
     /// The row of a counted comment.
     Counted,
     /// The entry of a like or report in the visitor's thread state.
     Entry,
     GuestBound,
     Idempotency,
+    /// An entry of the log under a new id.
+    Log,
     Pin,
 }
 

@@ -19,8 +19,6 @@ use crate::error::Fault;
 
 /// Characters of a query for names (`users.index`).
 pub const MAX_QUERY: usize = 50;
-/// Users that the search returns at most.
-pub const MAX_FOUND: usize = 5;
 /// Seconds before a token without `iat` may change a name again: which of two such tokens is newer is unknown.
 const UNDATED_PAUSE: i64 = 10 * 60;
 /// Seconds during which the last seen of several tokens with the same `iat` wins. So a name may change just after the first
@@ -28,6 +26,22 @@ const UNDATED_PAUSE: i64 = 10 * 60;
 const SAME_SECOND: i64 = 60;
 /// Writes in one `BatchWriteItem`: `DynamoDB`'s limit.
 pub(super) const WRITE_BATCH: usize = 25;
+
+/// Which users a search returns.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// Users at most.
+    most: usize,
+    /// Whether banned users are among them.
+    banned: bool,
+}
+
+impl Search {
+    /// For mentions.
+    pub const MENTIONS: Self = Self { most: 5, banned: false };
+    /// For moderators.
+    pub const EVERYBODY: Self = Self { most: 20, banned: true };
+}
 
 /// Where in a name a match begins; the search returns users in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -207,21 +221,21 @@ impl Store {
         Ok((!found.is_empty()).then_some(handle))
     }
 
-    /// Users whose names contain `part` in any case, best matches first, at most [`MAX_FOUND`]. Banned users are left out.
-    pub async fn find_users(&self, part: &str, now: Timestamp) -> Result<Vec<User>, Fault> {
+    /// Users whose names contain `part` in any case, best matches first.
+    pub async fn find_users(&self, part: &str, search: Search, now: Timestamp) -> Result<Vec<User>, Fault> {
         let part = fold(part);
-        let ranks = RANKS.map(|rank| self.find_ranked(rank, &part, now));
+        let ranks = RANKS.map(|rank| self.find_ranked(rank, &part, search, now));
         let mut seen = BTreeSet::new();
         let mut found: Vec<User> = try_join_all(ranks).await?.into_iter().flatten().collect();
         found.retain(|user| seen.insert(user.id));
-        found.truncate(MAX_FOUND);
+        found.truncate(search.most);
         Ok(found)
     }
 
-    async fn find_ranked(&self, rank: Rank, part: &str, now: Timestamp) -> Result<Vec<User>, Fault> {
-        /// Limits of successive Queries. A name has at most a hundred fragments, so that the sum has room for five names,
-        /// however often each matches.
-        const LIMITS: [usize; 3] = [2 * MAX_FOUND, 100, 400];
+    async fn find_ranked(&self, rank: Rank, part: &str, search: Search, now: Timestamp) -> Result<Vec<User>, Fault> {
+        /// Limits of successive Queries, for each user wanted. A name has at most a hundred fragments, so that the sum has
+        /// room for all names, however often each matches.
+        const LIMITS: [usize; 3] = [2, 20, 80];
         let bounds = Some((text(part), text(format!("{part}{}", char::MAX))));
         let partition = keys::name_partition(rank as u8, part);
         let mut found: BTreeMap<UserId, User> = BTreeMap::new();
@@ -233,13 +247,13 @@ impl Store {
                 partition: partition.clone(),
                 bounds: bounds.clone(),
                 order: Order::OldestFirst,
-                limit,
+                limit: limit * search.most,
             };
             let (items, next) = self.query(&query, start).await?;
             for item in items {
                 let Fragment { id, name, avatar, ban } = read(item)?;
                 let banned = ban.as_ref().is_some_and(|ban| ban.holds(now));
-                if !banned && !found.contains_key(&id) {
+                if (search.banned || !banned) && !found.contains_key(&id) {
                     order.push(id);
                     found.insert(
                         id,
@@ -252,28 +266,17 @@ impl Store {
                             renamed_at: None,
                             subject: None,
                             ban,
+                            ban_id: None,
                         },
                     );
                 }
             }
-            if found.len() >= MAX_FOUND || next.is_none() {
+            if found.len() >= search.most || next.is_none() {
                 break;
             }
             start = next;
         }
-        Ok(order.into_iter().filter_map(|id| found.remove(&id)).take(MAX_FOUND).collect())
-    }
-
-    /// Bans, or lifts a ban. The user need not have signed in before.
-    pub async fn set_ban(&self, id: UserId, ban: Option<Ban>) -> Result<(), Fault> {
-        let ban = ban.map(serde_dynamo::to_attribute_value).transpose();
-        let ban = ban.map_err(|error| Fault::new("serializing a ban", error))?;
-        let update = Write::update(keys::user(id)).set("u", number(id)).assign("bn", ban);
-        let user: Option<User> = self.update("banning a user", update).await?.map(read).transpose()?;
-        match user.filter(|user| !user.name.is_empty()) {
-            Some(user) => self.refresh_directory(None, &user).await,
-            None => Ok(()),
-        }
+        Ok(order.into_iter().filter_map(|id| found.remove(&id)).take(search.most).collect())
     }
 }
 

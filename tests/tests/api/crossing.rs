@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::domain::comment::Comment;
-use shared::domain::ids::CommentId;
+use shared::domain::ids::{CommentId, IdSource, Random};
 use shared::domain::time::Clock;
+use shared::domain::user::User;
 use shared::store::Reading;
 use shared::store::comments::Edit;
+use shared::store::log::Moderator;
+use shared::store::moderation::{Decided, Verdict};
 use tests::{Actor, TestResponse, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -105,9 +108,15 @@ impl Scene {
         self.world.store().edit(&self.stored().await, edit).await.unwrap().expect("the comment exists");
     }
 
-    fn clock(&self) -> Clock {
+    /// A moderator's decision about the comment as it was read earlier.
+    async fn decide(&self, read: Comment, verdict: Verdict) {
         let now = self.world.now();
-        Clock::new(move || now)
+        let clock = Clock::new(move || now);
+        let ids = IdSource::new(clock.clone(), Random::system());
+        let user: User = serde_json::from_value(json!({ "u": 1, "n": "Mod" })).unwrap();
+        let by = Moderator { user: &user, ids: &ids, clock: &clock };
+        let decided = self.world.store().decide(read, verdict, None, by).await.unwrap();
+        assert_eq!(decided, Decided::Done);
     }
 
     /// The comment is in these queues, in no others, and the table is in order.
@@ -189,7 +198,8 @@ async fn an_approval_of_a_text_that_has_changed_leaves_the_new_text_in_the_queue
     let scene = Scene::pending().await;
     let seen = scene.stored().await;
     scene.edit(true).await;
-    let approved = scene.world.store().approve(seen, &scene.clock()).await.unwrap().unwrap();
+    scene.decide(seen, Verdict::Approve).await;
+    let approved = scene.stored().await;
     assert!(approved.is_approved() && approved.in_review);
     scene.everyone_sees("new").await;
     scene.is_queued(&["pending"]).await;
@@ -202,7 +212,7 @@ async fn an_approval_that_has_not_seen_a_doubtful_edit_does_not_end_its_review()
     let scene = Scene::approved().await;
     let seen = scene.stored().await;
     scene.edit(true).await;
-    scene.world.store().approve(seen, &scene.clock()).await.unwrap().unwrap();
+    scene.decide(seen, Verdict::Approve).await;
     scene.is_queued(&["pending"]).await;
 }
 
@@ -211,7 +221,7 @@ async fn a_rejection_of_a_text_that_has_changed_empties_the_pending_queue() {
     for scene in [Scene::pending().await, Scene::approved().await] {
         let seen = scene.stored().await;
         scene.edit(true).await;
-        scene.world.store().reject(seen, &scene.clock()).await.unwrap().unwrap();
+        scene.decide(seen, Verdict::Reject).await;
         scene.nobody_else_sees_it().await;
         scene.is_queued(&["rejected"]).await;
     }
@@ -223,7 +233,7 @@ async fn dismissing_reports_leaves_a_doubtful_edit_that_came_meanwhile_in_the_qu
     scene.world.user(8, "Bob").report(scene.id, "spam").await.ok(201);
     let seen = scene.stored().await;
     scene.edit(true).await;
-    scene.world.store().dismiss_reports(seen, &scene.clock()).await.unwrap().unwrap();
+    scene.decide(seen, Verdict::Dismiss).await;
     scene.is_queued(&["pending"]).await;
 }
 
@@ -232,9 +242,8 @@ async fn of_two_decisions_about_the_same_reports_the_first_one_stays() {
     let scene = Scene::approved().await;
     scene.world.user(8, "Bob").report(scene.id, "spam").await.ok(201);
     let seen = scene.stored().await;
-    let (store, clock) = (scene.world.store(), scene.clock());
-    store.dismiss_reports(seen.clone(), &clock).await.unwrap().unwrap();
-    store.approve(seen, &clock).await.unwrap().unwrap();
+    scene.decide(seen.clone(), Verdict::Dismiss).await;
+    scene.decide(seen, Verdict::Approve).await;
     let reports = scene.world.moderator().get(&format!("comments/{}/reports", scene.id)).await.ok(200);
     assert_eq!(reports.rows()[0]["status"], "dismissed");
     scene.is_queued(&[]).await;

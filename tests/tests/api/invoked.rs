@@ -17,6 +17,7 @@ use shared::config::Config;
 use shared::domain::ids::{CommentId, Random};
 use shared::domain::time::{Clock, Timestamp};
 use shared::store::Reading;
+use shared::store::users::Search;
 use thumbnails::Thumbnails;
 
 const TABLE: &str = "comments";
@@ -63,7 +64,7 @@ async fn a_record_of_the_stream_takes_replies_and_old_names_away() {
     let fragment = [("pk", text("N#1#b")), ("sk", text("byron#7")), ("u", N("7".to_owned())), ("n", text("Ada Byron"))];
     put(fragment.to_vec()).await.unwrap();
     let now = Timestamp(0);
-    assert_eq!(app.store.find_users("byron", now).await.unwrap().len(), 1);
+    assert_eq!(app.store.find_users("byron", Search::MENTIONS, now).await.unwrap().len(), 1);
 
     let parsed: dynamodb::Event = serde_json::from_str(EVENTS).unwrap();
     assert_eq!(parsed.records.iter().map(|record| &*record.event_name).collect::<Vec<_>>(), ["REMOVE", "MODIFY"]);
@@ -73,8 +74,8 @@ async fn a_record_of_the_stream_takes_replies_and_old_names_away() {
     let jobs = json!({ "Records": messages.iter().map(|job| json!({ "body": job.body })).collect::<Vec<_>>() });
     assert_eq!(jobs::handle(&app, &jobs).await, json!({ "batchItemFailures": [] }));
     assert!(app.store.find(CommentId(reply), Reading::Consistent).await.unwrap().is_none());
-    assert!(app.store.find_users("byron", now).await.unwrap().is_empty());
-    assert_eq!(app.store.find_users("lovelace", now).await.unwrap()[0].name, "Ada Lovelace");
+    assert!(app.store.find_users("byron", Search::MENTIONS, now).await.unwrap().is_empty());
+    assert_eq!(app.store.find_users("lovelace", Search::MENTIONS, now).await.unwrap()[0].name, "Ada Lovelace");
 }
 
 #[tokio::test]

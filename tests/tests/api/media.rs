@@ -12,8 +12,6 @@ use imaging::{Format, THUMBNAIL_SIDE, clean};
 use local::settings::MEDIA;
 use samples::*;
 use serde_json::{Value, json};
-use shared::domain::ids::UserId;
-use shared::domain::user::Ban;
 use tests::{Actor, MEDIA_BASE, TestResponse, World};
 use thumbnails::Thumbnails;
 
@@ -274,8 +272,7 @@ async fn who_may_upload_is_checked_before_the_file() {
     let world = World::new();
     world.guest().upload(&[]).await.refused(401, "unauthenticated");
     world.guest().with_token("not.a.token").upload(&[]).await.refused(401, "unauthenticated");
-    let ban = Ban { until: None, reason: None };
-    world.store().set_ban(UserId(7), Some(ban)).await.unwrap();
+    world.moderator().put("users/7/ban", json!({})).await.ok(200);
     ada(&world).upload(&[]).await.refused(403, "comment_banned");
 
     let open = World::with(&[("SVC_ALLOW_GUESTS", "true")]);

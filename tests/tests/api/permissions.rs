@@ -16,6 +16,7 @@ use crate::routes::{deployed, key};
 pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
     let path = match route.name {
         "svc-pro.users.index" => "users?q=a".to_owned(),
+        "svc-pro.moderation.users" => "moderation/users?q=a".to_owned(),
         "svc-pro.moderation.ban" | "svc-pro.moderation.unban" => "users/99/ban".to_owned(),
         "svc-pro.media.destroy" => format!("media/{IMAGE}"),
         _ => route.path.replace("{type}/{id}", "posts/1").replace("{id}", &id.to_string()),
@@ -24,6 +25,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         "svc-pro.comments.store" => by_guest("Hello"),
         "svc-pro.comments.update" | "svc-pro.markdown.preview" => json!({ "body": "Hello" }),
         "svc-pro.comments.report" => json!({ "reason": "spam" }),
+        "svc-pro.moderation.bulk" => json!({ "ids": [id], "action": "approve" }),
         "svc-pro.moderation.ban" | "svc-pro.moderation.record" => json!({}),
         _ => Value::Null,
     };

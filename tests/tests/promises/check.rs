@@ -197,7 +197,7 @@ async fn comments_of_an_older_version_are_counted() {
 async fn a_table_that_changed_since_is_not_mended() {
     let Busy { world, ada, parent, .. } = busy().await;
     world.set_of_comment(parent, "rc", Some(number(17))).await;
-    let findings = world.store().check().await.unwrap();
+    let findings = world.store().check(world.now()).await.unwrap();
     ada.reply("posts/1", parent, "one more").await;
     assert!(!world.store().repair(&findings[0]).await.unwrap(), "{}", findings[0]);
 }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use s3s::dto::{
-    DeleteObjectInput, DeleteObjectOutput, GetObjectInput, GetObjectOutput, PutObjectInput, PutObjectOutput,
+    DeleteObjectInput, DeleteObjectOutput, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
+    PutObjectInput, PutObjectOutput,
 };
 use s3s::{S3, S3Request, S3Response, S3Result};
 use s3s_fs::FileSystem;
@@ -31,6 +32,10 @@ impl fmt::Debug for Files {
 impl S3 for Files {
     async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
         self.system.get_object(request).await
+    }
+
+    async fn head_object(&self, request: S3Request<HeadObjectInput>) -> S3Result<S3Response<HeadObjectOutput>> {
+        self.system.head_object(request).await
     }
 
     async fn put_object(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {

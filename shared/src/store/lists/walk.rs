@@ -71,7 +71,7 @@ impl Walk {
         Self { order, cursor: None, pin }
     }
 
-    pub(super) fn goes_back(self) -> bool {
+    pub(in crate::store) fn goes_back(self) -> bool {
         self.cursor.is_some_and(|cursor| cursor.direction == Direction::Previous)
     }
 

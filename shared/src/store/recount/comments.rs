@@ -8,8 +8,8 @@ use super::Finding;
 use super::repair::{Wanted, absent, correct};
 use super::snapshot::{Orphans, Snapshot, StoredComment};
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, fingerprint};
-use crate::domain::report::ReportStatus;
+use crate::domain::ids::{CommentId, Visitor, fingerprint};
+use crate::domain::report::{Report, ReportExcerpt, ReportStatus, newest};
 use crate::store::comments::{in_state, queues};
 use crate::store::erasure::{ERASED, tombstone};
 use crate::store::keys::{self, Item, Scope};
@@ -104,6 +104,7 @@ impl<'a> Recount<'a> {
             // Edits of unapproved comments are not reviewed.
             ("rv", Some(AttributeValue::Bool(comment.in_review && comment.may_count()))),
             ("rp", Some(number(reports.map_or(0, BTreeMap::len)))),
+            ("rl", newest_reports(reports)),
             // A report made in the very millisecond of a resolution has the status of the resolution.
             ("ro", Some(AttributeValue::Bool(reported || (comment.reported && reports.is_some())))),
         ];
@@ -127,6 +128,12 @@ impl<'a> Recount<'a> {
         };
         placement::index_keys(comment, is_inline)
     }
+}
+
+/// The excerpts that a comment keeps of its reports.
+fn newest_reports(reports: Option<&BTreeMap<Visitor, Report>>) -> Option<AttributeValue> {
+    let newest = newest(reports?.values().map(ReportExcerpt::from));
+    serde_dynamo::to_attribute_value(newest).ok()
 }
 
 /// Whether two values mean the same. A missing attribute means 0 or false.

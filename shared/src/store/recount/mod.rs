@@ -13,8 +13,10 @@
 //! | `dependents` | items in the partition of a comment, which go when it goes |
 //! | `queues`     | moderation queues |
 //! | `directory`  | handles and name fragments |
+//! | `bans`       | rows of those banned |
 //! | `repair`     | writes that hold only while what was read is unchanged |
 
+mod bans;
 mod comments;
 mod counted;
 mod dependents;
@@ -32,6 +34,7 @@ use self::snapshot::Snapshot;
 use super::transaction::{Outcome, Write};
 use super::{Store, fault};
 use crate::domain::ids::CommentId;
+use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
 /// Something in the table that does not follow from the rest of it.
@@ -61,7 +64,7 @@ impl fmt::Display for Finding {
 impl Store {
     /// Scans the whole table and recounts it. While others write, only a finding that a second check repeats is
     /// certain.
-    pub async fn check(&self) -> Result<Vec<Finding>, Fault> {
+    pub async fn check(&self, now: Timestamp) -> Result<Vec<Finding>, Fault> {
         let mut snapshot = Snapshot::default();
         let mut start = None;
         loop {
@@ -74,7 +77,7 @@ impl Store {
             }
             start = page.last_evaluated_key.filter(|key| !key.is_empty());
             if start.is_none() {
-                return Ok(recount(&snapshot));
+                return Ok(recount(&snapshot, now));
             }
         }
     }
@@ -88,7 +91,7 @@ impl Store {
     }
 }
 
-fn recount(snapshot: &Snapshot) -> Vec<Finding> {
+fn recount(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
     let unreadable = snapshot.unreadable.iter();
     let mut findings: Vec<Finding> = unreadable
         .map(|key| Finding::new(format_args!("{} {}", key.pk, key.sk), "cannot be read", Vec::new()))
@@ -104,5 +107,6 @@ fn recount(snapshot: &Snapshot) -> Vec<Finding> {
     findings.extend(dependents::check(snapshot));
     findings.extend(queues::check(snapshot, &orphans));
     findings.extend(directory::check(snapshot));
+    findings.extend(bans::check(snapshot, now));
     findings
 }

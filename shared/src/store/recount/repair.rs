@@ -8,8 +8,8 @@ use crate::store::number;
 use crate::store::transaction::Write;
 
 /// The attributes of a comment that a recount reads or decides.
-const DERIVED: [&str; 18] =
-    ["s", "rv", "ph", "ok", "tk", "ts", "a", "i", "lc", "il", "l", "rc", "d", "fp", "ld", "tr", "rp", "ro"];
+const DERIVED: [&str; 19] =
+    ["s", "rv", "ph", "ok", "tk", "ts", "a", "i", "lc", "il", "l", "rc", "d", "fp", "ld", "tr", "rp", "rl", "ro"];
 
 /// An attribute and the value it should have; `None` for none.
 pub(super) type Wanted = (&'static str, Option<AttributeValue>);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
+use crate::domain::log::LogEntry;
 use crate::domain::report::Report;
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
@@ -55,6 +56,8 @@ pub(super) struct Snapshot {
     pub(super) counts: BTreeMap<String, Item>,
     pub(super) visitor_states: Vec<StoredVisitorState>,
     pub(super) users: BTreeMap<UserId, User>,
+    /// By the id of the ban.
+    pub(super) banned: BTreeMap<u64, Item>,
     /// By partition and sort key.
     pub(super) directory: BTreeMap<(String, String), Item>,
     pub(super) queue: Vec<QueueEntry>,
@@ -109,6 +112,11 @@ impl Snapshot {
             ItemKind::Directory(_) => {
                 self.directory.insert((key.pk, key.sk), item);
             }
+            ItemKind::Banned(id) => {
+                self.banned.insert(id, item);
+            }
+            // Nothing follows from the log, and it follows from nothing.
+            ItemKind::Log => drop(read::<LogEntry>(item)?),
             ItemKind::Queue { state, id } => self.queue.push(QueueEntry { key, state, comment: id }),
             ItemKind::Tombstone(source) => {
                 self.tombstones.insert(source);

@@ -1,0 +1,116 @@
+//! POST `moderation/comments`: one decision about many comments. Each is a transaction of its own, so that one may fail and
+//! the others are decided.
+
+use std::collections::{BTreeSet, HashMap};
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use serde_json::Value;
+use shared::app::App;
+use shared::app::admission::AuthRequirement;
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, ID_BOUND};
+use shared::domain::rate_limit::RateClass;
+use shared::domain::time::Timestamp;
+use shared::error::{Error, Refusal, Result};
+use shared::http::input::Input;
+use shared::http::request::Call;
+use shared::http::resource::Data;
+use shared::http::response::Answer;
+use shared::policy;
+use shared::store::log::Moderator;
+use shared::store::moderation::Verdict;
+
+const MAX_IDS: usize = 50;
+/// Comments decided concurrently. Those of one thread conflict, and are tried again.
+const AT_ONCE: usize = 5;
+
+struct BulkInput {
+    /// In the order given, each once.
+    ids: Vec<CommentId>,
+    verdict: Verdict,
+    /// The times of the texts that the moderator saw.
+    seen: HashMap<CommentId, Timestamp>,
+}
+
+#[derive(Default, Serialize)]
+struct Results {
+    done: Vec<CommentId>,
+    failed: Vec<Failure>,
+}
+
+#[derive(Serialize)]
+struct Failure {
+    id: CommentId,
+    code: &'static str,
+}
+
+pub(crate) async fn decide(app: &App, call: &Call) -> Result<Answer> {
+    let viewer = app.admit(call, RateClass::Write, Ok(()), AuthRequirement::User).await?;
+    policy::moderate(&viewer)?;
+    let by = app.moderator(&viewer)?;
+    let input = BulkInput::read(call)?;
+    let found = app.store.find_all(input.ids.clone()).await?;
+    let mut found: HashMap<CommentId, Comment> =
+        found.into_iter().map(|found| (found.comment.id, found.comment)).collect();
+    let mut results = Results::default();
+    for ids in input.ids.chunks(AT_ONCE) {
+        let decisions = ids.iter().map(|id| decide_one(app, found.remove(id), &input, by));
+        for (id, refused) in ids.iter().zip(join_all(decisions).await) {
+            match refused {
+                Ok(()) => results.done.push(*id),
+                Err(error) => results.failed.push(Failure { id: *id, code: code(error) }),
+            }
+        }
+    }
+    Ok(Answer::ok(&Data { data: results }))
+}
+
+async fn decide_one(app: &App, comment: Option<Comment>, input: &BulkInput, by: Moderator<'_>) -> Result<()> {
+    let comment = comment.ok_or(Refusal::NotFound)?;
+    let seen = input.seen.get(&comment.id).copied();
+    crate::comment::decide(app, comment, input.verdict, seen, by).await
+}
+
+fn code(error: Error) -> &'static str {
+    let refusal = match shared::app::refusal(error) {
+        // The others were decided, so the answer as a whole is no error.
+        Refusal::ServerError => Refusal::Unavailable,
+        refusal => refusal,
+    };
+    refusal.row().1
+}
+
+impl BulkInput {
+    fn read(call: &Call) -> Result<Self, Refusal> {
+        let mut input = Input::new(call.json()?);
+        let ids = input.value("ids").and_then(ids);
+        if ids.is_none() {
+            input.fail("ids", format!("The ids must be a list of 1 to {MAX_IDS} ids."));
+        }
+        let verdict = input.value("action").and_then(Value::as_str).and_then(Verdict::parse);
+        if verdict.is_none() {
+            input.fail("action", "The action must be one of approve, reject, dismiss.");
+        }
+        let seen = input.value("seen").map_or_else(|| Some(HashMap::new()), times);
+        if seen.is_none() {
+            input.fail("seen", "The seen must be an object of ids and times, such as 2030-01-02T03:04:05+00:00.");
+        }
+        let read = ids.zip(verdict).zip(seen).map(|((ids, verdict), seen)| Self { ids, verdict, seen });
+        input.finish_with(read)
+    }
+}
+
+/// Each id once. `None` when they are too few or too many, or no ids.
+fn ids(value: &Value) -> Option<Vec<CommentId>> {
+    let values = value.as_array().filter(|values| (1..=MAX_IDS).contains(&values.len()))?;
+    let id = |value: &Value| value.as_u64().filter(|id| (1..ID_BOUND).contains(id)).map(CommentId);
+    let ids: Vec<CommentId> = values.iter().map(id).collect::<Option<_>>()?;
+    let mut met = BTreeSet::new();
+    Some(ids.into_iter().filter(|id| met.insert(*id)).collect())
+}
+
+fn times(value: &Value) -> Option<HashMap<CommentId, Timestamp>> {
+    let time = |(id, time): (&String, &Value)| Some((id.parse().ok()?, Timestamp::parse(time.as_str()?)?));
+    value.as_object()?.iter().map(time).collect()
+}

@@ -1,0 +1,37 @@
+//! Lists that moderators walk by cursor. They are not counted, so they have no numbered pages.
+
+use serde::Serialize;
+use shared::app::App;
+use shared::domain::list::{Cursor, PagePosition};
+use shared::error::Refusal;
+use shared::http::cursor::CursorSigner;
+use shared::http::pagination::{self, Envelope};
+use shared::http::request::Call;
+use shared::http::response::Answer;
+use shared::store::lists::PageCursors;
+
+/// The page of a list that a request asks for.
+pub(crate) struct Walk<'a> {
+    signer: CursorSigner<'a>,
+    pub(crate) cursor: Option<Cursor>,
+    pub(crate) per_page: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// `list` distinguishes the list from all others, so that no other takes its cursors.
+    pub(crate) fn new(app: &'a App, call: &Call, list: String) -> Result<Self, Refusal> {
+        let signer = CursorSigner::new(&app.config.visitor_salt, list);
+        let paging = pagination::paging(call, &app.config.lists, Some(&signer))?;
+        let cursor = match paging.position {
+            PagePosition::Cursor(cursor) => cursor,
+            PagePosition::Page(_) => None,
+        };
+        Ok(Self { signer, cursor, per_page: paging.per_page })
+    }
+
+    pub(crate) fn answer<T: Serialize>(&self, call: &Call, data: Vec<T>, cursors: PageCursors) -> Answer {
+        let sign = |cursor| self.signer.sign(cursor);
+        let (next, previous) = (cursors.next.map(sign), cursors.previous.map(sign));
+        Answer::ok(&Envelope::cursor(call, data, self.per_page, next, previous))
+    }
+}

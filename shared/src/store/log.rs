@@ -1,0 +1,97 @@
+//! The log of what moderators did. An entry is part of the transaction that it tells of, so that there is one for each act
+//! that took effect, and none for others.
+
+use super::keys;
+use super::lists::PageCursors;
+use super::lists::walk::{Walk, Window};
+use super::transaction::{Label, Outcome, Write};
+use super::{Index, Query, Reading, Store, read, write};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, IdSource, UserId};
+use crate::domain::list::{Cursor, Order};
+use crate::domain::log::{Action, LogEntry};
+use crate::domain::time::Clock;
+use crate::domain::user::User;
+use crate::error::Fault;
+
+/// A moderator who acts.
+#[derive(Clone, Copy)]
+pub struct Moderator<'a> {
+    pub user: &'a User,
+    /// For the ids of entries.
+    pub ids: &'a IdSource,
+    pub clock: &'a Clock,
+}
+
+/// What a moderator acts on.
+#[derive(Clone, Copy)]
+pub(super) enum Subject<'a> {
+    Comment(&'a Comment),
+    User(UserId),
+    /// An image belongs to no comment.
+    Image,
+}
+
+impl Moderator<'_> {
+    /// The entry of an action, under a new id.
+    pub(super) fn entry(self, action: Action, subject: Subject<'_>) -> Result<Write, Fault> {
+        let (comment, user) = match subject {
+            Subject::Comment(comment) => (Some(comment), comment.user),
+            Subject::User(user) => (None, Some(user)),
+            Subject::Image => (None, None),
+        };
+        let entry = LogEntry {
+            id: self.ids.next().0,
+            moderator: self.user.id,
+            name: self.user.name.clone(),
+            action,
+            comment: comment.map(|comment| comment.id),
+            user,
+            thread: comment.map(|comment| comment.thread.clone()),
+        };
+        let put = Write::put(write(&keys::log(entry.id), &entry)?).when("attribute_not_exists(pk)");
+        Ok(put.label(Label::Log))
+    }
+}
+
+impl Store {
+    /// Does all of `writes` and logs it, or does nothing.
+    pub(super) async fn transact_logged(
+        &self,
+        writes: Vec<Write>,
+        by: Moderator<'_>,
+        action: Action,
+        subject: Subject<'_>,
+    ) -> Result<Outcome, Fault> {
+        let mut attempts = self.attempts("writing the log");
+        loop {
+            attempts.next().await?;
+            let logged = writes.iter().cloned().chain([by.entry(action, subject)?]).collect();
+            match self.transact(logged).await? {
+                // Another instance has used the id.
+                Outcome::Failed(failed) if failed.is_only(Label::Log) => {}
+                outcome => return Ok(outcome),
+            }
+        }
+    }
+
+    /// Logs that a moderator removes an image, which is not in the table.
+    pub async fn log_removal_of_image(&self, by: Moderator<'_>) -> Result<(), Fault> {
+        self.transact_logged(Vec::new(), by, Action::RemoveImage, Subject::Image).await.map(drop)
+    }
+
+    /// A page of the log, newest first.
+    pub async fn log(&self, cursor: Option<Cursor>, per_page: usize) -> Result<(Vec<LogEntry>, PageCursors), Fault> {
+        let walk = Walk::new(Order::NewestFirst, cursor);
+        let Window { span, order, limit } = walk.window(per_page + 1);
+        let partition = keys::log_partition();
+        let query =
+            Query { index: Index::Table(Reading::Eventual), partition, bounds: Some(span.texts()), order, limit };
+        let items = self.query_all(query).await?;
+        let mut entries: Vec<LogEntry> = items.into_iter().map(read).collect::<Result<_, _>>()?;
+        let more = walk.cut(&mut entries, per_page);
+        let id = |entry: &LogEntry| CommentId(entry.id);
+        let cursors = walk.cursors(entries.first().map(id), entries.last().map(id), more);
+        Ok((entries, cursors))
+    }
+}

@@ -1,0 +1,63 @@
+//! Who should be listed as banned: the users with a ban, and nobody else. The row of a ban that has ended expires, so it may be
+//! missing.
+
+use super::Finding;
+use super::snapshot::Snapshot;
+use crate::domain::ids::UserId;
+use crate::domain::time::Timestamp;
+use crate::domain::user::{Ban, User};
+use crate::store::bans::row;
+use crate::store::keys;
+use crate::store::number;
+use crate::store::transaction::Write;
+
+pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
+    let mut stale = snapshot.banned.clone();
+    let mut findings = Vec::new();
+    for user in snapshot.users.values() {
+        let Some(ban) = &user.ban else {
+            findings.extend(user.ban_id.map(|id| of_user(user.id, "has the id of no ban", vec![forget(user.id, id)])));
+            continue;
+        };
+        let id = user.ban_id.unwrap_or_else(|| fallback(user.id));
+        let Ok(wanted) = row(id, user.id, ban) else { continue };
+        let found = stale.remove(&id);
+        let has_expired = found.is_none() && !ban.holds(now);
+        if !has_expired && (found.as_ref() != Some(&wanted) || user.ban_id.is_none()) {
+            let repair = vec![Write::put(wanted), with_id(user, ban, id)];
+            findings.push(of_user(user.id, "is not listed as banned", repair));
+        }
+    }
+    for (id, item) in stale {
+        let user = item.get("u").and_then(|user| user.as_n().ok()?.parse().ok()).map(UserId);
+        let other = user.map(|user| {
+            let condition = "attribute_not_exists(bi) OR bi <> :ban";
+            Write::check(keys::user(user), condition).with(":ban", number(id))
+        });
+        let repair = std::iter::once(Write::delete(keys::banned(id))).chain(other).collect();
+        findings.push(Finding::new(format_args!("ban {id}"), "is no user's", repair));
+    }
+    findings
+}
+
+/// The id of a ban that was stored without one. It sorts before all others.
+fn fallback(user: UserId) -> u64 {
+    user.0
+}
+
+/// Gives the ban its id, if it is as it was read.
+fn with_id(user: &User, ban: &Ban, id: u64) -> Write {
+    let update = Write::update(keys::user(user.id)).set("bi", number(id)).still("bi", user.ban_id.map(number));
+    match ban.until {
+        Some(until) => update.when("bn.u = :until").with(":until", number(until)),
+        None => update.when("attribute_exists(bn) AND attribute_not_exists(bn.u)"),
+    }
+}
+
+fn forget(user: UserId, id: u64) -> Write {
+    Write::update(keys::user(user)).remove("bi").still("bi", Some(number(id))).when("attribute_not_exists(bn)")
+}
+
+fn of_user(id: UserId, problem: &str, repair: Vec<Write>) -> Finding {
+    Finding::new(format_args!("user {id}"), problem, repair)
+}
