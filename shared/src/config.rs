@@ -77,6 +77,9 @@ pub struct Config {
     pub visitor_salt: Secret,
     /// `SVC_EDGE_SECRET`: proves that a request came through CloudFront, whose client address is then trusted
     pub edge_secret: Option<Secret>,
+    /// Whether a cache in front of the functions takes most of the reads that are the same for everyone. It does where
+    /// there is an edge secret.
+    pub at_edge: bool,
     /// `SVC_METRICS_NAMESPACE`: CloudWatch's namespace for the metrics; without it there are none
     pub metrics_namespace: Option<String>,
 }
@@ -105,6 +108,7 @@ pub struct Features {
     pub badges: bool,
     pub subscriptions: bool,
     pub realtime: bool,
+    pub feeds: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -219,6 +223,7 @@ impl Config {
             media_max_bytes: vars.number("SVC_MEDIA_MAX_BYTES", 4_194_304, 1, 4_194_304)?,
             visitor_salt: Secret::from(vars.required("SVC_VISITOR_SALT", "a secret that is used for nothing else")?),
             edge_secret: vars.text("SVC_EDGE_SECRET").map(Secret::from),
+            at_edge: vars.text("SVC_EDGE_SECRET").is_some(),
             metrics_namespace: vars.text("SVC_METRICS_NAMESPACE"),
         })
     }
@@ -301,6 +306,7 @@ impl Vars<'_> {
             badges: self.switch("SVC_BADGES", true)?,
             subscriptions: self.switch("SVC_SUBSCRIPTIONS", false)?,
             realtime: self.switch("SVC_REALTIME", false)?,
+            feeds: self.switch("SVC_FEEDS", true)?,
         })
     }
 
@@ -568,6 +574,11 @@ mod tests {
         for beside in ["SVC_JWT_ISSUER", "SVC_JWT_AUDIENCE"] {
             assert!(with_all(&[url, (beside, "x")]).is_ok());
         }
+    }
+
+    #[test]
+    fn an_edge_secret_says_that_there_is_an_edge() {
+        assert!(with("SVC_EDGE_SECRET", "edge").unwrap().at_edge && !with("", "").unwrap().at_edge);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use http::Method;
 
 /// First segments of routes that are decided and not built yet.
-const RESERVED_FOR_LATER: [&str; 3] = ["counts", "mail", "me"];
+const RESERVED_FOR_LATER: [&str; 2] = ["mail", "me"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -18,7 +18,7 @@ const fn route(name: &'static str, method: &'static str, path: &'static str) -> 
     Route { name, method, path }
 }
 
-pub const ROUTES: [Route; 32] = [
+pub const ROUTES: &[Route] = &[
     route("svc-pro.ui", "GET", "ui"),
     route("svc-pro.comments.index", "GET", "{type}/{id}/comments"),
     route("svc-pro.comments.store", "POST", "{type}/{id}/comments"),
@@ -46,6 +46,9 @@ pub const ROUTES: [Route; 32] = [
     route("svc-pro.moderation.ban", "PUT", "users/{id}/ban"),
     route("svc-pro.moderation.unban", "DELETE", "users/{id}/ban"),
     route("svc-pro.moderation.record", "PUT", "{type}/{id}"),
+    route("svc-pro.counts", "GET", "counts"),
+    route("svc-pro.changes", "GET", "{type}/{id}/changes"),
+    route("svc-pro.feed", "GET", "{type}/{id}/feed.atom"),
     route("svc-pro.embed", "GET", "embed.js"),
     route("svc-pro.moderation.script", "GET", "moderation.js"),
     route("svc-pro.moderation.page", "GET", "moderate"),

@@ -219,12 +219,26 @@ impl<'a> Walk<'a> {
         }
         let parent = self.list(&self.guest, "").await.find(parents[0]).unwrap();
         assert_eq!((&parent["replies_count"], ids(&parent["replies"])), (&json!(5), replies[..3].to_vec()));
+        self.counted(parents, replies).await;
         let shown = self.guest.get(&format!("comments/{}", replies[4])).await.ok(200);
         assert_eq!((shown.id(), ids(&shown.json["ancestors"])), (replies[4], vec![parents[0]]));
         let with_ui = self.list(&self.cast.bob, "include=ui").await;
         assert_eq!(with_ui.json["ui"]["auth"]["user"]["id"], self.service.user_id(2));
         let liked = self.list(&self.cast.bob, "").await.find(parents[1]).unwrap();
         assert_eq!((&liked["liked"], &liked["likes_count"]), (&json!(true), &json!(2)));
+    }
+
+    /// Counts, changes and the feed, which name replies too.
+    async fn counted(&self, parents: &[u64], replies: &[u64]) {
+        let newest: Vec<u64> = parents.iter().chain(replies).rev().copied().collect();
+        let changes = format!("{}/changes", self.thread);
+        let is_right = |reply: &TestResponse| reply.data()["newest"] == json!(newest);
+        let changes = soon(|| self.guest.get(&changes), is_right).await;
+        assert_eq!(changes.data()["count"], 10);
+        let counts = self.guest.get(&format!("counts?threads={},posts/nothing", self.thread)).await.ok(200);
+        assert_eq!(counts.data(), &json!({ &self.thread: 10, "posts/nothing": 0 }));
+        let feed = self.guest.get(&format!("{}/feed.atom", self.thread)).await.ok(200);
+        assert_eq!(feed.json.as_str().unwrap().matches("<entry>").count(), 10);
     }
 
     async fn moderating(&self, parents: &[u64]) {

@@ -2,9 +2,13 @@
 //!
 //! - GET `ui` and POST `markdown/preview`
 //! - GET `openapi.json` and GET `docs` in `contract.rs`
+//! - GET `counts` and GET `{type}/{id}/changes` in `counts.rs`
+//! - GET `{type}/{id}/feed.atom` in `feed.rs`
 //! - GET `embed.js`, GET `moderation.js` and GET `moderate` in `files.rs`
 
 mod contract;
+mod counts;
+mod feed;
 mod files;
 
 use futures_util::future::BoxFuture;
@@ -29,6 +33,9 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
             ("POST", ["markdown", "preview"]) => preview(app, call).await,
             ("GET", ["openapi.json"]) => contract::openapi(app, call).await,
             ("GET", ["docs"]) => contract::docs(app, call).await,
+            ("GET", ["counts"]) => counts::counts(app, call).await,
+            ("GET", [kind, record, "changes"]) => counts::changes(app, call, kind, record).await,
+            ("GET", [kind, record, "feed.atom"]) => feed::feed(app, call, kind, record).await,
             ("GET", ["embed.js"]) => Ok(files::embed()),
             ("GET", ["moderation.js"]) => Ok(files::moderation()),
             ("GET", ["moderate"]) => Ok(files::moderate()),

@@ -27,7 +27,7 @@ pub enum SettingsError {
 pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<Config, SettingsError> {
     let secret = |name| data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(name));
     let (jwt_secret, visitor_salt) = (secret("jwt-secret")?, secret("visitor-salt")?);
-    Ok(Config::from_vars(|name| {
+    let config = Config::from_vars(|name| {
         let default = match name {
             "TABLE_NAME" => return Some(TABLE.to_owned()),
             "JOBS_QUEUE_URL" => return Some(Queues::url(JOBS)),
@@ -38,7 +38,9 @@ pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<C
             _ => None,
         };
         environment(name).or_else(|| default.cloned())
-    })?)
+    })?;
+    // Here nobody pays for the reads that the edge would have taken.
+    Ok(Config { at_edge: true, ..config })
 }
 
 /// The environment of a function that runs elsewhere and uses the table, the bucket and the queues of this process.
@@ -69,4 +71,15 @@ pub fn for_functions(
 #[expect(clippy::disallowed_methods, reason = "the configuration reads its variables through this")]
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_may_ask_as_often_as_behind_the_edge() {
+        let config = load(None, None).unwrap();
+        assert!(config.at_edge && config.edge_secret.is_none());
+    }
 }

@@ -13,8 +13,6 @@
 //!
 //! [`App::admit`] checks 1 to 5, and handlers the rest in this order. The rules themselves are in [`policy`].
 
-use std::pin::pin;
-
 use crate::app::App;
 use crate::domain::ids::{Visitor, keyed_hash};
 use crate::domain::rate_limit::RateLimitStatus;
@@ -74,37 +72,62 @@ impl App {
         reads: impl Future<Output = Result<T>> + 'a,
     ) -> impl Future<Output = Result<(Viewer, T)>> + 'a {
         // Boxed, because the future that reads a page is too large for the stack.
-        self.admit_boxed(call, class, exists, auth, Box::pin(reads))
+        let reads = Box::pin(reads);
+        let work = Box::pin(async { tokio::join!(self.user(call), reads) });
+        self.admit_viewer(call, class, exists, auth, work)
     }
 
-    async fn admit_boxed<T>(
+    /// `work` looks the user up and reads.
+    async fn admit_viewer<T>(
         &self,
         call: &Call,
         class: RateClass,
         exists: Result<(), Refusal>,
         auth: AuthRequirement,
-        reads: impl Future<Output = Result<T>>,
+        work: impl Future<Output = (Result<Option<User>>, Result<T>)> + Unpin,
     ) -> Result<(Viewer, T)> {
+        let (user, read) = self.admit_work(call, class, exists, auth, work).await?;
+        let viewer = self.viewer(call, user?);
+        if !class.is_read() {
+            policy::not_banned(&viewer)?;
+        }
+        Ok((viewer, read?))
+    }
+
+    /// Like [`Self::admit_with`], for an answer that is the same for everyone. The caller is counted and not looked up.
+    pub async fn admit_everyone<T>(
+        &self,
+        call: &Call,
+        class: RateClass,
+        exists: Result<(), Refusal>,
+        reads: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        self.admit_work(call, class, exists, AuthRequirement::None, Box::pin(reads)).await?
+    }
+
+    /// Makes the checks that need no table, counts the request, and does `work`.
+    async fn admit_work<T>(
+        &self,
+        call: &Call,
+        class: RateClass,
+        exists: Result<(), Refusal>,
+        auth: AuthRequirement,
+        work: impl Future<Output = T> + Unpin,
+    ) -> Result<T> {
         let caller = self.caller(call);
         if let Err(refusal) = self.check(call, class, exists, auth) {
             self.count(call, class, &caller, true).await?;
             return Err(refusal.into());
         }
-        let mut work = pin!(async { tokio::join!(self.user(call), reads) });
         let has_room = |class: &RateClass| self.store.has_room(self.counter(*class, &caller));
-        let (user, read) = if class.limiters().iter().all(has_room) {
-            let (counted, work) = tokio::join!(self.count(call, class, &caller, false), work);
+        if class.limiters().iter().all(has_room) {
+            let (counted, done) = tokio::join!(self.count(call, class, &caller, false), work);
             counted?;
-            work
+            Ok(done)
         } else {
             self.count(call, class, &caller, false).await?;
-            work.as_mut().await
-        };
-        let viewer = self.viewer(call, user?);
-        if class != RateClass::Read {
-            policy::not_banned(&viewer)?;
+            Ok(work.await)
         }
-        Ok((viewer, read?))
     }
 
     /// The checks 2 to 4, which need no table. A guest is identified by the browser, so pages of other sites must not write
@@ -116,7 +139,7 @@ impl App {
         exists: Result<(), Refusal>,
         auth: AuthRequirement,
     ) -> Result<(), Refusal> {
-        if class != RateClass::Read {
+        if !class.is_read() {
             policy::writable(&self.config)?;
         }
         exists?;
@@ -154,7 +177,7 @@ impl App {
         }
         let write = |class| self.store.count_write(self.counter(class, caller), refused);
         let status = match class {
-            RateClass::Read => match self.store.count_read(self.counter(class, caller)).await {
+            RateClass::Read | RateClass::Changes => match self.store.count_read(self.counter(class, caller)).await {
                 Ok(status) => status,
                 Err(fault) => {
                     tracing::warn!(error = fault.chain(), "read not counted, and answered");
@@ -178,8 +201,10 @@ impl App {
 
     /// Counts an expensive read further times, once it is known what it cost.
     pub(crate) fn charge(&self, call: &Call, cost: &Cost) {
-        let read = call.rate_limit.get().is_some_and(|status| status.class == RateClass::Read && status.allowed);
-        if read && cost.read_units > UNITS_PER_READ {
+        let read = call.rate_limit.get().filter(|status| status.class.is_read() && status.allowed);
+        if let Some(status) = read
+            && cost.read_units > UNITS_PER_READ
+        {
             let reads = (cost.read_units / UNITS_PER_READ).ceil();
             #[expect(
                 clippy::cast_possible_truncation,
@@ -187,14 +212,14 @@ impl App {
                 reason = "more than one, and saturating"
             )]
             let surplus = reads as u32 - 1;
-            self.store.count_surplus(self.counter(RateClass::Read, &self.caller(call)), surplus);
+            self.store.count_surplus(self.counter(status.class, &self.caller(call)), surplus);
         }
     }
 
     fn counter<'a>(&self, class: RateClass, caller: &'a str) -> Counter<'a> {
         let limits = &self.config.limits;
         let limit = match class {
-            RateClass::Read => limits.read,
+            RateClass::Read | RateClass::Changes => limits.read,
             RateClass::Write => limits.write,
             RateClass::Upload => limits.upload,
         };

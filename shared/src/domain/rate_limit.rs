@@ -1,19 +1,28 @@
 //! Classes of requests that are limited, and a caller's status.
 
-/// Decides which limiters count a request. Every request that is not a read is a write.
+/// Decides which limiters count a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RateClass {
     Read,
+    /// Reads of `changes`, which pages repeat for as long as they are open.
+    Changes,
     Write,
     Upload,
 }
 
 impl RateClass {
+    /// Whether it is no write.
+    #[must_use]
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::Changes)
+    }
+
     /// The limiters that count it.
     #[must_use]
     pub fn limiters(self) -> &'static [Self] {
         match self {
             Self::Read => &[Self::Read],
+            Self::Changes => &[Self::Changes],
             Self::Write => &[Self::Write],
             Self::Upload => &[Self::Write, Self::Upload],
         }
@@ -23,6 +32,7 @@ impl RateClass {
     pub(crate) fn scope(self) -> &'static str {
         match self {
             Self::Read => "r",
+            Self::Changes => "c",
             Self::Write => "w",
             Self::Upload => "u",
         }

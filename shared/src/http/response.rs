@@ -1,5 +1,6 @@
 //! An answer before it is sent: its headers, caching and compression.
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::Write;
 
@@ -26,23 +27,26 @@ pub enum Sharing {
     Private,
     /// Shared ones, for anonymous callers and some seconds.
     Anonymous,
-    /// Everyone's, for an hour: a file that is compiled in.
+    /// Shared ones, for so many seconds. Every caller gets the same.
+    Everyone { seconds: u16 },
+    /// All of them, for an hour: a file that is compiled in. Every caller gets the same.
     File,
 }
 
 impl Sharing {
-    fn cache_control(self) -> &'static str {
+    fn cache_control(self) -> Cow<'static, str> {
         match self {
-            Self::Never => "no-store",
-            Self::Private => "private, no-cache",
-            Self::Anonymous => "public, max-age=0, s-maxage=5",
-            Self::File => "public, max-age=3600, stale-while-revalidate=86400",
+            Self::Never => "no-store".into(),
+            Self::Private => "private, no-cache".into(),
+            Self::Anonymous => "public, max-age=0, s-maxage=5".into(),
+            Self::Everyone { seconds } => format!("public, max-age=0, s-maxage={seconds}").into(),
+            Self::File => "public, max-age=3600, stale-while-revalidate=86400".into(),
         }
     }
 
-    /// Whether every caller gets the same answer, with or without a token.
-    fn is_for_everyone(self) -> bool {
-        self == Self::File
+    /// Whether the answer depends on the token.
+    fn is_by_caller(self) -> bool {
+        !matches!(self, Self::Everyone { .. } | Self::File)
     }
 
     /// The effort of compression. Files are sent far more often than they change.
@@ -141,11 +145,14 @@ impl Answer {
             self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(rate_limit.remaining));
         }
         self.set(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        let control = if call.is_for_the_caller_alone() { "private, no-store" } else { self.sharing.cache_control() };
-        self.set(header::CACHE_CONTROL, HeaderValue::from_static(control));
+        let alone = call.is_for_the_caller_alone();
+        let control = if alone { "private, no-store".into() } else { self.sharing.cache_control() };
+        if let Ok(control) = HeaderValue::from_str(&control) {
+            self.set(header::CACHE_CONTROL, control);
+        }
         // One header, because API Gateway keeps one of several.
         let vary = match self.sharing {
-            sharing if sharing.is_for_everyone() => "Accept-Encoding",
+            sharing if !sharing.is_by_caller() => "Accept-Encoding",
             _ if self.by_language => "Authorization, Accept-Encoding, Accept-Language",
             Sharing::Never => return,
             _ => "Authorization, Accept-Encoding",

@@ -206,6 +206,18 @@ pub(super) fn counted(thread: &ThreadId, id: CommentId) -> Key {
     Key::new(format!("T#{thread}"), format!("K#{}", pad(id.0)))
 }
 
+/// Bounds of the sort keys of a thread's counted comments.
+pub(super) fn all_counted() -> (AttributeValue, AttributeValue) {
+    let key = |id| AttributeValue::S(format!("K#{}", pad(id)));
+    (key(0), key(LAST))
+}
+
+/// The comment that a counted comment's item names.
+pub(super) fn counted_of(item: &Item) -> Option<CommentId> {
+    let id = item.get("sk")?.as_s().ok()?.strip_prefix("K#")?;
+    id.trim_start_matches('0').parse().ok()
+}
+
 pub(super) fn count(thread: &ThreadId) -> Key {
     Key::new(format!("T#{thread}"), "K")
 }

@@ -75,7 +75,9 @@ struct Window {
 impl Window {
     fn new(class: RateClass, limit: u32) -> Self {
         match class {
-            RateClass::Read => Self { granted: BLOCK.min(limit), closed: limit <= BLOCK, ..Self::default() },
+            RateClass::Read | RateClass::Changes => {
+                Self { granted: BLOCK.min(limit), closed: limit <= BLOCK, ..Self::default() }
+            }
             RateClass::Write | RateClass::Upload => Self::default(),
         }
     }
@@ -125,7 +127,7 @@ impl Window {
     /// count so far.
     fn has_room(&self, class: RateClass, limit: u32) -> bool {
         match class {
-            RateClass::Read => self.used < self.granted,
+            RateClass::Read | RateClass::Changes => self.used < self.granted,
             RateClass::Write | RateClass::Upload => !self.closed && self.counted() < limit,
         }
     }

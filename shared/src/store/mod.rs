@@ -18,6 +18,7 @@ pub mod lists;
 pub mod log;
 pub mod meter;
 pub mod moderation;
+pub mod newest;
 mod placement;
 pub mod reactions;
 pub mod recount;

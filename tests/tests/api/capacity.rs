@@ -199,6 +199,35 @@ async fn counting_costs(world: &World, name: &str, (thread, id): (&ThreadId, u64
 }
 
 #[tokio::test]
+async fn what_pages_ask_repeatedly_keeps_to_its_bounds() {
+    let world = World::new();
+    let mut table = Table::default();
+    let ada = world.user(7, "Ada Lovelace");
+    for n in 0..30 {
+        ada.comment("posts/1", &prose(n)).await;
+    }
+    world.wait_until_idle().await;
+    let names: Vec<String> = (1..=100).map(|n| format!("posts/{n}")).collect();
+    for (who, actor) in
+        [("", world.guest()), (", signed in", reader(&world, 1000, ada.comment("posts/2", "x").await).await)]
+    {
+        let counts = actor.get(&format!("counts?threads={}", names.join(","))).await;
+        assert_eq!(counts.data().as_object().unwrap().len(), 100);
+        table.row(format!("counts of 100 threads{who}"), counts, (50.0, 0.0, 1));
+        let counts = actor.get("counts?threads=posts/1").await;
+        assert_eq!(counts.data()["posts/1"], 30);
+        table.row(format!("counts of a thread{who}"), counts, (0.5, 0.0, 1));
+        let changes = actor.get("posts/1/changes").await;
+        assert_eq!(changes.data()["newest"].as_array().unwrap().len(), 20);
+        table.row(format!("changes{who}"), changes, (1.0, 0.0, 1));
+        let feed = actor.get("posts/1/feed.atom").await;
+        assert_eq!(feed.json.as_str().unwrap().matches("<entry>").count(), 20);
+        table.row(format!("feed{who}"), feed, (12.0, 0.0, 2));
+    }
+    table.check();
+}
+
+#[tokio::test]
 async fn the_list_page_compresses_to_8_kilobytes() {
     let world = World::new();
     let ids = seed(&world, 10).await;

@@ -10,6 +10,7 @@ mod crossing;
 mod cursor;
 mod envelope;
 mod events;
+mod feed;
 mod files;
 mod hostile;
 mod idempotency;

@@ -1,8 +1,10 @@
-//! What pages read besides lists: the configuration within a list.
+//! What pages read besides lists: the configuration within a list, counts, changes.
 
-use http::header::ACCEPT_LANGUAGE;
-use serde_json::Value;
-use tests::{Actor, World};
+use std::time::Duration;
+
+use http::header::{ACCEPT_LANGUAGE, IF_NONE_MATCH};
+use serde_json::{Value, json};
+use tests::{Actor, World, reversed};
 
 #[tokio::test]
 async fn a_list_includes_what_ui_answers() {
@@ -76,4 +78,183 @@ async fn every_page_of_a_walk_has_the_total_and_queues_have_none() {
     }
     let queue = world.moderator().get("moderation/comments").await.ok(200);
     assert!(!queue.json["meta"].as_object().unwrap().contains_key("total"));
+}
+
+async fn changes(world: &World) -> (Value, Value) {
+    world.wait_until_idle().await;
+    let data = world.guest().get("posts/1/changes").await.ok(200).data().clone();
+    let counts = world.guest().get("counts?threads=posts/1").await.ok(200).data().clone();
+    assert_eq!(counts, json!({ "posts/1": data["count"] }));
+    (data["count"].clone(), data["newest"].clone())
+}
+
+#[tokio::test]
+async fn counted_is_what_is_approved_with_nothing_hidden_above_it() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    assert_eq!(changes(&world).await, (json!(0), json!([])));
+    let top = ada.comment("posts/1", "x").await;
+    let reply = ada.reply("posts/1", top, "y").await;
+    let below = ada.reply("posts/1", reply, "z").await;
+    let other = ada.comment("posts/1", "x").await;
+    let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]).user(7, "Ada").comment("posts/1", "held").await;
+    ada.comment("posts/2", "elsewhere").await;
+    assert_eq!(changes(&world).await, (json!(4), json!([other, below, reply, top])));
+    moderator.judge(top, "reject").await.ok(200);
+    assert_eq!(changes(&world).await, (json!(1), json!([other])));
+    moderator.judge(top, "approve").await.ok(200);
+    moderator.judge(held, "approve").await.ok(200);
+    assert_eq!(changes(&world).await, (json!(5), json!([held, other, below, reply, top])));
+    ada.remove(reply).await.ok(204);
+    assert_eq!(changes(&world).await, (json!(3), json!([held, other, top])));
+}
+
+#[tokio::test]
+async fn the_newest_are_the_newest_20_with_replies_among_them() {
+    let world = World::new();
+    let parents = world.written(15).await;
+    let replies = world.user(7, "Ada").write_replies("posts/1", parents[3], 10).await;
+    let newest: Vec<u64> = reversed(&[parents, replies].concat())[..20].to_vec();
+    assert_eq!(changes(&world).await, (json!(25), json!(newest)));
+}
+
+#[tokio::test]
+async fn pages_ask_again_the_sooner_the_newer_the_newest_comment_is() {
+    let world = World::new();
+    let edge = world.again(&[("SVC_EDGE_SECRET", "a secret between the edge and us")]);
+    let waits = async || {
+        let mut waits = Vec::new();
+        for world in [&edge, &world] {
+            waits.push(world.guest().get("posts/1/changes").await.ok(200).data()["next"].as_u64().unwrap());
+        }
+        waits
+    };
+    assert_eq!(waits().await, [120, 120]);
+    world.user(7, "Ada").comment("posts/1", "x").await;
+    world.wait_until_idle().await;
+    assert_eq!(waits().await, [15, 60]);
+    for (minutes, expected) in [(5, [30, 60]), (55, [60, 60]), (23 * 60, [120, 120])] {
+        world.pass(Duration::from_secs(minutes * 60));
+        assert_eq!(waits().await, expected, "after {minutes} minutes more");
+    }
+}
+
+#[tokio::test]
+async fn changes_answer_whether_realtime_is_on_or_not() {
+    for on in ["true", "false"] {
+        World::with(&[("SVC_REALTIME", on)]).guest().get("posts/1/changes").await.ok(200);
+    }
+}
+
+#[tokio::test]
+async fn threads_are_counted_by_their_names_each_once() {
+    let world = World::with(&[("SVC_TYPES", "posts,videos")]);
+    let ada = world.user(7, "Ada");
+    for (thread, count) in [("posts/1", 3), ("videos/1", 2), ("posts/a.b_c~d:e-f", 1)] {
+        for n in 0..count {
+            ada.comment(thread, &n.to_string()).await;
+        }
+    }
+    world.wait_until_idle().await;
+    let counts = async |threads: &str| world.guest().get(&format!("counts?threads={threads}")).await.ok(200).json;
+    let all = json!({ "data": { "posts/1": 3, "videos/1": 2, "posts/a.b_c~d:e-f": 1, "posts/7": 0 } });
+    assert_eq!(counts("posts/1,videos/1,posts/a.b_c~d:e-f,posts/7").await, all);
+    assert_eq!(counts("posts%2F1%2Cvideos%2F1%2Cposts%2Fa.b_c~d:e-f%2Cposts%2F7").await, all);
+    assert_eq!(counts("posts/1,posts/1,posts/1").await, json!({ "data": { "posts/1": 3 } }));
+    let hundred: Vec<String> = (1..=100).map(|n| format!("posts/{n}")).collect();
+    let data = counts(&format!("{},posts/1", hundred.join(","))).await["data"].take();
+    assert_eq!(data.as_object().unwrap().len(), 100);
+}
+
+#[tokio::test]
+async fn a_request_for_counts_that_names_no_thread_or_too_many_is_refused() {
+    let guest = World::new().guest();
+    guest.get("counts").await.invalid("threads");
+    let many: Vec<String> = (1..=101).map(|n| format!("posts/{n}")).collect();
+    let many = many.join(",");
+    let long = format!("posts/{}", "x".repeat(129));
+    for threads in [
+        "",
+        ",",
+        "posts",
+        "posts/",
+        "/1",
+        "posts/1,",
+        "posts/1,,posts/2",
+        "pages/1",
+        "posts/1,pages/1",
+        "comments/1",
+        "posts/1/2",
+        "posts/a%20b",
+        "posts/%00",
+        "Posts/1",
+        "posts/1;posts/2",
+        &many,
+        &long,
+    ] {
+        guest.get(&format!("counts?threads={threads}")).await.invalid("threads");
+    }
+}
+
+#[tokio::test]
+async fn counts_changes_and_feeds_are_the_same_for_everyone_and_kept_by_caches() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    ada.comment("posts/1", "x").await;
+    world.wait_until_idle().await;
+    for (path, seconds) in [("counts?threads=posts/1", 60), ("posts/1/changes", 10), ("posts/1/feed.atom", 300)] {
+        let plain = world.guest().get(path).await.ok(200);
+        assert_eq!(plain.header("cache-control"), format!("public, max-age=0, s-maxage={seconds}"));
+        assert_eq!(plain.header("vary"), "Accept-Encoding");
+        let known = world.guest().with(IF_NONE_MATCH, plain.header("etag")).get(path).await.ok(304);
+        assert!(known.body.is_empty());
+        assert_eq!(known.header("cache-control"), plain.header("cache-control"));
+        let (bad, banned) = (world.guest().with_token("bad"), world.banned().await);
+        for actor in [&ada, &world.moderator(), &bad, &banned, &world.guest().with(ACCEPT_LANGUAGE, "de")] {
+            let reply = actor.get(path).await.ok(200);
+            assert_eq!(reply.body, plain.body, "{path}");
+            assert_eq!(
+                (reply.header("cache-control"), reply.header("vary")),
+                (plain.header("cache-control"), "Accept-Encoding")
+            );
+        }
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let mine = ada.get(&format!("{path}{separator}mine=1")).await.ok(200);
+        assert_eq!(mine.header("cache-control"), "private, no-store");
+    }
+    for path in ["counts", "pages/1/changes", "pages/1/feed.atom"] {
+        assert_eq!(world.guest().get(path).await.header("cache-control"), "no-store");
+    }
+}
+
+#[tokio::test]
+async fn changes_have_a_limiter_of_their_own_as_large_as_that_of_reads() {
+    let world = World::with(&[("SVC_READ_LIMIT", "3")]);
+    for actor in [world.user(7, "Ada"), world.guest()] {
+        for remaining in ["2", "1", "0"] {
+            let reply = actor.get("posts/1/changes").await.ok(200);
+            assert_eq!((reply.header("x-ratelimit-limit"), reply.header("x-ratelimit-remaining")), ("3", remaining));
+        }
+        let refused = actor.get("posts/1/changes").await.refused(429, "rate_limited");
+        assert_eq!((refused.header("retry-after"), refused.header("x-ratelimit-remaining")), ("55", "0"));
+        for path in ["counts?threads=posts/1", "posts/1/feed.atom", "ui"] {
+            actor.get(path).await.ok(200);
+        }
+        actor.get("counts?threads=posts/1").await.refused(429, "rate_limited");
+        actor.get("posts/1/feed.atom").await.refused(429, "rate_limited");
+    }
+    world.pass(Duration::from_secs(55));
+    world.guest().get("posts/1/changes").await.ok(200);
+}
+
+#[tokio::test]
+async fn several_instances_exceed_the_limit_of_changes_by_ten_each_at_most() {
+    let limit = [("SVC_READ_LIMIT", "30")];
+    let world = World::with(&limit);
+    let instances = [world.user(7, "Ada"), world.again(&limit).user(7, "Ada")];
+    let mut passed = 0;
+    for turn in 0..100 {
+        passed += u32::from(instances[turn % 2].get("posts/1/changes").await.status == 200);
+    }
+    assert!((30..=50).contains(&passed), "{passed}");
 }

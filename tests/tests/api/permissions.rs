@@ -17,6 +17,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
     let path = match route.name {
         "svc-pro.users.index" => "users?q=a".to_owned(),
         "svc-pro.moderation.users" => "moderation/users?q=a".to_owned(),
+        "svc-pro.counts" => "counts?threads=posts/1".to_owned(),
         "svc-pro.moderation.ban" | "svc-pro.moderation.unban" => "users/99/ban".to_owned(),
         "svc-pro.media.destroy" => format!("media/{IMAGE}"),
         _ => route.path.replace("{type}/{id}", "posts/1").replace("{id}", &id.to_string()),

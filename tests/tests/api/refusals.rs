@@ -32,6 +32,9 @@ fn open<'a>(others: &[&'a str]) -> Vec<&'a str> {
         "comments.replies",
         "comments.show",
         "markdown.preview",
+        "counts",
+        "changes",
+        "feed",
         "embed",
         "moderation.script",
         "moderation.page",
@@ -91,7 +94,17 @@ async fn an_unknown_type_reads_nothing_before_its_404() {
     let world = World::with(&[("SVC_READ_LIMIT", "10")]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     for actor in [world.guest(), world.user(7, "Ada"), world.moderator()] {
-        for path in ["pages/1/comments", "posts/%20/comments", "comments/1/2/3", "nowhere"] {
+        for path in [
+            "pages/1/comments",
+            "posts/%20/comments",
+            "comments/1/2/3",
+            "nowhere",
+            "pages/1/changes",
+            "comments/1/changes",
+            "posts/%20/changes",
+            "pages/1/feed.atom",
+            "posts/%20/feed.atom",
+        ] {
             free(path, &actor.get(path).await.refused(404, "not_found"));
         }
         let actor = world.user(20, "Bob");
@@ -118,6 +131,7 @@ async fn a_disabled_feature_reads_nothing_before_its_404() {
         ("SVC_PINS", "false"),
         ("SVC_MEDIA", "false"),
         ("SVC_MARKDOWN_PREVIEW", "false"),
+        ("SVC_FEEDS", "false"),
         ("SVC_ALLOW_GUESTS", "true"),
         ("SVC_GUEST_LIKES", "true"),
     ]);
@@ -130,6 +144,7 @@ async fn a_disabled_feature_reads_nothing_before_its_404() {
             (Method::DELETE, format!("comments/{id}/pin")),
             (Method::POST, "media".to_owned()),
             (Method::POST, "markdown/preview".to_owned()),
+            (Method::GET, "posts/1/feed.atom".to_owned()),
         ] {
             free(&path, &actor.send(method, &path, "").await.refused(404, "not_found"));
         }
@@ -145,8 +160,10 @@ async fn a_caller_who_was_refused_costs_nothing_until_the_minute_ends() {
     let refused = ada.post("posts/1/comments", json!({ "body": "x", "parent_id": id })).await;
     let cost = refused.refused(429, "rate_limited").cost;
     assert_eq!((cost.read_units, cost.write_units, cost.trips), (0.0, 1.0, 1));
-    ada.get("ui").await.ok(200);
-    guest.get("ui").await.ok(200);
+    for actor in [&ada, &guest] {
+        actor.get("ui").await.ok(200);
+        actor.get("posts/1/changes").await.ok(200);
+    }
     guest.post("posts/1/comments", json!({ "body": "x" })).await.refused(401, "unauthenticated");
     for actor in [&ada, &guest] {
         let limited = |(name, _): &(&str, _)| !UNLIMITED.contains(name);

@@ -1,0 +1,69 @@
+//! What pages ask about the comments that count (`counts`): how many a thread has, and the newest of them.
+
+use futures_util::future::try_join;
+
+use super::keys;
+use super::{Index, Query, Reading, Store, counts, read};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, ThreadId};
+use crate::domain::list::Order;
+use crate::domain::thread::Thread;
+use crate::error::Fault;
+
+/// How many comments are the newest.
+const NEWEST: usize = 20;
+
+#[derive(Debug)]
+pub struct Newest {
+    /// All comments of the thread that count.
+    pub count: u64,
+    /// Replies too, newest first.
+    pub ids: Vec<CommentId>,
+}
+
+#[derive(Debug)]
+pub struct NewestComments {
+    pub thread: Thread,
+    /// Replies too, newest first.
+    pub comments: Vec<Comment>,
+}
+
+impl Store {
+    /// `counts`: one count for each of at most 100 different threads, in their order.
+    pub async fn counts(&self, threads: &[ThreadId]) -> Result<Vec<u64>, Fault> {
+        let keys: Vec<_> = threads.iter().map(keys::count).collect();
+        let found = self.batch_get(keys.clone(), Reading::Eventual).await?;
+        Ok(keys.iter().map(|key| found.get(key).map_or(0, counts::count_of)).collect())
+    }
+
+    /// `changes`: in one trip.
+    pub async fn newest(&self, thread: &ThreadId) -> Result<Newest, Fault> {
+        let key = keys::count(thread);
+        let (count, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread)).await?;
+        Ok(Newest { count: count.as_ref().map_or(0, counts::count_of), ids })
+    }
+
+    /// `feed`: in two trips.
+    pub async fn newest_comments(&self, thread: &ThreadId) -> Result<NewestComments, Fault> {
+        let key = keys::thread(thread);
+        let (thread, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread)).await?;
+        let keys: Vec<_> = ids.into_iter().map(keys::comment).collect();
+        let mut found = self.batch_get(keys.clone(), Reading::Eventual).await?;
+        let comments = keys.iter().filter_map(|key| found.remove(key)).map(read);
+        let mut comments = comments.collect::<Result<Vec<Comment>, Fault>>()?;
+        // A comment that was hidden just now may still be among those that count.
+        comments.retain(Comment::is_approved);
+        Ok(NewestComments { thread: thread.map(read).transpose()?.unwrap_or_default(), comments })
+    }
+
+    async fn newest_ids(&self, thread: &ThreadId) -> Result<Vec<CommentId>, Fault> {
+        let query = Query {
+            index: Index::Table(Reading::Eventual),
+            partition: keys::count(thread).pk,
+            bounds: Some(keys::all_counted()),
+            order: Order::NewestFirst,
+            limit: NEWEST,
+        };
+        Ok(self.query_all(query).await?.iter().filter_map(keys::counted_of).collect())
+    }
+}
