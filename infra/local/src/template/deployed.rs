@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use saphyr::{LoadableYamlNode, Yaml};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use shared::routes::ROUTES;
 
 use super::DEPLOYED;
 use super::yaml::to_json;
@@ -197,6 +198,86 @@ fn no_distribution_caches_errors() {
             assert!(uncached.contains(&code), "{name} caches {code}");
         }
     }
+}
+
+/// Whether CloudFront's pattern, in which `*` is any text, covers a path.
+fn covers(pattern: &str, path: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == path,
+        Some((start, rest)) => path
+            .strip_prefix(start)
+            .is_some_and(|path| (0..=path.len()).any(|at| path.is_char_boundary(at) && covers(rest, &path[at..]))),
+    }
+}
+
+/// The cache behaviour of the edge for a path of the API; `None` for the default one.
+fn cache_behaviour<'a>(template: &'a Value, path: &str) -> Option<&'a Value> {
+    let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
+    let pattern =
+        |behaviour: &Value| behaviour["PathPattern"]["Fn::Sub"].as_str().unwrap().replace("${ApiPrefix}", "api");
+    let mut behaviours = edge["CacheBehaviors"].as_array().unwrap().iter();
+    behaviours.find(|behaviour| covers(&pattern(behaviour), &format!("/api/{path}")))
+}
+
+/// The cache policy of a behaviour.
+fn cache_policy<'a>(template: &'a Value, behaviour: &Value) -> &'a Value {
+    let policy = behaviour["CachePolicyId"]["Ref"].as_str().unwrap();
+    &template["Resources"][policy]["Properties"]["CachePolicyConfig"]
+}
+
+/// The names of the routes whose answers are the same for everyone.
+const FOR_EVERYONE: [&str; 3] = ["svc-pro.counts", "svc-pro.changes", "svc-pro.feed"];
+const FILES: [&str; 3] = ["svc-pro.embed", "svc-pro.moderation.script", "svc-pro.moderation.page"];
+
+#[test]
+fn answers_for_everyone_have_cache_behaviours_of_their_own() {
+    let template = template();
+    for route in &ROUTES {
+        let path = route.path.replace("{type}", "posts").replace("{id}", "1").replace("{name}", "a.png");
+        let behaviour = cache_behaviour(&template, &path);
+        let own = FOR_EVERYONE.contains(&route.name) || FILES.contains(&route.name);
+        assert_eq!(behaviour.is_some(), own, "{}", route.name);
+        let Some(behaviour) = behaviour else { continue };
+        let policy = cache_policy(&template, behaviour);
+        let key = &policy["ParametersInCacheKeyAndForwardedToOrigin"];
+        let headers = key["HeadersConfig"]["Headers"].to_string();
+        assert!(!headers.contains("Authorization") && !headers.contains("Accept-Language"), "{}", route.name);
+        assert_eq!((&policy["MaxTTL"], &policy["MinTTL"]), (&json!(3600), &json!(0)), "{}", route.name);
+        assert_eq!((&key["EnableAcceptEncodingGzip"], &behaviour["Compress"]), (&json!(true), &json!(true)));
+        // Otherwise CloudFront would answer wrong methods with a page of its own.
+        let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
+        assert_eq!(behaviour["AllowedMethods"], edge["DefaultCacheBehavior"]["AllowedMethods"], "{}", route.name);
+    }
+}
+
+#[test]
+fn the_edge_tells_counts_apart_by_their_threads_and_files_by_nothing() {
+    let template = template();
+    let key = |path: &str| {
+        let behaviour = cache_behaviour(&template, path).unwrap();
+        cache_policy(&template, behaviour)["ParametersInCacheKeyAndForwardedToOrigin"].clone()
+    };
+    let counts = key("counts");
+    assert!(counts["QueryStringsConfig"]["QueryStrings"].as_array().unwrap().contains(&json!("threads")));
+    // API Gateway answers CORS by it.
+    assert_eq!(counts["HeadersConfig"]["Headers"], json!(["Origin"]));
+    for file in ["embed.js", "moderation.js", "moderate"] {
+        let key = key(file);
+        assert_eq!(key["HeadersConfig"], json!({ "HeaderBehavior": "none" }));
+        assert_eq!(key["QueryStringsConfig"], json!({ "QueryStringBehavior": "none" }));
+        let headers = &cache_behaviour(&template, file).unwrap()["ResponseHeadersPolicyId"]["Ref"];
+        let headers = &template["Resources"][headers.as_str().unwrap()]["Properties"]["ResponseHeadersPolicyConfig"];
+        assert_eq!(headers["CorsConfig"]["AccessControlAllowOrigins"]["Items"], json!(["*"]), "{file}");
+    }
+}
+
+#[test]
+fn the_default_cache_behaviour_tells_callers_and_languages_apart() {
+    let template = template();
+    let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
+    let policy = cache_policy(&template, &edge["DefaultCacheBehavior"]);
+    let headers = &policy["ParametersInCacheKeyAndForwardedToOrigin"]["HeadersConfig"]["Headers"];
+    assert_eq!(headers, &json!(["Authorization", "Accept-Language", "Origin"]));
 }
 
 #[test]
