@@ -201,7 +201,7 @@ fn the_readme_has_the_routes() {
 #[tokio::test]
 async fn the_functions_answer_every_route() {
     let world = World::new();
-    for route in &ROUTES {
+    for route in ROUTES {
         let path = route.path.replace("{type}", "posts").replace("{id}", "1").replace("{name}", IMAGE);
         let method = Method::from_bytes(route.method.as_bytes()).unwrap();
         let reply = world.guest().send(method, &path, "").await;

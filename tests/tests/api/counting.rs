@@ -1,5 +1,7 @@
 //! Which comments count in their thread: those that everyone may see. Events and jobs keep the rows and the count.
 
+use std::time::Duration;
+
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::job::{CountBelow, CountReplies, Job};
 use shared::domain::time::Timestamp;
@@ -31,6 +33,7 @@ async fn a_comment_counts_while_everyone_may_see_it() {
     let top = ada.comment("posts/1", "top").await;
     let reply = ada.reply("posts/1", top, "reply").await;
     assert_eq!(counted(&world).await, [top, reply]);
+    world.pass(Duration::from_millis(1));
     let pending = held.user(7, "Ada").comment("posts/1", "pending").await;
     assert_eq!(counted(&world).await, [top, reply]);
     moderator.judge(pending, "approve").await.ok(200);

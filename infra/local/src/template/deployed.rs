@@ -232,7 +232,7 @@ const FILES: [&str; 3] = ["svc-pro.embed", "svc-pro.moderation.script", "svc-pro
 #[test]
 fn answers_for_everyone_have_cache_behaviours_of_their_own() {
     let template = template();
-    for route in &ROUTES {
+    for route in ROUTES {
         let path = route.path.replace("{type}", "posts").replace("{id}", "1").replace("{name}", "a.png");
         let behaviour = cache_behaviour(&template, &path);
         let own = FOR_EVERYONE.contains(&route.name) || FILES.contains(&route.name);
