@@ -3,6 +3,10 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue::{self, M, N, S};
+use shared::domain::comment::Comment;
+use shared::domain::ids::CommentId;
+use shared::domain::time::Clock;
+use shared::store::Reading;
 
 use crate::{TABLE, World};
 
@@ -43,6 +47,21 @@ impl World {
     pub async fn remove(&self, pk: &str, sk: &str) {
         let delete = self.client().delete_item().table_name(TABLE).key("pk", text(pk)).key("sk", text(sk));
         delete.send().await.expect("the item is removed");
+    }
+
+    /// Adds a comment with the id and the likes it has, as an import does. Its id.
+    pub async fn import(&self, comment: &Comment) -> u64 {
+        assert!(self.store().import_fixture(comment).await.expect("the table answers"), "{comment:?}");
+        comment.id.0
+    }
+
+    /// Turns a comment into a placeholder.
+    pub async fn erase(&self, id: u64) {
+        let found = self.store().find(CommentId(id), Reading::Consistent).await.expect("the table answers");
+        let comment = found.expect("the comment exists").comment;
+        let now = self.now();
+        let erased = self.store().make_placeholder(comment, &Clock::new(move || now)).await;
+        assert!(erased.expect("the table answers"), "{id} is a placeholder already");
     }
 
     /// Sets an attribute of a comment, or removes it when there is no value.

@@ -174,8 +174,9 @@ async fn store(
 
 /// The comment that an earlier request with the same key created, as it is now.
 async fn created_before(app: &App, id: CommentId) -> Result<Comment> {
-    let found = app.store.find(id, Reading::Consistent).await?;
-    Ok(found.ok_or(Refusal::NotFound)?.comment)
+    let found = app.store.find(id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
+    policy::exists(&found.comment)?;
+    Ok(found.comment)
 }
 
 fn new_comment(viewer: &Viewer, loaded: &Loaded, parent: Option<&Comment>) -> Comment {

@@ -28,7 +28,8 @@ pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
     policy::pinnable(&comment)?;
     if !app.store.pin(&comment, app.moderator(&viewer)?).await? {
         // Deleted or no longer approved since it was read.
-        app.store.find(comment.id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
+        let now = app.store.find(comment.id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
+        policy::exists(&now.comment)?;
         return Err(policy::unapproved_pin().into());
     }
     present(app, call, &viewer, &comment).await

@@ -325,7 +325,7 @@ pub(super) fn item(comment: &Comment, is_inline: bool) -> Result<Item, Fault> {
     Ok(item)
 }
 
-fn creation(
+pub(super) fn creation(
     comment: &Comment,
     parent: Option<&Comment>,
     visitor_state: &VisitorThreadState,

@@ -3,10 +3,12 @@
 
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 
+use super::counts::Cause;
 use super::keys::{self, Item};
 use super::moderation::QueueState;
+use super::transaction::Outcome;
 use super::users::WRITE_BATCH;
-use super::{Store, comments, write};
+use super::{Reading, Store, comments, write};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::domain::thread::{Thread, VisitorThreadState};
@@ -48,6 +50,29 @@ impl Fixture {
 }
 
 impl Store {
+    /// Adds a comment or a placeholder, with the id and the likes it has, to a thread as it is now. This is what an import
+    /// does. False when the id is taken or the parent does not exist.
+    ///
+    /// # Errors
+    ///
+    /// When the table does not answer.
+    pub async fn import_fixture(&self, comment: &Comment) -> Result<bool, Fault> {
+        let parent = match comment.parent() {
+            None => None,
+            Some(parent) => match self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? {
+                None => return Ok(false),
+                parent => parent,
+            },
+        };
+        let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor()).await?;
+        let writes = comments::creation(comment, parent.as_ref(), &visitor_state, self.embedded)?;
+        if self.transact(writes).await? != Outcome::Done {
+            return Ok(false);
+        }
+        self.recount_comment(&comment.thread, comment.id, Cause::Walk).await?;
+        Ok(true)
+    }
+
     /// Writes items in place of any that exist, batch after batch.
     ///
     /// # Errors

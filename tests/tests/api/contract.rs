@@ -107,6 +107,21 @@ async fn openapi_lists_what_ui_answers() {
     }
 }
 
+#[tokio::test]
+async fn openapi_lists_what_comments_and_placeholders_have() {
+    let world = World::new();
+    let document = world.guest().get("openapi.json").await.ok(200).json;
+    let ada = world.user(7, "Ada");
+    let (erased, kept) = (ada.comment("posts/1", "erased").await, ada.comment("posts/1", "kept").await);
+    world.erase(erased).await;
+    let (erased, kept) = (ada.see("posts/1", erased).await, ada.see("posts/1", kept).await);
+    let schema = &document["components"]["schemas"]["Comment"];
+    let required: BTreeSet<_> = schema["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(names(&kept), required);
+    assert_eq!(names(&erased).difference(&required).collect::<Vec<_>>(), [&"is_deleted"]);
+    assert!(names(&schema["properties"]).contains("is_deleted"));
+}
+
 /// Status, code and message of every refusal, one a line.
 fn errors() -> String {
     let mut text = format!("{:8}{:20}{}\n", "status", "code", "message");

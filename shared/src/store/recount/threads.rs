@@ -46,7 +46,7 @@ fn count_parents(snapshot: &Snapshot) -> BTreeMap<String, u64> {
 
 fn may_be_pinned(snapshot: &Snapshot, thread: &ThreadId, pin: Pin) -> bool {
     let pinned = snapshot.comments.get(&pin.comment).map(|stored| &stored.comment);
-    pinned.is_some_and(|comment| comment.is_approved() && comment.is_top_level() && comment.thread == *thread)
+    pinned.is_some_and(|comment| comment.may_count() && comment.is_top_level() && comment.thread == *thread)
 }
 
 fn of_thread(id: &ThreadId, problem: String, repair: Vec<Write>) -> Finding {

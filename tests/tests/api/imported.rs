@@ -1,0 +1,154 @@
+//! Comments that were written elsewhere: older than the service, with likes of nobody, and never imported twice.
+
+use local::template::DEPLOYED;
+use serde_json::{Value, json};
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
+use shared::domain::time::Timestamp;
+use shared::store::fixtures::Fixture;
+use tests::{World, reversed};
+
+/// Comment `tie` of `posts/1`, written at this time.
+fn imported(time: &str, tie: u64) -> Comment {
+    Comment {
+        id: CommentId::slots(Timestamp::parse(time).unwrap(), tie).unwrap().next().unwrap(),
+        name: "Ada".to_owned(),
+        body: time.to_owned(),
+        source: Some(SourceId(format!("disqus:{tie}"))),
+        ..Comment::blank(ThreadId::new("posts", "1").unwrap())
+    }
+}
+
+/// The sources of which the table has tombstones.
+async fn tombstones(world: &World) -> Vec<String> {
+    world.wait_until_idle().await;
+    assert_eq!(world.findings().await, [""; 0]);
+    let items = world.items().await;
+    let tombstones = items.iter().filter_map(|item| item["pk"].as_s().unwrap().strip_prefix("S#"));
+    tombstones.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn comments_are_listed_by_the_time_at_which_they_were_written() {
+    const TIMES: [&str; 5] = [
+        "2049-12-31T23:59:59+00:00",
+        "2026-02-02T16:22:19+00:00",
+        "2026-02-02T16:22:18+00:00",
+        "2009-02-13T23:31:30+00:00",
+        "1970-01-01T00:00:00+00:00",
+    ];
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let mut listed = vec![ada.comment("posts/1", "now").await];
+    for (tie, time) in (1..).zip(TIMES) {
+        listed.push(world.import(&imported(time, tie)).await);
+    }
+    let newest = ada.list("posts/1", "sort=newest").await;
+    assert_eq!(newest.ids(), listed);
+    assert_eq!(ada.list("posts/1", "sort=oldest").await.ids(), reversed(&listed));
+    for row in &newest.rows()[1..] {
+        assert_eq!((&row["created_at"], &row["updated_at"]), (&row["body"], &row["body"]));
+    }
+    assert_eq!(newest.rows()[4]["relative_created_at"], "40 years ago");
+    let walked: Vec<u64> =
+        ada.walk("posts/1/comments?per_page=2&cursor=").await.iter().flat_map(|page| page.ids()).collect();
+    assert_eq!(walked, listed);
+    world.wait_until_idle().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_reply_that_is_older_than_others_comes_before_them() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let top = world.import(&imported("2010-01-01T00:00:00Z", 1)).await;
+    let newer = ada.write_replies("posts/1", top, 4).await;
+    let old = Comment { ancestors: vec![CommentId(top)], ..imported("2011-01-01T00:00:00Z", 2) };
+    let old = world.import(&old).await;
+    let shown = ada.see("posts/1", top).await;
+    assert_eq!((tests::ids(&shown["replies"]), &shown["replies_count"]), (vec![old, newer[0], newer[1]], &json!(5)));
+    assert_eq!(ada.replies(top, "").await.ids(), [&[old], &newer[..]].concat());
+    world.wait_until_idle().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn imported_likes_count_and_rank_and_visitors_add_theirs() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let with_likes = |tie, likes| Comment { likes, imported_likes: likes, ..imported("2010-01-01T00:00:00Z", tie) };
+    let many = world.import(&with_likes(1, 3)).await;
+    let few = world.import(&with_likes(2, 2)).await;
+    let own = ada.comment("posts/1", "own").await;
+    let ranked = async || ada.list("posts/1", "sort=most_liked").await.ids();
+    assert_eq!(ranked().await, [many, few, own]);
+    assert_eq!(ada.like(few).await.ok(200).json, json!({ "liked": true, "likes_count": 3 }));
+    assert_eq!(bob.like(few).await.ok(200).json, json!({ "liked": true, "likes_count": 4 }));
+    assert_eq!(ranked().await, [few, many, own]);
+    assert_eq!(bob.like(few).await.ok(200).json, json!({ "liked": false, "likes_count": 3 }));
+    assert_eq!(ada.see("posts/1", few).await["likes_count"], 3);
+    world.wait_until_idle().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_deleted_import_leaves_a_tombstone_and_so_does_what_was_below_it() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let of_ada = |tie| Comment { user: Some(UserId(7)), ..imported("2010-01-01T00:00:00Z", tie) };
+    let (top, kept) = (world.import(&of_ada(1)).await, world.import(&of_ada(2)).await);
+    let below = |tie, above: &[u64]| {
+        let ancestors = above.iter().copied().map(CommentId).collect();
+        Comment { ancestors, ..imported("2010-01-02T00:00:00Z", tie) }
+    };
+    let reply = world.import(&below(3, &[top])).await;
+    world.import(&below(4, &[top, reply])).await;
+    ada.reply("posts/1", top, "never imported").await;
+    let own = ada.comment("posts/1", "never imported").await;
+    ada.remove(own).await.ok(204);
+    assert!(tombstones(&world).await.is_empty());
+    ada.remove(top).await.ok(204);
+    assert_eq!(tombstones(&world).await, ["disqus:1", "disqus:3", "disqus:4"]);
+    assert_eq!(ada.list("posts/1", "").await.ids(), [kept]);
+    let tombstone = world.item("S#disqus:3", "S").await.unwrap();
+    assert_eq!(tombstone["i"].as_n().unwrap(), &reply.to_string());
+}
+
+#[tokio::test]
+async fn a_placeholder_of_an_import_keeps_its_source_and_leaves_no_tombstone() {
+    let world = World::new();
+    let id = world.import(&imported("2010-01-01T00:00:00Z", 1)).await;
+    world.erase(id).await;
+    assert!(tombstones(&world).await.is_empty());
+    assert_eq!(world.item(&format!("C#{id}"), "C").await.unwrap()["so"].as_s().unwrap(), "disqus:1");
+}
+
+/// Imports write the counting rows.
+#[tokio::test]
+async fn no_work_follows_from_a_new_comment_that_was_imported() {
+    let world = World::new();
+    let count = async || {
+        world.wait_until_idle().await;
+        world.item("T#posts#1", "K").await.is_some()
+    };
+    let put = |comment| Fixture::Comment { comment, is_inline: false };
+    world.store().put_fixtures([put(imported("2010-01-01T00:00:00Z", 1))]).await.unwrap();
+    assert!(!count().await);
+    let not_imported = Comment { source: None, ..imported("2010-01-01T00:00:00Z", 2) };
+    world.store().put_fixtures([put(not_imported)]).await.unwrap();
+    assert!(count().await);
+}
+
+#[test]
+fn the_stream_does_not_deliver_new_comments_that_were_imported() {
+    let patterns = DEPLOYED.lines().filter_map(|line| line.trim().strip_prefix("- Pattern: '")?.strip_suffix('\''));
+    let patterns: Vec<Value> = patterns.map(|pattern| serde_json::from_str(pattern).unwrap()).collect();
+    let of_comments = patterns.iter().filter(|pattern| pattern["dynamodb"]["Keys"]["sk"]["S"] == json!(["C"]));
+    let of_inserts: Vec<&Value> = of_comments
+        .filter(|pattern| pattern["eventName"].as_array().is_none_or(|names| names.contains(&json!("INSERT"))))
+        .collect();
+    assert!(!of_inserts.is_empty());
+    for pattern in of_inserts {
+        assert_eq!(pattern["dynamodb"]["NewImage"], json!({ "so": { "S": [{ "exists": false }] } }));
+    }
+}

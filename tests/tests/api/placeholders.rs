@@ -1,0 +1,274 @@
+//! Placeholders of deleted comments: in lists and counts, and nowhere else.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::{Value, json};
+use shared::domain::comment::{Avatar, Comment, State};
+use shared::domain::ids::{CommentId, IdSource, Random, ThreadId, UserId, Visitor};
+use shared::domain::report::Report;
+use shared::domain::thread::VisitorThreadState;
+use shared::domain::time::Clock;
+use shared::store::Reading;
+use shared::store::comments::{Created, Edit, NewComment};
+use shared::store::reactions::{Liked, NewReport, Reported};
+use tests::{Actor, World, ids};
+
+async fn stored(world: &World, id: u64) -> Comment {
+    world.store().find(CommentId(id), Reading::Consistent).await.unwrap().unwrap().comment
+}
+
+/// A placeholder as a list shows it to everybody.
+fn placeholder(id: u64, parent: Option<u64>, replies: &[Value]) -> Value {
+    json!({
+        "id": id,
+        "is_deleted": true,
+        "body": "",
+        "html": "",
+        "parent_id": parent,
+        "is_approved": true,
+        "user": { "id": null, "name": "", "avatar": "" },
+        "likes_count": 0,
+        "liked": false,
+        "reported": false,
+        "replies_count": 1,
+        "replies": replies,
+        "can": { "update": false, "delete": false, "pin": false },
+        "is_author": false,
+        "is_moderator": false,
+        "is_guest": true,
+        "pinned": false,
+        "pinned_at": null,
+        "created_at": "2050-01-02T03:04:05+00:00",
+        "relative_created_at": "just now",
+        "updated_at": "2050-01-02T03:04:05+00:00",
+    })
+}
+
+/// A top-level comment, a reply to it and a reply to that, all of the moderator; the first two are placeholders.
+struct Scene {
+    world: World,
+    moderator: Actor,
+    top: u64,
+    reply: u64,
+    deep: u64,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let world = World::new();
+        let moderator = world.moderator();
+        world.moderator().put("posts/1", json!({ "author_id": 1 })).await.ok(200);
+        let top = moderator.comment("posts/1", "top @mod").await;
+        let reply = moderator.reply("posts/1", top, "reply").await;
+        let deep = moderator.reply("posts/1", reply, "deep").await;
+        moderator.edit(top, "edited").await.ok(200);
+        world.wait_until_idle().await;
+        world.erase(top).await;
+        world.erase(reply).await;
+        Self { world, moderator, top, reply, deep }
+    }
+}
+
+#[tokio::test]
+async fn a_placeholder_is_listed_with_its_replies_and_without_its_writer_and_text() {
+    let Scene { world, moderator, top, reply, deep } = Scene::new().await;
+    for actor in [world.guest(), world.user(7, "Ada"), moderator] {
+        let embedded = placeholder(reply, Some(top), &[]);
+        let list = actor.list("posts/1", "").await;
+        assert_eq!(list.json["data"], json!([placeholder(top, None, std::slice::from_ref(&embedded))]));
+        assert_eq!(actor.replies(top, "").await.json["data"], json!([embedded]));
+        let below = actor.replies(reply, "").await;
+        assert_eq!((below.ids(), &below.rows()[0]["body"]), (vec![deep], &json!("deep")));
+        assert!(below.rows()[0].get("is_deleted").is_none());
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_names_the_writer_or_the_text_stays_in_the_item_of_a_placeholder() {
+    let Scene { world, top, .. } = Scene::new().await;
+    let item = world.item(&format!("C#{top}"), "C").await.unwrap();
+    for attribute in ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "a"] {
+        assert!(!item.contains_key(attribute), "{attribute}: {item:?}");
+    }
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_placeholder_counts_in_lists_but_not_among_the_comments_of_the_thread() {
+    let Scene { world, moderator, top, deep, .. } = Scene::new().await;
+    assert_eq!((moderator.list("posts/1", "").await.total(), moderator.replies(top, "").await.total()), (1, 1));
+    world.wait_until_idle().await;
+    let counted = world.items().await.into_iter().filter(|item| item["sk"].as_s().unwrap().starts_with("K#"));
+    let counted: Vec<String> = counted.map(|item| item["sk"].as_s().unwrap().clone()).collect();
+    assert_eq!(counted, [format!("K#{deep:016}")]);
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn everything_but_its_replies_is_404_and_a_reply_to_it_is_refused() {
+    let Scene { world, moderator, top, .. } = Scene::new().await;
+    let open = world.again(&[("SVC_GUEST_LIKES", "true")]);
+    for actor in [open.guest(), world.user(7, "Ada"), moderator.clone()] {
+        actor.like(top).await.refused(404, "not_found");
+        actor.report(top, "spam").await.refused(404, "not_found");
+    }
+    for actor in [world.user(7, "Ada"), moderator] {
+        actor.edit(top, "new").await.refused(404, "not_found");
+        actor.remove(top).await.refused(404, "not_found");
+        actor.pin(top).await.refused(404, "not_found");
+        actor.unpin(top).await.refused(404, "not_found");
+        for verdict in ["approve", "reject", "reports/dismiss"] {
+            actor.judge(top, verdict).await.refused(404, "not_found");
+        }
+        actor.get(&format!("comments/{top}/reports")).await.refused(404, "not_found");
+        actor.write("posts/1", Some(top), "reply").await.invalid("parent_id");
+    }
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_comment_that_becomes_a_placeholder_leaves_its_pin_its_queues_and_its_writers_comments() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let held = world.again(&[("SVC_SPAM_REVIEW", "doubtful")]);
+    let top = ada.comment("posts/1", "top").await;
+    let reply = ada.reply("posts/1", top, "reply").await;
+    moderator.pin(top).await.ok(200);
+    ada.like(top).await.ok(200);
+    ada.report(top, "spam").await.ok(201);
+    held.user(7, "Ada").edit(top, "doubtful").await.ok(200);
+    assert_eq!((moderator.queue("pending").await, moderator.queue("reported").await), (vec![top], vec![top]));
+    world.erase(top).await;
+    assert_eq!((moderator.queue("pending").await, moderator.queue("reported").await), (vec![], vec![]));
+    world.user(7, "Ada Lovelace").get("ui").await.ok(200);
+    world.wait_until_idle().await;
+    let shown = world.guest().see("posts/1", top).await;
+    assert_eq!((&shown["pinned"], &shown["likes_count"]), (&json!(false), &json!(1)));
+    assert_eq!((&shown["user"]["name"], &shown["replies"][0]["user"]["name"]), (&json!(""), &json!("Ada Lovelace")));
+    assert_eq!(ids(&shown["replies"]), [reply]);
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_new_name_reaches_no_placeholder_that_the_index_still_lists() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "text").await;
+    world.erase(id).await;
+    world.set_of_comment(id, "a", Some(AttributeValue::S("U#7".to_owned()))).await;
+    world.user(7, "Ada Lovelace").get("ui").await.ok(200);
+    world.wait_until_idle().await;
+    assert_eq!(world.guest().see("posts/1", id).await["user"]["name"], "");
+}
+
+#[tokio::test]
+async fn a_hidden_comment_that_becomes_a_placeholder_is_shown_to_everyone_with_its_replies() {
+    let world = World::new();
+    let (ada, bob, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.moderator());
+    let top = ada.comment("posts/1", "top").await;
+    let middle = ada.reply("posts/1", top, "middle").await;
+    let below = bob.reply("posts/1", middle, "below").await;
+    for id in [top, middle] {
+        moderator.judge(id, "reject").await.ok(200);
+    }
+    assert_eq!(bob.list("posts/1", "").await.total(), 0);
+    for id in [middle, top] {
+        world.erase(id).await;
+    }
+    world.wait_until_idle().await;
+    let shown = bob.see("posts/1", top).await;
+    assert_eq!((ids(&shown["replies"]), &shown["replies"][0]["is_deleted"]), (vec![middle], &json!(true)));
+    assert_eq!(bob.replies(middle, "").await.ids(), [below]);
+    assert!(moderator.queue("rejected").await.is_empty());
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_placeholder_stays_when_its_last_reply_goes_and_goes_with_a_comment_above_it() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let top = ada.comment("posts/1", "top").await;
+    let middle = ada.reply("posts/1", top, "middle").await;
+    let leaf = ada.reply("posts/1", middle, "leaf").await;
+    world.erase(middle).await;
+    ada.remove(leaf).await.ok(204);
+    world.wait_until_idle().await;
+    let shown = ada.see("posts/1", top).await;
+    assert_eq!((ids(&shown["replies"]), &shown["replies"][0]["replies_count"]), (vec![middle], &json!(0)));
+    ada.remove(top).await.ok(204);
+    world.wait_until_idle().await;
+    assert!(world.items().await.iter().all(|item| !item["pk"].as_s().unwrap().starts_with("C#")));
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_404_when_its_comment_is_a_placeholder() {
+    let world = World::new();
+    let ada = world.user(7, "Ada").keyed("once");
+    let id = ada.comment("posts/1", "text").await;
+    world.erase(id).await;
+    ada.write("posts/1", None, "text").await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_after() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "text").await;
+    world.user(9, "Cem").report(id, "spam").await.ok(201);
+    let (store, seen, now) = (world.store(), stored(&world, id).await, world.now());
+    let clock = Clock::new(move || now);
+    let id_source = IdSource::new(clock.clone(), Random::system());
+    let visitor = Visitor::from(UserId(8));
+    world.erase(id).await;
+    let before = world.item(&format!("C#{id}"), "C").await;
+
+    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now.0, review: false };
+    assert!(store.edit(&seen, edit).await.unwrap().is_none());
+    assert!(store.approve(seen.clone(), &clock).await.unwrap().is_none());
+    assert!(store.reject(seen.clone(), &clock).await.unwrap().is_none());
+    assert!(store.dismiss_reports(seen.clone(), &clock).await.unwrap().is_none());
+    assert!(!store.make_placeholder(seen.clone(), &clock).await.unwrap());
+    assert!(!store.pin(&seen, now.0).await.unwrap());
+    assert!(!store.delete(seen.clone()).await.unwrap());
+    let liked = store.toggle_like(&seen, VisitorThreadState::default(), &visitor, None).await.unwrap();
+    assert_eq!(liked, Liked::Gone);
+    let report = Report {
+        id: 0,
+        reason: "spam".to_owned(),
+        created_at: now.0,
+        visitor,
+        user: Some(UserId(8)),
+        name: String::new(),
+        avatar: Avatar::Neutral,
+    };
+    let new = NewReport {
+        comment: &seen,
+        report,
+        visitor_state: VisitorThreadState::default(),
+        bound: None,
+        idempotency: None,
+    };
+    assert_eq!(store.report(&id_source, new).await.unwrap(), Reported::Gone);
+    for state in [State::Approved, State::Pending] {
+        let draft = Comment { state, ancestors: vec![seen.id], ..Comment::blank(ThreadId::new("posts", "1").unwrap()) };
+        let visitor_state = &VisitorThreadState::default();
+        let new = NewComment { draft, parent: Some(seen.clone()), visitor_state, idempotency: None };
+        assert!(matches!(store.create(&id_source, new).await.unwrap(), Created::ParentGone), "{state:?}");
+    }
+
+    assert_eq!(world.item(&format!("C#{id}"), "C").await, before);
+    world.wait_until_idle().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_reply_below_a_placeholder_may_still_be_approved() {
+    let world = World::new();
+    let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let top = world.user(7, "Ada").comment("posts/1", "top").await;
+    let pending = held.user(8, "Bob").reply("posts/1", top, "pending").await;
+    world.erase(top).await;
+    world.moderator().judge(pending, "approve").await.ok(200);
+    assert_eq!(ids(&world.guest().see("posts/1", top).await["replies"]), [pending]);
+    world.wait_until_idle().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
