@@ -203,6 +203,9 @@ impl Store {
     ) -> Result<Decided, Fault> {
         let read = comment.edited_at;
         let plan = |comment: Comment| async move {
+            if comment.is_placeholder {
+                return Ok(Plan::Gone);
+            }
             if seen.is_some_and(|seen| seen.seconds() != comment.updated_at().seconds()) {
                 return Ok(Plan::Edited);
             }

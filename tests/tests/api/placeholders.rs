@@ -9,6 +9,8 @@ use shared::domain::thread::VisitorThreadState;
 use shared::domain::time::Clock;
 use shared::store::Reading;
 use shared::store::comments::{Created, Edit, NewComment};
+use shared::store::log::Moderator;
+use shared::store::moderation::{Decided, Verdict};
 use shared::store::reactions::{Liked, NewReport, Reported};
 use tests::{Actor, World, ids};
 
@@ -223,11 +225,13 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
 
     let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now.0, review: false };
     assert!(store.edit(&seen, edit).await.unwrap().is_none());
-    assert!(store.approve(seen.clone(), &clock).await.unwrap().is_none());
-    assert!(store.reject(seen.clone(), &clock).await.unwrap().is_none());
-    assert!(store.dismiss_reports(seen.clone(), &clock).await.unwrap().is_none());
+    let moderator = store.user(UserId(9), Reading::Consistent).await.unwrap().unwrap();
+    let by = Moderator { user: &moderator, ids: &id_source, clock: &clock };
+    for verdict in [Verdict::Approve, Verdict::Reject, Verdict::Dismiss] {
+        assert_eq!(store.decide(seen.clone(), verdict, None, by).await.unwrap(), Decided::Gone, "{verdict:?}");
+    }
     assert!(!store.make_placeholder(seen.clone(), &clock).await.unwrap());
-    assert!(!store.pin(&seen, now.0).await.unwrap());
+    assert!(!store.pin(&seen, by).await.unwrap());
     assert!(!store.delete(seen.clone()).await.unwrap());
     let liked = store.toggle_like(&seen, VisitorThreadState::default(), &visitor, None).await.unwrap();
     assert_eq!(liked, Liked::Gone);
@@ -241,7 +245,7 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
         avatar: Avatar::Neutral,
     };
     let new = NewReport {
-        comment: &seen,
+        comment: seen.clone(),
         report,
         visitor_state: VisitorThreadState::default(),
         bound: None,

@@ -5,6 +5,9 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue::{self, Bool, M, N, Ns, S};
 use local::check::Check;
 use serde_json::json;
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
+use shared::domain::time::Timestamp;
 use tests::{Actor, World};
 
 /// A world in which everything was done once.
@@ -17,6 +20,24 @@ struct Busy {
     hidden_reply: u64,
     pending: u64,
     pinned: u64,
+    /// With likes of nobody who is known here.
+    imported: u64,
+    /// A placeholder, with a reply.
+    erased: u64,
+}
+
+/// A comment that Bob wrote elsewhere.
+fn imported(tie: u64) -> Comment {
+    Comment {
+        id: CommentId::slots(Timestamp(1_000_000_000_000), tie).unwrap().next().unwrap(),
+        user: Some(UserId(2)),
+        name: "Bob".to_owned(),
+        body: "imported".to_owned(),
+        source: Some(SourceId(format!("disqus:{tie}"))),
+        likes: 5,
+        imported_likes: 5,
+        ..Comment::blank(ThreadId::new("posts", "1").unwrap())
+    }
 }
 
 async fn busy() -> Busy {
@@ -53,9 +74,18 @@ async fn busy() -> Busy {
     }
     bob.remove(gone).await.ok(204);
     ada.edit(parent, "doubtful edit").await.ok(200);
+    let imported = world.import(&self::imported(1)).await;
+    ada.like(imported).await.ok(200);
+    guest.write_replies("posts/1", imported, 2).await;
+    let erased = world.import(&self::imported(2)).await;
+    bob.reply("posts/1", erased, "below the erased one").await;
+    guest.like(erased).await.ok(200);
+    world.erase(erased).await;
+    let deleted = world.import(&self::imported(3)).await;
+    bob.remove(deleted).await.ok(204);
     world.user(2, "Robert").get("users?q=ada").await.ok(200);
     world.finish_jobs().await;
-    Busy { world, ada, parent, replies, hidden_reply, pending, pinned }
+    Busy { world, ada, parent, replies, hidden_reply, pending, pinned, imported, erased }
 }
 
 #[tokio::test]
@@ -91,7 +121,7 @@ fn text(text: &str) -> AttributeValue {
 
 /// To the attributes of comments.
 fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
-    let Busy { parent, replies, hidden_reply, pinned, .. } = busy;
+    let Busy { parent, replies, hidden_reply, pinned, imported, erased, .. } = busy;
     let of = |reported, id: u64, name, value| damage(reported, (&format!("C#{id}"), "C"), name, value);
     vec![
         of("rc is", *parent, "rc", Some(number(17))),
@@ -110,6 +140,17 @@ fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
         of("tk is unset", *hidden_reply, "tk", None),
         of("a is", *parent, "a", None),
         of("i is", *parent, "i", Some(number(5))),
+        of("lc is", *imported, "lc", Some(number(1))),
+        of("lc is", *imported, "il", Some(number(7))),
+        of("l is", *imported, "l", Some(number(*imported))),
+        of("u is", *erased, "u", Some(number(2))),
+        of("b is", *erased, "b", Some(text("text"))),
+        of("n is", *erased, "n", Some(text("Bob"))),
+        of("a is", *erased, "a", Some(text("U#2"))),
+        of("s is", *erased, "s", Some(text("pending"))),
+        of("rv is", *erased, "rv", Some(Bool(true))),
+        of("is counted, although", replies[5], "ph", Some(Bool(true))),
+        of("is pinned, which cannot be", *pinned, "ph", Some(Bool(true))),
     ]
 }
 
@@ -132,6 +173,7 @@ fn damage_to_others(busy: &Busy) -> Vec<Damage> {
         damage("is missing in the visitor's state", ada, "rd", None),
         damage("no report of", ("V#u2#posts#1", "V"), "rd", Some(numbers(&[replies[0], *parent]))),
         damage("is no hidden reply", (&format!("C#{parent}"), &hidden), "x", Some(number(1))),
+        damage("disqus:1 has a tombstone", ("S#disqus:1", "S"), "i", Some(number(1))),
         damage("does not belong in the queue", (&queue, &format!("{pinned:016}")), "x", Some(number(1))),
         damage("matches no user", ("H#ghost", "U#1"), "x", Some(number(1))),
         damage("is not as user 1 is", ("N#0#a", "ada lovelace#1"), "n", Some(text("Eve"))),
@@ -167,7 +209,18 @@ async fn every_kind_of_damage_is_found_and_mended() {
     }
     // The parent was removed behind the service's back, and the repair removed its replies.
     ada.get(&format!("comments/{parent}/replies")).await.refused(404, "not_found");
-    assert_eq!(ada.list("posts/1", "").await.total(), 2);
+    assert_eq!(ada.list("posts/1", "").await.total(), 4);
+}
+
+#[tokio::test]
+async fn a_comment_that_was_imported_twice_is_found_and_left_to_people() {
+    let Busy { world, .. } = busy().await;
+    let source = Some(SourceId("disqus:1".to_owned()));
+    world.import(&Comment { source, ..imported(9) }).await;
+    let findings = world.store().check(world.now()).await.unwrap();
+    assert_eq!(findings.len(), 1);
+    assert!(findings[0].to_string().contains("disqus:1 was imported as"), "{}", findings[0]);
+    assert!(!world.store().repair(&findings[0]).await.unwrap());
 }
 
 async fn is_mended(world: &World, reported: &str) {

@@ -9,32 +9,102 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aws_sdk_dynamodb::types::AttributeValue::S;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config as Settings, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use serde_json::{Value, json};
+use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
+use shared::domain::time::{Clock, Timestamp};
+use shared::store::Reading;
 use tests::{Actor, TestResponse, World, ids};
 
 const THREADS: [&str; 2] = ["posts/1", "posts/2"];
 const PEOPLE: usize = 5;
 const MODERATOR: usize = 2;
+/// When imported comments were written, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds, the
+/// first millisecond of the others, and 2049.
+const TIMES: [i64; 5] = [0, 1_000_000_000_000, 1_770_049_338_000, 1_770_049_338_368, 2_493_169_445_000];
 /// After this many steps everything is compared.
 const STRIDE: usize = 6;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Create { who: usize, thread: usize, doubtful: bool },
-    Reply { who: usize, to: Index, doubtful: bool },
-    Edit { who: usize, what: Index, doubtful: bool },
-    Delete { who: usize, what: Index },
-    Like { who: usize, what: Index },
-    Report { who: usize, what: Index },
-    Pin { who: usize, what: Index },
-    Unpin { who: usize, what: Index },
-    Approve { what: Index },
-    Reject { what: Index },
-    Dismiss { what: Index },
+    Create {
+        who: usize,
+        thread: usize,
+        doubtful: bool,
+    },
+    Reply {
+        who: usize,
+        to: Index,
+        doubtful: bool,
+    },
+    Edit {
+        who: usize,
+        what: Index,
+        doubtful: bool,
+    },
+    Delete {
+        who: usize,
+        what: Index,
+    },
+    Like {
+        who: usize,
+        what: Index,
+    },
+    Report {
+        who: usize,
+        what: Index,
+    },
+    Pin {
+        who: usize,
+        what: Index,
+    },
+    Unpin {
+        who: usize,
+        what: Index,
+    },
+    Approve {
+        what: Index,
+    },
+    Reject {
+        what: Index,
+    },
+    Dismiss {
+        what: Index,
+    },
+    /// Adds a comment of another time, or a placeholder, as imports do.
+    Import {
+        what: Imported,
+        to: Option<Index>,
+    },
+    /// Turns a comment into a placeholder.
+    Erase {
+        what: Index,
+    },
     WaitUntilIdle,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Imported {
+    /// A person with an account, or somebody who is not known here.
+    writer: Option<usize>,
+    /// Of a top-level comment.
+    thread: usize,
+    /// An index of [`TIMES`].
+    time: usize,
+    likes: u64,
+    is_placeholder: bool,
+}
+
+fn imported() -> impl Strategy<Value = Imported> {
+    let writer = prop::option::of(0..2_usize);
+    let rest = (0..THREADS.len(), 0..TIMES.len(), 0..4_u64, prop::bool::weighted(0.3));
+    (writer, rest).prop_map(|(writer, (thread, time, likes, is_placeholder))| {
+        let writer = writer.filter(|_| !is_placeholder);
+        Imported { writer, thread, time, likes, is_placeholder }
+    })
 }
 
 #[derive(Clone, Debug)]
@@ -61,6 +131,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => what().prop_map(|what| Step::Approve { what }),
         4 => what().prop_map(|what| Step::Reject { what }),
         1 => what().prop_map(|what| Step::Dismiss { what }),
+        4 => (imported(), prop::option::weighted(0.6, what())).prop_map(|(what, to)| Step::Import { what, to }),
+        2 => what().prop_map(|what| Step::Erase { what }),
         1 => Just(Step::WaitUntilIdle),
     ]
 }
@@ -90,8 +162,12 @@ struct Comment {
     id: u64,
     thread: usize,
     parent: Option<u64>,
-    writer: usize,
+    /// `None` for placeholders, and for somebody who is not known here.
+    writer: Option<usize>,
     body: String,
+    is_placeholder: bool,
+    is_imported: bool,
+    imported_likes: u64,
     state: State,
     in_review: bool,
     liked: BTreeSet<usize>,
@@ -107,6 +183,8 @@ struct Model {
     pins: BTreeMap<usize, u64>,
     /// All ids, of deleted comments too.
     known: Vec<u64>,
+    /// Imported comments that were deleted.
+    tombstones: BTreeSet<u64>,
     bodies: usize,
 }
 
@@ -115,12 +193,28 @@ impl Model {
         std::iter::successors(comment.parent, |id| self.comments[id].parent).map(|id| &self.comments[&id]).collect()
     }
 
+    /// Its ancestors and itself, from the top-level comment down.
+    fn path(&self, comment: &Comment) -> Vec<u64> {
+        let mut path: Vec<u64> = self.ancestors(comment).iter().map(|above| above.id).collect();
+        path.reverse();
+        path.push(comment.id);
+        path
+    }
+
     /// Whether this person reaches the comment by its id.
     fn sees(&self, people: &[Person], who: usize, id: u64) -> bool {
         self.comments.get(&id).is_some_and(|comment| {
-            people[who].moderator
-                || comment.writer == who
-                || (comment.state == State::Approved && self.ancestors(comment).iter().all(|above| shown(above, who)))
+            let is_public =
+                || comment.state == State::Approved && self.ancestors(comment).iter().all(|above| shown(above, who));
+            !comment.is_placeholder && (people[who].moderator || comment.writer == Some(who) || is_public())
+        })
+    }
+
+    /// Whether this person lists the replies to the comment.
+    fn lists(&self, people: &[Person], who: usize, id: u64) -> bool {
+        self.comments.get(&id).is_some_and(|comment| {
+            let in_lists = || shown(comment, who) && self.ancestors(comment).iter().all(|above| shown(above, who));
+            people[who].moderator || in_lists()
         })
     }
 
@@ -128,7 +222,9 @@ impl Model {
         let below: Vec<u64> = self.replies(id).map(|reply| reply.id).collect();
         below.into_iter().for_each(|reply| self.delete(reply));
         self.unpin(id);
-        self.comments.remove(&id);
+        if self.comments.remove(&id).is_some_and(|comment| comment.is_imported) {
+            self.tombstones.insert(id);
+        }
     }
 
     fn unpin(&mut self, id: u64) {
@@ -150,7 +246,7 @@ impl Model {
         match sort {
             "oldest" => {}
             "newest" => all.reverse(),
-            "most_liked" => all.sort_by_key(|comment| std::cmp::Reverse((comment.liked.len(), comment.id))),
+            "most_liked" => all.sort_by_key(|comment| std::cmp::Reverse((comment.likes(), comment.id))),
             _ => all.sort_by_key(|comment| std::cmp::Reverse((self.replies_count(comment.id), comment.id))),
         }
         let pin = self.pins.get(&thread);
@@ -161,27 +257,58 @@ impl Model {
     /// The fields of a comment in an answer to this person.
     fn resource(&self, people: &[Person], who: usize, id: u64) -> Value {
         let comment = &self.comments[&id];
-        let owner = !people[who].is_guest && comment.writer == who;
+        let owner = !people[who].is_guest && comment.writer == Some(who);
+        let writer = comment.writer.map(|writer| &people[writer]);
         json!({
             "id": id,
+            "is_deleted": comment.is_placeholder.then_some(true),
             "body": comment.body,
             "parent_id": comment.parent,
             "is_approved": comment.state == State::Approved,
-            "likes_count": comment.liked.len(),
+            "likes_count": comment.likes(),
             "liked": comment.liked.contains(&who),
             "reported": comment.reported.contains(&who),
             "replies_count": self.replies_count(id),
-            "can": { "update": owner, "delete": owner, "pin": people[who].moderator && comment.parent.is_none() },
-            "is_guest": people[comment.writer].is_guest,
-            "is_moderator": people[comment.writer].moderator,
+            "can": { "update": owner, "delete": owner, "pin": people[who].moderator && comment.may_be_pinned() },
+            "is_guest": writer.is_none_or(|writer| writer.is_guest),
+            "is_moderator": writer.is_some_and(|writer| writer.moderator),
             "pinned": self.pins.get(&comment.thread) == Some(&id),
         })
     }
 }
 
+impl Comment {
+    /// An approved comment of somebody who is not known here.
+    fn new(id: u64, thread: usize, parent: Option<u64>, body: String) -> Self {
+        Self {
+            id,
+            thread,
+            parent,
+            writer: None,
+            body,
+            is_placeholder: false,
+            is_imported: false,
+            imported_likes: 0,
+            state: State::Approved,
+            in_review: false,
+            liked: BTreeSet::new(),
+            reported: BTreeSet::new(),
+            waiting: false,
+        }
+    }
+
+    fn likes(&self) -> u64 {
+        self.imported_likes + self.liked.len() as u64
+    }
+
+    fn may_be_pinned(&self) -> bool {
+        self.parent.is_none() && !self.is_placeholder
+    }
+}
+
 /// Whether the comment is in the lists of this person.
 fn shown(comment: &Comment, who: usize) -> bool {
-    comment.state == State::Approved || comment.writer == who
+    comment.state == State::Approved || comment.writer == Some(who)
 }
 
 struct Test {
@@ -234,6 +361,9 @@ impl Test {
         self.compare().await?;
         let findings = self.world.findings().await;
         prop_assert!(findings.is_empty(), "{findings:#?}");
+        let tombstones = self.world.items().await.into_iter().filter(|item| item["sk"] == S("S".to_owned()));
+        let tombstones: BTreeSet<u64> = tombstones.map(|item| item["i"].as_n().unwrap().parse().unwrap()).collect();
+        prop_assert_eq!(tombstones, self.model.tombstones);
         Ok(())
     }
 
@@ -283,6 +413,14 @@ impl Test {
                 None => Ok(()),
                 Some(id) => self.moderate(step, id).await,
             },
+            Step::Import { what, to } => {
+                let parent = to.as_ref().and_then(|to| self.any(to)).filter(|id| self.model.comments.contains_key(id));
+                self.import(*what, parent).await
+            }
+            Step::Erase { what } => match self.any(what) {
+                None => Ok(()),
+                Some(id) => self.erase(id).await,
+            },
         }
     }
 
@@ -297,7 +435,8 @@ impl Test {
         if let Some(parent) = parent {
             let above = self.model.comments.get(&parent).map(|parent| {
                 let ancestors = self.model.ancestors(parent);
-                (ancestors.len(), shown(parent, who) && ancestors.iter().all(|above| shown(above, who)))
+                let is_shown = shown(parent, who) && ancestors.iter().all(|above| shown(above, who));
+                (ancestors.len(), is_shown && !parent.is_placeholder)
             });
             if !matches!(above, Some((0..10, true))) {
                 return expect(answer, 422, "replying").map(drop);
@@ -305,11 +444,68 @@ impl Test {
         }
         let id = expect(answer, 201, "creating")?.id();
         let state = if doubtful || self.require_approval { State::Pending } else { State::Approved };
-        let (liked, reported) = (BTreeSet::new(), BTreeSet::new());
-        let comment =
-            Comment { id, thread, parent, writer: who, body, state, in_review: false, liked, reported, waiting: false };
         self.model.known.push(id);
+        let comment = Comment { writer: Some(who), state, ..Comment::new(id, thread, parent, body) };
         self.model.comments.insert(id, comment);
+        Ok(())
+    }
+
+    async fn import(&mut self, what: Imported, parent: Option<u64>) -> Verdict {
+        let parent = parent.map(|id| self.model.comments[&id].clone());
+        let above: Vec<CommentId> = parent.iter().flat_map(|parent| self.model.path(parent)).map(CommentId).collect();
+        if above.len() > 10 {
+            return Ok(());
+        }
+        let body = if what.is_placeholder { String::new() } else { self.body(false) };
+        let tie = self.model.known.len() as u64 + 1;
+        let id = CommentId::slots(Timestamp(TIMES[what.time]), tie).unwrap().next().unwrap();
+        let thread = parent.as_ref().map_or(what.thread, |parent| parent.thread);
+        let stored = shared::domain::comment::Comment {
+            id,
+            ancestors: above,
+            user: what.writer.map(|writer| UserId(writer as u64 + 1)),
+            name: if what.is_placeholder { String::new() } else { "Imported".to_owned() },
+            body: body.clone(),
+            is_placeholder: what.is_placeholder,
+            source: Some(SourceId(format!("test:{tie}"))),
+            likes: what.likes,
+            imported_likes: what.likes,
+            ..shared::domain::comment::Comment::blank(
+                ThreadId::new("posts", &THREADS[thread]["posts/".len()..]).unwrap(),
+            )
+        };
+        let store = self.world.store().embedding(self.embedded);
+        prop_assert!(store.import_fixture(&stored).await.unwrap());
+        self.model.known.push(id.0);
+        let comment = Comment {
+            writer: what.writer,
+            is_placeholder: what.is_placeholder,
+            is_imported: true,
+            imported_likes: what.likes,
+            ..Comment::new(id.0, thread, parent.map(|parent| parent.id), body)
+        };
+        self.model.comments.insert(id.0, comment);
+        Ok(())
+    }
+
+    async fn erase(&mut self, id: u64) -> Verdict {
+        let store = self.world.store().embedding(self.embedded);
+        let found = store.find(CommentId(id), Reading::Consistent).await.unwrap();
+        let comment = self.model.comments.get_mut(&id);
+        prop_assert_eq!(found.is_some(), comment.is_some());
+        let (Some(found), Some(comment)) = (found, comment) else { return Ok(()) };
+        let now = self.world.now();
+        let erased = store.make_placeholder(found.comment, &Clock::new(move || now)).await.unwrap();
+        prop_assert_eq!(erased, !comment.is_placeholder);
+        *comment = Comment {
+            is_placeholder: true,
+            is_imported: comment.is_imported,
+            imported_likes: comment.imported_likes,
+            liked: comment.liked.clone(),
+            reported: comment.reported.clone(),
+            ..Comment::new(id, comment.thread, comment.parent, String::new())
+        };
+        self.model.unpin(id);
         Ok(())
     }
 
@@ -319,7 +515,7 @@ impl Test {
             401
         } else if !self.model.sees(&self.people, who, id) {
             404
-        } else if self.model.comments[&id].writer != who {
+        } else if self.model.comments[&id].writer != Some(who) {
             403
         } else {
             done
@@ -359,7 +555,7 @@ impl Test {
         if !liked {
             comment.liked.remove(&who);
         }
-        prop_assert_eq!(answer.json, json!({ "liked": liked, "likes_count": comment.liked.len() }));
+        prop_assert_eq!(answer.json, json!({ "liked": liked, "likes_count": comment.likes() }));
         Ok(())
     }
 
@@ -403,9 +599,8 @@ impl Test {
             _ => ("reports/dismiss", None),
         };
         let answer = self.people[MODERATOR].actor.judge(id, path).await;
-        let Some(comment) = self.model.comments.get_mut(&id) else {
-            return expect(answer, 404, path).map(drop);
-        };
+        let comment = self.model.comments.get_mut(&id).filter(|comment| !comment.is_placeholder);
+        let Some(comment) = comment else { return expect(answer, 404, path).map(drop) };
         let answer = expect(answer, 200, path)?;
         comment.waiting = false;
         if let Some(state) = state {
@@ -434,7 +629,7 @@ impl Test {
             }
             for id in &self.model.known {
                 let path = format!("comments/{id}/replies?per_page={}", self.per_page);
-                if self.model.sees(&self.people, who, *id) {
+                if self.model.lists(&self.people, who, *id) {
                     let expected = self.model.replies(*id).filter(|reply| shown(reply, who));
                     let expected: Vec<u64> = expected.map(|reply| reply.id).collect();
                     self.pages(who, &path, &expected, false).await?;
