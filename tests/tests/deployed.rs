@@ -95,6 +95,7 @@ impl<'a> Walk<'a> {
         self.liking(&parents).await;
         self.lists(&parents, &replies).await;
         self.moderating(&parents).await;
+        self.overseeing(&parents).await;
         self.banning().await;
         self.record().await;
         self.mistakes().await;
@@ -298,6 +299,29 @@ impl<'a> Walk<'a> {
         soon(|| self.list(&self.guest, ""), |list| list.ids().first() == parents.last()).await;
     }
 
+    /// What moderators see besides the queue, and a decision about several comments.
+    async fn overseeing(&self, parents: &[u64]) {
+        let moderator = &self.cast.moderator;
+        let eve = self.service.user_id(4);
+        let path = format!("users/{eve}/comments?per_page=50");
+        let written = soon(|| moderator.get(&path), |page| page.find(parents[4]).is_some()).await;
+        assert_eq!(written.find(parents[4]).unwrap()["thread"]["type"], "posts");
+
+        let edited = written.find(parents[0]).unwrap()["updated_at"].clone();
+        let seen = json!({ parents[0].to_string(): "2020-01-01T00:00:00Z", parents[1].to_string(): edited });
+        let bulk = json!({ "ids": [parents[0], parents[2], 1], "action": "reject", "seen": seen });
+        let decided = moderator.post("moderation/comments", bulk).await.ok(200);
+        let failed = json!([{ "id": parents[0], "code": "comment_changed" }, { "id": 1, "code": "not_found" }]);
+        assert_eq!(decided.data(), &json!({ "done": [parents[2]], "failed": failed }));
+        moderator.judge(parents[2], "approve").await.ok(200);
+        soon(|| self.list(&self.guest, ""), |list| list.find(parents[2]).is_some()).await;
+        let is_logged = |log: &TestResponse| {
+            let is_approval = |row: &Value| row["action"] == "approve" && row["comment_id"] == parents[2];
+            log.rows().iter().any(|row| is_approval(row) && row["user_id"] == eve)
+        };
+        soon(|| moderator.get("moderation/log?per_page=50"), is_logged).await;
+    }
+
     async fn banning(&self) {
         let ban = format!("users/{}/ban", self.service.user_id(6));
         let banned = self.cast.moderator.put(&ban, json!({ "reason": "spam" })).await.ok(200);
@@ -308,6 +332,12 @@ impl<'a> Walk<'a> {
         let comments = format!("{}/comments", self.thread);
         let write = || self.cast.gus.post(&comments, json!({ "body": "" }));
         soon(write, |reply| reply.status == 403).await.refused(403, "comment_banned");
+        let search = format!("moderation/users?q={}", self.service.user_name("Gus").replace(' ', "%20"));
+        for path in ["moderation/users?banned=true&per_page=50", &search] {
+            let is_banned =
+                |found: &TestResponse| found.find(self.service.user_id(6)).is_some_and(|user| user["banned"] == true);
+            soon(|| self.cast.moderator.get(path), is_banned).await;
+        }
         self.cast.moderator.delete(&ban).await.ok(204);
         soon(write, |reply| reply.status != 403).await.invalid("body");
     }
@@ -411,5 +441,5 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
         .iter()
         .flat_map(|role| role.unused().into_iter().map(|(action, part)| format!("{} {action} {part}", role.function)));
     // With this permission S3 answers that an object is missing. The local bucket always does.
-    assert_eq!(unused.collect::<Vec<_>>(), ["thumbnails s3:ListBucket "]);
+    assert_eq!(unused.collect::<Vec<_>>(), ["media s3:ListBucket ", "thumbnails s3:ListBucket "]);
 }

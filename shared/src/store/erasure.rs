@@ -11,8 +11,8 @@ use crate::domain::thread::Thread;
 use crate::domain::time::Clock;
 use crate::error::Fault;
 
-/// The attributes of a comment's writer and text, and what reports quote of it, which placeholders do not have.
-pub(super) const ERASED: [&str; 11] = ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "sp", "rl"];
+/// The attributes of a comment's writer and text, which placeholders do not have.
+pub(super) const ERASED: [&str; 10] = ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "sp"];
 
 impl Store {
     /// Turns a comment into a placeholder, which everyone may see: it keeps its id, replies, likes and reports, and loses

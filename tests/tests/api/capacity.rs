@@ -170,6 +170,60 @@ async fn single_requests_keep_to_their_bounds() {
     table.check();
 }
 
+/// The entry of the log is two of the write units.
+#[tokio::test]
+async fn decisions_of_moderators_keep_to_their_bounds() {
+    let world = World::new();
+    let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let mut table = Table::default();
+    let (ada, bob, moderator) = (world.user(7, "Ada Lovelace"), world.user(8, "Bob"), world.moderator());
+    moderator.get("ui").await.ok(200);
+    let parent = ada.comment("posts/1", &prose(1)).await;
+    let top = held.user(7, "Ada Lovelace").comment("posts/1", &prose(2)).await;
+    let reply = held.user(7, "Ada Lovelace").reply("posts/1", parent, &prose(3)).await;
+    bob.report(parent, "spam").await.ok(201);
+    table.row("approve a parent", moderator.judge(top, "approve").await, (3.5, 19.0, 4));
+    table.row("approve a reply", moderator.judge(reply, "approve").await, (5.5, 20.0, 5));
+    table.row("reject a parent", moderator.judge(top, "reject").await, (4.5, 19.0, 5));
+    table.row("reject a reply", moderator.judge(reply, "reject").await, (6.5, 20.0, 6));
+    table.row("dismiss reports", moderator.judge(parent, "reports/dismiss").await, (3.0, 8.0, 4));
+    table.row("pin", moderator.pin(parent).await, (2.5, 7.0, 3));
+    table.row("unpin", moderator.unpin(parent).await, (2.5, 5.0, 3));
+    table.row("ban before the first sign-in", moderator.put("users/99/ban", json!({})).await, (2.5, 7.0, 4));
+    table.row("ban again", moderator.put("users/99/ban", json!({ "reason": "x" })).await, (2.5, 9.0, 4));
+    table.row("unban", moderator.delete("users/99/ban").await, (2.5, 7.0, 4));
+    table.check();
+}
+
+#[tokio::test]
+async fn lists_of_moderators_keep_to_their_bounds() {
+    let world = World::with(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let mut table = Table::default();
+    let (ada, moderator) = (world.user(7, "Ada Lovelace"), world.moderator());
+    moderator.get("ui").await.ok(200);
+    let mut ids = Vec::new();
+    for n in 0..60 {
+        ids.push(ada.comment("posts/1", &prose(n)).await);
+    }
+    table.row("what a user wrote, 10", moderator.get("users/7/comments").await, (12.0, 0.0, 4));
+    let bulk = json!({ "ids": ids[..50], "action": "reject" });
+    table.row("reject 50 at once", moderator.post("moderation/comments", bulk).await, (51.0, 451.0, 20));
+    for id in 100..130 {
+        moderator.put(&format!("users/{id}/ban"), json!({})).await.ok(200);
+    }
+    table.row("the log, 50", moderator.get("moderation/log?per_page=50").await, (1.0, 0.0, 2));
+    table.row("those banned, 10", moderator.get("moderation/users?banned=true").await, (6.0, 0.0, 3));
+    for id in 200..230 {
+        world.user(id, &format!("Dan {id}")).get("ui").await.ok(200);
+    }
+    table.row("moderators search users", moderator.get("moderation/users?q=dan").await, (2.0, 0.0, 2));
+    // Each comment is read consistently. It counts for six reads, so it comes last.
+    let queue = moderator.get("moderation/comments?state=rejected&per_page=50").await;
+    assert_eq!(queue.rows().len(), 50);
+    table.row("the queue, 50", queue, (53.5, 0.0, 4));
+    table.check();
+}
+
 #[tokio::test]
 async fn what_follows_a_comment_keeps_to_its_bounds() {
     let world = World::new();

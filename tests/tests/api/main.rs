@@ -1,6 +1,7 @@
 //! The rules of the API. Each test is one rule, and its name says it.
 
 mod auth;
+mod bulk;
 mod capacity;
 mod change;
 mod contract;
@@ -21,8 +22,10 @@ mod largest;
 mod likes;
 mod limits;
 mod list;
+mod log;
 mod media;
 mod moderation;
+mod moderators;
 mod origins;
 mod pages;
 mod permissions;

@@ -72,7 +72,14 @@ async fn busy() -> Busy {
     {
         moderator.judge(id, verdict).await.ok(200);
     }
+    let a_day_later = Timestamp(world.now().0 + 86_400_000).to_string();
+    for (user, until) in [(1, None), (99, Some(&a_day_later)), (1, Some(&a_day_later)), (3, None)] {
+        moderator.put(&format!("users/{user}/ban"), json!({ "until": until })).await.ok(200);
+    }
+    moderator.delete("users/3/ban").await.ok(204);
     bob.remove(gone).await.ok(204);
+    // Banned users edit nothing.
+    moderator.delete("users/1/ban").await.ok(204);
     ada.edit(parent, "doubtful edit").await.ok(200);
     let imported = world.import(&self::imported(1)).await;
     ada.like(imported).await.ok(200);
@@ -130,6 +137,7 @@ fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
         of("d is", *parent, "d", Some(number(*parent))),
         of("fp is", *parent, "fp", Some(number(17))),
         of("rp is", replies[1], "rp", Some(number(9))),
+        of("rl is", replies[1], "rl", None),
         of("rv is", replies[2], "rv", Some(Bool(true))),
         of("ro is", replies[4], "ro", Some(Bool(true))),
         of("ld is", *parent, "ld", Some(numbers(&[replies[4]]))),
@@ -176,6 +184,10 @@ fn damage_to_others(busy: &Busy) -> Vec<Damage> {
         damage("disqus:1 has a tombstone", ("S#disqus:1", "S"), "i", Some(number(1))),
         damage("does not belong in the queue", (&queue, &format!("{pinned:016}")), "x", Some(number(1))),
         damage("matches no user", ("H#ghost", "U#1"), "x", Some(number(1))),
+        damage("is not listed as banned", ("U#99", "U"), "bi", None),
+        damage("is no user's", ("B", "0000000000000005"), "u", Some(number(99))),
+        damage("is no user's", ("B", "0000000000000005"), "x", Some(number(1))),
+        damage("has the id of no ban", ("U#1", "U"), "bi", Some(number(5))),
         damage("is not as user 1 is", ("N#0#a", "ada lovelace#1"), "n", Some(text("Eve"))),
     ]
 }

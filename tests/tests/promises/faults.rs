@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::ROUTES;
-use tests::{Actor, Faults, TestResponse, World};
+use tests::{Actor, Faults, Item, TestResponse, World};
 
 const WRITERS: u64 = 16;
 /// A run goes on until it has written this many comments and met this many faults, however slow the machine is.
@@ -176,6 +176,7 @@ async fn keeps_its_promises(faults: Faults) {
         assert_eq!(ids.len(), 1, "{body}: {ids:?}");
         assert!(!answers.deleted.contains(&ids[0]), "{body} was deleted");
     }
+    check_log(&world).await;
     assert_eq!(world.findings().await, [""; 0]);
 }
 
@@ -205,6 +206,38 @@ async fn an_edit_that_meets_a_transaction_is_tried_again() {
     faults.conflict(2);
     assert_eq!(ada.edit(id, "second").await.ok(200).data()["body"], "second");
     assert_eq!(faults.conflicts(), 0);
+}
+
+#[tokio::test]
+async fn a_decision_is_logged_once_although_an_answer_of_the_table_got_lost() {
+    let faults = Faults::new(14);
+    let world = crate::faulty(&faults, &[]);
+    let moderator = world.moderator();
+    let id = world.user(7, "Ada").comment("posts/1", "first").await;
+    for (verdict, made) in [("reject", 1), ("approve", 2)] {
+        // The partition of the log.
+        faults.lose_answer("A\"");
+        moderator.judge(id, verdict).await.ok(200);
+        assert_eq!(faults.made(), made);
+    }
+    let log = moderator.get("moderation/log").await.ok(200);
+    let actions: Vec<_> = log.rows().iter().map(|row| &row["action"]).collect();
+    assert_eq!(actions, ["approve", "reject"]);
+}
+
+#[tokio::test]
+async fn of_many_decisions_those_that_the_table_takes_are_made() {
+    let faults = Faults::new(15);
+    let world = crate::faulty(&faults, &[]);
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let (one, other) = (ada.comment("posts/1", "first").await, ada.comment("posts/2", "second").await);
+    moderator.get("ui").await.ok(200);
+    faults.fail("T#posts#2");
+    let body = json!({ "ids": [other, one], "action": "reject" });
+    let answer = moderator.post("moderation/comments", body).await.ok(200);
+    assert_eq!(answer.data(), &json!({ "done": [one], "failed": [{ "id": other, "code": "unavailable" }] }));
+    let log = moderator.get("moderation/log").await.ok(200);
+    assert_eq!((log.rows().len(), &log.rows()[0]["comment_id"]), (1, &json!(one)));
 }
 
 #[tokio::test]
@@ -252,6 +285,29 @@ async fn without_the_table_every_route_says_so_in_the_envelope() {
         }
     });
     futures_util::future::join_all(asked).await;
+}
+
+/// Fails unless the log has one entry for each decision that took effect: a comment that began approved, and was never
+/// reported, is rejected when it was rejected once more than approved.
+async fn check_log(world: &World) {
+    let items = world.items().await;
+    let text = |item: &Item, name: &str| item.get(name).and_then(|value| value.as_s().ok().cloned());
+    let mut balance: BTreeMap<String, i64> = BTreeMap::new();
+    for entry in items.iter().filter(|item| text(item, "pk").as_deref() == Some("A")) {
+        let change = match text(entry, "ac").as_deref() {
+            Some("reject") => 1,
+            Some("approve") => -1,
+            _ => 0,
+        };
+        *balance.entry(entry["c"].as_n().unwrap().clone()).or_default() += change;
+    }
+    assert!(!balance.is_empty(), "nothing was logged");
+    for comment in items.iter().filter(|item| text(item, "sk").as_deref() == Some("C") && !item.contains_key("rp")) {
+        let (id, is_rejected) = (comment["i"].as_n().unwrap(), comment.get("s").is_some());
+        if !text(comment, "b").unwrap().contains("doubtful") {
+            assert_eq!(balance.get(id).copied().unwrap_or_default(), i64::from(is_rejected), "{id}");
+        }
+    }
 }
 
 /// The ids of all stored comments, by their bodies.

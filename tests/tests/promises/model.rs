@@ -170,6 +170,8 @@ struct Comment {
     imported_likes: u64,
     state: State,
     in_review: bool,
+    /// The spam check doubted it while it waited.
+    suspicious: bool,
     liked: BTreeSet<usize>,
     reported: BTreeSet<usize>,
     /// A report waits for a decision.
@@ -186,6 +188,8 @@ struct Model {
     /// Imported comments that were deleted.
     tombstones: BTreeSet<u64>,
     bodies: usize,
+    /// What the moderator did, and to which comment.
+    log: Vec<(&'static str, u64)>,
 }
 
 impl Model {
@@ -254,6 +258,20 @@ impl Model {
         all.into_iter().map(|comment| comment.id).collect()
     }
 
+    /// The fields of an item of the queue that other answers do not have.
+    fn item(&self, id: u64) -> Value {
+        let comment = &self.comments[&id];
+        json!({
+            "parent": comment.parent,
+            "held_for": match comment.state {
+                State::Pending => Some(if comment.suspicious { "spam" } else { "approval" }),
+                _ => comment.in_review.then_some("edit"),
+            },
+            "reports_count": comment.reported.len(),
+            "reports": vec!["spam"; comment.reported.len().min(3)],
+        })
+    }
+
     /// The fields of a comment in an answer to this person.
     fn resource(&self, people: &[Person], who: usize, id: u64) -> Value {
         let comment = &self.comments[&id];
@@ -291,6 +309,7 @@ impl Comment {
             imported_likes: 0,
             state: State::Approved,
             in_review: false,
+            suspicious: false,
             liked: BTreeSet::new(),
             reported: BTreeSet::new(),
             waiting: false,
@@ -445,7 +464,8 @@ impl Test {
         let id = expect(answer, 201, "creating")?.id();
         let state = if doubtful || self.require_approval { State::Pending } else { State::Approved };
         self.model.known.push(id);
-        let comment = Comment { writer: Some(who), state, ..Comment::new(id, thread, parent, body) };
+        let comment =
+            Comment { writer: Some(who), state, suspicious: doubtful, ..Comment::new(id, thread, parent, body) };
         self.model.comments.insert(id, comment);
         Ok(())
     }
@@ -530,6 +550,7 @@ impl Test {
         if let (200, Some(comment)) = (status, self.model.comments.get_mut(&id)) {
             comment.body = body;
             comment.in_review |= doubtful && comment.state == State::Approved;
+            comment.suspicious |= doubtful && comment.state == State::Pending;
         }
         Ok(())
     }
@@ -584,6 +605,9 @@ impl Test {
         expect(answer, status, "pinning")?;
         if let (200, Some(comment)) = (status, comment) {
             let thread = comment.thread;
+            if pin != (self.model.pins.get(&thread) == Some(&id)) {
+                self.model.log.push((if pin { "pin" } else { "unpin" }, id));
+            }
             self.model.unpin(id);
             if pin {
                 self.model.pins.insert(thread, id);
@@ -593,15 +617,18 @@ impl Test {
     }
 
     async fn moderate(&mut self, step: &Step, id: u64) -> Verdict {
-        let (path, state) = match step {
-            Step::Approve { .. } => ("approve", Some(State::Approved)),
-            Step::Reject { .. } => ("reject", Some(State::Rejected)),
-            _ => ("reports/dismiss", None),
+        let (path, action, state) = match step {
+            Step::Approve { .. } => ("approve", "approve", Some(State::Approved)),
+            Step::Reject { .. } => ("reject", "reject", Some(State::Rejected)),
+            _ => ("reports/dismiss", "dismiss", None),
         };
         let answer = self.people[MODERATOR].actor.judge(id, path).await;
         let comment = self.model.comments.get_mut(&id).filter(|comment| !comment.is_placeholder);
         let Some(comment) = comment else { return expect(answer, 404, path).map(drop) };
         let answer = expect(answer, 200, path)?;
+        if comment.waiting || state.is_some_and(|state| state != comment.state || comment.in_review) {
+            self.model.log.push((action, id));
+        }
         comment.waiting = false;
         if let Some(state) = state {
             prop_assert_eq!(&answer.json["data"]["is_approved"], state == State::Approved);
@@ -651,7 +678,41 @@ impl Test {
             let path = format!("moderation/comments?state={state}&per_page=50");
             let answer = expect(self.people[MODERATOR].actor.get(&path).await, 200, &path)?;
             prop_assert_eq!(answer.ids(), expected.collect::<Vec<_>>(), "{}", path);
+            self.items(&answer)?;
         }
+        for (who, id) in [(0, 1), (1, 2), (MODERATOR, 9)] {
+            let path = format!("users/{id}/comments?per_page=50");
+            let answer = expect(self.people[MODERATOR].actor.get(&path).await, 200, &path)?;
+            let expected = self.model.comments.values().rev().filter(|comment| comment.writer == who);
+            prop_assert_eq!(answer.ids(), expected.map(|comment| comment.id).collect::<Vec<_>>(), "{}", path);
+            self.items(&answer)?;
+        }
+        self.log().await
+    }
+
+    /// Compares what items of the queue have besides.
+    fn items(&self, answer: &TestResponse) -> Verdict {
+        for row in answer.rows() {
+            let id = row["id"].as_u64().unwrap_or_default();
+            let reasons: Vec<&Value> =
+                row["reports"].as_array().into_iter().flatten().map(|report| &report["reason"]).collect();
+            let found = json!({
+                "parent": row["parent"]["id"],
+                "held_for": row["held_for"],
+                "reports_count": row["reports_count"],
+                "reports": reasons,
+            });
+            prop_assert_eq!(found, self.model.item(id), "{}", id);
+        }
+        Ok(())
+    }
+
+    async fn log(&self) -> Verdict {
+        let pages = self.people[MODERATOR].actor.walk("moderation/log?per_page=50&cursor=").await;
+        let rows = pages.iter().flat_map(TestResponse::rows);
+        let logged: Vec<Value> = rows.map(|row| json!([row["action"], row["comment_id"]])).collect();
+        let expected: Vec<Value> = self.model.log.iter().rev().map(|(action, id)| json!([action, id])).collect();
+        prop_assert_eq!(logged, expected);
         Ok(())
     }
 

@@ -1,0 +1,267 @@
+//! What moderators see: items of the queue, what a user wrote, users and those banned.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::{Actor, TestResponse, World, reversed, seen};
+
+const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
+const DOUBTS: (&str, &str) = ("SVC_SPAM_REVIEW", "crypto");
+
+/// The item of a comment in a queue.
+async fn item(world: &World, state: &str, id: u64) -> Value {
+    let queue = world.moderator().get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200);
+    queue.find(id).unwrap_or_else(|| panic!("{id} is not in {:#}", queue.json))
+}
+
+/// What a user wrote.
+async fn written(world: &World, user: u64) -> Vec<u64> {
+    world.moderator().get(&format!("users/{user}/comments?per_page=50")).await.ok(200).ids()
+}
+
+async fn ban(moderator: &Actor, user: u64, body: Value) {
+    moderator.put(&format!("users/{user}/ban"), body).await.ok(200);
+}
+
+async fn banned(world: &World) -> TestResponse {
+    world.moderator().get("moderation/users?banned=true&per_page=50").await.ok(200)
+}
+
+#[tokio::test]
+async fn an_item_has_its_record_and_the_comment_that_it_answers() {
+    let world = World::with(&[HELD]);
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let parent = world.again(&[]).user(8, "Bob").comment("posts/1", "question").await;
+    let (reply, top) = (ada.reply("posts/1", parent, "answer").await, ada.comment("posts/2", "x").await);
+    moderator.put("posts/1", json!({ "title": "A post", "url": "https://host.test/1" })).await.ok(200);
+    let row = item(&world, "pending", reply).await;
+    assert_eq!(row["thread"], json!({ "type": "posts", "id": "1", "title": "A post", "url": "https://host.test/1" }));
+    assert_eq!(row["parent"], moderator.see("posts/1", parent).await);
+    let row = item(&world, "pending", top).await;
+    assert_eq!(row["thread"], json!({ "type": "posts", "id": "2", "title": null, "url": null }));
+    assert_eq!(row["parent"], Value::Null);
+}
+
+#[tokio::test]
+async fn the_comment_that_an_item_answers_is_shown_though_it_is_hidden() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let top = ada.comment("posts/1", "top").await;
+    let parent = ada.reply("posts/1", top, "parent").await;
+    let reply = ada.reply("posts/1", parent, "reply").await;
+    world.user(8, "Bob").report(reply, "spam").await.ok(201);
+    for hidden in [top, parent] {
+        moderator.judge(hidden, "reject").await.ok(200);
+        let row = item(&world, "reported", reply).await;
+        assert_eq!((&row["parent"]["id"], &row["parent"]["replies"]), (&json!(parent), &json!([])));
+    }
+    assert_eq!(written(&world, 7).await, [reply, parent, top]);
+}
+
+#[tokio::test]
+async fn an_item_says_why_it_is_held() {
+    let (open, held) = (World::with(&[DOUBTS]), World::with(&[DOUBTS, HELD]));
+    let spam = open.user(7, "Ada").comment("posts/1", "crypto").await;
+    assert_eq!(item(&open, "pending", spam).await["held_for"], "spam");
+    let ada = held.user(7, "Ada");
+    let (approval, both) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "crypto").await);
+    assert_eq!(item(&held, "pending", approval).await["held_for"], "approval");
+    assert_eq!(item(&held, "pending", both).await["held_for"], "spam");
+    // The text that waits now is doubtful. The one before was as well.
+    ada.edit(approval, "crypto").await.ok(200);
+    ada.edit(both, "x").await.ok(200);
+    for id in [approval, both] {
+        assert_eq!(item(&held, "pending", id).await["held_for"], "spam");
+    }
+    held.moderator().judge(approval, "approve").await.ok(200);
+    ada.edit(approval, "more crypto").await.ok(200);
+    assert_eq!(item(&held, "pending", approval).await["held_for"], "edit");
+}
+
+#[tokio::test]
+async fn what_is_not_held_says_so() {
+    let world = World::with(&[DOUBTS]);
+    let ada = world.user(7, "Ada");
+    let (spam, fine) = (ada.comment("posts/1", "crypto").await, ada.comment("posts/1", "x").await);
+    world.moderator().judge(spam, "reject").await.ok(200);
+    assert_eq!(item(&world, "rejected", spam).await["held_for"], Value::Null);
+    world.user(8, "Bob").report(fine, "spam").await.ok(201);
+    assert_eq!(item(&world, "reported", fine).await["held_for"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_item_has_the_newest_three_reports_newest_first() {
+    let world = World::new();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let details = "ß".repeat(500);
+    for (user, reason, details) in
+        [(20, "spam", ""), (21, "offensive", ""), (22, "other", "sells things"), (23, "other", &*details)]
+    {
+        let body = json!({ "reason": reason, "additional_details": details });
+        world.user(user, "Bob").post(&format!("comments/{id}/report"), body).await.ok(201);
+        world.pass(Duration::from_secs(1));
+    }
+    let row = item(&world, "reported", id).await;
+    let at = |second: u32| format!("2050-01-02T03:04:0{second}+00:00");
+    let expected = json!([
+        { "reason": format!("other: {}…", "ß".repeat(92)), "created_at": at(8) },
+        { "reason": "other: sells things", "created_at": at(7) },
+        { "reason": "offensive", "created_at": at(6) },
+    ]);
+    assert_eq!((&row["reports"], &row["reports_count"]), (&expected, &json!(4)));
+    // They stay, whatever is decided about them.
+    world.moderator().judge(id, "reject").await.ok(200);
+    assert_eq!(item(&world, "rejected", id).await["reports"], expected);
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_a_user_wrote_is_listed_in_every_state_newest_first() {
+    let world = World::with(&[DOUBTS]);
+    let (ada, bob, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.moderator());
+    let top = bob.comment("posts/1", "top").await;
+    let mut ids = vec![ada.comment("posts/2", "x").await, ada.reply("posts/1", top, "crypto").await];
+    for _ in 0..4 {
+        ids.push(ada.reply("posts/1", top, "y").await);
+    }
+    moderator.judge(ids[2], "reject").await.ok(200);
+    for per_page in 1..=4 {
+        let pages = moderator.walk(&format!("users/7/comments?per_page={per_page}&cursor=")).await;
+        assert_eq!(seen(&pages), reversed(&ids), "{per_page}");
+        assert_eq!(seen(&moderator.walk_back(pages.last().unwrap()).await), reversed(&ids), "back, {per_page}");
+    }
+    let page = moderator.get("users/7/comments?per_page=50").await.ok(200);
+    assert_eq!(page.find(ids[1]).unwrap(), item(&world, "pending", ids[1]).await);
+    assert_eq!(page.find(ids[5]).unwrap()["parent"]["id"], top);
+    assert_eq!(written(&world, 8).await, [top]);
+}
+
+#[tokio::test]
+async fn what_is_deleted_is_not_among_what_a_user_wrote() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let top = bob.comment("posts/1", "top").await;
+    let (below, gone, kept) =
+        (ada.reply("posts/1", top, "x").await, ada.comment("posts/1", "y").await, ada.comment("posts/1", "z").await);
+    assert_eq!(written(&world, 7).await, [kept, gone, below]);
+    ada.remove(gone).await.ok(204);
+    bob.remove(top).await.ok(204);
+    assert_eq!(written(&world, 7).await, [kept]);
+    world.wait_until_idle().await;
+    assert_eq!(written(&world, 7).await, [kept]);
+}
+
+#[tokio::test]
+async fn a_user_who_is_unknown_wrote_nothing_and_one_that_cannot_be_is_404() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    ada.comment("posts/1", "x").await;
+    ada.comment("posts/1", "y").await;
+    assert!(written(&world, 99).await.is_empty());
+    for id in ["0", "x", "007", "9007199254740992"] {
+        moderator.get(&format!("users/{id}/comments")).await.refused(404, "not_found");
+    }
+    let page = moderator.get("users/7/comments?per_page=1&cursor=").await.ok(200);
+    let cursor = page.json["meta"]["next_cursor"].as_str().unwrap();
+    moderator.get(&format!("users/8/comments?cursor={cursor}")).await.invalid("cursor");
+    moderator.get("users/7/comments?per_page=0").await.invalid("per_page");
+    // No type is called so.
+    let refused = ada.post("users/7/comments", json!({ "body": "x" })).await.refused(404, "not_found");
+    assert_eq!(refused.json["message"], "Unknown commentable type.");
+    let refused = ada.put("users/7/comments", json!({})).await.refused(405, "method_not_allowed");
+    assert_eq!(refused.header("allow"), "GET, POST");
+}
+
+#[tokio::test]
+async fn moderators_find_up_to_twenty_users_and_banned_ones_too() {
+    let world = World::new();
+    let moderator = world.moderator();
+    for id in 100..125 {
+        world.user(id, &format!("Dan {id}")).get("ui").await.ok(200);
+    }
+    ban(&moderator, 100, json!({ "until": "2050-01-02T03:05:05+00:00", "reason": "spam" })).await;
+    let found = moderator.get("moderation/users?q=DAN").await.ok(200);
+    assert_eq!((found.rows().len(), found.json.as_object().unwrap().len()), (20, 1));
+    let avatar = "https://www.gravatar.com/avatar/?d=mp";
+    let dan = |banned: bool, until: Value, reason: Value| {
+        json!([{
+            "id": 100, "name": "Dan 100", "avatar": avatar,
+            "banned": banned, "banned_until": until, "reason": reason,
+        }])
+    };
+    let search = async || moderator.get("moderation/users?q=dan%20100").await.ok(200).data().clone();
+    assert_eq!(search().await, dan(true, json!("2050-01-02T03:05:05+00:00"), json!("spam")));
+    assert!(moderator.get("users?q=dan%20100").await.ok(200).rows().is_empty());
+    world.pass(Duration::from_mins(1));
+    assert_eq!(search().await, dan(false, Value::Null, Value::Null));
+}
+
+#[tokio::test]
+async fn users_are_searched_or_listed_and_not_both() {
+    let moderator = World::new().moderator();
+    for query in ["", "q=a&banned=true", &format!("q={}", "a".repeat(51)), "q="] {
+        moderator.get(&format!("moderation/users?{query}")).await.invalid("q");
+    }
+    for value in ["", "false", "1"] {
+        moderator.get(&format!("moderation/users?banned={value}")).await.invalid("banned");
+    }
+    moderator.get("moderation/users?banned=true&cursor=x").await.invalid("cursor");
+    moderator.get("moderation/users?banned=true&per_page=51").await.invalid("per_page");
+}
+
+#[tokio::test]
+async fn those_banned_now_are_listed_by_the_time_of_the_ban() {
+    let world = World::new();
+    let moderator = world.moderator();
+    world.user(8, "Bob").get("ui").await.ok(200);
+    ban(&moderator, 8, json!({ "reason": "spam" })).await;
+    // Before the first sign-in.
+    ban(&moderator, 99, json!({ "until": "2050-01-02T03:05:05+00:00" })).await;
+    let list = banned(&world).await;
+    let avatar = "https://www.gravatar.com/avatar/?d=mp";
+    let row = |id: u64, name: &str, until: Value, reason: Value| json!({ "id": id, "name": name, "avatar": avatar, "banned": true, "banned_until": until, "reason": reason });
+    let bob = row(8, "Bob", Value::Null, json!("spam"));
+    let new = row(99, "User 99", json!("2050-01-02T03:05:05+00:00"), Value::Null);
+    assert_eq!(list.data(), &json!([new, bob]));
+    assert_eq!(list.json["meta"]["next_cursor"], Value::Null);
+    // Another ban of the same user takes the place of the first one.
+    ban(&moderator, 8, json!({ "reason": "more spam" })).await;
+    assert_eq!(banned(&world).await.ids(), [8, 99]);
+    world.pass(Duration::from_mins(1));
+    assert_eq!(banned(&world).await.ids(), [8]);
+    moderator.delete("users/8/ban").await.ok(204);
+    assert!(banned(&world).await.ids().is_empty());
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn those_banned_are_walked_by_cursor_both_ways() {
+    let world = World::new();
+    let moderator = world.moderator();
+    for user in 100..107 {
+        ban(&moderator, user, json!({})).await;
+    }
+    let all: Vec<u64> = (100..107).rev().collect();
+    for per_page in 1..=4 {
+        let pages = moderator.walk(&format!("moderation/users?banned=true&per_page={per_page}&cursor=")).await;
+        assert_eq!(seen(&pages), all, "{per_page}");
+        assert_eq!(seen(&moderator.walk_back(pages.last().unwrap()).await), all, "back, {per_page}");
+    }
+}
+
+#[tokio::test]
+async fn those_banned_are_found_behind_very_many_bans_that_have_ended() {
+    let world = World::new();
+    let moderator = world.moderator();
+    for user in [7, 8] {
+        ban(&moderator, user, json!({})).await;
+    }
+    for user in 100..310 {
+        ban(&moderator, user, json!({ "until": "2050-01-02T03:05:05+00:00" })).await;
+    }
+    ban(&moderator, 9, json!({})).await;
+    world.pass(Duration::from_mins(1));
+    let pages = moderator.walk("moderation/users?banned=true&cursor=").await;
+    assert_eq!((seen(&pages), pages.len()), (vec![9, 8, 7], 2));
+    assert_eq!(seen(&moderator.walk_back(pages.last().unwrap()).await), [9, 8, 7]);
+}
