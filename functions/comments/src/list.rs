@@ -7,20 +7,18 @@ use shared::app::admission::{AuthRequirement, exists};
 use shared::domain::list::{PagePosition, Paging, Sort};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::viewer::Viewer;
-use shared::error::{FieldErrors, Refusal, Result};
+use shared::error::{Refusal, Result};
 use shared::http::cursor::CursorSigner;
 use shared::http::pagination::{self, Envelope};
 use shared::http::request::{Call, path_id};
 use shared::http::resource::CommentResource;
 use shared::http::response::{Answer, Sharing};
+use shared::http::size::{self, MAX_ANSWER};
 use shared::http::ui;
 use shared::policy;
 use shared::store::Reading;
 use shared::store::comments::CommentWithAncestors;
 use shared::store::lists::{Budget, List, PageCursors};
-
-/// Lambda answers with at most six megabytes; the rest is for the event around the body.
-const MAX_ANSWER: usize = 5_900_000;
 
 /// GET `{type}/{id}/comments`
 pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
@@ -147,26 +145,9 @@ fn fit(data: &mut [CommentResource]) -> Result<(), Refusal> {
         for resource in data.iter_mut() {
             resource.replies.truncate(embedded);
         }
-        if data.iter().map(payload).sum::<usize>() <= MAX_ANSWER {
+        if size::fits(data) {
             return Ok(());
         }
     }
-    let mut room = MAX_ANSWER;
-    let fits = data.iter().take_while(|resource| {
-        let size = payload(resource);
-        let fits = size <= room;
-        room = room.saturating_sub(size);
-        fits
-    });
-    let fits = fits.count().max(1);
-    Err(FieldErrors::one(
-        "per_page",
-        format!("These comments are too long for one page: ask for a per_page of {fits}."),
-    ))
-}
-
-/// Bytes of a resource in Lambda's answer, where the body is itself a JSON string.
-fn payload(resource: &impl Serialize) -> usize {
-    let json = serde_json::to_vec(resource).unwrap_or_default();
-    json.len() + json.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count() + 1
+    size::check(data)
 }

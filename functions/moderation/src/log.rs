@@ -17,7 +17,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     policy::moderate(&viewer)?;
     let walk = Walk::new(app, call, "log".to_owned())?;
     let (entries, cursors) = app.store.log(walk.cursor, walk.per_page).await?;
-    Ok(walk.answer(call, entries.iter().map(present).collect(), cursors))
+    Ok(walk.answer(call, entries.iter().map(present).collect(), cursors)?)
 }
 
 fn present(entry: &LogEntry) -> Value {

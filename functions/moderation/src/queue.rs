@@ -68,7 +68,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     let walk = Walk::new(app, call, format!("queue {}", state.name()))?;
     let (found, cursors) = app.store.queue(state, walk.cursor, walk.per_page).await?;
     let items = present(app, call, &viewer, &found).await?;
-    Ok(walk.answer(call, items, cursors).in_the_language_asked_for())
+    Ok(walk.answer(call, items, cursors)?.in_the_language_asked_for())
 }
 
 pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
@@ -79,7 +79,7 @@ pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> 
     let walk = Walk::new(app, call, format!("user {id}"))?;
     let (found, cursors) = app.store.written_by(id, walk.cursor, walk.per_page).await?;
     let items = present(app, call, &viewer, &found).await?;
-    Ok(walk.answer(call, items, cursors).in_the_language_asked_for())
+    Ok(walk.answer(call, items, cursors)?.in_the_language_asked_for())
 }
 
 async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAncestors]) -> Result<Vec<Item>> {

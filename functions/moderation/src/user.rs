@@ -73,7 +73,7 @@ async fn banned(app: &App, call: &Call) -> Result<Answer> {
     let now = app.clock.now();
     let (users, cursors) = app.store.banned_users(walk.cursor, walk.per_page, now).await?;
     let data = users.iter().map(|user| ModeratedUser::new(user, now)).collect();
-    Ok(walk.answer(call, data, cursors))
+    Ok(walk.answer(call, data, cursors)?)
 }
 
 /// PUT `users/{id}/ban`

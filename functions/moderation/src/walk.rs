@@ -8,6 +8,7 @@ use shared::http::cursor::CursorSigner;
 use shared::http::pagination::{self, Envelope};
 use shared::http::request::Call;
 use shared::http::response::Answer;
+use shared::http::size;
 use shared::store::lists::PageCursors;
 
 /// The page of a list that a request asks for.
@@ -29,9 +30,16 @@ impl<'a> Walk<'a> {
         Ok(Self { signer, cursor, per_page: paging.per_page })
     }
 
-    pub(crate) fn answer<T: Serialize>(&self, call: &Call, data: Vec<T>, cursors: PageCursors) -> Answer {
+    /// Refuses a page that is too large for an answer.
+    pub(crate) fn answer<T: Serialize>(
+        &self,
+        call: &Call,
+        data: Vec<T>,
+        cursors: PageCursors,
+    ) -> Result<Answer, Refusal> {
+        size::check(&data)?;
         let sign = |cursor| self.signer.sign(cursor);
         let (next, previous) = (cursors.next.map(sign), cursors.previous.map(sign));
-        Answer::ok(&Envelope::cursor(call, data, self.per_page, next, previous))
+        Ok(Answer::ok(&Envelope::cursor(call, data, self.per_page, next, previous)))
     }
 }

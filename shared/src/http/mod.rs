@@ -8,4 +8,5 @@ pub mod quality;
 pub mod request;
 pub mod resource;
 pub mod response;
+pub mod size;
 pub mod ui;

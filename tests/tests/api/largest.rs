@@ -98,3 +98,18 @@ async fn separate_replies_are_not_read_once_the_page_is_full() {
         bounded(query, &page);
     }
 }
+
+#[tokio::test]
+async fn a_page_of_the_largest_items_for_moderators_says_how_many_fit() {
+    let world = World::new();
+    let parents = seed(&world, 3).await;
+    let moderator = world.moderator();
+    let path = "users/7/comments?per_page=50&cursor=";
+    let refused = moderator.get(path).await.invalid("per_page");
+    let most = refused.json["message"].as_str().unwrap().rsplit(' ').next().unwrap().trim_end_matches('.');
+    assert_eq!(moderator.get(&path.replace("50", most)).await.ok(200).rows().len().to_string(), most);
+    let pages = moderator.walk(&path.replace("50", "20")).await;
+    assert!(pages.iter().all(|page| page.body.len() < 6_000_000));
+    let written = 1 + parents.len() * (1 + usize::try_from(REPLIES).unwrap());
+    assert_eq!(tests::seen(&pages).len(), written);
+}

@@ -1,0 +1,39 @@
+//! The size of lists. Lambda answers with at most six megabytes, in which the body is a JSON string.
+
+use serde::Serialize;
+
+use crate::error::{FieldErrors, Refusal};
+
+/// Bytes of an answer; the rest of the six megabytes is for the event around the body.
+pub const MAX_ANSWER: usize = 5_900_000;
+
+/// Whether these items fit into one answer.
+pub fn fits(data: &[impl Serialize]) -> bool {
+    data.iter().map(payload).sum::<usize>() <= MAX_ANSWER
+}
+
+/// Refuses a page that does not fit, and says how many of its items would.
+pub fn check(data: &[impl Serialize]) -> Result<(), Refusal> {
+    let mut room = MAX_ANSWER;
+    let fitting = data.iter().take_while(|resource| {
+        let size = payload(resource);
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fits
+    });
+    let fitting = fitting.count();
+    if fitting == data.len() {
+        return Ok(());
+    }
+    let most = fitting.max(1);
+    Err(FieldErrors::one(
+        "per_page",
+        format!("These comments are too long for one page: ask for a per_page of {most}."),
+    ))
+}
+
+/// Bytes of a resource in Lambda's answer: quotes and backslashes are escaped once more.
+fn payload(resource: &impl Serialize) -> usize {
+    let json = serde_json::to_vec(resource).unwrap_or_default();
+    json.len() + json.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count() + 1
+}
