@@ -1,13 +1,12 @@
 //! Pages of comments: `comments.index` and `comments.replies`.
 
-use serde::Serialize;
 use serde_json::Value;
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::domain::list::{PagePosition, Paging, Sort};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::viewer::Viewer;
-use shared::error::{Refusal, Result};
+use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::cursor::CursorSigner;
 use shared::http::pagination::{self, Envelope};
 use shared::http::request::{Call, path_id};

@@ -21,8 +21,6 @@ use shared::policy;
 use shared::store::newest::NewestComments;
 
 const ATOM: &str = "application/atom+xml; charset=utf-8";
-/// Bytes. Older entries give way, so that the answer fits into Lambda's six megabytes when it is escaped once more.
-const MAX_FEED: usize = 2_900_000;
 
 pub(crate) async fn feed(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
     let thread = policy::feature(app.config.features.feeds).and_then(|()| policy::thread(&app.config, kind, record));
@@ -51,6 +49,7 @@ struct Feed<'a> {
 }
 
 impl Feed<'_> {
+    /// Fits into Lambda's answer: 20 comments have at most 64 KB of html each, and escaping at most triples markup.
     fn document(&self) -> String {
         let ThreadId { kind, record } = self.thread;
         let name = self.newest.thread.title.clone().unwrap_or_else(|| format!("{kind}/{record}"));
@@ -69,11 +68,7 @@ impl Feed<'_> {
             let _written = writeln!(document, "<link rel=\"alternate\" type=\"text/html\" href=\"{}\"/>", Xml(url));
         }
         for comment in &self.newest.comments {
-            let entry = self.entry(comment);
-            if document.len() + entry.len() > MAX_FEED {
-                break;
-            }
-            document.push_str(&entry);
+            document.push_str(&self.entry(comment));
         }
         document.push_str("</feed>\n");
         document

@@ -29,6 +29,24 @@ fn the_template_has_the_routes_of_the_list_and_no_others() {
 }
 
 #[tokio::test]
+async fn the_first_segment_of_a_route_is_no_type() {
+    let world = World::new();
+    let moderator = world.moderator();
+    for (method, path) in [
+        (Method::POST, "users/7/comments"),
+        (Method::POST, "comments/7/comments"),
+        (Method::GET, "comments/7/comments"),
+        (Method::GET, "comments/7/changes"),
+        (Method::GET, "counts/7/changes"),
+        (Method::GET, "embed.js/7/feed.atom"),
+        (Method::GET, "me/7/feed.atom"),
+    ] {
+        let reply = moderator.send_json(method, path, json!({ "body": "x" })).await.refused(404, "not_found");
+        assert_eq!(reply.json["message"], "Unknown commentable type.", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn every_deployed_route_is_answered_by_its_function() {
     let world = World::new();
     let moderator = world.moderator();
