@@ -1,8 +1,7 @@
 /**
  * Comment threads on any page: `<comment-thread>` and `<comment-count>`.
  *
- * One module without imports and without a build step: browsers load this file as it is. From top to bottom: the API,
- * comments' HTML, elements, languages and dates, what the device keeps, styles, the editor, comments, the thread, counts.
+ * Browsers load this file as it is: the API, comments' HTML, elements, dates, the editor, comments, the thread, styles.
  *
  * @import { Attributes, Auth, Child, Comment, Page, Purpose, RequestOptions, Ui, User } from './types.d.ts'
  */
@@ -12,36 +11,26 @@
 /** The address of the API, from which this module was loaded. Ends with a slash. */
 export const API = new URL('.', import.meta.url).href
 
-/** In milliseconds. Uploads may take longer. */
 const TIMEOUT = 30_000
 
-/** A refusal of the API. `code` is `offline` when no answer came. */
+/** A refusal by the API. `code` is `offline` when no answer came. `errors` has lists of texts by field. */
 export class ApiError extends Error {
-  /**
-   * @param {string} message
-   * @param {string} code
-   * @param {number} status 0 when no answer came
-   * @param {Record<string, string[]>} errors by field
-   * @param {number} [retryAfter] seconds
-   */
-  constructor(message, code, status, errors = {}, retryAfter) {
+  constructor(status = 0, { message = '', code = 'server_error', errors = /** @type {Record<string, string[]>} */ ({}) } = {}) {
     super(message)
-    this.code = code
     this.status = status
+    this.code = code
     this.errors = errors
-    this.retryAfter = retryAfter
   }
 }
 
-/** Calls the API as one visitor. The token goes into a header of requests to `API`, and nowhere else. */
+/** Calls the API as one visitor. The token goes into a header of these requests, and nowhere else. */
 export class Client {
   /** @type {Auth} */
   #auth = null
-  /** What the host has answered, until it is asked again. @type {Promise<string | null> | undefined} */
+  /** What the host has answered. @type {Promise<string | null> | undefined} */
   #token
-  /** Adds `mine=1` to reads without a token, so that shared caches do not hide from guests what they wrote. */
+  /** Whether guests' reads come from no shared cache, so that they see what they wrote. */
   mine = false
-  /** For the labels of answers; empty for the browser's own. */
   language = ''
 
   get auth() {
@@ -52,224 +41,156 @@ export class Client {
     this.#token = undefined
   }
 
-  /** The present token. The host is asked once. @returns {Promise<string | null>} */
   token() {
     const auth = this.#auth
-    this.#token ??= Promise.resolve()
-      .then(() => (typeof auth === 'function' ? auth() : auth))
-      .then((token) => token || null, () => null)
+    this.#token ??= (async () => (typeof auth === 'function' ? auth() : auth))().then((token) => token || null, () => null)
     return this.#token
   }
 
-  /** Calls as nobody until the host is asked again. */
+  /** Asks the host for another token after one was refused. False if it has none. */
+  async renew(refused) {
+    const asked = this.#token
+    if ((await asked) === refused && this.#token === asked && typeof this.#auth === 'function') this.#token = undefined
+    return (await this.token()) !== refused
+  }
+
   forget() {
     this.#token = Promise.resolve(null)
   }
 
-  /**
-   * Asks the host for another token after `refused` was. False if it has none.
-   * @param {string | null} refused
-   */
-  async renew(refused) {
-    const asked = this.#token
-    const present = await this.token()
-    // Of several requests that were refused together, the first one asks.
-    if (present === refused && this.#token === asked && typeof this.#auth === 'function') this.#token = undefined
-    return (await this.token()) !== refused
-  }
-
-  /**
-   * The JSON of the answer, null for an empty one. A request that is refused with 401 is sent once more if the host has
-   * another token.
-   * @param {string} method
-   * @param {string} path below `API`
-   * @param {RequestOptions} [options]
-   * @returns {Promise<any>}
-   */
-  async request(method, path, options = {}) {
-    const token = options.anonymous ? null : await this.token()
-    try {
-      return await this.#exchange(method, path, options, token)
-    } catch (error) {
-      const again = error instanceof ApiError && error.status === 401 && (await this.renew(token))
-      if (!again) throw error
-      return this.#exchange(method, path, options, await this.token())
-    }
-  }
-
-  /** @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] */
-  get(path, query, signal) {
-    return this.request('GET', path, { query, signal })
-  }
-
-  /**
-   * @param {string} method
-   * @param {string} path
-   * @param {RequestOptions} options
-   * @param {string | null} token
-   */
-  async #exchange(method, path, { query = {}, body, key, signal, keepalive, anonymous }, token) {
+  /** The JSON of the answer. After a 401 the request goes once more if the host has another token. @param {RequestOptions} options */
+  async request(method, path, options = {}, isLast = false) {
+    const { query = {}, body, key, signal, keepalive, anonymous } = options
+    const token = anonymous ? null : await this.token()
     const url = new URL(path, API)
     for (const [name, value] of Object.entries(query)) if (value != null) url.searchParams.set(name, `${value}`)
     if (this.mine && !token && !anonymous && method === 'GET') url.searchParams.set('mine', '1')
     // A read without a token has no header that would cost a preflight.
-    const headers = new Headers()
-    if (this.language) headers.set('Accept-Language', this.language)
+    const headers = new Headers(this.language ? { 'Accept-Language': this.language } : {})
     if (token) headers.set('Authorization', `Bearer ${token}`)
     if (key) headers.set('Idempotency-Key', key)
     const isForm = body instanceof FormData
     if (body && !isForm) headers.set('Content-Type', 'application/json')
-    const signals = [signal, isForm ? undefined : AbortSignal.timeout(TIMEOUT)].filter((signal) => signal != null)
+    const signals = [signal, isForm ? null : AbortSignal.timeout(TIMEOUT)].filter((signal) => signal != null)
+    let response, json
     try {
-      const response = await fetch(url, {
+      response = await fetch(url, {
         method,
         headers,
-        body: isForm ? body : body && JSON.stringify(body),
+        body: isForm ? body : JSON.stringify(body),
         signal: AbortSignal.any(signals),
         keepalive,
         credentials: 'omit',
         redirect: token ? 'error' : 'follow',
       })
-      return read(response, await response.text())
+      json = await response.text()
     } catch (error) {
-      if (error instanceof ApiError || signal?.aborted) throw error
-      throw new ApiError(String(error), 'offline', 0)
+      throw signal?.aborted ? error : new ApiError(0, { code: 'offline' })
     }
+    const { ok, status } = response
+    if (status === 401 && !isLast && (await this.renew(token))) return this.request(method, path, options, true)
+    try {
+      json = json ? JSON.parse(json) : null
+    } catch {
+      throw new ApiError(status)
+    }
+    if (ok) return json
+    throw new ApiError(status, json)
   }
-}
 
-/** @param {Response} response @param {string} text its body */
-function read(response, text) {
-  let json = null
-  try {
-    json = text && JSON.parse(text)
-  } catch {
-    // Not an answer of the API. It is refused below.
+  /** @param {RequestOptions['query']} [query] @param {AbortSignal} [signal] */
+  get(path, query, signal) {
+    return this.request('GET', path, { query, signal })
   }
-  if (response.ok && (json || response.status === 204)) return json || null
-  const { message = '', code = 'server_error', errors } = json || {}
-  const retryAfter = Number(response.headers.get('Retry-After')) || undefined
-  throw new ApiError(message, code, response.status, errors, retryAfter)
 }
 
 /** A new `Idempotency-Key`. `crypto.randomUUID` exists on secure pages only. */
-export const newKey = () => Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join('-')
+export const newKey = () => crypto.getRandomValues(new Uint32Array(4)).join('-')
 
 // Comments' HTML
 
 /** The elements that a comment may contain, with their attributes. All else is dropped. */
-const ALLOWED = /** @type {Record<string, string[]>} */ ({
-  a: ['href', 'rel', 'title'],
-  img: ['src', 'alt', 'title'],
-  ol: ['start'],
-  code: ['class'],
-})
+const ALLOWED = { a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'] }
 for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre table thead tbody tr th td'.split(' ')) {
   ALLOWED[name] = []
 }
 
-/**
- * Shows the HTML of a comment in `target`, cleaned by the allow-list. Where the page's policy forbids that, it shows `text`.
- * @param {HTMLElement} target
- * @param {string} html
- * @param {string} text
- */
+/** Shows the HTML of a comment, cleaned by the allow-list; where the page forbids that, its text. */
 export function showHtml(target, html, text) {
   const tree = parse(html)
   target.classList.toggle('plain', !tree)
-  if (!tree) {
-    target.textContent = text
-    return
-  }
-  tree.querySelectorAll('*').forEach(tidy)
-  target.replaceChildren(...tree.childNodes)
+  if (tree) target.replaceChildren(...tree.childNodes)
+  else target.textContent = text
 }
 
-/**
- * The cleaned HTML in a document that loads nothing and runs nothing, or null where the page's policy forbids it.
- * @param {string} html
- * @returns {HTMLElement | null}
- */
+/** Cleaned HTML in a document that loads nothing and runs nothing. */
 function parse(html) {
-  const inert = /** @type {HTMLElement & { setHTML?: Function }} */ (document.implementation.createHTMLDocument().body)
-  if (inert.setHTML) {
+  /** @type {any} */
+  let body = document.implementation.createHTMLDocument().body
+  if (body.setHTML) {
     const elements = Object.entries(ALLOWED).map(([name, attributes]) => ({ name, attributes }))
-    inert.setHTML(html, { sanitizer: { elements, attributes: [] } })
-    return inert
+    body.setHTML(html, { sanitizer: { elements, attributes: [] } })
+  } else {
+    const trusted = trust(`<!doctype html><body>${html}`)
+    if (trusted == null) return null
+    body = new DOMParser().parseFromString(trusted, 'text/html').body
+    prune(body)
   }
-  const trusted = trust(`<!doctype html><body>${html}`)
-  if (trusted == null) return null
-  const { body } = new DOMParser().parseFromString(trusted, 'text/html')
-  prune(body)
+  body.querySelectorAll('*').forEach(tidy)
   return body
 }
 
-/** The policy of this module; null where the page forbids it, undefined until it is needed. @type {any} */
+/** Null where the page forbids it, undefined until it is needed. @type {any} */
 let policy
 
-/** Marks HTML for the parser, whose document is inert. @param {string} html @returns {string | null} */
 function trust(html) {
   const { trustedTypes } = /** @type {any} */ (globalThis)
   if (!trustedTypes) return html
-  if (policy === undefined) {
-    try {
-      policy = trustedTypes.createPolicy('comment-thread', { createHTML: (/** @type {string} */ html) => html })
-    } catch {
-      policy = null
-    }
+  try {
+    if (policy === undefined) policy = trustedTypes.createPolicy('comment-thread', { createHTML: (html) => html })
+  } catch {
+    policy = null
   }
   return policy && policy.createHTML(html)
 }
 
-/** Does what `setHTML` does with the allow-list. @param {Element} parent */
 function prune(parent) {
   for (const node of [...parent.childNodes]) {
     if (node instanceof Text) continue
-    const attributes = node.nodeType === Node.ELEMENT_NODE && ALLOWED[node.nodeName.toLowerCase()]
-    if (!attributes) {
-      node.remove()
-      continue
-    }
-    const element = /** @type {Element} */ (node)
-    for (const { name } of [...element.attributes]) if (!attributes.includes(name)) element.removeAttribute(name)
-    prune(element)
+    const attributes = ALLOWED[node.nodeName.toLowerCase()]
+    if (node instanceof HTMLElement && attributes) {
+      for (const name of node.getAttributeNames()) if (!attributes.includes(name)) node.removeAttribute(name)
+      prune(node)
+    } else node.remove()
   }
 }
 
-/** What an allow-list of names cannot say: addresses, classes, and what the keyboard can scroll. @param {Element} element */
 function tidy(element) {
-  if (!/^language-[\w+#.-]+$/.test(element.className)) element.removeAttribute('class')
-  for (const [name, schemes] of /** @type {const} */ ([['href', /^(https?|mailto):$/], ['src', /^https?:$/]])) {
-    const address = element.getAttribute(name)
-    if (address != null && !schemes.test(schemeOf(address))) element.removeAttribute(name)
+  const keep = (name, pattern, of = (value) => value) => {
+    if (!pattern.test(of(element.getAttribute(name)))) element.removeAttribute(name)
   }
+  keep('class', /^language-\S+$/)
+  keep('href', /^(https?|mailto):$/, schemeOf)
+  keep('src', /^https?:$/, schemeOf)
   if (element.matches('pre, table')) element.setAttribute('tabindex', '0')
   if (element.matches('img')) element.setAttribute('loading', 'lazy')
 }
 
-/** @param {string} address */
-function schemeOf(address) {
-  try {
-    return new URL(address, document.baseURI).protocol
-  } catch {
-    return ''
-  }
-}
+const schemeOf = (address) => URL.parse(address, document.baseURI)?.protocol
 
 // Elements
 
 /**
- * An element with attributes and children. Functions among the attributes are listeners; true is an attribute without a
- * value; false, null and undefined are none. There is no way to give it HTML.
+ * An element. Functions among the attributes are listeners; false, null and undefined are left out.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} name
- * @param {Attributes | null} [attributes]
+ * @param {Attributes} attributes
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[K]}
  */
-export function h(name, attributes, ...children) {
+export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name)
-  for (const [key, value] of Object.entries(attributes ?? {})) {
+  for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === 'function') element.addEventListener(key, value)
     else if (value != null && value !== false) element.setAttribute(key, value === true ? '' : value)
   }
@@ -277,68 +198,959 @@ export function h(name, attributes, ...children) {
   return element
 }
 
-/** A button that submits nothing. @param {string | Node} content @param {Attributes} attributes */
 export const button = (content, attributes) => h('button', { type: 'button', part: 'button', ...attributes }, content)
+
+const primary = (label) => h('button', { class: 'primary', part: 'button' }, label)
 
 const ICONS = {
   bold: 'M4.5 2.5v11H9a3 3 0 0 0 0-6H4.5M8.5 7.5a2.5 2.5 0 0 0 0-5h-4',
   italic: 'M6.5 2.5H12M4 13.5h5.5M9.5 2.5l-3 11',
   code: 'M5.5 4.5 2 8l3.5 3.5M10.5 4.5 14 8l-3.5 3.5',
-  link: 'M6.5 9.5a3 3 0 0 0 4.2 0l2.2-2.2a3 3 0 0 0-4.2-4.2l-.9.9M9.5 6.5a3 3 0 0 0-4.2 0L3.1 8.7a3 3 0 0 0 4.2 4.2l.9-.9',
+  link: 'M6.5 9.5a3 3 0 0 0 4.2 0l2.2-2.2a3 3 0 0 0-4.2-4.2M9.5 6.5a3 3 0 0 0-4.2 0L3.1 8.7a3 3 0 0 0 4.2 4.2',
   quote: 'M3 3v10M6.5 5H14M6.5 8H14M6.5 11H11',
-  list: 'M6 4h8M6 8h8M6 12h8M2.5 4h.01M2.5 8h.01M2.5 12h.01',
-  emoji: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12M6 6.5h.01M10 6.5h.01M5.5 9.5a3 3 0 0 0 5 0',
-  image: 'M2 3h12v10H2zM2 11l3.5-3.5L9 11l2-2 3 3M10.5 6h.01',
+  list: 'M6 4h8M6 8h8M6 12h8M2.5 4h0M2.5 8h0M2.5 12h0',
+  emoji: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12M6 6.5h0M10 6.5h0M5.5 9.5a3 3 0 0 0 5 0',
+  upload_image: 'M2 3h12v10H2zM2 11l3.5-3.5L9 11l2-2 3 3M10.5 6h0',
   heart: 'M8 13.5 2.9 8.4a3.2 3.2 0 0 1 4.5-4.5l.6.6.6-.6a3.2 3.2 0 0 1 4.5 4.5z',
 }
 
-/** @param {keyof typeof ICONS} name */
 function icon(name) {
   const [svg, path] = ['svg', 'path'].map((name) => document.createElementNS('http://www.w3.org/2000/svg', name))
   svg.setAttribute('viewBox', '0 0 16 16')
-  svg.setAttribute('aria-hidden', 'true')
   path.setAttribute('d', ICONS[name])
   svg.append(path)
   return svg
 }
 
+export function avatar({ name, avatar }) {
+  const letter = h('span', { class: 'avatar', 'aria-hidden': 'true' }, [...name][0])
+  if (!avatar) return letter
+  const error = () => picture.replaceWith(letter)
+  const picture = h('img', { class: 'avatar', src: avatar, alt: '', loading: 'lazy', referrerpolicy: 'no-referrer', error })
+  return picture
+}
+
 // Languages and dates
 
-/** The nearest `lang` around an element, else the browser's language. @param {Element} element */
+/** The nearest `lang` around an element, else the browser's language. */
 export function languageOf(element) {
-  /** @type {Node | null} */
-  let node = element
-  for (; node; node = node.parentNode ?? /** @type {ShadowRoot} */ (node).host ?? null) {
-    const tag = node instanceof Element && node.getAttribute('lang')
+  try {
+    return `${new Intl.Locale(element.closest('[lang]').lang)}`
+  } catch {
+    return navigator.language
+  }
+}
+
+const UNITS = { year: 31_557_600, month: 2_629_800, week: 604_800, day: 86_400, hour: 3_600, minute: 60 }
+
+export function ago(time, language) {
+  const seconds = (Date.now() - Date.parse(time)) / 1000
+  const [unit, size] = Object.entries(UNITS).find(([, size]) => seconds >= size) ?? ['second', Infinity]
+  const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
+  return format.format(-Math.floor(seconds / size), /** @type {any} */ (unit))
+}
+
+export const inFull = (time, language) => new Date(time).toLocaleString(language, { dateStyle: 'long', timeStyle: 'short' })
+
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+// Drafts and a guest's name stay on the device, addresses and tokens never.
+
+const device = {
+  get(key) {
     try {
-      if (tag) return Intl.getCanonicalLocales(tag)[0]
-    } catch {
-      // Not a language. One further out may be.
+      return localStorage[`comment-thread ${key}`]
+    } catch {}
+  },
+  set(key, value) {
+    try {
+      localStorage[`comment-thread ${key}`] = value
+    } catch {}
+  },
+}
+
+// The editor
+
+const EMOJI = '😀 😂 😉 😍 🤔 😮 😢 😡 👍 👎 👏 🙏 👀 🎉 🔥 ❤️'.split(' ')
+
+const MARKS = {
+  bold: { before: '**', after: '**', key: 'b' },
+  italic: { before: '_', after: '_', key: 'i' },
+  code: { before: '`', after: '`', key: 'e' },
+  link: { before: '[', after: '](https://)', key: 'k' },
+  quote: { line: '> ' },
+  list: { line: '- ' },
+}
+
+const handleOf = (name) => name.replace(/_?[^A-Za-z0-9_]+/g, '_').toLowerCase()
+
+function editor({ api, ui, say, path, explain }, { draft, value, placeholder, action, send, cancel }) {
+  const { features, guest, limits } = ui
+  const isGuest = !ui.auth.authenticated
+  let busy = 0
+  /** The last request, to send it again under the same key. */
+  let last = { content: '', key: '' }
+  let search = new AbortController()
+  const kept = `${API} ${path} ${draft}`
+  const named = (label) => ({ 'aria-label': label, placeholder: label })
+
+  const text = h('textarea', {
+    ...named(placeholder),
+    required: true,
+    dir: 'auto',
+    'aria-autocomplete': 'list',
+    'aria-controls': `people-${draft}`,
+    input: changed,
+    keydown,
+    paste: (event) => take(event, event.clipboardData),
+    drop: (event) => take(event, event.dataTransfer),
+  })
+  text.value = device.get(kept) || value || ''
+  const people = h('div', { id: `people-${draft}`, class: 'people', role: 'listbox', 'aria-label': say('mention'), hidden: true })
+  const shown = h('div', { class: 'body preview', tabindex: 0, hidden: true })
+  const problem = h('p', { class: 'error', role: 'alert' })
+  const name = h('input', { ...named(say('guest_name')), autocomplete: 'name', required: true, value: device.get('name') })
+  const email = h('input', { ...named(say('guest_email')), type: 'email', autocomplete: 'email', required: guest.require_email })
+  const subscribe = h('input', { type: 'checkbox' })
+  const file = h('input', { type: 'file', accept: 'image/*', change: (event) => take(event, file) })
+  const emoji = h('div', { hidden: true }, ...EMOJI.map((emoji) => button(emoji, { click: () => insert(emoji) })))
+  const tool = (name, click) => button(icon(name), { 'aria-label': say(name), title: say(name), click })
+  const toolbar = h(
+    'div',
+    { class: 'toolbar' },
+    ...Object.keys(features.markdown_toolbar ? MARKS : {}).map((name) => tool(name, () => mark(MARKS[name]))),
+    features.emoji_picker && tool('emoji', () => (emoji.hidden = !emoji.hidden)),
+    features.media && tool('upload_image', () => file.click()),
+    features.markdown_preview && button(say('preview'), { 'aria-pressed': 'false', click: (event) => fallible(() => preview(event.target)) }),
+  )
+  const element = h(
+    'form',
+    { class: 'editor', part: 'editor', submit },
+    text,
+    people,
+    shown,
+    emoji,
+    isGuest && h('div', { class: 'guest' }, name, (guest.require_email || guest.show_gravatar) && email),
+    features.subscriptions && value == null && h('label', { class: 'muted' }, subscribe, say('subscribe')),
+    problem,
+    h('div', { class: 'bar' }, toolbar, cancel && button(say('cancel'), { class: 'outlined', click: cancel }), primary(action)),
+  )
+
+  /** Shows what goes wrong below the text, which stays. */
+  async function fallible(act) {
+    problem.textContent = ''
+    busy++
+    element.ariaBusy = 'true'
+    try {
+      await act()
+    } catch (error) {
+      problem.textContent = explain(error)
+    }
+    element.ariaBusy = 'false'
+    busy--
+  }
+
+  function submit(event) {
+    event.preventDefault()
+    if (busy) return
+    device.set('name', name.value)
+    const body = text.value
+    const fields = { body, subscribe_to_replies: subscribe.checked || undefined }
+    if (isGuest) Object.assign(fields, { guest_name: name.value, guest_email: email.value || undefined })
+    const content = JSON.stringify(fields)
+    if (content !== last.content) last = { content, key: newKey() }
+    fallible(async () => {
+      await send(fields, last.key)
+      last.content = ''
+      if (text.value === body) text.value = ''
+      device.set(kept, text.value)
+    })
+  }
+
+  async function preview(toggle) {
+    const isOn = shown.hidden
+    const body = text.value
+    if (isOn) showHtml(shown, (await api.request('POST', 'markdown/preview', { body: { body } })).data.html, body)
+    toggle.ariaPressed = `${isOn}`
+    shown.hidden = !isOn
+    text.hidden = isOn
+  }
+
+  function changed() {
+    device.set(kept, text.value === value ? '' : text.value)
+    suggest()
+  }
+
+  function insert(string, start = text.selectionStart, end = text.selectionEnd) {
+    text.setRangeText(string, start, end, 'end')
+    text.focus()
+    changed()
+  }
+
+  function mark({ line = '', before = '', after = '' }) {
+    const { selectionStart: start, selectionEnd: end } = text
+    const begin = line ? text.value.lastIndexOf('\n', start - 1) + 1 : start
+    const selected = text.value.slice(begin, end)
+    insert(line ? selected.replace(/^/gm, line) : before + selected + after, begin, end)
+    if (!line) text.setSelectionRange(start + before.length, end + before.length)
+  }
+
+  function keydown(event) {
+    const { key, isComposing } = event
+    const isCommand = event.ctrlKey || event.metaKey
+    const shortcut = features.markdown_toolbar && Object.values(MARKS).find((mark) => mark.key === key)
+    if (isComposing) return
+    if (!people.hidden && choose(key)) event.preventDefault()
+    else if (key === 'Escape') cancel?.()
+    else if (isCommand && key === 'Enter') element.requestSubmit()
+    else if (isCommand && shortcut) {
+      event.preventDefault()
+      mark(shortcut)
     }
   }
-  return navigator.language
+
+  async function suggest() {
+    const query = text.value.slice(0, text.selectionStart).match(/(?<![\w@])@([\p{L}\p{N}_]{1,50})$/u)?.[1]
+    search.abort()
+    people.hidden = true
+    if (!query || isGuest) return
+    search = new AbortController()
+    const { signal } = search
+    await pause(150)
+    if (signal.aborted) return
+    const { data } = await api.get('users', { q: query.replaceAll('_', ' ') }, signal).catch(() => ({ data: [] }))
+    if (signal.aborted || !data.length) return
+    const pick = (user) => {
+      const end = text.selectionStart
+      insert(`@${handleOf(user.name)} `, end - query.length - 1, end)
+    }
+    // The text keeps the focus.
+    const mousedown = (event) => event.preventDefault()
+    people.replaceChildren(
+      ...data.map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user), mousedown }, avatar(user), user.name)),
+    )
+    people.hidden = false
+    select(0)
+  }
+
+  function select(place) {
+    const options = [...people.children]
+    const picked = options.at(place % options.length)
+    for (const option of options) option.ariaSelected = `${option === picked}`
+    text.setAttribute('aria-activedescendant', picked?.id ?? '')
+  }
+
+  function choose(key) {
+    const options = /** @type {HTMLElement[]} */ ([...people.children])
+    const place = options.findIndex(({ ariaSelected }) => ariaSelected === 'true')
+    if (key === 'ArrowDown') select(place + 1)
+    else if (key === 'ArrowUp') select(place - 1)
+    else if (key === 'Enter' || key === 'Tab') options[place].click()
+    else if (key === 'Escape') people.hidden = true
+    else return false
+    return true
+  }
+
+  function take(event, source) {
+    const images = [...source.files].filter(({ type }) => type.startsWith('image/'))
+    if (!images.length || !features.media) return
+    event.preventDefault()
+    images.forEach((image) => fallible(() => upload(image)))
+  }
+
+  async function upload(image) {
+    if (image.size > limits.media_bytes) throw new ApiError(0, { code: 'payload_too_large' })
+    const place = `![${say('uploading')} ${image.name.replace(/[[\]]/g, '')}]()`
+    insert(place)
+    let uploaded = ''
+    try {
+      const body = new FormData()
+      body.append('file', image)
+      uploaded = `![${say('image_description')}](${(await api.request('POST', 'media', { body, key: newKey() })).url})`
+    } finally {
+      const start = text.value.indexOf(place)
+      // Whoever has not gone on writing describes the image now.
+      const isHere = text.selectionStart === start + place.length
+      if (start >= 0) text.setRangeText(uploaded, start, start + place.length, 'preserve')
+      if (isHere) text.setSelectionRange(start + 2, start + Math.max(2, uploaded.indexOf(']')))
+      changed()
+    }
+  }
+
+  const focus = () => {
+    text.focus()
+    text.setSelectionRange(text.value.length, text.value.length)
+  }
+  return { element, focus }
 }
 
-const UNITS = /** @type {const} */ ([
-  ['year', 31_557_600],
-  ['month', 2_629_800],
-  ['week', 604_800],
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-  ['second', Infinity],
-])
+// Comments
 
-/** How long ago a time was, in words. @param {string} time @param {string} language */
-export function ago(time, language) {
-  const seconds = Math.max(0, (Date.now() - Date.parse(time)) / 1000)
-  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? UNITS[6]
-  return new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(-Math.trunc(seconds / size) || 0, unit)
+const MAX_DEPTH = 10
+
+class CommentView {
+  #cursor = ''
+  #isLiking = false
+
+  constructor(thread, comment, parent) {
+    const { id, user } = comment
+    this.thread = thread
+    this.comment = comment
+    this.parent = parent
+    /** @type {number} */
+    this.depth = parent ? parent.depth + 1 : 0
+    this.head = h('header')
+    this.body = h('div', { class: 'body', part: 'body' })
+    this.actions = h('div', { class: 'actions', part: 'actions' })
+    this.slot = h('div')
+    this.replies = h('div', { class: 'replies' })
+    this.more = button('', { class: 'more', click: () => this.#loadReplies() })
+    this.element = h(
+      'article',
+      { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` },
+      avatar(user),
+      h('div', { class: 'content' }, this.head, this.body, this.actions, this.slot),
+      h('div', { class: 'below' }, this.replies, this.more),
+    )
+    thread.views.set(id, this)
+    this.show(comment)
+    comment.replies.forEach((reply) => this.addReply(reply))
+    this.#showMore()
+  }
+
+  show(comment) {
+    const { say, ui, language } = this.thread
+    const { id, user, created_at, updated_at } = comment
+    this.comment = comment
+    this.element.setAttribute('part', `comment${this.parent ? ' reply' : ''}${comment.pinned ? ' pinned' : ''}`)
+    if (comment.is_deleted) {
+      this.body.replaceChildren(h('p', { id: `author-${id}`, class: 'muted' }, say('deleted')))
+      return
+    }
+    const small = (isShown, text, attributes = { class: 'badge' }) => (isShown ? [h('span', attributes, text)] : [])
+    const { badges } = ui.features
+    this.head.replaceChildren(
+      h('b', { id: `author-${id}`, part: 'author', dir: 'auto' }, user.name),
+      ...small(badges && comment.is_author, say('author')),
+      ...small(badges && comment.is_moderator, say('moderator')),
+      ...small(badges && comment.is_guest, say('guest')),
+      ...small(comment.pinned, say('pinned')),
+      ...small(!comment.is_approved, say('pending_approval')),
+      h(
+        'a',
+        { class: 'muted', href: `${location.pathname}${location.search}#comment-${id}`, click: () => this.thread.reveal(id) },
+        h('time', { datetime: created_at, title: inFull(created_at, language) }, ago(created_at, language)),
+      ),
+      ...small(updated_at > created_at, say('edited'), { class: 'muted', title: inFull(updated_at, language) }),
+    )
+    showHtml(this.body, comment.html, comment.body)
+    this.#showActions()
+  }
+
+  #showActions() {
+    const { thread, comment } = this
+    const { say, ui } = thread
+    const { can, pinned } = comment
+    const { nesting, read_only, reporting } = ui.features
+    const isOpen = !read_only && !ui.auth.banned
+    const action = (isOffered, text, click, name = 'action') => (isOffered && isOpen ? [button(text, { class: name, click })] : [])
+    this.like = button('', { class: 'like', disabled: !isOpen, click: () => this.#like() })
+    this.flag = button(say('report'), { class: 'action', click: () => this.#report() })
+    this.actions.replaceChildren(
+      this.like,
+      ...action(nesting && comment.is_approved && this.depth < MAX_DEPTH, say('reply'), () => this.reply(), 'reply'),
+      ...action(can.update, say('edit'), () => this.#edit()),
+      ...action(can.delete, say('delete'), () => this.#delete()),
+      ...action(can.pin, say(pinned ? 'unpin' : 'pin'), () => this.#pin()),
+      ...(isOpen && reporting && !can.update ? [this.flag] : []),
+    )
+    this.#showMarks()
+  }
+
+  #showMarks() {
+    const { say } = this.thread
+    const { liked, likes_count, reported } = this.comment
+    const count = likes_count ? ` ${likes_count}` : ''
+    this.like?.replaceChildren(icon('heart'), count)
+    this.like?.setAttribute('aria-label', say('like') + count)
+    this.like?.setAttribute('aria-pressed', `${liked}`)
+    if (!this.flag || !reported) return
+    this.flag.textContent = say('reported')
+    this.flag.ariaDisabled = 'true'
+  }
+
+  /** Shows the like at once, and takes it back if the API refuses it. */
+  async #like() {
+    const { thread, comment } = this
+    const { liked, likes_count } = comment
+    if (!thread.ui.auth.authenticated && !thread.ui.guest.likes) return thread.signIn()
+    if (this.#isLiking) return
+    this.#isLiking = true
+    const show = (like) => {
+      Object.assign(comment, like)
+      this.#showMarks()
+    }
+    show({ liked: !liked, likes_count: likes_count + (liked ? -1 : 1) })
+    await thread.attempt(
+      async () => show(await thread.write('POST', `comments/${comment.id}/like`)),
+      () => show({ liked, likes_count }),
+    )
+    this.#isLiking = false
+  }
+
+  #report() {
+    const { thread, comment } = this
+    const { say, ui } = thread
+    if (comment.reported) return
+    const label = say('report_details')
+    const details = h('textarea', { maxlength: ui.limits.report_details, 'aria-label': label, placeholder: label })
+    const reasons = ui.report_reasons.map((value, place) =>
+      h('label', {}, h('input', { type: 'radio', name: 'reason', value, checked: !place }), ` ${say(value)}`),
+    )
+    const key = newKey()
+    thread.ask(say('report_reason'), [...reasons, details], say('report'), async (form) => {
+      const body = { reason: new FormData(form).get('reason'), additional_details: details.value || null }
+      await thread.write('POST', `comments/${comment.id}/report`, { body, key }).catch((error) => {
+        if (error.code !== 'already_reported') throw error
+      })
+      comment.reported = true
+      this.#showMarks()
+      thread.announce(say('report_thanks'))
+    })
+  }
+
+  #pin() {
+    const { thread, comment } = this
+    thread.attempt(async () => {
+      const { data } = await thread.write(comment.pinned ? 'DELETE' : 'POST', `comments/${comment.id}/pin`)
+      for (const view of thread.views.values()) if (view.comment.pinned) view.show({ ...view.comment, pinned: false })
+      this.show(data)
+      this.focus()
+    })
+  }
+
+  focus() {
+    this.element.focus({ preventScroll: true })
+  }
+
+  #write(purpose) {
+    const { thread, slot, body, comment } = this
+    const { say } = thread
+    const cancel = () => {
+      slot.replaceChildren()
+      body.hidden = false
+      this.focus()
+    }
+    const reply = { draft: `reply-${comment.id}`, placeholder: say('write_reply'), action: say('reply'), cancel }
+    const { element, focus } = editor(thread, { ...reply, ...purpose })
+    slot.replaceChildren(element)
+    focus()
+    return cancel
+  }
+
+  reply() {
+    const { thread, comment } = this
+    const close = this.#write({
+      send: async (fields, key) => {
+        const reply = await thread.post({ ...fields, parent_id: comment.id }, key)
+        comment.replies_count++
+        close()
+        thread.focusOn(this.addReply(reply))
+      },
+    })
+  }
+
+  #edit() {
+    const { thread, comment, body } = this
+    const { say } = thread
+    const close = this.#write({
+      draft: `edit-${comment.id}`,
+      value: comment.body,
+      placeholder: say('edit'),
+      action: say('save'),
+      send: async ({ body }) => {
+        const { data } = await thread.write('PATCH', `comments/${comment.id}`, { body: { body } })
+        close()
+        this.show(data)
+        thread.announce(say('edited'))
+      },
+    })
+    body.hidden = true
+  }
+
+  #delete() {
+    const { thread, comment, parent, element } = this
+    const { say } = thread
+    thread.ask(say('delete_confirm'), [], say('delete'), async () => {
+      await thread.write('DELETE', `comments/${comment.id}`)
+      const next = element.nextElementSibling ?? parent?.element
+      for (const { id } of element.querySelectorAll('article')) thread.views.delete(Number(id.slice(8)))
+      thread.views.delete(comment.id)
+      element.remove()
+      if (parent) parent.comment.replies_count--
+      thread.showEmpty()
+      thread.announce(say('deleted'))
+      return next
+    })
+  }
+
+  // Shows a reply in its place among the others, oldest first.
+  addReply(reply) {
+    const { views } = this.thread
+    const known = views.get(reply.id)
+    if (known) return known
+    const view = new CommentView(this.thread, reply, this)
+    const later = [...this.replies.children].find(({ id }) => Number(id.slice(8)) > reply.id)
+    this.replies.insertBefore(view.element, later ?? null)
+    this.#showMore()
+    return view
+  }
+
+  #showMore() {
+    const left = this.comment.replies_count - this.replies.childElementCount
+    this.more.hidden = left <= 0 || this.#cursor === null
+    this.more.textContent = `${this.thread.say('view_replies')} (${left})`
+  }
+
+  async #loadReplies() {
+    const { thread, more, comment } = this
+    more.ariaBusy = 'true'
+    await thread.attempt(async () => {
+      const { data, meta } = await thread.api.get(`comments/${comment.id}/replies`, { cursor: this.#cursor, per_page: 20 })
+      this.#cursor = meta.next_cursor
+      const added = data.filter(({ id }) => !thread.views.has(id)).map((reply) => this.addReply(reply))
+      this.#showMore()
+      added[0]?.focus()
+    })
+    more.ariaBusy = 'false'
+  }
 }
 
-/** A time in full. @param {string} time @param {string} language */
-export function inFull(time, language) {
-  return new Date(time).toLocaleString(language, { dateStyle: 'long', timeStyle: 'short' })
+// The thread
+
+const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
+
+const FIRST_WORDS = { error: 'Something went wrong', offline: 'No connection', retry: 'Try again' }
+
+/** Labels have the names of refusals, but for these. */
+const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment' }
+
+class Thread {
+  api = new Client()
+  views = new Map()
+  ui = /** @type {Ui} */ (/** @type {unknown} */ (undefined))
+  language = ''
+  path = ''
+  sort = ''
+  #work = new AbortController()
+  /** The query of the next page; null after the last. @type {RequestOptions['query'] | null} */
+  #next = null
+  #before
+  #waiting = []
+
+  constructor(host, root) {
+    this.host = host
+    this.root = root
+    this.status = h('p', { class: 'hidden', role: 'status' })
+    this.section = h('section')
+    this.list = h('div', { class: 'list' })
+    this.fresh = button('', { class: 'primary fresh', hidden: true, click: () => this.#showFresh() })
+    this.foot = h('div', { class: 'foot' })
+    root.append(this.section, this.status)
+    root.adoptedStyleSheets = [styles, threadStyles]
+    this.#showSkeleton()
+  }
+
+  say = (key) => this.host.labels?.[key] ?? this.ui?.labels[key] ?? FIRST_WORDS[key] ?? key
+
+  explain = ({ code, status, message, errors = {} }) => {
+    const label = REFUSALS[code] ?? code
+    const text = this.say(label)
+    return text !== label ? text : status === 422 ? Object.values(errors).flat().join(' ') || message : this.say('error')
+  }
+
+  announce(text) {
+    this.status.textContent = text
+  }
+
+  emit(name, detail) {
+    return this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
+  }
+
+  signIn() {
+    if (this.emit('comment-sign-in')) this.announce(this.say('sign_in_to_comment'))
+  }
+
+  /** After a write, this guest's reads come from no shared cache. */
+  async write(method, path, options) {
+    const answer = await this.api.request(method, path, options)
+    if (!this.ui.auth.authenticated) device.set(`${API} mine`, (this.api.mine = true))
+    return answer
+  }
+
+  /** Announces what goes wrong. */
+  async attempt(act, undo = () => {}) {
+    try {
+      await act()
+    } catch (error) {
+      undo()
+      this.announce(this.explain(error))
+    }
+  }
+
+  stop() {
+    this.#work.abort()
+  }
+
+  async become(auth) {
+    const before = this.path && this.api.token()
+    this.api.auth = auth
+    if (before && (await before) !== (await this.api.token())) this.load()
+  }
+
+  async load() {
+    const { host, api, section } = this
+    this.#work.abort()
+    const { signal } = (this.#work = new AbortController())
+    const path = [host.type, host.record].map(encodeURIComponent).join('/')
+    if (path !== this.path) this.#showSkeleton()
+    this.path = path
+    this.sort = SORTS.find((sort) => sort === host.getAttribute('sort')) ?? this.sort
+    this.language = api.language = languageOf(host)
+    api.mine = !!device.get(`${API} mine`)
+    section.ariaBusy = 'true'
+    try {
+      const page = await this.#first(signal)
+      if (signal.aborted) return
+      this.ui = page.ui
+      this.#show(page)
+      this.emit('comment-ready')
+      await this.revealAddressed()
+      this.#watch(signal)
+    } catch (error) {
+      if (signal.aborted) return
+      this.#showFailure(section, error, () => this.load())
+    }
+    section.ariaBusy = 'false'
+  }
+
+  async #first(signal) {
+    const ask = () => this.api.get(`${this.path}/comments`, { include: 'ui', cursor: '', sort: this.sort || null }, signal)
+    const token = await this.api.token()
+    const page = await ask()
+    if (!token || page.ui.auth.authenticated) return page
+    if (await this.api.renew(token)) return ask()
+    this.api.forget()
+    return page
+  }
+
+  #show(page) {
+    const { say, ui, section, root } = this
+    const focused = root.activeElement?.id
+    const answered = [...this.views.values()].filter(({ slot }) => slot.firstChild).map(({ comment }) => comment.id)
+    const sorts = SORTS.map((value) => h('option', { value, selected: value === (this.sort || ui.default_sort) }, say(value)))
+    const select = h('select', { 'aria-label': say('sort'), change: () => this.#sortBy(select.value) }, ...sorts)
+    section.ariaLabel = say('comments')
+    section.className = ''
+    this.showTheme()
+    section.replaceChildren(
+      h('div', { class: 'top' }, h('h2', {}, say('comments')), ui.features.sorting && select),
+      this.#composer(),
+      this.fresh,
+      this.list,
+      this.foot,
+    )
+    this.#restart(page)
+    answered.forEach((id) => this.views.get(id)?.reply())
+    if (focused) root.getElementById(focused)?.focus({ preventScroll: true })
+  }
+
+  #composer() {
+    const { say, ui } = this
+    const notice = (content) => h('p', { class: 'notice' }, content)
+    if (ui.features.read_only) return notice(say('read_only'))
+    if (ui.auth.banned) return notice(say('banned'))
+    if (!ui.auth.can_comment) return notice(button(say('sign_in_to_comment'), { class: 'primary', click: () => this.signIn() }))
+    return editor(this, {
+      draft: 'new',
+      placeholder: say('write_comment'),
+      action: say('send'),
+      send: async (fields, key) => {
+        const comment = await this.post(fields, key)
+        this.focusOn(this.#prepend(comment))
+      },
+    }).element
+  }
+
+  async post(body, key) {
+    const { data } = await this.write('POST', `${this.path}/comments`, { body, key })
+    this.announce(this.say(data.is_approved ? 'posted' : 'pending_approval'))
+    this.emit('comment-posted', { id: data.id })
+    return data
+  }
+
+  #prepend(comment) {
+    const view = new CommentView(this, comment)
+    const pinned = this.list.querySelector('[part~=pinned]')
+    if (pinned) pinned.after(view.element)
+    else this.list.prepend(view.element)
+    this.showEmpty()
+    return view
+  }
+
+  #restart(page) {
+    this.views.clear()
+    this.list.replaceChildren()
+    this.#append(page)
+  }
+
+  #append({ data, meta }) {
+    const added = data.filter(({ id }) => !this.views.has(id)).map((comment) => new CommentView(this, comment))
+    this.list.append(...added.map(({ element }) => element))
+    const { next_cursor: cursor, current_page: page = 1, last_page = 1 } = meta
+    this.#next = cursor ? { cursor } : page < last_page ? { page: page + 1 } : null
+    this.foot.replaceChildren(this.#next ? button(this.say('load_more'), { class: 'outlined', click: () => this.#loadMore() }) : '')
+    this.showEmpty()
+    return added
+  }
+
+  showEmpty() {
+    this.list.querySelector('.empty')?.remove()
+    if (!this.views.size) this.list.append(h('p', { class: 'empty muted' }, this.say('no_comments')))
+  }
+
+  async #page(query, show) {
+    const { signal } = this.#work
+    this.section.ariaBusy = 'true'
+    try {
+      show(await this.api.get(`${this.path}/comments`, { sort: this.sort || null, ...query }, signal))
+    } catch (error) {
+      if (!signal.aborted) this.#showFailure(this.foot, error, () => this.#page(query, show))
+    }
+    this.section.ariaBusy = 'false'
+  }
+
+  #loadMore() {
+    this.#page(this.#next ?? {}, (page) => this.#append(page)[0]?.focus())
+  }
+
+  #sortBy(sort) {
+    this.sort = sort
+    this.#page({ cursor: '' }, (page) => this.#restart(page))
+  }
+
+  #showSkeleton() {
+    this.section.className = 'waiting'
+    this.section.replaceChildren(...[1, 2, 3].map(() => h('div', { class: 'skeleton' })))
+  }
+
+  #showFailure(place, error, again) {
+    addEventListener('online', again, { once: true, signal: this.#work.signal })
+    place.replaceChildren(
+      h('p', { class: 'notice', role: 'alert' }, `${this.explain(error)} `, button(this.say('retry'), { class: 'outlined', click: again })),
+    )
+  }
+
+  showTheme() {
+    const theme = this.host.getAttribute('theme') ?? this.ui?.theme
+    for (const name of ['light', 'dark']) this.section.classList.toggle(name, theme === name)
+  }
+
+  async revealAddressed() {
+    const id = location.hash.match(/^#comment-(\d+)$/)?.[1]
+    if (id && this.ui) await this.reveal(Number(id))
+  }
+
+  // Shows and focuses a comment, wherever it is in the thread.
+  async reveal(id) {
+    await this.attempt(() => this.#fetch(id))
+    const view = this.views.get(id)
+    if (view) this.focusOn(view)
+  }
+
+  focusOn(view) {
+    this.section.querySelector('.target')?.classList.remove('target')
+    view.element.classList.add('target')
+    view.element.scrollIntoView({ block: 'nearest' })
+    view.focus()
+  }
+
+  async #fetch(id) {
+    if (this.views.has(id)) return
+    const { data, ancestors, thread } = await this.api.get(`comments/${id}`, {}, this.#work.signal)
+    if (thread.type !== this.host.type || thread.id !== this.host.record) return
+    /** @type {CommentView | undefined} */
+    let view
+    for (const comment of [...ancestors, data]) view = view?.addReply(comment) ?? this.views.get(comment.id) ?? this.#prepend(comment)
+  }
+
+  // Asks for changes while the page is visible, as often as the API allows.
+  async #watch(signal) {
+    this.#before = undefined
+    while (this.ui.features.realtime && !signal.aborted) {
+      let wait = 1
+      if (!document.hidden) {
+        wait = await this.api.request('GET', `${this.path}/changes`, { signal, anonymous: true }).then(
+          ({ data }) => this.#announceFresh(data),
+          () => 120,
+        )
+      }
+      await pause(wait * 1000)
+    }
+  }
+
+  #announceFresh({ newest, next }) {
+    this.#before ??= newest
+    this.#waiting = newest.filter((id) => !this.#before?.includes(id) && !this.views.has(id))
+    const { length } = this.#waiting
+    this.fresh.hidden = !length
+    this.fresh.textContent = `${length} ${this.say(length > 1 ? 'new_comments' : 'new_comment')}`
+    if (length) this.announce(this.fresh.textContent)
+    return next
+  }
+
+  async #showFresh() {
+    const ids = this.#waiting
+    this.fresh.hidden = true
+    await Promise.allSettled(ids.toReversed().map((id) => this.#fetch(id)))
+    await this.reveal(ids[0])
+  }
+
+  /** Asks in a dialog. The focus returns to where it was, or goes to what `act` returns. */
+  ask(title, fields, action, act) {
+    /** @type {any} */
+    let target = this.root.activeElement
+    const error = h('p', { class: 'error', role: 'alert' })
+    const submit = async (event) => {
+      event.preventDefault()
+      try {
+        target = (await act(form)) ?? target
+        dialog.close()
+      } catch (reason) {
+        error.textContent = this.explain(reason)
+      }
+    }
+    const close = () => {
+      dialog.remove()
+      target?.focus({ preventScroll: true })
+    }
+    const cancel = button(this.say('cancel'), { class: 'outlined', click: () => dialog.close() })
+    const bar = h('div', { class: 'bar' }, cancel, primary(action))
+    const form = h('form', { submit }, h('h3', {}, title), ...fields, error, bar)
+    const dialog = h('dialog', { 'aria-label': title, close }, form)
+    this.section.append(dialog)
+    dialog.showModal()
+  }
+
+  showTimes() {
+    for (const time of this.section.querySelectorAll('time')) time.textContent = ago(time.dateTime, this.language)
+  }
+}
+
+// The elements
+
+/** `<comment-thread type="posts" record="42">` */
+class CommentThread extends HTMLElement {
+  static observedAttributes = ['type', 'record', 'sort', 'lang', 'theme']
+
+  #thread = new Thread(this, this.attachShadow({ mode: 'open' }))
+  #isScheduled = false
+  #isNear = false
+  #connection = new AbortController()
+  /** Come before those of the API. @type {Record<string, string> | undefined} */
+  labels = this['labels']
+
+  constructor() {
+    super()
+    // What the page has set before this module was loaded hides the accessor.
+    const { auth } = this
+    delete (/** @type {any} */ (this).auth)
+    this.auth = auth
+  }
+
+  /** @type {Auth} */
+  get auth() {
+    return this.#thread.api.auth
+  }
+  set auth(auth) {
+    this.#thread.become(auth ?? null)
+  }
+
+  get type() {
+    return this.getAttribute('type') ?? ''
+  }
+  get record() {
+    return this.getAttribute('record') ?? ''
+  }
+
+  connectedCallback() {
+    const { signal } = (this.#connection = new AbortController())
+    const near = new IntersectionObserver((entries) => entries.at(-1)?.isIntersecting && this.#approach(), { rootMargin: '600px' })
+    const languages = new MutationObserver(() => this.attributeChangedCallback('lang'))
+    const minutes = setInterval(() => this.#thread.showTimes(), 60_000)
+    near.observe(this)
+    languages.observe(document, { subtree: true, attributeFilter: ['lang'] })
+    addEventListener('hashchange', () => this.#thread.revealAddressed(), { signal })
+    signal.addEventListener('abort', () => {
+      near.disconnect()
+      languages.disconnect()
+      clearInterval(minutes)
+      this.#thread.stop()
+    })
+    if (this.#isNear || this.getAttribute('loading') === 'eager' || location.hash.startsWith('#comment-')) this.#approach(true)
+  }
+
+  disconnectedCallback() {
+    this.#connection.abort()
+  }
+
+  attributeChangedCallback(name) {
+    if (name === 'theme') this.#thread.showTheme()
+    else if (name !== 'lang' || languageOf(this) !== this.#thread.language) this.#schedule()
+  }
+
+  #approach(again = !this.#isNear) {
+    this.#isNear = true
+    if (again) this.#schedule()
+  }
+
+  #schedule() {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    queueMicrotask(() => {
+      this.#isScheduled = false
+      if (this.isConnected && this.#isNear && this.type && this.record) this.#thread.load()
+    })
+  }
+}
+
+/** Elements whose number is to be asked for. @type {Set<CommentCount>} */
+const uncounted = new Set()
+
+async function count() {
+  // An id that no record can have would spoil the request.
+  const elements = [...uncounted].filter(({ thread }) => /^[\w-]+\/[\w.~:-]{1,128}$/.test(thread))
+  uncounted.clear()
+  const threads = [...new Set(elements.map(({ thread }) => thread))]
+  while (threads.length) {
+    const query = { threads: threads.splice(0, 40).join() }
+    const { data } = await new Client().request('GET', 'counts', { query, anonymous: true })
+    for (const element of elements) if (element.thread in data) element.textContent = data[element.thread]
+  }
+}
+
+/** `<comment-count type="posts" record="42">` */
+class CommentCount extends HTMLElement {
+  static observedAttributes = ['type', 'record']
+
+  get thread() {
+    return `${this.getAttribute('type')}/${this.getAttribute('record')}`
+  }
+
+  attributeChangedCallback() {
+    if (!uncounted.size) setTimeout(count, 20)
+    uncounted.add(this)
+  }
 }
 
 // Styles
@@ -350,7 +1162,6 @@ export function sheet(css) {
   return sheet
 }
 
-/** Colours, text, buttons, fields and dialogs, for every element of this service. `.dark` and `.light` force a theme. */
 export const styles = sheet(`
 :host {
   --accent: var(--comment-accent, light-dark(#0b57d0, #8ab4f8));
@@ -362,1345 +1173,83 @@ export const styles = sheet(`
   --danger: light-dark(#b3261e, #f2b8b5);
   --tint: color-mix(in srgb, var(--accent) 8%, transparent);
   display: block;
-  color: var(--text);
   font-family: var(--comment-font, inherit);
   line-height: 1.5;
-  text-align: start;
 }
 :host([hidden]), [hidden] { display: none !important }
+section, dialog { color: var(--text) }
 .light { color-scheme: light }
 .dark { color-scheme: dark }
+.light, .dark, dialog { padding: 1em; border-radius: var(--radius); background: var(--surface) }
 * { box-sizing: border-box }
-.visually-hidden { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
+.hidden { position: absolute; clip-path: inset(50%) }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 a { color: var(--accent) }
-button, input, select, textarea { font: inherit; color: inherit; accent-color: var(--accent) }
-button { min-block-size: 28px; min-inline-size: 28px; padding: 0 .5em; border: 0; border-radius: var(--radius); background: none; cursor: pointer }
+button, input, select, textarea { border: 0; border-radius: var(--radius); background: none; color: inherit; font: inherit; accent-color: var(--accent) }
+button { min-block-size: 28px; min-inline-size: 28px; padding: 0 .5em; cursor: pointer }
 button:hover { background: var(--tint) }
-button:disabled, [aria-disabled=true] { opacity: .6; cursor: default }
-button.primary { min-block-size: 36px; padding: 0 1em; background: var(--accent); color: light-dark(#fff, #10141a); font-weight: 600 }
-button.outlined { min-block-size: 36px; padding: 0 1em; border: 1px solid var(--border) }
-button.danger { background: var(--danger) }
-input:not([type=radio], [type=checkbox]), select, textarea {
-  min-block-size: 36px; max-inline-size: 100%; padding: .375em .625em;
-  border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface);
-}
-dialog {
-  inline-size: min(26em, calc(100% - 2em)); padding: 1.25em; border: 1px solid var(--border); border-radius: var(--radius);
-  background: var(--surface); color: var(--text); box-shadow: 0 8px 40px #0003;
-}
+.primary, .outlined, select, input { min-block-size: 36px; padding: .25em .75em }
+.primary, .primary:hover { background: var(--accent); color: light-dark(#fff, #111); font-weight: 600 }
+.outlined, select, input, dialog textarea, dialog { border: 1px solid var(--border) }
+:disabled, [aria-disabled=true], [aria-busy=true] { opacity: .7 }
+dialog { inline-size: min(26em, 90%) }
 dialog::backdrop { background: #0006 }
-.badge { padding: .0625em .5em; border: 1px solid var(--border); border-radius: 1em; color: var(--muted); font-size: .75em; font-weight: 500 }
-.avatar { inline-size: 36px; block-size: 36px; border-radius: 50%; object-fit: cover; background: var(--border) }
+.badge { padding: 0 .5em; border: 1px solid var(--border); border-radius: 1em; font-size: .75em }
+.badge, .muted { color: var(--muted) }
+.avatar { display: grid; place-items: center; inline-size: 36px; block-size: 36px; border-radius: 50%; object-fit: cover; background: var(--border) }
 .error { color: var(--danger) }
-.muted { color: var(--muted) }
 `)
-
-// What the device keeps: drafts, a guest's name, and whether this guest has written. Never an address or a token.
-
-const memory = /** @type {Record<string, string>} */ ({})
-
-const device = {
-  /** @param {string} key */
-  get(key) {
-    try {
-      return localStorage.getItem(`comment-thread ${key}`) ?? ''
-    } catch {
-      // The page may not store. It remembers until it goes.
-      return memory[key] ?? ''
-    }
-  },
-  /** @param {string} key @param {string} value empty to forget it */
-  set(key, value) {
-    memory[key] = value
-    try {
-      if (value) localStorage.setItem(`comment-thread ${key}`, value)
-      else localStorage.removeItem(`comment-thread ${key}`)
-    } catch {
-      // As above.
-    }
-  },
-}
-
-// The editor
-
-const EMOJI = '😀 😂 🙂 😉 😍 🤔 😮 😢 😡 👍 👎 👏 🙏 💪 👀 🎉 🔥 ❤️ ✅ ❌ 💡 🚀 ☕ 🌱'.split(' ')
-
-/** What the buttons of the toolbar put around the selection, or before each of its lines, and their shortcuts. */
-const MARKS = /** @type {const} */ ([
-  { name: 'bold', before: '**', after: '**', key: 'b' },
-  { name: 'italic', before: '_', after: '_', key: 'i' },
-  { name: 'code', before: '`', after: '`', key: 'e' },
-  { name: 'link', before: '[', after: '](https://)', key: 'k' },
-  { name: 'quote', line: '> ' },
-  { name: 'list', line: '- ' },
-])
-
-/** The handle by which the service knows the user of this name. @param {string} name */
-const handleOf = (name) => name.replace(/_?[^A-Za-z0-9_]+/g, '_').toLowerCase()
-
-/** A form to write a comment or a reply, or to edit. */
-class Editor {
-  /** The last request, to send it again under the same key. */
-  #last = { content: '', key: '' }
-  #busy = false
-  #uploads = 0
-  /** @type {AbortController | undefined} */
-  #search
-
-  /**
-   * @param {Thread} thread
-   * @param {Purpose} options
-   */
-  constructor(thread, options) {
-    this.thread = thread
-    this.options = options
-    const { features, guest, auth, limits } = thread.ui
-    const say = thread.say
-    this.isGuest = !auth.authenticated && !options.isEdit
-    this.draft = `${API} ${thread.path} ${options.draft}`
-
-    this.text = h('textarea', {
-      rows: 3,
-      required: true,
-      dir: 'auto',
-      'aria-label': options.placeholder,
-      placeholder: options.placeholder,
-      'aria-autocomplete': auth.authenticated && 'list',
-      input: () => this.#changed(),
-      keydown: (event) => this.#key(event),
-      paste: (event) => this.#take(event, event.clipboardData),
-      drop: (event) => this.#take(event, event.dataTransfer),
-    })
-    this.text.value = device.get(this.draft) || options.text || ''
-    this.people = h('div', { class: 'people', role: 'listbox', id: thread.newId(), 'aria-label': say('mention'), hidden: true })
-    this.text.setAttribute('aria-controls', this.people.id)
-    this.shown = h('div', { class: 'body preview', hidden: true, tabindex: 0 })
-    this.count = h('span', { class: 'muted count' })
-    this.error = h('p', { class: 'error', role: 'alert' })
-    this.submit = h('button', { class: 'primary', part: 'button' }, options.action)
-    this.name = h('input', { autocomplete: 'name', required: true, maxlength: 100, 'aria-label': say('guest_name'), placeholder: say('guest_name') })
-    this.name.value = device.get('name')
-    this.email = h('input', {
-      type: 'email',
-      autocomplete: 'email',
-      required: guest.require_email,
-      'aria-label': say('guest_email'),
-      placeholder: say('guest_email'),
-    })
-    this.email.value = memory.email ?? ''
-    this.subscribe = h('input', { type: 'checkbox' })
-    this.emoji = this.#emojiPanel()
-
-    this.element = h(
-      'form',
-      { class: 'editor', part: 'editor', submit: (event) => this.#submit(event) },
-      h('div', { class: 'field' }, this.text, this.people),
-      this.shown,
-      this.emoji,
-      this.isGuest && h('div', { class: 'guest' }, this.name, (guest.require_email || guest.show_gravatar) && this.email),
-      features.subscriptions && !options.isEdit && h('label', { class: 'muted' }, this.subscribe, ` ${say('subscribe')}`),
-      this.error,
-      h(
-        'div',
-        { class: 'bar' },
-        this.#toolbar(),
-        this.count,
-        options.cancel && button(say('cancel'), { class: 'outlined', click: options.cancel }),
-        this.submit,
-      ),
-    )
-    this.limit = limits.body
-    this.#count()
-  }
-
-  focus() {
-    this.text.focus()
-    this.text.setSelectionRange(this.text.value.length, this.text.value.length)
-  }
-
-  #toolbar() {
-    const { features } = this.thread.ui
-    const say = this.thread.say
-    /** @type {HTMLElement[]} */
-    const tools = []
-    /** @param {keyof typeof ICONS} name @param {string} label @param {Record<string, any>} attributes */
-    const tool = (name, label, attributes) => {
-      tools.push(button(icon(name), { class: 'tool', 'aria-label': label, title: label, ...attributes }))
-    }
-    if (features.markdown_toolbar) {
-      for (const mark of MARKS) tool(mark.name, say(mark.name), { click: () => this.#mark(mark) })
-    }
-    if (features.emoji_picker) {
-      tool('emoji', say('emoji'), { 'aria-expanded': 'false', click: (event) => this.#toggleEmoji(event) })
-    }
-    const uploads = features.media && (!this.isGuest || features.guests)
-    if (uploads) {
-      const file = h('input', { type: 'file', accept: 'image/*', hidden: true, change: () => this.#take(null, file) })
-      tool('image', say('upload_image'), { click: () => file.click() })
-    }
-    if (features.markdown_preview) {
-      tools.push(button(say('preview'), { 'aria-pressed': 'false', click: (event) => this.#preview(event) }))
-    }
-    return h('div', { class: 'toolbar', role: 'toolbar', 'aria-label': say('comment'), keydown: byArrows }, ...tools)
-  }
-
-  #emojiPanel() {
-    const pick = (/** @type {string} */ emoji) => {
-      this.#insert(emoji)
-      this.text.focus()
-    }
-    return h(
-      'div',
-      { class: 'emoji', role: 'group', 'aria-label': this.thread.say('emoji'), hidden: true, keydown: byArrows },
-      ...EMOJI.map((emoji) => button(emoji, { click: () => pick(emoji) })),
-    )
-  }
-
-  /** @param {Event} event */
-  #toggleEmoji({ currentTarget }) {
-    const isOpen = this.emoji.toggleAttribute('hidden') === false
-    const tool = /** @type {HTMLElement} */ (currentTarget)
-    tool.ariaExpanded = `${isOpen}`
-    if (isOpen) /** @type {HTMLElement} */ (this.emoji.firstChild).focus()
-  }
-
-  /** Shows the HTML that would be published. @param {Event} event */
-  async #preview({ currentTarget }) {
-    const toggle = /** @type {HTMLElement} */ (currentTarget)
-    const isOn = toggle.ariaPressed !== 'true'
-    const body = this.text.value
-    try {
-      if (isOn) {
-        const { data } = await this.thread.api.request('POST', 'markdown/preview', { body: { body } })
-        showHtml(this.shown, data.html, body)
-      }
-      toggle.ariaPressed = `${isOn}`
-      this.shown.hidden = !isOn
-      this.text.hidden = isOn
-      this.#fail('')
-    } catch (error) {
-      this.#fail(error)
-    }
-  }
-
-  // The text
-
-  #changed() {
-    const { value } = this.text
-    device.set(this.draft, value === this.options.text ? '' : value)
-    this.#count()
-    this.#suggest()
-  }
-
-  #count() {
-    const left = this.limit - [...this.text.value].length
-    this.count.textContent = left < 500 ? `${left}` : ''
-    this.count.classList.toggle('error', left < 0)
-  }
-
-  /** Replaces the selection. @param {string} text @param {number} [start] @param {number} [end] */
-  #insert(text, start = this.text.selectionStart, end = this.text.selectionEnd) {
-    this.text.setRangeText(text, start, end, 'end')
-    this.#changed()
-  }
-
-  /** @param {typeof MARKS[number]} mark */
-  #mark(mark) {
-    const { value, selectionStart: start, selectionEnd: end } = this.text
-    this.text.focus()
-    if ('line' in mark) {
-      const begin = value.lastIndexOf('\n', start - 1) + 1
-      this.#insert(value.slice(begin, end).replace(/^/gm, mark.line), begin, end)
-      return
-    }
-    const selected = value.slice(start, end)
-    this.#insert(mark.before + selected + mark.after)
-    const from = start + mark.before.length
-    // The address of a link whose text is there is what remains to be written.
-    if (mark.name === 'link' && selected) this.text.setSelectionRange(from + selected.length + 2, from + selected.length + 10)
-    else this.text.setSelectionRange(from, from + selected.length)
-  }
-
-  /** @param {KeyboardEvent} event */
-  #key(event) {
-    if (event.isComposing) return
-    if (!this.people.hidden && this.#choose(event.key)) return event.preventDefault()
-    const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey
-    const mark = this.thread.ui.features.markdown_toolbar && MARKS.find((mark) => 'key' in mark && mark.key === event.key)
-    if (event.key === 'Escape' && this.options.cancel) this.options.cancel()
-    else if (isCommand && event.key === 'Enter') this.element.requestSubmit()
-    else if (isCommand && mark) this.#mark(mark)
-    else return
-    event.preventDefault()
-  }
-
-  // Mentions
-
-  async #suggest() {
-    const before = this.text.value.slice(0, this.text.selectionStart)
-    const query = before.match(/(?:^|[^\w@])@([\p{L}\p{N}_]{1,50})$/u)?.[1]
-    this.#search?.abort()
-    this.people.hidden = true
-    if (!query || !this.thread.ui.auth.authenticated) return
-    const { signal } = (this.#search = new AbortController())
-    try {
-      await pause(150, signal)
-      const { data } = await this.thread.api.get('users', { q: query.replace(/_/g, ' ').trim() || query }, signal)
-      const people = /** @type {User[]} */ (data)
-      this.people.replaceChildren(
-        ...people.map((user, place) =>
-          h(
-            'div',
-            {
-              role: 'option',
-              id: `${this.people.id}-${place}`,
-              'aria-selected': `${place === 0}`,
-              // Before the text loses the focus.
-              mousedown: (event) => {
-                event.preventDefault()
-                this.#mention(user, query)
-              },
-            },
-            avatar(user),
-            user.name,
-          ),
-        ),
-      )
-      this.picks = people.map((user) => () => this.#mention(user, query))
-      this.people.hidden = people.length === 0
-      this.#select(0)
-    } catch {
-      // Nobody is suggested.
-    }
-  }
-
-  /** @param {number} place */
-  #select(place) {
-    const options = [...this.people.children]
-    options.forEach((option, at) => (option.ariaSelected = `${at === place}`))
-    this.text.setAttribute('aria-activedescendant', this.people.hidden ? '' : (options[place]?.id ?? ''))
-  }
-
-  /** Whether the key was for the list of people. @param {string} key */
-  #choose(key) {
-    const options = [...this.people.children]
-    const place = options.findIndex((option) => option.ariaSelected === 'true')
-    if (key === 'ArrowDown' || key === 'ArrowUp') {
-      this.#select((place + (key === 'ArrowDown' ? 1 : options.length - 1)) % options.length)
-    } else if (key === 'Enter' || key === 'Tab') this.picks?.[place]?.()
-    else if (key === 'Escape') this.people.hidden = true
-    else return false
-    return true
-  }
-
-  /** @param {User} user @param {string} query */
-  #mention(user, query) {
-    const end = this.text.selectionStart
-    this.#insert(`@${handleOf(user.name)} `, end - query.length - 1, end)
-    this.people.hidden = true
-  }
-
-  // Images
-
-  /**
-   * Uploads the images of a paste, a drop or a choice.
-   * @param {Event | null} event
-   * @param {{ files: FileList | null } | null} source
-   */
-  #take(event, source) {
-    const images = [...(source?.files ?? [])].filter((file) => file.type.startsWith('image/'))
-    if (images.length === 0 || !this.thread.ui.features.media) return
-    event?.preventDefault()
-    images.forEach((file) => this.#upload(file))
-  }
-
-  /** @param {File} file */
-  async #upload(file) {
-    const say = this.thread.say
-    if (file.size > this.thread.ui.limits.media_bytes) return this.#fail(say('too_large'))
-    const place = `![${say('uploading')} ${file.name.replace(/[[\]]/g, '')}]()`
-    this.#insert(place)
-    this.#uploads += 1
-    let image = ''
-    try {
-      const body = new FormData()
-      body.append('file', file)
-      const { url } = await this.thread.api.request('POST', 'media', { body, key: newKey() })
-      image = `![${say('image_description')}](${url})`
-      this.#fail('')
-    } catch (error) {
-      this.#fail(error)
-    }
-    this.#uploads -= 1
-    const start = this.text.value.indexOf(place)
-    if (start < 0) return
-    const isHere = this.text.selectionStart === start + place.length
-    this.text.setRangeText(image, start, start + place.length, 'preserve')
-    // Whoever has not gone on writing describes the image now.
-    if (isHere && image) this.text.setSelectionRange(start + 2, start + 2 + say('image_description').length)
-    this.#changed()
-  }
-
-  // Sending
-
-  /** @param {unknown} error an error, or a text */
-  #fail(error) {
-    this.error.textContent = typeof error === 'string' ? error : this.thread.explain(error)
-  }
-
-  /** @param {Event} event */
-  async #submit(event) {
-    event.preventDefault()
-    if (this.#busy || this.#uploads > 0) return
-    /** @type {Record<string, any>} */
-    const fields = { body: this.text.value }
-    if (this.isGuest) {
-      fields.guest_name = this.name.value
-      if (this.email.value) fields.guest_email = this.email.value
-      device.set('name', this.name.value)
-      memory.email = this.email.value
-    }
-    if (this.subscribe.checked) fields.subscribe_to_replies = true
-    const content = JSON.stringify(fields)
-    if (content !== this.#last.content) this.#last = { content, key: newKey() }
-    this.#setBusy(true)
-    this.#fail('')
-    try {
-      await this.options.send(fields, this.#last.key)
-      this.#last.content = ''
-      if (this.text.value === fields.body) {
-        this.text.value = ''
-        device.set(this.draft, '')
-      }
-      this.#count()
-    } catch (error) {
-      this.#fail(error)
-    }
-    this.#setBusy(false)
-  }
-
-  /** @param {boolean} busy */
-  #setBusy(busy) {
-    this.#busy = busy
-    this.submit.ariaDisabled = `${busy}`
-    this.element.ariaBusy = `${busy}`
-  }
-}
-
-/** Moves the focus among buttons with the arrow keys. @param {KeyboardEvent} event */
-function byArrows(event) {
-  const buttons = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll('button')]
-  const place = buttons.indexOf(/** @type {HTMLButtonElement} */ (event.target))
-  const step = { ArrowRight: 1, ArrowLeft: -1, Home: -place, End: buttons.length - 1 - place }[event.key]
-  if (place < 0 || step === undefined) return
-  event.preventDefault()
-  buttons.at((place + step) % buttons.length)?.focus()
-}
-
-/** @param {number} milliseconds @param {AbortSignal} signal @returns {Promise<void>} rejected when aborted */
-const pause = (milliseconds, signal) =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, milliseconds)
-    signal.addEventListener('abort', () => (clearTimeout(timer), reject(signal.reason)))
-  })
-
-/** The picture of a user, or the first letter of the name. @param {User} user */
-function avatar({ name, avatar }) {
-  const letter = h('span', { class: 'avatar letter', 'aria-hidden': 'true' }, [...name][0]?.toUpperCase())
-  if (!avatar) return letter
-  const picture = h('img', {
-    class: 'avatar',
-    src: avatar,
-    alt: '',
-    loading: 'lazy',
-    referrerpolicy: 'no-referrer',
-    error: () => picture.replaceWith(letter),
-  })
-  return picture
-}
-
-// Comments
-
-/** Replies below this depth are refused. */
-const MAX_DEPTH = 10
-
-/** One comment on the page, with its replies. */
-class CommentView {
-  /** The next page of its replies; null when none is left. @type {string | null} */
-  #cursor = ''
-  /** Whether a like is on its way. */
-  #isLiking = false
-
-  /** @param {Thread} thread @param {Comment} comment @param {CommentView | null} parent */
-  constructor(thread, comment, parent) {
-    this.thread = thread
-    this.comment = comment
-    this.parent = parent
-    this.depth = parent ? parent.depth + 1 : 0
-    this.head = h('header')
-    this.body = h('div', { class: 'body', part: 'body' })
-    this.actions = h('div', { class: 'actions', part: 'actions' })
-    /** Where this comment is answered or edited. */
-    this.slot = h('div')
-    this.list = h('div', { class: 'replies' })
-    this.more = button('', { class: 'more', click: () => this.#loadReplies() })
-    const { id } = comment
-    this.element = h(
-      'article',
-      { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` },
-      comment.is_deleted ? h('span', { class: 'avatar' }) : avatar(comment.user),
-      h('div', { class: 'content' }, this.head, this.body, this.actions, this.slot),
-      h('div', { class: 'below' }, this.list, this.more),
-    )
-    this.show(comment)
-    thread.views.set(id, this)
-    comment.replies.forEach((reply) => this.addReply(reply))
-    this.#showMore()
-  }
-
-  /** Shows the comment as it is now. @param {Comment} comment */
-  show(comment) {
-    const { say, ui, language } = this.thread
-    const { id, user } = comment
-    this.comment = comment
-    this.element.setAttribute('part', `comment${this.parent ? ' reply' : ''}${comment.pinned ? ' pinned' : ''}`)
-    if (comment.is_deleted) {
-      this.body.replaceChildren(h('span', { class: 'muted', id: `author-${id}` }, say('deleted')))
-      return
-    }
-    const badge = (/** @type {unknown} */ isShown, /** @type {string} */ text) => isShown && h('span', { class: 'badge' }, text)
-    const { badges } = ui.features
-    this.head.replaceChildren(
-      h('b', { part: 'author', id: `author-${id}`, dir: 'auto' }, user.name),
-      ...[
-        badge(badges && comment.is_author, say('author')),
-        badge(badges && comment.is_moderator, say('moderator')),
-        badge(badges && comment.is_guest, say('guest')),
-        badge(comment.pinned, say('pinned')),
-        badge(!comment.is_approved, say('pending_approval')),
-      ].filter((node) => node instanceof Node),
-      h(
-        'a',
-        { class: 'muted', href: `${location.pathname}${location.search}#comment-${id}`, click: () => this.thread.reveal(id) },
-        h('time', { datetime: comment.created_at, title: inFull(comment.created_at, language) }, ago(comment.created_at, language)),
-      ),
-      comment.updated_at > comment.created_at ? h('span', { class: 'muted', title: inFull(comment.updated_at, language) }, say('edited')) : '',
-    )
-    showHtml(this.body, comment.html, comment.body)
-    this.#showActions()
-  }
-
-  #showActions() {
-    const { thread, comment } = this
-    const { say, ui } = thread
-    const { features } = ui
-    const isWritable = !features.read_only && !ui.auth.banned
-    this.like = button(icon('heart'), { class: 'like', click: () => this.#like() })
-    const action = (/** @type {unknown} */ isOffered, /** @type {string} */ name, /** @type {() => void} */ click) =>
-      isOffered ? [button(name, { class: 'action', click })] : []
-    this.reported = button(say('report'), { class: 'action', click: () => this.#report() })
-    this.actions.replaceChildren(
-      this.like,
-      ...action(isWritable && features.nesting && comment.is_approved && this.depth < MAX_DEPTH, say('reply'), () => this.#reply()),
-      ...action(isWritable && comment.can.update, say('edit'), () => this.#edit()),
-      ...action(isWritable && comment.can.delete, say('delete'), () => this.#delete()),
-      ...action(isWritable && comment.can.pin, comment.pinned ? say('unpin') : say('pin'), () => this.#pin()),
-      ...(isWritable && features.reporting && !comment.can.update ? [this.reported] : []),
-    )
-    this.#showLike()
-    this.#showReported()
-  }
-
-  // Likes, reports, pins
-
-  #showLike() {
-    const { say, ui } = this.thread
-    const { liked, likes_count: count } = this.comment
-    this.like?.replaceChildren(icon('heart'), count ? `${count}` : '')
-    this.like?.setAttribute('aria-label', `${say('like')}${count ? ` ${count}` : ''}`)
-    this.like?.setAttribute('aria-pressed', `${liked}`)
-    this.like?.toggleAttribute('disabled', ui.features.read_only || ui.auth.banned)
-  }
-
-  /** Shows the like at once and takes it back if the API refuses it. */
-  async #like() {
-    const { thread, comment } = this
-    const { ui, api } = thread
-    if (!ui.auth.authenticated && !ui.guest.likes) return thread.signIn()
-    if (this.#isLiking) return
-    this.#isLiking = true
-    const { liked, likes_count } = comment
-    const show = (/** @type {{ liked: boolean, likes_count: number }} */ like) => {
-      Object.assign(this.comment, like)
-      this.#showLike()
-    }
-    show({ liked: !liked, likes_count: likes_count + (liked ? -1 : 1) })
-    try {
-      show(await api.request('POST', `comments/${comment.id}/like`))
-      thread.hasWritten()
-    } catch (error) {
-      show({ liked, likes_count })
-      thread.announce(thread.explain(error))
-    }
-    this.#isLiking = false
-  }
-
-  #showReported() {
-    if (!this.comment.reported || !this.reported) return
-    this.reported.textContent = this.thread.say('reported')
-    this.reported.ariaDisabled = 'true'
-  }
-
-  #report() {
-    const { thread, comment } = this
-    const { say, ui, api } = thread
-    if (comment.reported) return
-    const details = h('textarea', { rows: 3, maxlength: ui.limits.report_details, 'aria-label': say('report_details'), placeholder: say('report_details') })
-    const reasons = ui.report_reasons.map((reason, place) =>
-      h('label', null, h('input', { type: 'radio', name: 'reason', value: reason, required: true, checked: place === 0 }), ` ${say(reason)}`),
-    )
-    const key = newKey()
-    thread.ask(say('report_reason'), [...reasons, details], say('report'), async (form) => {
-      const reason = new FormData(form).get('reason')
-      try {
-        const body = { reason, additional_details: details.value || null }
-        await api.request('POST', `comments/${comment.id}/report`, { body, key })
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.code !== 'already_reported') throw error
-      }
-      comment.reported = true
-      this.#showReported()
-      thread.hasWritten()
-      thread.announce(say('report_thanks'))
-    })
-  }
-
-  async #pin() {
-    const { thread, comment } = this
-    try {
-      const { data } = await thread.api.request(comment.pinned ? 'DELETE' : 'POST', `comments/${comment.id}/pin`)
-      for (const view of thread.views.values()) if (view.comment.pinned) view.show({ ...view.comment, pinned: false })
-      this.show(data)
-      this.element.focus({ preventScroll: true })
-    } catch (error) {
-      thread.announce(thread.explain(error))
-    }
-  }
-
-  // Writing
-
-  /** Opens an editor below the comment. @param {Partial<Purpose> & Pick<Purpose, 'send'>} options */
-  #write(options) {
-    const { say } = this.thread
-    const close = () => {
-      this.slot.replaceChildren()
-      this.body.hidden = false
-      this.element.focus({ preventScroll: true })
-    }
-    const editor = new Editor(this.thread, {
-      draft: `reply ${this.comment.id}`,
-      placeholder: say('write_reply'),
-      action: say('reply'),
-      cancel: close,
-      ...options,
-    })
-    this.slot.replaceChildren(editor.element)
-    editor.focus()
-    return close
-  }
-
-  #reply() {
-    const { thread, comment } = this
-    const close = this.#write({
-      send: async (fields, key) => {
-        const reply = await thread.post({ ...fields, parent_id: comment.id }, key)
-        comment.replies_count += 1
-        close()
-        this.addReply(reply).element.focus()
-      },
-    })
-  }
-
-  #edit() {
-    const { thread, comment } = this
-    const { say, api } = thread
-    const close = this.#write({
-      draft: `edit ${comment.id}`,
-      text: comment.body,
-      placeholder: say('edit'),
-      action: say('save'),
-      isEdit: true,
-      send: async ({ body }) => {
-        const { data } = await api.request('PATCH', `comments/${comment.id}`, { body: { body } })
-        close()
-        this.show(data)
-        thread.announce(say('edited'))
-      },
-    })
-    this.body.hidden = true
-  }
-
-  #delete() {
-    const { thread, comment, parent } = this
-    const { say, api } = thread
-    thread.ask(say('delete_confirm'), [], say('delete'), async () => {
-      await api.request('DELETE', `comments/${comment.id}`)
-      const next = this.element.nextElementSibling ?? parent?.element
-      this.#forget()
-      this.element.remove()
-      if (parent) {
-        parent.comment.replies_count -= 1
-        parent.#showMore()
-      }
-      thread.showEmpty()
-      thread.announce(say('deleted'))
-      return /** @type {HTMLElement | null} */ (next)
-    })
-  }
-
-  /** Takes this comment and its replies out of the thread's register. */
-  #forget() {
-    this.thread.views.delete(this.comment.id)
-    for (const view of this.thread.views.values()) if (view.parent === this) view.#forget()
-  }
-
-  // Replies
-
-  /** Shows a reply in its place among the others, oldest first. @param {Comment} reply */
-  addReply(reply) {
-    const known = this.thread.views.get(reply.id)
-    if (known) return known
-    const view = new CommentView(this.thread, reply, this)
-    const later = [...this.list.children].find((element) => idOf(element) > reply.id)
-    this.list.insertBefore(view.element, later ?? null)
-    this.#showMore()
-    return view
-  }
-
-  #showMore() {
-    const left = this.comment.replies_count - this.list.childElementCount
-    this.more.hidden = left <= 0 || this.#cursor === null
-    this.more.textContent = `${this.thread.say('view_replies')} (${left})`
-  }
-
-  async #loadReplies() {
-    const { api } = this.thread
-    this.more.ariaBusy = 'true'
-    try {
-      const { data, meta } = await api.get(`comments/${this.comment.id}/replies`, { cursor: this.#cursor, per_page: 20 })
-      const added = /** @type {Comment[]} */ (data).filter(({ id }) => !this.thread.views.has(id))
-      this.#cursor = meta.next_cursor
-      const views = added.map((reply) => this.addReply(reply))
-      this.#showMore()
-      views[0]?.element.focus({ preventScroll: true })
-    } catch (error) {
-      this.thread.announce(this.thread.explain(error))
-      this.more.textContent = `${this.thread.explain(error)} · ${this.thread.say('retry')}`
-    }
-    this.more.ariaBusy = 'false'
-  }
-}
-
-/** The id of the comment that an article shows. @param {Element} article */
-const idOf = (article) => Number(article.id.slice('comment-'.length))
-
-// The thread
-
-const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
-
-/** What may have to be said before the first answer with labels. A test compares it with the labels of the API. */
-const FIRST_WORDS = /** @type {Record<string, Record<string, string>>} */ ({
-  en: { error: 'Something went wrong', offline: 'No connection', retry: 'Try again' },
-  es: { error: 'Algo ha salido mal', offline: 'Sin conexión', retry: 'Reintentar' },
-  de: { error: 'Etwas ist schiefgelaufen', offline: 'Keine Verbindung', retry: 'Erneut versuchen' },
-  fr: { error: 'Une erreur est survenue', offline: 'Pas de connexion', retry: 'Réessayer' },
-})
-
-/** The labels that explain a refusal. */
-const REASONS = /** @type {Record<string, string>} */ ({
-  offline: 'offline',
-  comment_banned: 'banned',
-  read_only: 'read_only',
-  unauthenticated: 'sign_in_to_comment',
-  rate_limited: 'rate_limited',
-  payload_too_large: 'too_large',
-})
-
-/** A thread in the shadow root of its element. */
-class Thread {
-  api = new Client()
-  /** Every comment on the page by its id. @type {Map<number, CommentView>} */
-  views = new Map()
-  /** @type {Ui} */
-  ui = /** @type {any} */ (null)
-  language = ''
-  path = ''
-  sort = ''
-  #ids = 0
-  /** Stops what was begun for the thread or the visitor before. */
-  #work = new AbortController()
-  /** The query of the next page, null after the last. @type {Record<string, any> | null} */
-  #next = null
-  /** Comments that `changes` has named before. @type {Set<number>} */
-  #seen = new Set()
-
-  /** @param {CommentThread} host @param {ShadowRoot} root */
-  constructor(host, root) {
-    this.host = host
-    this.status = h('p', { class: 'visually-hidden', role: 'status' })
-    this.section = h('section')
-    this.list = h('div', { class: 'list' })
-    this.fresh = button('', { class: 'primary fresh', hidden: true, click: () => this.#showFresh() })
-    this.foot = h('div', { class: 'foot' })
-    root.append(this.section, this.status)
-    root.adoptedStyleSheets = [styles, threadStyles]
-    this.#showSkeleton()
-  }
-
-  newId() {
-    this.#ids += 1
-    return `part-${this.#ids}`
-  }
-
-  /** The text of a label in the reader's language. @param {string} key */
-  say = (key) => {
-    const first = FIRST_WORDS[this.language.slice(0, 2)] ?? FIRST_WORDS.en
-    return this.host.labels?.[key] ?? this.ui?.labels[key] ?? first[key] ?? key
-  }
-
-  /** @param {unknown} error */
-  explain(error) {
-    if (!(error instanceof ApiError)) throw error
-    const fields = Object.values(error.errors).flat()
-    const label = REASONS[error.code]
-    if (label) return this.say(label)
-    return error.status === 422 ? [...new Set([error.message, ...fields])].join(' ') : this.say('error')
-  }
-
-  /** Speaks to those who cannot see. @param {string} text */
-  announce(text) {
-    this.status.textContent = text
-  }
-
-  /** @param {string} name @param {object} [detail] @returns {boolean} whether the host let the default happen */
-  emit(name, detail) {
-    return this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
-  }
-
-  signIn() {
-    if (this.emit('comment-sign-in')) this.announce(this.say('sign_in_to_comment'))
-  }
-
-  /** From now on this guest's reads come from no shared cache. */
-  hasWritten() {
-    if (this.ui.auth.authenticated) return
-    this.api.mine = true
-    device.set(`${API} mine`, '1')
-  }
-
-  stop() {
-    this.#work.abort()
-  }
-
-  // Loading
-
-  /** Shows the thread from its beginning. */
-  async load() {
-    this.#work.abort()
-    const { signal } = (this.#work = new AbortController())
-    const { type, record, sort, theme } = this.host
-    const path = `${encodeURIComponent(type)}/${encodeURIComponent(record)}`
-    if (path !== this.path) this.#showSkeleton()
-    this.path = path
-    this.language = this.api.language = languageOf(this.host)
-    this.api.mine = device.get(`${API} mine`) === '1'
-    if (!this.sort && sort && SORTS.includes(sort)) this.sort = sort
-    this.section.ariaBusy = 'true'
-    try {
-      const answer = await this.#first(signal)
-      if (signal.aborted) return
-      this.ui = answer.ui
-      this.#show(answer)
-      this.showTheme()
-      this.emit('comment-ready')
-      await this.revealAddressed()
-      this.#watch(signal)
-    } catch (error) {
-      if (!signal.aborted) this.#showFailure(this.section, error, () => this.load())
-    }
-    if (!signal.aborted) this.section.ariaBusy = 'false'
-  }
-
-  /** The first page with the configuration. A token that was not accepted is replaced once. @param {AbortSignal} signal */
-  async #first(signal) {
-    const ask = () => this.api.get(`${this.path}/comments`, { include: 'ui', cursor: '', sort: this.sort || null }, signal)
-    const token = await this.api.token()
-    const answer = await ask()
-    if (!token || answer.ui.auth.authenticated) return answer
-    const isRenewed = await this.api.renew(token)
-    if (!isRenewed) this.api.forget()
-    return isRenewed ? ask() : answer
-  }
-
-  /** @param {{ data: Comment[], meta: any }} answer */
-  #show(answer) {
-    const { auth, features } = this.ui
-    const { say } = this
-    const focused = this.host.shadowRoot?.activeElement?.id
-    this.views.clear()
-    this.list.replaceChildren()
-    const sorts = SORTS.map((sort) => h('option', { value: sort, selected: sort === (this.sort || this.ui.default_sort) }, say(sort)))
-    const select = h('select', { 'aria-label': say('sort'), change: () => this.#sortBy(select.value) }, ...sorts)
-    this.section.ariaLabel = say('comments')
-    this.section.className = ''
-    this.section.replaceChildren(
-      h('div', { class: 'top' }, h('h2', null, say('comments')), features.sorting && select),
-      this.#composer(auth, features),
-      this.fresh,
-      this.list,
-      this.foot,
-    )
-    this.#add(answer)
-    if (focused) this.host.shadowRoot?.getElementById(focused)?.focus({ preventScroll: true })
-  }
-
-  /** Where comments are written, or why they are not. @param {Ui['auth']} auth @param {Ui['features']} features */
-  #composer(auth, features) {
-    const { say } = this
-    if (features.read_only) return h('p', { class: 'notice' }, say('read_only'))
-    if (auth.banned) return h('p', { class: 'notice' }, say('banned'))
-    if (!auth.can_comment) {
-      return h('p', { class: 'notice' }, button(say('sign_in_to_comment'), { class: 'primary', click: () => this.signIn() }))
-    }
-    const editor = new Editor(this, {
-      draft: 'new',
-      placeholder: say('write_comment'),
-      action: say('send'),
-      send: async (fields, key) => {
-        const comment = await this.post(fields, key)
-        const view = new CommentView(this, comment, null)
-        this.#prepend(view)
-        this.showEmpty()
-        view.element.focus()
-      },
-    })
-    return editor.element
-  }
-
-  /** Publishes a comment. @param {object} body @param {string} key @returns {Promise<Comment>} */
-  async post(body, key) {
-    const { data } = await this.api.request('POST', `${this.path}/comments`, { body, key })
-    this.hasWritten()
-    this.announce(this.say(data.is_approved ? 'posted' : 'pending_approval'))
-    this.emit('comment-posted', { id: data.id })
-    return data
-  }
-
-  /** Puts a top-level comment first, after the pinned one. @param {CommentView} view */
-  #prepend(view) {
-    const pinned = [...this.views.values()].find((other) => other.comment.pinned && other.element.parentNode === this.list)
-    if (pinned) pinned.element.after(view.element)
-    else this.list.prepend(view.element)
-    return view
-  }
-
-  /** Appends a page. @param {{ data: Comment[], meta: any }} page @returns {CommentView[]} */
-  #add({ data, meta }) {
-    const added = data.filter(({ id }) => !this.views.has(id)).map((comment) => new CommentView(this, comment, null))
-    this.list.append(...added.map((view) => view.element))
-    const isWalk = 'next_cursor' in meta
-    const hasMore = isWalk ? meta.next_cursor : meta.current_page < meta.last_page
-    this.#next = hasMore ? { sort: this.sort || null, ...(isWalk ? { cursor: meta.next_cursor } : { page: meta.current_page + 1 }) } : null
-    this.foot.replaceChildren(...(this.#next ? [button(this.say('load_more'), { class: 'outlined', click: () => this.#loadMore() })] : []))
-    this.showEmpty()
-    return added
-  }
-
-  showEmpty() {
-    const empty = this.list.querySelector('.empty')
-    if (this.views.size > 0) empty?.remove()
-    else if (!empty) this.list.append(h('p', { class: 'empty muted' }, this.say('no_comments')))
-  }
-
-  async #loadMore() {
-    const { signal } = this.#work
-    this.foot.ariaBusy = 'true'
-    try {
-      const added = this.#add(await this.api.get(`${this.path}/comments`, this.#next ?? {}, signal))
-      added[0]?.element.focus({ preventScroll: true })
-    } catch (error) {
-      if (!signal.aborted) this.#showFailure(this.foot, error, () => this.#loadMore())
-    }
-    this.foot.ariaBusy = 'false'
-  }
-
-  /** @param {string} sort */
-  async #sortBy(sort) {
-    this.sort = sort
-    const { signal } = this.#work
-    this.list.ariaBusy = 'true'
-    try {
-      const answer = await this.api.get(`${this.path}/comments`, { cursor: '', sort }, signal)
-      this.views.clear()
-      this.list.replaceChildren()
-      this.#add(answer)
-    } catch (error) {
-      if (!signal.aborted) this.#showFailure(this.foot, error, () => this.#sortBy(sort))
-    }
-    this.list.ariaBusy = 'false'
-  }
-
-  #showSkeleton() {
-    this.section.className = 'waiting'
-    this.section.replaceChildren(...[0, 1, 2, 3].map(() => h('div', { class: 'skeleton' })))
-  }
-
-  /** @param {HTMLElement} place @param {unknown} error @param {() => void} again */
-  #showFailure(place, error, again) {
-    const retry = () => {
-      removeEventListener('online', retry)
-      again()
-    }
-    addEventListener('online', retry, { once: true, signal: this.#work.signal })
-    place.replaceChildren(
-      h('p', { class: 'notice', role: 'alert' }, `${this.explain(error)} `, button(this.say('retry'), { class: 'outlined', click: retry })),
-    )
-  }
-
-  showTheme() {
-    const theme = this.host.getAttribute('theme') || this.ui?.theme
-    for (const name of ['light', 'dark']) this.section.classList.toggle(name, theme === name)
-  }
-
-  // One comment anywhere
-
-  /** Shows the comment that the address of the page names. */
-  async revealAddressed() {
-    const id = location.hash.match(/^#comment-(\d+)$/)?.[1]
-    if (id && this.ui) await this.reveal(Number(id))
-  }
-
-  /** Shows and focuses a comment, wherever it is in the thread. @param {number} id */
-  async reveal(id) {
-    try {
-      if (!this.views.has(id)) await this.#fetch(id)
-    } catch (error) {
-      this.announce(this.explain(error))
-    }
-    const element = this.views.get(id)?.element
-    this.section.querySelector('.target')?.classList.remove('target')
-    element?.classList.add('target')
-    element?.scrollIntoView({ block: 'center' })
-    element?.focus({ preventScroll: true })
-  }
-
-  /** Puts a comment and those above it where they belong. @param {number} id */
-  async #fetch(id) {
-    const { data, ancestors, thread } = await this.api.get(`comments/${id}`, {}, this.#work.signal)
-    if (thread.type !== this.host.type || thread.id !== this.host.record) return
-    /** @type {CommentView | null} */
-    let parent = null
-    for (const comment of /** @type {Comment[]} */ ([...ancestors, data])) {
-      if (parent) parent = /** @type {CommentView} */ (parent).addReply(comment)
-      else parent = this.views.get(comment.id) ?? this.#prepend(new CommentView(this, comment, null))
-    }
-    this.showEmpty()
-  }
-
-  // New comments of others
-
-  /** Asks for changes while the page is visible, as often as the API allows. @param {AbortSignal} signal */
-  async #watch(signal) {
-    if (!this.ui.features.realtime) return
-    let isFirst = true
-    while (!signal.aborted) {
-      let wait = 120
-      try {
-        const { data } = await this.api.request('GET', `${this.path}/changes`, { signal, anonymous: true })
-        wait = data.next
-        if (isFirst) this.#seen = new Set(data.newest)
-        isFirst = false
-        this.#announceFresh(data.newest)
-      } catch {
-        // It asks again later.
-      }
-      await pause(wait * 1000, signal).catch(() => {})
-      while (document.hidden && !signal.aborted) await pause(1000, signal).catch(() => {})
-    }
-  }
-
-  /** @param {number[]} newest */
-  #announceFresh(newest) {
-    const ids = newest.filter((id) => !this.#seen.has(id) && !this.views.has(id))
-    this.waiting = ids
-    this.fresh.hidden = ids.length === 0
-    this.fresh.textContent = `${ids.length} ${this.say(ids.length === 1 ? 'new_comment' : 'new_comments')}`
-    if (ids.length) this.announce(this.fresh.textContent)
-  }
-
-  async #showFresh() {
-    const ids = this.waiting ?? []
-    this.fresh.hidden = true
-    await Promise.allSettled(ids.toReversed().map((id) => this.#fetch(id)))
-    ids.forEach((id) => this.#seen.add(id))
-    if (ids[0]) await this.reveal(ids[0])
-  }
-
-  // Dialogs
-
-  /**
-   * Asks the reader in a dialog. The focus returns to where it was, or goes to what `act` returns.
-   * @param {string} title
-   * @param {Node[]} fields
-   * @param {string} action
-   * @param {(form: HTMLFormElement) => Promise<HTMLElement | null | void>} act
-   */
-  ask(title, fields, action, act) {
-    const opener = /** @type {HTMLElement | null} */ (this.host.shadowRoot?.activeElement)
-    const error = h('p', { class: 'error', role: 'alert' })
-    const id = this.newId()
-    /** @type {HTMLElement | null | void} */
-    let next
-    const form = h(
-      'form',
-      {
-        submit: async (event) => {
-          event.preventDefault()
-          try {
-            next = await act(form)
-            dialog.close()
-          } catch (reason) {
-            error.textContent = this.explain(reason)
-          }
-        },
-      },
-      h('h3', { id }, title),
-      ...fields,
-      error,
-      h('div', { class: 'bar' }, button(this.say('cancel'), { class: 'outlined', click: () => dialog.close() }), h('button', { class: 'primary', part: 'button' }, action)),
-    )
-    const close = () => {
-      dialog.remove()
-      const target = next ?? opener
-      target?.focus({ preventScroll: true })
-    }
-    const dialog = h('dialog', { 'aria-labelledby': id, close }, form)
-    this.section.append(dialog)
-    dialog.showModal()
-  }
-
-  /** Brings the times up to date. */
-  showTimes() {
-    for (const time of this.section.querySelectorAll('time')) time.textContent = ago(time.dateTime, this.language)
-  }
-}
 
 const threadStyles = sheet(`
-h2, h3 { margin: 0; font-size: 1.125em; line-height: 1.3 }
-h3 { margin-block-end: .75em }
-.top, .bar, header, .actions, .guest { display: flex; flex-wrap: wrap; align-items: center; gap: .25em .5em }
-.top { justify-content: space-between; min-block-size: 36px; margin-block-end: .75em }
+h2, h3 { margin: 0; font-size: 1.125em }
+.top, .bar, header, .actions, .guest, .toolbar { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5em }
+.top { justify-content: space-between }
 .waiting { min-block-size: 100vh }
-.skeleton { block-size: 4.5em; margin-block-end: 1.5em; border-radius: var(--radius); background: var(--border); opacity: .4; animation: breathe 1.6s infinite alternate }
-@keyframes breathe { to { opacity: .2 } }
-@media (prefers-reduced-motion) { .skeleton { animation: none } }
-.editor { margin-block: .5em; border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface) }
+.skeleton { block-size: 5em; margin-block-end: 1.5em; border-radius: var(--radius); background: var(--border); opacity: .3 }
+.editor { position: relative; margin-block: .75em; border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface) }
 .editor:focus-within { border-color: var(--accent) }
-.field { position: relative }
-.editor textarea { display: block; inline-size: 100%; min-block-size: 5.75em; max-block-size: 60vh; padding: .75em; border: 0; background: none; resize: vertical; field-sizing: content; outline: 0 }
-.preview { min-block-size: 5.75em; padding: .75em; border-radius: var(--radius) }
-.editor .guest, .bar, .editor > label, .editor > .error, .emoji { margin: 0; padding: .25em .5em .5em }
-.guest input { flex: 1 1 12em; min-inline-size: 0 }
+textarea, .preview { display: block; inline-size: 100%; min-block-size: 6em; padding: .75em }
+textarea { max-block-size: 60vh; resize: vertical; field-sizing: content }
+.editor textarea { outline: 0 }
+.editor > :not(textarea, .preview) { margin: 0; padding: .25em .5em .5em }
+.guest input { flex: 1 1 9em }
 .error:empty { display: none }
-.bar { justify-content: end }
-.toolbar { flex: 1; display: flex; flex-wrap: wrap; color: var(--muted) }
-[aria-pressed=true], [aria-expanded=true] { color: var(--accent) }
-.emoji { display: flex; flex-wrap: wrap }
-.emoji button { min-inline-size: 36px; min-block-size: 36px; font-size: 1.125em }
-.people { position: absolute; z-index: 2; inset-block-start: 100%; inset-inline-start: .5em; min-inline-size: 14em; padding: .25em; border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface); box-shadow: 0 4px 20px #0002 }
-.people div { display: flex; align-items: center; gap: .5em; padding: .25em .5em; border-radius: var(--radius); cursor: pointer }
-.people [aria-selected=true] { background: var(--tint) }
-.people .avatar { inline-size: 24px; block-size: 24px; font-size: .75em }
-svg { inline-size: 1.125em; block-size: 1.125em; vertical-align: -.2em; fill: none; stroke: currentColor; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round }
-.notice { margin: .5em 0; padding: .75em 1em; border-radius: var(--radius); background: var(--tint) }
+.toolbar { flex: 1; gap: 0; color: var(--muted) }
+[aria-pressed=true] { color: var(--accent) }
+.editor .people { position: absolute; z-index: 1; inset-block-start: 4em; border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface) }
+.people div { display: flex; align-items: center; gap: .5em; padding: .25em .5em; cursor: pointer }
+[aria-selected=true] { background: var(--tint) }
+svg { inline-size: 1.125em; vertical-align: -.2em; fill: none; stroke: currentColor; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round }
+.notice, pre, table { padding: .75em; border-radius: var(--radius); background: var(--tint) }
 .list { margin-block-start: 1.5em }
-.empty { padding-block: 2em; text-align: center }
-article { display: grid; grid-template-columns: 36px minmax(0, 1fr); column-gap: .75em; margin-block-end: 1.25em; border-radius: var(--radius); scroll-margin: 1em }
-article:focus-visible { outline-offset: 6px }
-.target > .content { box-shadow: 0 0 0 .5em var(--tint); border-radius: 2px; background: var(--tint) }
-.below { grid-column: 2; min-inline-size: 0 }
-.replies > article:first-child { margin-block-start: 1em }
-.replies article { grid-template-columns: 28px minmax(0, 1fr); margin-block-end: 1em; font-size: 1em }
-.replies .avatar { inline-size: 28px; block-size: 28px; font-size: .875em }
-.replies .replies .below { grid-column: 1 / -1 }
-.letter { display: grid; place-items: center; color: var(--muted); font-weight: 600 }
-header { font-size: .9375em }
+.empty, .foot { text-align: center }
+article { display: grid; grid-template-columns: 36px minmax(0, 1fr); gap: 0 .75em; margin-block-end: 1em; border-radius: var(--radius) }
+.target > .content { box-shadow: 0 0 0 .5em var(--tint); background: var(--tint) }
+.below { grid-column: 2 }
+.replies .replies .below { grid-column: 1 / 3 }
+.replies article { margin-block: 1em 0; grid-template-columns: 28px minmax(0, 1fr) }
+.replies .avatar, .people .avatar { inline-size: 28px; block-size: 28px }
 header a { font-size: .875em; text-decoration: none }
 header a:hover { text-decoration: underline }
-a.muted { color: var(--muted) }
-.body { overflow-wrap: anywhere; unicode-bidi: plaintext }
+.body { overflow-wrap: anywhere }
 .plain { white-space: pre-wrap }
-.body > * { margin-block: .5em; unicode-bidi: plaintext; text-align: start }
-.body > :first-child { margin-block-start: .125em }
-.body > :last-child { margin-block-end: .25em }
-.body :is(h1, h2, h3, h4, h5, h6) { font-size: 1.0625em }
-.body :is(ul, ol) { padding-inline-start: 1.5em }
-.body img { max-inline-size: 100%; block-size: 14em; object-fit: scale-down; border-radius: var(--radius) }
-.body :is(pre, table) { overflow: auto; max-block-size: 30em; padding: .75em; border-radius: var(--radius); background: var(--tint) }
-.body table { display: block }
-.body code { font-size: .875em; unicode-bidi: isolate }
-.body blockquote { margin-inline: 0; padding-inline-start: .875em; border-inline-start: 3px solid var(--border); color: var(--muted) }
-.actions { margin-inline-start: -.5em; color: var(--muted); font-size: .875em }
-.like svg { margin-inline-end: .25em }
+.body > * { margin-block: .25em .5em; unicode-bidi: plaintext; text-align: start }
+h1, h4, h5, h6, .body :is(h2, h3) { font-size: 1em }
+.body img { max-inline-size: 100%; block-size: 14em; object-fit: scale-down }
+pre, table { display: block; overflow: auto }
+code { font-size: .875em }
+blockquote { margin-inline: 0; padding-inline-start: .75em; border-inline-start: 3px solid var(--border); color: var(--muted) }
+.actions, .more { margin-inline-start: -.5em; font-size: .875em }
+.actions { color: var(--muted) }
 .like[aria-pressed=true] svg { fill: currentColor }
-.more { padding: 0 .5em; margin-inline-start: -.5em; color: var(--accent); font-size: .875em }
-.foot { text-align: center }
-.fresh { position: sticky; z-index: 1; inset-block-start: .5em; display: block; margin: 0 auto -36px; border-radius: 2em; box-shadow: 0 2px 12px #0003 }
-.count { min-inline-size: 2.5em; text-align: end; font-size: .875em }
-dialog label { display: block; padding-block: .125em }
-dialog textarea { inline-size: 100%; margin-block: .5em }
-[aria-busy=true] > .list, .list[aria-busy=true], .foot[aria-busy=true], .more[aria-busy=true] { opacity: .6 }
+.more { color: var(--accent) }
+.fresh { position: sticky; z-index: 1; inset-block-start: .5em; display: block; margin: 0 auto -36px }
+dialog label { display: block }
+dialog .bar { justify-content: end; margin-block-start: 1em }
 @media (hover: hover) {
-  .action { opacity: 0 }
-  .content:hover .action, .content:focus-within .action, article:focus > .content .action { opacity: 1 }
+  .content:not(:hover, :focus-within) .action { opacity: 0 }
 }
 `)
 
-// The elements
-
-/** `<comment-thread type="posts" record="42">` */
-class CommentThread extends HTMLElement {
-  static observedAttributes = ['type', 'record', 'sort', 'lang', 'theme']
-
-  #thread = new Thread(this, this.attachShadow({ mode: 'open' }))
-  #isScheduled = false
-  /** Whether the element has come near, so that its thread is wanted. */
-  #isNear = false
-  /** @type {AbortController | undefined} */
-  #connection
-  /** Labels of the host, which come before those of the API. @type {Record<string, string> | undefined} */
-  labels = /** @type {any} */ (this).labels
-
-  constructor() {
-    super()
-    this.#adopt()
-  }
-
-  /** Takes what the page has set before this module was loaded. */
-  #adopt() {
-    if (!Object.hasOwn(this, 'auth')) return
-    const { auth } = this
-    delete (/** @type {any} */ (this).auth)
-    this.auth = auth
-  }
-
-  /** A token, or a function that answers one, a promise of one, or null for a guest. */
-  get auth() {
-    return this.#thread.api.auth
-  }
-  set auth(auth) {
-    this.#thread.api.auth = auth ?? null
-    this.#schedule()
-  }
-
-  get type() {
-    return this.getAttribute('type') ?? ''
-  }
-  get record() {
-    return this.getAttribute('record') ?? ''
-  }
-  get sort() {
-    return this.getAttribute('sort')
-  }
-  get theme() {
-    return this.getAttribute('theme')
-  }
-
-  connectedCallback() {
-    const { signal } = (this.#connection = new AbortController())
-    const near = new IntersectionObserver(
-      ([entry]) => {
-        if (!entry.isIntersecting) return
-        near.disconnect()
-        this.#isNear = true
-        this.#schedule()
-      },
-      { rootMargin: '600px' },
-    )
-    const languages = new MutationObserver(() => this.attributeChangedCallback('lang'))
-    languages.observe(document, { subtree: true, attributeFilter: ['lang'] })
-    const minutes = setInterval(() => this.#thread.showTimes(), 60_000)
-    addEventListener('hashchange', () => this.#thread.revealAddressed(), { signal })
-    signal.addEventListener('abort', () => {
-      near.disconnect()
-      languages.disconnect()
-      clearInterval(minutes)
-    })
-    if (this.#isNear || this.getAttribute('loading') === 'eager' || location.hash.startsWith('#comment-')) {
-      this.#isNear = true
-      this.#schedule()
-    } else near.observe(this)
-  }
-
-  disconnectedCallback() {
-    this.#connection?.abort()
-    this.#thread.stop()
-  }
-
-  /** @param {string} name */
-  attributeChangedCallback(name) {
-    if (name === 'theme') this.#thread.showTheme()
-    else if (name !== 'lang' || languageOf(this) !== this.#thread.language) this.#schedule()
-  }
-
-  /** Loads once after all changes of one moment. */
-  #schedule() {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    queueMicrotask(() => {
-      this.#isScheduled = false
-      if (this.isConnected && this.#isNear && this.type && this.record) this.#thread.load()
-    })
-  }
-}
-
-/** `<comment-count type="posts" record="42">` */
-class CommentCount extends HTMLElement {
-  static observedAttributes = ['type', 'record']
-  /** Elements whose number is to be asked for. @type {Set<CommentCount>} */
-  static #waiting = new Set()
-
-  get thread() {
-    return `${this.getAttribute('type')}/${this.getAttribute('record')}`
-  }
-
-  connectedCallback() {
-    this.attributeChangedCallback()
-  }
-
-  attributeChangedCallback() {
-    if (CommentCount.#waiting.size === 0) setTimeout(CommentCount.#ask, 50)
-    CommentCount.#waiting.add(this)
-  }
-
-  static async #ask() {
-    const elements = [...CommentCount.#waiting].filter((element) => /^[a-z][\w-]*\/[\w.~:-]{1,128}$/i.test(element.thread))
-    CommentCount.#waiting.clear()
-    /** @type {string[][]} */
-    const requests = []
-    for (const thread of new Set(elements.map((element) => element.thread))) {
-      const last = requests.at(-1)
-      if (last && last.length < 50 && [...last, thread].join().length < 5000) last.push(thread)
-      else requests.push([thread])
-    }
-    for (const threads of requests) {
-      const { data } = await new Client().request('GET', 'counts', { query: { threads: threads.join() }, anonymous: true })
-      for (const element of elements) if (element.thread in data) element.textContent = data[element.thread]
-    }
-  }
-}
-
-for (const [name, element] of /** @type {const} */ ([['comment-thread', CommentThread], ['comment-count', CommentCount]])) {
-  if (!customElements.get(name)) customElements.define(name, element)
-}
+customElements.get('comment-thread') ?? customElements.define('comment-thread', CommentThread)
+customElements.get('comment-count') ?? customElements.define('comment-count', CommentCount)

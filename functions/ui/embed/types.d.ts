@@ -74,10 +74,10 @@ export type Child = Node | string | null | undefined | false
 
 /** What an editor is for. */
 export interface Purpose {
-  /** The name of the draft on the device. */
+  /** The name of the draft on the device, and a part of ids. */
   draft: string
   /** The text to begin with. */
-  text?: string
+  value?: string
   placeholder: string
   /** The label of the button that sends. */
   action: string

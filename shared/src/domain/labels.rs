@@ -67,7 +67,7 @@ const LABELS: &[[&str; 5]] = &[
     ["sort",                "Sort by",                           "Ordenar por",                                "Sortieren nach",                         "Trier par"],
     ["spam",                "Spam",                              "Spam",                                       "Spam",                                   "Spam"],
     ["subscribe",           "Notify me of replies",              "Avisarme de las respuestas",                 "Bei Antworten benachrichtigen",          "Me prévenir des réponses"],
-    ["too_large",           "The image is too large",            "La imagen es demasiado grande",              "Das Bild ist zu groß",                   "L’image est trop volumineuse"],
+    ["payload_too_large",           "The image is too large",            "La imagen es demasiado grande",              "Das Bild ist zu groß",                   "L’image est trop volumineuse"],
     ["unlike",              "Unlike",                            "Ya no me gusta",                             "Gefällt mir nicht mehr",                 "Je n’aime plus"],
     ["unpin",               "Unpin",                             "Dejar de fijar",                             "Lösen",                                  "Désépingler"],
     ["upload_image",        "Upload an image",                   "Subir una imagen",                           "Bild hochladen",                         "Téléverser une image"],
