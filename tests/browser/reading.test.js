@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { article, focusedComment, newRecord, token, world } from './world.js'
+
+const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
+
+test('two lines of HTML show a thread with its replies', async (t) => {
+  const record = newRecord()
+  const parent = await w.service.comment(record, 'Nice **post**!')
+  const reply = await w.service.comment(record, 'I agree.', { who: w.service.bob, parent: parent.id })
+  const { page, errors } = await w.open(t, { record })
+  assert.equal(await article(page, parent.id).locator('> .content strong').textContent(), 'post')
+  assert.match((await article(page, parent.id).locator(`.replies #comment-${reply.id}`).textContent()) ?? '', /Bob.*I agree\./)
+  assert.deepEqual(errors, [])
+})
+
+test('a page load costs the module, one list and the avatars, without a preflight', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'One.')
+  await w.service.comment(record, 'Two.', { who: w.service.bob })
+  /** @type {string[]} */
+  const requests = []
+  const { page } = await w.open(t, {
+    record,
+    ready: false,
+    prepare: async (page) => {
+      const session = await page.context().newCDPSession(page)
+      await session.send('Network.enable')
+      session.on('Network.requestWillBeSent', ({ request, type }) => requests.push(`${type} ${request.method} ${request.url}`))
+    },
+  })
+  await page.locator('article').nth(1).waitFor()
+  await page.waitForLoadState('networkidle')
+  const ours = requests.filter((line) => line.includes(w.service.api)).map((line) => line.replace(w.service.api, '').split('?')[0])
+  assert.deepEqual(ours, ['Script GET /embed.js', `Fetch GET /posts/${record}/comments`])
+  assert.ok(!requests.some((line) => line.includes('OPTIONS')), requests.join('\n'))
+  const hosts = new Set(requests.filter((line) => line.startsWith('Image')).map((line) => new URL(line.split(' ')[2]).host))
+  assert.ok(hosts.size <= 1, [...hosts].join())
+})
+
+test('a thread below the fold loads nothing but the module until it comes near', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Far below.')
+  /** @type {string[]} */
+  const requests = []
+  const html = `<div style="height: 5000px"></div><comment-thread type="posts" record="${record}"></comment-thread>`
+  const { page } = await w.open(t, {
+    html,
+    prepare: async (page) => page.on('request', (request) => requests.push(request.url())),
+  })
+  await page.waitForLoadState('networkidle')
+  assert.ok(!requests.some((url) => url.includes('/comments')))
+  await page.evaluate(() => scrollTo(0, 4200))
+  await page.locator('article').waitFor()
+  const { page: eager } = await w.open(t, { html: html.replace('type=', 'loading="eager" type=') })
+  await eager.locator('article').waitFor({ state: 'attached' })
+})
+
+test('nothing on the page moves when comments arrive', async (t) => {
+  for (const count of [0, 1, 30]) {
+    const record = newRecord()
+    for (let i = 0; i < count; i++) await w.service.comment(record, `Comment ${i} with a line of text.`)
+    const { page } = await w.open(t, {
+      record,
+      init: `window.shift = 0; new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value
+      }).observe({ type: 'layout-shift', buffered: true })`,
+    })
+    await page.waitForLoadState('networkidle')
+    await page.waitForTimeout(200)
+    const shift = await page.evaluate(() => /** @type {any} */ (window).shift)
+    assert.ok(shift < 0.05, `${count} comments: ${shift}`)
+  }
+})
+
+test('load more walks through the whole thread, each comment once', async (t) => {
+  const record = newRecord()
+  for (let i = 0; i < 23; i++) await w.service.comment(record, `Comment ${i}`)
+  const { page } = await w.open(t, { record })
+  assert.equal(await page.locator('article').count(), 10)
+  await page.getByRole('button', { name: 'Load more' }).click()
+  await page.locator('article').nth(19).waitFor()
+  const first = await page.locator('article').nth(10).getAttribute('id')
+  assert.equal(await focusedComment(page), first)
+  await page.getByRole('button', { name: 'Load more' }).click()
+  await page.locator('article').nth(22).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Load more' }).count(), 0)
+  const ids = await page.locator('article').evaluateAll((articles) => articles.map(({ id }) => id))
+  assert.equal(new Set(ids).size, 23)
+})
+
+test('the four sorts order the thread, and load more goes on in that order', async (t) => {
+  const record = newRecord()
+  const comments = []
+  for (let i = 0; i < 12; i++) comments.push(await w.service.comment(record, `Comment ${i}`))
+  await w.service.call('POST', `comments/${comments[3].id}/like`, w.service.bob)
+  await w.service.comment(record, 'Here.', { parent: comments[5].id })
+  const { page } = await w.open(t, { record, attributes: 'sort="oldest"' })
+  const bodies = () => page.locator('.list > article > .content > .body').allTextContents()
+  const sorted = async (/** @type {string} */ sort, /** @type {string} */ first) => {
+    await page.getByLabel('Sort by').selectOption(sort)
+    await page.waitForFunction((first) => {
+      const root = document.querySelector('comment-thread')?.shadowRoot
+      return root?.querySelector('article .body')?.textContent?.trim() === first
+    }, first)
+  }
+  assert.equal((await bodies())[0].trim(), 'Comment 0')
+  await sorted('newest', 'Comment 11')
+  await sorted('most_replied', 'Comment 5')
+  await sorted('most_liked', 'Comment 3')
+  await page.getByRole('button', { name: 'Load more' }).click()
+  await page.locator('.list > article').nth(11).waitFor()
+  assert.equal(new Set(await bodies()).size, 12)
+})
+
+test('the rest of the replies follow on demand and in order', async (t) => {
+  const record = newRecord()
+  const parent = await w.service.comment(record, 'Ask me.')
+  for (let i = 0; i < 26; i++) await w.service.comment(record, `Reply ${i}`, { parent: parent.id })
+  const { page } = await w.open(t, { record })
+  assert.equal(await page.locator('.replies article').count(), 3)
+  await page.getByRole('button', { name: 'View replies (23)' }).click()
+  await page.locator('.replies article').nth(19).waitFor()
+  await page.getByRole('button', { name: 'View replies (6)' }).click()
+  await page.locator('.replies article').nth(25).waitFor()
+  const bodies = await page.locator('.replies .body').allTextContents()
+  assert.deepEqual(bodies.map((body) => body.trim()), Array.from({ length: 26 }, (_, i) => `Reply ${i}`))
+  assert.equal(await page.getByRole('button', { name: /View replies/ }).count(), 0)
+})
+
+test('the pinned comment comes first, and moderators pin', async (t) => {
+  const record = newRecord()
+  const old = await w.service.comment(record, 'Read this first.')
+  const other = await w.service.comment(record, 'Newer.')
+  const { page } = await w.open(t, { record, who: w.service.moderator })
+  await article(page, old.id).getByRole('button', { name: 'Pin', exact: true }).click()
+  await article(page, old.id).getByRole('button', { name: 'Unpin' }).waitFor()
+  assert.equal(await article(page, old.id).getAttribute('part'), 'comment pinned')
+  await article(page, other.id).getByRole('button', { name: 'Pin', exact: true }).click()
+  await article(page, other.id).getByText('Pinned').waitFor()
+  assert.equal(await page.getByText('Pinned', { exact: true }).count(), 1)
+  await page.reload()
+  await page.locator('article').first().waitFor()
+  assert.equal(await page.locator('article').first().getAttribute('id'), `comment-${other.id}`)
+})
+
+test('a permalink shows a comment anywhere in the thread, focused', async (t) => {
+  const record = newRecord()
+  const oldest = await w.service.comment(record, 'The oldest.')
+  const child = await w.service.comment(record, 'Its answer.', { parent: oldest.id })
+  const deep = await w.service.comment(record, 'The answer to that.', { parent: child.id })
+  for (let i = 0; i < 12; i++) await w.service.comment(record, `Newer ${i}`)
+  const { page } = await w.open(t, { record, hash: `#comment-${deep.id}` })
+  await article(page, deep.id).waitFor()
+  await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === id, `comment-${deep.id}`)
+  assert.equal(await page.locator(`#comment-${oldest.id} #comment-${child.id} #comment-${deep.id}`).count(), 1)
+  // The place where load more meets it again.
+  await page.getByRole('button', { name: 'Load more' }).click()
+  await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.foot button'))
+  assert.equal(await page.locator(`#comment-${oldest.id}`).count(), 1)
+  assert.equal(await page.locator('.list > article').count(), 13)
+  // Another one without a reload.
+  const link = page.locator('.list > article').nth(4).locator('> .content header a')
+  const href = await link.getAttribute('href')
+  await link.click()
+  assert.equal(new URL(page.url()).hash, href?.slice(href.indexOf('#')))
+  await page.waitForFunction((hash) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === hash, href?.split('#')[1])
+})
+
+test('a permalink to a comment of another thread shows nothing of it', async (t) => {
+  const elsewhere = await w.service.comment(newRecord(), 'Elsewhere.')
+  const record = newRecord()
+  await w.service.comment(record, 'Here.')
+  const { page } = await w.open(t, { record, hash: `#comment-${elsewhere.id}` })
+  await page.waitForLoadState('networkidle')
+  assert.deepEqual((await page.locator('article .body').allTextContents()).map((body) => body.trim()), ['Here.'])
+})
+
+test('counts come in one request for all of a page, without ids that no record can have', async (t) => {
+  const [one, two] = [newRecord(), newRecord()]
+  const parent = await w.service.comment(one, 'One.')
+  await w.service.comment(one, 'And a reply.', { parent: parent.id })
+  /** @type {string[]} */
+  const requests = []
+  const count = (/** @type {string} */ record) => `<p><comment-count type="posts" record="${record}"></comment-count></p>`
+  const { page } = await w.open(t, {
+    html: [one, two, one, 'not an id', ''].map(count).join(''),
+    prepare: async (page) => page.on('request', (request) => request.url().includes('/counts') && requests.push(request.url())),
+  })
+  await page.waitForFunction(() => document.querySelector('comment-count')?.textContent)
+  assert.deepEqual(await page.locator('comment-count').allTextContents(), ['2', '0', '2', '', ''])
+  assert.equal(requests.length, 1)
+  await page.locator('comment-count').nth(1).evaluate((element, record) => element.setAttribute('record', record), one)
+  await page.waitForFunction(() => document.querySelectorAll('comment-count')[1].textContent === '2')
+})
+
+test('120 counts take three requests', async (t) => {
+  /** @type {string[]} */
+  const requests = []
+  const { page } = await w.open(t, {
+    html: Array.from({ length: 120 }, (_, i) => `<comment-count type="posts" record="${i}${'x'.repeat(100)}"></comment-count>`).join(''),
+    prepare: async (page) => page.on('request', (request) => request.url().includes('/counts') && requests.push(request.url())),
+  })
+  await page.waitForFunction(() => [...document.querySelectorAll('comment-count')].every(({ textContent }) => textContent === '0'))
+  assert.ok(requests.length >= 3 && requests.every((url) => url.length < 6100), requests.map((url) => url.length).join())
+})
+
+test('the language is the nearest around the element, and follows it', async (t) => {
+  const record = newRecord()
+  const { page, thread } = await w.open(t, { record, lang: 'de' })
+  await page.getByPlaceholder('Schreibe einen Kommentar…').waitFor()
+  await page.evaluate(() => document.documentElement.setAttribute('lang', 'fr'))
+  await page.getByPlaceholder('Écrivez un commentaire…').waitFor()
+  await thread.evaluate((element) => element.setAttribute('lang', 'es'))
+  await page.getByPlaceholder('Escribe un comentario…').waitFor()
+  await thread.evaluate((element) => (/** @type {any} */ (element).labels = { write_comment: 'Mine' }) && element.setAttribute('lang', 'en'))
+  await page.getByPlaceholder('Mine').waitFor()
+})
+
+test('the theme is the page’s, or the one asked for, at once', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.')
+  const { page, thread } = await w.open(t, { record, context: { colorScheme: 'dark' } })
+  const colour = () => page.locator('article .body').evaluate((body) => getComputedStyle(body).color)
+  assert.equal(await colour(), 'rgb(230, 232, 235)')
+  await thread.evaluate((element) => element.setAttribute('theme', 'light'))
+  assert.equal(await colour(), 'rgb(31, 35, 40)')
+})
+
+test('custom properties and parts style it', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  await w.service.comment(record, 'Hi.', { parent: id })
+  const head = `<style>
+    comment-thread { --comment-text: rgb(1, 2, 3); --comment-radius: 3px; --comment-font: monospace }
+    comment-thread::part(author) { letter-spacing: 4px } comment-thread::part(reply) { opacity: .5 }
+  </style>`
+  const { page } = await w.open(t, { record, head })
+  const style = (/** @type {string} */ selector, /** @type {string} */ name) =>
+    page.locator(selector).first().evaluate((element, name) => getComputedStyle(element).getPropertyValue(name), name)
+  assert.equal(await style('article .body', 'color'), 'rgb(1, 2, 3)')
+  assert.equal(await style('article .body', 'font-family'), 'monospace')
+  assert.equal(await style('.editor', 'border-top-left-radius'), '3px')
+  assert.equal(await style('article b', 'letter-spacing'), '4px')
+  assert.equal(await style('.replies article', 'opacity'), '0.5')
+  for (const part of ['comment', 'body', 'author', 'actions', 'button', 'editor', 'reply']) {
+    assert.ok((await page.locator(`comment-thread [part~=${part}]`).count()) > 0, part)
+  }
+})
+
+test('comment-ready tells the page', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record, init: `addEventListener('comment-ready', (event) => (window.ready = event.composed && event.bubbles))` })
+  assert.equal(await page.evaluate(() => /** @type {any} */ (window).ready), true)
+})
+
+test('a new comment of somebody else is offered as a button with the count', async (t) => {
+  const record = newRecord()
+  const parent = await w.service.comment(record, 'Seen.')
+  // Seconds are milliseconds here.
+  const init = `const timeout = setTimeout; window.setTimeout = (act, wait) => timeout(act, wait > 5000 ? wait / 100 : wait)`
+  const realtime = await (await import('./world.js')).Service.start({ SVC_REALTIME: 'true' })
+  t.after(() => realtime.stop())
+  const seen = await realtime.comment(record, 'Seen.')
+  const { page } = await w.open(t, {
+    html: `<script type="module" src="${realtime.api}/embed.js"></script><comment-thread type="posts" record="${record}"></comment-thread>`,
+    head: '',
+    init,
+    prepare: (page) => page.route(`${w.service.api}/embed.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: '' })),
+  })
+  await article(page, seen.id).waitFor()
+  await page.waitForResponse(/changes/)
+  const fresh = await realtime.comment(record, 'New.', { who: realtime.bob })
+  const reply = await realtime.comment(record, 'New too.', { who: realtime.bob, parent: seen.id })
+  const button = page.getByRole('button', { name: '2 new comments' })
+  await button.waitFor()
+  await button.click()
+  await article(page, fresh.id).waitFor()
+  assert.equal(await page.locator(`#comment-${seen.id} #comment-${reply.id}`).count(), 1)
+  await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === id, `comment-${reply.id}`)
+  assert.equal(await button.isVisible(), false)
+  assert.ok(parent.id)
+})
+
+test('a placeholder keeps its place and offers nothing', async (t) => {
+  const record = newRecord()
+  const parent = await w.service.comment(record, 'Gone.')
+  await w.service.comment(record, 'Still here.', { parent: parent.id })
+  const { page } = await w.open(t, {
+    record,
+    prepare: (page) =>
+      page.route(/\/comments\?/, async (route) => {
+        const response = await route.fetch()
+        const json = await response.json()
+        const nobody = { id: null, name: '', avatar: '' }
+        Object.assign(json.data[0], { is_deleted: true, body: '', html: '', user: nobody, can: { update: false, delete: false, pin: false } })
+        await route.fulfill({ response, json })
+      }),
+  })
+  const gone = article(page, parent.id)
+  assert.equal(await gone.locator('> .content').textContent(), 'This comment was deleted')
+  assert.equal(await gone.locator('> .content button').count(), 0)
+  assert.match((await gone.locator('> .below').textContent()) ?? '', /Still here/)
+})
+
+test('a token that was not accepted is replaced once, and the thread is that visitor’s', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Mine.', { who: w.service.ada })
+  const expired = token(7, 'Ada Lovelace', { exp: 1000 })
+  const init = `window.asked = 0
+    document.addEventListener('DOMContentLoaded', () => {
+      document.querySelector('comment-thread').auth = async () => (window.asked++ ? ${JSON.stringify(w.service.ada)} : ${JSON.stringify(expired)})
+    })`
+  const { page } = await w.open(t, { record, init })
+  await article(page, id).getByRole('button', { name: 'Edit' }).waitFor()
+  assert.equal(await page.evaluate(() => /** @type {any} */ (window).asked), 2)
+})
+
+test('setting auth again shows the thread as that visitor, and null as nobody', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Mine.', { who: w.service.ada })
+  const { page, thread } = await w.open(t, { record, who: w.service.bob })
+  await article(page, id).getByRole('button', { name: 'Report' }).waitFor()
+  await thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.ada)
+  await article(page, id).getByRole('button', { name: 'Edit' }).waitFor()
+  await thread.evaluate((element) => Object.assign(element, { auth: null }))
+  await page.getByPlaceholder('Your name').waitFor()
+  assert.equal(await article(page, id).getByRole('button', { name: 'Edit' }).count(), 0)
+})
+
+test('the token goes to the API in a header, and nowhere else', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'See [this](https://example.org/page) and ![that](https://example.org/image.png).')
+  /** @type {{ url: string, headers: Record<string, string>, body: string | null }[]} */
+  const requests = []
+  const { page } = await w.open(t, {
+    record,
+    who: w.service.ada,
+    prepare: async (page) =>
+      page.on('request', async (request) => {
+        requests.push({ url: request.url(), headers: await request.allHeaders(), body: request.postData() })
+      }),
+  })
+  await page.getByRole('textbox').first().fill('Hello')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').nth(1).waitFor()
+  const secret = w.service.ada.split('.')[2]
+  for (const { url, headers, body } of requests) {
+    assert.ok(!url.includes(secret) && !body?.includes(secret), url)
+    if (JSON.stringify(headers).includes(secret)) assert.ok(url.startsWith(w.service.api), url)
+  }
+  assert.ok(requests.some(({ headers }) => headers.authorization?.includes(secret)))
+  assert.ok(!(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie)).includes(secret))
+})

@@ -1,0 +1,202 @@
+/** What the tests share: the service on one port, the pages of a host on another, so that CORS is real, and a browser. */
+
+import { spawn } from 'node:child_process'
+import { createHmac, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { after, before } from 'node:test'
+import { chromium } from 'playwright-core'
+
+const LOCAL = new URL(`../../${process.env.CARGO_TARGET_DIR ?? 'target'}/debug/local`, import.meta.url).pathname
+const SECRET = 'only-for-tests-in-a-browser-0123456789'
+/** A picture of one pixel, in place of everything that pages load from elsewhere. */
+export const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64')
+
+/** A process of `cargo local` with a table of its own. */
+export class Service {
+  /** @param {Record<string, string>} [settings] */
+  static async start(settings = {}) {
+    const limits = { SVC_READ_LIMIT: '1000000', SVC_WRITE_LIMIT: '1000000', SVC_UPLOAD_LIMIT: '1000000' }
+    const process = spawn(LOCAL, ['--ephemeral', '--port', '0'], {
+      env: { SVC_JWT_SECRET: SECRET, ...limits, ...settings },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    let output = ''
+    for await (const chunk of process.stdout) {
+      output += chunk
+      if (/^moderator/m.test(output)) break
+    }
+    const api = output.match(/^API +(\S+)/m)?.[1]
+    if (!api) throw new Error(`cargo local did not start: ${output}`)
+    return new Service(process, api)
+  }
+
+  /** @param {import('node:child_process').ChildProcess} process @param {string} api */
+  constructor(process, api) {
+    this.process = process
+    this.api = api
+    this.ada = token(7, 'Ada Lovelace')
+    this.bob = token(8, 'Bob')
+    this.moderator = token(9, 'Grace', { roles: ['moderator'] })
+  }
+
+  async stop() {
+    this.process.kill()
+    await once(this.process, 'exit')
+  }
+
+  /** @param {string} method @param {string} path @param {string | null} who a token @param {object} [body] */
+  async call(method, path, who, body) {
+    const headers = { 'content-type': 'application/json', ...(who && { authorization: `Bearer ${who}` }) }
+    const response = await fetch(`${this.api}/${path}`, { method, headers, body: body && JSON.stringify(body) })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+    return text ? JSON.parse(text) : null
+  }
+
+  /** @param {string} record @param {string} body @param {{ who?: string | null, parent?: number }} [options] @returns {Promise<any>} */
+  async comment(record, body, { who = this.ada, parent } = {}) {
+    const guest = who ? {} : { guest_name: 'Zoë', guest_email: 'zoe@example.org' }
+    const { data } = await this.call('POST', `posts/${record}/comments`, who, { body, parent_id: parent, ...guest })
+    return data
+  }
+}
+
+/** @param {number} id @param {string} name @param {object} [claims] */
+export function token(id, name, claims = {}) {
+  const now = Math.floor(Date.now() / 1000)
+  const part = (/** @type {object} */ value) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ sub: `${id}`, name, iat: now, exp: now + 3600, ...claims })}`
+  return `${signed}.${createHmac('sha256', SECRET).update(signed).digest('base64url')}`
+}
+
+export const newRecord = () => randomUUID()
+
+/** The pages of a site, on a port of its own. */
+class Site {
+  /** @type {Map<string, { html: string, headers: Record<string, string> }>} */
+  #pages = new Map()
+  #server = createServer((request, response) => {
+    const page = this.#pages.get(new URL(request.url ?? '/', 'http://site').pathname)
+    response.writeHead(page ? 200 : 404, { 'content-type': 'text/html; charset=utf-8', ...page?.headers })
+    response.end(page?.html)
+  })
+
+  async start() {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+    const address = /** @type {import('node:net').AddressInfo} */ (this.#server.address())
+    this.url = `http://127.0.0.1:${address.port}`
+  }
+
+  stop() {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+
+  /** The address of a new page. @param {string} html @param {Record<string, string>} [headers] */
+  add(html, headers = {}) {
+    const path = `/${randomUUID()}`
+    this.#pages.set(path, { html, headers })
+    return `${this.url}${path}`
+  }
+}
+
+/** What a page of a host looks like. */
+const STYLE = `
+  body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem }
+  footer { margin-block: 2rem }
+`
+
+/** Serves the module as it is in the working tree, without a build. @param {import('playwright-core').Route} route */
+async function fromDisk(route) {
+  const body = await readFile(new URL('../../functions/ui/embed/embed.js', import.meta.url))
+  await route.fulfill({ contentType: 'text/javascript', headers: { 'access-control-allow-origin': '*' }, body })
+}
+
+/**
+ * A browser, a site and a service for the tests of one file.
+ * @param {Record<string, string>} [settings] of the service
+ */
+export function world(settings) {
+  const site = new Site()
+  /** @type {Service} */
+  let service
+  /** @type {import('playwright-core').Browser} */
+  let browser
+
+  before(async () => {
+    await site.start()
+    service = await Service.start(settings)
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+  })
+  after(async () => {
+    await browser.close()
+    await service.stop()
+    site.stop()
+  })
+
+  /**
+   * A page with the given content.
+   * @param {{ html: string, head?: string, lang?: string, dir?: string, headers?: Record<string, string> }} page
+   */
+  const add = ({ html, head = '', lang = 'en', dir = 'ltr', headers }) =>
+    site.add(
+      `<!doctype html><html lang="${lang}" dir="${dir}"><head><meta charset="utf-8"><title>A post</title>
+       <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+       ${headers ? '' : `<style>${STYLE}</style>`}${head}<script type="module" src="${service.api}/embed.js"></script></head>
+       <body><main><h1>A post</h1><p>What it says.</p>${html}</main><footer>The end of the page.</footer></body></html>`,
+      headers,
+    )
+
+  /**
+   * Opens a page with a thread as a visitor would.
+   * @param {import('node:test').TestContext | null} t
+   * @param {{
+   *   record?: string, who?: string | null, attributes?: string, html?: string, head?: string, hash?: string, lang?: string, dir?: string,
+   *   headers?: Record<string, string>, context?: import('playwright-core').BrowserContextOptions, init?: string,
+   *   ready?: boolean, prepare?: (page: import('playwright-core').Page) => Promise<any>,
+   * }} options `ready: false` does not wait for the thread
+   */
+  async function open(t, options) {
+    const { record, who, attributes = '', hash = '', init, ready = true, prepare } = options
+    const context = await browser.newContext({ viewport: { width: 900, height: 900 }, ...options.context })
+    t?.after(() => context.close())
+    // Nothing leaves this machine.
+    await context.route(/^https:/, (route) => route.fulfill({ contentType: 'image/png', body: PIXEL }))
+    context.setDefaultTimeout(10_000)
+    if (process.env.EMBED_FROM_DISK) await context.route(`${service.api}/embed.js`, fromDisk)
+    const page = await context.newPage()
+    /** @type {string[]} */
+    const errors = []
+    page.on('pageerror', (error) => errors.push(`${error}`))
+    if (init) await page.addInitScript(init)
+    await prepare?.(page)
+    const thread = `<comment-thread type="posts" record="${record}" ${attributes}></comment-thread>`
+    const auth = who ? `<script>document.querySelector('comment-thread').auth = ${JSON.stringify(who)}</script>` : ''
+    const url = add({ html: record ? thread + auth : '', ...options, ...(options.html && { html: options.html }) })
+    await page.goto(url + hash)
+    if (ready && record) await page.locator('comment-thread h2').waitFor()
+    return { page, context, errors, url, thread: page.locator('comment-thread') }
+  }
+
+  return {
+    site,
+    add,
+    open,
+    get service() {
+      return service
+    },
+    get browser() {
+      return browser
+    },
+  }
+}
+
+/** The comment on the page. @param {import('playwright-core').Page} page @param {number} id */
+export const article = (page, id) => page.locator(`#comment-${id}`)
+
+/** The id of the element with the focus, or of the comment around it. @param {import('playwright-core').Page} page */
+export const focusedComment = (page) =>
+  page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id)
