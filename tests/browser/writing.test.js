@@ -1,0 +1,371 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { article, focusedComment, newRecord, PIXEL, Service, token, world } from './world.js'
+
+const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
+const FOCUS = (/** @type {string} */ id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id === id
+
+test('a comment is sent by keyboard alone, takes the focus and is announced', async (t) => {
+  const { page } = await w.open(t, {
+    record: newRecord(),
+    who: w.service.ada,
+    init: `addEventListener('comment-posted', ({ detail }) => (window.posted = detail.id))`,
+  })
+  await page.getByPlaceholder('Write a comment…').focus()
+  await page.keyboard.type('Written **by hand**.')
+  await page.keyboard.press('Control+Enter')
+  await page.locator('article').waitFor()
+  const id = await page.locator('article').getAttribute('id')
+  await page.waitForFunction(FOCUS, id ?? '')
+  assert.equal(`comment-${await page.evaluate(() => /** @type {any} */ (window).posted)}`, id)
+  assert.equal(await page.getByRole('status').textContent(), 'Comment posted')
+  assert.equal(await page.getByPlaceholder('Write a comment…').inputValue(), '')
+})
+
+test('a reply appears below its comment; giving up returns the focus and keeps the text', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.')
+  const { page } = await w.open(t, { record, who: w.service.bob })
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  const text = page.getByPlaceholder('Write a reply…')
+  await text.fill('Almost')
+  await page.keyboard.press('Escape')
+  assert.equal(await focusedComment(page), `comment-${id}`)
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  assert.equal(await text.inputValue(), 'Almost')
+  await text.fill('An answer.')
+  await article(page, id).locator('form').getByRole('button', { name: 'Reply' }).click()
+  await page.locator('.replies article').waitFor()
+  assert.equal(await focusedComment(page), await page.locator('.replies article').getAttribute('id'))
+  assert.equal(await page.locator('article form').count(), 0)
+})
+
+test('an edit shows at once, and a deletion asks first and moves the focus on', async (t) => {
+  const record = newRecord()
+  const older = await w.service.comment(record, 'Older.')
+  const { id } = await w.service.comment(record, 'Teh text.')
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const comment = article(page, id)
+  await comment.getByRole('button', { name: 'Edit' }).click()
+  assert.equal(await comment.locator('textarea').inputValue(), 'Teh text.')
+  await comment.locator('textarea').fill('The text.')
+  await comment.getByRole('button', { name: 'Save' }).click()
+  await comment.getByText('The text.').waitFor()
+  assert.equal(await focusedComment(page), `comment-${id}`)
+  await comment.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  assert.equal(await focusedComment(page), `comment-${id}`)
+  await comment.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await comment.waitFor({ state: 'detached' })
+  assert.equal(await focusedComment(page), `comment-${older.id}`)
+})
+
+test('a deleted comment takes its replies with it', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Gone soon.')
+  await w.service.comment(record, 'With it.', { parent: id })
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  await article(page, id).locator('> .content').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No comments yet').waitFor()
+})
+
+test('a like shows before the answer, and is taken back when the API refuses it', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Likeable.')
+  const { page, context } = await w.open(t, { record, who: w.service.bob })
+  const like = article(page, id).getByRole('button', { name: /^Like/ })
+  let answer = () => {}
+  await page.route(/\/like$/, async (route) => {
+    await new Promise((resolve) => (answer = () => resolve(null)))
+    await route.continue()
+  })
+  await like.click()
+  assert.equal(await like.getAttribute('aria-pressed'), 'true')
+  assert.equal(await like.getAttribute('aria-label'), 'Like 1')
+  answer()
+  await page.waitForResponse(/\/like$/)
+  assert.equal(await like.getAttribute('aria-pressed'), 'true')
+  await page.unroute(/\/like$/)
+  await context.setOffline(true)
+  await like.click()
+  await page.getByRole('status').getByText('No connection').waitFor()
+  assert.equal(await like.getAttribute('aria-pressed'), 'true')
+  assert.equal(await like.getAttribute('aria-label'), 'Like 1')
+})
+
+test('a report is made with a reason, once', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Buy this.')
+  const { page } = await w.open(t, { record })
+  await article(page, id).getByRole('button', { name: 'Report' }).click()
+  await page.getByRole('radio', { name: 'Offensive' }).check()
+  await page.getByLabel('Details (optional)').fill('See for yourself.')
+  await page.getByRole('dialog').getByRole('button', { name: 'Report' }).click()
+  await article(page, id).getByRole('button', { name: 'Reported' }).waitFor()
+  assert.equal(await focusedComment(page), `comment-${id}`)
+  assert.equal(await page.getByRole('status').textContent(), 'Thank you for your report')
+  const { data } = await w.service.call('GET', `comments/${id}/reports`, w.service.moderator)
+  assert.equal(data[0].reason, 'offensive: See for yourself.')
+  await page.reload()
+  await article(page, id).getByRole('button', { name: 'Reported' }).waitFor()
+})
+
+test('a guest gives a name, which stays on the device, and an address, which does not', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record })
+  await page.getByPlaceholder('Your name').fill('Zoë')
+  await page.getByPlaceholder('Your e-mail address').fill('zoe@example.org')
+  await page.getByPlaceholder('Write a comment…').fill('From a guest.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').waitFor()
+  assert.ok(!(await page.evaluate(() => JSON.stringify(localStorage))).includes('example.org'))
+  const reads = page.waitForRequest(/\/comments\?/)
+  await page.reload()
+  // A shared cache would hide what this guest has written.
+  assert.equal(new URL((await reads).url()).searchParams.get('mine'), '1')
+  await page.locator('article').waitFor()
+  assert.equal(await page.getByPlaceholder('Your name').inputValue(), 'Zoë')
+  assert.equal(await page.getByPlaceholder('Your e-mail address').inputValue(), '')
+})
+
+test('a draft outlives the page, for each thread by itself, until it is sent', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const text = page.getByPlaceholder('Write a comment…')
+  await text.fill('Half a thou')
+  await page.reload()
+  await text.waitFor()
+  assert.equal(await text.inputValue(), 'Half a thou')
+  await page.locator('comment-thread').evaluate((element, record) => element.setAttribute('record', record), newRecord())
+  await page.waitForResponse(/comments\?/)
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.value === '')
+  await page.locator('comment-thread').evaluate((element, record) => element.setAttribute('record', record), record)
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.value === 'Half a thou')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').waitFor()
+  await page.reload()
+  await page.locator('article').waitFor()
+  assert.equal(await text.inputValue(), '')
+})
+
+test('after a failure the text stays, and the second try has the same key', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  /** @type {(string | undefined)[]} */
+  const keys = []
+  // The first request arrives, and its answer is lost.
+  await page.route(/\/comments$/, async (route) => {
+    if (route.request().method() !== 'POST') return route.continue()
+    keys.push(route.request().headers()['idempotency-key'])
+    if (keys.length > 1) return route.continue()
+    await route.fetch()
+    await route.abort()
+  })
+  const text = page.getByPlaceholder('Write a comment…')
+  await text.fill('Only once.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.getByRole('alert').getByText('No connection').waitFor()
+  assert.equal(await text.inputValue(), 'Only once.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').waitFor()
+  assert.equal(keys.length, 2)
+  assert.ok(keys[0] && keys[0] === keys[1])
+  const { data } = await w.service.call('GET', `posts/${record}/comments`, null)
+  assert.equal(data.length, 1)
+})
+
+test('another text has another key', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  /** @type {(string | undefined)[]} */
+  const keys = []
+  page.on('request', (request) => request.method() === 'POST' && keys.push(request.headers()['idempotency-key']))
+  for (const body of ['One.', 'One.', 'Two.']) {
+    await page.getByPlaceholder('Write a comment…').fill(body)
+    const count = await page.locator('article').count()
+    await page.getByRole('button', { name: 'Post comment' }).click()
+    await page.locator('article').nth(count).waitFor()
+  }
+  assert.equal(new Set(keys).size, 3)
+})
+
+test('a refusal can be read, stands in a live region and names the field', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  await page.getByPlaceholder('Write a comment…').fill('x'.repeat(10_001))
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.getByRole('alert').getByText('The body may not be longer than 10000 characters.').waitFor()
+  assert.equal((await page.getByPlaceholder('Write a comment…').inputValue()).length, 10_001)
+})
+
+test('the preview is the HTML that is published', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const body = 'A **bold** [link](https://example.org), `code` and <b>no HTML</b>.\n\n> Quoted\n\n```rust\nfn main() {}\n```'
+  await page.getByPlaceholder('Write a comment…').fill(body)
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.locator('.preview strong').waitFor()
+  const preview = await page.locator('.preview').innerHTML()
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').waitFor()
+  assert.equal(await page.locator('article .body').innerHTML(), preview)
+})
+
+test('tools and shortcuts put marks around the selection', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const text = page.getByPlaceholder('Write a comment…')
+  const after = async (/** @type {string} */ name) => {
+    await text.fill('one\ntwo')
+    await text.selectText()
+    await page.getByRole('button', { name, exact: true }).click()
+    return text.inputValue()
+  }
+  assert.equal(await after('Bold'), '**one\ntwo**')
+  assert.equal(await after('Quote'), '> one\n> two')
+  assert.equal(await after('List'), '- one\n- two')
+  await text.fill('word')
+  await text.selectText()
+  await page.keyboard.press('Control+i')
+  assert.equal(await text.inputValue(), '_word_')
+  await page.keyboard.press('Control+k')
+  assert.equal(await text.inputValue(), '_[word](https://)_')
+})
+
+test('an emoji is inserted without a request', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  await page.getByPlaceholder('Write a comment…').fill('Good ')
+  /** @type {string[]} */
+  const requests = []
+  page.on('request', (request) => requests.push(request.url()))
+  await page.getByRole('button', { name: 'Emoji' }).click()
+  await page.getByRole('button', { name: '👍' }).click()
+  assert.equal(await page.getByPlaceholder('Write a comment…').inputValue(), 'Good 👍')
+  assert.deepEqual(requests, [])
+})
+
+test('a mention is completed by keyboard and becomes a link', async (t) => {
+  await w.service.call('GET', 'ui', token(21, 'Marie Curie'))
+  await w.service.call('GET', 'ui', token(22, 'Marie Tharp'))
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const text = page.getByPlaceholder('Write a comment…')
+  await text.focus()
+  await page.keyboard.type('Ask @mar')
+  await page.getByRole('option').nth(1).waitFor()
+  await page.keyboard.press('ArrowDown')
+  const second = await page.getByRole('option').nth(1).textContent()
+  assert.equal(await text.getAttribute('aria-activedescendant'), await page.getByRole('option').nth(1).getAttribute('id'))
+  await page.keyboard.press('Enter')
+  const handle = (second ?? '').replace(/^M(?=M)/, '').toLowerCase().replace(' ', '_')
+  assert.equal(await text.inputValue(), `Ask @${handle} `)
+  await page.keyboard.press('Control+Enter')
+  await page.locator(`article .body a[href="/users/${handle}"]`).waitFor()
+})
+
+test('an image is uploaded by button, paste and drop, with a text for who cannot see', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const text = page.getByPlaceholder('Write a comment…')
+  const chooser = page.waitForEvent('filechooser')
+  await page.getByRole('button', { name: 'Upload an image' }).click()
+  await (await chooser).setFiles({ name: 'cat.png', mimeType: 'image/png', buffer: PIXEL })
+  await page.waitForFunction(() => /\]\(http/.test(document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.value ?? ''))
+  await text.focus()
+  await page.keyboard.type('A cat')
+  assert.match(await text.inputValue(), /^!\[A cat\]\(http.*\.png\)$/)
+  for (const type of ['paste', 'drop']) {
+    await text.fill('')
+    await text.evaluate(
+      (element, { type, bytes }) => {
+        const data = new DataTransfer()
+        data.items.add(new File([Uint8Array.from(bytes)], 'dog.png', { type: 'image/png' }))
+        const init = { bubbles: true, cancelable: true }
+        const event = type === 'paste' ? new ClipboardEvent(type, { ...init, clipboardData: data }) : new DragEvent(type, { ...init, dataTransfer: data })
+        element.dispatchEvent(event)
+      },
+      { type, bytes: [...PIXEL] },
+    )
+    await page.waitForFunction(() => /^!\[Describe the image\]\(http/.test(document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.value ?? ''))
+  }
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article .body img[alt="Describe the image"]').waitFor()
+})
+
+test('a file that is no image is refused, and the text stays', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const text = page.getByPlaceholder('Write a comment…')
+  await text.fill('Look: ')
+  const chooser = page.waitForEvent('filechooser')
+  await page.getByRole('button', { name: 'Upload an image' }).click()
+  await (await chooser).setFiles({ name: 'cat.png', mimeType: 'image/png', buffer: Buffer.from('not an image') })
+  await page.getByRole('alert').getByText(/image/).waitFor()
+  assert.equal(await text.inputValue(), 'Look: ')
+})
+
+test('what the page’s visitor may not do is not offered', async (t) => {
+  const [readOnly, members, approval] = await Promise.all([
+    Service.start({ SVC_READ_ONLY: 'true' }),
+    Service.start(),
+    Service.start({ SVC_REQUIRE_APPROVAL: 'true' }),
+  ])
+  t.after(() => Promise.all([readOnly.stop(), members.stop(), approval.stop()]))
+  const record = newRecord()
+  const at = (/** @type {Service} */ service) => ({
+    record,
+    prepare: (/** @type {import('playwright-core').Page} */ page) => page.route(`${w.service.api}/embed.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: '' })),
+    head: `<script type="module" src="${service.api}/embed.js"></script>`,
+  })
+
+  const closed = await w.open(t, { ...at(readOnly), who: readOnly.ada })
+  await closed.page.getByText('Comments are closed').waitFor()
+  assert.equal(await closed.page.locator('form').count(), 0)
+
+  await members.call('PUT', 'users/8/ban', members.moderator, {})
+  await members.comment(record, 'Hello.')
+  const banned = await w.open(t, { ...at(members), who: members.bob })
+  await banned.page.getByText('You cannot comment at the moment').waitFor()
+  assert.equal(await banned.page.getByRole('button', { name: /Reply|Report|Edit|Delete/ }).count(), 0)
+
+  const guest = await w.open(t, { ...at(members), init: `addEventListener('comment-sign-in', (event) => (window.asked = event.cancelable))` })
+  await guest.page.getByRole('button', { name: 'Sign in to comment' }).click()
+  assert.equal(await guest.page.evaluate(() => /** @type {any} */ (window).asked), true)
+  await guest.page.evaluate(() => Object.assign(window, { asked: undefined }))
+  await guest.page.getByRole('button', { name: 'Like' }).click()
+  assert.equal(await guest.page.evaluate(() => /** @type {any} */ (window).asked), true)
+
+  const waiting = await w.open(t, { ...at(approval), who: approval.ada })
+  await waiting.page.getByPlaceholder('Write a comment…').fill('May I?')
+  await waiting.page.getByRole('button', { name: 'Post comment' }).click()
+  await waiting.page.locator('article').getByText('Pending approval').waitFor()
+  assert.equal(await waiting.page.locator('article').getByRole('button', { name: 'Reply' }).count(), 0)
+})
+
+test('in read-only mode one may read, and neither edit, delete nor report', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Mine.')
+  await w.service.comment(record, 'Not mine.', { who: w.service.bob })
+  const { page } = await w.open(t, {
+    record,
+    who: w.service.ada,
+    prepare: (page) =>
+      page.route(/\/comments\?/, async (route) => {
+        const response = await route.fetch()
+        const json = await response.json()
+        json.ui.features.read_only = true
+        json.ui.auth.can_comment = false
+        await route.fulfill({ response, json })
+      }),
+  })
+  await article(page, id).waitFor()
+  assert.equal(await page.getByRole('button', { name: /Reply|Report|Edit|Delete|Pin/ }).count(), 0)
+  assert.ok(await article(page, id).getByRole('button', { name: 'Like' }).isDisabled())
+})
+
+test('a reply that is being written survives a change of the visitor', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.')
+  const { page, thread } = await w.open(t, { record })
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  await page.getByPlaceholder('Write a reply…').fill('As a guest, then signed in')
+  await thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.bob)
+  await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.guest'))
+  assert.equal(await page.getByPlaceholder('Write a reply…').inputValue(), 'As a guest, then signed in')
+})
