@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import { article, newRecord, world } from './world.js'
+
+const AXE = createRequire(import.meta.url).resolve('axe-core')
+const w = world({ SVC_ALLOW_GUESTS: 'true' })
+
+/** What axe finds in the widget. @param {import('playwright-core').Page} page */
+async function violations(page) {
+  await page.addScriptTag({ path: AXE })
+  const found = await page.evaluate(() => /** @type {any} */ (window).axe.run('comment-thread', { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }))
+  return found.violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ node) => node.html).join(' ')}`)
+}
+
+const BODY = 'Some `code`, [a link](https://example.org), ![a picture](https://example.org/x.png)\n\n> quoted\n\n```\nfn main() {}\n```'
+
+for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+  test(`axe finds nothing in ${colorScheme} colours: list, editor, reply, dialog, preview, notices`, async (t) => {
+    const record = newRecord()
+    const { id } = await w.service.comment(record, BODY)
+    await w.service.comment(record, BODY, { parent: id, who: null })
+    await w.service.call('POST', `comments/${id}/pin`, w.service.moderator)
+    await w.service.call('POST', `comments/${id}/like`, w.service.ada)
+    const { page } = await w.open(t, { record, who: w.service.ada, context: { colorScheme } })
+    assert.deepEqual(await violations(page), [])
+    await article(page, id).hover()
+    await article(page, id).locator('> .content').getByRole('button', { name: 'Reply' }).click()
+    await article(page, id).getByRole('button', { name: 'Emoji' }).click()
+    await page.getByPlaceholder('Write a comment…').fill(BODY)
+    await page.getByRole('button', { name: 'Preview' }).first().click()
+    await page.locator('.preview pre').waitFor()
+    assert.deepEqual(await violations(page), [])
+    await article(page, id).locator('> .content').getByRole('button', { name: 'Delete' }).click()
+    assert.deepEqual(await violations(page), [])
+    const guest = await w.open(t, { record, context: { colorScheme } })
+    await article(guest.page, id).locator('> .content').getByRole('button', { name: 'Report' }).click()
+    assert.deepEqual(await violations(guest.page), [])
+    const failed = await w.open(t, { record, ready: false, context: { colorScheme }, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort()) })
+    await failed.page.getByRole('alert').waitFor()
+    assert.deepEqual(await violations(failed.page), [])
+    const empty = await w.open(t, { record: newRecord(), context: { colorScheme } })
+    assert.deepEqual(await violations(empty.page), [])
+  })
+}
+
+test('every target is at least 24 pixels in each direction', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, BODY)
+  await w.service.comment(record, 'Hm.', { parent: id })
+  const { page } = await w.open(t, { record, who: w.service.moderator, context: { viewport: { width: 320, height: 800 } } })
+  await page.getByRole('button', { name: 'Emoji' }).click()
+  const small = await page.locator('comment-thread button, comment-thread select, comment-thread input').evaluateAll((targets) =>
+    targets
+      .map((target) => ({ box: target.getBoundingClientRect(), html: target.outerHTML }))
+      .filter(({ box }) => box.width > 0 && (box.width < 24 || box.height < 24))
+      .map(({ html }) => html),
+  )
+  assert.deepEqual(small, [])
+})
+
+test('everything can be reached and used by keyboard', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.', { who: w.service.bob })
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const names = new Set()
+  for (let i = 0; i < 30; i++) {
+    await page.keyboard.press('Tab')
+    const name = await page.evaluate(() => {
+      const element = document.querySelector('comment-thread')?.shadowRoot?.activeElement
+      return element && (element.getAttribute('aria-label') ?? element.textContent)
+    })
+    if (name) names.add(name.trim())
+  }
+  for (const name of ['Sort by', 'Write a comment…', 'Bold', 'Emoji', 'Upload an image', 'Preview', 'Post comment', 'Like', 'Reply', 'Report']) {
+    assert.ok(names.has(name), `${name} of ${[...names].join(', ')}`)
+  }
+  await article(page, id).getByRole('button', { name: 'Report' }).focus()
+  assert.equal(await article(page, id).getByRole('button', { name: 'Report' }).evaluate((element) => getComputedStyle(element).opacity), '1')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  assert.equal(await page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.textContent), 'Report')
+})
+
+test('code that is wider than the page can be scrolled by keyboard', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, `\`\`\`\n${'wide '.repeat(100)}\n\`\`\``)
+  const { page } = await w.open(t, { record, context: { viewport: { width: 320, height: 800 } } })
+  const code = page.locator('article pre')
+  await code.focus()
+  await page.keyboard.press('ArrowRight')
+  await page.waitForFunction(() => (document.querySelector('comment-thread')?.shadowRoot?.querySelector('pre')?.scrollLeft ?? 0) > 0)
+})
+
+test('at 320 pixels, in both directions, nothing is wider than the page', async (t) => {
+  const record = newRecord()
+  let parent = await w.service.comment(record, `${'long'.repeat(60)} https://example.org/${'x'.repeat(200)}`)
+  for (let i = 0; i < 6; i++) parent = await w.service.comment(record, `${BODY} ${'مرحبا '.repeat(10)}`, { parent: parent.id })
+  for (const dir of ['ltr', 'rtl']) {
+    const { page } = await w.open(t, {
+      record,
+      dir,
+      who: w.service.moderator,
+      hash: `#comment-${parent.id}`,
+      context: { viewport: { width: 320, height: 800 } },
+    })
+    await article(page, parent.id).waitFor()
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320, dir)
+    assert.ok(((await article(page, parent.id).locator('> .content').boundingBox())?.width ?? 0) > 120, dir)
+  }
+})

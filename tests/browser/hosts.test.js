@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { article, newRecord, world } from './world.js'
+
+const w = world()
+
+test('a page that changes the record without a reload shows the other thread', async (t) => {
+  const [one, two] = [newRecord(), newRecord()]
+  await w.service.comment(one, 'In one.')
+  const other = await w.service.comment(two, 'In two.')
+  const { page, thread, errors } = await w.open(t, { record: one })
+  await page.getByText('In one.').waitFor()
+  await thread.evaluate((element, record) => element.setAttribute('record', record), two)
+  await article(page, other.id).waitFor()
+  assert.equal(await page.locator('article').count(), 1)
+  assert.deepEqual(errors, [])
+})
+
+test('of two changes in a row the last one counts, however slow the first answer is', async (t) => {
+  const [one, two] = [newRecord(), newRecord()]
+  await w.service.comment(one, 'In one.')
+  await w.service.comment(two, 'In two.')
+  const { page, thread } = await w.open(t, { record: newRecord() })
+  await page.route(new RegExp(one), async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await route.continue().catch(() => {})
+  })
+  const asked = page.waitForRequest(new RegExp(one))
+  await thread.evaluate((element, record) => element.setAttribute('record', record), one)
+  await asked
+  await thread.evaluate((element, record) => element.setAttribute('record', record), two)
+  await page.getByText('In two.').waitFor()
+  await page.waitForTimeout(700)
+  assert.equal(await page.getByText('In one.').count(), 0)
+})
+
+test('a framework may render the element late, and set its attributes and auth later still', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  /** @type {string[]} */
+  const requests = []
+  const { page } = await w.open(t, {
+    html: '<div id="app"></div>',
+    prepare: async (page) => page.on('request', (request) => request.url().includes('/comments') && requests.push(request.url())),
+  })
+  await page.evaluate(() => customElements.whenDefined('comment-thread'))
+  await page.evaluate(
+    ({ record, auth }) => {
+      const element = Object.assign(document.createElement('comment-thread'), { auth: () => Promise.resolve(auth) })
+      document.querySelector('#app')?.append(element)
+      element.setAttribute('type', 'posts')
+      element.setAttribute('record', record)
+    },
+    { record, auth: w.service.ada },
+  )
+  await article(page, id).getByRole('button', { name: 'Edit' }).waitFor()
+  assert.equal(requests.length, 1)
+})
+
+test('auth that was set before the module was loaded survives', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const html = `<comment-thread type="posts" record="${record}"></comment-thread>
+    <script>document.querySelector('comment-thread').auth = () => ${JSON.stringify(w.service.ada)}</script>`
+  const { page } = await w.open(t, { html })
+  await article(page, id).getByRole('button', { name: 'Edit' }).waitFor()
+})
+
+test('a framework that sets the same auth at every render causes no request', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.')
+  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  /** @type {string[]} */
+  const requests = []
+  page.on('request', (request) => requests.push(request.url()))
+  for (let i = 0; i < 3; i++) await thread.evaluate((element, auth) => Object.assign(element, { auth: () => auth }), w.service.ada)
+  await page.waitForTimeout(300)
+  assert.deepEqual(requests, [])
+})
+
+test('an element that is moved or removed stops and starts again', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.')
+  const { page, thread, errors } = await w.open(t, { record })
+  await thread.evaluate((element) => document.querySelector('footer')?.append(element))
+  await page.getByText('Hello.').waitFor()
+  await thread.evaluate((element) => element.remove())
+  await page.waitForTimeout(100)
+  assert.deepEqual(errors, [])
+})
+
+test('two threads on one page keep to themselves', async (t) => {
+  const [one, two] = [newRecord(), newRecord()]
+  const first = await w.service.comment(one, 'In one.')
+  await w.service.comment(two, 'In two.')
+  const html = [one, two].map((record) => `<comment-thread type="posts" record="${record}"></comment-thread>`).join('')
+  const { page, errors } = await w.open(t, { html, hash: `#comment-${first.id}` })
+  await page.getByText('In two.').waitFor()
+  await article(page, first.id).waitFor()
+  assert.equal(await page.locator(`#comment-${first.id}`).count(), 1)
+  assert.deepEqual(errors, [])
+})
+
+test('the module may be loaded twice', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.')
+  const { page, errors } = await w.open(t, { record, head: `<script type="module" src="${w.service.api}/embed.js?again"></script>` })
+  await page.getByText('Hello.').waitFor()
+  assert.deepEqual(errors, [])
+})

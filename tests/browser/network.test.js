@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { article, newRecord, token, world } from './world.js'
+
+const w = world()
+
+test('a first load that fails says so, and tries again when asked', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.')
+  const { page } = await w.open(t, { record, ready: false, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort(), { times: 1 }) })
+  await page.getByRole('alert').getByText('No connection').waitFor()
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByText('Hello.').waitFor()
+})
+
+test('a thread that could not be loaded is loaded when the network is back', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.')
+  const { page, context } = await w.open(t, { record, ready: false, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort(), { times: 1 }) })
+  await page.getByRole('alert').waitFor()
+  await context.setOffline(true)
+  await context.setOffline(false)
+  await page.getByText('Hello.').waitFor()
+})
+
+test('an answer of something else than the API is an error, not a crash', async (t) => {
+  const record = newRecord()
+  const { page, errors } = await w.open(t, {
+    record,
+    ready: false,
+    prepare: (page) => page.route(/\/comments\?/, (route) => route.fulfill({ status: 200, headers: { 'access-control-allow-origin': '*' }, body: '<html>Sign in to the network' })),
+  })
+  await page.getByRole('alert').getByText('Something went wrong').waitFor()
+  assert.deepEqual(errors, [])
+})
+
+test('when load more fails the comments stay, and it can be tried again', async (t) => {
+  const record = newRecord()
+  for (let i = 0; i < 12; i++) await w.service.comment(record, `Comment ${i}`)
+  const { page, context } = await w.open(t, { record })
+  await context.setOffline(true)
+  await page.getByRole('button', { name: 'Load more' }).click()
+  await page.getByRole('alert').getByText('No connection').waitFor()
+  assert.equal(await page.locator('article').count(), 10)
+  await context.setOffline(false)
+  await page.locator('article').nth(11).waitFor()
+  assert.equal(await page.getByRole('alert').getByText('No connection').count(), 0)
+})
+
+test('when replies fail it is said, and the button stays', async (t) => {
+  const record = newRecord()
+  const parent = await w.service.comment(record, 'Ask me.')
+  for (let i = 0; i < 5; i++) await w.service.comment(record, `Reply ${i}`, { parent: parent.id })
+  const { page, context } = await w.open(t, { record })
+  await context.setOffline(true)
+  await page.getByRole('button', { name: 'View replies (2)' }).click()
+  const status = page.getByRole('status')
+  await status.getByText('No connection').waitFor()
+  // Those who see can read it too.
+  assert.equal(await status.evaluate((element) => getComputedStyle(element).clipPath), 'none')
+  await context.setOffline(false)
+  await page.getByRole('button', { name: 'View replies (2)' }).click()
+  await page.locator('.replies article').nth(4).waitFor()
+})
+
+test('on a slow network the place is kept, and a second click sends nothing twice', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, {
+    record,
+    who: w.service.ada,
+    ready: false,
+    prepare: (page) =>
+      page.route(/\/comments/, async (route) => {
+        await new Promise((resolve) => setTimeout(resolve, 600))
+        await route.continue()
+      }),
+  })
+  await page.locator('.skeleton').first().waitFor()
+  assert.ok(((await page.locator('comment-thread').boundingBox())?.height ?? 0) > 300)
+  await page.getByPlaceholder('Write a comment…').fill('Once.')
+  const send = page.getByRole('button', { name: 'Post comment' })
+  await send.click()
+  await send.click()
+  await page.keyboard.press('Control+Enter')
+  await page.locator('article').waitFor()
+  await page.waitForTimeout(800)
+  const { data } = await w.service.call('GET', `posts/${record}/comments`, null)
+  assert.equal(data.length, 1)
+})
+
+test('a token that expires while one writes is asked for again, once', async (t) => {
+  const record = newRecord()
+  const init = `window.asked = 0
+    document.addEventListener('DOMContentLoaded', () => {
+      document.querySelector('comment-thread').auth = () => ['', ${JSON.stringify(token(7, 'Ada', { jti: 'old' }))}, ${JSON.stringify(w.service.ada)}][++asked]
+    })`
+  const { page } = await w.open(t, { record, init })
+  /** @type {number[]} */
+  const answers = []
+  page.on('response', (response) => response.request().method() === 'POST' && answers.push(response.status()))
+  await page.route(/\/comments$/, async (route) => {
+    const headers = await route.request().allHeaders()
+    if (!headers.authorization?.endsWith(w.service.ada)) headers.authorization += 'expired'
+    await route.continue({ headers })
+  })
+  await page.getByPlaceholder('Write a comment…').fill('Still me.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').waitFor()
+  assert.deepEqual(answers, [401, 201])
+  assert.equal(await page.evaluate(() => /** @type {any} */ (window).asked), 2)
+})
+
+test('too many requests are told as such', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const refusal = { message: 'Too many requests.', code: 'rate_limited', errors: {} }
+  await page.route(/\/like$/, (route) => route.fulfill({ status: 429, headers: { 'access-control-allow-origin': '*' }, json: refusal }))
+  await article(page, id).getByRole('button', { name: 'Like' }).click()
+  await page.getByRole('status').getByText('Too many requests. Wait a moment.').waitFor()
+})
