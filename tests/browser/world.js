@@ -106,6 +106,7 @@ class Site {
 /** What a page of a host looks like. */
 const STYLE = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem }
+  body { background: light-dark(#fff, #111); color: light-dark(#111, #eee) }
   footer { margin-block: 2rem }
 `
 

@@ -203,15 +203,15 @@ export const button = (content, attributes) => h('button', { type: 'button', par
 const primary = (label) => h('button', { class: 'primary', part: 'button' }, label)
 
 const ICONS = {
-  bold: 'M4.5 2.5v11H9a3 3 0 0 0 0-6H4.5M8.5 7.5a2.5 2.5 0 0 0 0-5h-4',
-  italic: 'M6.5 2.5H12M4 13.5h5.5M9.5 2.5l-3 11',
-  code: 'M5.5 4.5 2 8l3.5 3.5M10.5 4.5 14 8l-3.5 3.5',
-  link: 'M6.5 9.5a3 3 0 0 0 4.2 0l2.2-2.2a3 3 0 0 0-4.2-4.2M9.5 6.5a3 3 0 0 0-4.2 0L3.1 8.7a3 3 0 0 0 4.2 4.2',
-  quote: 'M3 3v10M6.5 5H14M6.5 8H14M6.5 11H11',
-  list: 'M6 4h8M6 8h8M6 12h8M2.5 4h0M2.5 8h0M2.5 12h0',
-  emoji: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12M6 6.5h0M10 6.5h0M5.5 9.5a3 3 0 0 0 5 0',
-  upload_image: 'M2 3h12v10H2zM2 11l3.5-3.5L9 11l2-2 3 3M10.5 6h0',
-  heart: 'M8 13.5 2.9 8.4a3.2 3.2 0 0 1 4.5-4.5l.6.6.6-.6a3.2 3.2 0 0 1 4.5 4.5z',
+  bold: 'M5 3v10h4a2 2 0 0 0 0-5H5h3a2 2 0 0 0 0-5z',
+  italic: 'M6 3h6M4 13h6M9 3 7 13',
+  code: 'M5 4 1 8l4 4M11 4l4 4-4 4',
+  link: 'M6 10l4-4M7 5l1-1a3 3 0 0 1 4 4l-1 1M5 7 4 8a3 3 0 0 0 4 4l1-1',
+  quote: 'M3 3v10M6 5h8M6 8h8M6 11h5',
+  list: 'M6 4h8M6 8h8M6 12h8M2 4h0M2 8h0M2 12h0',
+  emoji: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12M6 6h0M10 6h0M5 9a4 4 0 0 0 6 0',
+  upload_image: 'M2 3h12v10H2zM2 11l4-4 6 6M10 6h0',
+  heart: 'M8 14 3 9a3 3 0 0 1 5-5 3 3 0 0 1 5 5z',
 }
 
 function icon(name) {
@@ -252,6 +252,15 @@ export function ago(time, language) {
 
 export const inFull = (time, language) => new Date(time).toLocaleString(language, { dateStyle: 'long', timeStyle: 'short' })
 
+async function busily(element, act) {
+  element.ariaBusy = 'true'
+  try {
+    await act()
+  } finally {
+    element.ariaBusy = 'false'
+  }
+}
+
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 // Drafts and a guest's name stay on the device, addresses and tokens never.
@@ -284,7 +293,7 @@ const MARKS = {
 
 const handleOf = (name) => name.replace(/_?[^A-Za-z0-9_]+/g, '_').toLowerCase()
 
-function editor({ api, ui, say, path, explain }, { draft, value, placeholder, action, send, cancel }) {
+function editor({ api, ui, say, path, explain }, { draft, value = '', placeholder, action, send, cancel = undefined }) {
   const { features, guest, limits } = ui
   const isGuest = !ui.auth.authenticated
   let busy = 0
@@ -305,7 +314,7 @@ function editor({ api, ui, say, path, explain }, { draft, value, placeholder, ac
     paste: (event) => take(event, event.clipboardData),
     drop: (event) => take(event, event.dataTransfer),
   })
-  text.value = device.get(kept) || value || ''
+  text.value = device.get(kept) || value
   const people = h('div', { id: `people-${draft}`, class: 'people', role: 'listbox', 'aria-label': say('mention'), hidden: true })
   const shown = h('div', { class: 'body preview', tabindex: 0, hidden: true })
   const problem = h('p', { class: 'error', role: 'alert' })
@@ -331,7 +340,7 @@ function editor({ api, ui, say, path, explain }, { draft, value, placeholder, ac
     shown,
     emoji,
     isGuest && h('div', { class: 'guest' }, name, (guest.require_email || guest.show_gravatar) && email),
-    features.subscriptions && value == null && h('label', { class: 'muted' }, subscribe, say('subscribe')),
+    features.subscriptions && !value && h('label', { class: 'muted' }, subscribe, say('subscribe')),
     problem,
     h('div', { class: 'bar' }, toolbar, cancel && button(say('cancel'), { class: 'outlined', click: cancel }), primary(action)),
   )
@@ -340,13 +349,7 @@ function editor({ api, ui, say, path, explain }, { draft, value, placeholder, ac
   async function fallible(act) {
     problem.textContent = ''
     busy++
-    element.ariaBusy = 'true'
-    try {
-      await act()
-    } catch (error) {
-      problem.textContent = explain(error)
-    }
-    element.ariaBusy = 'false'
+    await busily(element, act).catch((error) => (problem.textContent = explain(error)))
     busy--
   }
 
@@ -486,11 +489,8 @@ function editor({ api, ui, say, path, explain }, { draft, value, placeholder, ac
 
 // Comments
 
-const MAX_DEPTH = 10
-
 class CommentView {
   #cursor = ''
-  #isLiking = false
 
   constructor(thread, comment, parent) {
     const { id, user } = comment
@@ -504,7 +504,7 @@ class CommentView {
     this.actions = h('div', { class: 'actions', part: 'actions' })
     this.slot = h('div')
     this.replies = h('div', { class: 'replies' })
-    this.more = button('', { class: 'more', click: () => this.#loadReplies() })
+    this.more = button('', { class: 'more', click: () => thread.attempt(() => busily(this.more, () => this.#loadReplies())) })
     this.element = h(
       'article',
       { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` },
@@ -558,7 +558,7 @@ class CommentView {
     this.flag = button(say('report'), { class: 'action', click: () => this.#report() })
     this.actions.replaceChildren(
       this.like,
-      ...action(nesting && comment.is_approved && this.depth < MAX_DEPTH, say('reply'), () => this.reply(), 'reply'),
+      ...action(nesting && comment.is_approved && this.depth < 10, say('reply'), () => this.reply(), 'reply'),
       ...action(can.update, say('edit'), () => this.#edit()),
       ...action(can.delete, say('delete'), () => this.#delete()),
       ...action(can.pin, say(pinned ? 'unpin' : 'pin'), () => this.#pin()),
@@ -580,22 +580,20 @@ class CommentView {
   }
 
   /** Shows the like at once, and takes it back if the API refuses it. */
-  async #like() {
-    const { thread, comment } = this
+  #like() {
+    const { thread, comment, like } = this
     const { liked, likes_count } = comment
     if (!thread.ui.auth.authenticated && !thread.ui.guest.likes) return thread.signIn()
-    if (this.#isLiking) return
-    this.#isLiking = true
+    if (like.ariaBusy === 'true') return
     const show = (like) => {
       Object.assign(comment, like)
       this.#showMarks()
     }
     show({ liked: !liked, likes_count: likes_count + (liked ? -1 : 1) })
-    await thread.attempt(
-      async () => show(await thread.write('POST', `comments/${comment.id}/like`)),
+    thread.attempt(
+      () => busily(like, async () => show(await thread.write('POST', `comments/${comment.id}/like`))),
       () => show({ liked, likes_count }),
     )
-    this.#isLiking = false
   }
 
   #report() {
@@ -713,16 +711,12 @@ class CommentView {
   }
 
   async #loadReplies() {
-    const { thread, more, comment } = this
-    more.ariaBusy = 'true'
-    await thread.attempt(async () => {
-      const { data, meta } = await thread.api.get(`comments/${comment.id}/replies`, { cursor: this.#cursor, per_page: 20 })
-      this.#cursor = meta.next_cursor
-      const added = data.filter(({ id }) => !thread.views.has(id)).map((reply) => this.addReply(reply))
-      this.#showMore()
-      added[0]?.focus()
-    })
-    more.ariaBusy = 'false'
+    const { thread, comment } = this
+    const { data, meta } = await thread.api.get(`comments/${comment.id}/replies`, { cursor: this.#cursor, per_page: 20 })
+    this.#cursor = meta.next_cursor
+    const added = data.filter(({ id }) => !thread.views.has(id)).map((reply) => this.addReply(reply))
+    this.#showMore()
+    added[0]?.focus()
   }
 }
 
@@ -733,7 +727,7 @@ const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 const FIRST_WORDS = { error: 'Something went wrong', offline: 'No connection', retry: 'Try again' }
 
 /** Labels have the names of refusals, but for these. */
-const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment' }
+const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment', not_found: 'deleted' }
 
 class Thread {
   api = new Client()
@@ -754,6 +748,7 @@ class Thread {
     this.status = h('p', { class: 'hidden', role: 'status' })
     this.section = h('section')
     this.list = h('div', { class: 'list' })
+    this.empty = h('p', { class: 'empty muted' })
     this.fresh = button('', { class: 'primary fresh', hidden: true, click: () => this.#showFresh() })
     this.foot = h('div', { class: 'foot' })
     root.append(this.section, this.status)
@@ -769,7 +764,8 @@ class Thread {
     return text !== label ? text : status === 422 ? Object.values(errors).flat().join(' ') || message : this.say('error')
   }
 
-  announce(text) {
+  announce(text, name = 'hidden') {
+    this.status.className = name
     this.status.textContent = text
   }
 
@@ -794,7 +790,7 @@ class Thread {
       await act()
     } catch (error) {
       undo()
-      this.announce(this.explain(error))
+      this.announce(this.explain(error), 'error')
     }
   }
 
@@ -818,8 +814,7 @@ class Thread {
     this.sort = SORTS.find((sort) => sort === host.getAttribute('sort')) ?? this.sort
     this.language = api.language = languageOf(host)
     api.mine = !!device.get(`${API} mine`)
-    section.ariaBusy = 'true'
-    try {
+    await this.#wait(section, () => this.load(), async () => {
       const page = await this.#first(signal)
       if (signal.aborted) return
       this.ui = page.ui
@@ -827,11 +822,17 @@ class Thread {
       this.emit('comment-ready')
       await this.revealAddressed()
       this.#watch(signal)
+    })
+  }
+
+  /** Waits for an answer. A failure is told in a place, with a button that tries again. */
+  async #wait(place, again, act) {
+    const { signal } = this.#work
+    try {
+      await busily(place, act)
     } catch (error) {
-      if (signal.aborted) return
-      this.#showFailure(section, error, () => this.load())
+      if (!signal.aborted) this.#showFailure(place, error, again)
     }
-    section.ariaBusy = 'false'
   }
 
   async #first(signal) {
@@ -858,8 +859,10 @@ class Thread {
       this.#composer(),
       this.fresh,
       this.list,
+      this.empty,
       this.foot,
     )
+    this.empty.textContent = say('no_comments')
     this.#restart(page)
     answered.forEach((id) => this.views.get(id)?.reply())
     if (focused) root.getElementById(focused)?.focus({ preventScroll: true })
@@ -915,19 +918,12 @@ class Thread {
   }
 
   showEmpty() {
-    this.list.querySelector('.empty')?.remove()
-    if (!this.views.size) this.list.append(h('p', { class: 'empty muted' }, this.say('no_comments')))
+    this.empty.hidden = this.views.size > 0
   }
 
-  async #page(query, show) {
-    const { signal } = this.#work
-    this.section.ariaBusy = 'true'
-    try {
-      show(await this.api.get(`${this.path}/comments`, { sort: this.sort || null, ...query }, signal))
-    } catch (error) {
-      if (!signal.aborted) this.#showFailure(this.foot, error, () => this.#page(query, show))
-    }
-    this.section.ariaBusy = 'false'
+  #page(query, show) {
+    const ask = () => this.api.get(`${this.path}/comments`, { sort: this.sort || null, ...query }, this.#work.signal)
+    this.#wait(this.foot, () => this.#page(query, show), async () => show(await ask()))
   }
 
   #loadMore() {
@@ -945,10 +941,12 @@ class Thread {
   }
 
   #showFailure(place, error, again) {
-    addEventListener('online', again, { once: true, signal: this.#work.signal })
-    place.replaceChildren(
-      h('p', { class: 'notice', role: 'alert' }, `${this.explain(error)} `, button(this.say('retry'), { class: 'outlined', click: again })),
-    )
+    const click = () => {
+      removeEventListener('online', click)
+      again()
+    }
+    addEventListener('online', click, { signal: this.#work.signal })
+    place.replaceChildren(h('p', { class: 'notice', role: 'alert' }, `${this.explain(error)} `, button(this.say('retry'), { class: 'outlined', click })))
   }
 
   showTheme() {
@@ -971,7 +969,7 @@ class Thread {
   focusOn(view) {
     this.section.querySelector('.target')?.classList.remove('target')
     view.element.classList.add('target')
-    view.element.scrollIntoView({ block: 'nearest' })
+    view.head.scrollIntoView({ block: 'nearest' })
     view.focus()
   }
 
@@ -1243,7 +1241,9 @@ blockquote { margin-inline: 0; padding-inline-start: .75em; border-inline-start:
 .actions { color: var(--muted) }
 .like[aria-pressed=true] svg { fill: currentColor }
 .more { color: var(--accent) }
-.fresh { position: sticky; z-index: 1; inset-block-start: .5em; display: block; margin: 0 auto -36px }
+.fresh, .error[role=status] { position: sticky; z-index: 1; inset-block: .5em; display: block; inline-size: fit-content; margin: 0 auto -36px }
+.error[role=status] { padding: .5em; border: 1px solid; border-radius: var(--radius); background: var(--surface) }
+header { scroll-margin: 8em }
 dialog label { display: block }
 dialog .bar { justify-content: end; margin-block-start: 1em }
 @media (hover: hover) {
