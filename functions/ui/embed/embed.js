@@ -1,19 +1,14 @@
 /**
- * Comment threads on any page: `<comment-thread>` and `<comment-count>`.
- *
- * Browsers load this file as it is: the API, comments' HTML, elements, dates, the editor, comments, the thread, styles.
- *
- * @import { Attributes, Auth, Child, Comment, Page, Purpose, RequestOptions, Ui, User } from './types.d.ts'
+ * `<comment-thread>` and `<comment-count>`. Browsers load this file as it is.
+ * @import { Auth, Build, Comment, Purpose, RequestOptions, Ui } from './types.d.ts'
  */
 
 // The API
 
-/** The address of the API, from which this module was loaded. Ends with a slash. */
+/** The address of the API ends with a slash. */
 export const API = new URL('.', import.meta.url).href
 
-const TIMEOUT = 30_000
-
-/** A refusal by the API. `code` is `offline` when no answer came. `errors` has lists of texts by field. */
+/** A refusal. `code` is `offline` when no answer came. */
 export class ApiError extends Error {
   constructor(status = 0, { message = '', code = 'server_error', errors = /** @type {Record<string, string[]>} */ ({}) } = {}) {
     super(message)
@@ -23,13 +18,13 @@ export class ApiError extends Error {
   }
 }
 
-/** Calls the API as one visitor. The token goes into a header of these requests, and nowhere else. */
+/** Calls the API as one visitor. */
 export class Client {
   /** @type {Auth} */
   #auth = null
   /** What the host has answered. @type {Promise<string | null> | undefined} */
   #token
-  /** Whether guests' reads come from no shared cache, so that they see what they wrote. */
+  /** Keeps a guest's reads out of shared caches. */
   mine = false
   language = ''
 
@@ -47,15 +42,13 @@ export class Client {
     return this.#token
   }
 
-  /** Asks the host for another token after one was refused. False if it has none. */
+  /** Asks the host for another token after one was refused. Without one, the visitor is nobody. */
   async renew(refused) {
     const asked = this.#token
     if ((await asked) === refused && this.#token === asked && typeof this.#auth === 'function') this.#token = undefined
-    return (await this.token()) !== refused
-  }
-
-  forget() {
-    this.#token = Promise.resolve(null)
+    const isNew = (await this.token()) !== refused
+    if (!isNew) this.#token = Promise.resolve(null)
+    return isNew
   }
 
   /** The JSON of the answer. After a 401 the request goes once more if the host has another token. @param {RequestOptions} options */
@@ -71,7 +64,7 @@ export class Client {
     if (key) headers.set('Idempotency-Key', key)
     const isForm = body instanceof FormData
     if (body && !isForm) headers.set('Content-Type', 'application/json')
-    const signals = [signal, isForm ? null : AbortSignal.timeout(TIMEOUT)].filter((signal) => signal != null)
+    const signals = [AbortSignal.timeout(isForm ? 600_000 : 30_000), ...(signal ? [signal] : [])]
     let response, json
     try {
       response = await fetch(url, {
@@ -104,12 +97,11 @@ export class Client {
   }
 }
 
-/** A new `Idempotency-Key`. `crypto.randomUUID` exists on secure pages only. */
 export const newKey = () => crypto.getRandomValues(new Uint32Array(4)).join('-')
 
 // Comments' HTML
 
-/** The elements that a comment may contain, with their attributes. All else is dropped. */
+/** What a comment may contain. */
 const ALLOWED = { a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'] }
 for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre table thead tbody tr th td'.split(' ')) {
   ALLOWED[name] = []
@@ -123,7 +115,7 @@ export function showHtml(target, html, text) {
   else target.textContent = text
 }
 
-/** Cleaned HTML in a document that loads nothing and runs nothing. */
+/** Cleaned HTML in a document that runs nothing. */
 function parse(html) {
   /** @type {any} */
   let body = document.implementation.createHTMLDocument().body
@@ -140,7 +132,7 @@ function parse(html) {
   return body
 }
 
-/** Null where the page forbids it, undefined until it is needed. @type {any} */
+/** Null where the page forbids it. @type {any} */
 let policy
 
 function trust(html) {
@@ -180,15 +172,8 @@ const schemeOf = (address) => URL.parse(address, document.baseURI)?.protocol
 
 // Elements
 
-/**
- * An element. Functions among the attributes are listeners; false, null and undefined are left out.
- * @template {keyof HTMLElementTagNameMap} K
- * @param {K} name
- * @param {Attributes} attributes
- * @param {...Child} children
- * @returns {HTMLElementTagNameMap[K]}
- */
-export function h(name, attributes = {}, ...children) {
+/** An element. Functions among the attributes are listeners; false, null and undefined are left out. @type {Build} */
+export const h = (name, attributes = {}, ...children) => {
   const element = document.createElement(name)
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === 'function') element.addEventListener(key, value)
@@ -280,7 +265,7 @@ const device = {
 
 // The editor
 
-const EMOJI = '😀 😂 😉 😍 🤔 😮 😢 😡 👍 👎 👏 🙏 👀 🎉 🔥 ❤️'.split(' ')
+const EMOJI = '😀 😂 😉 😍 🤔 😮 😢 😡 👍 👎 👏 🙏 🎉 ❤️'.split(' ')
 
 const MARKS = {
   bold: { before: '**', after: '**', key: 'b' },
@@ -293,7 +278,7 @@ const MARKS = {
 
 const handleOf = (name) => name.replace(/_?[^A-Za-z0-9_]+/g, '_').toLowerCase()
 
-function editor({ api, ui, say, path, explain }, { draft, value = '', placeholder, action, send, cancel = undefined }) {
+function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft, value = '', placeholder, action, send, cancel }) {
   const { features, guest, limits } = ui
   const isGuest = !ui.auth.authenticated
   let busy = 0
@@ -345,7 +330,6 @@ function editor({ api, ui, say, path, explain }, { draft, value = '', placeholde
     h('div', { class: 'bar' }, toolbar, cancel && button(say('cancel'), { class: 'outlined', click: cancel }), primary(action)),
   )
 
-  /** Shows what goes wrong below the text, which stays. */
   async function fallible(act) {
     problem.textContent = ''
     busy++
@@ -427,7 +411,6 @@ function editor({ api, ui, say, path, explain }, { draft, value = '', placeholde
       const end = text.selectionStart
       insert(`@${handleOf(user.name)} `, end - query.length - 1, end)
     }
-    // The text keeps the focus.
     const mousedown = (event) => event.preventDefault()
     people.replaceChildren(
       ...data.map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user), mousedown }, avatar(user), user.name)),
@@ -491,27 +474,23 @@ function editor({ api, ui, say, path, explain }, { draft, value = '', placeholde
 
 class CommentView {
   #cursor = ''
+  depth = 0
+  body = h('div')
+  like = h('button')
+  flag = /** @type {HTMLElement | false} */ (false)
 
-  constructor(thread, comment, parent) {
+  constructor(thread, comment, parent = /** @type {CommentView | undefined} */ (undefined)) {
     const { id, user } = comment
     this.thread = thread
     this.comment = comment
     this.parent = parent
-    /** @type {number} */
-    this.depth = parent ? parent.depth + 1 : 0
-    this.head = h('header')
-    this.body = h('div', { class: 'body', part: 'body' })
-    this.actions = h('div', { class: 'actions', part: 'actions' })
+    if (parent) this.depth = parent.depth + 1
+    this.content = h('div', { class: 'content' })
     this.slot = h('div')
     this.replies = h('div', { class: 'replies' })
     this.more = button('', { class: 'more', click: () => thread.attempt(() => busily(this.more, () => this.#loadReplies())) })
-    this.element = h(
-      'article',
-      { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` },
-      avatar(user),
-      h('div', { class: 'content' }, this.head, this.body, this.actions, this.slot),
-      h('div', { class: 'below' }, this.replies, this.more),
-    )
+    const below = h('div', { class: 'below' }, this.replies, this.more)
+    this.element = h('article', { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` }, avatar(user), this.content, below)
     thread.views.set(id, this)
     this.show(comment)
     comment.replies.forEach((reply) => this.addReply(reply))
@@ -520,60 +499,66 @@ class CommentView {
 
   show(comment) {
     const { say, ui, language } = this.thread
-    const { id, user, created_at, updated_at } = comment
-    this.comment = comment
-    this.element.setAttribute('part', `comment${this.parent ? ' reply' : ''}${comment.pinned ? ' pinned' : ''}`)
-    if (comment.is_deleted) {
-      this.body.replaceChildren(h('p', { id: `author-${id}`, class: 'muted' }, say('deleted')))
-      return
-    }
-    const small = (isShown, text, attributes = { class: 'badge' }) => (isShown ? [h('span', attributes, text)] : [])
+    const { id, user, pinned, created_at, updated_at } = comment
     const { badges } = ui.features
-    this.head.replaceChildren(
-      h('b', { id: `author-${id}`, part: 'author', dir: 'auto' }, user.name),
-      ...small(badges && comment.is_author, say('author')),
-      ...small(badges && comment.is_moderator, say('moderator')),
-      ...small(badges && comment.is_guest, say('guest')),
-      ...small(comment.pinned, say('pinned')),
-      ...small(!comment.is_approved, say('pending_approval')),
-      h(
-        'a',
-        { class: 'muted', href: `${location.pathname}${location.search}#comment-${id}`, click: () => this.thread.reveal(id) },
-        h('time', { datetime: created_at, title: inFull(created_at, language) }, ago(created_at, language)),
-      ),
-      ...small(updated_at > created_at, say('edited'), { class: 'muted', title: inFull(updated_at, language) }),
-    )
+    const marks = {
+      author: badges && comment.is_author,
+      moderator: badges && comment.is_moderator,
+      guest: badges && comment.is_guest,
+      pinned,
+      pending_approval: !comment.is_approved,
+    }
+    const names = Object.keys(marks).filter((name) => marks[name])
+    this.comment = comment
+    this.element.setAttribute('part', `comment${this.parent ? ' reply' : ''}${pinned ? ' pinned' : ''}`)
+    this.body = h('div', { class: 'body', part: 'body' })
+    if (comment.is_deleted) return this.content.replaceChildren(h('p', { id: `author-${id}`, class: 'muted' }, say('deleted')))
     showHtml(this.body, comment.html, comment.body)
-    this.#showActions()
-  }
-
-  #showActions() {
-    const { thread, comment } = this
-    const { say, ui } = thread
-    const { can, pinned } = comment
-    const { nesting, read_only, reporting } = ui.features
-    const isOpen = !read_only && !ui.auth.banned
-    const action = (isOffered, text, click, name = 'action') => (isOffered && isOpen ? [button(text, { class: name, click })] : [])
-    this.like = button('', { class: 'like', disabled: !isOpen, click: () => this.#like() })
-    this.flag = button(say('report'), { class: 'action', click: () => this.#report() })
-    this.actions.replaceChildren(
-      this.like,
-      ...action(nesting && comment.is_approved && this.depth < 10, say('reply'), () => this.reply(), 'reply'),
-      ...action(can.update, say('edit'), () => this.#edit()),
-      ...action(can.delete, say('delete'), () => this.#delete()),
-      ...action(can.pin, say(pinned ? 'unpin' : 'pin'), () => this.#pin()),
-      ...(isOpen && reporting && !can.update ? [this.flag] : []),
+    const time = h('time', { datetime: created_at, title: inFull(created_at, language) }, ago(created_at, language))
+    const href = `${location.pathname}${location.search}#comment-${id}`
+    this.content.replaceChildren(
+      h(
+        'header',
+        {},
+        h('b', { id: `author-${id}`, part: 'author', dir: 'auto' }, user.name),
+        ...names.map((name) => h('span', { class: 'badge' }, say(name))),
+        h('a', { class: 'muted', href, click: () => this.thread.reveal(id) }, time),
+        updated_at > created_at && h('span', { class: 'muted', title: inFull(updated_at, language) }, say('edited')),
+      ),
+      this.body,
+      this.#actions(),
+      this.slot,
     )
     this.#showMarks()
+  }
+
+  #actions() {
+    const { say, ui } = this.thread
+    const { can, pinned, is_approved } = this.comment
+    const { nesting, read_only, reporting } = ui.features
+    const isOpen = !read_only && !ui.auth.banned
+    const action = (isOffered, label, click, name = 'action') => isOffered && isOpen && button(say(label), { class: name, click })
+    this.like = button('', { class: 'like', disabled: !isOpen, click: () => this.#like() })
+    this.flag = action(reporting && !can.update, 'report', () => this.#report())
+    return h(
+      'div',
+      { class: 'actions', part: 'actions' },
+      this.like,
+      action(nesting && is_approved && this.depth < 10, 'reply', () => this.reply(), 'reply'),
+      action(can.update, 'edit', () => this.#edit()),
+      action(can.delete, 'delete', () => this.#delete()),
+      action(can.pin, pinned ? 'unpin' : 'pin', () => this.#pin()),
+      this.flag,
+    )
   }
 
   #showMarks() {
     const { say } = this.thread
     const { liked, likes_count, reported } = this.comment
     const count = likes_count ? ` ${likes_count}` : ''
-    this.like?.replaceChildren(icon('heart'), count)
-    this.like?.setAttribute('aria-label', say('like') + count)
-    this.like?.setAttribute('aria-pressed', `${liked}`)
+    this.like.replaceChildren(icon('heart'), count)
+    this.like.ariaLabel = say('like') + count
+    this.like.ariaPressed = `${liked}`
     if (!this.flag || !reported) return
     this.flag.textContent = say('reported')
     this.flag.ariaDisabled = 'true'
@@ -692,7 +677,6 @@ class CommentView {
     })
   }
 
-  // Shows a reply in its place among the others, oldest first.
   addReply(reply) {
     const { views } = this.thread
     const known = views.get(reply.id)
@@ -777,14 +761,12 @@ class Thread {
     if (this.emit('comment-sign-in')) this.announce(this.say('sign_in_to_comment'))
   }
 
-  /** After a write, this guest's reads come from no shared cache. */
   async write(method, path, options) {
     const answer = await this.api.request(method, path, options)
     if (!this.ui.auth.authenticated) device.set(`${API} mine`, (this.api.mine = true))
     return answer
   }
 
-  /** Announces what goes wrong. */
   async attempt(act, undo = () => {}) {
     try {
       await act()
@@ -840,14 +822,11 @@ class Thread {
     const token = await this.api.token()
     const page = await ask()
     if (!token || page.ui.auth.authenticated) return page
-    if (await this.api.renew(token)) return ask()
-    this.api.forget()
-    return page
+    return (await this.api.renew(token)) ? ask() : page
   }
 
   #show(page) {
-    const { say, ui, section, root } = this
-    const focused = root.activeElement?.id
+    const { say, ui, section } = this
     const answered = [...this.views.values()].filter(({ slot }) => slot.firstChild).map(({ comment }) => comment.id)
     const sorts = SORTS.map((value) => h('option', { value, selected: value === (this.sort || ui.default_sort) }, say(value)))
     const select = h('select', { 'aria-label': say('sort'), change: () => this.#sortBy(select.value) }, ...sorts)
@@ -865,7 +844,6 @@ class Thread {
     this.empty.textContent = say('no_comments')
     this.#restart(page)
     answered.forEach((id) => this.views.get(id)?.reply())
-    if (focused) root.getElementById(focused)?.focus({ preventScroll: true })
   }
 
   #composer() {
@@ -959,7 +937,6 @@ class Thread {
     if (id && this.ui) await this.reveal(Number(id))
   }
 
-  // Shows and focuses a comment, wherever it is in the thread.
   async reveal(id) {
     await this.attempt(() => this.#fetch(id))
     const view = this.views.get(id)
@@ -969,7 +946,7 @@ class Thread {
   focusOn(view) {
     this.section.querySelector('.target')?.classList.remove('target')
     view.element.classList.add('target')
-    view.head.scrollIntoView({ block: 'nearest' })
+    view.content.firstElementChild?.scrollIntoView({ block: 'nearest' })
     view.focus()
   }
 
@@ -982,7 +959,6 @@ class Thread {
     for (const comment of [...ancestors, data]) view = view?.addReply(comment) ?? this.views.get(comment.id) ?? this.#prepend(comment)
   }
 
-  // Asks for changes while the page is visible, as often as the API allows.
   async #watch(signal) {
     this.#before = undefined
     while (this.ui.features.realtime && !signal.aborted) {
@@ -1039,10 +1015,6 @@ class Thread {
     this.section.append(dialog)
     dialog.showModal()
   }
-
-  showTimes() {
-    for (const time of this.section.querySelectorAll('time')) time.textContent = ago(time.dateTime, this.language)
-  }
 }
 
 // The elements
@@ -1085,14 +1057,12 @@ class CommentThread extends HTMLElement {
     const { signal } = (this.#connection = new AbortController())
     const near = new IntersectionObserver((entries) => entries.at(-1)?.isIntersecting && this.#approach(), { rootMargin: '600px' })
     const languages = new MutationObserver(() => this.attributeChangedCallback('lang'))
-    const minutes = setInterval(() => this.#thread.showTimes(), 60_000)
     near.observe(this)
     languages.observe(document, { subtree: true, attributeFilter: ['lang'] })
     addEventListener('hashchange', () => this.#thread.revealAddressed(), { signal })
     signal.addEventListener('abort', () => {
       near.disconnect()
       languages.disconnect()
-      clearInterval(minutes)
       this.#thread.stop()
     })
     if (this.#isNear || this.getAttribute('loading') === 'eager' || location.hash.startsWith('#comment-')) this.#approach(true)
@@ -1122,11 +1092,10 @@ class CommentThread extends HTMLElement {
   }
 }
 
-/** Elements whose number is to be asked for. @type {Set<CommentCount>} */
+/** @type {Set<CommentCount>} */
 const uncounted = new Set()
 
 async function count() {
-  // An id that no record can have would spoil the request.
   const elements = [...uncounted].filter(({ thread }) => /^[\w-]+\/[\w.~:-]{1,128}$/.test(thread))
   uncounted.clear()
   const threads = [...new Set(elements.map(({ thread }) => thread))]
@@ -1181,7 +1150,6 @@ section, dialog { color: var(--text) }
 .light, .dark, dialog { padding: 1em; border-radius: var(--radius); background: var(--surface) }
 * { box-sizing: border-box }
 .hidden { position: absolute; clip-path: inset(50%) }
-:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 a { color: var(--accent) }
 button, input, select, textarea { border: 0; border-radius: var(--radius); background: none; color: inherit; font: inherit; accent-color: var(--accent) }
 button { min-block-size: 28px; min-inline-size: 28px; padding: 0 .5em; cursor: pointer }
@@ -1191,7 +1159,6 @@ button:hover { background: var(--tint) }
 .outlined, select, input, dialog textarea, dialog { border: 1px solid var(--border) }
 :disabled, [aria-disabled=true], [aria-busy=true] { opacity: .7 }
 dialog { inline-size: min(26em, 90%) }
-dialog::backdrop { background: #0006 }
 .badge { padding: 0 .5em; border: 1px solid var(--border); border-radius: 1em; font-size: .75em }
 .badge, .muted { color: var(--muted) }
 .avatar { display: grid; place-items: center; inline-size: 36px; block-size: 36px; border-radius: 50%; object-fit: cover; background: var(--border) }
@@ -1222,20 +1189,18 @@ svg { inline-size: 1.125em; vertical-align: -.2em; fill: none; stroke: currentCo
 .list { margin-block-start: 1.5em }
 .empty, .foot { text-align: center }
 article { display: grid; grid-template-columns: 36px minmax(0, 1fr); gap: 0 .75em; margin-block-end: 1em; border-radius: var(--radius) }
-.target > .content { box-shadow: 0 0 0 .5em var(--tint); background: var(--tint) }
+.target > .content { background: var(--tint) }
 .below { grid-column: 2 }
 .replies .replies .below { grid-column: 1 / 3 }
 .replies article { margin-block: 1em 0; grid-template-columns: 28px minmax(0, 1fr) }
 .replies .avatar, .people .avatar { inline-size: 28px; block-size: 28px }
 header a { font-size: .875em; text-decoration: none }
-header a:hover { text-decoration: underline }
 .body { overflow-wrap: anywhere }
 .plain { white-space: pre-wrap }
 .body > * { margin-block: .25em .5em; unicode-bidi: plaintext; text-align: start }
 h1, h4, h5, h6, .body :is(h2, h3) { font-size: 1em }
 .body img { max-inline-size: 100%; block-size: 14em; object-fit: scale-down }
 pre, table { display: block; overflow: auto }
-code { font-size: .875em }
 blockquote { margin-inline: 0; padding-inline-start: .75em; border-inline-start: 3px solid var(--border); color: var(--muted) }
 .actions, .more { margin-inline-start: -.5em; font-size: .875em }
 .actions { color: var(--muted) }

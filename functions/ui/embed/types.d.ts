@@ -85,3 +85,6 @@ export interface Purpose {
   send: (fields: Record<string, any>, key: string) => Promise<void>
   cancel?: () => void
 }
+
+/** Builds an element with attributes, listeners and children. */
+export type Build = <K extends keyof HTMLElementTagNameMap>(name: K, attributes?: Attributes, ...children: Child[]) => HTMLElementTagNameMap[K]

@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod demo;
 mod log;
 mod serve;
 mod services;

@@ -35,7 +35,7 @@ const HEAD_LIMIT: usize = 10_240;
 
 /// A path of the port that is not a part of the API, such as that of the bucket.
 pub struct Mount {
-    /// Begins with a slash and ends without one.
+    /// Begins with a slash and ends without one. `/` is that path alone.
     pub prefix: String,
     pub handler: Arc<dyn Fn(Request<Bytes>) -> BoxFuture<Response<Bytes>> + Send + Sync>,
 }

@@ -39,4 +39,5 @@ mod show;
 mod ui;
 mod unapproved;
 mod users;
+mod widget;
 mod worst;

@@ -11,7 +11,7 @@ use shared::domain::time::Clock;
 use shared::store::Store;
 
 use super::stop::stop_signal;
-use super::{DEFAULT_DATA_DIR, Failure, listen, log, sample_tokens, services};
+use super::{DEFAULT_DATA_DIR, Failure, demo, listen, log, sample_tokens, services};
 use crate::bucket::{Bucket, BucketError};
 use crate::check::Check;
 use crate::data_dir::{DataDir, Lock};
@@ -77,7 +77,7 @@ async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<S
     let queues = open_queues(data_dir)?;
     let jobs = Some(service::jobs_queue(&queues));
     let app = App::new(config.clone(), service::client(&engine), jobs, Clock::system(), Random::system());
-    let stack = service::start(app, engine.clone(), bucket.clone(), queues, Vec::new())?;
+    let stack = service::start(app, engine.clone(), bucket.clone(), queues, vec![demo::mount(&config)])?;
     if let Some(since) = unfinished_since {
         recover(&engine, &config.table_name, &bucket, since).await?;
     }

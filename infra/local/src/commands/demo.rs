@@ -1,0 +1,38 @@
+//! The page at `/`: a post with the widget, for whoever tries the service on this machine.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Request, Response};
+use shared::config::Config;
+
+use super::sample_tokens;
+use crate::gateway::{BoxFuture, Mount};
+use crate::token::NoSecret;
+
+const PAGE: &str = include_str!("demo.html");
+
+pub(super) fn mount(config: &Config) -> Mount {
+    let config = config.clone();
+    let handler = move |_: Request<Bytes>| -> BoxFuture<Response<Bytes>> {
+        let page = page(&config);
+        Box::pin(async move { respond(page) })
+    };
+    Mount { prefix: "/".to_owned(), handler: Arc::new(handler) }
+}
+
+/// Its tokens are signed at each request, so that a page that is reloaded has valid ones.
+fn page(config: &Config) -> Result<String, NoSecret> {
+    let [(_, member), (_, moderator)] = sample_tokens(config)?;
+    let page = PAGE.replace("{prefix}", &config.api_prefix);
+    Ok(page.replace("{type}", &config.types[0]).replace("{member}", &member).replace("{moderator}", &moderator))
+}
+
+fn respond(page: Result<String, NoSecret>) -> Response<Bytes> {
+    let page = page.unwrap_or_else(|error| error.to_string());
+    let mut response = Response::new(page.into());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

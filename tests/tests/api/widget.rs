@@ -1,0 +1,101 @@
+//! What can be said of the widget without a browser: its size, its labels, and what it never does. `tests/browser` has the rest.
+
+use std::collections::BTreeSet;
+
+use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE};
+use serde_json::Value;
+use tests::World;
+
+const WIDGET: &str = include_str!("../../../functions/ui/embed/embed.js");
+
+/// Bytes on the wire.
+const MAX_SIZE: usize = 15_000;
+
+#[tokio::test]
+async fn the_widget_is_at_most_15_000_bytes_compressed() {
+    let guest = World::new().guest().with(ACCEPT_ENCODING, "gzip");
+    let size = guest.get("embed.js").await.ok(200).body.len();
+    assert!(size <= MAX_SIZE, "{size}");
+}
+
+#[test]
+fn the_widget_imports_nothing() {
+    assert!(!WIDGET.lines().any(|line| line.starts_with("import ")) && !WIDGET.contains("import("));
+}
+
+#[test]
+fn the_widget_has_no_way_to_run_markup_and_keeps_no_token() {
+    let forbidden = [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "setHTMLUnsafe",
+        "createContextualFragment",
+        "document.write",
+        "eval(",
+        "new Function",
+        ".style",
+        "cssText",
+        "sessionStorage",
+        "indexedDB",
+        "document.cookie",
+        "postMessage",
+    ];
+    for word in forbidden {
+        assert!(!WIDGET.contains(word), "{word}");
+    }
+    // All that is stored goes through one object, whose values are drafts, a guest's name, and a flag.
+    let stored: BTreeSet<&str> =
+        WIDGET.split("device.set(").skip(1).filter_map(|call| call.split(',').next()).collect();
+    assert_eq!(stored, BTreeSet::from(["'name'", "`${API} mine`", "kept"]));
+    assert_eq!(WIDGET.matches("localStorage").count(), 2);
+}
+
+/// The labels in a language.
+async fn labels(language: &str) -> serde_json::Map<String, Value> {
+    let reply = World::new().guest().with(ACCEPT_LANGUAGE, language).get("ui").await.ok(200);
+    reply.data()["labels"].as_object().cloned().unwrap()
+}
+
+#[tokio::test]
+async fn the_widget_says_only_what_has_a_label_in_every_language() {
+    // Calls such as `say(isOn ? 'pinned' : 'posted')` have several keys.
+    let calls = WIDGET.split("say(").skip(1).filter_map(|call| call.split(')').next());
+    let said: BTreeSet<&str> = calls.flat_map(|call| call.split('\'').skip(1).step_by(2)).collect();
+    assert!(said.len() > 30, "{said:?}");
+    for language in ["en", "es", "de", "fr"] {
+        let labels = labels(language).await;
+        for key in &said {
+            assert!(labels.contains_key(*key), "{language}: {key}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
+    // Report reasons are said by the names that the service gives them.
+    let reasons = ["inappropriate", "offensive", "other", "spam"];
+    // Refusals are said by their codes.
+    let refusals = ["payload_too_large", "rate_limited", "spam_rejected"];
+    let for_others = ["anonymous", "comment", "likes", "replies", "unlike"];
+    let unsaid: Vec<String> = labels("en")
+        .await
+        .into_iter()
+        .map(|(key, _)| key)
+        .filter(|key| !WIDGET.contains(&format!("'{key}'")) && !WIDGET.contains(&format!("\n  {key}: ")))
+        .filter(|key| !WIDGET.contains(&format!("\n      {key}: ")) && !WIDGET.contains(&format!("\n      {key},")))
+        .collect();
+    let mut known: Vec<&str> = [&reasons[..], &refusals, &for_others].concat();
+    known.sort_unstable();
+    assert_eq!(unsaid, known);
+}
+
+#[tokio::test]
+async fn what_is_said_before_the_first_answer_is_the_same_as_the_labels() {
+    let words = WIDGET.split("const FIRST_WORDS = {").nth(1).and_then(|rest| rest.split('}').next()).unwrap();
+    let labels = labels("en").await;
+    for word in words.split(", ") {
+        let (key, text) = word.trim().split_once(": ").unwrap();
+        assert_eq!(labels[key], text.trim_matches('\''));
+    }
+}
