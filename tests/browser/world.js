@@ -74,7 +74,7 @@ export function token(id, name, claims = {}) {
 export const newRecord = () => randomUUID()
 
 /** The pages of a site, on a port of its own. */
-class Site {
+export class Site {
   /** @type {Map<string, { html: string, headers: Record<string, string> }>} */
   #pages = new Map()
   #server = createServer((request, response) => {

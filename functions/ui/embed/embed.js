@@ -364,6 +364,7 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
   }
 
   function changed() {
+    problem.textContent = ''
     device.set(kept, text.value === value ? '' : text.value)
     suggest()
   }
@@ -636,7 +637,7 @@ class CommentView {
     const close = this.#write({
       send: async (fields, key) => {
         const reply = await thread.post({ ...fields, parent_id: comment.id }, key)
-        comment.replies_count++
+        this.comment.replies_count++
         close()
         thread.focusOn(this.addReply(reply))
       },
@@ -768,6 +769,7 @@ class Thread {
   }
 
   async attempt(act, undo = () => {}) {
+    this.announce('')
     try {
       await act()
     } catch (error) {
@@ -1154,7 +1156,7 @@ a { color: var(--accent) }
 button, input, select, textarea { border: 0; border-radius: var(--radius); background: none; color: inherit; font: inherit; accent-color: var(--accent) }
 button { min-block-size: 28px; min-inline-size: 28px; padding: 0 .5em; cursor: pointer }
 button:hover { background: var(--tint) }
-.primary, .outlined, select, input { min-block-size: 36px; padding: .25em .75em }
+.primary, .outlined, select, input:not([type=radio], [type=checkbox]) { min-block-size: 36px; padding: .25em .75em }
 .primary, .primary:hover { background: var(--accent); color: light-dark(#fff, #111); font-weight: 600 }
 .outlined, select, input, dialog textarea, dialog { border: 1px solid var(--border) }
 :disabled, [aria-disabled=true], [aria-busy=true] { opacity: .7 }
@@ -1179,7 +1181,7 @@ textarea { max-block-size: 60vh; resize: vertical; field-sizing: content }
 .editor > :not(textarea, .preview) { margin: 0; padding: .25em .5em .5em }
 .guest input { flex: 1 1 9em }
 .error:empty { display: none }
-.toolbar { flex: 1; gap: 0; color: var(--muted) }
+.toolbar { flex: 1 1 14em; gap: 0; color: var(--muted) }
 [aria-pressed=true] { color: var(--accent) }
 .editor .people { position: absolute; z-index: 1; inset-block-start: 4em; border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface) }
 .people div { display: flex; align-items: center; gap: .5em; padding: .25em .5em; cursor: pointer }

@@ -1,0 +1,146 @@
+/**
+ * Pictures of the widget in every state, to look at: into `target/pictures`, and the two of the README into
+ * `functions/ui/embed/pictures` when that is asked for with README=1. Run by `npm run pictures`.
+ */
+
+import { mkdirSync } from 'node:fs'
+import { test } from 'node:test'
+import { article, newRecord, token, world } from './world.js'
+
+const TARGET = new URL('../../target/pictures/', import.meta.url).pathname
+const README = new URL('../../functions/ui/embed/pictures/', import.meta.url).pathname
+mkdirSync(TARGET, { recursive: true })
+
+const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
+/** Pictures of people are letters: nothing is loaded from elsewhere. @param {import('playwright-core').Page} page */
+const prepare = (page) => page.route(/^https:/, (route) => route.abort())
+const WIDE = { width: 800, height: 900 }
+const NARROW = { width: 320, height: 800 }
+
+/** A thread that looks like one. */
+async function conversation() {
+  const { service } = w
+  const record = newRecord()
+  const [ada, mary, emil] = [service.ada, token(31, 'Mary Anning'), token(32, 'Emil Noether')]
+  await service.call('PUT', `posts/${record}`, service.moderator, { author_id: 31 })
+  const old = await service.comment(record, 'I keep coming back to the second figure. Is the dip around **1843** in the data, or an artefact of the binning?', { who: emil })
+  await service.comment(record, 'In the data: two of the stations were flooded that spring.\n\n> The instruments were recovered in June.', { who: mary, parent: old.id })
+  const answer = await service.comment(record, 'That explains a lot, thank you!', { who: emil, parent: old.id })
+  await service.comment(record, 'A footnote would be nice :)', { who: null, parent: answer.id })
+  await service.comment(record, 'For those who want to check, this is all it takes:\n\n```python\nseries.groupby("year").mean().plot()\n```', { who: ada })
+  await service.comment(record, 'Wonderful write-up. I have sent it to my whole department.', { who: null })
+  const rules = await service.comment(record, 'Please keep to the topic: what was measured, and how. Other questions are welcome in the [forum](https://example.org).', { who: service.moderator })
+  await service.call('POST', `comments/${rules.id}/pin`, service.moderator)
+  for (const who of [ada, mary, service.moderator]) await service.call('POST', `comments/${old.id}/like`, who)
+  await service.call('POST', `comments/${answer.id}/like`, mary)
+  return { record, old, answer }
+}
+
+for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+  for (const [width, viewport] of Object.entries({ wide: WIDE, narrow: NARROW })) {
+    const context = { colorScheme, viewport }
+    /** @param {string} name @param {Parameters<typeof w.open>[1]} options @param {(page: import('playwright-core').Page) => Promise<any>} [act] */
+    const picture = (name, options, act) =>
+      test(`${name}, ${colorScheme}, ${width}`, async (t) => {
+        const { page } = await w.open(t, { context, prepare, ...options })
+        await act?.(page)
+        await page.waitForTimeout(300)
+        await page.screenshot({ path: `${TARGET}${name}-${colorScheme}-${width}.png`, fullPage: true })
+      })
+
+    test(`a thread, ${colorScheme}, ${width}`, async (t) => {
+      const { record, old } = await conversation()
+      const { page } = await w.open(t, { record, who: w.service.ada, context, prepare })
+      await page.waitForTimeout(300)
+      await page.screenshot({ path: `${TARGET}thread-${colorScheme}-${width}.png`, fullPage: true })
+      if (process.env.README && (colorScheme === 'light') === (width === 'wide')) {
+        mkdirSync(README, { recursive: true })
+        await page.locator('comment-thread').screenshot({ path: `${README}${colorScheme}.png` })
+      }
+      await article(page, old.id).locator('> .content').getByRole('button', { name: 'Reply' }).click()
+      await page.getByPlaceholder('Write a reply…').fill('A reply that is being written, with an emoji')
+      await page.locator('article form').getByRole('button', { name: 'Emoji' }).click()
+      await page.screenshot({ path: `${TARGET}reply-${colorScheme}-${width}.png`, fullPage: true })
+      await page.keyboard.press('Escape')
+      await article(page, old.id).locator('> .content').getByRole('button', { name: 'Report' }).click()
+      await page.screenshot({ path: `${TARGET}dialog-${colorScheme}-${width}.png` })
+    })
+    picture('empty', { record: newRecord() })
+    picture('failed', { record: newRecord(), ready: false, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort()) }, (page) => page.getByRole('alert').waitFor())
+    picture('slow', { record: newRecord(), ready: false, prepare: (page) => page.route(/\/comments\?/, () => {}) })
+  }
+}
+
+/** @param {string} name @param {() => Promise<Parameters<typeof w.open>[1]>} options @param {(page: import('playwright-core').Page) => Promise<any>} [act] */
+const state = (name, options, act) =>
+  test(name, async (t) => {
+    const { page } = await w.open(t, { context: { viewport: WIDE }, prepare, ...(await options()) })
+    await act?.(page)
+    await page.waitForTimeout(300)
+    await page.screenshot({ path: `${TARGET}${name}.png`, fullPage: true })
+  })
+
+/** Changes what the list answers. @param {(json: any) => void} change */
+const changed = (change) => async (/** @type {import('playwright-core').Page} */ page) => {
+  await prepare(page)
+  await page.route(/\/comments\?/, async (route) => {
+    const response = await route.fetch()
+    const json = await response.json()
+    change(json)
+    await route.fulfill({ response, json })
+  })
+}
+
+state('right-to-left', async () => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'شكرا جزيلا على هذا المقال **الرائع**، وأرجو أن تكتب المزيد.\n\nA paragraph in English.', { who: token(41, 'سارة') })
+  await w.service.comment(record, '> اقتباس\n\nأتفق معك.', { who: token(42, 'عمر'), parent: id })
+  return { record, dir: 'rtl', lang: 'ar', who: w.service.ada }
+})
+state('two-hundred', async () => {
+  const record = newRecord()
+  for (let i = 0; i < 200; i++) await w.service.comment(record, `Comment ${i}`, { who: token(100 + (i % 7), `Person ${i % 7}`) })
+  return { record }
+}, async (page) => {
+  for (let i = 1; i < 20; i++) {
+    await page.getByRole('button', { name: 'Load more' }).click()
+    await page.locator('.list > article').nth(i * 10 + 9).waitFor()
+  }
+})
+state('long', async () => {
+  const record = newRecord()
+  await w.service.comment(record, 'A sentence of a long comment. '.repeat(333))
+  return { record }
+})
+state('one', async () => {
+  const record = newRecord()
+  await w.service.comment(record, 'First!')
+  return { record }
+})
+state('placeholder', async () => {
+  const { record } = await conversation()
+  const nobody = { id: null, name: '', avatar: '' }
+  return { record, prepare: changed((json) => Object.assign(json.data.at(-1), { is_deleted: true, body: '', html: '', user: nobody, can: {} })) }
+})
+state('read-only', async () => ({ record: (await conversation()).record, who: w.service.ada, prepare: changed((json) => (json.ui.features.read_only = true)) }))
+state('banned', async () => ({ record: (await conversation()).record, who: w.service.ada, prepare: changed((json) => (json.ui.auth.banned = true)) }))
+state('sign-in', async () => ({ record: (await conversation()).record, prepare: changed((json) => (json.ui.auth.can_comment = false)) }))
+state('preview', async () => ({ record: newRecord(), who: w.service.ada }), async (page) => {
+  await page.getByPlaceholder('Write a comment…').fill('Some **bold** text, `code` and a list:\n\n- one\n- two\n\n> A quote')
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.locator('.preview strong').waitFor()
+})
+state('mention', async () => ({ record: (await conversation()).record, who: w.service.ada }), async (page) => {
+  await page.getByPlaceholder('Write a comment…').focus()
+  await page.keyboard.type('What does @ma')
+  await page.locator('[role=option]').first().waitFor()
+})
+state('refused', async () => ({ record: (await conversation()).record, who: w.service.ada }), async (page) => {
+  await page.route(/\/like$/, (route) => route.abort())
+  await page.getByPlaceholder('Write a comment…').fill('x'.repeat(10_001))
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.getByRole('alert').getByText('10000').waitFor()
+  await page.getByPlaceholder('Write a comment…').fill('short')
+  await page.locator('article').first().getByRole('button', { name: /^Like/ }).click()
+})
+state('dark-theme-on-a-light-page', async () => ({ record: (await conversation()).record, attributes: 'theme="dark"' }))
