@@ -194,15 +194,28 @@ test('counts come in one request for all of a page, without ids that no record c
   await page.waitForFunction(() => document.querySelectorAll('comment-count')[1].textContent === '2')
 })
 
-test('120 counts take three requests', async (t) => {
-  /** @type {string[]} */
-  const requests = []
-  const { page } = await w.open(t, {
-    html: Array.from({ length: 120 }, (_, i) => `<comment-count type="posts" record="${i}${'x'.repeat(100)}"></comment-count>`).join(''),
-    prepare: async (page) => page.on('request', (request) => request.url().includes('/counts') && requests.push(request.url())),
-  })
-  await page.waitForFunction(() => [...document.querySelectorAll('comment-count')].every(({ textContent }) => textContent === '0'))
-  assert.ok(requests.length >= 3 && requests.every((url) => url.length < 6100), requests.map((url) => url.length).join())
+test('many counts take a request for each 50 threads or 6,000 characters', async (t) => {
+  for (const [id, expected] of /** @type {const} */ ([['', 3], ['x'.repeat(100), 3], ['~'.repeat(120), 3]])) {
+    /** @type {string[]} */
+    const requests = []
+    const { page } = await w.open(t, {
+      html: Array.from({ length: 120 }, (_, i) => `<comment-count type="posts" record="${i}${id}"></comment-count>`).join(''),
+      prepare: async (page) => page.on('request', (request) => request.url().includes('/counts') && requests.push(request.url())),
+    })
+    await page.waitForFunction(() => [...document.querySelectorAll('comment-count')].every(({ textContent }) => textContent === '0'))
+    assert.equal(requests.length, expected)
+    assert.ok(requests.every((url) => url.length < 6_000), requests.map((url) => url.length).join())
+  }
+})
+
+test('a type that does not exist spoils no other count', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.')
+  const count = (/** @type {string} */ type) => `<comment-count type="${type}" record="${record}"></comment-count>`
+  const { page, errors } = await w.open(t, { html: count('posts') + count('nothing') })
+  await page.waitForFunction(() => document.querySelector('comment-count')?.textContent === '1')
+  assert.equal(await page.locator('comment-count').nth(1).textContent(), '')
+  assert.deepEqual(errors, [])
 })
 
 test('the language is the nearest around the element, and follows it', async (t) => {

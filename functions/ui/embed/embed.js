@@ -51,7 +51,7 @@ export class Client {
     return isNew
   }
 
-  /** The JSON of the answer. After a 401 the request goes once more if the host has another token. @param {RequestOptions} options */
+  /** The JSON of the answer. After a 401 it asks once more. @param {RequestOptions} options */
   async request(method, path, options = {}, isLast = false) {
     const { query = {}, body, key, signal, keepalive, anonymous } = options
     const token = anonymous ? null : await this.token()
@@ -107,7 +107,7 @@ for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre
   ALLOWED[name] = []
 }
 
-/** Shows the HTML of a comment, cleaned by the allow-list; where the page forbids that, its text. */
+/** Shows a comment's HTML, or its text where the page forbids that. */
 export function showHtml(target, html, text) {
   const tree = parse(html)
   target.classList.toggle('plain', !tree)
@@ -809,7 +809,7 @@ class Thread {
     })
   }
 
-  /** Waits for an answer. A failure is told in a place, with a button that tries again. */
+  /** A failure is told in its place, with a button that tries again. */
   async #wait(place, again, act) {
     const { signal } = this.#work
     try {
@@ -1097,14 +1097,25 @@ class CommentThread extends HTMLElement {
 /** @type {Set<CommentCount>} */
 const uncounted = new Set()
 
-async function count() {
+function count() {
   const elements = [...uncounted].filter(({ thread }) => /^[\w-]+\/[\w.~:-]{1,128}$/.test(thread))
-  uncounted.clear()
   const threads = [...new Set(elements.map(({ thread }) => thread))]
+  uncounted.clear()
   while (threads.length) {
-    const query = { threads: threads.splice(0, 40).join() }
-    const { data } = await new Client().request('GET', 'counts', { query, anonymous: true })
+    const some = threads.splice(0, 50)
+    while (`${some}`.length > 5_900) threads.push(`${some.pop()}`)
+    ask(some, elements)
+  }
+}
+
+/** An unknown type is refused with all others, so halves are asked for. */
+async function ask(threads, elements) {
+  try {
+    const { data } = await new Client().request('GET', `counts?threads=${threads}`, { anonymous: true })
     for (const element of elements) if (element.thread in data) element.textContent = data[element.thread]
+  } catch ({ status }) {
+    const half = threads.length >> 1
+    if (status === 422 && half) [threads.slice(0, half), threads.slice(half)].forEach((some) => ask(some, elements))
   }
 }
 
@@ -1196,7 +1207,7 @@ article { display: grid; grid-template-columns: 36px minmax(0, 1fr); gap: 0 .75e
 .replies .replies .below { grid-column: 1 / 3 }
 .replies article { margin-block: 1em 0; grid-template-columns: 28px minmax(0, 1fr) }
 .replies .avatar, .people .avatar { inline-size: 28px; block-size: 28px }
-header a { font-size: .875em; text-decoration: none }
+header a { padding: .25em 0; font-size: .875em; text-decoration: none }
 .body { overflow-wrap: anywhere }
 .plain { white-space: pre-wrap }
 .body > * { margin-block: .25em .5em; unicode-bidi: plaintext; text-align: start }

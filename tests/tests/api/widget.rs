@@ -75,9 +75,9 @@ async fn the_widget_says_only_what_has_a_label_in_every_language() {
 async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     // Report reasons are said by the names that the service gives them.
     let reasons = ["inappropriate", "offensive", "other", "spam"];
-    // Refusals are said by their codes.
-    let refusals = ["payload_too_large", "rate_limited", "spam_rejected"];
-    let for_others = ["anonymous", "comment", "likes", "replies", "unlike"];
+    // Refusals are said by the codes of their answers.
+    let refusals = ["rate_limited", "spam_rejected"];
+    let for_others = ["anonymous", "comment", "likes", "unlike"];
     let unsaid: Vec<String> = labels("en")
         .await
         .into_iter()
