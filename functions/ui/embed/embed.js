@@ -265,7 +265,7 @@ const device = {
 
 // The editor
 
-const EMOJI = '😀 😂 😉 😍 🤔 😮 😢 😡 👍 👎 👏 🙏 🎉 ❤️'.split(' ')
+const EMOJI = '😀 😂 😉 😍 🤔 😮 😢 👍 👎 👏 🎉 ❤️'.split(' ')
 
 const MARKS = {
   bold: { before: '**', after: '**', key: 'b' },
@@ -730,7 +730,7 @@ class Thread {
   constructor(host, root) {
     this.host = host
     this.root = root
-    this.status = h('p', { class: 'hidden', role: 'status' })
+    this.status = h('p', { class: 'visually-hidden', role: 'status' })
     this.section = h('section')
     this.list = h('div', { class: 'list' })
     this.empty = h('p', { class: 'empty muted' })
@@ -749,7 +749,7 @@ class Thread {
     return text !== label ? text : status === 422 ? Object.values(errors).flat().join(' ') || message : this.say('error')
   }
 
-  announce(text, name = 'hidden') {
+  announce(text, name = 'visually-hidden') {
     this.status.className = name
     this.status.textContent = text
   }
@@ -1162,13 +1162,14 @@ section, dialog { color: var(--text) }
 .dark { color-scheme: dark }
 .light, .dark, dialog { padding: 1em; border-radius: var(--radius); background: var(--surface) }
 * { box-sizing: border-box }
-.hidden { position: absolute; clip-path: inset(50%) }
+.visually-hidden { position: absolute; clip-path: inset(50%) }
 a { color: var(--accent) }
 button, input, select, textarea { border: 0; border-radius: var(--radius); background: none; color: inherit; font: inherit; accent-color: var(--accent) }
 button { min-block-size: 28px; min-inline-size: 28px; padding: 0 .5em; cursor: pointer }
 button:hover { background: var(--tint) }
 .primary, .outlined, select, input:not([type=radio], [type=checkbox]) { min-block-size: 36px; padding: .25em .75em }
 .primary, .primary:hover { background: var(--accent); color: light-dark(#fff, #111); font-weight: 600 }
+.danger, .danger:hover { background: var(--danger) }
 .outlined, select, input, dialog textarea, dialog { border: 1px solid var(--border) }
 :disabled, [aria-disabled=true], [aria-busy=true] { opacity: .7 }
 dialog { inline-size: min(26em, 90%) }
