@@ -119,3 +119,13 @@ test('too many requests are told as such', async (t) => {
   await article(page, id).getByRole('button', { name: 'Like' }).click()
   await page.getByRole('status').getByText('Too many requests. Wait a moment.').waitFor()
 })
+
+test('an error without a body is an error, not a crash', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const { page, errors } = await w.open(t, { record, who: w.service.ada })
+  await page.route(/\/like$/, (route) => route.fulfill({ status: 502, headers: { 'access-control-allow-origin': '*' }, body: '' }))
+  await article(page, id).getByRole('button', { name: 'Like' }).click()
+  await page.getByRole('status').getByText('Something went wrong').waitFor()
+  assert.deepEqual(errors, [])
+})

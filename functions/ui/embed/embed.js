@@ -5,7 +5,6 @@
 
 // The API
 
-/** The address of the API ends with a slash. */
 export const API = new URL('.', import.meta.url).href
 
 /** A refusal. `code` is `offline` when no answer came. */
@@ -18,7 +17,6 @@ export class ApiError extends Error {
   }
 }
 
-/** Calls the API as one visitor. */
 export class Client {
   /** @type {Auth} */
   #auth = null
@@ -88,7 +86,7 @@ export class Client {
       throw new ApiError(status)
     }
     if (ok) return json
-    throw new ApiError(status, json)
+    throw new ApiError(status, json ?? {})
   }
 
   /** @param {RequestOptions['query']} [query] @param {AbortSignal} [signal] */
@@ -101,7 +99,6 @@ export const newKey = () => crypto.getRandomValues(new Uint32Array(4)).join('-')
 
 // Comments' HTML
 
-/** What a comment may contain. */
 const ALLOWED = { a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'] }
 for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre table thead tbody tr th td'.split(' ')) {
   ALLOWED[name] = []
@@ -115,7 +112,6 @@ export function showHtml(target, html, text) {
   else target.textContent = text
 }
 
-/** Cleaned HTML in a document that runs nothing. */
 function parse(html) {
   /** @type {any} */
   let body = document.implementation.createHTMLDocument().body
@@ -711,7 +707,7 @@ const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
 const FIRST_WORDS = { error: 'Something went wrong', offline: 'No connection', retry: 'Try again' }
 
-/** Labels have the names of refusals, but for these. */
+/** Other refusals have labels of their own names. */
 const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment', not_found: 'deleted' }
 
 class Thread {
@@ -722,7 +718,7 @@ class Thread {
   path = ''
   sort = ''
   #work = new AbortController()
-  /** The query of the next page; null after the last. @type {RequestOptions['query'] | null} */
+  /** @type {RequestOptions['query'] | null} */
   #next = null
   #before
   #waiting = []
@@ -1021,7 +1017,6 @@ class Thread {
 
 // The elements
 
-/** `<comment-thread type="posts" record="42">` */
 class CommentThread extends HTMLElement {
   static observedAttributes = ['type', 'record', 'sort', 'lang', 'theme']
 
@@ -1029,7 +1024,7 @@ class CommentThread extends HTMLElement {
   #isScheduled = false
   #isNear = false
   #connection = new AbortController()
-  /** Come before those of the API. @type {Record<string, string> | undefined} */
+  /** @type {Record<string, string> | undefined} */
   labels = this['labels']
 
   constructor() {
@@ -1119,7 +1114,6 @@ async function ask(threads, elements) {
   }
 }
 
-/** `<comment-count type="posts" record="42">` */
 class CommentCount extends HTMLElement {
   static observedAttributes = ['type', 'record']
 
