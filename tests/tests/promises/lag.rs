@@ -131,6 +131,7 @@ async fn an_answer_by_id_does_not_depend_on_copies_that_lag() {
     let mut above = ada.comment("posts/1", "parent").await;
     for _ in 0..3 {
         let below = bob.reply("posts/1", above, "reply").await;
+        bob.get(&format!("comments/{below}")).await.ok(200);
         bob.get(&format!("comments/{below}/replies")).await.ok(200);
         bob.like(below).await.ok(200);
         ada.report(below, "spam").await.ok(201);
@@ -149,6 +150,7 @@ async fn what_a_moderator_just_approved_is_there_by_id_whatever_copies_say() {
     table.hold(&[held]).await;
     moderator.judge(held, "approve").await.ok(200);
     for id in [held, below] {
+        bob.get(&format!("comments/{id}")).await.ok(200);
         bob.get(&format!("comments/{id}/replies")).await.ok(200);
         bob.like(id).await.ok(200);
         bob.report(id, "spam").await.ok(201);
