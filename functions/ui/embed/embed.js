@@ -164,7 +164,7 @@ function tidy(element) {
   if (element.matches('img')) element.setAttribute('loading', 'lazy')
 }
 
-const schemeOf = (address) => URL.parse(address, document.baseURI)?.protocol
+const schemeOf = (address) => (URL.canParse(address, document.baseURI) ? new URL(address, document.baseURI).protocol : '')
 
 // Elements
 
