@@ -55,7 +55,10 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
       await page.screenshot({ path: `${TARGET}thread-${colorScheme}-${width}.png`, fullPage: true })
       if (process.env.README && (colorScheme === 'light') === (width === 'wide')) {
         mkdirSync(README, { recursive: true })
-        await page.locator('comment-thread').screenshot({ path: `${README}${colorScheme}.png` })
+        const box = await page.locator('comment-thread').boundingBox()
+        if (!box) throw new Error('the thread is not shown')
+        const clip = { x: box.x - 16, y: box.y - 16, width: box.width + 32, height: box.height + 32 }
+        await page.screenshot({ path: `${README}${colorScheme}.png`, clip, fullPage: true })
       }
       await article(page, old.id).locator('> .content').getByRole('button', { name: 'Reply' }).click()
       await page.getByPlaceholder('Write a reply…').fill('A reply that is being written, with an emoji')

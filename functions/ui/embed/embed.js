@@ -1218,7 +1218,8 @@ blockquote { margin-inline: 0; padding-inline-start: .75em; border-inline-start:
 .error[role=status] { padding: .5em; border: 1px solid; border-radius: var(--radius); background: var(--surface) }
 header { scroll-margin: 8em }
 dialog label { display: block }
-dialog .bar { justify-content: end; margin-block-start: 1em }
+.bar { justify-content: end }
+dialog .bar { margin-block-start: 1em }
 @media (hover: hover) {
   .content:not(:hover, :focus-within) .action { opacity: 0 }
 }
