@@ -1,0 +1,598 @@
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import { PIXEL, newRecord, token, world } from './world.js'
+
+/** The write limit is the one of a service without settings: moderators who work quickly must stay below it. */
+const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true' })
+const axe = createRequire(import.meta.url).resolve('axe-core')
+
+/** Each test has people of its own, since all share one queue. */
+let people = 100
+/** @param {string} name */
+const member = (name) => {
+  const id = ++people
+  return { id, name, token: token(id, name) }
+}
+/** @param {string} name */
+const moderator = (name) => {
+  const id = ++people
+  return { id, name, token: token(id, name, { roles: ['moderator'] }) }
+}
+
+/** Decides all that waits, so that a test finds its own comments only. */
+async function emptyQueue() {
+  const who = moderator('Before').token
+  for (const state of ['pending', 'reported']) {
+    for (;;) {
+      const { data } = await w.service.call('GET', `moderation/comments?state=${state}&per_page=50`, who)
+      if (!data.length) break
+      const action = state === 'pending' ? 'approve' : 'dismiss'
+      await w.service.call('POST', 'moderation/comments', who, { ids: data.map((/** @type {any} */ { id }) => id), action })
+    }
+  }
+}
+
+/**
+ * Opens the moderators' page.
+ * @param {import('node:test').TestContext} t
+ * @param {{
+ *   who?: string | null, clock?: boolean, context?: import('playwright-core').BrowserContextOptions,
+ *   prepare?: (page: import('playwright-core').Page) => Promise<any>,
+ * }} options `clock`: time passes only when the test says so
+ */
+async function open(t, { who = null, clock = false, context: more, prepare }) {
+  const context = await w.browser.newContext({ viewport: { width: 1000, height: 800 }, locale: 'en-GB', ...more })
+  t.after(() => context.close())
+  context.setDefaultTimeout(10_000)
+  await context.route(/^https:/, (route) => route.fulfill({ contentType: 'image/png', body: PIXEL }))
+  const page = await context.newPage()
+  /** @type {string[]} */
+  const errors = []
+  page.on('pageerror', (error) => errors.push(`${error}`))
+  page.on('console', (message) => /violat|refused to|Trusted/i.test(message.text()) && errors.push(message.text()))
+  t.after(() => assert.deepEqual(errors, []))
+  /** @type {any[]} */
+  const sent = []
+  page.on('request', (request) => {
+    if (request.method() !== 'GET' && request.method() !== 'OPTIONS') sent.push({ method: request.method(), path: request.url().replace(`${w.service.api}/`, ''), body: request.postDataJSON() })
+  })
+  if (clock) await page.clock.install()
+  await prepare?.(page)
+  await page.goto(`${w.service.api}/moderate${who ? `#token=${who}` : ''}`)
+  return { page, context, sent, errors }
+}
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** The card of a comment, by its text. @param {Page} page @param {string} text */
+const card = (page, text) => page.locator('article', { hasText: text })
+
+/** The text of the card with the focus. @param {Page} page */
+const focused = (page) => page.evaluate(() => document.querySelector('comment-moderation')?.shadowRoot?.activeElement?.querySelector('.body')?.textContent?.trim())
+
+/** @param {Page} page @param {...string} keys */
+async function press(page, ...keys) {
+  for (const key of keys) await page.keyboard.press(key)
+}
+
+/** @param {Page} page @param {string} name */
+const tab = (page, name) => page.getByRole('tab', { name, exact: true }).click()
+
+/** Waits until the API answers what `is` accepts. @template T @param {() => Promise<T>} ask @param {(answer: T) => boolean} is */
+async function until(ask, is) {
+  for (const end = Date.now() + 20_000; ; ) {
+    const answer = await ask()
+    if (is(answer) || Date.now() > end) return answer
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** All entries of the log by one moderator. @param {{ id: number, token: string }} who @returns {Promise<any[]>} */
+async function logOf(who) {
+  const entries = []
+  for (let cursor = ''; cursor != null; ) {
+    const { data, meta } = await w.service.call('GET', `moderation/log?cursor=${cursor}`, who.token)
+    entries.push(...data)
+    cursor = meta.next_cursor
+  }
+  return entries.filter(({ moderator }) => moderator.id === who.id)
+}
+
+/** @param {number} id @param {{ token: string }} who */
+const isApproved = async (id, who) => (await w.service.call('GET', `comments/${id}`, who.token)).data.is_approved
+
+test('a queue of 200 is emptied by keyboard alone, and every decision is in the log', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const record = newRecord()
+  const writers = Array.from({ length: 5 }, (_, i) => member(`Writer ${i}`))
+  await Promise.all(writers.map(async (writer) => {
+    for (let i = 0; i < 40; i++) await w.service.comment(record, `Number ${i} of ${writer.name}`, { who: writer.token })
+  }))
+  const { page } = await open(t, { who: grace.token })
+  await page.locator('article.current').waitFor()
+  const decided = []
+  for (let i = 0; i < 200; i++) {
+    const text = await until(() => focused(page), (text) => text != null && !decided.some((other) => other.text === text))
+    assert.ok(text, `after ${i} decisions a card has the focus`)
+    const key = i % 3 ? 'a' : 'r'
+    decided.push({ text, action: key === 'a' ? 'approve' : 'reject' })
+    await press(page, key)
+  }
+  await page.getByRole('heading', { name: 'Nothing is waiting' }).waitFor()
+  const entries = await until(() => logOf(grace), (entries) => entries.length === 200)
+  assert.equal(entries.length, 200)
+  assert.equal(new Set(entries.map(({ comment_id }) => comment_id)).size, 200)
+  const count = (/** @type {any[]} */ list, /** @type {string} */ action) => list.filter((entry) => entry.action === action).length
+  for (const action of ['approve', 'reject']) assert.equal(count(entries, action), count(decided, action))
+  assert.equal((await w.service.call('GET', `posts/${record}/comments?cursor=`, null)).meta.total, count(decided, 'approve'))
+})
+
+test('a decision waits five seconds for an undo, and is sent then', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await w.service.comment(newRecord(), 'Think twice')
+  await w.service.comment(newRecord(), 'The next one')
+  const { page, sent } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'The next one')
+  await press(page, 'j', 'r')
+  assert.equal(await focused(page), 'The next one')
+  await page.clock.runFor(4_000)
+  await press(page, 'u')
+  assert.equal(await focused(page), 'Think twice')
+  await page.clock.runFor(20_000)
+  assert.equal(sent.length, 0)
+  await press(page, 'a')
+  await page.getByText('Approved the comment by Ada Lovelace').first().waitFor()
+  await page.clock.runFor(4_900)
+  assert.equal(sent.length, 0)
+  await page.clock.runFor(200)
+  assert.equal(await until(() => isApproved(id, grace), (approved) => approved), true)
+  assert.deepEqual(sent.map(({ body }) => [body.action, body.ids, Object.keys(body.seen)]), [['approve', [id], [`${id}`]]])
+  await press(page, 'u')
+  await page.getByText('Nothing to undo').first().waitFor()
+})
+
+test('keys do nothing in a field, with Ctrl, Alt or Meta, or when letters are switched off', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  await w.service.comment(newRecord(), 'Stay')
+  await w.service.comment(newRecord(), 'Stay, too')
+  const { page } = await open(t, { who: grace.token })
+  await page.locator('article.current').waitFor()
+  await press(page, 'Control+j', 'Alt+a', 'Meta+r')
+  assert.equal(await page.locator('article').count(), 2)
+  await tab(page, 'Users')
+  await page.getByRole('searchbox').fill('')
+  await page.keyboard.type('?arb')
+  assert.equal(await page.getByRole('searchbox').inputValue(), '?arb')
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  await tab(page, 'Pending')
+  await page.locator('article.current').waitFor()
+  await press(page, '?')
+  await page.getByRole('checkbox', { name: 'Use letter keys' }).uncheck()
+  await press(page, 'Escape')
+  const first = await focused(page)
+  await press(page, 'a', 'j', '?')
+  assert.equal(await page.locator('article').count(), 2)
+  assert.equal(await focused(page), first)
+  await page.goto('about:blank')
+  await page.goto(`${w.service.api}/moderate#token=${grace.token}`)
+  await page.locator('article.current').waitFor()
+  await press(page, 'a')
+  assert.equal(await page.locator('article').count(), 2)
+  await page.getByRole('button', { name: 'Keyboard' }).click()
+  await page.getByRole('checkbox', { name: 'Use letter keys' }).check()
+  await press(page, 'Escape')
+  await card(page, 'Stay, too').click()
+  await press(page, 'j')
+  assert.equal(await focused(page), 'Stay')
+})
+
+test('a selection is decided in one request and undone in one', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const record = newRecord()
+  const ids = []
+  for (let i = 0; i < 5; i++) ids.unshift((await w.service.comment(record, `Choice ${i}`)).id)
+  const { page, sent } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'Choice 4')
+  await press(page, 'j', 'x', 'j', 'j', 'Shift+X')
+  await page.getByText('3 selected').waitFor()
+  await press(page, 'r')
+  assert.equal(await focused(page), 'Choice 0')
+  await press(page, 'u')
+  assert.equal(await page.locator('article').count(), 5)
+  await card(page, 'Choice 2').getByRole('checkbox').check()
+  await page.keyboard.press('Escape')
+  assert.equal(await page.locator('article.selected').count(), 0)
+  await page.getByRole('checkbox', { name: 'Select all' }).check()
+  await page.locator('.toolbar').getByRole('button', { name: 'Reject' }).click()
+  await page.getByRole('heading', { name: 'Nothing is waiting' }).waitFor()
+  await page.clock.runFor(5_100)
+  await until(() => logOf(grace), (entries) => entries.length === 5)
+  assert.deepEqual(sent.map(({ path, body }) => [path, body.action, body.ids]), [['moderation/comments', 'reject', ids]])
+  await tab(page, 'Rejected')
+  await card(page, 'Choice 3').getByRole('button', { name: 'Approve' }).click()
+  await page.clock.runFor(10_000)
+  assert.equal(await until(() => isApproved(ids[1], grace), (approved) => approved), true)
+})
+
+test('a card says why it is held, what it answers, who wrote it and where', async (t) => {
+  await emptyQueue()
+  const [grace, ada] = [moderator('Grace'), member('Ada')]
+  const record = newRecord()
+  await w.service.call('PUT', `posts/${record}`, grace.token, { title: 'A long story', url: 'https://blog.example/story', author_id: ada.id })
+  const parent = await w.service.comment(record, 'How does it end?', { who: grace.token })
+  await w.service.call('POST', `comments/${parent.id}/approve`, grace.token)
+  const reply = await w.service.comment(record, 'At the **casino**.', { who: ada.token, parent: parent.id })
+  const edited = await w.service.comment(record, 'Well.', { who: ada.token })
+  await w.service.call('POST', `comments/${edited.id}/approve`, grace.token)
+  await w.service.call('PATCH', `comments/${edited.id}`, ada.token, { body: 'Well, casino.' })
+  await w.service.comment(record, 'Hello from nobody', { who: null })
+  const { page } = await open(t, { who: grace.token })
+  const spam = card(page, 'At the casino.')
+  await spam.getByText('Looks like spam').waitFor()
+  assert.match((await spam.locator('.parent').textContent()) ?? '', /In reply to Grace.*How does it end\?/)
+  assert.equal(await spam.locator('.body strong').textContent(), 'casino')
+  const link = spam.getByRole('link', { name: 'A long story' })
+  assert.equal(await link.getAttribute('href'), `https://blog.example/story#comment-${reply.id}`)
+  assert.equal(await link.getAttribute('rel'), 'noopener')
+  assert.deepEqual(await spam.locator('.badge').allTextContents(), ['Author'])
+  await card(page, 'Well, casino.').getByText('Edited, looks like spam').waitFor()
+  const guest = card(page, 'Hello from nobody')
+  await guest.getByText('Awaits approval').waitFor()
+  assert.deepEqual(await guest.locator('.badge').allTextContents(), ['Guest'])
+  await guest.click()
+  await press(page, 'b')
+  await page.getByText('Guests have no account to ban').first().waitFor()
+})
+
+test('reports are shown with their reasons, and a reported comment can be kept', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await w.service.comment(newRecord(), 'Perfectly harmless', { who: grace.token })
+  await w.service.call('POST', `comments/${id}/approve`, grace.token)
+  const details = ['', 'a shop', 'the third time', 'again']
+  for (const [i, text] of details.entries()) {
+    await w.service.call('POST', `comments/${id}/report`, member(`Reader ${i}`).token, { reason: i ? 'spam' : 'offensive', additional_details: text || null })
+  }
+  const { page, sent } = await open(t, { who: grace.token, clock: true })
+  await tab(page, 'Reported')
+  const shown = card(page, 'Perfectly harmless')
+  await shown.getByText('4 reports', { exact: true }).waitFor()
+  const reasons = () => shown.locator('.reports li').evaluateAll((rows) => rows.map((row) => [...row.children].slice(0, -1).map((part) => part.textContent).join(': ')))
+  assert.deepEqual(await reasons(), ['Spam: again', 'Spam: the third time', 'Spam: a shop'])
+  await shown.getByRole('button', { name: 'All 4 reports' }).click()
+  await shown.getByText('Reader 0').waitFor()
+  assert.deepEqual((await reasons()).at(-1), 'Offensive')
+  await press(page, 'a')
+  await page.getByText('Kept the comment by Grace').first().waitFor()
+  await page.clock.runFor(5_100)
+  assert.deepEqual((await until(() => logOf(grace), (log) => log[0].action === 'dismiss')).map(({ action }) => action), ['dismiss', 'approve'])
+  assert.equal(sent.at(-1).body.action, 'dismiss')
+  assert.equal(await isApproved(id, grace), true)
+})
+
+test('a ban has a length and a reason, is sent at once, and can be lifted', async (t) => {
+  await emptyQueue()
+  const [grace, mallory] = [moderator('Grace'), member('Mallory Unique')]
+  const { id } = await w.service.comment(newRecord(), 'You are all wrong', { who: mallory.token })
+  const { page, sent } = await open(t, { who: grace.token })
+  await card(page, 'You are all wrong').waitFor()
+  await until(() => focused(page), (text) => text === 'You are all wrong')
+  await press(page, 'b')
+  const dialog = page.getByRole('dialog', { name: 'Ban Mallory Unique' })
+  await dialog.getByRole('radio', { name: '1 day' }).check()
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('Insults')
+  await press(page, 'Enter')
+  await dialog.waitFor({ state: 'detached' })
+  const [{ method, path, body }] = sent
+  assert.deepEqual([method, path, body.reason], ['PUT', `users/${mallory.id}/ban`, 'Insults'])
+  assert.ok(Math.abs(Date.parse(body.until) - Date.now() - 86_400_000) < 60_000)
+  await tab(page, 'Users')
+  const row = page.locator('.user', { hasText: 'Mallory Unique' })
+  await row.getByText('Insults').waitFor()
+  await row.getByRole('button', { name: 'Lift the ban' }).click()
+  await row.getByRole('button', { name: 'Ban…' }).click()
+  const again = page.getByRole('dialog')
+  await again.getByRole('radio', { name: 'Until' }).check()
+  await again.getByRole('button', { name: 'Ban', exact: true }).click()
+  await again.getByRole('alert').getByText('Choose a day in the future.').waitFor()
+  await again.getByRole('radio', { name: 'For good' }).check()
+  await again.getByRole('button', { name: 'Ban', exact: true }).click()
+  await row.getByText('Banned for good').waitFor()
+  const entries = await until(() => logOf(grace), (entries) => entries.length === 4)
+  assert.deepEqual(entries.map(({ action }) => action).sort(), ['ban', 'ban', 'reject', 'unban'])
+  assert.equal(await isApproved(id, grace), false)
+})
+
+test('users are found by name, and all that one wrote is at the side', async (t) => {
+  await emptyQueue()
+  const [grace, ursula] = [moderator('Grace'), member('Ursula Franklin')]
+  const record = newRecord()
+  const [kept, refused] = [await w.service.comment(record, 'Kept', { who: ursula.token }), await w.service.comment(record, 'Refused', { who: ursula.token })]
+  await w.service.call('POST', `comments/${kept.id}/approve`, grace.token)
+  await w.service.call('POST', `comments/${refused.id}/reject`, grace.token)
+  await w.service.comment(record, 'Waiting', { who: ursula.token })
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await card(page, 'Waiting').waitFor()
+  await tab(page, 'Users')
+  await page.getByRole('searchbox', { name: 'Search by name' }).fill('frank')
+  await page.clock.runFor(300)
+  const button = page.locator('.user', { hasText: 'Ursula Franklin' }).getByRole('button', { name: 'Comments' })
+  await button.click()
+  const drawer = page.getByRole('dialog', { name: 'All by Ursula Franklin' })
+  await drawer.locator('article').nth(2).waitFor()
+  const states = await drawer.locator('article').evaluateAll((cards) => cards.map((card) => [card.querySelector('.body'), card.querySelector('.why')].map((part) => part?.textContent?.trim()).join(': ')))
+  assert.deepEqual(states, ['Waiting: Awaits approval', 'Refused: Rejected', 'Kept: Visible'])
+  await drawer.locator('article', { hasText: 'Refused' }).getByRole('button', { name: 'Approve' }).click()
+  await drawer.locator('article', { hasText: 'Refused' }).getByText('Visible').waitFor()
+  await press(page, 'u')
+  await drawer.locator('article', { hasText: 'Refused' }).getByText('Rejected').waitFor()
+  await drawer.locator('article', { hasText: 'Refused' }).getByRole('button', { name: 'Approve' }).click()
+  await page.clock.runFor(10_000)
+  assert.equal(await until(() => isApproved(refused.id, grace), (approved) => approved), true)
+  await press(page, 'Escape')
+  await drawer.waitFor({ state: 'detached' })
+  assert.equal(await button.evaluate((element) => /** @type {ShadowRoot} */ (element.getRootNode()).activeElement === element), true)
+})
+
+test('the log says who did what, and shows the comment', async (t) => {
+  await emptyQueue()
+  const [grace, ada] = [moderator('Grace of the log'), member('Ada')]
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'For the record', { who: ada.token })
+  await w.service.call('POST', `comments/${id}/approve`, grace.token)
+  await w.service.call('POST', `comments/${id}/pin`, grace.token)
+  const { page } = await open(t, { who: grace.token })
+  await page.getByRole('heading', { name: 'Nothing is waiting' }).waitFor()
+  await tab(page, 'Log')
+  const rows = page.locator('.log li', { hasText: 'Grace of the log' })
+  await rows.nth(1).waitFor()
+  assert.deepEqual((await rows.locator('.did').allTextContents()).slice(0, 2), ['Grace of the log pinned', 'Grace of the log approved'])
+  assert.equal(await rows.first().locator('.thread').textContent(), `posts/${record}`)
+  await rows.first().getByRole('button', { name: 'Show' }).click()
+  await page.getByRole('dialog').locator('article', { hasText: 'For the record' }).waitFor()
+  await press(page, 'Escape')
+  await rows.first().getByRole('button', { name: `User ${ada.id}` }).click()
+  await page.getByRole('dialog', { name: 'All by Ada' }).waitFor()
+})
+
+test('a card that another moderator has decided says so', async (t) => {
+  await emptyQueue()
+  const [grace, linus] = [moderator('Grace'), moderator('Linus')]
+  const record = newRecord()
+  const first = await w.service.comment(record, 'Seen by two')
+  const second = await w.service.comment(record, 'Decided by two')
+  const { page, sent } = await open(t, { who: grace.token, clock: true })
+  await card(page, 'Seen by two').waitFor()
+  await page.waitForLoadState('networkidle')
+  await w.service.call('POST', `comments/${first.id}/approve`, linus.token)
+  await page.clock.runFor(15_100)
+  await card(page, 'Seen by two').getByText('Linus approved this.').waitFor()
+  assert.equal(await card(page, 'Seen by two').getByRole('button', { name: 'Approve' }).count(), 0)
+  await card(page, 'Decided by two').click()
+  await press(page, 'a')
+  await w.service.call('POST', `comments/${second.id}/reject`, linus.token)
+  await page.clock.runFor(5_100)
+  await card(page, 'Decided by two').getByText('Linus rejected this.').waitFor()
+  assert.equal(sent.length, 0)
+  assert.equal(await isApproved(second.id, grace), false)
+  await card(page, 'Seen by two').getByRole('button', { name: 'Hide' }).click()
+  await card(page, 'Decided by two').getByRole('button', { name: 'Approve' }).click()
+  await page.getByRole('heading', { name: 'Nothing is waiting' }).waitFor()
+  await page.clock.runFor(10_000)
+  assert.equal(await until(() => isApproved(second.id, grace), (approved) => approved), true)
+})
+
+test('new comments are offered, and do not move the list by themselves', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  await w.service.comment(newRecord(), 'An old one')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'An old one')
+  await w.service.comment(newRecord(), 'A new one')
+  await page.clock.runFor(15_100)
+  const button = page.getByRole('button', { name: 'New comments' })
+  await button.waitFor()
+  assert.equal(await page.locator('article').count(), 1)
+  await button.click()
+  await until(() => focused(page), (text) => text === 'A new one')
+  assert.equal(await page.locator('article').count(), 2)
+  assert.equal(await page.getByRole('button', { name: 'Refresh' }).count(), 1)
+})
+
+test('a comment that was edited meanwhile comes back with its new text, undecided', async (t) => {
+  await emptyQueue()
+  const [grace, ada] = [moderator('Grace'), member('Ada')]
+  const record = newRecord()
+  const { id, created_at } = await w.service.comment(record, 'Harmless', { who: ada.token })
+  await w.service.comment(record, 'Another', { who: ada.token })
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await card(page, 'Harmless').waitFor()
+  // Times are whole seconds: the edit is in a later one.
+  await until(async () => Math.floor(Date.now() / 1000), (second) => second > Date.parse(created_at) / 1000)
+  await w.service.call('PATCH', `comments/${id}`, ada.token, { body: 'Not so harmless' })
+  await card(page, 'Harmless').click()
+  await press(page, 'a')
+  assert.equal(await focused(page), 'Another')
+  await page.clock.runFor(5_100)
+  await card(page, 'Not so harmless').getByText('Edited since you decided').waitFor()
+  assert.equal(await focused(page), 'Another')
+  assert.equal(await isApproved(id, grace), false)
+  await card(page, 'Not so harmless').getByRole('button', { name: 'Approve' }).click()
+  await page.clock.runFor(10_000)
+  assert.equal(await until(() => isApproved(id, grace), (approved) => approved), true)
+})
+
+test('decisions that wait are sent when the page goes', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await w.service.comment(newRecord(), 'The last one today')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'The last one today')
+  await press(page, 'a')
+  await page.goto('about:blank')
+  assert.equal(await until(() => isApproved(id, grace), (approved) => approved), true)
+})
+
+test('what could not be sent stays and is sent again', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await w.service.comment(newRecord(), 'On a train')
+  const { page, context } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'On a train')
+  await context.setOffline(true)
+  await press(page, 'a')
+  await page.clock.runFor(5_100)
+  await page.getByText('Not sent yet').first().waitFor()
+  await context.setOffline(false)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.clock.runFor(100)
+  assert.equal(await until(() => isApproved(id, grace), (approved) => approved), true)
+})
+
+test('a queue that cannot be loaded says why and can be tried again', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  await w.service.comment(newRecord(), 'Finally')
+  const pattern = /moderation\/comments/
+  const { page } = await open(t, { who: grace.token, prepare: (page) => page.route(pattern, (route) => route.abort()) })
+  await page.getByRole('alert').getByText('No connection to the service.').waitFor()
+  await page.unroute(pattern)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await until(() => focused(page), (text) => text === 'Finally')
+  assert.equal(await focused(page), 'Finally')
+})
+
+test('an expired sign-in is asked for again, and the decisions are kept', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await w.service.comment(newRecord(), 'After the hour')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'After the hour')
+  const refuse = { status: 401, headers: { 'access-control-allow-origin': '*' }, json: { message: '', code: 'unauthenticated', errors: {} } }
+  await page.route(/moderation\//, (route) => route.fulfill(refuse))
+  await press(page, 'a')
+  await page.clock.runFor(5_100)
+  const dialog = page.getByRole('dialog', { name: 'Your sign-in has expired' })
+  await dialog.waitFor()
+  await page.unroute(/moderation\//)
+  await dialog.getByRole('textbox').fill('nonsense')
+  await press(page, 'Enter')
+  await dialog.getByRole('alert').getByText('not valid or has expired').waitFor()
+  await dialog.getByRole('textbox').fill(`Bearer ${grace.token}`)
+  await press(page, 'Enter')
+  await dialog.waitFor({ state: 'detached' })
+  await page.clock.runFor(100)
+  assert.equal(await until(() => isApproved(id, grace), (approved) => approved), true)
+})
+
+test('a token comes by the address or by a field, and stays in memory', async (t) => {
+  const [grace, ada] = [moderator('Grace'), member('Ada')]
+  const { page, context } = await open(t, { who: ada.token })
+  await page.getByRole('alert').getByText('You are signed in as Ada. Only moderators may use this page.').waitFor()
+  assert.equal(page.url(), `${w.service.api}/moderate`)
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('textbox', { name: 'Moderator token' }).fill('nonsense')
+  await press(page, 'Enter')
+  await page.getByRole('alert').getByText('not valid or has expired').waitFor()
+  await page.getByRole('textbox').fill(`${w.service.api}/moderate#token=${grace.token}`)
+  await press(page, 'Enter')
+  await page.getByRole('tab', { name: 'Pending' }).waitFor()
+  assert.deepEqual(await page.evaluate(() => [localStorage.length, sessionStorage.length, document.cookie, location.hash]), [0, 0, '', ''])
+  assert.deepEqual(await context.cookies(), [])
+  await page.reload()
+  await page.getByRole('textbox', { name: 'Moderator token' }).waitFor()
+})
+
+test('a host embeds the element with a function that answers tokens', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  await w.service.comment(newRecord(), 'Inside another page')
+  const html = `<input id="mine"><comment-moderation lang="de"></comment-moderation>
+    <script>
+      asked = 0
+      element = document.querySelector('comment-moderation')
+      element.auth = async () => ++asked === 1 ? 'stale' : ${JSON.stringify(grace.token)}
+    </script><script type="module" src="${w.service.api}/moderation.js"></script>`
+  const { page, errors } = await w.open(t, { html })
+  await card(page, 'Inside another page').waitFor()
+  assert.equal(await page.evaluate('asked'), 2)
+  assert.equal(await page.getByRole('tab').first().textContent(), 'Offen')
+  await page.locator('body').click({ position: { x: 1, y: 1 } })
+  await press(page, 'a', '?')
+  assert.equal(await page.locator('article').count(), 1)
+  assert.equal(await page.getByRole('button', { name: 'Abmelden' }).count(), 0)
+  await page.evaluate(() => {
+    const global = /** @type {any} */ (globalThis)
+    global.element.addEventListener('comment-sign-in', () => (global.signedIn = true))
+    global.element.auth = null
+  })
+  await page.getByRole('button', { name: 'Anmelden' }).click()
+  assert.equal(await page.evaluate('signedIn'), true)
+  assert.deepEqual(errors, [])
+})
+
+test('every text is there in four languages with the same places to fill', async (t) => {
+  const { page } = await open(t, {})
+  const { TEXTS } = await page.evaluate((address) => import(address), `${w.service.api}/moderation.js`)
+  const places = (/** @type {string} */ text) => (text.match(/\{\w+\}/g) ?? []).sort().join()
+  for (const [key, texts] of Object.entries(TEXTS)) {
+    assert.equal(texts.length, 4, key)
+    for (const text of texts) assert.ok(text.trim() && places(text) === places(texts[0]), `${key}: ${text}`)
+  }
+})
+
+for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+  test(`axe finds nothing, ${colorScheme}, wide and narrow`, async (t) => {
+    await emptyQueue()
+    const [grace, ada] = [moderator('Grace'), member('Ada')]
+    const record = newRecord()
+    const parent = await w.service.comment(record, 'A question', { who: ada.token })
+    await w.service.call('POST', `comments/${parent.id}/approve`, grace.token)
+    await w.service.call('POST', `comments/${parent.id}/report`, grace.token, { reason: 'spam', additional_details: 'again' })
+    const rejected = await w.service.comment(record, 'Rejected', { who: ada.token })
+    await w.service.call('POST', `comments/${rejected.id}/reject`, grace.token)
+    for (const text of ['casino', 'An answer with `code` and\n\n```\na block\n```', 'x']) await w.service.comment(record, text, { who: ada.token, parent: parent.id })
+    for (const width of [1000, 320]) {
+      const context = { colorScheme, viewport: { width, height: 800 }, reducedMotion: /** @type {const} */ ('reduce'), bypassCSP: true }
+      const { page } = await open(t, { who: grace.token, context })
+      await page.addScriptTag({ path: axe })
+      const check = async (/** @type {string} */ what) => {
+        const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
+        assert.deepEqual(violations.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), [], `${what} at ${width}`)
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${what} fits in ${width}`)
+      }
+      await page.locator('article.current').waitFor()
+      await check('pending')
+      await press(page, 'x')
+      await check('a selection')
+      await press(page, 'Escape', '?')
+      await check('help')
+      await press(page, 'Escape', 'b')
+      await check('the ban')
+      await press(page, 'Escape')
+      await card(page, 'casino').getByRole('button', { name: 'All by Ada' }).click()
+      await page.getByRole('dialog').locator('article').first().waitFor()
+      await check('all by a writer')
+      await press(page, 'Escape', 'a')
+      await check('a decision')
+      await press(page, 'u')
+      for (const [name, ready] of [['Reported', 'article'], ['Rejected', 'article'], ['Users', 'h2'], ['Log', '.log li']]) {
+        await tab(page, name)
+        await page.locator(ready).first().waitFor()
+        await check(name)
+      }
+    }
+    for (const who of [null, ada.token]) {
+      const { page } = await open(t, { who, context: { colorScheme, bypassCSP: true } })
+      await page.locator('h1').waitFor()
+      await page.addScriptTag({ path: axe })
+      const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
+      assert.deepEqual(violations.map((/** @type {any} */ { id }) => id), [])
+    }
+  })
+}
