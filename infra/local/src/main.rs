@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use local::commands::CommandLine;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     match CommandLine::parse().run().await {
