@@ -78,10 +78,11 @@ impl Store {
         Self { embedded, ..self }
     }
 
-    /// Opens the connection before the first request needs it, by one cheap read.
+    /// Opens two connections before the first request needs them: most requests read twice at once.
     pub async fn warm(&self) {
         let nothing = Key::of_nothing();
-        if let Err(fault) = self.one_item(&nothing, Reading::Eventual).await {
+        let read = || self.one_item(&nothing, Reading::Eventual);
+        if let Err(fault) = tokio::try_join!(read(), read()) {
             tracing::warn!("the table could not be reached at start: {}", fault.chain());
         }
     }
