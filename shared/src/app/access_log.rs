@@ -45,6 +45,7 @@ impl LogLine {
         u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// Without what can be derived: the unit of a metric, and the number of requests, which is the sample count of `Errors`.
     fn embedded(&self, namespace: &str, now: Timestamp) -> Value {
         json!({
             "_aws": {
@@ -53,17 +54,13 @@ impl LogLine {
                     "Namespace": namespace,
                     "Dimensions": [["Route"]],
                     "Metrics": [
-                        { "Name": "Requests", "Unit": "Count" },
-                        { "Name": "Errors", "Unit": "Count" },
-                        { "Name": "ReadUnits", "Unit": "Count" },
-                        { "Name": "WriteUnits", "Unit": "Count" },
+                        { "Name": "Errors" },
+                        { "Name": "ReadUnits" },
+                        { "Name": "WriteUnits" },
                     ],
                 }],
             },
-            "level": "INFO",
-            "message": "request",
             "Route": self.route,
-            "Requests": 1,
             "Errors": u8::from(self.status >= 500),
             "ReadUnits": self.cost.read_units,
             "WriteUnits": self.cost.write_units,
