@@ -55,12 +55,11 @@ const keys = (/** @type {string[]} */ ...letters) => async (/** @type {Page} */ 
 }
 const nothing = { json: { data: [], links: {}, meta: { next_cursor: null } } }
 
-/** @type {Record<string, { who?: string | null, act?: (page: Page) => Promise<any>, prepare?: (page: Page) => Promise<any> }>} */
+/** @type {Record<string, { who?: string | null, act?: (page: Page) => Promise<any>, prepare?: (page: Page) => Promise<any>, leave?: (page: Page) => Promise<any> }>} */
 const STATES = {
   pending: { act: keys('j') },
   selection: { act: keys('j', 'x', 'j', 'j', 'Shift+X') },
-  // The decision is never sent, so that the next pictures show the same queue.
-  undo: { act: keys('j', 'a'), prepare: (page) => page.route(/moderation\/comments$/, (route) => route.abort()) },
+  undo: { act: keys('j', 'a'), leave: keys('u') },
   ban: { act: keys('j', 'b') },
   help: { act: keys('?') },
   writer: { act: (page) => page.locator('article').nth(1).getByRole('button', { name: 'All by' }).click() },
@@ -78,7 +77,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   for (const [size, viewport] of Object.entries(SIZES)) {
     test(`pictures of the moderators' page, ${colorScheme}, ${size}`, async (t) => {
       await (filled ??= fill())
-      for (const [name, { who = w.service.moderator, act, prepare }] of Object.entries(STATES)) {
+      for (const [name, { who = w.service.moderator, act, prepare, leave }] of Object.entries(STATES)) {
         const context = await w.browser.newContext({ locale: 'en-GB', colorScheme, viewport, reducedMotion: 'reduce' })
         t.after(() => context.close())
         // Pictures of people are letters: nothing is loaded from elsewhere.
@@ -91,6 +90,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await act?.(page)
         await page.getByText('Loading…').waitFor({ state: 'detached' })
         await page.screenshot({ path: `${TARGET}moderation-${name}-${size}-${colorScheme}.png` })
+        await leave?.(page)
         if (process.env.README && name === 'pending' && size === 'wide') await page.screenshot({ path: `${README}moderation-${colorScheme}.png` })
       }
     })
