@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod demo;
+mod import;
 mod log;
 mod serve;
 mod services;
@@ -14,6 +15,7 @@ mod token;
 use std::error::Error;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
@@ -50,16 +52,19 @@ enum Command {
     Token(token::Options),
     Check(check::Options),
     Bench(bench::Options),
+    Import(Box<import::Options>),
 }
 
 impl CommandLine {
-    pub async fn run(self) -> Result<(), Failure> {
+    pub async fn run(self) -> Result<ExitCode, Failure> {
         match self.command {
             None => self.serve.run().await,
             Some(Command::Token(options)) => options.run(),
             Some(Command::Check(options)) => options.run().await,
             Some(Command::Bench(options)) => options.run().await,
+            Some(Command::Import(options)) => return options.run().await,
         }
+        .map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -10,7 +10,7 @@ const LAYERS: [&[&str]; 7] = [
     &["template", "trigger"],
     &["settings", "stack", "token"],
     &["service"],
-    &["bench", "check"],
+    &["bench", "check", "import"],
     &["commands"],
 ];
 

@@ -1,8 +1,8 @@
 //! The whole service on one machine, for development and tests: API Gateway, Lambda, the table, the bucket and the
 //! queues.
 //!
-//! Layers: `access, account, data_dir, event_filter, publisher, server ← bucket, engine, gateway, queue ← template, trigger ← settings,
-//! stack, token ← service ← bench, check ← commands`. A module uses the modules of the layers to its left; a test in
+//! Layers: `access, account, data_dir, event_filter, publisher, server ← bucket, engine, gateway, queue ← template,
+//! trigger ← settings, stack, token ← service ← bench, check, import ← commands`. A module uses the modules of the layers to its left; a test in
 //! `layers.rs` checks it.
 
 pub mod access;
@@ -15,6 +15,7 @@ pub mod data_dir;
 pub mod engine;
 mod event_filter;
 pub mod gateway;
+pub mod import;
 #[cfg(test)]
 mod layers;
 mod publisher;

@@ -339,10 +339,11 @@ pub(super) fn creation(
         }
         (false, parent) => {
             let is_inline = parent.is_some_and(|parent| placement::own_is_inline(parent, visitor_state));
-            let pending = Write::put(keys::queue("pending", comment.id).item());
-            let mut others = vec![placement::gain_own(comment, is_inline), pending];
+            let queues = queues(comment).map(|state| Write::put(keys::queue(state, comment.id).item()));
+            let mut others: Vec<Write> =
+                std::iter::once(placement::gain_own(comment, is_inline)).chain(queues).collect();
             if let Some(parent) = parent {
-                others.push(Write::check(keys::comment(parent.id), "attribute_not_exists(ph)").exists());
+                others.push(unchanged(parent));
                 others.push(Write::put(keys::hidden_reply(parent.id, comment.id).item()));
             }
             (is_inline, others)
@@ -350,6 +351,12 @@ pub(super) fn creation(
     };
     let put = Write::put(item(comment, is_inline)?).when("attribute_not_exists(pk)");
     Ok(std::iter::once(put).chain(others).collect())
+}
+
+/// Checks that a parent still exists, and is a placeholder if it was one.
+fn unchanged(parent: &Comment) -> Write {
+    let condition = if parent.is_placeholder { "attribute_exists(ph)" } else { "attribute_not_exists(ph)" };
+    Write::check(keys::comment(parent.id), condition).exists()
 }
 
 fn deletion(comment: &Comment, thread: &Thread) -> Vec<Write> {

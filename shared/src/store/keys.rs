@@ -20,6 +20,8 @@
 //! | tombstone                  | `S#source`                | `S`        | imports: the comment imported from there was deleted |
 //! | log                        | `A`                       | `id`       | moderators: what they did                      |
 //! | banned                     | `B`                       | `id`       | moderators: who is banned; expires with the ban |
+//! | import journal             | `J#type#record`           | `J`        | imports: the thread is being written in batches |
+//! | import lease               | `J#lease`                 | `J`        | imports: one runs at a time; expires           |
 //! | limiter                    | `L#scope#caller#minute`   | `L`        | writes, every tenth read; expires              |
 //! | repeat                     | `P#visitor#hash`          | `P`        | the spam check; expires                        |
 //! | idempotency                | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
@@ -115,7 +117,10 @@
 //! | `u`       | log      | N    | user id of the banned user, or of the comment's writer; missing for guests      |
 //! | `u`       | banned   | N    | user id                                                                         |
 //! | `n`       | limiter  | N    | requests booked                                                                 |
-//! | `x`       | banned, limiter, repeat, idempotency | N | when the item expires, in Unix seconds                         |
+//! | `n`       | import journal | N | transactions about visitors that are done                                    |
+//! | `w`       | import journal | B | comments are written one by one                                              |
+//! | `h`       | import lease | S  | who holds it                                                                 |
+//! | `x`       | banned, import lease, limiter, repeat, idempotency | N | when the item expires, in Unix seconds           |
 //! | `rq`      | repeat   | S    | the request that wrote the text                                                 |
 //! | `rq`      | idempotency | S | hash of the request's content                                                   |
 //! | `an`      | idempotency | any | reference to the result: a comment id, or null                                 |
@@ -298,6 +303,17 @@ pub(super) fn ban_of(sk: &str) -> Option<u64> {
     sk.trim_start_matches('0').parse().ok()
 }
 
+#[cfg_attr(not(feature = "import"), allow(dead_code))]
+pub(super) fn import_journal(thread: &ThreadId) -> Key {
+    Key::new(format!("J#{thread}"), "J")
+}
+
+/// No thread has this text for an id.
+#[cfg_attr(not(feature = "import"), allow(dead_code))]
+pub(super) fn import_lease() -> Key {
+    Key::new("J#lease".to_owned(), "J")
+}
+
 pub(super) fn limiter(scope: &str, caller: &str, minute: i64) -> Key {
     Key::new(format!("L#{scope}#{caller}#{minute}"), "L")
 }
@@ -335,7 +351,7 @@ pub(super) enum ItemKind {
     Log,
     /// With the id of the ban.
     Banned(u64),
-    /// Limiter, repeat and idempotency: a recount ignores them.
+    /// Import journal and lease, limiter, repeat and idempotency: a recount ignores them.
     Other,
 }
 
@@ -490,6 +506,8 @@ mod tests {
             (tombstone(&source), ItemKind::Tombstone(source.clone())),
             (log(5), ItemKind::Log),
             (banned(5), ItemKind::Banned(5)),
+            (import_journal(&post), ItemKind::Other),
+            (import_lease(), ItemKind::Other),
             (limiter("read", "caller", 1), ItemKind::Other),
             (repeat(&visitor, "hash"), ItemKind::Other),
             (idempotency(&visitor, "hash"), ItemKind::Other),

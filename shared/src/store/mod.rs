@@ -11,6 +11,8 @@ pub mod events;
 #[cfg(feature = "testing")]
 pub mod fixtures;
 pub mod idempotency;
+#[cfg(feature = "import")]
+pub mod import;
 pub mod jobs;
 pub(crate) mod keys;
 pub mod limits;

@@ -72,8 +72,22 @@ fn a_check_is_of_one_table() {
 }
 
 #[test]
+fn an_import_has_a_format_and_files() {
+    let Command::Import(options) =
+        command("import disqus a.xml b.xml --host a.example --host b.example --keep-query p,id")
+    else {
+        panic!()
+    };
+    assert_eq!(options.files, [Path::new("a.xml"), Path::new("b.xml")]);
+    assert_eq!(options.hosts, ["a.example", "b.example"]);
+    assert_eq!(options.keep_query, ["p", "id"]);
+    assert!(!options.dry_run && options.rate.is_none());
+    assert_eq!((options.spam, options.data_dir.as_path()), (import::Spam::Skip, Path::new(".local")));
+}
+
+#[test]
 fn help_fits_80_columns_and_shows_defaults() {
-    for line in ["--help", "-h", "token --help", "check --help", "bench --help"] {
+    for line in ["--help", "-h", "token --help", "check --help", "bench --help", "import --help"] {
         let help = parsed(line).unwrap_err();
         assert!(help.contains("[default: "), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");

@@ -1,0 +1,253 @@
+//! `cargo local import`: brings in the comments of another system.
+
+use std::env;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::config::Builder;
+use clap::{Args, ValueEnum};
+use jiff::tz::TimeZone;
+use shared::config::Config;
+use shared::domain::ids::{Random, hex};
+use shared::domain::time::Clock;
+use shared::store::{Store, client};
+
+use super::{DEFAULT_DATA_DIR, Failure};
+use crate::data_dir::{DataDir, Lock};
+use crate::engine::Engine;
+use crate::import::{Format, Import, Map, Report, ThreadKeys, Users, Writer};
+use crate::settings;
+use crate::template::{DEPLOYED, Template};
+
+/// Some records were refused.
+const REFUSED: u8 = 1;
+/// The source or the table cannot be used.
+const UNUSABLE: u8 = 3;
+/// Write units a second into a deployed table.
+const RATE: u32 = 1_000;
+/// The lease of an import that was killed ends within this time.
+const PATIENCE: Duration = Duration::from_secs(65);
+/// Between two changes of the progress line.
+const STEP: Duration = Duration::from_millis(200);
+
+/// Bring in the comments of another system; see infra/import.md. The same
+/// command again adds nothing, and finishes what was interrupted. The exit code
+/// is 1 if records were refused, 3 if the source or the table cannot be used
+#[derive(Debug, Args)]
+#[command(args_override_self = true, verbatim_doc_comment)]
+pub(super) struct Options {
+    /// native, disqus, wordpress, isso, remark42, commento,
+    /// comentario, artalk, waline or giscus
+    #[arg(value_name = "FORMAT", hide_possible_values = true, verbatim_doc_comment)]
+    pub(super) format: Format,
+    /// Files, plain, gzip or zip; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// Write nothing, and print the same report
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Which page becomes which thread: lines of a key or a
+    /// prefix and *, white space, and type/id
+    #[arg(long, value_name = "FILE", value_parser = parse_map, verbatim_doc_comment)]
+    pub(super) map: Option<Map>,
+    /// Who is which user: lines of an id in the source or
+    /// an address, white space, and a user id
+    #[arg(long, value_name = "FILE", value_parser = parse_users, verbatim_doc_comment)]
+    pub(super) users: Option<Users>,
+    /// Type of the threads; by default the first of
+    /// `SVC_TYPES`
+    #[arg(long = "type", value_name = "TYPE", verbatim_doc_comment)]
+    pub(super) kind: Option<String>,
+    /// Zone of times that do not say theirs
+    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = parse_zone)]
+    pub(super) zone: TimeZone,
+    /// Host of the site; threads of others are refused
+    #[arg(long = "host", value_name = "HOST")]
+    pub(super) hosts: Vec<String>,
+    /// Parameters of the query that name pages, such as
+    /// p,id
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', verbatim_doc_comment)]
+    pub(super) keep_query: Vec<String>,
+    /// Skip or keep spam, trash and pingbacks, as rejected
+    /// comments
+    #[arg(long, value_name = "skip|keep", default_value = "skip", hide_possible_values = true, verbatim_doc_comment)]
+    pub(super) spam: Spam,
+    /// Write units a second; by default 1000 for a deployed
+    /// table
+    #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(u32).range(1..), verbatim_doc_comment)]
+    pub(super) rate: Option<u32>,
+    /// Write the report to this file too, as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) report: Option<PathBuf>,
+    /// Directory of the table
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    pub(super) data_dir: PathBuf,
+    /// Deployed table to import into instead, with the
+    /// credentials of the environment
+    #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
+    pub(super) table: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Spam {
+    Skip,
+    Keep,
+}
+
+impl Options {
+    pub(super) async fn run(self) -> Result<ExitCode, Failure> {
+        match self.import().await {
+            Ok(report) if report.refused.is_empty() => Ok(ExitCode::SUCCESS),
+            Ok(_) => Ok(ExitCode::from(REFUSED)),
+            Err(error) => {
+                eprintln!("error: {error}");
+                Ok(ExitCode::from(UNUSABLE))
+            }
+        }
+    }
+
+    async fn import(self) -> Result<Report, Failure> {
+        let config = settings::load(None, None)?;
+        let (path, users) = (self.report.clone(), self.users.clone().unwrap_or_default());
+        let table = Table::open(&self, &config).await?;
+        let import = self.plan(&config);
+        let mut progress = Progress::new();
+        let scratch = import.read(&table.scratch, |read| progress.show(|| format!("{read} comments read")))?;
+        scratch.locate(table.store.as_ref(), import.format.name()).await?;
+        if !self.dry_run
+            && let Some(store) = &table.store
+        {
+            let writer = Writer {
+                scratch: &scratch,
+                store,
+                users: &users,
+                prefix: import.format.name(),
+                embedded: config.lists.replies_per_parent,
+                rate: self.rate.or(self.table.is_some().then_some(RATE)),
+                clock: Clock::system(),
+                holder: self.holder(),
+                patience: PATIENCE,
+            };
+            let total = scratch.report()?.new;
+            progress.restart();
+            writer.write(|written| progress.of(written, total)).await?;
+        }
+        progress.end();
+        let report = scratch.report()?;
+        if let Some(path) = path {
+            let json = serde_json::to_string_pretty(&report)?;
+            fs::write(&path, json + "\n").map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        write!(io::stdout(), "{report}")?;
+        Ok(report)
+    }
+
+    /// A data directory has a lock of its own, so the lease of a process that was killed there holds nobody up.
+    fn holder(&self) -> String {
+        self.table.as_ref().map_or_else(|| "the data directory".to_owned(), |_| hex(&Random::system().bytes::<8>()))
+    }
+
+    fn plan(&self, config: &Config) -> Import {
+        let first = || config.types.first().cloned().unwrap_or_default();
+        Import {
+            format: self.format,
+            files: self.files.clone(),
+            keys: ThreadKeys {
+                map: self.map.clone().unwrap_or_default(),
+                kind: self.kind.clone().unwrap_or_else(first),
+                hosts: self.hosts.clone(),
+                keep_query: self.keep_query.clone(),
+            },
+            zone: self.zone.clone(),
+            keep_spam: self.spam == Spam::Keep,
+        }
+    }
+}
+
+/// Where comments go, and where the scratch file is.
+struct Table {
+    /// `None` for a dry run while there is no table.
+    store: Option<Store>,
+    scratch: PathBuf,
+    _lock: Option<Lock>,
+}
+
+impl Table {
+    async fn open(options: &Options, config: &Config) -> Result<Self, Failure> {
+        let embedded = config.lists.replies_per_parent;
+        if let Some(name) = &options.table {
+            let client = client::build(Builder::from(&shared::aws::config::sdk_config().await));
+            let store = Store::new(client, name.clone(), Random::system()).embedding(embedded);
+            return Ok(Self { store: Some(store), scratch: env::temp_dir(), _lock: None });
+        }
+        let path = &options.data_dir;
+        let file = path.join("table.db");
+        if options.dry_run && !file.exists() {
+            return Ok(Self { store: None, scratch: env::temp_dir(), _lock: None });
+        }
+        let data_dir = DataDir::open(path)?;
+        let lock = data_dir.lock()?;
+        let engine = Engine::open(&file)?;
+        engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
+        let client = client::build(engine.client_builder());
+        let store = Store::new(client, config.table_name.clone(), Random::system()).embedding(embedded);
+        Ok(Self { store: Some(store), scratch: path.clone(), _lock: Some(lock) })
+    }
+}
+
+/// One line on a terminal, which is rewritten; nothing when the output is piped.
+struct Progress {
+    is_terminal: bool,
+    start: Instant,
+    shown: Instant,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { is_terminal: io::stderr().is_terminal(), start: now, shown: now }
+    }
+
+    fn restart(&mut self) {
+        self.start = Instant::now();
+    }
+
+    fn of(&mut self, done: u64, total: u64) {
+        let elapsed = self.start.elapsed().as_secs().max(1);
+        let rate = (done / elapsed).max(1);
+        let left = total.saturating_sub(done) / rate;
+        self.show(|| format!("{done} of {total} comments written, {rate} a second, {left} seconds left"));
+    }
+
+    fn show(&mut self, text: impl FnOnce() -> String) {
+        if self.is_terminal && self.shown.elapsed() >= STEP {
+            self.shown = Instant::now();
+            eprint!("\r\x1b[K{}", text());
+        }
+    }
+
+    fn end(&self) {
+        if self.is_terminal {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+fn parse_map(path: &str) -> Result<Map, String> {
+    Map::parse(&read(path)?)
+}
+
+fn parse_users(path: &str) -> Result<Users, String> {
+    Users::parse(&read(path)?)
+}
+
+fn read(path: &str) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+fn parse_zone(name: &str) -> Result<TimeZone, &'static str> {
+    TimeZone::get(name).map_err(|_| "expected an IANA name such as Europe/Berlin")
+}

@@ -1,0 +1,88 @@
+//! Brings in the comments of other systems.
+//!
+//! ```text
+//! file → source → format → record → scratch → locate → write
+//!                                         → report
+//! ```
+//!
+//! `source` opens a file, `format` has a parser for each system, which makes `record`s, and `scratch` keeps them and decides
+//! what becomes of each. `locate` finds their ids in the table, and `write` writes what is new. Nothing is written before
+//! everything was read.
+
+mod author;
+mod format;
+mod locate;
+mod markdown;
+pub mod record;
+mod report;
+pub mod scratch;
+mod source;
+#[cfg(test)]
+mod tests;
+mod thread_key;
+mod time;
+pub mod write;
+
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+
+pub use self::author::Users;
+pub use self::format::Format;
+pub use self::locate::LocateError;
+pub use self::report::{Entry, Report};
+use self::scratch::{Scratch, ScratchError};
+pub use self::source::ReadError;
+use self::source::Source;
+pub use self::thread_key::{Map, ThreadKeys};
+pub use self::write::{WriteError, Writer};
+
+/// A source that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error("{file}: {cause}")]
+    Open { file: String, cause: std::io::Error },
+    #[error("{file}: {cause}")]
+    Read { file: String, cause: ReadError },
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
+    #[error(transparent)]
+    Locate(#[from] LocateError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// What to read, and how.
+pub struct Import {
+    pub format: Format,
+    pub files: Vec<PathBuf>,
+    pub keys: ThreadKeys,
+    /// Of times without an offset.
+    pub zone: TimeZone,
+    /// Spam, trash and pingbacks become rejected comments.
+    pub keep_spam: bool,
+}
+
+impl Import {
+    /// Reads all files into a scratch file in `directory` and decides what becomes of each comment. `progress` gets the
+    /// number of comments read so far, after each.
+    pub fn read(&self, directory: &Path, mut progress: impl FnMut(u64)) -> Result<Scratch, ImportError> {
+        let mut scratch = Scratch::create(directory)?;
+        for path in &self.files {
+            let name = path.display().to_string();
+            let sources = Source::open(path, directory).map_err(|cause| ImportError::Open { file: name, cause })?;
+            for source in sources {
+                let file = source.name.clone();
+                let mut sink = |record| {
+                    scratch.add(record)?;
+                    progress(scratch.comments());
+                    Ok(())
+                };
+                let read = self.format.read(source, &self.zone, directory, &mut sink);
+                read.map_err(|cause| ImportError::Read { file, cause })?;
+            }
+        }
+        scratch.resolve(&self.keys, self.keep_spam).map_err(ScratchError::from)?;
+        Ok(scratch)
+    }
+}

@@ -1,0 +1,167 @@
+//! Who wrote a comment: a guest with a name and a Gravatar, or a user whom `--users` names.
+
+use std::collections::HashMap;
+
+use shared::domain::comment::Avatar;
+use shared::domain::ids::UserId;
+use shared::domain::user::{MAX_NAME, gravatar};
+use shared::domain::visible;
+
+use super::record;
+
+/// The name of those who gave none.
+const NAMELESS: &str = "Anonymous";
+const MAX_PICTURE: usize = 1024;
+const GRAVATAR: &str = "gravatar.com/avatar/";
+
+/// The writer of a comment, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writer {
+    /// `None` for guests.
+    pub user: Option<UserId>,
+    pub name: String,
+    pub avatar: Avatar,
+    pub moderator: bool,
+}
+
+/// The lines of `--users`: an author's id in the source or an e-mail address, white space, a user id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Users(HashMap<String, UserId>);
+
+impl Users {
+    /// Empty lines and lines that begin with `#` are skipped. Fails with the number of a line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).enumerate();
+        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let users = lines.map(|(index, line)| {
+            let (name, id) = line.rsplit_once(char::is_whitespace).unwrap_or_default();
+            let id = UserId::of_sub(id).filter(|_| !name.trim().is_empty());
+            let id = id.ok_or_else(|| {
+                format!("line {}: expected an id or an address, white space and a user id", index + 1)
+            })?;
+            Ok((name.trim().to_lowercase(), id))
+        });
+        users.collect::<Result<_, _>>().map(Self)
+    }
+
+    fn find(&self, name: &str) -> Option<UserId> {
+        self.0.get(&name.trim().to_lowercase()).copied().filter(|_| !name.trim().is_empty())
+    }
+
+    /// `known` is the record of the author's account in the source.
+    #[must_use]
+    pub fn writer(&self, author: &record::Author, known: Option<&record::User>) -> Writer {
+        let own = |text: &str, of_account: fn(&record::User) -> &str| match text {
+            "" => known.map_or_else(String::new, |known| of_account(known).to_owned()),
+            text => text.to_owned(),
+        };
+        let email = own(&author.email, |known| &known.email);
+        let user = self.find(&author.key).or_else(|| self.find(&email));
+        Writer {
+            user: user.or_else(|| author.user_id.map(UserId)),
+            name: name(&own(&author.name, |known| &known.name)),
+            avatar: avatar(&email, &own(&author.avatar, |known| &known.picture)),
+            moderator: author.moderator || known.is_some_and(|known| known.moderator),
+        }
+    }
+}
+
+fn name(text: &str) -> String {
+    let text = visible::without_bidi_overrides(text);
+    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let name: String = spaced.trim().chars().take(MAX_NAME).collect();
+    if visible::shows_nothing(&name) { NAMELESS.to_owned() } else { name }
+}
+
+/// The Gravatar of an address comes first: a picture is often on the system that is left.
+fn avatar(email: &str, picture: &str) -> Avatar {
+    if email.contains('@') {
+        return gravatar(email);
+    }
+    if let Avatar::Gravatar(hash) = Avatar::from(picture.to_owned()) {
+        return if is_hash(&hash) { Avatar::Gravatar(hash) } else { Avatar::Neutral };
+    }
+    if let Some((_, rest)) = picture.split_once(GRAVATAR) {
+        let hash = rest.split(['?', '.', '/']).next().unwrap_or_default().to_ascii_lowercase();
+        return if is_hash(&hash) { Avatar::Gravatar(hash) } else { Avatar::Neutral };
+    }
+    let is_web = picture.starts_with("https://") || picture.starts_with("http://");
+    let is_safe = picture.len() <= MAX_PICTURE && !picture.chars().any(|c| c.is_control() || c.is_whitespace());
+    if is_web && is_safe { Avatar::Picture(picture.to_owned()) } else { Avatar::Neutral }
+}
+
+/// MD5 or SHA-256.
+fn is_hash(text: &str) -> bool {
+    matches!(text.len(), 32 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{Author, User};
+
+    fn ada() -> Author {
+        Author { key: "gh-7".into(), name: "Ada".into(), email: " Ada@Example.org ".into(), ..Author::default() }
+    }
+
+    #[test]
+    fn an_author_is_a_guest_with_a_gravatar_and_without_the_address() {
+        let writer = Users::default().writer(&ada(), None);
+        assert_eq!((writer.user, writer.name.as_str()), (None, "Ada"));
+        assert_eq!(writer.avatar, gravatar("ada@example.org"));
+        assert!(!format!("{writer:?}").to_lowercase().contains("example.org"));
+    }
+
+    #[test]
+    fn users_are_found_by_id_or_by_address_whatever_the_case() {
+        let users = Users::parse("# team\n\ngh-7 12\nGRACE@example.org\t13\n").unwrap();
+        let of = |author: &Author| users.writer(author, None).user;
+        assert_eq!(of(&ada()), Some(UserId(12)));
+        assert_eq!(of(&Author { email: "grace@Example.org".into(), ..Author::default() }), Some(UserId(13)));
+        assert_eq!(of(&Author::default()), None);
+    }
+
+    #[test]
+    fn a_bad_line_of_the_users_is_an_error_with_its_number() {
+        for text in ["a@b.c 7\nx", "a@b.c 7\nx -1", "a@b.c 7\nx 007", "a@b.c 7\nx ada", "a@b.c 7\n7"] {
+            assert!(Users::parse(text).unwrap_err().starts_with("line 2: "), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_account_has_what_the_comment_leaves_out() {
+        let account = User {
+            id: "k".into(),
+            name: "Ada".into(),
+            email: "ada@example.org".into(),
+            moderator: true,
+            ..User::default()
+        };
+        let writer = Users::default().writer(&Author { key: "k".into(), ..Author::default() }, Some(&account));
+        assert_eq!((writer.name.as_str(), writer.moderator, writer.avatar), ("Ada", true, gravatar("ada@example.org")));
+    }
+
+    #[test]
+    fn names_are_cut_and_cleaned_and_never_empty() {
+        for (text, expected) in [("", "Anonymous"), ("\u{200b}", "Anonymous"), (" A\nda\u{202e} ", "A da")] {
+            assert_eq!(name(text), expected, "{text:?}");
+        }
+        assert_eq!(name(&"x".repeat(101)).len(), 100);
+    }
+
+    #[test]
+    fn a_picture_serves_when_there_is_no_address() {
+        let hash = "8f279626d26175134b0d5c88648172f7";
+        for (picture, expected) in [
+            (format!("https://secure.gravatar.com/avatar/{hash}?s=80"), Avatar::Gravatar(hash.into())),
+            (format!("g:{hash}"), Avatar::Gravatar(hash.into())),
+            ("g:javascript".into(), Avatar::Neutral),
+            ("https://a.example/1.png".into(), Avatar::Picture("https://a.example/1.png".into())),
+            ("javascript:alert(1)".into(), Avatar::Neutral),
+            ("undefined".into(), Avatar::Neutral),
+            (String::new(), Avatar::Neutral),
+        ] {
+            assert_eq!(avatar("", &picture), expected, "{picture}");
+        }
+    }
+}

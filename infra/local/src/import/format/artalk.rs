@@ -1,0 +1,47 @@
+//! Artalk: Artrans, an array of comments. Each is an object or a text that holds one; most values are texts.
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::super::record::{Author, Comment, Record, State};
+use super::super::source::{ReadError, Reader};
+use super::json::{self, Attributes};
+use super::{Sink, markdown_or_html, page};
+
+pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    if input.peek().map_err(ReadError::whole)? != Some(b'[') {
+        return Err(ReadError::whole("is no array; is it of this format?"));
+    }
+    json::read(input, &[&[]], &mut |_, value| {
+        let value = match &value {
+            Value::String(text) => serde_json::from_str(text).unwrap_or(Value::Null),
+            _ => value,
+        };
+        let comment = comment(&value, zone);
+        sink(page(&comment.thread, value.optional("page_title")))?;
+        sink(Record::Comment(Box::new(comment)))
+    })
+}
+
+fn comment(value: &Value, zone: &TimeZone) -> Comment {
+    let body = value.body("content");
+    Comment {
+        source_id: value.text("id"),
+        thread: value.text("page_key"),
+        parent: value.optional("rid").filter(|parent| parent != "0"),
+        // `updated_at` also changes with votes, so it is no time of an edit.
+        created_at: value.time("created_at", zone),
+        author: Author {
+            key: value.optional("user_id").unwrap_or_default(),
+            name: value.text("nick"),
+            email: value.text("email"),
+            ..Author::default()
+        },
+        format: markdown_or_html(&body),
+        body,
+        state: if value.flag("is_pending") { State::Pending } else { State::Approved },
+        likes: value.count("vote_up"),
+        pinned: value.flag("is_pinned"),
+        ..Comment::default()
+    }
+}

@@ -1,0 +1,73 @@
+//! Comentario 3: pages, comments and commenters, with UUIDs.
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread, User};
+use super::super::source::{ReadError, Reader};
+use super::Sink;
+use super::json::{self, Attributes};
+
+/// The user of comments whose author was not signed in.
+const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000000";
+
+pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    json::read(input, &[&["pages"], &["comments"], &["commenters"]], &mut |path, value| match path {
+        ["pages"] => sink(Record::Thread(Thread {
+            key: value.text("id"),
+            url: value.optional("path"),
+            title: value.optional("title"),
+            ..Thread::default()
+        })),
+        ["commenters"] => sink(Record::User(User {
+            id: value.text("id"),
+            name: value.text("name"),
+            email: value.text("email"),
+            picture: value.text("avatarUrl"),
+            moderator: value.flag("isModerator"),
+        })),
+        _ => {
+            sink(Record::Thread(thread(&value)))?;
+            sink(Record::Comment(Box::new(comment(&value, zone))))
+        }
+    })
+}
+
+/// The address of a comment is that of its page, with the host, which `pages` do not have.
+fn thread(value: &Value) -> Thread {
+    let url = value.text("url");
+    let page = url.split('#').next().unwrap_or_default();
+    Thread { key: value.text("pageId"), aliases: vec![page.to_owned()], ..Thread::default() }
+}
+
+fn comment(value: &Value, zone: &TimeZone) -> Comment {
+    let (body, format) = match value.body("markdown") {
+        typed if typed.trim().is_empty() => (value.body("html"), BodyFormat::Html),
+        typed => (typed, BodyFormat::Markdown),
+    };
+    Comment {
+        source_id: value.text("id"),
+        thread: value.text("pageId"),
+        parent: value.optional("parentId").filter(|parent| parent != ANONYMOUS),
+        created_at: value.time("createdTime", zone),
+        edited_at: value.time("editedTime", zone),
+        author: Author {
+            key: Some(value.text("userCreated")).filter(|key| key != ANONYMOUS).unwrap_or_default(),
+            name: value.text("authorName"),
+            ..Author::default()
+        },
+        body,
+        format,
+        state: if value.flag("isDeleted") {
+            State::Deleted
+        } else if value.flag("isPending") {
+            State::Pending
+        } else if value.flag("isApproved") {
+            State::Approved
+        } else {
+            State::Rejected
+        },
+        likes: value.count("score"),
+        pinned: value.flag("isSticky"),
+    }
+}

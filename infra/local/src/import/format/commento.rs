@@ -1,0 +1,68 @@
+//! Commento: comments and commenters, with hexadecimal ids. Comments without a parent have the parent `root`.
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread, User};
+use super::super::source::{ReadError, Reader};
+use super::Sink;
+use super::json::{self, Attributes};
+
+pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    json::read(input, &[&["comments"], &["commenters"]], &mut |path, value| {
+        if path == ["commenters"] {
+            return sink(Record::User(commenter(&value)));
+        }
+        let thread = thread(&value);
+        let comment = comment(&value, thread.key.clone(), zone);
+        sink(Record::Thread(thread))?;
+        sink(Record::Comment(Box::new(comment)))
+    })
+}
+
+fn commenter(value: &Value) -> User {
+    User {
+        id: value.text("commenterHex"),
+        name: value.text("name"),
+        email: value.text("email"),
+        picture: Some(value.text("photo")).filter(|photo| photo != "undefined").unwrap_or_default(),
+        moderator: value.flag("isModerator"),
+    }
+}
+
+/// `url` is a path, `domain` a host.
+fn thread(value: &Value) -> Thread {
+    let (domain, path) = (value.text("domain"), value.text("url"));
+    let url = match (domain.as_str(), path.as_str()) {
+        ("", "") => None,
+        ("", path) => Some(path.to_owned()),
+        (domain, path) => Some(format!("//{domain}/{}", path.trim_start_matches('/'))),
+    };
+    Thread { key: url.clone().unwrap_or_default(), url, aliases: vec![path], ..Thread::default() }
+}
+
+fn comment(value: &Value, thread: String, zone: &TimeZone) -> Comment {
+    let (body, format) = match value.body("markdown") {
+        typed if typed.trim().is_empty() => (value.body("html"), BodyFormat::Html),
+        typed => (typed, BodyFormat::Markdown),
+    };
+    Comment {
+        source_id: value.text("commentHex"),
+        thread,
+        parent: value.optional("parentHex").filter(|parent| parent != "root"),
+        created_at: value.time("creationDate", zone),
+        author: Author {
+            key: Some(value.text("commenterHex")).filter(|key| key != "anonymous").unwrap_or_default(),
+            ..Author::default()
+        },
+        body,
+        format,
+        state: match value.text("state").as_str() {
+            _ if value.flag("deleted") => State::Deleted,
+            "" | "approved" => State::Approved,
+            _ => State::Pending,
+        },
+        likes: value.count("score"),
+        ..Comment::default()
+    }
+}

@@ -1,0 +1,79 @@
+//! Disqus: `thread` and `post` elements that refer to each other by `dsq:id`.
+
+use std::io::BufRead;
+
+use jiff::tz::TimeZone;
+
+use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
+use super::super::source::ReadError;
+use super::super::time;
+use super::Sink;
+use super::xml::{Element, Step, Xml};
+
+pub(super) fn read(input: impl BufRead, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut xml = Xml::open(input, "disqus")?;
+    while let Step::Start(tag) = xml.step()? {
+        let element = xml.element(tag)?;
+        match element.tag.name.as_str() {
+            "thread" => sink(Record::Thread(thread(&element)))?,
+            "post" => sink(Record::Comment(Box::new(post(&element, zone))))?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn thread(element: &Element) -> Thread {
+    let optional = |name| Some(element.text(name)).filter(|text| !text.is_empty());
+    Thread {
+        key: id(Some(element)).unwrap_or_default(),
+        title: optional("title"),
+        url: optional("link"),
+        aliases: optional("id").into_iter().collect(),
+        deleted: element.text("isDeleted") == "true",
+        ..Thread::default()
+    }
+}
+
+fn post(element: &Element, zone: &TimeZone) -> Comment {
+    let created_at = time::parse(&element.text("createdAt"), zone);
+    Comment {
+        // The element `id` is often empty, and the attribute may be missing.
+        source_id: id(Some(element)).unwrap_or_else(|| element.text("id")),
+        thread: id(element.child("thread")).unwrap_or_default(),
+        parent: id(element.child("parent")),
+        created_at,
+        author: element.child("author").map_or_else(Author::default, author),
+        body: element.text("message"),
+        format: BodyFormat::Html,
+        state: state(element),
+        ..Comment::default()
+    }
+}
+
+fn id(element: Option<&Element>) -> Option<String> {
+    let id = element?.tag.attribute("id")?;
+    (!id.is_empty()).then(|| id.to_owned())
+}
+
+fn author(element: &Element) -> Author {
+    Author {
+        key: element.text("username"),
+        name: element.text("name"),
+        email: element.text("email"),
+        ..Author::default()
+    }
+}
+
+fn state(element: &Element) -> State {
+    let is = |name: &str, value: &str| element.text(name) == value;
+    if is("isDeleted", "true") {
+        State::Deleted
+    } else if is("isSpam", "true") {
+        State::Spam
+    } else if is("isApproved", "false") {
+        State::Pending
+    } else {
+        State::Approved
+    }
+}

@@ -1,0 +1,89 @@
+//! giscus: discussions with their comments and replies, as GitHub's GraphQL API answers them. A discussion is a page.
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::super::record::{Author, Comment, Record, State, Thread};
+use super::super::source::{ReadError, Reader};
+use super::Sink;
+use super::json::{self, Attributes, Path};
+
+const DISCUSSIONS: &[Path] = &[
+    &["data", "repository", "discussions", "nodes"],
+    &["data", "repository", "discussion"],
+    &["data", "search", "nodes"],
+];
+
+pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    json::read(input, DISCUSSIONS, &mut |_, discussion| {
+        let thread = thread(&discussion);
+        let key = thread.key.clone();
+        sink(Record::Thread(thread))?;
+        for value in nodes(&discussion, "comments") {
+            let parent = comment(value, &key, None, zone);
+            let id = parent.source_id.clone();
+            sink(Record::Comment(Box::new(parent)))?;
+            for reply in nodes(value, "replies") {
+                sink(Record::Comment(Box::new(comment(reply, &key, Some(id.clone()), zone))))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn nodes<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.attribute(name).attribute("nodes").as_array().map_or(&[], Vec::as_slice)
+}
+
+/// giscus writes the page's address into the body of the discussion. The title is a path, an address or a term.
+fn thread(value: &Value) -> Thread {
+    let title = value.text("title");
+    let body = value.text("body");
+    let address =
+        body.lines().rev().map(str::trim).find(|line| line.starts_with("http://") || line.starts_with("https://"));
+    Thread {
+        key: title.clone(),
+        url: Some(address.map_or_else(|| title.clone(), str::to_owned)).filter(|url| !url.is_empty()),
+        title: Some(title).filter(|title| !title.is_empty()),
+        aliases: value.optional("number").into_iter().collect(),
+        ..Thread::default()
+    }
+}
+
+fn comment(value: &Value, thread: &str, parent: Option<String>, zone: &TimeZone) -> Comment {
+    Comment {
+        source_id: value.text("id"),
+        thread: thread.to_owned(),
+        parent,
+        created_at: value.time("createdAt", zone),
+        edited_at: value.time("lastEditedAt", zone),
+        author: author(value),
+        body: value.body("body"),
+        state: state(value),
+        likes: value.count("upvoteCount"),
+        ..Comment::default()
+    }
+}
+
+/// The author of a deleted account is null.
+fn author(value: &Value) -> Author {
+    let author = value.attribute("author");
+    Author {
+        key: author.text("login"),
+        name: author.optional("login").unwrap_or_else(|| "ghost".to_owned()),
+        avatar: author.text("avatarUrl"),
+        moderator: matches!(value.text("authorAssociation").as_str(), "OWNER" | "MEMBER" | "COLLABORATOR"),
+        ..Author::default()
+    }
+}
+
+fn state(value: &Value) -> State {
+    if !value.attribute("deletedAt").is_null() {
+        return State::Deleted;
+    }
+    match value.text("minimizedReason").to_lowercase().as_str() {
+        "spam" => State::Spam,
+        "abuse" => State::Rejected,
+        _ => State::Approved,
+    }
+}

@@ -1,0 +1,84 @@
+//! Isso: a `SQLite` database with the tables `threads` and `comments`.
+
+use std::path::Path;
+
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OpenFlags, Row};
+
+use super::super::record::{Author, Comment, Record, State, Thread};
+use super::super::source::ReadError;
+use super::super::time;
+use super::{Sink, markdown_or_html};
+
+pub(super) fn read(path: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let database = Connection::open_with_flags(path, flags).map_err(ReadError::whole)?;
+    each(&database, "SELECT id, uri, title FROM threads", &mut |row| Ok(sink_thread(row)), sink)?;
+    let comments =
+        "SELECT tid, id, parent, created, modified, mode, text, author, email, likes FROM comments ORDER BY id";
+    each(&database, comments, &mut |row| Ok(comment(row)), sink)
+}
+
+fn each(
+    database: &Connection,
+    query: &str,
+    record: &mut dyn FnMut(&Row<'_>) -> rusqlite::Result<Record>,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
+    let mut statement = database.prepare(query).map_err(ReadError::whole)?;
+    let mut rows = statement.query([]).map_err(ReadError::whole)?;
+    while let Some(row) = rows.next().map_err(ReadError::whole)? {
+        sink(record(row).map_err(ReadError::whole)?)?;
+    }
+    Ok(())
+}
+
+fn sink_thread(row: &Row<'_>) -> Record {
+    Record::Thread(Thread {
+        key: text(row, 0),
+        url: Some(text(row, 1)).filter(|url| !url.is_empty()),
+        title: Some(text(row, 2)).filter(|title| !title.is_empty()),
+        ..Thread::default()
+    })
+}
+
+fn comment(row: &Row<'_>) -> Record {
+    let body = text(row, 6);
+    Record::Comment(Box::new(Comment {
+        thread: text(row, 0),
+        source_id: text(row, 1),
+        parent: Some(text(row, 2)).filter(|parent| !parent.is_empty()),
+        created_at: number(row, 3).and_then(time::from_unix),
+        edited_at: number(row, 4).and_then(time::from_unix),
+        state: match text(row, 5).as_str() {
+            "1" => State::Approved,
+            "4" => State::Deleted,
+            _ => State::Pending,
+        },
+        format: markdown_or_html(&body),
+        body,
+        author: Author { name: text(row, 7), email: text(row, 8), ..Author::default() },
+        likes: text(row, 9).parse().unwrap_or_default(),
+        ..Comment::default()
+    }))
+}
+
+/// Columns of `SQLite` hold values of any type.
+fn text(row: &Row<'_>, column: usize) -> String {
+    match row.get_ref(column).map(Value::try_from) {
+        Ok(Ok(Value::Text(text))) => text,
+        Ok(Ok(Value::Integer(number))) => number.to_string(),
+        Ok(Ok(Value::Real(number))) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn number(row: &Row<'_>, column: usize) -> Option<f64> {
+    match row.get_ref(column).ok()? {
+        ValueRef::Real(number) => Some(number),
+        #[expect(clippy::cast_precision_loss, reason = "seconds are far below 2^52")]
+        ValueRef::Integer(number) => Some(number as f64),
+        ValueRef::Text(text) => str::from_utf8(text).ok()?.parse().ok(),
+        _ => None,
+    }
+}

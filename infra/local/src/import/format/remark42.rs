@@ -1,0 +1,56 @@
+//! remark42: a backup, which is an object about users and posts and then an object for each comment.
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::super::record::{Author, BodyFormat, Comment, Record, State};
+use super::super::source::{ReadError, Reader};
+use super::json::{self, Attributes};
+use super::{Sink, page};
+
+pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    json::read(input, &[&[]], &mut |_, value| {
+        if value.get("locator").is_none() && value.get("version").is_some() {
+            return Ok(());
+        }
+        let comment = comment(&value, zone);
+        sink(page(&comment.thread, value.optional("title")))?;
+        sink(Record::Comment(Box::new(comment)))
+    })
+}
+
+fn comment(value: &Value, zone: &TimeZone) -> Comment {
+    let user = value.attribute("user");
+    // `orig` is what was typed. Comments that came from another system have the HTML alone.
+    let (body, format) = match value.body("orig") {
+        typed if typed.trim().is_empty() => (value.body("text"), BodyFormat::Html),
+        typed => (typed, BodyFormat::Markdown),
+    };
+    Comment {
+        source_id: value.text("id"),
+        thread: value.attribute("locator").text("url"),
+        parent: value.optional("pid"),
+        created_at: value.time("time", zone),
+        edited_at: value.attribute("edit").time("time", zone),
+        author: Author {
+            key: user.text("id"),
+            name: user.text("name"),
+            avatar: user.text("picture"),
+            moderator: user.flag("admin"),
+            ..Author::default()
+        },
+        body,
+        format,
+        state: if value.flag("delete") { State::Deleted } else { State::Approved },
+        likes: likes(value),
+        pinned: value.flag("pin"),
+    }
+}
+
+/// Votes up. Without the single votes, the score: votes up without votes down.
+fn likes(value: &Value) -> u64 {
+    match value.attribute("votes").as_object().filter(|votes| !votes.is_empty()) {
+        Some(votes) => votes.values().filter(|vote| **vote == Value::Bool(true)).count() as u64,
+        None => value.count("score"),
+    }
+}

@@ -1,0 +1,456 @@
+//! Each parser on files that hold the traps of its format.
+
+use std::io::Write;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tempfile::NamedTempFile;
+
+use super::super::record::{BodyFormat, Comment, Record, State, Thread, User};
+use super::super::source::Source;
+use super::*;
+
+#[derive(Debug, Default)]
+struct Parsed {
+    threads: Vec<Thread>,
+    users: Vec<User>,
+    comments: Vec<Comment>,
+}
+
+impl Parsed {
+    fn comment(&self, id: &str) -> &Comment {
+        self.comments.iter().find(|comment| comment.source_id == id).unwrap_or_else(|| panic!("no comment {id}"))
+    }
+
+    fn thread(&self, key: &str) -> &Thread {
+        self.threads.iter().find(|thread| thread.key == key).unwrap_or_else(|| panic!("no thread {key}"))
+    }
+
+    fn ids(&self) -> Vec<&str> {
+        self.comments.iter().map(|comment| comment.source_id.as_str()).collect()
+    }
+
+    fn states(&self) -> Vec<(&str, State)> {
+        self.comments.iter().map(|comment| (comment.source_id.as_str(), comment.state)).collect()
+    }
+}
+
+fn parse_in(format: Format, content: &[u8], zone: &str) -> Result<Parsed, String> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut file = NamedTempFile::new_in(directory.path()).unwrap();
+    file.write_all(content).unwrap();
+    let mut parsed = Parsed::default();
+    let mut sink = |record| {
+        match record {
+            Record::Head(_) => {}
+            Record::Thread(thread) => parsed.threads.push(thread),
+            Record::User(user) => parsed.users.push(user),
+            Record::Comment(comment) => parsed.comments.push(*comment),
+        }
+        Ok(())
+    };
+    let zone = TimeZone::get(zone).unwrap();
+    for source in Source::open(file.path(), directory.path()).unwrap() {
+        format.read(source, &zone, directory.path(), &mut sink).map_err(|error| error.to_string())?;
+    }
+    Ok(parsed)
+}
+
+fn parse(format: Format, content: &str) -> Parsed {
+    parse_in(format, content.as_bytes(), "UTC").unwrap()
+}
+
+fn at(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+#[test]
+fn every_text_format_fails_where_it_is_cut_off() {
+    for (format, content) in [
+        (Format::Native, include_str!("../samples/native.jsonl")),
+        (Format::Disqus, include_str!("../samples/disqus.xml")),
+        (Format::Wordpress, include_str!("../samples/wordpress.xml")),
+        (Format::Remark42, include_str!("../samples/remark42.json")),
+        (Format::Commento, include_str!("../samples/commento.json")),
+        (Format::Comentario, include_str!("../samples/comentario.json")),
+        (Format::Artalk, include_str!("../samples/artalk.json")),
+        (Format::Waline, include_str!("../samples/waline.json")),
+        (Format::Giscus, include_str!("../samples/giscus.json")),
+    ] {
+        let cut = content.floor_char_boundary(content.trim_end().len() - 8);
+        let error = parse_in(format, &content.as_bytes()[..cut], "UTC").unwrap_err();
+        assert!(error.starts_with("line ") || error.starts_with("byte "), "{format:?}: {error}");
+    }
+}
+
+#[test]
+fn a_gzip_that_is_cut_off_tells_the_place_in_its_content() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(include_bytes!("../samples/disqus.xml")).unwrap();
+    let whole = encoder.finish().unwrap();
+    let error = parse_in(Format::Disqus, &whole[..whole.len() / 2], "UTC").unwrap_err();
+    assert!(error.starts_with("byte "), "{error}");
+}
+
+#[test]
+fn a_file_of_another_format_is_an_error() {
+    for format in Format::value_variants().iter().copied().filter(|format| *format != Format::Remark42) {
+        let error = parse_in(format, b"{\"hello\": 1}", "UTC").unwrap_err();
+        assert!(!error.is_empty(), "{format:?}");
+    }
+}
+
+mod disqus {
+    use super::*;
+
+    fn sample() -> Parsed {
+        parse(Format::Disqus, include_str!("../samples/disqus.xml"))
+    }
+
+    #[test]
+    fn threads_have_addresses_and_comments_refer_to_them() {
+        let parsed = sample();
+        let thread = parsed.thread("101");
+        assert_eq!(thread.url.as_deref(), Some("https://blog.example/2020/hello/"));
+        assert_eq!(
+            (thread.title.as_deref(), thread.aliases.as_slice()),
+            (Some("Tea & cake"), ["post-1".to_owned()].as_slice())
+        );
+        assert_eq!(parsed.thread("102").url.as_deref(), Some("http://blog.example/2020/hello"));
+        assert_eq!(parsed.thread("103").url, None);
+        assert!(parsed.thread("104").deleted);
+        assert_eq!(parsed.comment("1001").thread, "101");
+        assert_eq!(parsed.comment("1002").parent.as_deref(), Some("1001"));
+    }
+
+    #[test]
+    fn values_are_trimmed_and_decoded_once() {
+        let parsed = sample();
+        let comment = parsed.comment("1001");
+        assert_eq!(comment.body, "<p>Hello &amp; <b>welcome</b>.</p>");
+        assert_eq!(comment.format, BodyFormat::Html);
+        assert_eq!((comment.author.name.as_str(), comment.author.email.as_str()), ("Ada & co", "ada@blog.example"));
+        assert_eq!(comment.author.key, "ada");
+        assert_eq!(comment.created_at, at("2020-01-02T03:04:05Z"));
+        assert_eq!(parsed.comment("1002").body, "control gone");
+    }
+
+    #[test]
+    fn states_come_from_the_marks() {
+        let expected = [
+            ("1001", State::Approved),
+            ("1002", State::Approved),
+            ("1003", State::Deleted),
+            ("1004", State::Spam),
+            ("998877", State::Approved),
+            ("1006", State::Approved),
+        ];
+        assert_eq!(sample().states(), expected);
+    }
+
+    #[test]
+    fn a_missing_id_and_a_bad_time_cost_only_what_they_belong_to() {
+        let parsed = sample();
+        assert_eq!(parsed.comment("998877").body, "no id of its own");
+        assert_eq!(parsed.comment("1006").created_at, None);
+        assert_eq!(parsed.comment("1006").thread, "101", "an attribute without quotes");
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_tells_the_offset() {
+        let whole = include_str!("../samples/disqus.xml");
+        let cut = whole.find("</post>").unwrap();
+        let error = parse_in(Format::Disqus, &whole.as_bytes()[..cut], "UTC").unwrap_err();
+        assert_eq!(error, format!("byte {cut}: the file ends inside <post>"));
+    }
+}
+
+mod wordpress {
+    use super::*;
+
+    fn sample() -> Parsed {
+        parse_in(Format::Wordpress, include_bytes!("../samples/wordpress.xml"), "Europe/Berlin").unwrap()
+    }
+
+    #[test]
+    fn a_post_is_named_by_its_id_or_by_the_query() {
+        let parsed = sample();
+        let ids: Vec<_> = parsed.threads.iter().map(|thread| (thread.key.as_str(), thread.id.as_deref())).collect();
+        let plain = "https://blog.example/about/";
+        assert_eq!(ids, [("18", Some("18")), ("https://blog.example/?p=4", Some("4")), (plain, None)]);
+        assert_eq!(parsed.thread("18").title.as_deref(), Some("Tea «&» cake"));
+        assert_eq!(parsed.thread("18").url.as_deref(), Some("https://blog.example/2014/test/"));
+    }
+
+    #[test]
+    fn times_are_in_utc_and_else_in_the_zone() {
+        let parsed = sample();
+        assert_eq!(parsed.comment("2").created_at, at("2014-01-14T17:32:12Z"));
+        assert_eq!(parsed.comment("3").created_at, at("2014-07-14T15:32:12Z"), "no gmt");
+        assert_eq!(parsed.comment("7").created_at, None);
+    }
+
+    #[test]
+    fn parents_states_and_types_are_read() {
+        let parsed = sample();
+        assert_eq!((parsed.comment("2").parent.as_deref(), parsed.comment("3").parent.as_deref()), (None, Some("2")));
+        let states = parsed.states();
+        for expected in [
+            ("2", State::Approved),
+            ("3", State::Pending),
+            ("4", State::Spam),
+            ("5", State::Trash),
+            ("6", State::Pingback),
+            ("8", State::Other),
+        ] {
+            assert!(states.contains(&expected), "{expected:?}");
+        }
+    }
+
+    #[test]
+    fn line_feeds_count_and_names_are_html() {
+        let parsed = sample();
+        assert_eq!(parsed.comment("2").body, "One<br>two &amp; <b>three</b><br><br>four");
+        assert_eq!(parsed.comment("2").author.name, "Ada & «co»");
+        assert_eq!(parsed.comment("2").author.email, "ada@blog.example");
+        assert_eq!(parsed.comment("3").author.key, "1");
+    }
+
+    #[test]
+    fn one_id_in_two_items_is_two_comments() {
+        let parsed = sample();
+        let twins = parsed.comments.iter().filter(|comment| comment.source_id == "11");
+        assert_eq!(
+            twins.map(|comment| comment.thread.as_str()).collect::<Vec<_>>(),
+            ["18", "https://blog.example/?p=4"]
+        );
+    }
+}
+
+mod isso {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    /// As Isso 0.13 makes it.
+    const TABLES: &str = "
+        CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR(256) UNIQUE, title VARCHAR(256));
+        CREATE TABLE comments (tid REFERENCES threads(id), id INTEGER PRIMARY KEY, parent INTEGER, created FLOAT NOT NULL,
+            modified FLOAT, mode INTEGER, remote_addr VARCHAR, text VARCHAR, author VARCHAR, email VARCHAR, website VARCHAR,
+            likes INTEGER DEFAULT 0, dislikes INTEGER DEFAULT 0, voters BLOB NOT NULL, notification INTEGER DEFAULT 0);
+        INSERT INTO threads VALUES (1, '/2014/test/', 'Hello'), (2, '/?p=4', NULL);
+        INSERT INTO comments VALUES
+            (1, 1, NULL, 1700000000.25, 1700000600.4999999, 1, '198.51.100.0', '*hi*', 'Ada', 'ada@blog.example', NULL, 3, 1, x'00', 0),
+            (1, 2, 1, 1700000100, NULL, 2, '198.51.100.0', 'waits', NULL, NULL, NULL, 0, 0, x'00', 0),
+            (2, 3, NULL, 1700000200.0, NULL, 4, '198.51.100.0', '', 'Bob', NULL, NULL, 0, 0, x'00', 0),
+            (2, 4, 3, 'soon', NULL, 1, '198.51.100.0', '<p>html</p>', 'Bob', NULL, NULL, 0, 0, x'00', 0);";
+
+    fn database(statements: &str) -> Vec<u8> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("isso.db");
+        Connection::open(&path).unwrap().execute_batch(statements).unwrap();
+        std::fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn rows_become_comments() {
+        let parsed = parse_in(Format::Isso, &database(TABLES), "Asia/Tokyo").unwrap();
+        assert_eq!(parsed.thread("1").url.as_deref(), Some("/2014/test/"));
+        assert_eq!(parsed.thread("2").title, None);
+        let first = parsed.comment("1");
+        assert_eq!(first.created_at, at("2023-11-14T22:13:20Z"), "seconds since 1970 have no zone");
+        assert_eq!(first.edited_at, at("2023-11-14T22:23:20Z"));
+        assert_eq!((first.likes, first.author.name.as_str(), first.thread.as_str()), (3, "Ada", "1"));
+        assert_eq!((first.body.as_str(), first.format), ("*hi*", BodyFormat::Markdown));
+        assert_eq!(parsed.comment("2").parent.as_deref(), Some("1"));
+        let states = [State::Approved, State::Pending, State::Deleted, State::Approved];
+        assert_eq!(parsed.comments.iter().map(|comment| comment.state).collect::<Vec<_>>(), states);
+        assert_eq!((parsed.comment("4").created_at, parsed.comment("4").format), (None, BodyFormat::Html));
+    }
+
+    #[test]
+    fn a_broken_database_is_an_error() {
+        let whole = database(TABLES);
+        assert!(parse_in(Format::Isso, &whole[..whole.len() / 2], "UTC").is_err());
+        assert!(parse_in(Format::Isso, b"<xml/>", "UTC").is_err());
+        assert!(parse_in(Format::Isso, &database("CREATE TABLE x (y)"), "UTC").is_err());
+    }
+}
+
+mod remark42 {
+    use super::*;
+
+    #[test]
+    fn the_meta_line_is_skipped_and_values_need_no_lines() {
+        let parsed = parse(Format::Remark42, include_str!("../samples/remark42.json"));
+        assert_eq!(parsed.ids(), ["a1", "a2", "a3", "a4"]);
+        let first = parsed.comment("a1");
+        assert_eq!((first.body.as_str(), first.format), ("first *one*", BodyFormat::Markdown));
+        assert_eq!(first.created_at, at("2019-09-14T12:16:18Z"));
+        assert_eq!(first.edited_at, at("2019-09-14T12:20:00Z"));
+        assert_eq!((first.parent.as_deref(), first.likes, first.pinned), (None, 2, true));
+        assert_eq!((first.author.key.as_str(), first.author.moderator), ("github_1", true));
+        assert_eq!(first.thread, "https://blog.example/demo/");
+        assert_eq!(parsed.thread("https://blog.example/demo/").title.as_deref(), Some("Demo"));
+        let reply = parsed.comment("a2");
+        assert_eq!((reply.body.as_str(), reply.format), ("<p>only html</p>", BodyFormat::Html));
+        assert_eq!((reply.parent.as_deref(), reply.likes), (Some("a1"), 3));
+        assert_eq!(parsed.comment("a3").state, State::Deleted);
+        assert_eq!((parsed.comment("a4").likes, parsed.comment("a4").created_at), (0, None));
+    }
+}
+
+mod commento {
+    use super::*;
+
+    #[test]
+    fn root_and_anonymous_are_nobody() {
+        let parsed = parse(Format::Commento, include_str!("../samples/commento.json"));
+        assert_eq!(parsed.ids(), ["c2", "c1", "c3", "c4"], "replies may come before their parents");
+        let (reply, parent) = (parsed.comment("c2"), parsed.comment("c1"));
+        assert_eq!((reply.parent.as_deref(), parent.parent.as_deref()), (Some("c1"), None));
+        assert_eq!((reply.author.key.as_str(), parent.author.key.as_str()), ("", "u1"));
+        assert_eq!(parent.thread, "//blog.example:1313/post/first/");
+        assert_eq!(parsed.thread("//blog.example:1313/post/first/").aliases, ["/post/first/"]);
+        assert_eq!(parent.created_at, at("2020-01-27T14:07:49Z"));
+        assert_eq!((parent.likes, reply.likes), (2, 0));
+        assert_eq!(parsed.comment("c3").state, State::Deleted);
+        assert_eq!(parsed.comment("c4").state, State::Pending);
+        let ada = &parsed.users[0];
+        assert_eq!((ada.id.as_str(), ada.name.as_str(), ada.picture.as_str(), ada.moderator), ("u1", "Ada", "", true));
+    }
+}
+
+mod comentario {
+    use super::*;
+
+    #[test]
+    fn year_one_is_no_time_and_flags_are_states() {
+        let parsed = parse(Format::Comentario, include_str!("../samples/comentario.json"));
+        let states = [
+            ("k1", State::Approved),
+            ("k2", State::Deleted),
+            ("k3", State::Pending),
+            ("k4", State::Rejected),
+            ("k5", State::Approved),
+        ];
+        assert_eq!(parsed.states(), states);
+        let first = parsed.comment("k1");
+        assert_eq!((first.edited_at, first.created_at), (None, at("2023-11-14T20:15:12Z")));
+        assert_eq!((first.likes, first.pinned, first.author.key.as_str()), (23, true, "u1"));
+        assert_eq!(parsed.comment("k3").parent.as_deref(), Some("k1"));
+        assert_eq!(parsed.comment("k5").author.name, "Guest");
+        assert_eq!((parsed.comment("k5").author.key.as_str(), parsed.comment("k5").created_at), ("", None));
+        assert_eq!(parsed.thread("p1").url.as_deref(), Some("/post/"));
+        assert_eq!((parsed.users[0].name.as_str(), parsed.users[0].email.as_str()), ("Ada", "ada@blog.example"));
+    }
+}
+
+mod artalk {
+    use super::*;
+
+    #[test]
+    fn elements_are_objects_or_texts_that_hold_them() {
+        let parsed = parse(Format::Artalk, include_str!("../samples/artalk.json"));
+        assert_eq!(parsed.ids(), ["1000", "1001", ""]);
+        let (first, reply) = (parsed.comment("1000"), parsed.comment("1001"));
+        assert_eq!((first.created_at, reply.created_at), (at("2022-04-29T06:44:04Z"), at("2022-04-29T21:44:13Z")));
+        assert_eq!((first.parent.as_deref(), reply.parent.as_deref()), (None, Some("1000")));
+        assert_eq!((first.likes, first.pinned, first.state), (4, true, State::Approved));
+        assert_eq!((reply.state, reply.edited_at), (State::Pending, None));
+        assert_eq!((first.author.name.as_str(), first.author.email.as_str()), ("Ada", "ada@blog.example"));
+        assert_eq!(parsed.thread("/test/1000.html").title.as_deref(), Some("A page"));
+    }
+}
+
+mod waline {
+    use super::*;
+
+    #[test]
+    fn times_are_texts_or_objects_and_html_begins_with_a_tag() {
+        let parsed = parse_in(Format::Waline, include_bytes!("../samples/waline.json"), "Asia/Shanghai").unwrap();
+        assert_eq!(
+            parsed.states(),
+            [("w1", State::Approved), ("w2", State::Pending), ("w3", State::Spam), ("w4", State::Approved),]
+        );
+        assert_eq!(parsed.comment("w1").created_at, at("2021-02-03T04:05:06Z"));
+        assert_eq!(parsed.comment("w2").created_at, at("2021-02-02T20:05:06Z"), "in the zone");
+        assert_eq!(parsed.comment("w1").format, BodyFormat::Html);
+        assert_eq!(parsed.comment("w2").format, BodyFormat::Markdown);
+        assert_eq!(parsed.comment("w4").format, BodyFormat::Markdown, "an autolink is no tag");
+        assert_eq!(parsed.comment("w2").parent.as_deref(), Some("w1"));
+        assert_eq!(parsed.comment("w4").parent.as_deref(), Some("w2"));
+        assert_eq!((parsed.users[0].id.as_str(), parsed.users[0].moderator), ("7", true));
+        assert_eq!((parsed.comment("w1").likes, parsed.comment("w1").pinned), (5, true));
+    }
+
+    #[test]
+    fn lines_of_leancloud_follow_a_line_about_their_type() {
+        let lines = "#filetype:JSON-streaming {\"type\":\"Class\",\"class\":\"Comment\"}\n\
+            {\"objectId\":\"l1\",\"url\":\"/a/\",\"comment\":\"one\",\"insertedAt\":{\"__type\":\"Date\",\"iso\":\"2021-02-03T04:05:06.000Z\"}}\n\
+            {\"objectId\":\"l2\",\"url\":\"/a/\",\"comment\":\"two\",\"rid\":\"l1\"}\n";
+        let parsed = parse(Format::Waline, lines);
+        assert_eq!(parsed.ids(), ["l1", "l2"]);
+        assert_eq!(
+            (parsed.comment("l1").created_at, parsed.comment("l2").created_at),
+            (at("2021-02-03T04:05:06Z"), None)
+        );
+        let array = format!("[{}]", r#"{"objectId":"l1","url":"/a/"}"#);
+        assert_eq!(parse(Format::Waline, &array).ids(), ["l1"]);
+    }
+}
+
+mod giscus {
+    use super::*;
+
+    #[test]
+    fn a_discussion_is_a_page_with_one_level_of_replies() {
+        let parsed = parse(Format::Giscus, include_str!("../samples/giscus.json"));
+        assert_eq!(parsed.ids(), ["D1", "D2", "D3", "D4"]);
+        assert_eq!(parsed.thread("posts/hello").url.as_deref(), Some("https://blog.example/posts/hello/"));
+        assert_eq!(parsed.thread("about").url.as_deref(), Some("about"), "without an address, the title");
+        assert_eq!(parsed.comment("D2").parent.as_deref(), Some("D1"));
+        let first = parsed.comment("D1");
+        assert_eq!((first.likes, first.author.name.as_str(), first.author.moderator), (4, "ada", true));
+        assert_eq!((first.edited_at, first.format), (at("2022-02-03T04:05:06Z"), BodyFormat::Markdown));
+        assert_eq!((parsed.comment("D2").author.name.as_str(), parsed.comment("D2").state), ("ghost", State::Approved));
+        assert_eq!((parsed.comment("D3").state, parsed.comment("D4").state), (State::Deleted, State::Spam));
+    }
+
+    #[test]
+    fn several_answers_may_follow_each_other() {
+        let one = include_str!("../samples/giscus.json");
+        assert_eq!(parse(Format::Giscus, &format!("{one}{one}")).comments.len(), 8);
+        assert_eq!(parse(Format::Giscus, &format!("[{one},{one}]")).comments.len(), 8);
+    }
+}
+
+mod native {
+    use super::*;
+
+    #[test]
+    fn records_are_read_as_they_are_written() {
+        let text = include_str!("../samples/native.jsonl");
+        let parsed = parse(Format::Native, text);
+        assert_eq!(parsed.ids(), ["1", "2", "3"]);
+        assert_eq!(parsed.thread("posts/1").kind.as_deref(), Some("posts"));
+        assert_eq!((parsed.comment("2").likes, parsed.comment("2").parent.as_deref()), (3, Some("1")));
+        assert_eq!(parsed.comment("3").created_at, None, "a bad time costs its record alone");
+        let written = serde_json::to_string(&Record::Comment(Box::new(parsed.comment("2").clone()))).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Record>(&written).unwrap(),
+            Record::Comment(Box::new(parsed.comment("2").clone()))
+        );
+    }
+
+    #[test]
+    fn another_version_and_unknown_records_are_errors() {
+        for (text, expected) in [
+            ("{\"head\":{\"format\":\"comments\",\"version\":2}}", "is of format comments 2, not comments 1"),
+            ("{\"hello\": 1}", "record 1 is not valid: unknown variant `hello`"),
+        ] {
+            let error = parse_in(Format::Native, text.as_bytes(), "UTC").unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

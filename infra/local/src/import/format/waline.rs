@@ -1,0 +1,73 @@
+//! Waline: an export with tables, an array of comments, or the lines of `LeanCloud` after `#filetype:JSON-streaming`.
+
+use std::io::BufRead;
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::super::record::{Author, Comment, Record, State, User};
+use super::super::source::{ReadError, Reader};
+use super::json::{self, Attributes, Path};
+use super::{Sink, markdown_or_html, page};
+
+const TABLES: &[Path] = &[&["data", "Comment"], &["data", "Users"], &["results"]];
+const ALONE: &[Path] = &[&[]];
+
+pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let first = input.peek().map_err(ReadError::whole)?;
+    if first == Some(b'#') {
+        input.skip_until(b'\n').map_err(ReadError::whole)?;
+    }
+    let paths = if first == Some(b'{') { TABLES } else { ALONE };
+    json::read(input, paths, &mut |path, value| {
+        if path == ["data", "Users"] {
+            return sink(Record::User(user(&value)));
+        }
+        let comment = comment(&value, zone);
+        sink(page(&comment.thread, None))?;
+        sink(Record::Comment(Box::new(comment)))
+    })
+}
+
+/// The name depends on the database behind it.
+fn id(value: &Value) -> String {
+    ["objectId", "_id", "id"].into_iter().find_map(|name| value.optional(name)).unwrap_or_default()
+}
+
+fn user(value: &Value) -> User {
+    User {
+        id: id(value),
+        name: value.text("display_name"),
+        email: value.text("email"),
+        picture: value.text("avatar"),
+        moderator: value.text("type") == "administrator",
+    }
+}
+
+fn comment(value: &Value, zone: &TimeZone) -> Comment {
+    let body = value.body("comment");
+    let created_at = value.time("insertedAt", zone).or_else(|| value.time("createdAt", zone));
+    Comment {
+        source_id: id(value),
+        thread: value.text("url"),
+        // `rid` is the top-level comment, which `pid` names in old versions too.
+        parent: value.optional("pid").or_else(|| value.optional("rid")),
+        created_at,
+        author: Author {
+            key: value.text("user_id"),
+            name: value.text("nick"),
+            email: value.text("mail"),
+            ..Author::default()
+        },
+        format: markdown_or_html(&body),
+        body,
+        state: match value.text("status").as_str() {
+            "" | "approved" => State::Approved,
+            "spam" => State::Spam,
+            _ => State::Pending,
+        },
+        likes: value.count("like"),
+        pinned: value.flag("sticky"),
+        ..Comment::default()
+    }
+}

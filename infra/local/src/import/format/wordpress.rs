@@ -1,0 +1,133 @@
+//! `WordPress` WXR 1.0 to 1.2: an RSS whose items have `wp:comment` elements.
+
+use std::io::BufRead;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::super::markdown;
+use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
+use super::super::source::ReadError;
+use super::super::time;
+use super::Sink;
+use super::xml::{Element, Step, Tag, Xml};
+
+pub(super) fn read(input: impl BufRead, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut xml = Xml::open(input, "rss")?;
+    loop {
+        match xml.step()? {
+            Step::Start(tag) => match tag.name.as_str() {
+                "channel" => {}
+                "item" => item(&mut xml, zone, sink)?,
+                _ => skip(&mut xml, tag)?,
+            },
+            Step::End => {}
+            Step::Done => return Ok(()),
+        }
+    }
+}
+
+fn skip(xml: &mut Xml<impl BufRead>, tag: Tag) -> Result<(), ReadError> {
+    xml.element(tag).map(drop)
+}
+
+/// The comments of an item come after its other elements.
+fn item(xml: &mut Xml<impl BufRead>, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut item = Item::default();
+    let mut is_told = false;
+    while let Step::Start(tag) = xml.step()? {
+        let element = xml.element(tag)?;
+        let text = || Some(element.own_text()).filter(|text| !text.is_empty());
+        match element.tag.name.as_str() {
+            "title" => item.title = text().map(|title| markdown::decode(&title)),
+            "link" => item.link = text(),
+            "post_id" => item.post = text(),
+            "comment" => {
+                if !is_told {
+                    sink(Record::Thread(item.thread()))?;
+                    is_told = true;
+                }
+                sink(Record::Comment(Box::new(comment(&element, &item, zone))))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Item {
+    title: Option<String>,
+    link: Option<String>,
+    post: Option<String>,
+}
+
+impl Item {
+    fn key(&self) -> String {
+        self.post.clone().or_else(|| self.link.clone()).unwrap_or_default()
+    }
+
+    fn thread(&self) -> Thread {
+        Thread {
+            key: self.key(),
+            id: self.post.clone().or_else(|| query_id(self.link.as_deref()?)),
+            title: self.title.clone(),
+            url: self.link.clone(),
+            ..Thread::default()
+        }
+    }
+}
+
+/// The post of an address such as `https://example.org/?p=4`.
+fn query_id(link: &str) -> Option<String> {
+    let (_, query) = link.split_once('?')?;
+    let query = query.split('#').next().unwrap_or_default();
+    let id = query.split('&').find_map(|pair| pair.strip_prefix("p="))?;
+    (!id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())).then(|| id.to_owned())
+}
+
+fn comment(element: &Element, item: &Item, zone: &TimeZone) -> Comment {
+    let parent = element.text("comment_parent");
+    Comment {
+        source_id: element.text("comment_id"),
+        thread: item.key(),
+        parent: (!parent.is_empty() && parent != "0").then_some(parent),
+        created_at: created_at(element, zone),
+        author: author(element),
+        body: markdown::with_breaks(&element.text("comment_content")),
+        format: BodyFormat::Html,
+        state: state(element),
+        ..Comment::default()
+    }
+}
+
+/// `comment_date_gmt` is in UTC. Old exports have zeros there; then the local time counts.
+fn created_at(element: &Element, zone: &TimeZone) -> Option<Timestamp> {
+    let utc = time::parse_utc(&element.text("comment_date_gmt"));
+    utc.or_else(|| time::parse(&element.text("comment_date"), zone))
+}
+
+/// Names are stored as HTML.
+fn author(element: &Element) -> Author {
+    let user = element.text("comment_user_id");
+    Author {
+        key: if user == "0" { String::new() } else { user },
+        name: markdown::decode(&element.text("comment_author")),
+        email: element.text("comment_author_email"),
+        ..Author::default()
+    }
+}
+
+fn state(element: &Element) -> State {
+    match element.text("comment_type").as_str() {
+        "" | "comment" | "review" => {}
+        "pingback" | "trackback" => return State::Pingback,
+        _ => return State::Other,
+    }
+    match element.text("comment_approved").as_str() {
+        "1" => State::Approved,
+        "spam" => State::Spam,
+        "trash" | "post-trashed" => State::Trash,
+        _ => State::Pending,
+    }
+}

@@ -1,0 +1,268 @@
+//! Reads XML as other systems write it: with control characters, HTML's entities, attributes without quotes and text around
+//! the root.
+
+use std::io::BufRead;
+
+use quick_xml::Reader as Events;
+use quick_xml::escape::resolve_html5_entity;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+
+use super::super::source::{Place, ReadError};
+
+/// Levels of elements.
+const MAX_DEPTH: usize = 64;
+
+/// An element whose start has been read.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Tag {
+    /// Without the prefix of its namespace.
+    pub(super) name: String,
+    /// With names that have no prefix.
+    attributes: Vec<(String, String)>,
+}
+
+impl Tag {
+    pub(super) fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(each, _)| each == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// An element with everything in it.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Element {
+    pub(super) tag: Tag,
+    text: String,
+    children: Vec<Element>,
+}
+
+impl Element {
+    pub(super) fn child(&self, name: &str) -> Option<&Self> {
+        self.children.iter().find(|child| child.tag.name == name)
+    }
+
+    /// The text of a child, trimmed; empty when it is missing.
+    pub(super) fn text(&self, name: &str) -> String {
+        self.child(name).map_or_else(String::new, Self::own_text)
+    }
+
+    pub(super) fn own_text(&self) -> String {
+        self.text.trim().to_owned()
+    }
+}
+
+pub(super) enum Step {
+    Start(Tag),
+    End,
+    /// The end of the root.
+    Done,
+}
+
+pub(super) struct Xml<R> {
+    events: Events<R>,
+    buffer: Vec<u8>,
+    /// The names of the open elements.
+    open: Vec<String>,
+    /// An element without content is a start and an end.
+    is_empty: bool,
+}
+
+impl<R: BufRead> Xml<R> {
+    /// Reads up to the root, past anything in front of it.
+    pub(super) fn open(input: R, root: &str) -> Result<Self, ReadError> {
+        let mut events = Events::from_reader(input);
+        events.config_mut().allow_dangling_amp = true;
+        let mut xml = Self { events, buffer: Vec::new(), open: Vec::new(), is_empty: false };
+        match xml.step() {
+            Ok(Step::Start(tag)) if tag.name == root => Ok(xml),
+            Ok(Step::Start(tag)) => Err(ReadError::whole(format!("begins with <{}>, not with <{root}>", tag.name))),
+            Ok(_) => Err(ReadError::whole(format!("has no <{root}>"))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next start or end, past any text.
+    pub(super) fn step(&mut self) -> Result<Step, ReadError> {
+        if self.is_empty {
+            return Ok(self.close());
+        }
+        loop {
+            match self.event()? {
+                Event::Start(start) => return self.start(&start, false),
+                Event::Empty(start) => return self.start(&start, true),
+                Event::End(_) => return Ok(self.close()),
+                Event::Eof => return self.end_of_file(),
+                _ => {}
+            }
+        }
+    }
+
+    /// The rest of the element whose start was read last.
+    pub(super) fn element(&mut self, tag: Tag) -> Result<Element, ReadError> {
+        let mut open = vec![Element { tag, ..Element::default() }];
+        loop {
+            let step = if self.is_empty { self.close() } else { self.content(&mut open)? };
+            match step {
+                Step::Start(tag) => open.push(Element { tag, ..Element::default() }),
+                Step::End | Step::Done => {
+                    let Some(done) = open.pop() else { return Err(self.broken("an end without a start")) };
+                    match open.last_mut() {
+                        Some(parent) => parent.children.push(done),
+                        None => return Ok(done),
+                    }
+                }
+            }
+        }
+    }
+
+    /// As [`step`](Self::step), and adds text on the way to the innermost element.
+    fn content(&mut self, open: &mut [Element]) -> Result<Step, ReadError> {
+        loop {
+            let text = match self.event()? {
+                Event::Start(start) => return self.start(&start, false),
+                Event::Empty(start) => return self.start(&start, true),
+                Event::End(_) => return Ok(self.close()),
+                Event::Eof => return self.end_of_file(),
+                Event::Text(text) => clean(&text),
+                Event::CData(text) => clean(&text),
+                Event::GeneralRef(reference) => resolve(&reference),
+                _ => continue,
+            };
+            if let Some(element) = open.last_mut() {
+                element.text.push_str(&text);
+            }
+        }
+    }
+
+    fn event(&mut self) -> Result<Event<'static>, ReadError> {
+        self.buffer.clear();
+        match self.events.read_event_into(&mut self.buffer) {
+            Ok(event) => Ok(event.into_owned()),
+            Err(error) => Err(ReadError::at(Place::Offset(self.events.error_position()), error)),
+        }
+    }
+
+    fn start(&mut self, start: &BytesStart<'_>, is_empty: bool) -> Result<Step, ReadError> {
+        if self.open.len() == MAX_DEPTH {
+            return Err(self.broken("elements are nested too deep"));
+        }
+        let tag = tag(start);
+        self.open.push(tag.name.clone());
+        self.is_empty = is_empty;
+        Ok(Step::Start(tag))
+    }
+
+    fn close(&mut self) -> Step {
+        self.is_empty = false;
+        self.open.pop();
+        if self.open.is_empty() { Step::Done } else { Step::End }
+    }
+
+    fn end_of_file(&self) -> Result<Step, ReadError> {
+        match self.open.last() {
+            Some(name) => Err(self.broken(&format!("the file ends inside <{name}>"))),
+            None => Ok(Step::Done),
+        }
+    }
+
+    fn broken(&self, why: &str) -> ReadError {
+        ReadError::at(Place::Offset(self.events.buffer_position()), why)
+    }
+}
+
+fn tag(start: &BytesStart<'_>) -> Tag {
+    let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut attributes = start.html_attributes();
+    let attributes = attributes.with_checks(false).flatten().map(|attribute| {
+        let value = String::from_utf8_lossy(&attribute.value);
+        let value = quick_xml::escape::unescape(&value).map_or_else(|_| value.to_string(), |value| value.to_string());
+        (name(attribute.key.local_name().as_ref()), value.trim().to_owned())
+    });
+    Tag { name: name(start.local_name().as_ref()), attributes: attributes.collect() }
+}
+
+/// Without the control characters, which XML does not allow.
+fn clean(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+fn resolve(reference: &BytesRef<'_>) -> String {
+    let name = String::from_utf8_lossy(reference);
+    if reference.is_char_ref() {
+        let character = reference.resolve_char_ref().ok().flatten();
+        return character
+            .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+            .map_or_else(String::new, String::from);
+    }
+    resolve_html5_entity(&name).map_or_else(|| format!("&{name};"), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The children of the root.
+    fn children(text: &str) -> Result<Vec<Element>, String> {
+        let read = || {
+            let mut xml = Xml::open(text.as_bytes(), "root")?;
+            let mut found = Vec::new();
+            while let Step::Start(tag) = xml.step()? {
+                found.push(xml.element(tag)?);
+            }
+            Ok(found)
+        };
+        read().map_err(|error: ReadError| error.to_string())
+    }
+
+    fn only_text(text: &str) -> String {
+        children(text).unwrap()[0].own_text()
+    }
+
+    #[test]
+    fn elements_are_found_by_their_names_without_prefixes() {
+        let found = children("<root><a:x b:id='1'><y>1</y><y>2</y><z/></a:x><w/></root>").unwrap();
+        assert_eq!((found[0].tag.name.as_str(), found[0].tag.attribute("id")), ("x", Some("1")));
+        assert_eq!(
+            (found[0].text("y"), found[0].text("z"), found[0].text("none")),
+            ("1".into(), String::new(), String::new())
+        );
+        assert_eq!(found[1].tag.name, "w");
+    }
+
+    #[test]
+    fn text_is_decoded_once_and_trimmed() {
+        assert_eq!(
+            only_text("<root><x>\n a &amp;amp; b &#x41;&lt; <![CDATA[&amp; <p>]]>\n</x></root>"),
+            "a &amp; b A< &amp; <p>"
+        );
+        assert_eq!(only_text("<root><x>caf&eacute; &laquo; &unknown; AT&T</x></root>"), "café « &unknown; AT&T");
+    }
+
+    #[test]
+    fn control_characters_are_dropped() {
+        assert_eq!(only_text("<root><x>a\u{8}b&#11;c&#0;d\u{0}e</x></root>"), "abcde");
+    }
+
+    #[test]
+    fn text_around_the_root_and_attributes_without_quotes_are_tolerated() {
+        let found =
+            children("`<?xml version='1.0'?>\n<!-- x -->\n<root><x id=247/><x id=\"a&amp;b\"/></root>\n junk <")
+                .unwrap();
+        let ids: Vec<_> = found.iter().map(|element| element.tag.attribute("id")).collect();
+        assert_eq!(ids, [Some("247"), Some("a&b")]);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_is_an_error_with_its_offset() {
+        for (text, expected) in [
+            ("<root><x><y>text", "byte 16: the file ends inside <y>"),
+            ("<root><x/>", "byte 10: the file ends inside <root>"),
+            ("<root><x><![CDATA[abc", "byte 9: "),
+            ("<root><x></y></root>", "byte 9: "),
+            ("<other/>", "begins with <other>, not with <root>"),
+            ("nothing", "has no <root>"),
+        ] {
+            let error = children(text).unwrap_err();
+            assert!(error.starts_with(expected), "{text}: {error}");
+        }
+    }
+}

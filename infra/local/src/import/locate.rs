@@ -1,0 +1,188 @@
+//! Finds for each comment the id under which it stands in the table, or will stand.
+//!
+//! An id follows from the time and the id in the source, so that every run finds the same one. If another comment has it,
+//! the next one of that second is taken. What was imported before is recognised by its source; what was deleted since has
+//! left a tombstone.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, params};
+use shared::domain::ids::{CommentId, SourceId, sha256_hex};
+use shared::domain::time;
+use shared::error::Fault;
+use shared::store::Store;
+
+use super::scratch::Scratch;
+
+/// Comments at once.
+const BATCH: usize = 100;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LocateError {
+    #[error("the scratch file: {0}")]
+    Scratch(#[from] rusqlite::Error),
+    #[error("{}", .0.chain())]
+    Table(#[from] Fault),
+}
+
+/// A comment whose id is looked for.
+struct Seeker {
+    seq: i64,
+    source: SourceId,
+    /// Those that it may have, the first choice first.
+    slots: Box<dyn Iterator<Item = CommentId>>,
+    candidate: Option<CommentId>,
+}
+
+/// What was found for a comment.
+enum Place {
+    Free(CommentId),
+    AlreadyThere(CommentId),
+    Deleted(CommentId),
+    /// Its time has no id, or all ids of that time are taken.
+    None,
+}
+
+impl Scratch {
+    /// `None` when there is no table yet. `prefix` is the name of the source's system.
+    pub async fn locate(&self, store: Option<&Store>, prefix: &str) -> Result<(), LocateError> {
+        self.database.execute_batch(
+            "CREATE UNIQUE INDEX by_slot ON comment (slot);
+             CREATE INDEX unlocated ON comment (level, created, tag)
+                WHERE slot IS NULL AND fate IN ('new', 'placeholder');",
+        )?;
+        loop {
+            let seekers = self.seekers(prefix)?;
+            if seekers.is_empty() {
+                break;
+            }
+            self.locate_batch(store, seekers).await?;
+        }
+        self.follow_parents()?;
+        Ok(())
+    }
+
+    /// The next comments without an id, in an order that is the same in every run.
+    fn seekers(&self, prefix: &str) -> rusqlite::Result<Vec<Seeker>> {
+        let mut statement = self.database.prepare_cached(
+            "SELECT seq, tag, created FROM comment INDEXED BY unlocated WHERE slot IS NULL AND fate IN ('new', 'placeholder')
+             ORDER BY level, created, tag LIMIT ?",
+        )?;
+        let seeker = |row: &rusqlite::Row<'_>| {
+            let tag: String = row.get(1)?;
+            Ok(Seeker {
+                seq: row.get(0)?,
+                slots: slots(row.get(2)?, &tag),
+                source: SourceId(format!("{prefix}:{tag}")),
+                candidate: None,
+            })
+        };
+        statement.query_map([BATCH], seeker)?.collect()
+    }
+
+    async fn locate_batch(&self, store: Option<&Store>, mut seekers: Vec<Seeker>) -> Result<(), LocateError> {
+        let deleted = match store {
+            Some(store) => {
+                let sources: Vec<SourceId> = seekers.iter().map(|seeker| seeker.source.clone()).collect();
+                store.tombstones(&sources).await?
+            }
+            None => HashMap::default(),
+        };
+        for seeker in seekers.extract_if(.., |seeker| deleted.contains_key(&seeker.source)).collect::<Vec<_>>() {
+            self.place(seeker.seq, &Place::Deleted(deleted[&seeker.source]))?;
+        }
+        while !seekers.is_empty() {
+            self.choose(&mut seekers)?;
+            for seeker in seekers.extract_if(.., |seeker| seeker.candidate.is_none()).collect::<Vec<_>>() {
+                self.place(seeker.seq, &Place::None)?;
+            }
+            let candidates: Vec<CommentId> = seekers.iter().filter_map(|seeker| seeker.candidate).collect();
+            let occupants = match store {
+                Some(store) => store.occupants(&candidates).await?,
+                None => HashMap::default(),
+            };
+            let mut left = Vec::new();
+            for seeker in seekers {
+                let Some(candidate) = seeker.candidate else { continue };
+                match occupants.get(&candidate) {
+                    None => self.place(seeker.seq, &Place::Free(candidate))?,
+                    Some(occupant) if occupant.source.as_ref() == Some(&seeker.source) => {
+                        self.place(seeker.seq, &Place::AlreadyThere(candidate))?;
+                    }
+                    Some(_) => left.push(seeker),
+                }
+            }
+            seekers = left;
+        }
+        Ok(())
+    }
+
+    /// Gives each its next id that no other comment of the import has.
+    fn choose(&self, seekers: &mut [Seeker]) -> rusqlite::Result<()> {
+        let mut chosen = HashSet::new();
+        let mut taken = self.database.prepare_cached("SELECT 1 FROM comment WHERE slot = ?")?;
+        for seeker in seekers {
+            seeker.candidate = loop {
+                let Some(slot) = seeker.slots.next() else { break None };
+                let is_taken = taken.query_row([slot.0], |_| Ok(())).optional()?.is_some();
+                if !is_taken && chosen.insert(slot) {
+                    break Some(slot);
+                }
+            };
+        }
+        Ok(())
+    }
+
+    fn place(&self, seq: i64, place: &Place) -> rusqlite::Result<()> {
+        let (slot, fate, reason) = match place {
+            Place::Free(slot) => (Some(slot.0), None, None),
+            Place::AlreadyThere(slot) => (Some(slot.0), Some("there"), None),
+            Place::Deleted(slot) => (Some(slot.0), Some("skipped"), Some("deleted")),
+            Place::None => (None, Some("refused"), Some("time")),
+        };
+        // Of two sources with tombstones of one id, the first counts.
+        let update = "UPDATE OR IGNORE comment SET slot = ?, fate = coalesce(?, fate), reason = coalesce(?, reason) WHERE seq = ?";
+        if self.database.prepare_cached(update)?.execute(params![slot, fate, reason, seq])? == 0 {
+            let update = "UPDATE comment SET fate = ?, reason = ? WHERE seq = ?";
+            self.database.prepare_cached(update)?.execute(params![fate, reason, seq])?;
+        }
+        Ok(())
+    }
+
+    /// What is below a comment that was deleted after its import went with it, and does not come back either. Fills in the
+    /// ids of the ancestors, whether everyone may see a comment, and its rank among the replies of its parent.
+    fn follow_parents(&self) -> rusqlite::Result<()> {
+        let mut below = self.database.prepare(
+            "UPDATE comment SET
+                fate = CASE WHEN parent.fate IN ('skipped', 'refused') THEN 'skipped' ELSE comment.fate END,
+                reason = CASE WHEN parent.fate IN ('skipped', 'refused') THEN 'deleted' ELSE comment.reason END,
+                path = coalesce(parent.path || ',', '') || parent.slot,
+                shown = parent.shown AND comment.state = '\"approved\"'
+             FROM comment parent
+             WHERE comment.level = ? AND parent.seq = comment.parent AND comment.fate IN ('new', 'placeholder', 'there')",
+        )?;
+        self.database.execute("UPDATE comment SET shown = (state = '\"approved\"') WHERE level = 0", [])?;
+        for level in 1..=shared::domain::comment::MAX_DEPTH {
+            below.execute([level])?;
+        }
+        self.database.execute_batch(
+            "UPDATE comment SET rank = ranked.n FROM (
+                SELECT seq, row_number() OVER (PARTITION BY parent ORDER BY slot) AS n FROM comment
+                WHERE parent IS NOT NULL AND slot IS NOT NULL AND state = '\"approved\"'
+                AND fate IN ('new', 'placeholder', 'there')) ranked
+             WHERE ranked.seq = comment.seq;
+             CREATE INDEX by_target ON comment (target, level, slot);",
+        )
+    }
+}
+
+/// The ids that a comment may have.
+fn slots(created: i64, tag: &str) -> Box<dyn Iterator<Item = CommentId>> {
+    let at = Timestamp::from_second(created).map(Timestamp::as_millisecond).unwrap_or_default();
+    let tie = tag.parse().unwrap_or_else(|_| u64::from_str_radix(&sha256_hex(tag)[..16], 16).unwrap_or_default());
+    match CommentId::slots(time::Timestamp(at), tie) {
+        Some(slots) => Box::new(slots),
+        None => Box::new(std::iter::empty()),
+    }
+}

@@ -1,0 +1,403 @@
+//! HTML as what Markdown can have: blocks, with inline content in them.
+
+use shared::domain::markdown::MAX_NESTING;
+
+use super::tree::{self, Element, Node};
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Block {
+    Paragraph(Vec<Inline>),
+    Heading(usize, Vec<Inline>),
+    Quote(Vec<Block>),
+    List {
+        /// The first number of an ordered list.
+        start: Option<u64>,
+        items: Vec<Vec<Block>>,
+    },
+    Code {
+        language: String,
+        text: String,
+    },
+    Rule,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Inline {
+    /// Without line feeds.
+    Text(String),
+    Code(String),
+    Emphasis(Vec<Inline>),
+    Strong(Vec<Inline>),
+    Link {
+        address: String,
+        content: Vec<Inline>,
+    },
+    Image {
+        address: String,
+        text: String,
+    },
+    Break,
+}
+
+/// What must be the same before and after: the text, without white space, and the addresses of links and images.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Content {
+    text: String,
+    addresses: Vec<String>,
+}
+
+impl Content {
+    pub(super) fn of(blocks: &[Block]) -> Self {
+        let mut content = Self::default();
+        content.add_blocks(blocks);
+        content
+    }
+
+    pub(super) fn add_text(&mut self, text: &str) {
+        self.text.extend(text.chars().filter(|c| !c.is_whitespace()));
+    }
+
+    pub(super) fn add_address(&mut self, address: &str) {
+        self.addresses.push(address.to_owned());
+    }
+
+    fn add_blocks(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            match block {
+                Block::Paragraph(inlines) | Block::Heading(_, inlines) => self.add_inlines(inlines),
+                Block::Quote(blocks) => self.add_blocks(blocks),
+                Block::List { items, .. } => items.iter().for_each(|item| self.add_blocks(item)),
+                Block::Code { text, .. } => self.add_text(text),
+                Block::Rule => {}
+            }
+        }
+    }
+
+    fn add_inlines(&mut self, inlines: &[Inline]) {
+        for inline in inlines {
+            match inline {
+                Inline::Text(text) | Inline::Code(text) => self.add_text(text),
+                Inline::Emphasis(content) | Inline::Strong(content) => self.add_inlines(content),
+                Inline::Link { address, content } => {
+                    self.add_address(address);
+                    self.add_inlines(content);
+                }
+                Inline::Image { address, text } => {
+                    self.add_address(address);
+                    self.add_text(text);
+                }
+                Inline::Break => {}
+            }
+        }
+    }
+}
+
+pub(super) fn blocks(nodes: &[Node]) -> Vec<Block> {
+    let mut reader = BlockReader { depth: 0, ..BlockReader::default() };
+    reader.nodes(nodes);
+    reader.finish()
+}
+
+#[derive(Default)]
+struct BlockReader {
+    blocks: Vec<Block>,
+    /// The paragraph that is being read.
+    open: Vec<Inline>,
+    /// Levels of quotes, lists, emphasis and links around it.
+    depth: usize,
+}
+
+impl BlockReader {
+    fn finish(mut self) -> Vec<Block> {
+        self.end_paragraph();
+        self.blocks
+    }
+
+    fn end_paragraph(&mut self) {
+        let inlines = trimmed(std::mem::take(&mut self.open));
+        if !inlines.is_empty() {
+            self.blocks.push(Block::Paragraph(inlines));
+        }
+    }
+
+    fn nodes(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Text(text) => push_text(&mut self.open, text),
+                Node::Element(element) => self.element(element),
+            }
+        }
+    }
+
+    fn element(&mut self, element: &Element) {
+        match element.name.as_str() {
+            "script" | "style" => {}
+            "blockquote" if self.depth < MAX_NESTING => {
+                let inside = self.inside(&element.children);
+                self.push((!inside.is_empty()).then_some(Block::Quote(inside)));
+            }
+            "ul" | "ol" if self.depth < MAX_NESTING => {
+                let list = self.list(element);
+                self.push(list);
+            }
+            "pre" | "xmp" if !tree::has_links(&element.children) => self.push(code_block(element)),
+            "hr" => self.push(Some(Block::Rule)),
+            "td" | "th" => {
+                push_text(&mut self.open, " ");
+                self.nodes(&element.children);
+            }
+            "br" if self.ends_with_break() => self.end_paragraph(),
+            name if heading_level(name).is_some() => self.heading(heading_level(name).unwrap_or(1), element),
+            name if tree::is_block(name) => {
+                self.end_paragraph();
+                self.nodes(&element.children);
+                self.end_paragraph();
+            }
+            name if name != "a" && has_block(&element.children) => self.nodes(&element.children),
+            _ => inline(&mut self.open, element, self.depth),
+        }
+    }
+
+    /// Two breaks in a row end a paragraph.
+    fn ends_with_break(&self) -> bool {
+        let mut before =
+            self.open.iter().rev().skip_while(|inline| matches!(inline, Inline::Text(text) if text.trim().is_empty()));
+        before.next() == Some(&Inline::Break)
+    }
+
+    fn push(&mut self, block: Option<Block>) {
+        self.end_paragraph();
+        self.blocks.extend(block);
+    }
+
+    fn inside(&self, nodes: &[Node]) -> Vec<Block> {
+        let mut reader = Self { depth: self.depth + 1, ..Self::default() };
+        reader.nodes(nodes);
+        reader.finish()
+    }
+
+    /// Content outside of an item becomes an item.
+    fn list(&self, element: &Element) -> Option<Block> {
+        let mut items = Vec::new();
+        for node in &element.children {
+            let item = match node {
+                Node::Element(child) if child.name == "li" => self.inside(&child.children),
+                node => self.inside(std::slice::from_ref(node)),
+            };
+            if !item.is_empty() {
+                items.push(item);
+            }
+        }
+        let start = (element.name == "ol").then(|| {
+            let start = element.attribute("start").and_then(|start| start.trim().parse().ok());
+            start.filter(|start| *start <= 999_999_999).unwrap_or(1)
+        });
+        (!items.is_empty()).then_some(Block::List { start, items })
+    }
+
+    fn heading(&mut self, level: usize, element: &Element) {
+        self.end_paragraph();
+        if has_block(&element.children) {
+            return self.nodes(&element.children);
+        }
+        let mut inlines = Vec::new();
+        each_inline(&mut inlines, &element.children, self.depth);
+        let inlines = without_breaks(trimmed(inlines));
+        self.push((!inlines.is_empty()).then_some(Block::Heading(level, inlines)));
+    }
+}
+
+/// A heading has one line.
+fn without_breaks(inlines: Vec<Inline>) -> Vec<Inline> {
+    let without = |inline| match inline {
+        Inline::Break => Inline::Text(" ".to_owned()),
+        Inline::Emphasis(content) => Inline::Emphasis(without_breaks(content)),
+        Inline::Strong(content) => Inline::Strong(without_breaks(content)),
+        Inline::Link { address, content } => Inline::Link { address, content: without_breaks(content) },
+        other => other,
+    };
+    inlines.into_iter().map(without).collect()
+}
+
+fn heading_level(name: &str) -> Option<usize> {
+    ["h1", "h2", "h3", "h4", "h5", "h6"].iter().position(|each| *each == name).map(|index| index + 1)
+}
+
+fn has_block(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Text(_) => false,
+        Node::Element(element) => tree::is_block(&element.name) || has_block(&element.children),
+    })
+}
+
+fn code_block(element: &Element) -> Option<Block> {
+    let text = tree::text(&element.children).replace("\r\n", "\n").replace('\r', "\n");
+    let text = text.trim_end().trim_start_matches('\n').to_owned();
+    let inner = element.children.iter().find_map(|node| match node {
+        Node::Element(child) if child.name == "code" => child.attribute("class"),
+        _ => None,
+    });
+    let classes = inner.or_else(|| element.attribute("class")).unwrap_or_default();
+    let language = classes.split_whitespace().find_map(|class| class.strip_prefix("language-")).unwrap_or_default();
+    let is_plain = language.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-#_".contains(&byte));
+    let language = if is_plain { language.to_owned() } else { String::new() };
+    (!text.trim().is_empty()).then_some(Block::Code { language, text })
+}
+
+fn each_inline(out: &mut Vec<Inline>, nodes: &[Node], depth: usize) {
+    for node in nodes {
+        match node {
+            Node::Text(text) => push_text(out, text),
+            Node::Element(element) => inline(out, element, depth),
+        }
+    }
+}
+
+fn inline(out: &mut Vec<Inline>, element: &Element, depth: usize) {
+    let may_nest = depth < MAX_NESTING;
+    let content = || {
+        let mut content = Vec::new();
+        each_inline(&mut content, &element.children, depth + 1);
+        content
+    };
+    match element.name.as_str() {
+        "script" | "style" => {}
+        "br" => out.push(Inline::Break),
+        "b" | "strong" if may_nest => wrap(out, content(), Inline::Strong),
+        "i" | "em" | "cite" | "dfn" if may_nest => wrap(out, content(), Inline::Emphasis),
+        "code" | "tt" | "kbd" | "samp" if !tree::has_links(&element.children) => {
+            let text = collapsed(&tree::text(&element.children));
+            push_code(out, text.trim());
+        }
+        "a" if may_nest => link(out, element, content()),
+        "img" => image(out, element),
+        name if tree::is_block(name) => {
+            out.push(Inline::Break);
+            each_inline(out, &element.children, depth);
+            out.push(Inline::Break);
+        }
+        _ => each_inline(out, &element.children, depth),
+    }
+}
+
+/// Two codes in a row are one: their marks would run together.
+fn push_code(out: &mut Vec<Inline>, code: &str) {
+    match out.last_mut() {
+        Some(Inline::Code(before)) => before.push_str(code),
+        _ if code.is_empty() => {}
+        _ => out.push(Inline::Code(code.to_owned())),
+    }
+}
+
+/// White space at the ends moves out: Markdown has none inside of its marks.
+fn wrap(out: &mut Vec<Inline>, content: Vec<Inline>, kind: impl FnOnce(Vec<Inline>) -> Inline) {
+    let starts_with_space = matches!(content.first(), Some(Inline::Text(text)) if text.starts_with(' '));
+    let ends_with_space = matches!(content.last(), Some(Inline::Text(text)) if text.ends_with(' '));
+    let ends_with_break = content.last() == Some(&Inline::Break);
+    if starts_with_space {
+        push_text(out, " ");
+    }
+    let content = trimmed(content);
+    if !content.is_empty() {
+        out.push(kind(content));
+    }
+    if ends_with_space {
+        push_text(out, " ");
+    }
+    if ends_with_break {
+        out.push(Inline::Break);
+    }
+}
+
+fn link(out: &mut Vec<Inline>, element: &Element, content: Vec<Inline>) {
+    let address = element.attribute("href").and_then(|href| allowed(href, &["http", "https", "mailto"]));
+    match address {
+        Some(address) => wrap(out, content, |content| Inline::Link { address, content }),
+        None => out.extend(content),
+    }
+}
+
+fn image(out: &mut Vec<Inline>, element: &Element) {
+    let text = collapsed(element.attribute("alt").unwrap_or_default()).trim().to_owned();
+    match element.attribute("src").and_then(|src| allowed(src, &["http", "https"])) {
+        Some(address) => out.push(Inline::Image { address, text }),
+        None => push_text(out, &text),
+    }
+}
+
+/// An address that our renderer links: relative, or with one of these schemes. Browsers ignore white space around it and
+/// line breaks in it.
+fn allowed(address: &str, schemes: &[&str]) -> Option<String> {
+    let address: String = address.trim().chars().filter(|c| !matches!(c, '\n' | '\r' | '\t')).collect();
+    let scheme =
+        address.find([':', '/', '?', '#']).filter(|end| address[*end..].starts_with(':')).map(|end| &address[..end]);
+    let fits = scheme.is_none_or(|scheme| schemes.iter().any(|each| each.eq_ignore_ascii_case(scheme)));
+    (fits && !address.is_empty() && !address.contains(char::is_control)).then_some(address)
+}
+
+/// Adds text with its white space collapsed, at the border to the text before too.
+fn push_text(out: &mut Vec<Inline>, text: &str) {
+    let text = collapsed(text);
+    match out.last_mut() {
+        Some(Inline::Text(before)) if before.ends_with(' ') => before.push_str(text.trim_start_matches(' ')),
+        Some(Inline::Text(before)) => before.push_str(&text),
+        _ if text.is_empty() => {}
+        _ => out.push(Inline::Text(text)),
+    }
+}
+
+/// Only what HTML takes for white space, which no-break spaces are not.
+fn collapsed(text: &str) -> String {
+    let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}');
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_space(c) {
+            if !out.ends_with(' ') {
+                out.push(' ');
+            }
+        } else if !c.is_control() {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Without white space and breaks at the ends, and without white space around breaks.
+fn trimmed(inlines: Vec<Inline>) -> Vec<Inline> {
+    let mut out: Vec<Inline> = Vec::with_capacity(inlines.len());
+    for inline in inlines {
+        let at_start = matches!(out.last(), None | Some(Inline::Break));
+        match inline {
+            Inline::Break => {
+                trim_end(&mut out);
+                if !matches!(out.last(), None | Some(Inline::Break)) {
+                    out.push(Inline::Break);
+                }
+            }
+            Inline::Text(text) if at_start => {
+                let text = text.trim_start_matches(' ');
+                if !text.is_empty() {
+                    out.push(Inline::Text(text.to_owned()));
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    while out.last() == Some(&Inline::Break) || trim_end(&mut out) {
+        if out.last() == Some(&Inline::Break) {
+            out.pop();
+        }
+    }
+    out
+}
+
+/// Whether the last text was white space alone, and is gone.
+fn trim_end(out: &mut Vec<Inline>) -> bool {
+    let Some(Inline::Text(text)) = out.last_mut() else { return false };
+    text.truncate(text.trim_end_matches(' ').len());
+    let is_empty = text.is_empty();
+    if is_empty {
+        out.pop();
+    }
+    is_empty
+}

@@ -1,0 +1,212 @@
+use proptest::prelude::*;
+use shared::domain::markdown::{render, shown};
+
+use super::*;
+
+fn html(markdown: &str) -> String {
+    render(markdown, "users", &[] as &[&str])
+}
+
+#[test]
+fn each_kind_of_markup_has_its_markdown() {
+    for (source, expected) in [
+        ("plain", "plain"),
+        ("<p>one</p><p>two</p>", "one\n\ntwo"),
+        ("one<br>two<br/>three", "one\\\ntwo\\\nthree"),
+        ("one<br><br>two", "one\n\ntwo"),
+        ("<p>a <b>b</b> <i>c</i> <strong><em>d</em></strong></p>", "a **b** *c* ***d***"),
+        ("<b> spaced </b>x", "**spaced** x"),
+        ("<a href=\"https://a.example/?x=1&amp;y=2\">text</a>", "[text](<https://a.example/?x=1\\&y=2>)"),
+        ("<a href='https://a.example/b'>https://a.example/b</a>", "<https://a.example/b>"),
+        ("<a href='/relative'>r</a> <a href='mailto:a@b.c'>m</a>", "[r](/relative) [m](mailto:a@b.c)"),
+        ("<a href='javascript:alert(1)'>x</a><a>y</a>", "xy"),
+        ("<img src='https://a.example/i.png' alt='A [dot]'>", "![A \\[dot\\]](https://a.example/i.png)"),
+        ("<img src='data:image/png;base64,x' alt='alt'>", "alt"),
+        ("<a href='/x'><img src='/i.png'></a>", "[![](/i.png)](/x)"),
+        ("<blockquote><p>one</p><p>two</p></blockquote>three", "> one\n>\n> two\n\nthree"),
+        ("<ul><li>one</li><li>two<ul><li>in</li></ul></li></ul>", "- one\n\n- two\n\n  - in"),
+        ("<ol start=3><li>one<li>two</ol>", "3. one\n4. two"),
+        ("<h2>Title</h2>text", "## Title\n\ntext"),
+        ("a<hr>b", "a\n\n***\n\nb"),
+        ("use <code>a `b` *c*</code>", "use ``a `b` *c*``"),
+        (
+            "<pre><code class=\"language-rust\">fn main() {\n    x &lt; y\n}\n</code></pre>",
+            "```rust\nfn main() {\n    x < y\n}\n```",
+        ),
+        ("<div>a<div>b</div></div>", "a\n\nb"),
+        ("<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>", "a b\n\nc"),
+        ("<s>gone</s> <u>under</u> <span style='color:red'>red</span>", "gone under red"),
+        ("a<script>alert('<b>')</script><style>p{}</style>b", "ab"),
+        ("&lt;b&gt; &amp;amp; &copy; &#8230; &nbsp;x", "\\<b> \\&amp; © … \u{a0}x"),
+        ("<p>unclosed <b>bold<p>next", "unclosed **bold**\n\nnext"),
+        ("<a href='/x'><p>block</p></a>", "[block](/x)"),
+    ] {
+        assert_eq!(from_html(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn text_stays_text() {
+    for text in [
+        "# no heading",
+        "> no quote",
+        "- no item",
+        "+ no item",
+        "1. no list",
+        "12) no list",
+        "* no item",
+        "a * b * c",
+        "**no** _emphasis_ __x__",
+        "`no code`",
+        "[no](link)",
+        "![no](image)",
+        "<b>",
+        "&amp; &#65; &copy",
+        "\\ \\*",
+        "~~~",
+        "===",
+        "---",
+        "snake_case_name",
+        "2 * 3 * 4",
+        "a\\",
+        "!",
+        "http://a.example/x_y_z",
+        "``` x",
+        "#hash",
+        "C# and F#",
+    ] {
+        let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
+        let markdown = from_html(&format!("before<br>{escaped}"));
+        let shown = shown(&markdown);
+        assert_eq!(shown.text.trim(), format!("before\n{text}"), "{markdown}");
+        assert!(shown.links.is_empty());
+        let alone = from_html(&escaped);
+        assert_eq!(html(&alone).matches("<p>").count(), 1, "{text}: {alone}");
+        assert_eq!(super::super::markdown::rendered(&alone), Content::of(&block::blocks(&tree::parse(&escaped))));
+    }
+}
+
+#[test]
+fn an_image_is_not_made_by_a_mark_in_front_of_a_link() {
+    let markdown = from_html("Look!<a href='/x'>here</a>");
+    assert_eq!(markdown, "Look\\![here](/x)");
+}
+
+#[test]
+fn emphasis_that_markdown_cannot_have_is_dropped_and_its_text_kept() {
+    for source in ["a<b>\"b\"</b>c", "<b>a</b><b>b</b>", "x<i>.</i>y", "<b>a<b>b</b></b>"] {
+        let shown = shown(&from_html(source));
+        let text: String = tree::text(&tree::parse(source));
+        assert_eq!(shown.text.trim(), text, "{source}");
+    }
+}
+
+#[test]
+fn line_feeds_become_breaks_outside_of_tags_and_pre() {
+    assert_eq!(with_breaks("a\r\nb\n\nc"), "a<br>b<br><br>c");
+    assert_eq!(with_breaks("<a\nhref='/x'>y\nz</a>"), "<a\nhref='/x'>y<br>z</a>");
+    assert_eq!(with_breaks("<pre>\na\nb</pre>\nc"), "<pre>\na\nb</pre><br>c");
+    assert_eq!(from_html(&with_breaks("<ul>\n<li>a</li>\n<li>b</li>\n</ul>\nc")), "- a\n- b\n\nc");
+}
+
+#[test]
+fn names_are_decoded_once() {
+    assert_eq!(decode("Ada &amp; &laquo;co&raquo; <x> &amp;amp;"), "Ada & «co» <x> &amp;");
+}
+
+#[test]
+fn deep_markup_is_flattened_and_its_text_kept() {
+    let deep = format!("{}text{}", "<blockquote>".repeat(3000), "</blockquote>".repeat(3000));
+    assert_eq!(shown(&from_html(&deep)).text.trim(), "text");
+    let bold = format!("{}text{}", "<b>".repeat(40), "</b>".repeat(40));
+    assert_eq!(shown(&from_html(&bold)).text.trim(), "text");
+}
+
+/// What a browser shows of HTML that ammonia has cleaned: the text without white space, and the addresses.
+fn oracle(source: &str) -> (String, Vec<String>) {
+    let mut cleaner = ammonia::Builder::default();
+    cleaner.url_schemes(["http", "https", "mailto"].into()).link_rel(None);
+    let clean = cleaner.clean(source).to_string();
+    let nodes = tree::parse(&clean);
+    let mut text = String::new();
+    let mut addresses = Vec::new();
+    collect(&nodes, &mut text, &mut addresses);
+    text.retain(|c| !c.is_whitespace() && !c.is_control());
+    (text, addresses)
+}
+
+fn collect(nodes: &[tree::Node], text: &mut String, addresses: &mut Vec<String>) {
+    for node in nodes {
+        match node {
+            tree::Node::Text(part) => text.push_str(part),
+            tree::Node::Element(element) => {
+                let is_empty =
+                    element.name == "a" && tree::text(&element.children).trim().is_empty() && !has_image(element);
+                let address = element.attribute("href").or_else(|| element.attribute("src"));
+                addresses.extend(address.filter(|_| !is_empty).map(str::to_owned));
+                text.push_str(element.attribute("alt").unwrap_or_default());
+                collect(&element.children, text, addresses);
+            }
+        }
+    }
+}
+
+fn has_image(element: &tree::Element) -> bool {
+    element
+        .children
+        .iter()
+        .any(|node| matches!(node, tree::Node::Element(child) if child.name == "img" || has_image(child)))
+}
+
+fn has_no_nested_links(source: &str) -> bool {
+    source.split("<a ").skip(1).all(|link| link.contains("</a>"))
+}
+
+/// HTML as people and editors write it.
+fn markup() -> impl Strategy<Value = String> {
+    let text = prop_oneof![
+        "[a-zé .,!?()\\[\\]*_`#>+=~|:\\\\-]{1,12}",
+        "[0-9]{1,3}[.)] ",
+        Just("&amp;".to_owned()),
+        Just("&lt;i&gt; &amp;copy;".to_owned()),
+        Just("<br>".to_owned()),
+        Just("\n".to_owned()),
+        Just("https://a.example/b_c".to_owned()),
+    ];
+    let image = "[a-z_()*]{1,6}".prop_map(|name| format!("<img src=\"https://i.example/{name}.png\" alt=\"{name}\">"));
+    let leaf = prop_oneof![8 => text, 1 => image];
+    leaf.prop_recursive(5, 40, 5, |inner| {
+        let several = prop::collection::vec(inner, 1..5).prop_map(|parts| parts.concat());
+        let tag = prop::sample::select(vec![
+            "p", "b", "i", "em", "strong", "code", "blockquote", "div", "span", "h3", "u", "s", "pre", "unknown",
+        ]);
+        prop_oneof![
+            4 => (tag, several.clone()).prop_map(|(tag, inside)| format!("<{tag}>{inside}</{tag}>")),
+            1 => prop::collection::vec(several.clone(), 1..4)
+                .prop_map(|items| format!("<ul><li>{}</li></ul>", items.join("</li><li>"))),
+            1 => (several.clone(), "[a-z()_*&;?=]{0,8}")
+                .prop_map(|(inside, path)| format!("<a href=\"https://a.example/{}\">{inside}</a>", path.replace('&', "&amp;"))),
+            2 => several,
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn the_rendered_text_links_and_images_are_those_of_the_source(source in markup().prop_filter("links do not nest", |source| has_no_nested_links(source))) {
+        let markdown = from_html(&source);
+        let shown = shown(&markdown);
+        let mut text = shown.text.clone();
+        text.retain(|c| !c.is_whitespace() && !c.is_control());
+        let addresses: Vec<String> = shown.links.iter().map(|link| link.address.clone()).collect();
+        prop_assert_eq!((text, addresses), oracle(&source), "{}", markdown);
+    }
+
+    #[test]
+    fn anything_at_all_becomes_markdown(source in "\\PC{0,80}") {
+        let markdown = from_html(&source);
+        prop_assert_eq!(rendered(&markdown), Content::of(&block::blocks(&tree::parse(&source))), "{}", markdown);
+    }
+}

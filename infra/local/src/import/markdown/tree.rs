@@ -1,0 +1,237 @@
+//! HTML as a tree. Elements that are not closed, or closed in another order, are closed where their parent is.
+
+use std::cell::RefCell;
+
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::states::RawKind;
+use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+
+/// Deeper elements are left out; what is in them is kept.
+const MAX_DEPTH: usize = 100;
+const VOID: &[&str] =
+    &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
+/// Elements that end a paragraph that is open.
+const BLOCKS: &[&str] = &[
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "center",
+    "dd",
+    "details",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hr",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "summary",
+    "table",
+    "tbody",
+    "td",
+    "tfoot",
+    "th",
+    "thead",
+    "tr",
+    "ul",
+];
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Node {
+    Text(String),
+    Element(Element),
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Element {
+    pub(super) name: String,
+    attributes: Vec<(String, String)>,
+    pub(super) children: Vec<Node>,
+}
+
+impl Element {
+    pub(super) fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(each, _)| each == name).map(|(_, value)| value.as_str())
+    }
+}
+
+pub(super) fn is_block(name: &str) -> bool {
+    BLOCKS.contains(&name)
+}
+
+pub(super) fn parse(html: &str) -> Vec<Node> {
+    let input = BufferQueue::default();
+    input.push_back(StrTendril::from_slice(html));
+    let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
+    // Only a script could stop it, and nothing runs here.
+    let _ = tokenizer.feed(&input);
+    tokenizer.end();
+    tokenizer.sink.builder.into_inner().finish()
+}
+
+/// The text of nodes, as it is written.
+pub(super) fn text(nodes: &[Node]) -> String {
+    let mut out = String::new();
+    for node in nodes {
+        match node {
+            Node::Text(text) => out.push_str(text),
+            Node::Element(element) if element.name == "br" => out.push('\n'),
+            Node::Element(element) => out.push_str(&text_of(element)),
+        }
+    }
+    out
+}
+
+fn text_of(element: &Element) -> String {
+    text(&element.children)
+}
+
+/// Whether there is a link or an image in it.
+pub(super) fn has_links(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Text(_) => false,
+        Node::Element(element) => matches!(element.name.as_str(), "a" | "img") || has_links(&element.children),
+    })
+}
+
+#[derive(Default)]
+struct Sink {
+    builder: RefCell<Builder>,
+}
+
+impl TokenSink for Sink {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        let mut builder = self.builder.borrow_mut();
+        match token {
+            Token::CharacterTokens(text) => builder.text(&text),
+            Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
+                let raw = raw_kind(&tag.name);
+                builder.start(&tag);
+                if let Some(kind) = raw {
+                    return TokenSinkResult::RawData(kind);
+                }
+            }
+            Token::TagToken(tag) => builder.end(&tag.name),
+            _ => {}
+        }
+        TokenSinkResult::Continue
+    }
+}
+
+/// Elements whose content is no HTML.
+fn raw_kind(name: &str) -> Option<RawKind> {
+    match name {
+        "script" => Some(RawKind::ScriptData),
+        "style" | "xmp" | "iframe" | "noembed" | "noframes" => Some(RawKind::Rawtext),
+        "textarea" | "title" => Some(RawKind::Rcdata),
+        _ => None,
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    /// The innermost element is the last.
+    open: Vec<Element>,
+    done: Vec<Node>,
+}
+
+impl Builder {
+    fn text(&mut self, text: &str) {
+        let siblings = self.siblings();
+        match siblings.last_mut() {
+            Some(Node::Text(before)) => before.push_str(text),
+            _ => siblings.push(Node::Text(text.to_owned())),
+        }
+    }
+
+    fn siblings(&mut self) -> &mut Vec<Node> {
+        match self.open.last_mut() {
+            Some(element) => &mut element.children,
+            None => &mut self.done,
+        }
+    }
+
+    fn start(&mut self, tag: &Tag) {
+        let name = tag.name.to_string();
+        match name.as_str() {
+            "li" => self.close_up_to("li", &["ul", "ol"]),
+            "a" => self.close_up_to("a", &[]),
+            "td" | "th" => {
+                self.close_up_to("td", &["tr", "table"]);
+                self.close_up_to("th", &["tr", "table"]);
+            }
+            "tr" => self.close_up_to("tr", &["table"]),
+            _ => {}
+        }
+        if is_block(&name) {
+            self.close_up_to("p", &["blockquote", "li", "td", "div"]);
+        }
+        let attributes =
+            tag.attrs.iter().map(|attribute| (attribute.name.local.to_string(), attribute.value.to_string()));
+        let element = Element { attributes: attributes.collect(), name, children: Vec::new() };
+        if VOID.contains(&element.name.as_str()) {
+            self.siblings().push(Node::Element(element));
+        } else if self.open.len() < MAX_DEPTH {
+            self.open.push(element);
+        }
+    }
+
+    fn end(&mut self, name: &str) {
+        match name {
+            "br" => self.siblings().push(Node::Element(Element { name: "br".to_owned(), ..Element::default() })),
+            // An end without a start is an empty paragraph, which separates what is around it.
+            "p" if !self.is_open("p") => {
+                self.siblings().push(Node::Element(Element { name: "p".to_owned(), ..Element::default() }));
+            }
+            _ => self.close_up_to(name, &[]),
+        }
+    }
+
+    fn is_open(&self, name: &str) -> bool {
+        self.open.iter().any(|element| element.name == name)
+    }
+
+    /// Closes the innermost element of this name and everything in it, unless one of `bounds` is between.
+    fn close_up_to(&mut self, name: &str, bounds: &[&str]) {
+        let found =
+            self.open.iter().rev().position(|element| element.name == name || bounds.contains(&element.name.as_str()));
+        let Some(above) = found else { return };
+        if self.open[self.open.len() - 1 - above].name == name {
+            for _ in 0..=above {
+                self.close();
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(element) = self.open.pop() {
+            self.siblings().push(Node::Element(element));
+        }
+    }
+
+    fn finish(mut self) -> Vec<Node> {
+        while !self.open.is_empty() {
+            self.close();
+        }
+        self.done
+    }
+}

@@ -1,0 +1,174 @@
+//! Writes blocks as Markdown.
+
+use super::block::{Block, Inline};
+
+/// How much markup is used. Emphasis next to letters and punctuation may mean something else in Markdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    Full,
+    WithoutEmphasis,
+    /// Also with every character escaped that may be.
+    Careful,
+}
+
+impl Style {
+    /// The plainest is last.
+    pub(super) const ALL: [Self; 3] = [Self::Full, Self::WithoutEmphasis, Self::Careful];
+}
+
+pub(super) fn write(blocks: &[Block], style: Style) -> String {
+    Writer { style }.blocks(blocks)
+}
+
+#[derive(Clone, Copy)]
+struct Writer {
+    style: Style,
+}
+
+impl Writer {
+    fn blocks(self, blocks: &[Block]) -> String {
+        let written: Vec<String> = blocks.iter().map(|block| self.block(block)).collect();
+        written.join("\n\n")
+    }
+
+    fn block(self, block: &Block) -> String {
+        match block {
+            Block::Paragraph(inlines) => self.inlines(inlines),
+            Block::Heading(level, inlines) => {
+                let text = self.inlines(inlines);
+                // Number signs at the end would belong to the heading's marks.
+                let text = text.strip_suffix('#').map_or(text.clone(), |text| format!("{text}\\#"));
+                format!("{} {text}", "#".repeat(*level))
+            }
+            Block::Quote(blocks) => prefixed(&self.blocks(blocks), "> ", "> "),
+            Block::List { start, items } => self.list(*start, items),
+            Block::Code { language, text } => {
+                let fence = fence(text, 3);
+                format!("{fence}{language}\n{text}\n{fence}")
+            }
+            Block::Rule => "***".to_owned(),
+        }
+    }
+
+    fn list(self, start: Option<u64>, items: &[Vec<Block>]) -> String {
+        let mut written = Vec::with_capacity(items.len());
+        for (number, item) in (start.unwrap_or_default()..).zip(items) {
+            let mark = if start.is_some() { format!("{number}. ") } else { "- ".to_owned() };
+            written.push(prefixed(&self.blocks(item), &mark, &" ".repeat(mark.len())));
+        }
+        let is_tight = items.iter().all(|item| item.len() == 1);
+        written.join(if is_tight { "\n" } else { "\n\n" })
+    }
+
+    fn inlines(self, inlines: &[Inline]) -> String {
+        let mut out = String::new();
+        for inline in inlines {
+            self.inline(&mut out, inline);
+        }
+        out
+    }
+
+    fn inline(self, out: &mut String, inline: &Inline) {
+        match inline {
+            Inline::Text(text) => self.text(out, text),
+            Inline::Code(code) => push_code(out, code),
+            Inline::Strong(content) | Inline::Emphasis(content) if self.style != Style::Full => {
+                let content = self.inlines(content);
+                out.push_str(&content);
+            }
+            Inline::Strong(content) => {
+                let content = self.inlines(content);
+                out.extend(["**", &content, "**"]);
+            }
+            Inline::Emphasis(content) => {
+                let content = self.inlines(content);
+                out.extend(["*", &content, "*"]);
+            }
+            Inline::Link { address, content } if is_autolink(address, content) => out.extend(["<", address, ">"]),
+            Inline::Link { address, content } => {
+                let content = self.inlines(content);
+                out.extend(["[", &content, "](", &destination(address), ")"]);
+            }
+            Inline::Image { address, text } => {
+                let mut alt = String::new();
+                self.text(&mut alt, text);
+                out.extend(["![", &alt, "](", &destination(address), ")"]);
+            }
+            Inline::Break => out.push_str("\\\n"),
+        }
+    }
+
+    /// Adds text in which nothing is markup.
+    fn text(self, out: &mut String, text: &str) {
+        let mut rest = text.chars().peekable();
+        let mut before = out.chars().next_back();
+        let mut at_line_start = matches!(before, None | Some('\n'));
+        let mut number = at_line_start;
+        while let Some(c) = rest.next() {
+            let next = rest.peek().copied();
+            let special = match c {
+                '\\' | '`' | '*' | '[' | ']' | '<' => true,
+                '_' => !(is_word(before) && is_word(next)),
+                '&' => next.is_some_and(|next| next == '#' || next.is_ascii_alphanumeric()),
+                '!' => next.is_none(),
+                '#' | '>' | '+' | '-' | '=' | '~' => at_line_start,
+                '.' | ')' => number && before.is_some_and(|before| before.is_ascii_digit()),
+                _ => false,
+            };
+            if special || (self.style == Style::Careful && c.is_ascii_punctuation()) {
+                out.push('\\');
+            }
+            out.push(c);
+            number &= c.is_ascii_digit();
+            at_line_start = false;
+            before = Some(c);
+        }
+    }
+}
+
+fn is_word(c: Option<char>) -> bool {
+    c.is_some_and(char::is_alphanumeric)
+}
+
+fn prefixed(text: &str, first: &str, other: &str) -> String {
+    let lines = text.split('\n').enumerate().map(|(index, line)| {
+        let prefix = if index == 0 { first } else { other };
+        if line.is_empty() { prefix.trim_end().to_owned() } else { format!("{prefix}{line}") }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Longer than any run of backticks in `text`.
+fn fence(text: &str, least: usize) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    "`".repeat(least.max(longest + 1))
+}
+
+fn push_code(out: &mut String, code: &str) {
+    let fence = fence(code, 1);
+    let space = if code.starts_with('`') || code.ends_with('`') { " " } else { "" };
+    out.extend([&fence, space, code, space, &fence]);
+}
+
+fn is_autolink(address: &str, content: &[Inline]) -> bool {
+    let is_plain =
+        !address.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '&' | '\\'));
+    let is_web = address.starts_with("http://") || address.starts_with("https://");
+    is_web && is_plain && matches!(content, [Inline::Text(text)] if text == address)
+}
+
+fn destination(address: &str) -> String {
+    let is_plain = address.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~:/?#@!$+,;=%".contains(&byte));
+    if is_plain {
+        return address.to_owned();
+    }
+    let mut out = String::from("<");
+    for c in address.chars() {
+        if matches!(c, '<' | '>' | '\\' | '&') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push('>');
+    out
+}

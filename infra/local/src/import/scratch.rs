@@ -1,0 +1,294 @@
+//! Everything that was read, in a temporary `SQLite` file, so that memory does not grow with the source.
+//!
+//! [`Scratch::add`] takes records in any order, [`Scratch::resolve`] decides what becomes of each comment, and
+//! [`Scratch::report`] tells it.
+
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use shared::domain::ids::{ThreadId, sha256_hex};
+use shared::domain::visible;
+use tempfile::NamedTempFile;
+
+use super::author::{Users, Writer};
+use super::markdown;
+use super::record::{self, BodyFormat, Record, State, User};
+use super::report::{Entry, Report};
+
+/// Bytes of a body. What is longer is cut.
+const MAX_BODY: usize = 64 * 1024;
+
+const SCHEMA: &str = "
+    PRAGMA journal_mode = OFF;
+    PRAGMA synchronous = OFF;
+    PRAGMA temp_store = FILE;
+    PRAGMA cache_size = -32768;
+    CREATE TABLE thread (
+        key TEXT PRIMARY KEY, record TEXT,
+        -- type/id, or why there is none
+        target TEXT, refused TEXT, deleted INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE TABLE user (id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE comment (
+        seq INTEGER PRIMARY KEY, source_id TEXT NOT NULL, has_id INTEGER NOT NULL, thread TEXT NOT NULL, parent_id TEXT,
+        created INTEGER, edited INTEGER, state TEXT NOT NULL, likes INTEGER NOT NULL, pinned INTEGER NOT NULL,
+        author TEXT NOT NULL, body TEXT NOT NULL,
+        -- what resolve decides
+        target TEXT, fate TEXT NOT NULL DEFAULT 'new', reason TEXT, moved TEXT, parent INTEGER, level INTEGER,
+        placeholder INTEGER NOT NULL DEFAULT 0, tag TEXT,
+        -- what locate decides: its id, those of its ancestors, whether everyone may see it, its rank among its siblings
+        slot INTEGER, path TEXT, shown INTEGER, rank INTEGER
+    );
+    BEGIN;
+";
+
+/// What becomes of a comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    New,
+    /// Deleted or skipped, but with replies that stay.
+    Placeholder,
+    AlreadyThere,
+    Skipped,
+    Refused,
+}
+
+impl Fate {
+    fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Placeholder => "placeholder",
+            Self::AlreadyThere => "there",
+            Self::Skipped => "skipped",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// A comment in its final place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// Its number in the scratch file.
+    pub seq: i64,
+    /// The id in the source; unique.
+    pub tag: String,
+    pub thread: ThreadId,
+    pub is_placeholder: bool,
+    pub edited_at: Option<Timestamp>,
+    pub writer: Writer,
+    pub body: String,
+    pub state: State,
+    pub likes: u64,
+    pub pinned: bool,
+}
+
+pub struct Scratch {
+    pub(super) database: Connection,
+    /// Removed when this is dropped.
+    _file: NamedTempFile,
+    /// Of the last thread record, because many sources repeat it with every comment.
+    last_thread: Option<record::Thread>,
+    comments: u64,
+}
+
+impl Scratch {
+    pub fn create(directory: &Path) -> Result<Self, ScratchError> {
+        let file = NamedTempFile::new_in(directory)?;
+        let database = Connection::open(file.path())?;
+        database.execute_batch(SCHEMA)?;
+        Ok(Self { database, _file: file, last_thread: None, comments: 0 })
+    }
+
+    /// The number of comments that were added.
+    pub fn comments(&self) -> u64 {
+        self.comments
+    }
+
+    pub fn add(&mut self, record: Record) -> rusqlite::Result<()> {
+        match record {
+            Record::Head(_) => Ok(()),
+            Record::Thread(thread) => self.add_thread(thread),
+            Record::User(user) => self.add_user(&user),
+            Record::Comment(comment) => self.add_comment(*comment),
+        }
+    }
+
+    /// Adds what earlier records of the thread left out.
+    fn add_thread(&mut self, thread: record::Thread) -> rusqlite::Result<()> {
+        if self.last_thread.as_ref() == Some(&thread) {
+            return Ok(());
+        }
+        let query = "SELECT record FROM thread WHERE key = ?";
+        let known: Option<String> =
+            self.database.prepare_cached(query)?.query_row([&thread.key], |row| row.get(0)).optional()?.flatten();
+        let known = known.and_then(|json| serde_json::from_str(&json).ok());
+        let merged = merge(known, thread.clone());
+        self.database
+            .prepare_cached("INSERT OR REPLACE INTO thread (key, record, deleted) VALUES (?, ?, ?)")?
+            .execute(params![merged.key, json(&merged), merged.deleted])?;
+        self.last_thread = Some(thread);
+        Ok(())
+    }
+
+    fn add_user(&self, user: &User) -> rusqlite::Result<()> {
+        let insert = "INSERT OR IGNORE INTO user (id, record) VALUES (?, ?)";
+        self.database.prepare_cached(insert)?.execute(params![user.id, json(user)]).map(drop)
+    }
+
+    fn add_comment(&mut self, comment: record::Comment) -> rusqlite::Result<()> {
+        let body = body(&comment);
+        let has_id = !comment.source_id.is_empty();
+        let source_id = if has_id { comment.source_id } else { content_id(&comment, &body) };
+        let insert = "INSERT INTO comment
+            (source_id, has_id, thread, parent_id, created, edited, state, likes, pinned, author, body)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        self.database.prepare_cached(insert)?.execute(params![
+            source_id,
+            has_id,
+            comment.thread,
+            comment.parent,
+            comment.created_at.map(Timestamp::as_second),
+            comment.edited_at.map(Timestamp::as_second),
+            json(&comment.state),
+            i64::try_from(comment.likes).unwrap_or(i64::MAX),
+            comment.pinned,
+            json(&comment.author),
+            body,
+        ])?;
+        self.comments += 1;
+        Ok(())
+    }
+
+    /// With the columns that [`planned`](Self::planned) reads. The parent is joined as `p`.
+    pub(super) const SELECT_PLANNED: &str =
+        "SELECT c.*, u.record AS account, p.state = '\"approved\"' AS parent_is_approved
+        FROM comment c LEFT JOIN user u ON u.id = c.author ->> 'key'";
+
+    pub(super) fn planned(row: &Row<'_>, users: &Users) -> rusqlite::Result<Planned> {
+        let author = from_json(row, "author")?;
+        let account: Option<User> =
+            row.get::<_, Option<String>>("account")?.and_then(|json| serde_json::from_str(&json).ok());
+        Ok(Planned {
+            seq: row.get("seq")?,
+            tag: row.get("tag")?,
+            thread: thread_id(&row.get::<_, String>("target")?)?,
+            is_placeholder: row.get("placeholder")?,
+            edited_at: row.get::<_, Option<i64>>("edited")?.and_then(instant),
+            writer: users.writer(&author, account.as_ref()),
+            body: row.get("body")?,
+            state: from_json(row, "state")?,
+            likes: row.get("likes")?,
+            pinned: row.get("pinned")?,
+        })
+    }
+
+    pub fn report(&self) -> rusqlite::Result<Report> {
+        let counts = self.pairs("SELECT fate, count(*) FROM comment GROUP BY fate")?;
+        let count = |fate: Fate| counts.iter().find(|(name, _)| name == fate.name()).map_or(0, |(_, count)| *count);
+        Ok(Report {
+            read: self.comments,
+            new: count(Fate::New) + count(Fate::Placeholder),
+            already_there: count(Fate::AlreadyThere),
+            skipped: self
+                .pairs("SELECT reason, count(*) FROM comment WHERE fate = 'skipped' GROUP BY reason")?
+                .into_iter()
+                .collect(),
+            refused: self.entries("fate = 'refused'", "reason")?,
+            threads: self
+                .pairs(
+                    "SELECT target, count(*) FROM comment WHERE fate IN ('new', 'placeholder', 'there') GROUP BY target",
+                )?
+                .into_iter()
+                .collect(),
+            unmapped: self.unmapped()?,
+            moved: self.entries("moved IS NOT NULL AND fate IN ('new', 'placeholder')", "moved")?,
+        })
+    }
+
+    fn pairs(&self, query: &str) -> rusqlite::Result<Vec<(String, u64)>> {
+        let mut statement = self.database.prepare(query)?;
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    }
+
+    /// A comment without an id in its source is named by its number.
+    fn entries(&self, condition: &str, reason: &str) -> rusqlite::Result<Vec<Entry>> {
+        let mut statement = self.database.prepare(&format!(
+            "SELECT CASE WHEN has_id THEN source_id ELSE '#' || seq END, {reason} FROM comment
+             WHERE {condition} ORDER BY seq"
+        ))?;
+        statement.query_map([], |row| Ok(Entry { id: row.get(0)?, reason: row.get(1)? }))?.collect()
+    }
+
+    fn unmapped(&self) -> rusqlite::Result<Vec<String>> {
+        let mut statement = self.database.prepare(
+            "SELECT key FROM thread WHERE refused = 'thread' AND key IN (SELECT thread FROM comment) ORDER BY key",
+        )?;
+        statement.query_map([], |row| row.get(0))?.collect()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ScratchError {
+    #[error("the scratch file: {0}")]
+    File(#[from] std::io::Error),
+    #[error("the scratch file: {0}")]
+    Database(#[from] rusqlite::Error),
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn merge(known: Option<record::Thread>, new: record::Thread) -> record::Thread {
+    let Some(mut known) = known else { return new };
+    known.kind = known.kind.or(new.kind);
+    known.id = known.id.or(new.id);
+    known.title = known.title.or(new.title);
+    known.url = known.url.or(new.url);
+    known.author_id = known.author_id.or(new.author_id);
+    known.deleted |= new.deleted;
+    for alias in new.aliases {
+        if !known.aliases.contains(&alias) {
+            known.aliases.push(alias);
+        }
+    }
+    known
+}
+
+/// In Markdown, without characters that must not be stored. Empty when it shows nothing.
+fn body(comment: &record::Comment) -> String {
+    let body = match comment.format {
+        BodyFormat::Markdown => comment.body.replace("\r\n", "\n"),
+        BodyFormat::Html => markdown::from_html(&comment.body),
+    };
+    let body: String = body.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let body = visible::without_bidi_overrides(body.trim_matches(['\n', ' ']));
+    let cut = body.floor_char_boundary(MAX_BODY);
+    if shared::domain::markdown::shown(&body[..cut]).is_nothing() { String::new() } else { body[..cut].to_owned() }
+}
+
+/// An id for a comment without one, the same in every run.
+fn content_id(comment: &record::Comment, body: &str) -> String {
+    let created = comment.created_at.map_or(0, Timestamp::as_second);
+    let text = json(&(&comment.thread, &comment.parent, created, &comment.author.name, body));
+    format!("~{}", &sha256_hex(&text)[..16])
+}
+
+fn from_json<T: serde::de::DeserializeOwned + Default>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
+    Ok(serde_json::from_str(&row.get::<_, String>(column)?).unwrap_or_default())
+}
+
+fn instant(seconds: i64) -> Option<Timestamp> {
+    Timestamp::from_second(seconds).ok()
+}
+
+/// From `type/id`.
+pub(super) fn thread_id(target: &str) -> rusqlite::Result<ThreadId> {
+    let thread = target.split_once('/').and_then(|(kind, record)| ThreadId::new(kind, record));
+    thread.ok_or(rusqlite::Error::InvalidQuery)
+}

@@ -1,0 +1,157 @@
+//! Decides what becomes of each comment and where it stands.
+//!
+//! The order matters: a page is known before the comments of one page are joined, a comment that is refused is no parent,
+//! and which skipped comments become placeholders shows only when every comment has its final parent.
+
+use rusqlite::params;
+use shared::domain::comment::MAX_DEPTH;
+
+use super::Scratch;
+use crate::import::record::Thread;
+use crate::import::thread_key::{Target, ThreadKeys};
+
+impl Scratch {
+    /// With `keep_spam`, spam, trash and pingbacks are rejected comments instead of skipped ones.
+    pub fn resolve(&mut self, keys: &ThreadKeys, keep_spam: bool) -> rusqlite::Result<()> {
+        self.name_threads(keys)?;
+        self.skip_and_refuse(keep_spam)?;
+        self.find_parents()?;
+        self.measure_depth()?;
+        self.keep_placeholders()?;
+        self.tag()
+    }
+
+    fn name_threads(&self, keys: &ThreadKeys) -> rusqlite::Result<()> {
+        self.database.execute_batch("INSERT OR IGNORE INTO thread (key) SELECT DISTINCT thread FROM comment")?;
+        let mut after = None;
+        while let Some((key, record)) = self.thread_after(after.as_deref())? {
+            let thread = record.and_then(|json| serde_json::from_str(&json).ok());
+            let thread = thread.unwrap_or_else(|| Thread { key: key.clone(), ..Thread::default() });
+            let (target, refused) = match keys.target(&thread) {
+                Target::Thread(id) => (Some(format!("{}/{}", id.kind, id.record)), None),
+                Target::Unmapped => (None, Some("thread")),
+                Target::ForeignHost => (None, Some("host")),
+            };
+            self.database
+                .prepare_cached("UPDATE thread SET target = ?, refused = ? WHERE key = ?")?
+                .execute(params![target, refused, key])?;
+            after = Some(key);
+        }
+        Ok(())
+    }
+
+    fn thread_after(&self, key: Option<&str>) -> rusqlite::Result<Option<(String, Option<String>)>> {
+        use rusqlite::OptionalExtension;
+        let query = "SELECT key, record FROM thread WHERE ?1 IS NULL OR key > ?1 ORDER BY key LIMIT 1";
+        self.database.prepare_cached(query)?.query_row([key], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+    }
+
+    /// A reason to skip comes before a reason to refuse: nobody misses a deleted comment whose time is bad.
+    fn skip_and_refuse(&self, keep_spam: bool) -> rusqlite::Result<()> {
+        if keep_spam {
+            self.database.execute_batch(
+                r#"UPDATE comment SET state = '"rejected"' WHERE state IN ('"spam"', '"trash"', '"pingback"')"#,
+            )?;
+        }
+        self.database.execute_batch(
+            r#"
+            UPDATE comment SET target = thread.target, reason = thread.refused,
+                    fate = CASE WHEN thread.refused IS NULL THEN 'new' ELSE 'refused' END
+                FROM thread WHERE thread.key = comment.thread;
+            UPDATE comment SET fate = 'skipped', reason = 'deleted' WHERE fate = 'new'
+                AND thread IN (SELECT key FROM thread WHERE deleted);
+            CREATE INDEX by_source_id ON comment (target, source_id, seq);
+            UPDATE comment SET fate = 'there' WHERE fate = 'new' AND EXISTS (SELECT 1 FROM comment earlier
+                WHERE earlier.target = comment.target AND earlier.source_id = comment.source_id
+                AND earlier.seq < comment.seq);
+            UPDATE comment SET fate = 'skipped', reason = CASE state
+                    WHEN '"deleted"' THEN 'deleted' WHEN '"spam"' THEN 'spam' WHEN '"trash"' THEN 'trash'
+                    WHEN '"pingback"' THEN 'pingback' ELSE 'type' END
+                WHERE fate = 'new' AND state NOT IN ('"approved"', '"pending"', '"rejected"');
+            UPDATE comment SET fate = 'refused', reason = 'time' WHERE fate = 'new' AND created IS NULL;
+            UPDATE comment SET fate = 'refused', reason = 'empty' WHERE fate = 'new' AND body = '';
+            "#,
+        )
+    }
+
+    /// In the same thread of the host application, whichever page of the source it was on. A skipped comment can be a
+    /// parent if it can become a placeholder, which needs a time and a thread that is not deleted.
+    fn find_parents(&self) -> rusqlite::Result<()> {
+        self.database.execute_batch(
+            "
+            UPDATE comment SET parent = (SELECT parent.seq FROM comment parent
+                    WHERE parent.target = comment.target AND parent.source_id = comment.parent_id
+                    AND (parent.fate = 'new' OR parent.fate = 'skipped' AND parent.created IS NOT NULL)
+                    ORDER BY parent.seq LIMIT 1)
+                WHERE parent_id IS NOT NULL AND fate IN ('new', 'skipped');
+            CREATE INDEX by_any_source_id ON comment (source_id);
+            UPDATE comment SET moved = CASE WHEN EXISTS (SELECT 1 FROM comment other
+                    WHERE other.source_id = comment.parent_id AND other.target IS NOT comment.target)
+                    THEN 'thread' ELSE 'parent' END
+                WHERE parent_id IS NOT NULL AND parent IS NULL AND fate IN ('new', 'skipped');
+            DROP INDEX by_any_source_id;
+            CREATE INDEX by_parent ON comment (parent);
+            CREATE INDEX by_level ON comment (level);
+            UPDATE comment SET level = 0 WHERE parent IS NULL AND fate IN ('new', 'skipped');
+            ",
+        )
+    }
+
+    /// Level by level from the top. A reply to a comment at the greatest depth is attached to that comment's parent.
+    fn measure_depth(&self) -> rusqlite::Result<()> {
+        // The levels of the source, of which the deepest become the greatest depth at the end. The plus makes SQLite begin
+        // with the parents: most levels are null.
+        let mut next = self.database.prepare(
+            "UPDATE comment SET level = ?1 WHERE +level IS NULL AND parent IN (SELECT seq FROM comment WHERE level = ?1 - 1)",
+        )?;
+        let mut attach = self.database.prepare(
+            "UPDATE comment SET moved = 'depth', parent = (SELECT above.parent FROM comment above WHERE above.seq = comment.parent)
+             WHERE level = ?",
+        )?;
+        let mut level = 1_usize;
+        loop {
+            while next.execute([level])? > 0 {
+                level += 1;
+            }
+            // What was not reached is in a circle of parents, or below one.
+            let broken = "UPDATE comment SET level = 0, parent = NULL, moved = 'parent'
+                WHERE level IS NULL AND fate IN ('new', 'skipped')";
+            if self.database.execute(broken, [])? == 0 {
+                break;
+            }
+        }
+        for deep in MAX_DEPTH + 1..level {
+            attach.execute([deep])?;
+        }
+        self.database.execute("UPDATE comment SET level = ?1 WHERE level > ?1", [MAX_DEPTH])?;
+        Ok(())
+    }
+
+    /// From the deepest level up: a skipped comment with a reply that stays becomes a placeholder, which stays as well.
+    fn keep_placeholders(&self) -> rusqlite::Result<()> {
+        let mut keep = self.database.prepare(
+            "UPDATE comment SET fate = 'placeholder', placeholder = 1, state = '\"approved\"', edited = NULL, body = '', author = '{}', likes = 0, pinned = 0
+             WHERE level = ? AND fate = 'skipped'
+             AND EXISTS (SELECT 1 FROM comment reply WHERE reply.parent = comment.seq AND reply.fate IN ('new', 'placeholder'))",
+        )?;
+        for level in (0..MAX_DEPTH).rev() {
+            keep.execute([level])?;
+        }
+        Ok(())
+    }
+
+    /// An id that two pages share names the comment of the first; the other gets the thread's name as well.
+    fn tag(&self) -> rusqlite::Result<()> {
+        self.database.execute_batch(
+            "
+            CREATE INDEX by_id ON comment (source_id, seq);
+            UPDATE comment SET tag = CASE WHEN EXISTS (SELECT 1 FROM comment earlier
+                    WHERE earlier.source_id = comment.source_id AND earlier.seq < comment.seq
+                    AND earlier.target IS NOT NULL AND earlier.target <> comment.target)
+                    THEN source_id || '@' || target ELSE source_id END
+                WHERE fate IN ('new', 'placeholder');
+            DROP INDEX by_id;
+            ",
+        )
+    }
+}

@@ -1,0 +1,303 @@
+//! What becomes of comments, and where they stand.
+
+use jiff::Timestamp;
+
+use super::super::record::{Author, Comment, Record, State, Thread};
+use super::super::thread_key::ThreadKeys;
+use super::*;
+
+/// A comment on `/a` that answers nobody.
+fn comment(id: &str) -> Comment {
+    Comment {
+        source_id: id.to_owned(),
+        thread: "/a".to_owned(),
+        created_at: Timestamp::from_second(1_600_000_000).ok(),
+        author: Author { name: "Ada".to_owned(), ..Author::default() },
+        body: format!("body of {id}"),
+        ..Comment::default()
+    }
+}
+
+fn reply(id: &str, parent: &str) -> Comment {
+    Comment { parent: Some(parent.to_owned()), ..comment(id) }
+}
+
+fn page(key: &str) -> Thread {
+    Thread { key: key.to_owned(), url: Some(key.to_owned()), ..Thread::default() }
+}
+
+fn keys() -> ThreadKeys {
+    ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }
+}
+
+/// A comment that stays, with its place.
+struct Kept {
+    planned: Planned,
+    parent: Option<i64>,
+    depth: usize,
+}
+
+impl std::ops::Deref for Kept {
+    type Target = Planned;
+
+    fn deref(&self) -> &Planned {
+        &self.planned
+    }
+}
+
+struct Outcome {
+    report: Report,
+    planned: Vec<Kept>,
+}
+
+impl Outcome {
+    fn find(&self, tag: &str) -> Option<&Kept> {
+        self.planned.iter().find(|planned| planned.tag == tag)
+    }
+
+    fn parent(&self, tag: &str) -> Option<&str> {
+        let parent = self.find(tag).unwrap_or_else(|| panic!("no {tag}")).parent?;
+        self.planned.iter().find(|planned| planned.seq == parent).map(|planned| planned.tag.as_str())
+    }
+
+    fn refused(&self) -> Vec<(&str, &str)> {
+        entries(&self.report.refused)
+    }
+
+    fn moved(&self) -> Vec<(&str, &str)> {
+        entries(&self.report.moved)
+    }
+}
+
+fn entries(entries: &[Entry]) -> Vec<(&str, &str)> {
+    entries.iter().map(|entry| (entry.id.as_str(), entry.reason.as_str())).collect()
+}
+
+fn resolved(threads: &[Thread], comments: &[Comment], keep_spam: bool) -> Outcome {
+    let directory = tempfile::tempdir().unwrap();
+    let mut scratch = Scratch::create(directory.path()).unwrap();
+    for comment in comments {
+        scratch.add(Record::Comment(Box::new(comment.clone()))).unwrap();
+    }
+    for thread in threads {
+        scratch.add(Record::Thread(thread.clone())).unwrap();
+    }
+    scratch.resolve(&keys(), keep_spam).unwrap();
+    let planned = kept(&scratch);
+    let report = scratch.report().unwrap();
+    let skipped: u64 = report.skipped.values().sum();
+    assert_eq!(report.read, report.new + report.already_there + skipped + report.refused.len() as u64);
+    assert_eq!(report.new, planned.len() as u64);
+    Outcome { report, planned }
+}
+
+fn kept(scratch: &Scratch) -> Vec<Kept> {
+    let query = format!(
+        "{} LEFT JOIN comment p ON p.seq = c.parent WHERE c.fate IN ('new', 'placeholder') ORDER BY c.level, c.seq",
+        Scratch::SELECT_PLANNED
+    );
+    let kept = |row: &Row<'_>| {
+        let planned = Scratch::planned(row, &Users::default())?;
+        Ok(Kept { planned, parent: row.get("parent")?, depth: row.get("level")? })
+    };
+    scratch.database.prepare(&query).unwrap().query_map([], kept).unwrap().map(Result::unwrap).collect()
+}
+
+fn outcome(comments: &[Comment]) -> Outcome {
+    resolved(&[page("/a"), page("/b")], comments, false)
+}
+
+#[test]
+fn comments_stand_below_their_parents() {
+    let outcome = outcome(&[comment("1"), reply("2", "1"), reply("3", "2"), comment("4")]);
+    let tags: Vec<_> = outcome.planned.iter().map(|planned| (planned.tag.as_str(), planned.depth)).collect();
+    assert_eq!(tags, [("1", 0), ("4", 0), ("2", 1), ("3", 2)]);
+    assert_eq!((outcome.parent("3"), outcome.parent("2"), outcome.parent("1")), (Some("2"), Some("1"), None));
+    assert_eq!(outcome.report.threads, [("posts/a".to_owned(), 4)].into());
+}
+
+#[test]
+fn a_reply_may_be_read_before_its_parent() {
+    let outcome = outcome(&[reply("2", "1"), comment("1")]);
+    assert_eq!(outcome.parent("2"), Some("1"));
+    assert!(outcome.moved().is_empty());
+}
+
+#[test]
+fn a_bad_record_is_refused_with_its_id_and_the_next_ones_stay_as_they_are() {
+    let timeless = Comment { created_at: None, ..comment("1") };
+    let empty = Comment { body: " \u{200b} ".to_owned(), ..comment("2") };
+    let nowhere = Comment { thread: "1337".to_owned(), ..comment("3") };
+    let nameless = Comment { created_at: None, ..comment("") };
+    let outcome = outcome(&[timeless, empty, nowhere, nameless, comment("4")]);
+    assert_eq!(outcome.refused(), [("1", "time"), ("2", "empty"), ("3", "thread"), ("#4", "time")]);
+    assert_eq!(outcome.find("4").unwrap().body, "body of 4");
+    assert_eq!(outcome.report.unmapped, ["1337"]);
+}
+
+#[test]
+fn what_is_deleted_or_unwanted_is_skipped_by_reason() {
+    let states = [State::Deleted, State::Spam, State::Trash, State::Pingback, State::Other, State::Spam];
+    let comments: Vec<_> =
+        states.iter().enumerate().map(|(n, state)| Comment { state: *state, ..comment(&n.to_string()) }).collect();
+    let skipped = outcome(&comments);
+    let expected = [("deleted", 1), ("pingback", 1), ("spam", 2), ("trash", 1), ("type", 1)];
+    assert_eq!(skipped.report.skipped, expected.map(|(reason, count)| (reason.to_owned(), count)).into());
+    let kept = resolved(&[page("/a")], &comments, true);
+    assert_eq!(kept.report.new, 4);
+    assert!(kept.planned.iter().all(|planned| planned.state == State::Rejected));
+}
+
+#[test]
+fn a_deleted_comment_without_a_time_is_skipped_and_not_refused() {
+    let gone = Comment { state: State::Deleted, created_at: None, body: String::new(), ..comment("1") };
+    let outcome = outcome(&[gone, reply("2", "1")]);
+    assert!(outcome.refused().is_empty());
+    assert_eq!(outcome.moved(), [("2", "parent")], "no placeholder can stand at no time");
+}
+
+#[test]
+fn a_skipped_comment_with_replies_that_stay_becomes_a_placeholder() {
+    let gone = |id: &str| Comment { state: State::Deleted, likes: 3, pinned: true, ..comment(id) };
+    let spam_reply = |id: &str, parent: &str| Comment { state: State::Spam, ..reply(id, parent) };
+    let outcome = outcome(&[gone("1"), spam_reply("2", "1"), reply("3", "2"), gone("4"), spam_reply("5", "4")]);
+    assert_eq!(outcome.report.new, 3);
+    for tag in ["1", "2"] {
+        let placeholder = outcome.find(tag).unwrap();
+        assert!(placeholder.is_placeholder && !placeholder.pinned, "{tag}");
+        assert_eq!((placeholder.body.as_str(), placeholder.likes), ("", 0));
+    }
+    assert!(!outcome.find("3").unwrap().is_placeholder);
+    assert_eq!((outcome.parent("3"), outcome.parent("2")), (Some("2"), Some("1")));
+    assert!(outcome.find("4").is_none() && outcome.find("5").is_none(), "nothing below them stays");
+    assert!(outcome.moved().is_empty());
+}
+
+#[test]
+fn a_missing_parent_and_one_of_another_thread_move_a_reply_to_the_top() {
+    let elsewhere = Comment { thread: "/b".to_owned(), ..comment("9") };
+    let timeless = Comment { created_at: None, ..comment("8") };
+    let outcome = outcome(&[reply("1", "77"), elsewhere, reply("2", "9"), timeless, reply("3", "8"), reply("4", "2")]);
+    assert_eq!(outcome.moved(), [("1", "parent"), ("2", "thread"), ("3", "parent")]);
+    for tag in ["1", "2", "3"] {
+        assert_eq!((outcome.find(tag).unwrap().depth, outcome.parent(tag)), (0, None));
+    }
+    assert_eq!(outcome.parent("4"), Some("2"));
+}
+
+#[test]
+fn a_circle_of_parents_moves_to_the_top() {
+    let outcome = outcome(&[reply("1", "2"), reply("2", "1"), reply("3", "3"), comment("4"), reply("5", "4")]);
+    assert_eq!(outcome.moved(), [("1", "parent"), ("2", "parent"), ("3", "parent")]);
+    assert_eq!(outcome.report.new, 5);
+    assert_eq!(outcome.parent("5"), Some("4"));
+}
+
+#[test]
+fn deeper_than_ten_is_attached_at_ten() {
+    let mut comments = vec![comment("0")];
+    comments.extend((1..=14).map(|n| reply(&n.to_string(), &(n - 1).to_string())));
+    let outcome = outcome(&comments);
+    assert_eq!((outcome.find("10").unwrap().depth, outcome.parent("10")), (10, Some("9")));
+    for tag in ["11", "12", "13", "14"] {
+        assert_eq!((outcome.find(tag).unwrap().depth, outcome.parent(tag)), (10, Some("9")), "{tag}");
+    }
+    assert_eq!(outcome.moved().len(), 4);
+    assert!(outcome.moved().iter().all(|(_, reason)| *reason == "depth"));
+}
+
+#[test]
+fn pages_that_become_one_thread_are_joined() {
+    let https = Thread { url: Some("https://blog.example/a/".to_owned()), ..page("1") };
+    let http = Thread { url: Some("http://blog.example/a?utm=1".to_owned()), ..page("2") };
+    let on = |thread: &str, comment: Comment| Comment { thread: thread.to_owned(), ..comment };
+    let outcome = resolved(&[https, http], &[on("1", comment("1")), on("2", reply("2", "1"))], false);
+    assert_eq!(outcome.report.threads, [("posts/a".to_owned(), 2)].into());
+    assert_eq!(outcome.parent("2"), Some("1"));
+    assert!(outcome.moved().is_empty());
+}
+
+#[test]
+fn comments_of_a_deleted_thread_are_skipped() {
+    let gone = Thread { deleted: true, ..page("/a") };
+    let outcome = resolved(&[gone], &[comment("1"), reply("2", "1")], false);
+    assert_eq!(outcome.report.skipped, [("deleted".to_owned(), 2)].into());
+}
+
+#[test]
+fn threads_of_other_hosts_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut scratch = Scratch::create(directory.path()).unwrap();
+    scratch.add(Record::Thread(Thread { url: Some("https://other.example/a".to_owned()), ..page("/a") })).unwrap();
+    scratch.add(Record::Comment(Box::new(comment("1")))).unwrap();
+    let keys = ThreadKeys { hosts: vec!["blog.example".to_owned()], ..keys() };
+    scratch.resolve(&keys, false).unwrap();
+    assert_eq!(entries(&scratch.report().unwrap().refused), [("1", "host")]);
+    assert!(scratch.report().unwrap().unmapped.is_empty());
+}
+
+#[test]
+fn a_comment_that_is_read_twice_is_there_once() {
+    let outcome = outcome(&[comment("1"), comment("1")]);
+    assert_eq!((outcome.report.new, outcome.report.already_there), (1, 1));
+}
+
+#[test]
+fn one_id_on_two_pages_is_two_comments() {
+    let other = Comment { thread: "/b".to_owned(), ..comment("1") };
+    let below = Comment { thread: "/b".to_owned(), ..reply("2", "1") };
+    let outcome = outcome(&[comment("1"), other, below]);
+    assert_eq!(outcome.parent("2"), Some("1@posts/b"));
+    assert_eq!(outcome.find("1").unwrap().thread.record, "a");
+}
+
+#[test]
+fn a_comment_without_an_id_gets_the_same_one_in_every_run() {
+    let tags = || {
+        let other = Comment { body: "another".to_owned(), ..comment("") };
+        outcome(&[comment(""), other]).planned.iter().map(|kept| kept.tag.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(tags(), tags());
+    assert_ne!(tags()[0], tags()[1]);
+}
+
+#[test]
+fn later_records_of_a_thread_add_what_is_missing() {
+    let first = Thread { key: "7".to_owned(), ..Thread::default() };
+    let second = Thread { key: "7".to_owned(), title: Some("Seven".to_owned()), ..page("/seven") };
+    let third = Thread { key: "7".to_owned(), title: Some("Other".to_owned()), ..page("/other") };
+    let seven = Comment { thread: "7".to_owned(), ..comment("1") };
+    let outcome = resolved(
+        &[first, Thread { key: "7".to_owned(), ..second }, Thread { key: "7".to_owned(), ..third }],
+        &[seven],
+        false,
+    );
+    assert_eq!(outcome.find("1").unwrap().thread.record, "seven");
+}
+
+#[test]
+fn authors_come_from_their_accounts_wherever_these_are_in_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut scratch = Scratch::create(directory.path()).unwrap();
+    let author = Author { key: "u1".to_owned(), ..Author::default() };
+    scratch.add(Record::Thread(page("/a"))).unwrap();
+    scratch.add(Record::Comment(Box::new(Comment { author, ..comment("1") }))).unwrap();
+    scratch.add(Record::User(User { id: "u1".to_owned(), name: "Grace".to_owned(), ..User::default() })).unwrap();
+    scratch.resolve(&keys(), false).unwrap();
+    assert_eq!(kept(&scratch)[0].writer.name, "Grace");
+}
+
+#[test]
+fn long_bodies_are_kept_up_to_64_kilobytes() {
+    let long = Comment { body: "é".repeat(20_000), ..comment("1") };
+    let longer = Comment { body: "é".repeat(40_000), ..comment("2") };
+    let outcome = outcome(&[long, longer]);
+    assert_eq!(outcome.find("1").unwrap().body.chars().count(), 20_000);
+    assert_eq!(outcome.find("2").unwrap().body.len(), MAX_BODY);
+}
+
+#[test]
+fn bodies_in_html_become_markdown() {
+    let html = Comment { body: "<p>a &amp;amp; <b>b</b></p>".to_owned(), format: BodyFormat::Html, ..comment("1") };
+    assert_eq!(outcome(&[html]).find("1").unwrap().body, "a \\&amp; **b**");
+}

@@ -1,0 +1,106 @@
+//! Times of sources: instants in UTC, cut to seconds.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+/// The instant that `text` names. A text without an offset is in `zone`. `None` when it is no time, or before 1970: other
+/// systems write `0000-00-00` and `0001-01-01` for no time.
+pub(super) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+    let text = text.trim();
+    let compact = without_space_before_offset(text);
+    let instant = match compact.parse::<Timestamp>() {
+        Ok(instant) => instant,
+        Err(_) if ends_with_offset(&compact) => return None,
+        Err(_) => text.parse::<DateTime>().ok()?.to_zoned(zone.clone()).ok()?.timestamp(),
+    };
+    whole_seconds(instant.as_second())
+}
+
+/// As [`parse`], for formats whose times are in UTC.
+pub(super) fn parse_utc(text: &str) -> Option<Timestamp> {
+    parse(text, &TimeZone::UTC)
+}
+
+/// Unix seconds, whose fraction is dropped.
+pub(super) fn from_unix(seconds: f64) -> Option<Timestamp> {
+    #[expect(clippy::cast_possible_truncation, reason = "the fraction is dropped, and the bounds are checked")]
+    let whole = seconds.is_finite().then(|| seconds.floor() as i64)?;
+    whole_seconds(whole)
+}
+
+fn whole_seconds(seconds: i64) -> Option<Timestamp> {
+    Timestamp::from_second(seconds).ok().filter(|instant| instant.as_second() > 0)
+}
+
+/// `2020-01-02 03:04:05 -0700` and `… UTC` as `2020-01-02 03:04:05-0700` and `…Z`.
+fn without_space_before_offset(text: &str) -> String {
+    match text.rsplit_once(' ') {
+        Some((time, "UTC" | "GMT" | "Z")) => format!("{}Z", time.trim_end()),
+        Some((time, offset)) if offset.starts_with(['+', '-']) => format!("{}{offset}", time.trim_end()),
+        _ => text.to_owned(),
+    }
+}
+
+/// Whether there is `Z` or an offset after the time of day.
+fn ends_with_offset(text: &str) -> bool {
+    let time = text.split_once(['T', 't', ' ']).map_or("", |(_, time)| time);
+    time.contains(['Z', 'z', '+', '-'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(text: &str, zone: &str) -> Option<i64> {
+        parse(text, &TimeZone::get(zone).unwrap()).map(Timestamp::as_second)
+    }
+
+    #[test]
+    fn an_offset_counts_whatever_the_zone() {
+        for text in [
+            "2020-01-02T03:04:05Z",
+            "2020-01-02T03:04:05.987654Z",
+            "2020-01-02T04:04:05+01:00",
+            "2020-01-01T20:04:05-07:00",
+            "2020-01-01 20:04:05 -0700",
+            "2020-01-02 03:04:05 +0000",
+            "2020-01-02 03:04:05 UTC",
+            " 2020-01-02 03:04:05Z\n",
+        ] {
+            assert_eq!(seconds(text, "Asia/Tokyo"), Some(1_577_934_245), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_without_an_offset_is_in_the_zone_with_its_daylight_saving() {
+        assert_eq!(seconds("2020-01-02 03:04:05", "UTC"), Some(1_577_934_245));
+        assert_eq!(seconds("2020-01-02T04:04:05.5", "Europe/Berlin"), Some(1_577_934_245));
+        assert_eq!(seconds("2020-07-01 02:00:00", "Europe/Berlin"), Some(1_593_561_600));
+    }
+
+    #[test]
+    fn what_is_no_time_is_none_and_never_now() {
+        for text in [
+            "",
+            "tomorrow",
+            "0001-01-01T00:00:00Z",
+            "0000-00-00 00:00:00",
+            "2011-x09-30T22:48:43Z",
+            "2020-13-01 00:00:00",
+            "2020-01-02T03:04:05+99:00",
+            "1969-12-31T23:59:59Z",
+        ] {
+            assert_eq!(seconds(text, "UTC"), None, "{text}");
+        }
+        for number in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300] {
+            assert_eq!(from_unix(number), None, "{number}");
+        }
+    }
+
+    #[test]
+    fn fractions_of_a_second_are_dropped() {
+        assert_eq!(from_unix(1_700_000_600.5).unwrap().as_second(), 1_700_000_600);
+        assert_eq!(parse_utc("2020-01-02T03:04:05.999Z").unwrap().subsec_nanosecond(), 0);
+    }
+}

@@ -1,0 +1,195 @@
+//! `cargo local import`: exit codes, reports, and what the API shows afterwards.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::{local, on_data, serve, stderr};
+
+const DISQUS: &str = r#"<?xml version="1.0"?>
+<disqus xmlns:dsq="http://disqus.com/disqus-internals">
+  <thread dsq:id="1"><link>https://blog.example/hello/</link><title>Hello</title></thread>
+  <thread dsq:id="2"><id/></thread>
+  <post dsq:id="10"><message><![CDATA[<p>One <b>bold</b></p>]]></message><createdAt>2014-01-02T03:04:05Z</createdAt>
+    <isDeleted>false</isDeleted><isSpam>false</isSpam><author><name>Ada</name><email>ada@blog.example</email></author>
+    <thread dsq:id="1"/></post>
+  <post dsq:id="11"><message>two</message><createdAt>2014-01-02T03:04:06Z</createdAt>
+    <isDeleted>false</isDeleted><isSpam>false</isSpam><author><name>Bob</name></author>
+    <thread dsq:id="1"/><parent dsq:id="10"/></post>
+  <post dsq:id="12"><message>pills</message><createdAt>2014-01-02T03:04:07Z</createdAt>
+    <isDeleted>false</isDeleted><isSpam>true</isSpam><author><name>Eve</name></author><thread dsq:id="1"/></post>
+</disqus>"#;
+/// A comment of a page without an address.
+const NOWHERE: &str = r#"<post dsq:id="13"><message>three</message><createdAt>2014-01-02T03:04:08Z</createdAt>
+    <isDeleted>false</isDeleted><isSpam>false</isSpam><author><name>Bob</name></author><thread dsq:id="2"/></post>
+</disqus>"#;
+
+fn import(words: &[&str], file: &Path, data_dir: &Path) -> Output {
+    let mut command = on_data(&["import"], data_dir);
+    command.args(words).arg(file).output().unwrap()
+}
+
+fn report(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn an_imported_thread_is_served() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, data) = (directory.path().join("dump.xml"), directory.path().join("data"));
+    fs::write(&file, DISQUS).unwrap();
+    let output = import(&["disqus"], &file, &data);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "", "nothing but the report when piped");
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(told, "posts/hello: 2\n3 read: 2 new, 0 already there, 1 skipped (spam 1), 0 refused\n");
+
+    let service = serve(&data);
+    let list = service.guest().list("posts/hello", "").await;
+    let comment = &list.json["data"][0];
+    assert_eq!(comment["body"], "One **bold**");
+    assert_eq!(comment["created_at"], "2014-01-02T03:04:05+00:00");
+    assert_eq!((&comment["user"]["id"], &comment["user"]["name"]), (&Value::Null, &json!("Ada")));
+    assert_eq!((&comment["replies"][0]["body"], &comment["replies_count"]), (&json!("two"), &json!(1)));
+    assert!(!list.json.to_string().contains("ada@blog.example"));
+    assert!(service.stop().success());
+    assert!(on_data(&["check"], &data).output().unwrap().status.success());
+
+    let again = import(&["disqus"], &file, &data);
+    assert!(String::from_utf8(again.stdout).unwrap().contains("3 read: 0 new, 2 already there, 1 skipped"));
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_reports_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, data) = (directory.path().join("dump.xml"), directory.path().join("data"));
+    let (dry, real) = (directory.path().join("dry.json"), directory.path().join("real.json"));
+    fs::write(&file, DISQUS.replace("</disqus>", NOWHERE)).unwrap();
+    let dry_run = import(&["disqus", "--dry-run", "--report", dry.to_str().unwrap()], &file, &data);
+    assert_eq!(dry_run.status.code(), Some(1));
+    assert!(!data.exists());
+    let real_run = import(&["disqus", "--report", real.to_str().unwrap()], &file, &data);
+    assert_eq!(real_run.status.code(), Some(1));
+    assert_eq!(dry_run.stdout, real_run.stdout);
+    assert_eq!(report(&dry), report(&real));
+    let expected = json!({
+        "read": 4, "new": 2, "already_there": 0, "skipped": { "spam": 1 }, "refused": [{ "id": "13", "reason": "thread" }],
+        "threads": { "posts/hello": 2 }, "unmapped": ["2"], "moved": [],
+    });
+    assert_eq!(report(&real), expected);
+    let later = import(&["disqus", "--dry-run", "--report", dry.to_str().unwrap()], &file, &data);
+    assert_eq!(later.status.code(), Some(1));
+    assert_eq!((&report(&dry)["new"], &report(&dry)["already_there"]), (&json!(0), &json!(2)));
+}
+
+#[test]
+fn a_map_says_where_comments_go_and_standard_input_is_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let (map, file) = (directory.path().join("map"), directory.path().join("dump.xml"));
+    fs::write(&map, "2 posts/two\nhttps://blog.example/* posts/blog:*\n").unwrap();
+    fs::write(&file, DISQUS.replace("</disqus>", NOWHERE)).unwrap();
+    let words = ["import", "disqus", "-", "--map", map.to_str().unwrap()];
+    let mut command = on_data(&words, &directory.path().join("data"));
+    command.stdin(Stdio::from(fs::File::open(&file).unwrap()));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.starts_with("posts/blog:hello: 2\nposts/two: 1\n"), "{told}");
+}
+
+#[test]
+fn wrong_usage_is_2_and_names_the_mistake() {
+    let directory = tempfile::tempdir().unwrap();
+    let map = directory.path().join("map");
+    fs::write(&map, "one posts/1\ntwo\n").unwrap();
+    let map = map.to_str().unwrap();
+    for (words, named) in [
+        (&["import"] as &[&str], "FORMAT"),
+        (&["import", "disqus"], "FILE"),
+        (&["import", "jekyll", "x"], "jekyll"),
+        (&["import", "disqus", "x", "--zone", "Mars/Olympus"], "--zone"),
+        (&["import", "disqus", "x", "--map", map], "line 2"),
+        (&["import", "disqus", "x", "--users", "/nowhere"], "--users"),
+        (&["import", "disqus", "x", "--spam", "maybe"], "--spam"),
+        (&["import", "disqus", "x", "--rate", "0"], "--rate"),
+        (&["import", "disqus", "x", "--table", "t", "--data-dir", "d"], "--table"),
+    ] {
+        let output = local(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(stderr(&output).contains(named), "{words:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_source_that_cannot_be_used_is_3_and_nothing_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, data) = (directory.path().join("dump.xml"), directory.path().join("data"));
+    let cut = DISQUS.find("</post>").unwrap();
+    fs::write(&file, &DISQUS[..cut]).unwrap();
+    let output = import(&["disqus"], &file, &data);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(stderr(&output), format!("error: {}: byte {cut}: the file ends inside <post>\n", file.display()));
+    assert!(output.stdout.is_empty());
+    fs::write(&file, DISQUS).unwrap();
+    let whole = import(&["disqus"], &file, &data);
+    assert!(String::from_utf8(whole.stdout).unwrap().contains(" 2 new"));
+    let missing = import(&["disqus"], &directory.path().join("none.xml"), &data);
+    assert_eq!(missing.status.code(), Some(3));
+}
+
+#[test]
+fn a_data_directory_in_use_is_3() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, data) = (directory.path().join("dump.xml"), directory.path().join("data"));
+    fs::write(&file, DISQUS).unwrap();
+    let _service = serve(&data);
+    let output = import(&["disqus"], &file, &data);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).starts_with("error: another process uses"), "{}", stderr(&output));
+}
+
+/// Pages with comments and replies, as JSON lines.
+fn long_dump() -> String {
+    let mut lines = String::new();
+    for page in 0..4 {
+        let thread = json!({ "thread": { "key": page.to_string(), "url": format!("/{page}") } });
+        lines.extend([thread.to_string().as_str(), "\n"]);
+    }
+    for id in 0..3_000 {
+        let parent = (id >= 40).then(|| (id % 40).to_string());
+        let comment = json!({
+            "source_id": id.to_string(), "thread": (id % 4).to_string(), "parent": parent, "body": format!("comment {id}"),
+            "created_at": "2020-01-02T03:04:05Z", "state": if id % 50 == 7 { "pending" } else { "approved" },
+        });
+        lines.extend([json!({ "comment": comment }).to_string().as_str(), "\n"]);
+    }
+    lines
+}
+
+#[cfg(unix)]
+#[test]
+fn an_import_that_was_killed_is_finished_by_the_same_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, data) = (directory.path().join("dump.jsonl"), directory.path().join("data"));
+    fs::write(&file, long_dump()).unwrap();
+    let words = ["import", "native", file.to_str().unwrap(), "--rate", "1500"];
+    let mut command: Command = on_data(&words, &data);
+    let mut import = command.stdout(Stdio::null()).spawn().unwrap();
+    // Until some of it is written: the table grows.
+    let table = data.join("table.db-wal");
+    while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 3_000_000 && import.try_wait().unwrap().is_none()
+    {
+        std::thread::yield_now();
+    }
+    assert!(import.try_wait().unwrap().is_none(), "it was too fast to be killed");
+    import.kill().unwrap();
+    import.wait().unwrap();
+    let finished = on_data(&["import", "native", file.to_str().unwrap()], &data).output().unwrap();
+    let told = String::from_utf8(finished.stdout).unwrap();
+    assert_eq!(finished.status.code(), Some(0), "{told}");
+    assert!(told.contains("3000 read: ") && !told.contains(": 3000 new"), "{told}");
+    let check = on_data(&["check"], &data).output().unwrap();
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+}

@@ -1,0 +1,284 @@
+//! Writes imported comments in bulk. Functions are built without this file.
+//!
+//! A thread without comments is written in batches of final items, replies before their parents, at the price of the items
+//! alone. A journal row says that this is under way; the transaction that adds the thread's counts deletes it. When an
+//! import ends early, the next one finds the row, writes the items that are missing and adds the counts.
+//!
+//! A thread with comments gains each comment in a transaction, parents first, and is counted comment by comment. The journal
+//! row tells the next import that the last comment may not have been counted.
+
+use std::collections::{BTreeMap, HashMap};
+
+use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
+
+use super::comments::{creation, item, queues};
+use super::counts::Cause;
+use super::keys::{self, Item};
+use super::transaction::{Outcome, Write};
+use super::{Reading, Store, number, placement, read, text, yes};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
+use crate::domain::thread::{Pin, Thread};
+use crate::domain::time::Timestamp;
+use crate::error::Fault;
+
+/// Seconds for which a lease holds.
+const LEASE: i64 = 60;
+/// Visitors in one transaction, with room for the journal.
+const VISITORS: usize = 90;
+
+/// A comment that is there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occupant {
+    pub source: Option<SourceId>,
+    pub thread: ThreadId,
+}
+
+/// How the comments of a thread are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By [`Store::import_batch`], and then [`Store::finish_import`].
+    InBatches,
+    /// By [`Store::import_one`], and then [`Store::end_import`].
+    OneByOne {
+        /// An import ended early, so that comments which are there may have to be counted.
+        again: bool,
+    },
+}
+
+/// A comment in its final form.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// With all that the import adds below it.
+    pub comment: Comment,
+    /// Of a reply.
+    pub is_inline: bool,
+    /// It is approved, with nothing hidden above it.
+    pub counts: bool,
+}
+
+impl Imported {
+    /// The items besides the comment's own.
+    fn dependents(&self) -> Vec<Item> {
+        let comment = &self.comment;
+        let mut items = Vec::new();
+        items.extend(self.counts.then(|| keys::counted(&comment.thread, comment.id).item()));
+        items.extend(queues(comment).map(|state| keys::queue(state, comment.id).item()));
+        let hidden_below = comment.parent().filter(|_| !comment.is_approved());
+        items.extend(hidden_below.map(|parent| keys::hidden_reply(parent, comment.id).item()));
+        items
+    }
+}
+
+/// Unapproved comments of one visitor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hidden {
+    pub parents: u64,
+    pub replies: u64,
+    pub has_separate: bool,
+}
+
+impl Hidden {
+    /// Adds an unapproved comment. Returns whether it is inline.
+    pub fn add(&mut self, comment: &Comment) -> bool {
+        if comment.is_top_level() {
+            self.parents += 1;
+            return false;
+        }
+        let is_inline = comment.ancestors.len() == 1 && self.replies < placement::OWN_INLINE;
+        self.replies += 1;
+        self.has_separate |= !is_inline;
+        is_inline
+    }
+}
+
+/// What a thread gains.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadTotals {
+    /// Approved top-level comments.
+    pub parents: u64,
+    /// Comments that count.
+    pub counted: u64,
+    pub pin: Option<Pin>,
+    pub hidden: BTreeMap<Visitor, Hidden>,
+}
+
+/// What became of a comment that was written alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportedOne {
+    Done,
+    /// Another comment has the id.
+    Taken,
+    ParentGone,
+}
+
+impl Store {
+    /// Takes or renews the lease. False when another importer holds it.
+    pub async fn lease_import(&self, holder: &str, now: Timestamp) -> Result<bool, Fault> {
+        let lease = Write::update(keys::import_lease())
+            .set("h", text(holder))
+            .set("x", number(now.seconds() + LEASE))
+            .when("attribute_not_exists(h) OR h = :h OR x < :now")
+            .with(":now", number(now.seconds()));
+        Ok(self.update("leasing imports", lease).await?.is_some())
+    }
+
+    pub async fn end_import_lease(&self, holder: &str) -> Result<(), Fault> {
+        let end = Write::delete(keys::import_lease()).when("h = :h").with(":h", text(holder));
+        self.transact(vec![end]).await.map(drop)
+    }
+
+    /// The comments with these ids.
+    pub async fn occupants(&self, ids: &[CommentId]) -> Result<HashMap<CommentId, Occupant>, Fault> {
+        let items = self.batch_get(ids.iter().map(|id| keys::comment(*id)).collect(), Reading::Consistent).await?;
+        let occupants = items.into_values().map(|item| {
+            let Comment { id, source, thread, .. } = read(item)?;
+            Ok((id, Occupant { source, thread }))
+        });
+        occupants.collect()
+    }
+
+    /// The ids of the comments that were imported from these sources and deleted since.
+    pub async fn tombstones(&self, sources: &[SourceId]) -> Result<HashMap<SourceId, CommentId>, Fault> {
+        let mut items = self.batch_get(sources.iter().map(keys::tombstone).collect(), Reading::Consistent).await?;
+        let found = sources.iter().filter_map(|source| {
+            let item = items.remove(&keys::tombstone(source))?;
+            let id = item.get("i")?.as_n().ok()?.parse().ok()?;
+            Some((source.clone(), CommentId(id)))
+        });
+        Ok(found.collect())
+    }
+
+    /// Begins to write a thread, or goes on after an import that ended early.
+    pub async fn begin_import(&self, thread: &ThreadId) -> Result<Way, Fault> {
+        let (journal, stored, count) = (keys::import_journal(thread), keys::thread(thread), keys::count(thread));
+        let mut attempts = self.attempts("beginning to import a thread");
+        loop {
+            attempts.next().await?;
+            let keys = vec![journal.clone(), stored.clone(), count.clone()];
+            let mut found = self.batch_get(keys, Reading::Consistent).await?;
+            if let Some(journal) = found.get(&journal) {
+                let again = Way::OneByOne { again: true };
+                return Ok(if journal.contains_key("w") { again } else { Way::InBatches });
+            }
+            let thread: Option<Thread> = found.remove(&stored).map(read).transpose()?;
+            if found.contains_key(&count) || thread.is_some_and(|thread| thread.parents > 0) {
+                let journal = Write::update(journal.clone()).set("w", yes());
+                self.update("beginning to import a thread", journal).await?;
+                return Ok(Way::OneByOne { again: false });
+            }
+            let writes = vec![
+                Write::put(journal.item()),
+                Write::check(count.clone(), "attribute_not_exists(pk)"),
+                Write::check(stored.clone(), "attribute_not_exists(n) OR n = :none").with(":none", number(0)),
+            ];
+            if self.transact(writes).await? == Outcome::Done {
+                return Ok(Way::InBatches);
+            }
+        }
+    }
+
+    /// Whether an import of this thread ended early, or is under way.
+    pub async fn is_importing(&self, thread: &ThreadId) -> Result<bool, Fault> {
+        Ok(self.one_item(&keys::import_journal(thread), Reading::Consistent).await?.is_some())
+    }
+
+    /// Ends an import of comments one by one.
+    pub async fn end_import(&self, thread: &ThreadId) -> Result<(), Fault> {
+        self.transact(vec![Write::delete(keys::import_journal(thread))]).await.map(drop)
+    }
+
+    /// Writes comments of a thread that [`begin_import`](Self::begin_import) began. The parents of one batch are in a later
+    /// one. A comment is written after its other items, so that a comment which is there has all of them.
+    pub async fn import_batch(&self, comments: &[Imported]) -> Result<(), Fault> {
+        self.put_all(comments.iter().flat_map(Imported::dependents)).await?;
+        let items = comments.iter().map(|imported| item(&imported.comment, imported.is_inline));
+        self.put_all(items.collect::<Result<Vec<_>, _>>()?).await
+    }
+
+    async fn put_all(&self, items: impl IntoIterator<Item = Item>) -> Result<(), Fault> {
+        let put = |item| {
+            let put = PutRequest::builder().set_item(Some(item)).build();
+            let put = put.map_err(|error| Fault::new("writing imported comments", error))?;
+            Ok(WriteRequest::builder().put_request(put).build())
+        };
+        self.write_all(items.into_iter().map(put).collect::<Result<Vec<_>, Fault>>()?).await
+    }
+
+    /// Adds the counts of a thread whose comments are all written.
+    pub async fn finish_import(&self, thread: &ThreadId, totals: &ThreadTotals) -> Result<(), Fault> {
+        let visitors: Vec<_> = totals.hidden.iter().collect();
+        for (done, visitors) in visitors.chunks(VISITORS).enumerate() {
+            let journal = Write::update(keys::import_journal(thread)).set("n", number(done + 1));
+            let journal = journal.still("n", (done > 0).then(|| number(done)));
+            let counts = visitors.iter().map(|(visitor, hidden)| gain_hidden(visitor, thread, hidden));
+            // When the condition fails, an earlier import has written these.
+            self.transact(std::iter::once(journal).chain(counts).collect()).await?;
+        }
+        let pin = totals.pin.map(serde_dynamo::to_attribute_value);
+        let pin = pin.transpose().map_err(|error| Fault::new("serializing a pin", error))?;
+        let stored = self.thread(thread, Reading::Consistent).await?;
+        let mut gain = Write::update(keys::thread(thread)).add("n", number(totals.parents));
+        if let Some(pin) = pin.filter(|_| stored.pin.is_none()) {
+            gain = gain.set("pin", pin);
+        }
+        let writes = vec![
+            Write::delete(keys::import_journal(thread)).exists(),
+            gain,
+            Write::update(keys::count(thread)).add("n", number(totals.counted)),
+        ];
+        self.transact(writes).await.map(drop)
+    }
+
+    /// Adds a comment to a thread as it is now.
+    pub async fn import_one(&self, comment: &Comment) -> Result<ImportedOne, Fault> {
+        let mut attempts = self.attempts("importing a comment");
+        loop {
+            let is_again = attempts.next().await?;
+            if is_again && let Some(occupant) = self.occupants(&[comment.id]).await?.remove(&comment.id) {
+                if occupant.source != comment.source {
+                    return Ok(ImportedOne::Taken);
+                }
+                break;
+            }
+            let parent = match comment.parent() {
+                None => None,
+                Some(parent) => match self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? {
+                    None => return Ok(ImportedOne::ParentGone),
+                    parent => parent,
+                },
+            };
+            let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor()).await?;
+            let writes = creation(comment, parent.as_ref(), &visitor_state, self.embedded)?;
+            if self.transact(writes).await? == Outcome::Done {
+                break;
+            }
+        }
+        self.recount_comment(&comment.thread, comment.id, Cause::Walk).await?;
+        Ok(ImportedOne::Done)
+    }
+
+    /// Tells of a record what the host application has not said itself.
+    pub async fn describe_thread(&self, thread: &ThreadId, about: &Thread) -> Result<(), Fault> {
+        let stored = self.thread(thread, Reading::Consistent).await?;
+        let new = |stored: &Option<String>, told: &Option<String>| told.clone().filter(|_| stored.is_none()).map(text);
+        let author = about.author.filter(|_| stored.author.is_none()).map(number);
+        let told = [("ti", new(&stored.title, &about.title)), ("url", new(&stored.url, &about.url)), ("au", author)];
+        let update = Write::update(keys::thread(thread));
+        let update = told.into_iter().fold(update, |update, (name, value)| match value {
+            Some(value) => update.set(name, value),
+            None => update,
+        });
+        if update.has_changes() {
+            self.update("describing a thread", update).await?;
+        }
+        Ok(())
+    }
+}
+
+/// A visitor gains unapproved comments.
+fn gain_hidden(visitor: &Visitor, thread: &ThreadId, hidden: &Hidden) -> Write {
+    let gain = Write::update(keys::visitor_state(visitor, thread));
+    let gain = gain.add("up", number(hidden.parents)).add("ur", number(hidden.replies));
+    if hidden.has_separate { gain.set("ut", yes()) } else { gain }
+}
