@@ -983,8 +983,12 @@ class Thread {
 
   async #showFresh() {
     const ids = this.#waiting
+    const before = this.#before
+    // An answer that comes meanwhile does not offer them again.
+    this.#before = before?.concat(ids)
     this.fresh.hidden = true
     await Promise.allSettled(ids.toReversed().map((id) => this.#fetch(id)))
+    this.#before = before
     await this.reveal(ids[0])
   }
 
