@@ -1,6 +1,6 @@
 //! Ids of comments, users, threads and visitors. `store::keys` makes the keys of the table from them.
 //!
-//! A comment's id holds the time of its creation, and ids are in the order of these times. From [`SEAM`] on they count
+//! A comment's id holds the time of its creation, and ids are in the order of these times. From `SEAM` on they count
 //! milliseconds. Below it they count seconds, for comments that were written elsewhere before 2026-02-02T16:22:18.368Z.
 
 use std::fmt;

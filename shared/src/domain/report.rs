@@ -47,7 +47,7 @@ impl Report {
 pub struct ReportExcerpt {
     #[serde(rename = "i")]
     pub id: u64,
-    /// Cut at [`MAX_EXCERPT`] characters.
+    /// Cut at `MAX_EXCERPT` characters.
     #[serde(rename = "r")]
     pub reason: String,
     /// Unix milliseconds.
