@@ -452,7 +452,6 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
       uploaded = `![${say('image_description')}](${(await api.request('POST', 'media', { body, key: newKey() })).url})`
     } finally {
       const start = text.value.indexOf(place)
-      // Whoever has not gone on writing describes the image now.
       const isHere = text.selectionStart === start + place.length
       if (start >= 0) text.setRangeText(uploaded, start, start + place.length, 'preserve')
       if (isHere) text.setSelectionRange(start + 2, start + Math.max(2, uploaded.indexOf(']')))
@@ -805,7 +804,6 @@ class Thread {
     })
   }
 
-  /** A failure is told in its place, with a button that tries again. */
   async #wait(place, again, act) {
     const { signal } = this.#work
     try {
@@ -984,7 +982,6 @@ class Thread {
   async #showFresh() {
     const ids = this.#waiting
     const before = this.#before
-    // An answer that comes meanwhile does not offer them again.
     this.#before = before?.concat(ids)
     this.fresh.hidden = true
     await Promise.allSettled(ids.toReversed().map((id) => this.#fetch(id)))
