@@ -596,3 +596,34 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     }
   })
 }
+
+test('what waits when somebody else signs in is sent for whoever decided it', async (t) => {
+  await emptyQueue()
+  const [grace, linus] = [moderator('Grace'), moderator('Linus')]
+  const { id } = await w.service.comment(newRecord(), 'Decided by Grace')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await card(page, 'Decided by Grace').waitFor()
+  await press(page, 'a')
+  await page.locator('comment-moderation').evaluate((element, auth) => Object.assign(element, { auth }), linus.token)
+  await until(() => isApproved(id, grace), (approved) => approved)
+  const { data } = await w.service.call('GET', 'moderation/log?cursor=', grace.token)
+  const entry = data.find((/** @type {any} */ { comment_id }) => comment_id === id)
+  assert.equal(entry.moderator.id, grace.id)
+})
+
+test('decisions that are being sent when the page goes are sent', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await w.service.comment(newRecord(), 'Sent at the last moment')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await card(page, 'Sent at the last moment').waitFor()
+  await page.waitForLoadState('networkidle')
+  await press(page, 'a')
+  // The log, which is read before decisions are sent, does not answer.
+  const asked = page.waitForRequest(/moderation.log/)
+  await page.route(/moderation.log/, () => {})
+  await page.clock.runFor(5_100)
+  await asked
+  await page.goto('about:blank')
+  assert.equal(await until(() => isApproved(id, grace), (approved) => approved), true)
+})

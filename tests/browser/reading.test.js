@@ -365,3 +365,34 @@ test('the token goes to the API in a header, and nowhere else', async (t) => {
   assert.ok(requests.some(({ headers }) => headers.authorization?.includes(secret)))
   assert.ok(!(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie)).includes(secret))
 })
+
+test('the sort that was chosen last is shown, whichever answer comes last', async (t) => {
+  const record = newRecord()
+  const first = await w.service.comment(record, 'First.')
+  await w.service.comment(record, 'Second.')
+  const { page } = await w.open(t, { record })
+  const oldest = page.waitForResponse(/sort=oldest/)
+  const late = page.waitForResponse(/sort=most_liked/)
+  await page.route(/sort=most_liked/, async (route) => {
+    const response = await route.fetch()
+    await oldest
+    await route.fulfill({ response })
+  })
+  await page.getByRole('combobox').selectOption('most_liked')
+  await page.getByRole('combobox').selectOption('oldest')
+  await late
+  await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.querySelector('article')?.id === id, `comment-${first.id}`)
+})
+
+test('replies that are not shown yet can be asked for after a new one was shown', async (t) => {
+  const record = newRecord()
+  const parent = await w.service.comment(record, 'Ask me.')
+  for (const n of [1, 2, 3, 4]) await w.service.comment(record, `Reply ${n}.`, { parent: parent.id })
+  const { page } = await w.open(t, { record })
+  await page.getByRole('button', { name: 'View replies (1)' }).waitFor()
+  const fifth = await w.service.comment(record, 'Reply 5.', { parent: parent.id })
+  await page.evaluate((id) => (location.hash = `comment-${id}`), fifth.id)
+  await article(page, fifth.id).waitFor()
+  await page.getByRole('button', { name: 'View replies (1)' }).click()
+  await page.getByText('Reply 4.').waitFor()
+})

@@ -213,6 +213,19 @@ test('the preview is the HTML that is published', async (t) => {
   assert.equal(await page.locator('article .body').innerHTML(), preview)
 })
 
+test('after a comment was sent from its preview the next one can be written', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const text = page.getByPlaceholder('Write a comment…')
+  await text.fill('One.')
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.locator('.preview p').waitFor()
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').waitFor()
+  await text.fill('Two.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').nth(1).waitFor()
+})
+
 test('tools and shortcuts put marks around the selection', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')
@@ -261,6 +274,17 @@ test('a mention is completed by keyboard and becomes a link', async (t) => {
   assert.equal(await text.inputValue(), `Ask @${handle} `)
   await page.keyboard.press('Control+Enter')
   await page.locator(`article .body a[href="/users/${handle}"]`).waitFor()
+})
+
+test('a mention that is picked after the caret has moved replaces what was typed', async (t) => {
+  await w.service.call('GET', 'ui', token(23, 'Zelda'))
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const text = page.getByPlaceholder('Write a comment…')
+  await text.focus()
+  await page.keyboard.type('@zel')
+  await page.locator('[role=option]').waitFor()
+  for (const key of ['ArrowLeft', 'ArrowLeft', 'Enter']) await page.keyboard.press(key)
+  assert.equal(await text.inputValue(), '@zelda ')
 })
 
 test('an image is uploaded by button, paste and drop, with a text for who cannot see', async (t) => {
@@ -330,8 +354,12 @@ test('what the page’s visitor may not do is not offered', async (t) => {
   await guest.page.getByRole('button', { name: 'Sign in to comment' }).click()
   assert.equal(await guest.page.evaluate(() => /** @type {any} */ (window).asked), true)
   await guest.page.evaluate(() => Object.assign(window, { asked: undefined }))
-  await guest.page.getByRole('button', { name: 'Like' }).click()
-  assert.equal(await guest.page.evaluate(() => /** @type {any} */ (window).asked), true)
+  for (const name of ['Like', 'Reply']) {
+    await guest.page.getByRole('button', { name }).click()
+    assert.equal(await guest.page.evaluate(() => /** @type {any} */ (window).asked), true, name)
+    await guest.page.evaluate(() => Object.assign(window, { asked: undefined }))
+  }
+  assert.equal(await guest.page.locator('form').count(), 0)
 
   const waiting = await w.open(t, { ...at(approval), who: approval.ada })
   await waiting.page.getByPlaceholder('Write a comment…').fill('May I?')
@@ -370,4 +398,28 @@ test('a reply that is being written survives a change of the visitor', async (t)
   await thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.bob)
   await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.guest'))
   assert.equal(await page.getByPlaceholder('Write a reply…').inputValue(), 'As a guest, then signed in')
+})
+
+test('an edit that is being written survives a new token as an edit', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Teh text.')
+  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  await article(page, id).getByRole('button', { name: 'Edit' }).click()
+  await article(page, id).locator('textarea').fill('The text.')
+  const first = await article(page, id).elementHandle()
+  await thread.evaluate((element, auth) => Object.assign(element, { auth }), token(7, 'Ada Lovelace'))
+  await page.waitForFunction((element) => !element?.isConnected, first)
+  assert.equal(await article(page, id).locator('textarea').inputValue(), 'The text.')
+  await article(page, id).getByRole('button', { name: 'Save' }).click()
+  await article(page, id).getByText('The text.').waitFor()
+})
+
+test('after the last comment of a thread was deleted the focus is in the editor', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Only one.')
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  await article(page, id).getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await article(page, id).waitFor({ state: 'detached' })
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('textarea'))
 })

@@ -213,7 +213,6 @@ export function avatar({ name, avatar }) {
 
 // Languages and dates
 
-/** The nearest `lang` around an element, else the browser's language. */
 export function languageOf(element) {
   try {
     return `${new Intl.Locale(element.closest('[lang]').lang)}`
@@ -278,7 +277,6 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
   const { features, guest, limits } = ui
   const isGuest = !ui.auth.authenticated
   let busy = 0
-  /** The last request, to send it again under the same key. */
   let last = { content: '', key: '' }
   let search = new AbortController()
   const kept = `${API} ${path} ${draft}`
@@ -305,13 +303,14 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
   const file = h('input', { type: 'file', accept: 'image/*', change: (event) => take(event, file) })
   const emoji = h('div', { hidden: true }, ...EMOJI.map((emoji) => button(emoji, { click: () => insert(emoji) })))
   const tool = (name, click) => button(icon(name), { 'aria-label': say(name), title: say(name), click })
+  const toggle = button(say('preview'), { 'aria-pressed': 'false', click: () => fallible(preview) })
   const toolbar = h(
     'div',
     { class: 'toolbar' },
     ...Object.keys(features.markdown_toolbar ? MARKS : {}).map((name) => tool(name, () => mark(MARKS[name]))),
     features.emoji_picker && tool('emoji', () => (emoji.hidden = !emoji.hidden)),
     features.media && tool('upload_image', () => file.click()),
-    features.markdown_preview && button(say('preview'), { 'aria-pressed': 'false', click: (event) => fallible(() => preview(event.target)) }),
+    features.markdown_preview && toggle,
   )
   const element = h(
     'form',
@@ -346,11 +345,12 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
       await send(fields, last.key)
       last.content = ''
       if (text.value === body) text.value = ''
+      if (!shown.hidden) preview()
       device.set(kept, text.value)
     })
   }
 
-  async function preview(toggle) {
+  async function preview() {
     const isOn = shown.hidden
     const body = text.value
     if (isOn) showHtml(shown, (await api.request('POST', 'markdown/preview', { body: { body } })).data.html, body)
@@ -394,7 +394,8 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
   }
 
   async function suggest() {
-    const query = text.value.slice(0, text.selectionStart).match(/(?<![\w@])@([\p{L}\p{N}_]{1,50})$/u)?.[1]
+    const end = text.selectionStart
+    const query = text.value.slice(0, end).match(/(?<![\w@])@([\p{L}\p{N}_]{1,50})$/u)?.[1]
     search.abort()
     people.hidden = true
     if (!query || isGuest) return
@@ -404,10 +405,7 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
     if (signal.aborted) return
     const { data } = await api.get('users', { q: query.replaceAll('_', ' ') }, signal).catch(() => ({ data: [] }))
     if (signal.aborted || !data.length) return
-    const pick = (user) => {
-      const end = text.selectionStart
-      insert(`@${handleOf(user.name)} `, end - query.length - 1, end)
-    }
+    const pick = (user) => insert(`@${handleOf(user.name)} `, end - query.length - 1, end)
     const mousedown = (event) => event.preventDefault()
     people.replaceChildren(
       ...data.map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user), mousedown }, avatar(user), user.name)),
@@ -541,7 +539,7 @@ class CommentView {
       { class: 'actions', part: 'actions' },
       this.like,
       action(nesting && is_approved && this.depth < 10, 'reply', () => this.reply(), 'reply'),
-      action(can.update, 'edit', () => this.#edit()),
+      action(can.update, 'edit', () => this.edit()),
       action(can.delete, 'delete', () => this.#delete()),
       action(can.pin, pinned ? 'unpin' : 'pin', () => this.#pin()),
       this.flag,
@@ -560,7 +558,6 @@ class CommentView {
     this.flag.ariaDisabled = 'true'
   }
 
-  /** Shows the like at once, and takes it back if the API refuses it. */
   #like() {
     const { thread, comment, like } = this
     const { liked, likes_count } = comment
@@ -629,17 +626,18 @@ class CommentView {
 
   reply() {
     const { thread, comment } = this
+    if (!thread.ui.auth.can_comment) return thread.signIn()
     const close = this.#write({
       send: async (fields, key) => {
         const reply = await thread.post({ ...fields, parent_id: comment.id }, key)
-        this.comment.replies_count++
+        this.comment.replies_count += +reply.is_approved
         close()
         thread.focusOn(this.addReply(reply))
       },
     })
   }
 
-  #edit() {
+  edit() {
     const { thread, comment, body } = this
     const { say } = thread
     const close = this.#write({
@@ -662,11 +660,11 @@ class CommentView {
     const { say } = thread
     thread.ask(say('delete_confirm'), [], say('delete'), async () => {
       await thread.write('DELETE', `comments/${comment.id}`)
-      const next = element.nextElementSibling ?? parent?.element
+      const next = element.nextElementSibling ?? element.previousElementSibling ?? parent?.element ?? thread.section.querySelector('textarea')
       for (const { id } of element.querySelectorAll('article')) thread.views.delete(Number(id.slice(8)))
       thread.views.delete(comment.id)
       element.remove()
-      if (parent) parent.comment.replies_count--
+      if (parent) parent.comment.replies_count -= +comment.is_approved
       thread.showEmpty()
       thread.announce(say('deleted'))
       return next
@@ -685,7 +683,8 @@ class CommentView {
   }
 
   #showMore() {
-    const left = this.comment.replies_count - this.replies.childElementCount
+    const shown = [...this.thread.views.values()].filter(({ parent, comment }) => parent === this && comment.is_approved)
+    const left = this.comment.replies_count - shown.length
     this.more.hidden = left <= 0 || this.#cursor === null
     this.more.textContent = `${this.thread.say('view_replies')} (${left})`
   }
@@ -706,7 +705,6 @@ const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
 const FIRST_WORDS = { error: 'Something went wrong', offline: 'No connection', retry: 'Try again' }
 
-/** Other refusals have labels of their own names. */
 const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment', not_found: 'deleted' }
 
 class Thread {
@@ -720,6 +718,7 @@ class Thread {
   /** @type {RequestOptions['query'] | null} */
   #next = null
   #before
+  #turn = {}
   #waiting = []
 
   constructor(host, root) {
@@ -823,7 +822,7 @@ class Thread {
 
   #show(page) {
     const { say, ui, section } = this
-    const answered = [...this.views.values()].filter(({ slot }) => slot.firstChild).map(({ comment }) => comment.id)
+    const open = [...this.views.values()].filter(({ slot }) => slot.firstChild)
     const sorts = SORTS.map((value) => h('option', { value, selected: value === (this.sort || ui.default_sort) }, say(value)))
     const select = h('select', { 'aria-label': say('sort'), change: () => this.#sortBy(select.value) }, ...sorts)
     section.ariaLabel = say('comments')
@@ -839,7 +838,11 @@ class Thread {
     )
     this.empty.textContent = say('no_comments')
     this.#restart(page)
-    answered.forEach((id) => this.views.get(id)?.reply())
+    for (const { comment, body } of open) {
+      const view = this.views.get(comment.id)
+      if (body.hidden) view?.comment.can.update && view.edit()
+      else if (ui.auth.can_comment) view?.reply()
+    }
   }
 
   #composer() {
@@ -896,8 +899,13 @@ class Thread {
   }
 
   #page(query, show) {
+    const turn = (this.#turn = {})
+    const isLast = () => turn === this.#turn
     const ask = () => this.api.get(`${this.path}/comments`, { sort: this.sort || null, ...query }, this.#work.signal)
-    this.#wait(this.foot, () => this.#page(query, show), async () => show(await ask()))
+    this.#wait(this.foot, () => this.#page(query, show), async () => {
+      const page = await ask().catch((error) => isLast() && Promise.reject(error))
+      if (isLast()) show(page)
+    })
   }
 
   #loadMore() {
@@ -952,7 +960,11 @@ class Thread {
     if (thread.type !== this.host.type || thread.id !== this.host.record) return
     /** @type {CommentView | undefined} */
     let view
-    for (const comment of [...ancestors, data]) view = view?.addReply(comment) ?? this.views.get(comment.id) ?? this.#prepend(comment)
+    for (const comment of [...ancestors, data]) {
+      const known = this.views.get(comment.id)
+      if (known) known.comment.replies_count = comment.replies_count
+      view = known ?? view?.addReply(comment) ?? this.#prepend(comment)
+    }
   }
 
   async #watch(signal) {
@@ -973,9 +985,10 @@ class Thread {
     this.#before ??= newest
     this.#waiting = newest.filter((id) => !this.#before?.includes(id) && !this.views.has(id))
     const { length } = this.#waiting
+    const news = `${length} ${this.say(length > 1 ? 'new_comments' : 'new_comment')}`
     this.fresh.hidden = !length
-    this.fresh.textContent = `${length} ${this.say(length > 1 ? 'new_comments' : 'new_comment')}`
-    if (length) this.announce(this.fresh.textContent)
+    if (length && this.fresh.textContent !== news) this.announce(news)
+    this.fresh.textContent = news
     return next
   }
 
@@ -1094,7 +1107,7 @@ class CommentThread extends HTMLElement {
 const uncounted = new Set()
 
 function count() {
-  const elements = [...uncounted].filter(({ thread }) => /^[\w-]+\/[\w.~:-]{1,128}$/.test(thread))
+  const elements = [...uncounted].filter(({ thread }) => /^[\w.~-]+\/[\w.~:-]{1,128}$/.test(thread))
   const threads = [...new Set(elements.map(({ thread }) => thread))]
   uncounted.clear()
   while (threads.length) {

@@ -247,6 +247,8 @@ class Outbox {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
   #delivering = false
+  /** Decisions that are being sent. @type {Decision[]} */
+  #sending = []
   #notBefore = 0
   #deliver
 
@@ -273,7 +275,8 @@ class Outbox {
 
   /** Takes all that waits, to be sent elsewhere or forgotten. */
   takeAll() {
-    const all = this.waiting
+    const all = [...this.#sending, ...this.waiting]
+    this.#sending = []
     this.waiting = []
     return all
   }
@@ -296,9 +299,12 @@ class Outbox {
     const due = this.waiting.filter(({ at }) => at + UNDO <= now)
     this.waiting = this.waiting.filter((decision) => !due.includes(decision))
     this.#delivering = true
+    this.#sending = due
     const { again, after } = await this.#deliver(due)
+    // Unless they were taken meanwhile.
+    if (this.#sending === due) this.waiting.unshift(...again)
+    this.#sending = []
     this.#delivering = false
-    this.waiting.unshift(...again)
     this.#notBefore = Date.now() + after
     this.#schedule()
   }
@@ -1276,6 +1282,8 @@ class Desk {
 
   /** @param {Auth} auth */
   async signIn(auth) {
+    // What waits goes under the name of whoever decided it.
+    if (!this.#expired) this.flush()
     this.client.auth = auth
     if (!this.#expired) return this.start()
     try {
@@ -1294,7 +1302,6 @@ class Desk {
   }
 
   signOut() {
-    this.flush()
     this.signIn(null)
   }
 
@@ -1642,7 +1649,7 @@ class Desk {
     for (const batch of batches(open)) {
       let left = batch.choices
       try {
-        const { data } = await this.client.request('POST', 'moderation/comments', { body: bulkBody(batch) })
+        const { data } = await this.client.request('POST', 'moderation/comments', { body: bulkBody(batch), keepalive: true })
         left = this.#settle(batch, data.failed)
       } catch (error) {
         if (isFinal(error)) {

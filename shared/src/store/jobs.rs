@@ -141,10 +141,12 @@ impl Store {
         walk.after = Some(newest);
         walk.seen += replies.len() as u64;
         job.walks.push(walk);
-        let counts = replies.iter().map(|reply| self.recount_comment(&job.thread, *reply, Cause::Walk));
-        let counts = try_join_all(counts).await?;
-        let parents = replies.iter().zip(counts).filter(|(_, below)| below.is_some_and(|below| below > 0));
-        job.walks.extend(parents.map(|(reply, _)| CountReplies::of(*reply)));
+        // One after the other, because each changes the count of the thread.
+        for reply in replies {
+            if self.recount_comment(&job.thread, reply, Cause::Walk).await?.is_some_and(|below| below > 0) {
+                job.walks.push(CountReplies::of(reply));
+            }
+        }
         Ok(())
     }
 

@@ -351,7 +351,8 @@ pub(super) enum ItemKind {
     Log,
     /// With the id of the ban.
     Banned(u64),
-    /// Import journal and lease, limiter, repeat and idempotency: a recount ignores them.
+    ImportJournal(ThreadId),
+    /// Import lease, limiter, repeat and idempotency: a recount ignores them.
     Other,
 }
 
@@ -383,6 +384,7 @@ impl ItemKind {
             ("S", ("S", "")) => Self::Tombstone(SourceId(rest.to_owned())),
             ("Q", _) => Self::Queue { state: rest.split_once('#')?.0.to_owned(), id: queued_comment(&key.sk)? },
             ("A", _) => Self::Log,
+            ("J", ("J", "")) => Self::ImportJournal(ThreadId::try_from(rest.to_owned()).ok()?),
             ("B", _) => Self::Banned(ban_of(&key.sk)?),
             _ => return None,
         })
@@ -506,7 +508,7 @@ mod tests {
             (tombstone(&source), ItemKind::Tombstone(source.clone())),
             (log(5), ItemKind::Log),
             (banned(5), ItemKind::Banned(5)),
-            (import_journal(&post), ItemKind::Other),
+            (import_journal(&post), ItemKind::ImportJournal(post.clone())),
             (import_lease(), ItemKind::Other),
             (limiter("read", "caller", 1), ItemKind::Other),
             (repeat(&visitor, "hash"), ItemKind::Other),

@@ -116,32 +116,36 @@ impl Options {
         let import = self.plan(&config);
         let mut progress = Progress::new();
         let scratch = import.read(&table.scratch, |read| progress.show(|| format!("{read} comments read")))?;
+        // An address that cannot be written is told before anything is.
+        let file = path.map(|path| fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display())));
+        let file = file.transpose()?;
+        let store = table.store.as_ref().filter(|_| !self.dry_run);
+        let writer = store.map(|store| Writer {
+            scratch: &scratch,
+            store,
+            users: &users,
+            prefix: import.format.name(),
+            embedded: config.lists.replies_per_parent,
+            rate: self.rate.or(self.table.is_some().then_some(RATE)),
+            clock: Clock::system(),
+            holder: self.holder(),
+            patience: PATIENCE,
+        });
+        if let Some(writer) = &writer {
+            writer.take_lease().await?;
+        }
         scratch.locate(table.store.as_ref(), import.format.name()).await?;
-        if !self.dry_run
-            && let Some(store) = &table.store
-        {
-            let writer = Writer {
-                scratch: &scratch,
-                store,
-                users: &users,
-                prefix: import.format.name(),
-                embedded: config.lists.replies_per_parent,
-                rate: self.rate.or(self.table.is_some().then_some(RATE)),
-                clock: Clock::system(),
-                holder: self.holder(),
-                patience: PATIENCE,
-            };
+        if let Some(writer) = writer {
             let total = scratch.report()?.new;
             progress.restart();
             writer.write(|written| progress.of(written, total)).await?;
         }
         progress.end();
         let report = scratch.report()?;
-        if let Some(path) = path {
-            let json = serde_json::to_string_pretty(&report)?;
-            fs::write(&path, json + "\n").map_err(|error| format!("{}: {error}", path.display()))?;
-        }
         write!(io::stdout(), "{report}")?;
+        if let Some(mut file) = file {
+            writeln!(file, "{}", serde_json::to_string_pretty(&report)?)?;
+        }
         Ok(report)
     }
 

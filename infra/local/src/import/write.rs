@@ -54,7 +54,7 @@ pub struct Writer<'a> {
 impl Writer<'_> {
     /// `progress` gets the number of comments written so far. Returns the write units that the comments took.
     pub async fn write(&self, mut progress: impl FnMut(u64)) -> Result<f64, WriteError> {
-        self.take_lease().await?;
+        self.renew_lease().await?;
         let now = Instant::now();
         let mut course = Course { start: now, leased: now, units: 0.0, written: 0, progress: &mut progress };
         for Target { name, gains } in self.scratch.targets()? {
@@ -62,6 +62,8 @@ impl Writer<'_> {
             if !gains && !self.store.is_importing(&thread).await? {
                 continue;
             }
+            // First, so that an import which ends early has described what it wrote.
+            self.store.describe_thread(&thread, &self.scratch.about(&name)?).await?;
             match self.store.begin_import(&thread).await? {
                 Way::InBatches => self.write_in_batches(&name, &thread, &mut course).await?,
                 Way::OneByOne { again } => {
@@ -69,14 +71,13 @@ impl Writer<'_> {
                     self.store.end_import(&thread).await?;
                 }
             }
-            self.store.describe_thread(&thread, &self.scratch.about(&name)?).await?;
         }
         self.store.end_import_lease(&self.holder).await?;
         Ok(course.units)
     }
 
-    /// Waits for the lease of an import that was killed.
-    async fn take_lease(&self) -> Result<(), WriteError> {
+    /// Waits for the lease of an import that was killed. To be called before the table is read.
+    pub async fn take_lease(&self) -> Result<(), WriteError> {
         let start = Instant::now();
         while let Err(error) = self.renew_lease().await {
             if start.elapsed() >= self.patience {

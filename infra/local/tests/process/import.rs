@@ -186,6 +186,10 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     assert!(import.try_wait().unwrap().is_none(), "it was too fast to be killed");
     import.kill().unwrap();
     import.wait().unwrap();
+    let check = on_data(&["check", "--repair"], &data).output().unwrap();
+    assert!(!check.status.success());
+    let found = String::from_utf8_lossy(&check.stdout);
+    assert!(found.contains("an import is not finished"), "{found}");
     let finished = on_data(&["import", "native", file.to_str().unwrap()], &data).output().unwrap();
     let told = String::from_utf8(finished.stdout).unwrap();
     assert_eq!(finished.status.code(), Some(0), "{told}");

@@ -51,6 +51,8 @@ pub(super) struct Snapshot {
     pub(super) dependents: Vec<(CommentId, Key)>,
     /// By the text of their ids.
     pub(super) threads: BTreeMap<String, StoredThread>,
+    /// Threads that an import has not finished.
+    pub(super) importing: Vec<ThreadId>,
     /// Threads and their counted comments, and the counts, by the text of the threads' ids.
     pub(super) counted: BTreeMap<String, BTreeSet<CommentId>>,
     pub(super) counts: BTreeMap<String, Item>,
@@ -112,6 +114,9 @@ impl Snapshot {
             ItemKind::Directory(_) => {
                 self.directory.insert((key.pk, key.sk), item);
             }
+            // One that writes comments one by one leaves the table in order at every step.
+            ItemKind::ImportJournal(_) if item.contains_key("w") => {}
+            ItemKind::ImportJournal(thread) => self.importing.push(thread),
             ItemKind::Banned(id) => {
                 self.banned.insert(id, item);
             }
