@@ -25,7 +25,9 @@ async fn tombstones(world: &World) -> Vec<String> {
     assert_eq!(world.findings().await, [""; 0]);
     let items = world.items().await;
     let tombstones = items.iter().filter_map(|item| item["pk"].as_s().unwrap().strip_prefix("S#"));
-    tombstones.map(str::to_owned).collect()
+    let mut tombstones: Vec<String> = tombstones.map(str::to_owned).collect();
+    tombstones.sort_unstable();
+    tombstones
 }
 
 #[tokio::test]
