@@ -627,3 +627,35 @@ test('decisions that are being sent when the page goes are sent', async (t) => {
   await page.goto('about:blank')
   assert.equal(await until(() => isApproved(id, grace), (approved) => approved), true)
 })
+
+test('an emptied list shows an older comment that is reported later', async (t) => {
+  await emptyQueue()
+  const [grace, ada, bob] = [moderator('Grace'), member('Ada'), member('Bob')]
+  const record = newRecord()
+  const write = (/** @type {string} */ text) => w.service.comment(record, text, { who: ada.token })
+  const [older, newer] = [await write('An older one'), await write('A newer one')]
+  await emptyQueue()
+  const report = (/** @type {number} */ id) => w.service.call('POST', `comments/${id}/report`, bob.token, { reason: 'spam' })
+  await report(newer.id)
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await tab(page, 'Reported')
+  await card(page, 'A newer one').waitFor()
+  await press(page, 'a')
+  await page.getByRole('heading', { name: 'No reports' }).waitFor()
+  await page.clock.runFor(6_000)
+  await report(older.id)
+  await page.clock.runFor(16_000)
+  await card(page, 'An older one').waitFor()
+})
+
+test('a comment that is opened from the log shows its reports', async (t) => {
+  await emptyQueue()
+  const [grace, bob] = [moderator('Grace who looks back'), member('Bob')]
+  const { id } = await w.service.comment(newRecord(), 'Approved, and reported')
+  await w.service.call('POST', `comments/${id}/approve`, grace.token)
+  await w.service.call('POST', `comments/${id}/report`, bob.token, { reason: 'spam', additional_details: 'It sells.' })
+  const { page } = await open(t, { who: grace.token })
+  await tab(page, 'Log')
+  await page.locator('.log li', { hasText: grace.name }).first().getByRole('button', { name: 'Show' }).click()
+  await page.getByRole('dialog').getByText('It sells.').waitFor()
+})

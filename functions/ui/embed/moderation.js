@@ -552,6 +552,8 @@ class CardList {
   #cursor = ''
   /** The id of the newest comment that was loaded. */
   #newest = 0
+  /** Of the loading that counts; a reload begins another. */
+  #turn = 0
   /** @type {Promise<void> | null} */
   #loading = null
   #feed = h('div', { role: 'feed', class: 'cards' })
@@ -598,6 +600,9 @@ class CardList {
 
   /** Loads the first page in place of what is shown. */
   async reload() {
+    // What is being loaded is of no use any more.
+    this.#turn++
+    this.#loading = null
     this.cards = []
     this.current = this.#anchor = null
     this.#cursor = ''
@@ -611,7 +616,9 @@ class CardList {
   /** Loads the next page, if there is one. */
   more() {
     if (this.#cursor == null) return Promise.resolve()
+    const turn = this.#turn
     this.#loading ??= this.#fetch(this.#cursor).finally(() => {
+      if (turn !== this.#turn) return
       this.#loading = null
       // Observing anew tells whether the end is still near.
       this.#nearEnd.unobserve(this.#end)
@@ -622,17 +629,20 @@ class CardList {
 
   /** @param {string} cursor */
   async #fetch(cursor) {
+    const turn = this.#turn
     const first = !this.cards.length
     this.#feed.setAttribute('aria-busy', 'true')
     this.#end.replaceChildren(h('p', { class: 'muted centred' }, this.desk.t('loading')))
     try {
       const { data, next } = await this.load(cursor)
+      if (turn !== this.#turn) return
       this.#cursor = next
       this.#newest = Math.max(this.#newest, ...data.map(({ id }) => id))
       this.insert(data.filter((item) => !this.desk.isHandled(item, this.state)))
       this.#end.replaceChildren()
       if (!this.cards.length && next == null) this.#showEmpty()
     } catch (error) {
+      if (turn !== this.#turn) return
       this.#cursor = null
       const retry = () => {
         this.#cursor = cursor
@@ -689,13 +699,14 @@ class CardList {
     this.#sizes.observe(element)
   }
 
-  /** Looks whether a newer comment has come, and says so at the button that loads it. */
+  /** Looks whether a newer comment has come, and says so at the button that loads it. An empty list shows whatever has come. */
   async look() {
     if (!this.state || this.#loading) return
     const { data } = await this.load('', 1)
     const known = Math.max(0, ...this.cards.map(({ item }) => item.id), this.#newest)
-    if (!data.some((item) => item.id > known && !this.desk.isHandled(item, this.state))) return
-    if (!this.cards.length) return this.#refill()
+    const open = data.filter((item) => !this.desk.isHandled(item, this.state))
+    if (!this.cards.length) return open.length ? this.#refill() : undefined
+    if (!open.some(({ id }) => id > known)) return
     const button = this.#toolbar.querySelector('.refresh')
     button?.classList.add('news')
     button?.replaceChildren(icon('refresh'), this.desk.t('new_ones'))
@@ -1536,12 +1547,16 @@ class Desk {
   }
 
   /**
-   * A comment as it is now, with all that the queue says besides when `known` has it.
+   * A comment as it is now. What is said besides of comments in a queue comes from there, or else from `known`.
    * @param {number} id
    * @param {Partial<Item>} [known]
    * @returns {Promise<Item>}
    */
   async #fresh(id, known) {
+    const newest = (/** @type {string} */ state) => this.client.get('moderation/comments', { state, cursor: '', per_page: 50 }).catch(() => ({ data: [] }))
+    const queues = await Promise.all(['pending', 'reported'].map(newest))
+    const queued = queues.flatMap(({ data }) => data).find((item) => item.id === id)
+    if (queued) return queued
     const { data, ancestors, thread } = await this.client.get(`comments/${id}`)
     const rest = { held_for: null, reports: [], reports_count: 0, ...known }
     return { ...rest, ...data, thread, parent: ancestors.at(-1) ?? null }
