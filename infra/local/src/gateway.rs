@@ -74,7 +74,8 @@ pub struct Exchange {
 
 impl Mount {
     fn covers(&self, path: &str) -> bool {
-        path.strip_prefix(&self.prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        let rest = path.strip_prefix(&self.prefix);
+        rest.is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && self.prefix != "/"))
     }
 }
 

@@ -158,7 +158,10 @@ impl Store {
     ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
         let more = walk.cut(&mut ids, per_page);
         let cursors = walk.cursors(ids.first().copied(), ids.last().copied(), more);
-        Ok((self.find_all(ids).await?, cursors))
+        let mut page = self.find_all(ids).await?;
+        // An index that lags lists a comment that has become a placeholder.
+        page.retain(|found| !found.comment.is_placeholder);
+        Ok((page, cursors))
     }
 
     /// Pins an approved top-level comment in place of any other. False when it no longer exists, is not approved or is a

@@ -171,6 +171,16 @@ async fn a_hidden_reply_goes_with_its_parent_though_copies_do_not_know_it_yet() 
 }
 
 #[tokio::test]
+async fn an_erased_comment_is_not_listed_as_its_writers_though_the_index_still_names_it() {
+    let table = Lagging::new();
+    let (ada, moderator) = (table.world.user(7, "Ada"), table.world.moderator());
+    let id = ada.comment("posts/1", "text").await;
+    table.hold(&[id]).await;
+    table.world.erase(id).await;
+    assert_eq!(moderator.get("users/7/comments").await.ok(200).ids(), [0; 0]);
+}
+
+#[tokio::test]
 async fn a_reply_that_the_index_lists_late_stops_counting_when_its_parent_is_hidden() {
     let table = Lagging::new();
     let (ada, moderator) = (table.world.user(7, "Ada"), table.world.moderator());
