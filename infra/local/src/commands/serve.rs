@@ -21,7 +21,7 @@ use crate::service;
 use crate::settings;
 
 /// How long the events of the last writes may take after the signal to stop.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
