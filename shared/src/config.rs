@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::aws::secrets;
-use crate::domain::ids::UserId;
+use crate::domain::email::is_mailable;
+use crate::domain::ids::{ThreadId, UserId};
 use crate::domain::list::Sort;
 use crate::domain::origin::Origins;
 use crate::domain::secret::Secret;
@@ -18,6 +20,8 @@ const AKISMET_URL: &str = "https://rest.akismet.com";
 
 /// Bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
 const MIN_SECRET: usize = 32;
+/// Characters of `SVC_SITE_NAME`.
+const MAX_SITE_NAME: usize = 100;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{variable}{}: expected {accepted}", held.as_ref().map_or_else(String::new, |held| format!("={held:?}")))]
@@ -43,6 +47,8 @@ pub struct Config {
     pub table_name: String,
     /// `JOBS_QUEUE_URL`: the queue of the function `jobs`, for functions that start jobs
     pub jobs_queue_url: Option<String>,
+    /// `DELIVERIES_QUEUE_URL`: the queue of the function `delivery`, for functions that have something to tell
+    pub deliveries_queue_url: Option<String>,
     /// `MEDIA_BUCKET`
     pub media_bucket: String,
     /// `MEDIA_BASE_URL`, without a slash at its end
@@ -61,6 +67,8 @@ pub struct Config {
     pub spam: Spam,
     pub limits: Limits,
     pub auth: Auth,
+    /// `None` without `SVC_MAIL_FROM`
+    pub mail: Option<Mail>,
     /// `SVC_READ_ONLY`
     pub read_only: bool,
     /// `SVC_REQUIRE_APPROVAL`
@@ -164,6 +172,26 @@ pub struct Auth {
     pub moderators: Vec<Moderator>,
 }
 
+#[derive(Clone, Debug)]
+pub struct Mail {
+    /// `SVC_MAIL_FROM`: the address that mails come from
+    pub from: String,
+    /// `SVC_PUBLIC_URL`, the base of links to the service, without a slash at its end
+    pub public_url: String,
+    /// `SVC_PAGE_URL`: the page of a record, with `{type}` and `{id}`
+    pub page_url: String,
+    /// `SVC_SITE_NAME`
+    pub site_name: String,
+    /// `SVC_SMTP_URL`; without it mails go to SES
+    pub smtp_url: Option<Secret>,
+    /// `SVC_MAIL_WAIT`: how long notices gather before a mail goes
+    pub wait: Duration,
+    /// `SVC_MODERATION_MAIL`: addresses that get a digest
+    pub moderators: Vec<String>,
+    /// `MAIL_CONFIGURATION_SET`: of SES, which reports bounces and complaints
+    pub configuration_set: Option<String>,
+}
+
 /// Numbers below 2^53 are user ids, everything else is the `sub` of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moderator {
@@ -190,6 +218,28 @@ impl Auth {
     }
 }
 
+impl Mail {
+    /// The page of a record, as the host has said it or by `SVC_PAGE_URL`.
+    #[must_use]
+    pub fn page(&self, thread: &ThreadId, said: Option<&str>) -> String {
+        // Neither part has characters that addresses encode.
+        let made = || self.page_url.replace("{type}", &thread.kind).replace("{id}", &thread.record);
+        said.map_or_else(made, str::to_owned)
+    }
+
+    fn check_smtp(&self) -> Result<(), ConfigError> {
+        let accepted =
+            || "smtp:// or smtps:// with a host, and user and password where the server wants them".to_owned();
+        let Some(url) = &self.smtp_url else { return Ok(()) };
+        let uri: Option<http::Uri> = url.expose().parse().ok();
+        let fits = |uri: &http::Uri| matches!(uri.scheme_str(), Some("smtp" | "smtps")) && uri.host().is_some();
+        if uri.as_ref().is_some_and(fits) {
+            return Ok(());
+        }
+        Err(ConfigError { variable: "SVC_SMTP_URL", held: None, accepted: accepted() })
+    }
+}
+
 impl Config {
     /// Reads the process's environment.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads settings")]
@@ -203,6 +253,7 @@ impl Config {
         Ok(Self {
             table_name: vars.required("TABLE_NAME", "the name of the table")?,
             jobs_queue_url: vars.text("JOBS_QUEUE_URL"),
+            deliveries_queue_url: vars.text("DELIVERIES_QUEUE_URL"),
             media_bucket: vars.text("MEDIA_BUCKET").unwrap_or_default(),
             media_base_url: vars.address_text("MEDIA_BASE_URL")?.unwrap_or_default(),
             api_prefix: vars.path("SVC_API_PREFIX", "svc/api/v1")?,
@@ -215,6 +266,7 @@ impl Config {
             spam: vars.spam()?,
             limits: vars.limits()?,
             auth: vars.auth()?,
+            mail: vars.mail()?,
             read_only: vars.switch("SVC_READ_ONLY", false)?,
             require_approval: vars.switch("SVC_REQUIRE_APPROVAL", false)?,
             report_reasons: vars.reasons("SVC_REPORT_REASONS")?,
@@ -234,12 +286,14 @@ impl Config {
             self.auth.secret.as_mut(),
             self.spam.akismet_key.as_mut(),
             self.edge_secret.as_mut(),
+            self.mail.as_mut().and_then(|mail| mail.smtp_url.as_mut()),
             Some(&mut self.visitor_salt),
         ];
         for secret in named.into_iter().flatten() {
             *secret = secrets::resolve(secret.expose(), sdk).await?;
         }
         self.auth.check_secret()?;
+        self.mail.as_ref().map_or(Ok(()), Mail::check_smtp)?;
         Ok(self)
     }
 }
@@ -253,7 +307,7 @@ impl Vars<'_> {
 
     /// The error for a variable, without the value of a secret.
     fn wrong(&self, variable: &'static str, accepted: impl fmt::Display) -> ConfigError {
-        let secret = variable.ends_with("SECRET") || variable.ends_with("SALT") || variable.ends_with("KEY");
+        let secret = ["SECRET", "SALT", "KEY", "SMTP_URL"].iter().any(|kind| variable.ends_with(kind));
         let held = (!secret).then(|| self.text(variable).unwrap_or_default());
         ConfigError { variable, held, accepted: accepted.to_string() }
     }
@@ -368,6 +422,49 @@ impl Vars<'_> {
         }
     }
 
+    /// Who is given `SVC_MAIL_FROM`, even an empty one, sends mails or has a part in it, so that subscriptions need it.
+    fn mail(&self) -> Result<Option<Mail>, ConfigError> {
+        let Some(from) = self.text("SVC_MAIL_FROM") else {
+            let wanted = (self.0)("SVC_MAIL_FROM").is_some() && self.switch("SVC_SUBSCRIPTIONS", false)?;
+            let accepted = "an e-mail address, because SVC_SUBSCRIPTIONS is on";
+            return if wanted { Err(self.wrong("SVC_MAIL_FROM", accepted)) } else { Ok(None) };
+        };
+        if !is_mailable(&from) {
+            return Err(self.wrong("SVC_MAIL_FROM", "an e-mail address"));
+        }
+        let needed = |name, accepted: &str| self.wrong(name, format_args!("{accepted}, because SVC_MAIL_FROM is set"));
+        let public_url = self.address_text("SVC_PUBLIC_URL")?;
+        let public_url = public_url.ok_or_else(|| needed("SVC_PUBLIC_URL", "the base of the service's addresses"))?;
+        let page_url = self.text("SVC_PAGE_URL").filter(|url| url.contains("{type}") && url.contains("{id}"));
+        let page_host = page_url.as_deref().and_then(page_host);
+        let Some((page_url, host)) = page_url.zip(page_host) else {
+            return Err(needed("SVC_PAGE_URL", "an http or https address with {type} and {id}"));
+        };
+        let moderators = self.list("SVC_MODERATION_MAIL");
+        if !moderators.iter().all(|address| is_mailable(address)) {
+            return Err(self.wrong("SVC_MODERATION_MAIL", "e-mail addresses, separated by commas"));
+        }
+        let site_name = self.text("SVC_SITE_NAME").unwrap_or(host);
+        if site_name.chars().any(char::is_control) || site_name.chars().count() > MAX_SITE_NAME {
+            return Err(self.wrong("SVC_SITE_NAME", format_args!("a name of at most {MAX_SITE_NAME} characters")));
+        }
+        let mail = Mail {
+            from,
+            public_url,
+            page_url,
+            site_name,
+            smtp_url: self.text("SVC_SMTP_URL").map(Secret::from),
+            wait: Duration::from_secs(self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?),
+            moderators,
+            configuration_set: self.text("MAIL_CONFIGURATION_SET"),
+        };
+        // A secret that is named by its ARN is checked once it is fetched.
+        if !mail.smtp_url.as_ref().is_some_and(|url| secrets::is_name(url.expose())) {
+            mail.check_smtp()?;
+        }
+        Ok(Some(mail))
+    }
+
     fn types(&self, name: &'static str) -> Result<Vec<String>, ConfigError> {
         let mut types = self.list(name);
         if self.text(name).is_none() {
@@ -434,6 +531,13 @@ impl Vars<'_> {
         self.address(name)?;
         Ok(self.text(name).map(|text| text.trim_end_matches('/').to_owned()))
     }
+}
+
+/// The host of an address with placeholders in it.
+fn page_host(url: &str) -> Option<String> {
+    let uri: http::Uri = url.replace(['{', '}'], "").parse().ok()?;
+    let host = uri.host().filter(|_| matches!(uri.scheme_str(), Some("http" | "https")))?;
+    Some(host.to_owned())
 }
 
 fn is_loopback(url: &http::Uri) -> bool {
@@ -573,6 +677,62 @@ mod tests {
         assert!(error.starts_with("SVC_JWKS_URL=") && error.contains("SVC_JWT_ISSUER or SVC_JWT_AUDIENCE"), "{error}");
         for beside in ["SVC_JWT_ISSUER", "SVC_JWT_AUDIENCE"] {
             assert!(with_all(&[url, (beside, "x")]).is_ok());
+        }
+    }
+
+    const MAIL: [(&str, &str); 3] = [
+        ("SVC_MAIL_FROM", "comments@example.org"),
+        ("SVC_PUBLIC_URL", "https://api.example.org/"),
+        ("SVC_PAGE_URL", "https://www.example.org/{type}/{id}"),
+    ];
+
+    #[test]
+    fn mail_needs_a_sender_a_base_of_links_and_the_addresses_of_pages() {
+        let mail = with_all(&MAIL).unwrap().mail.unwrap();
+        assert_eq!(
+            (mail.site_name.as_str(), mail.wait, mail.moderators.len()),
+            ("www.example.org", Duration::from_mins(1), 0)
+        );
+        let post = ThreadId::new("posts", "a:1").unwrap();
+        assert_eq!(mail.page(&post, None), "https://www.example.org/posts/a:1");
+        assert_eq!(mail.page(&post, Some("https://example.org/x")), "https://example.org/x");
+        for missing in ["SVC_PUBLIC_URL", "SVC_PAGE_URL"] {
+            let rest: Vec<_> = MAIL.into_iter().filter(|(name, _)| *name != missing).collect();
+            let error = with_all(&rest).unwrap_err().to_string();
+            assert!(error.starts_with(missing) && error.contains("SVC_MAIL_FROM is set"), "{error}");
+        }
+    }
+
+    #[test]
+    fn subscriptions_need_a_sender_of_whoever_is_given_one() {
+        assert!(with("SVC_SUBSCRIPTIONS", "true").unwrap().mail.is_none());
+        let error = with_all(&[("SVC_SUBSCRIPTIONS", "true"), ("SVC_MAIL_FROM", "")]).unwrap_err().to_string();
+        assert!(error.starts_with("SVC_MAIL_FROM=") && error.contains("SVC_SUBSCRIPTIONS"), "{error}");
+        assert!(with("SVC_MAIL_FROM", "").unwrap().mail.is_none());
+    }
+
+    #[test]
+    fn settings_of_mail_that_are_not_valid_stop_the_start() {
+        for (name, value) in [
+            ("SVC_MAIL_FROM", "Comments <comments@example.org>"),
+            ("SVC_PAGE_URL", "https://www.example.org/{type}"),
+            ("SVC_PAGE_URL", "ftp://www.example.org/{type}/{id}"),
+            ("SVC_MODERATION_MAIL", "mods@example.org,nobody"),
+            ("SVC_SITE_NAME", "a\u{7}b"),
+            ("SVC_MAIL_WAIT", "3601"),
+            ("SVC_SMTP_URL", "https://user:hush@example.org"),
+        ] {
+            let settings: Vec<_> =
+                MAIL.into_iter().filter(|(other, _)| *other != name).chain([(name, value)]).collect();
+            let error = with_all(&settings).unwrap_err().to_string();
+            assert!(error.starts_with(name) && !error.contains("hush"), "{error}");
+        }
+        for url in [
+            "smtp://mail.example.org:587?tls=required",
+            "smtps://user:pass%40word@mail.example.org",
+            "arn:aws:ssm:eu-west-1:1:parameter/smtp",
+        ] {
+            assert!(with_all(&[&MAIL[..], &[("SVC_SMTP_URL", url)]].concat()).is_ok(), "{url}");
         }
     }
 

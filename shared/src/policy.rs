@@ -5,9 +5,14 @@
 //! order over a whole request is listed in `app::admission`. `tests/permissions.out` shows every route against every kind
 //! of caller.
 
+use std::collections::BTreeMap;
+
 use crate::config::Config;
 use crate::domain::comment::{Comment, MAX_DEPTH, State};
-use crate::domain::ids::{ThreadId, Visitor};
+use crate::domain::ids::{ThreadId, UserId, Visitor};
+use crate::domain::mail_keys::Recipient;
+use crate::domain::mailbox::Cause;
+use crate::domain::thread::Thread;
 use crate::domain::viewer::Viewer;
 use crate::error::{FieldErrors, Refusal};
 
@@ -150,6 +155,47 @@ pub fn is_public(comment: &Comment, ancestors: &[Comment]) -> bool {
     with_ancestors(comment, ancestors).all(Comment::is_approved)
 }
 
+/// A comment that somebody may be told of, with what decides whom.
+#[derive(Clone, Copy, Debug)]
+pub struct News<'a> {
+    pub comment: &'a Comment,
+    /// The comment that it answers.
+    pub parent: Option<&'a Comment>,
+    /// Users whose handles it mentions.
+    pub mentioned: &'a [UserId],
+    pub thread: &'a Thread,
+}
+
+/// Members told of one comment because it mentions them.
+pub const MAX_MENTIONED: usize = 5;
+
+/// Who is told of a comment that everyone may see, and why. Never its writer. Guests' mentions tell nobody, and
+/// imported comments neither. Each recipient's own switches decide besides.
+#[must_use]
+pub fn told(news: News<'_>) -> BTreeMap<Recipient, Vec<Cause>> {
+    let News { comment, parent, mentioned, thread } = news;
+    let mut told: BTreeMap<Recipient, Vec<Cause>> = BTreeMap::new();
+    if comment.source.is_some() {
+        return told;
+    }
+    let mut add = |recipient: Recipient, cause| told.entry(recipient).or_default().push(cause);
+    if let Some(parent) = parent.filter(|parent| parent.visitor() != comment.visitor()) {
+        let guest = || parent.subscription.as_ref().and_then(|subscription| subscription.guest.clone());
+        if let Some(writer) = parent.user.map(Recipient::from).or_else(guest) {
+            add(writer, Cause::Reply { subscribed: parent.subscribed });
+        }
+    }
+    let is_other = |user: &UserId| comment.user != Some(*user);
+    let mentioned = if comment.user.is_some() { mentioned } else { &[] };
+    for user in mentioned.iter().filter(|user| is_other(user)).take(MAX_MENTIONED) {
+        add((*user).into(), Cause::Mention);
+    }
+    if let Some(author) = thread.author.filter(|author| comment.is_top_level() && is_other(author)) {
+        add(author.into(), Cause::OwnRecord);
+    }
+    told
+}
+
 fn shown_to(visitor: &Visitor, comment: &Comment) -> bool {
     comment.is_approved() || comment.visitor() == *visitor
 }
@@ -163,7 +209,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::ids::{CommentId, UserId};
+    use crate::domain::comment::Subscription;
+    use crate::domain::ids::{CommentId, SourceId};
     use crate::domain::user::User;
 
     /// The viewers in the tables below, in the order of their columns. The owner is the writer of the comments.
@@ -353,6 +400,53 @@ mod tests {
             let state = format!("posts/{record}, {:?} at depth {}", parent.state, parent.ancestors.len());
             check(&state, |viewer| reply(config, viewer, &in_thread(record), &parent, &[]), expected);
         }
+    }
+
+    /// The recipients of a comment by this user in the thread of user 3, which mentions these.
+    fn told_of(comment: &Comment, parent: Option<&Comment>, mentioned: &[u64]) -> Vec<(String, Vec<Cause>)> {
+        let thread = Thread { author: Some(UserId(3)), ..Thread::default() };
+        let mentioned: Vec<UserId> = mentioned.iter().copied().map(UserId).collect();
+        let told = told(News { comment, parent, mentioned: &mentioned, thread: &thread });
+        told.into_iter().map(|(recipient, causes)| (recipient.0, causes)).collect()
+    }
+
+    #[test]
+    fn the_answered_the_mentioned_and_the_author_are_told_and_never_the_writer() {
+        let by = |user| Comment { user: Some(UserId(user)), ..owned(State::Approved, 0) };
+        let reply = |user| Comment { user: Some(UserId(user)), ..owned(State::Approved, 1) };
+        let name = |recipient: &str| recipient.to_owned();
+        let answer = |subscribed| Cause::Reply { subscribed };
+        assert_eq!(
+            told_of(&by(7), None, &[8, 7]),
+            [(name("u3"), vec![Cause::OwnRecord]), (name("u8"), vec![Cause::Mention]),]
+        );
+        assert!(told_of(&by(3), None, &[]).is_empty());
+        assert_eq!(told_of(&reply(8), Some(&by(7)), &[7]), [(name("u7"), vec![answer(false), Cause::Mention])]);
+        assert!(told_of(&reply(7), Some(&by(7)), &[]).is_empty());
+        let subscribed = Comment { subscribed: true, ..by(7) };
+        assert_eq!(told_of(&reply(8), Some(&subscribed), &[]), [(name("u7"), vec![answer(true)])]);
+        assert_eq!(told_of(&by(7), None, &[11, 12, 13, 14, 15, 16]).len(), 1 + MAX_MENTIONED);
+    }
+
+    #[test]
+    fn imported_comments_tell_nobody() {
+        let imported = Comment { source: Some(SourceId("isso:1".to_owned())), ..owned(State::Approved, 0) };
+        assert!(told_of(&imported, None, &[8]).is_empty());
+    }
+
+    #[test]
+    fn guests_are_told_of_answers_where_they_subscribed_and_mention_nobody() {
+        let guest =
+            |name: &str| Comment { user: None, guest: Some(Visitor(name.to_owned())), ..owned(State::Approved, 0) };
+        let recipient = Recipient("mHash".to_owned());
+        let subscription = Some(Box::new(Subscription { guest: Some(recipient.clone()), address: None }));
+        let asked = Comment { subscribed: true, subscription, ..guest("g1") };
+        assert_eq!(
+            told_of(&guest("g2"), Some(&asked), &[8]),
+            [("mHash".to_owned(), vec![Cause::Reply { subscribed: true }]), ("u3".to_owned(), vec![Cause::OwnRecord]),]
+        );
+        assert_eq!(told_of(&guest("g1"), Some(&asked), &[]).len(), 1);
+        assert_eq!(told_of(&guest("g2"), Some(&guest("g3")), &[]).len(), 1);
     }
 
     #[test]

@@ -11,15 +11,18 @@ use local::access::Access;
 use local::bucket::Bucket;
 use local::engine::Engine;
 use local::gateway::Exchange;
+use local::outbox::{Outbox, SentMail};
 use local::queue::Queues;
-use local::service;
-use local::settings::MEDIA;
+use local::service::{self, Services};
+use local::settings::{DELIVERIES, MEDIA};
 use local::stack::Stack;
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::config::Config;
 use shared::domain::ids::{Random, UserId};
 use shared::domain::job::Job;
+use shared::domain::mail_keys::{Link, MailKeys, Purpose};
+use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
 use shared::store::{Reading, Store};
 use tokio::net::TcpListener;
@@ -35,6 +38,14 @@ const LONGEST_WAIT: Duration = Duration::from_mins(1);
 pub const TABLE: &str = "comments";
 pub const SECRET: &str = "the secret that signs all the tokens";
 pub(crate) const SALT: &str = "the salt of visitors";
+/// Settings with which people are told of comments by mail.
+pub const MAIL: [(&str, &str); 5] = [
+    ("SVC_SUBSCRIPTIONS", "true"),
+    ("SVC_MAIL_FROM", "comments@example.org"),
+    ("SVC_PUBLIC_URL", "https://api.test"),
+    ("SVC_PAGE_URL", "https://www.example.org/{type}/{id}"),
+    ("SVC_ALLOW_GUESTS", "true"),
+];
 /// Addresses of images begin with this.
 pub const MEDIA_BASE: &str = "https://media.example.org";
 
@@ -44,6 +55,7 @@ pub struct World {
     engine: Engine,
     bucket: Bucket,
     queues: Queues,
+    outbox: Outbox,
     way: Way,
     prefix: String,
     time: Time,
@@ -158,12 +170,13 @@ impl World {
             Way::Faulty(faulty) => faulty.client(),
         };
         let clock = Clock::new(move || moved.now());
-        let jobs = Some(service::jobs_queue(&queues));
-        let app = App::new(config, client, jobs, clock, Random::system());
+        let app = App::new(config, client, service::app_queues(&queues), clock.clone(), Random::system());
         let bucket = Bucket::temporary(MEDIA).expect("a bucket");
-        let stack = service::start(app, engine.clone(), bucket.clone(), queues.clone(), Vec::new())
-            .expect("the service starts");
-        Self { stack, engine, bucket, queues, way, prefix, time, strangers: AtomicU64::new(1) }
+        let outbox = Outbox::temporary(queues.clone(), DELIVERIES, clock).expect("a folder for mails");
+        let services =
+            Services { engine: engine.clone(), bucket: bucket.clone(), queues: queues.clone(), outbox: outbox.clone() };
+        let stack = service::start(app, services, Vec::new()).expect("the service starts");
+        Self { stack, engine, bucket, queues, outbox, way, prefix, time, strangers: AtomicU64::new(1) }
     }
 
     /// Serves HTTP until the runtime ends. Calls `log` after every answer.
@@ -228,7 +241,8 @@ impl World {
 
     /// Sends a job to the function `jobs`.
     pub async fn send_job(&self, job: &Job) {
-        service::jobs_queue(&self.queues).send(job, Duration::ZERO).await.expect("the queue takes a message");
+        let jobs = service::app_queues(&self.queues).jobs.expect("a queue of jobs");
+        jobs.send(job, Duration::ZERO).await.expect("the queue takes a message");
     }
 
     /// Waits until all events of the table and of the bucket, and all visible messages, have been handled.
@@ -272,6 +286,20 @@ impl World {
         self.guest().send_at(method, &format!("/{MEDIA}{path}"), body.to_owned()).await
     }
 
+    /// The mails that were sent, oldest first.
+    pub fn mails(&self) -> Vec<SentMail> {
+        self.outbox.mails().expect("the folder of mails can be read")
+    }
+
+    /// The mail server refuses the next `count` mails.
+    pub fn refuse_mails(&self, count: u64) {
+        self.outbox.refuse(count);
+    }
+
+    pub fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
     pub fn bucket(&self) -> &Bucket {
         &self.bucket
     }
@@ -306,6 +334,13 @@ impl Default for World {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// A token of a link that stops the mails of user 7.
+#[must_use]
+pub fn mail_token() -> String {
+    let link = Link { recipient: UserId(7).into(), purpose: Purpose::Stop { thread: None } };
+    MailKeys::new(&Secret::from(SALT.to_owned())).token(&link)
 }
 
 fn millis(time: Duration) -> i64 {

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use http::Method;
 use http::header::IF_NONE_MATCH;
+use local::queue::Queues;
+use local::settings::DELIVERIES;
 use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
 use shared::domain::job::{CleanUp, Job};
 use shared::routes::{self, ROUTES};
-use tests::{Actor, Remote, SECRET, TestResponse, World, ids, seen};
+use tests::{Actor, MAIL, Remote, SECRET, TestResponse, World, ids, seen};
 use tokio::net::TcpListener;
 
 const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
@@ -98,6 +100,7 @@ impl<'a> Walk<'a> {
         self.overseeing(&parents).await;
         self.banning().await;
         self.record().await;
+        self.mails().await;
         self.mistakes().await;
         let orphan = self.deleting(&parents, &replies).await;
         Left { kept: parents[0], reply: replies[4], orphan, thumbnail }
@@ -137,6 +140,21 @@ impl<'a> Walk<'a> {
             assert!(reply.header("content-type").starts_with(kind), "{file}");
             self.guest.clone().with(IF_NONE_MATCH, reply.header("etag")).get(file).await.ok(304);
         }
+    }
+
+    async fn mails(&self) {
+        let is_on = self.guest.get("ui").await.ok(200).data()["features"]["subscriptions"] == true;
+        let ada = &self.cast.ada;
+        assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], "off");
+        let chosen = ada.put("me/notifications", json!({ "replies": true })).await;
+        if is_on {
+            chosen.invalid("email")
+        } else {
+            chosen.refused(404, "not_found")
+        };
+        ada.delete("me/notifications").await.ok(204);
+        assert!(self.guest.get("mail/x").await.ok(404).header("content-type").starts_with("text/html"));
+        self.guest.post("mail/x", json!({})).await.ok(404);
     }
 
     async fn names(&self) {
@@ -381,7 +399,10 @@ impl<'a> Walk<'a> {
 async fn serve() -> (World, Remote, Arc<Mutex<BTreeSet<&'static str>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
-    let world = World::with(&[("MEDIA_BASE_URL", &format!("{origin}/media"))]);
+    let media = format!("{origin}/media");
+    let mail = MAIL.into_iter().filter(|(name, _)| !["SVC_ALLOW_GUESTS", "SVC_PUBLIC_URL"].contains(name));
+    let world =
+        World::with(&mail.chain([("SVC_PUBLIC_URL", &*origin), ("MEDIA_BASE_URL", &media)]).collect::<Vec<_>>());
     let asked = Arc::new(Mutex::new(BTreeSet::new()));
     let log = Arc::clone(&asked);
     world.serve(listener, move |exchange| {
@@ -435,11 +456,34 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let replies = walk.guest.replies(left.kept, "").await;
     assert_eq!(replies.find(left.reply).unwrap()["user"]["name"], service.user_name("Ada Lovelace"));
 
-    assert_eq!(world.roles().len(), 9);
+    // One member subscribes by a comment, and another one, whose address is not verified, is asked for a confirmation.
+    let member = |id: u64, name: &str, verified: bool| {
+        let email = format!("{}@example.org", name.to_lowercase());
+        world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email, "email_verified": verified }))
+    };
+    let (hal, ivy) = (member(80, "Hal", true), member(81, "Ivy", false));
+    ivy.put("me/notifications", json!({ "mentions": true })).await.ok(200);
+    let asked = json!({ "body": "x", "subscribe_to_replies": true });
+    let parent = hal.post("posts/mails/comments", asked).await.ok(201).id();
+    ivy.reply("posts/mails", parent, "an answer to @hal").await;
+    // Early, so that it waits.
+    let early = json!({ "QueueUrl": Queues::url(DELIVERIES), "MessageBody": json!({ "mailbox": "u80" }).to_string() });
+    world.wait_until_idle().await;
+    world.queues().answer("SendMessage", early.to_string().as_bytes()).await;
+    // Refused at first, so that they are sent for again.
+    world.refuse_mails(1);
+    world.finish_jobs().await;
+    assert_eq!(world.mails().len(), 2);
+
+    assert_eq!(world.roles().len(), 10);
     let unused = world
         .roles()
         .iter()
         .flat_map(|role| role.unused().into_iter().map(|(action, part)| format!("{} {action} {part}", role.function)));
-    // With this permission S3 answers that an object is missing. The local bucket always does.
-    assert_eq!(unused.collect::<Vec<_>>(), ["media s3:ListBucket ", "thumbnails s3:ListBucket "]);
+    // With this permission S3 answers that an object is missing. The local bucket always does. The last one is part of what
+    // every function may do.
+    assert_eq!(
+        unused.collect::<Vec<_>>(),
+        ["media s3:ListBucket ", "thumbnails s3:ListBucket ", "delivery dynamodb:UpdateItem "]
+    );
 }

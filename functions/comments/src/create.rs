@@ -3,8 +3,10 @@
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::app::spam_check::Draft;
-use shared::domain::comment::{Avatar, Comment};
+use shared::domain::comment::{Avatar, Comment, Subscription};
+use shared::domain::email::{MAX_EMAIL, is_email, is_mailable};
 use shared::domain::ids::{CommentId, ThreadId};
+use shared::domain::mailbox::Address;
 use shared::domain::markdown;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::thread::{Thread, VisitorThreadState};
@@ -22,8 +24,6 @@ use shared::store::idempotency::{IdempotencyRequest, PriorResult};
 
 /// Characters of a guest's name.
 const MAX_GUEST_NAME: usize = 100;
-/// Characters of an e-mail address (RFC 5321).
-const MAX_EMAIL: usize = 254;
 
 pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
     let thread = policy::thread(&app.config, kind, record);
@@ -104,6 +104,7 @@ struct Loaded {
     mentions: Vec<String>,
     thread: Thread,
     visitor_state: VisitorThreadState,
+    subscription: Option<Box<Subscription>>,
 }
 
 async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<Loaded> {
@@ -120,7 +121,23 @@ async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<Loaded> {
     let known = app.store.thread_and_visitor_state(&thread_id, &visitor);
     let prior = app.store.prior_result(idempotency.as_ref());
     let (parent, mentions, (thread, visitor_state), prior) = tokio::try_join!(parent, mentions, known, prior)?;
-    Ok(Loaded { thread_id, input, idempotency, prior, parent, mentions, thread, visitor_state })
+    let subscription = input.subscribe.then(|| subscription(app, call, &input)).flatten().map(Box::new);
+    Ok(Loaded { thread_id, input, idempotency, prior, parent, mentions, thread, visitor_state, subscription })
+}
+
+/// Where the writer, who wants to know of replies, gets them: at the address of the token or of the guest.
+fn subscription(app: &App, call: &Call, input: &CreateInput) -> Option<Subscription> {
+    let (email, confirmed) = match &call.credential {
+        Credential::User(identity) => (identity.claims.email.as_deref()?, !identity.claims.email_unverified),
+        _ => (input.guest.as_ref()?.email.as_deref()?, false),
+    };
+    if !app.config.features.subscriptions || !is_mailable(email) {
+        return None;
+    }
+    let keys = app.mail_keys();
+    let guest = input.guest.is_some().then(|| keys.guest(email));
+    let address = Address { sealed: keys.seal(email), language: call.language().tag().to_owned(), confirmed };
+    Some(Subscription { guest, address: Some(address) })
 }
 
 /// The parent of the comment, if it is a reply, and whether the spam check doubts the comment.
@@ -158,7 +175,8 @@ async fn store(
     suspicious: bool,
 ) -> Result<Comment> {
     let state = policy::initial_state(&app.config, suspicious);
-    let draft = Comment { state, suspicious, ..new_comment(viewer, loaded, parent.as_ref()) };
+    let subscription = loaded.subscription.clone();
+    let draft = Comment { state, suspicious, subscription, ..new_comment(viewer, loaded, parent.as_ref()) };
     let idempotency = loaded.idempotency.as_ref();
     let new = NewComment { draft, parent, visitor_state: &loaded.visitor_state, idempotency };
     match app.store.create(&app.ids, new).await? {
@@ -196,46 +214,5 @@ fn new_comment(viewer: &Viewer, loaded: &Loaded, parent: Option<&Comment>) -> Co
         mentions: loaded.mentions.clone(),
         subscribed: loaded.input.subscribe,
         ..Comment::blank(loaded.thread_id.clone())
-    }
-}
-
-/// Whether mail servers take the address without quoting: one `@`, a local part, and a domain of letters, digits, dots and
-/// hyphens.
-fn is_email(text: &str) -> bool {
-    let Some((local, domain)) = text.rsplit_once('@') else { return false };
-    let plain = |c: char| c.is_alphanumeric() || "!#$%&'*+/=?^_`{|}~-".contains(c);
-    let local_ok = local.split('.').all(|part| !part.is_empty() && part.chars().all(plain));
-    let label = |part: &str| {
-        !part.is_empty()
-            && part.chars().all(|c| c.is_alphanumeric() || c == '-')
-            && !part.starts_with('-')
-            && !part.ends_with('-')
-    };
-    local_ok && local.len() <= 64 && domain.contains('.') && domain.split('.').all(label)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_email;
-
-    #[test]
-    fn an_email_address_has_a_local_part_and_a_domain() {
-        for good in ["ada@example.org", "a.b+c@sub.example.co", "ø@exämple.org"] {
-            assert!(is_email(good), "{good}");
-        }
-        for bad in [
-            "",
-            "ada",
-            "@example.org",
-            "ada@",
-            "ada@localhost",
-            "a b@example.org",
-            "a..b@example.org",
-            "a@b@example.org",
-            "ada@-x.org",
-            "ada@example.org\nBcc: x",
-        ] {
-            assert!(!is_email(bad), "{bad}");
-        }
     }
 }

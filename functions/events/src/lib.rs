@@ -1,6 +1,8 @@
 //! Follows up on changes of the table, which its stream delivers. Only quick work is done here; walks over many items become
 //! jobs. A record that fails fails its batch, and Lambda retries it, so everything here is safe to repeat.
 
+mod notices;
+
 use std::time::Duration;
 
 use serde_json::Value;
@@ -32,7 +34,12 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
 
 async fn follow(app: &App, event: Event) -> Result<(), Fault> {
     match event {
-        Event::CommentCreated(comment) | Event::CommentErased(comment) => recount(app, &comment).await,
+        Event::CommentCreated(comment) if comment.may_count() => {
+            recount(app, &comment).await?;
+            notices::tell(app, &comment).await
+        }
+        Event::CommentCreated(comment) => notices::alert(app, &comment).await,
+        Event::CommentErased(comment) => recount(app, &comment).await,
         Event::CommentRemoved(comment, deleted_at) => {
             if comment.is_approved() {
                 recount(app, &comment).await?;
@@ -43,6 +50,9 @@ async fn follow(app: &App, event: Event) -> Result<(), Fault> {
         }
         Event::CommentShownOrHidden(comment, changed_at) => {
             recount(app, &comment).await?;
+            if comment.is_approved() {
+                notices::tell(app, &comment).await?;
+            }
             if comment.replies == 0 {
                 return Ok(());
             }
@@ -51,7 +61,12 @@ async fn follow(app: &App, event: Event) -> Result<(), Fault> {
             let job = CountBelow { thread: comment.thread, walks, incomplete: Vec::new(), changed_at };
             app.start_job(&Job::CountBelow(job), Duration::ZERO).await
         }
-        Event::CommentChanged(parent) => app.store.promote_below(&parent).await,
+        Event::CommentChanged(parent, joined_queue) => {
+            if joined_queue {
+                notices::alert(app, &parent).await?;
+            }
+            app.store.promote_below(&parent).await
+        }
         Event::UserRenamed(before, after) => {
             if !app.store.rename_in_directory(&before, &after).await? {
                 return Ok(());

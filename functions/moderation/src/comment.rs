@@ -93,7 +93,7 @@ pub(crate) async fn decide(
 }
 
 async fn read_again(app: &App, id: CommentId) -> Result<Comment> {
-    Ok(app.store.comment(id).await?.ok_or(Refusal::NotFound)?)
+    Ok(app.store.comment(id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?)
 }
 
 async fn find_to_pin(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {

@@ -1,4 +1,10 @@
-//! GET `users`: finds users to mention in a comment.
+//! GET `users`, which finds users to mention in a comment, and the settings of mails:
+//!
+//! - GET, PUT and DELETE `me/notifications` in `notifications.rs`
+//! - GET and POST `mail/{token}` in `mail.rs`
+
+mod mail;
+mod notifications;
 
 use futures_util::future::BoxFuture;
 use shared::app::App;
@@ -14,6 +20,11 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     Box::pin(async move {
         match (call.method.as_str(), call.path().as_slice()) {
             ("GET", ["users"]) => search(app, call).await,
+            ("GET", ["me", "notifications"]) => notifications::show(app, call).await,
+            ("PUT", ["me", "notifications"]) => notifications::update(app, call).await,
+            ("DELETE", ["me", "notifications"]) => notifications::destroy(app, call).await,
+            ("GET", ["mail", token]) => mail::show(app, call, token).await,
+            ("POST", ["mail", token]) => mail::act(app, call, token).await,
             _ => app.unrouted(call).await,
         }
     })

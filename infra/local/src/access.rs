@@ -12,8 +12,8 @@ tokio::task_local! {
     static CALLER: Arc<Access>;
 }
 
-/// An action and the part of the resource it is granted on: the name of an index, a prefix of object keys, or the logical
-/// id of a queue. The part is empty for the whole table or bucket.
+/// An action and the part of the resource it is granted on: the name of an index, a prefix of object keys, the logical
+/// id of a queue, or the sender of mails. The part is empty for the whole table or bucket.
 pub type Grant = (String, String);
 
 /// The permissions of one function.
@@ -74,6 +74,12 @@ pub(crate) fn check_object(method: &Method, key: &str) -> Result<(), String> {
 pub(crate) fn check_queue(operation: &str, queue: &str) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
     caller.check(&format!("sqs:{operation}"), queue, |part| part == queue)
+}
+
+/// Checks a mail by this sender, as [`check_table`] does. SES asks for this permission where a mail is composed by its sender.
+pub(crate) fn check_mail(from: &str) -> Result<(), String> {
+    let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
+    caller.check("ses:SendRawEmail", from, |part| part == from)
 }
 
 /// The grants that a request needs, without the `dynamodb:` of the actions.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 7] = [
     &["access", "account", "data_dir", "event_filter", "publisher", "server"],
     &["bucket", "engine", "gateway", "queue"],
-    &["template", "trigger"],
+    &["outbox", "template", "trigger"],
     &["settings", "stack", "token"],
     &["service"],
     &["bench", "check", "import"],

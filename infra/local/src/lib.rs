@@ -1,8 +1,8 @@
-//! The whole service on one machine, for development and tests: API Gateway, Lambda, the table, the bucket and the
-//! queues.
+//! The whole service on one machine, for development and tests: API Gateway, Lambda, the table, the bucket, the
+//! queues and the mail server.
 //!
-//! Layers: `access, account, data_dir, event_filter, publisher, server ← bucket, engine, gateway, queue ← template,
-//! trigger ← settings, stack, token ← service ← bench, check, import ← commands`. A module uses the modules of the layers to its left; a test in
+//! Layers: `access, account, data_dir, event_filter, publisher, server ← bucket, engine, gateway, queue ← outbox,
+//! template, trigger ← settings, stack, token ← service ← bench, check, import ← commands`. A module uses the modules of the layers to its left; a test in
 //! `layers.rs` checks it.
 
 pub mod access;
@@ -18,6 +18,7 @@ pub mod gateway;
 pub mod import;
 #[cfg(test)]
 mod layers;
+pub mod outbox;
 mod publisher;
 pub mod queue;
 mod server;

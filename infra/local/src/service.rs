@@ -1,15 +1,21 @@
 //! The functions of this repository on the stack. They share one app here, but each has permissions of its own.
 
+use std::io;
 use std::sync::Arc;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sdk_dynamodb::Client;
 use aws_types::SdkConfig;
+use delivery::Mailer;
 use media::Media;
-use shared::app::{App, Handler};
-use shared::aws::call::Caller;
+use shared::app::{self, App, Handler};
+use shared::aws::call::{Caller, Transport};
 use shared::aws::queue::Queue;
+use shared::aws::ses::Ses;
+use shared::domain::ids::Random;
+use shared::domain::time::Clock;
+use shared::error::Fault;
 use shared::store;
 use thumbnails::Thumbnails;
 
@@ -19,8 +25,9 @@ use crate::bucket::Bucket;
 use crate::bucket::website::Website;
 use crate::engine::Engine;
 use crate::gateway::{Function, Mount, function};
+use crate::outbox::Outbox;
 use crate::queue::{QueueSettings, Queues};
-use crate::settings::{JOBS, MEDIA};
+use crate::settings::{DELIVERIES, JOBS, MEDIA};
 use crate::stack::{Functions, Stack, StackError};
 use crate::template::{DEPLOYED, Template, TemplateError};
 use crate::trigger::{EventFunction, QueueFunction};
@@ -36,25 +43,51 @@ pub fn queue_settings() -> Result<Vec<QueueSettings>, TemplateError> {
     Template::parse(DEPLOYED, &[])?.queues()
 }
 
-/// The queue of the function `jobs`, connected to the queues of this process.
+/// The queues that functions send to, connected to those of this process.
 #[must_use]
-pub fn jobs_queue(queues: &Queues) -> Queue {
-    let credentials = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "local");
-    let config = SdkConfig::builder().credentials_provider(SharedCredentialsProvider::new(credentials)).build();
-    Queue::new(Queues::url(JOBS), REGION.to_owned(), Caller::new(config, queues.clone()))
+pub fn app_queues(queues: &Queues) -> app::Queues {
+    let queue = |name| Queue::new(Queues::url(name), REGION.to_owned(), caller(queues.clone()));
+    app::Queues { jobs: Some(queue(JOBS)), deliveries: Some(queue(DELIVERIES)) }
 }
 
-/// Starts the service on a table and a bucket. Needs a tokio runtime.
-pub fn start(
-    app: App,
-    engine: Engine,
-    bucket: Bucket,
-    queues: Queues,
-    mut mounts: Vec<Mount>,
-) -> Result<Stack, StackError> {
+fn caller(transport: impl Transport) -> Caller {
+    let credentials = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "local");
+    let config = SdkConfig::builder().credentials_provider(SharedCredentialsProvider::new(credentials)).build();
+    Caller::new(config, transport)
+}
+
+/// What [`start`] connects besides the app.
+pub struct Services {
+    pub engine: Engine,
+    pub bucket: Bucket,
+    pub queues: Queues,
+    /// Takes the mails, unless there is an SMTP server.
+    pub outbox: Outbox,
+}
+
+impl Services {
+    /// On this table, with everything else lost at the end.
+    ///
+    /// # Errors
+    ///
+    /// When a folder cannot be made.
+    pub fn temporary(engine: Engine, bucket: &str) -> Result<Self, StackError> {
+        let failed = |error: io::Error| StackError::Folder(error.to_string());
+        let bucket = Bucket::temporary(bucket).map_err(|error| StackError::Folder(error.to_string()))?;
+        let clock = Clock::system();
+        let queues = Queues::temporary(queue_settings()?, clock.clone(), Random::system()).map_err(failed)?;
+        let outbox = Outbox::temporary(queues.clone(), DELIVERIES, clock).map_err(failed)?;
+        Ok(Self { engine, bucket, queues, outbox })
+    }
+}
+
+/// Starts the service. Needs a tokio runtime.
+pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Stack, StackError> {
+    let Services { engine, bucket, queues, outbox } = services;
     let app = Arc::new(app);
     let origins = app.config.cors_origins.to_string();
-    let parameters = [("ApiPrefix", app.config.api_prefix.as_str()), ("CorsOrigins", &origins)];
+    let sender = app.config.mail.as_ref().map_or("", |mail| &mail.from);
+    let parameters = [("ApiPrefix", app.config.api_prefix.as_str()), ("CorsOrigins", &origins), ("MailFrom", sender)];
     let template = Template::parse(DEPLOYED, &parameters)?;
     // By the names of their binaries.
     let handlers: [(&str, Arc<dyn Handler>); 6] = [
@@ -76,9 +109,14 @@ pub fn start(
         ("events".to_owned(), stream_function(&app, role("events"))),
         ("thumbnails".to_owned(), thumbnails_function(&bucket, role("thumbnails"))),
     ];
-    let on_messages = [("jobs".to_owned(), jobs_function(&app, role("jobs")))];
+    let mailer = mailer(&app, &outbox).map_err(|fault| StackError::Mailer(fault.chain()))?;
+    let on_messages = [
+        ("delivery".to_owned(), delivery_function(&app, role("delivery"), mailer)),
+        ("jobs".to_owned(), jobs_function(&app, role("jobs"))),
+    ];
     let functions = Functions { http: http.into(), events: on_events.into(), messages: on_messages.into() };
     mounts.push(media_mount(&bucket));
+    mounts.push(mail_mount(outbox));
     let mut stack = Stack::start(&template, engine, bucket, queues, &app.config.table_name, functions, mounts)?;
     stack.roles = roles;
     Ok(stack)
@@ -93,6 +131,22 @@ fn media_mount(bucket: &Bucket) -> Mount {
         Box::pin(async move { website.respond(&request).await }) as _
     };
     Mount { prefix, handler: Arc::new(handler) }
+}
+
+/// The mails that were sent.
+fn mail_mount(outbox: Outbox) -> Mount {
+    let handler = move |_| {
+        let page = outbox.page();
+        Box::pin(async move { page }) as _
+    };
+    Mount { prefix: "/_mail".to_owned(), handler: Arc::new(handler) }
+}
+
+fn mailer(app: &App, outbox: &Outbox) -> Result<Mailer, Fault> {
+    match app.config.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref()) {
+        Some(url) => Mailer::smtp(url),
+        None => Ok(Mailer::Ses(Box::new(Ses::new(REGION.to_owned(), None, caller(outbox.clone()))))),
+    }
 }
 
 fn http_function(app: &Arc<App>, role: Arc<Access>, handler: Arc<dyn Handler>) -> Function {
@@ -119,6 +173,14 @@ fn stream_function(app: &Arc<App>, role: Arc<Access>) -> EventFunction {
     Arc::new(move |event| {
         let (app, role) = (Arc::clone(&app), Arc::clone(&role));
         Box::pin(role.scope(async move { events::handle(&app, &event).await.map_err(Into::into) }))
+    })
+}
+
+fn delivery_function(app: &Arc<App>, role: Arc<Access>, mailer: Mailer) -> QueueFunction {
+    let (app, mailer) = (Arc::clone(app), Arc::new(mailer));
+    Arc::new(move |event| {
+        let (app, mailer, role) = (Arc::clone(&app), Arc::clone(&mailer), Arc::clone(&role));
+        Box::pin(role.scope(async move { Ok(delivery::handle(&app, &mailer, &event).await) }))
     })
 }
 

@@ -12,6 +12,8 @@ use crate::queue::Queues;
 const TABLE: &str = "comments";
 /// The logical id of the queue of the function `jobs`.
 pub const JOBS: &str = "JobsQueue";
+/// That of the queue of the function `delivery`.
+pub const DELIVERIES: &str = "DeliveriesQueue";
 /// The bucket's name, and its path on the API's port.
 pub const MEDIA: &str = "media";
 
@@ -31,10 +33,13 @@ pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<C
         let default = match name {
             "TABLE_NAME" => return Some(TABLE.to_owned()),
             "JOBS_QUEUE_URL" => return Some(Queues::url(JOBS)),
+            "DELIVERIES_QUEUE_URL" => return Some(Queues::url(DELIVERIES)),
             "MEDIA_BUCKET" => return Some(MEDIA.to_owned()),
             "MEDIA_BASE_URL" => return address.map(|address| format!("http://{address}/{MEDIA}")),
             "SVC_JWT_SECRET" => Some(&jwt_secret),
             "SVC_VISITOR_SALT" => Some(&visitor_salt),
+            // Here every function has to do with mails, so that subscriptions need a sender.
+            "SVC_MAIL_FROM" => return Some(environment(name).unwrap_or_default()),
             _ => None,
         };
         environment(name).or_else(|| default.cloned())
@@ -57,6 +62,7 @@ pub fn for_functions(
         ("SVC_JWT_SECRET", secret(config.auth.secret.as_ref())),
         ("SVC_VISITOR_SALT", secret(Some(&config.visitor_salt))),
         ("JOBS_QUEUE_URL", Queues::url(JOBS)),
+        ("DELIVERIES_QUEUE_URL", Queues::url(DELIVERIES)),
         ("MEDIA_BUCKET", config.media_bucket.clone()),
         ("MEDIA_BASE_URL", config.media_base_url.clone()),
         ("AWS_ENDPOINT_URL_DYNAMODB", format!("http://{table}")),

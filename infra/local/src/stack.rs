@@ -29,6 +29,10 @@ pub enum StackError {
     MissingFunction(#[from] MissingFunction),
     #[error("template.yaml: the table's stream, the bucket or a queue invokes {0}, which does not exist")]
     MissingEventFunction(String),
+    #[error("a temporary folder: {0}")]
+    Folder(String),
+    #[error("mails: {0}")]
+    Mailer(String),
 }
 
 /// The functions, by name.

@@ -42,6 +42,7 @@ impl Token {
             audience: config.auth.audience.clone(),
         };
         let claims = Claims {
+            email_unverified: false,
             sub: self.id.clone(),
             issuer: config.auth.issuer.clone(),
             name: Some(self.name.clone()),

@@ -26,8 +26,19 @@ pub async fn run(handler: impl Handler) -> Result<(), Error> {
 }
 
 /// The crates that may log below INFO. Others log whole requests there, tokens included.
-const OUR_CRATES: [&str; 10] =
-    ["shared", "comments", "events", "jobs", "media", "moderation", "reactions", "thumbnails", "ui", "users"];
+const OUR_CRATES: [&str; 11] = [
+    "shared",
+    "comments",
+    "delivery",
+    "events",
+    "jobs",
+    "media",
+    "moderation",
+    "reactions",
+    "thumbnails",
+    "ui",
+    "users",
+];
 
 /// One line per event. Lambda sets `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` from the function's configuration.
 #[expect(clippy::disallowed_methods, reason = "set by Lambda, so no settings of ours")]

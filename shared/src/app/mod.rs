@@ -5,6 +5,7 @@ pub mod access_log;
 pub mod admission;
 pub mod akismet;
 pub mod lambda;
+pub mod mails;
 pub mod spam_check;
 
 use std::time::Instant;
@@ -65,13 +66,20 @@ pub struct App {
     pub clock: Clock,
     pub random: Random,
     pub akismet: Option<Akismet>,
-    /// The queue `Jobs`. Functions that start no jobs have none.
+    pub queues: Queues,
+}
+
+/// The queues that a function sends to. It has only those that it needs.
+#[derive(Clone, Default)]
+pub struct Queues {
     pub jobs: Option<Queue>,
+    /// Mailboxes that have something to send.
+    pub deliveries: Option<Queue>,
 }
 
 impl App {
     #[must_use]
-    pub fn new(config: Config, table: Client, jobs: Option<Queue>, clock: Clock, random: Random) -> Self {
+    pub fn new(config: Config, table: Client, queues: Queues, clock: Clock, random: Random) -> Self {
         let auth = &config.auth;
         let keys = KeySettings {
             secret: auth.secret.clone(),
@@ -86,7 +94,7 @@ impl App {
             keys: Keys::new(keys, https::Client::new(JWKS_TIMEOUT)),
             ids: IdSource::new(clock.clone(), random.clone()),
             akismet: akismet.map(|key| Akismet::new(key.expose().to_owned(), &config.spam.akismet_url)),
-            jobs,
+            queues,
             clock,
             random,
             config,
@@ -98,15 +106,13 @@ impl App {
         let sdk = aws::config::sdk_config().await;
         let config = Config::from_env()?.resolve_secrets(&sdk).await?;
         let table = store::client::build(aws_sdk_dynamodb::config::Builder::from(&sdk));
-        let jobs = config.jobs_queue_url.clone().map(|url| {
-            let region = sdk.region().map(ToString::to_string).unwrap_or_default();
-            Queue::new(
-                url,
-                region,
-                Caller::new(aws::config::of_service(&sdk, "SQS"), https::Client::for_aws(queue::TIMEOUT)),
-            )
-        });
-        let app = Self::new(config, table, jobs, Clock::system(), Random::system());
+        let region = sdk.region().map(ToString::to_string).unwrap_or_default();
+        let queue = |url: &Option<String>| {
+            let caller = || Caller::new(aws::config::of_service(&sdk, "SQS"), https::Client::for_aws(queue::TIMEOUT));
+            url.clone().map(|url| Queue::new(url, region.clone(), caller()))
+        };
+        let queues = Queues { jobs: queue(&config.jobs_queue_url), deliveries: queue(&config.deliveries_queue_url) };
+        let app = Self::new(config, table, queues, Clock::system(), Random::system());
         tokio::join!(app.store.warm(), app.keys.warm(app.clock.now().seconds()));
         Ok(app)
     }
@@ -117,7 +123,8 @@ impl App {
     ///
     /// When the queue does not take it.
     pub async fn start_job(&self, job: &Job, delay: Duration) -> Result<(), Fault> {
-        let queue = self.jobs.as_ref().ok_or_else(|| Fault::new("starting a job", "JOBS_QUEUE_URL is not set"))?;
+        let queue =
+            self.queues.jobs.as_ref().ok_or_else(|| Fault::new("starting a job", "JOBS_QUEUE_URL is not set"))?;
         queue.send(job, delay).await
     }
 

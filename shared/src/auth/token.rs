@@ -134,6 +134,7 @@ impl Keys {
             name: payload.name,
             picture: payload.picture,
             email: payload.email,
+            email_unverified: payload.email_verified == Some(false),
             moderator: payload.roles.is_some_and(|roles| roles.iter().any(|role| role == MODERATOR)),
             #[expect(clippy::cast_possible_truncation, reason = "saturates")]
             issued_at: payload.iat.map(|iat| iat as i64),
@@ -204,6 +205,8 @@ struct Payload {
     picture: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     email: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    email_verified: Option<bool>,
     #[serde(default, deserialize_with = "lenient")]
     roles: Option<Vec<serde_json::Value>>,
 }

@@ -24,9 +24,26 @@ pub(super) struct Call<'a> {
     pub(super) region: &'a str,
     /// Scheme and host. An endpoint in the SDK configuration takes its place.
     pub(super) host: &'a str,
-    /// The value of `X-Amz-Target`: the service's protocol name and the operation.
-    pub(super) target: &'static str,
+    pub(super) operation: Operation,
     pub(super) input: Value,
+}
+
+/// How a service is told what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// By the header `X-Amz-Target`: the service's protocol name and the operation.
+    Target(&'static str),
+    /// By a path.
+    Path(&'static str),
+}
+
+impl Operation {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Target(_) => "/",
+            Self::Path(path) => path,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +64,24 @@ impl CallError {
         match self {
             Self::Https(_) => true,
             Self::Refused { status, reason } => *status >= 500 || *status == 429 || reason.contains("Throttling"),
+            Self::Credentials(_) | Self::Request(_) => false,
+        }
+    }
+
+    /// What happened, in words that never come from the service.
+    pub(super) fn kind(&self) -> String {
+        match self {
+            Self::Refused { status, .. } => format!("refused with {status}"),
+            Self::Https(error) => format!("no answer: {error}"),
+            other => other.to_string(),
+        }
+    }
+
+    /// Whether the service may have done it, although no answer says so.
+    pub(super) fn may_be_done(&self) -> bool {
+        match self {
+            Self::Https(error) => error.may_be_sent(),
+            Self::Refused { status, .. } => *status >= 500,
             Self::Credentials(_) | Self::Request(_) => false,
         }
     }
@@ -102,10 +137,14 @@ fn signed(
     identity: &Identity,
     now: SystemTime,
 ) -> Result<http::Request<String>, BoxError> {
-    let mut request = http::Request::post(format!("{}/", endpoint.trim_end_matches('/')))
-        .header("content-type", "application/x-amz-json-1.1")
-        .header("x-amz-target", call.target)
-        .body(call.input.to_string())?;
+    let request = http::Request::post(format!("{}{}", endpoint.trim_end_matches('/'), call.operation.path()));
+    let request = match call.operation {
+        Operation::Target(target) => {
+            request.header("content-type", "application/x-amz-json-1.1").header("x-amz-target", target)
+        }
+        Operation::Path(_) => request.header("content-type", "application/json"),
+    };
+    let mut request = request.body(call.input.to_string())?;
     let parameters = v4::SigningParams::builder()
         .identity(identity)
         .region(call.region)

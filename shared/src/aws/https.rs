@@ -44,6 +44,20 @@ pub enum Error {
     Connection(#[source] Box<dyn StdError + Send + Sync>),
 }
 
+impl Error {
+    /// Whether the server may have got the request.
+    #[must_use]
+    pub fn may_be_sent(&self) -> bool {
+        match self {
+            Self::Connection(error) => {
+                let error = error.downcast_ref::<hyper_util::client::legacy::Error>();
+                !error.is_some_and(hyper_util::client::legacy::Error::is_connect)
+            }
+            Self::Timeout(_) | Self::TooLarge => true,
+        }
+    }
+}
+
 impl Client {
     /// For any host of the public web, with Mozilla's roots. `timeout` bounds a whole exchange, from the DNS lookup to
     /// the last byte of the answer.

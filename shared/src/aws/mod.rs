@@ -7,3 +7,4 @@ pub mod https;
 pub(crate) mod loopback;
 pub mod queue;
 pub mod secrets;
+pub mod ses;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::aws::call::{Call, Caller};
+use crate::aws::call::{Call, Caller, Operation};
 use crate::domain::origin;
 use crate::error::Fault;
 
@@ -15,6 +15,8 @@ pub const TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 /// The longest delay of a message.
 pub const MAX_DELAY: Duration = Duration::from_mins(15);
+/// The longest that a received message is hidden: SQS counts twelve hours from its receipt.
+pub const MAX_HIDDEN: Duration = Duration::from_hours(10);
 
 /// A queue, by its address.
 #[derive(Clone)]
@@ -41,19 +43,29 @@ impl Queue {
         let doing = "sending a message";
         let body = serde_json::to_string(message).map_err(|error| Fault::new(doing, error))?;
         let seconds = delay.min(MAX_DELAY).as_secs();
-        let call = Call {
-            service: "sqs",
-            region: &self.region,
-            host: &self.host,
-            target: "AmazonSQS.SendMessage",
-            input: json!({ "QueueUrl": self.url, "MessageBody": body, "DelaySeconds": seconds }),
-        };
+        let input = json!({ "QueueUrl": self.url, "MessageBody": body, "DelaySeconds": seconds });
+        self.call(doing, Operation::Target("AmazonSQS.SendMessage"), input).await
+    }
+
+    /// Delivers a received message again after `delay`, which is cut to [`MAX_HIDDEN`], unless it is deleted first.
+    ///
+    /// # Errors
+    ///
+    /// When SQS does so in none of three attempts.
+    pub async fn hide(&self, receipt: &str, delay: Duration) -> Result<(), Fault> {
+        let seconds = delay.min(MAX_HIDDEN).as_secs();
+        let input = json!({ "QueueUrl": self.url, "ReceiptHandle": receipt, "VisibilityTimeout": seconds });
+        self.call("delaying a message", Operation::Target("AmazonSQS.ChangeMessageVisibility"), input).await
+    }
+
+    async fn call(&self, doing: &'static str, operation: Operation, input: Value) -> Result<(), Fault> {
+        let call = Call { service: "sqs", region: &self.region, host: &self.host, operation, input };
         let mut pauses = PAUSES.into_iter();
         loop {
             match (self.caller.call(&call).await, pauses.next()) {
                 (Ok(_), _) => return Ok(()),
                 (Err(error), Some(pause)) if error.is_transient() => {
-                    tracing::debug!(%error, "a message is sent again");
+                    tracing::debug!(%error, "the queue is asked again");
                     tokio::time::sleep(pause).await;
                 }
                 (Err(error), _) => {
@@ -102,6 +114,16 @@ mod tests {
         let server = Loopback::start("{}").await;
         queue(&server).send(&json!(1), Duration::from_hours(1)).await.unwrap();
         assert!(server.requests()[0].contains(r#""DelaySeconds":900"#));
+    }
+
+    #[tokio::test]
+    async fn a_message_is_hidden_for_ten_hours_at_most() {
+        let server = Loopback::start("{}").await;
+        queue(&server).hide("receipt", Duration::from_hours(20)).await.unwrap();
+        let request = &server.requests()[0];
+        assert!(request.contains("x-amz-target: AmazonSQS.ChangeMessageVisibility"), "{request}");
+        assert!(request.contains(r#""ReceiptHandle":"receipt""#), "{request}");
+        assert!(request.contains(r#""VisibilityTimeout":36000"#), "{request}");
     }
 
     #[tokio::test]

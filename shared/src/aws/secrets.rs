@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_config::SdkConfig;
 use serde_json::{Value, json};
 
-use crate::aws::call::{Call, CallError, Caller};
+use crate::aws::call::{Call, CallError, Caller, Operation};
 use crate::aws::https;
 use crate::domain::secret::Secret;
 
@@ -133,7 +133,7 @@ impl<'a> Source<'a> {
             service: self.service.name(),
             region: self.region,
             host: &self.host,
-            target: self.service.target(),
+            operation: Operation::Target(self.service.target()),
             input: self.service.input(self.arn),
         }
     }

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
+use crate::domain::mail_keys::Recipient;
+use crate::domain::mailbox::Address;
 use crate::domain::report::{ReportExcerpt, Resolution};
 use crate::domain::time::Timestamp;
 
@@ -91,6 +93,20 @@ pub struct Comment {
     /// Whether the writer wants to be notified of replies.
     #[serde(rename = "sb", default, skip_serializing_if = "is_default")]
     pub subscribed: bool,
+    /// Where the notifications go. Members need none once their mailbox has the address.
+    #[serde(rename = "su", default, skip_serializing_if = "Option::is_none")]
+    pub subscription: Option<Box<Subscription>>,
+}
+
+/// The mailbox of a writer who wants to be notified of replies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscription {
+    /// `None` for members.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<Recipient>,
+    /// Until the comment is approved. Then it moves to the mailbox.
+    #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,6 +207,7 @@ impl Comment {
             newest_reports: Vec::new(),
             resolutions: Vec::new(),
             subscribed: false,
+            subscription: None,
         }
     }
 
@@ -248,6 +265,12 @@ impl Comment {
     #[must_use]
     pub fn updated_at(&self) -> Timestamp {
         self.edited_at.map_or_else(|| self.id.created_at(), Timestamp)
+    }
+
+    /// Whether a moderator should look at it: it is queued or reported.
+    #[must_use]
+    pub fn waits_for_moderators(&self) -> bool {
+        self.is_queued() || self.reported
     }
 
     /// Whether it waits for a moderator, as a new comment or with an edit.

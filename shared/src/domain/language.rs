@@ -13,6 +13,12 @@ pub enum Language {
 impl Language {
     pub const ALL: [Self; 4] = [Self::English, Self::Spanish, Self::German, Self::French];
 
+    /// English for unknown tags.
+    #[must_use]
+    pub fn of_tag(tag: &str) -> Self {
+        Self::ALL.into_iter().find(|language| language.tag() == tag).unwrap_or_default()
+    }
+
     /// The tag in the header `Content-Language`.
     #[must_use]
     pub fn tag(self) -> &'static str {

@@ -1,6 +1,7 @@
 //! The things that the service is about and their rules, independent of storage and HTTP. No I/O.
 
 pub mod comment;
+pub mod email;
 pub mod fold;
 pub mod ids;
 pub mod job;
@@ -8,6 +9,8 @@ pub mod labels;
 pub mod language;
 pub mod list;
 pub mod log;
+pub mod mail_keys;
+pub mod mailbox;
 pub mod markdown;
 pub mod origin;
 pub mod rate_limit;

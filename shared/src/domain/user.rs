@@ -22,6 +22,8 @@ pub struct Claims {
     pub name: Option<String>,
     pub picture: Option<String>,
     pub email: Option<String>,
+    /// Whether the issuer says that the address is not known to be the user's.
+    pub email_unverified: bool,
     pub moderator: bool,
     /// Unix seconds. Of two tokens, the one with the larger value is newer.
     pub issued_at: Option<i64>,

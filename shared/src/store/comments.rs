@@ -113,9 +113,9 @@ pub(super) enum Changed {
 }
 
 impl Store {
-    /// The comment alone, read consistently.
-    pub async fn comment(&self, id: CommentId) -> Result<Option<Comment>, Fault> {
-        self.get(&keys::comment(id), Reading::Consistent).await
+    /// The comment alone. `None` when it does not exist.
+    pub async fn comment(&self, id: CommentId, reading: Reading) -> Result<Option<Comment>, Fault> {
+        self.get(&keys::comment(id), reading).await
     }
 
     /// `None` when the comment, or one of its ancestors, does not exist.

@@ -93,15 +93,15 @@ impl Store {
 /// A record of the table's stream that work follows from. Times are exact to the second.
 #[derive(Debug)]
 pub enum Event {
-    /// An approved comment that was not imported.
+    /// A comment that was not imported.
     CommentCreated(Comment),
     CommentRemoved(Comment, Timestamp),
     /// A comment was approved or rejected: the comment after.
     CommentShownOrHidden(Comment, Timestamp),
     /// An approved comment became a placeholder.
     CommentErased(Comment),
-    /// Any other change of a comment: the comment after.
-    CommentChanged(Comment),
+    /// Any other change of a comment: the comment after, and whether it has joined a queue of the moderators.
+    CommentChanged(Comment, bool),
     /// A user's name or picture changed: the user before and after.
     UserRenamed(User, User),
 }
@@ -128,14 +128,17 @@ impl Event {
 
     fn of_comment(old: Option<Comment>, new: Option<Comment>, at: Timestamp) -> Option<Self> {
         match (old, new) {
-            // Imports count what they write.
-            (None, Some(new)) => (new.may_count() && new.source.is_none()).then_some(Self::CommentCreated(new)),
+            // Imports count what they write, and tell nobody.
+            (None, Some(new)) => new.source.is_none().then_some(Self::CommentCreated(new)),
             (Some(old), None) => Some(Self::CommentRemoved(old, at)),
             (Some(old), Some(new)) if old.is_approved() != new.is_approved() => {
                 Some(Self::CommentShownOrHidden(new, at))
             }
             (Some(old), Some(new)) if old.may_count() != new.may_count() => Some(Self::CommentErased(new)),
-            (Some(_), Some(new)) => Some(Self::CommentChanged(new)),
+            (Some(old), Some(new)) => {
+                let joined = new.waits_for_moderators() && !old.waits_for_moderators();
+                Some(Self::CommentChanged(new, joined))
+            }
             (None, None) => None,
         }
     }

@@ -22,9 +22,10 @@
 //! | banned                     | `B`                       | `id`       | moderators: who is banned; expires with the ban |
 //! | import journal             | `J#type#record`           | `J`        | imports: the thread is being written in batches |
 //! | import lease               | `J#lease`                 | `J`        | imports: one runs at a time; expires           |
-//! | limiter                    | `L#scope#caller#minute`   | `L`        | writes, every tenth read; expires              |
+//! | limiter                    | `L#scope#caller#minute`   | `L`        | writes, every tenth read; by the hour: mentions and enrolments; expires |
 //! | repeat                     | `P#visitor#hash`          | `P`        | the spam check; expires                        |
 //! | idempotency                | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
+//! | mailbox                    | `E#recipient`             | `E`        | what a recipient of mails is told              |
 //!
 //! A hidden reply names an unapproved reply of `parent`. It, a handle, a queue entry and a counted comment are keys only.
 //!
@@ -76,6 +77,7 @@
 //! | `rl`      | comment  | L    | the newest three reports: maps of `i` (N, id), `r` (S, reason, cut), `c` (N, time) |
 //! | `rs`      | comment  | L    | resolutions of reports: maps of `u` (N, until), `s` (S, `reviewed` or `dismissed`) |
 //! | `sb`      | comment  | B    | the writer subscribed to replies                                                |
+//! | `su`      | comment  | M    | where notifications go: `g` (S, a guest's recipient), `a` (M, the address as in `ad`, until the comment is approved) |
 //! | `tk`      | comment  | S    | partition key of `thread`                                                       |
 //! | `ts`      | comment  | S    | sort key of `thread`                                                            |
 //! | `ok`      | comment  | S    | partition key of `time`, `likes` and `replied`                                  |
@@ -124,12 +126,28 @@
 //! | `rq`      | repeat   | S    | the request that wrote the text                                                 |
 //! | `rq`      | idempotency | S | hash of the request's content                                                   |
 //! | `an`      | idempotency | any | reference to the result: a comment id, or null                                 |
+//! | `vn`      | mailbox  | N    | number of changes, for the condition of the next one                            |
+//! | `st`      | mailbox  | S    | state: `asked`, `on`, `off`, `bounced`; missing when new                        |
+//! | `ad`      | mailbox  | M    | address: `a` (S, sealed), `l` (S, language), `c` (B, confirmed)                 |
+//! | `re`, `me`, `ow` | mailbox | B | a member wants to know of replies, mentions, comments on own records           |
+//! | `mu`      | mailbox  | L    | hashes of muted threads                                                         |
+//! | `wt`, `wm` | mailbox | NS, N | comments that wait for the next mail, and how many more                        |
+//! | `fl`, `fm` | mailbox | NS, N | comments of the mail that is being sent, and how many more                     |
+//! | `td`, `ty` | mailbox | NS   | comments that were told lately, and before                                      |
+//! | `ro`      | mailbox  | N    | since when `td` is filled                                                       |
+//! | `du`      | mailbox  | N    | when the next mail is due                                                       |
+//! | `cl`      | mailbox  | M    | claim of a worker: `o` (S, owner), `u` (N, until), `r` (B, an earlier one died) |
+//! | `se`      | mailbox  | L    | times of the mails of the last 24 hours                                         |
+//! | `rf`, `rs` | mailbox | N    | how often the mail server has refused, and since when                           |
+//! | `cw`      | mailbox  | B    | a confirmation is to be sent                                                    |
+//! | `cn`, `ca` | mailbox | N    | confirmations that were asked for, and when the last one was                    |
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
+use crate::domain::mail_keys::Recipient;
 
 pub(super) type Item = HashMap<String, AttributeValue>;
 
@@ -249,6 +267,11 @@ pub(super) fn handle(handle: &str, id: UserId) -> Key {
     Key::new(handle_partition(handle), format!("U#{id}"))
 }
 
+/// The user that a handle's sort key names.
+pub(super) fn user_of_handle(item: &Item) -> Option<UserId> {
+    item.get("sk")?.as_s().ok()?.strip_prefix("U#")?.parse().ok()
+}
+
 pub(super) fn handle_partition(handle: &str) -> String {
     format!("H#{handle}")
 }
@@ -326,6 +349,10 @@ pub(super) fn idempotency(visitor: &Visitor, hash: &str) -> Key {
     Key::new(format!("I#{visitor}#{hash}"), "I")
 }
 
+pub(super) fn mailbox(recipient: &Recipient) -> Key {
+    Key::new(format!("E#{recipient}"), "E")
+}
+
 /// The kind of an item, parsed from its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ItemKind {
@@ -352,7 +379,7 @@ pub(super) enum ItemKind {
     /// With the id of the ban.
     Banned(u64),
     ImportJournal(ThreadId),
-    /// Import lease, limiter, repeat and idempotency: a recount ignores them.
+    /// Import lease, limiter, repeat, idempotency and mailbox: a recount ignores them.
     Other,
 }
 
@@ -513,6 +540,7 @@ mod tests {
             (limiter("read", "caller", 1), ItemKind::Other),
             (repeat(&visitor, "hash"), ItemKind::Other),
             (idempotency(&visitor, "hash"), ItemKind::Other),
+            (mailbox(&ada.into()), ItemKind::Other),
         ]
     }
 

@@ -18,6 +18,7 @@ pub(crate) mod keys;
 pub mod limits;
 pub mod lists;
 pub mod log;
+pub mod mailboxes;
 pub mod meter;
 pub mod moderation;
 pub mod newest;

@@ -7,12 +7,11 @@ use image::DynamicImage;
 use lambda_http::request::LambdaRequest;
 use local::bucket::Bucket;
 use local::engine::Engine;
-use local::queue::Queues;
 use local::service;
 use local::settings::JOBS;
 use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
-use shared::app::App;
+use shared::app::{App, Queues};
 use shared::config::Config;
 use shared::domain::ids::{CommentId, Random};
 use shared::domain::time::{Clock, Timestamp};
@@ -32,14 +31,15 @@ fn app(engine: &Engine) -> App {
         "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("a secret of these tests, and of no others".to_owned()),
         _ => None,
     });
-    App::new(config.unwrap(), service::client(engine), None, Clock::system(), Random::system())
+    App::new(config.unwrap(), service::client(engine), Queues::default(), Clock::system(), Random::system())
 }
 
 #[tokio::test]
 async fn a_record_of_the_stream_takes_replies_and_old_names_away() {
     let engine = Engine::memory().unwrap();
-    let queues = Queues::temporary(service::queue_settings().unwrap(), Clock::system(), Random::system()).unwrap();
-    let app = App { jobs: Some(service::jobs_queue(&queues)), ..app(&engine) };
+    let queues =
+        local::queue::Queues::temporary(service::queue_settings().unwrap(), Clock::system(), Random::system()).unwrap();
+    let app = App { queues: service::app_queues(&queues), ..app(&engine) };
     let put = |item: Vec<(&str, AttributeValue)>| {
         let item = item.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         engine.client().put_item().table_name(TABLE).set_item(Some(item)).send()

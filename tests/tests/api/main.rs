@@ -23,6 +23,7 @@ mod likes;
 mod limits;
 mod list;
 mod log;
+mod mails;
 mod media;
 mod moderation;
 mod moderators;

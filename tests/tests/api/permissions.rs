@@ -7,7 +7,7 @@ use std::path::Path;
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::{ROUTES, Route};
-use tests::{Actor, World, by_guest};
+use tests::{Actor, MAIL, World, by_guest, mail_token};
 
 use crate::images::IMAGE;
 use crate::routes::{deployed, key};
@@ -20,6 +20,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         "svc-pro.counts" => "counts?threads=posts/1".to_owned(),
         "svc-pro.moderation.ban" | "svc-pro.moderation.unban" => "users/99/ban".to_owned(),
         "svc-pro.media.destroy" => format!("media/{IMAGE}"),
+        "svc-pro.mail.show" | "svc-pro.mail.act" => format!("mail/{}", mail_token()),
         _ => route.path.replace("{type}/{id}", "posts/1").replace("{id}", &id.to_string()),
     };
     let body = match route.name {
@@ -61,7 +62,8 @@ async fn lines(world: &World, columns: &[(&str, Actor)], erased: bool) -> String
 }
 
 async fn matrix() -> String {
-    let world = World::new();
+    let mail: Vec<_> = MAIL.into_iter().filter(|(name, _)| *name != "SVC_ALLOW_GUESTS").collect();
+    let world = World::with(&mail);
     let open = world.again(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")]);
     let closed = world.again(&[("SVC_READ_ONLY", "true")]);
     let columns: [(&str, Actor); 7] = [

@@ -4,7 +4,7 @@ use http::Method;
 use local::template::{DEPLOYED, Template};
 use serde_json::json;
 use shared::routes::{ROUTES, Route};
-use tests::World;
+use tests::{MAIL, World, mail_token};
 
 use crate::images::IMAGE;
 
@@ -48,13 +48,13 @@ async fn the_first_segment_of_a_route_is_no_type() {
 
 #[tokio::test]
 async fn every_deployed_route_is_answered_by_its_function() {
-    let world = World::new();
+    let world = World::with(&MAIL);
     let moderator = world.moderator();
     let deployed = deployed();
     for route in ROUTES.iter().filter(|route| deployed.contains(&key(route))) {
         let id = moderator.comment("posts/1", "x").await;
         let path = route.path.replace("{type}/{id}", "posts/1").replace("users/{id}", "users/8");
-        let path = path.replace("{id}", &id.to_string()).replace("{name}", IMAGE);
+        let path = path.replace("{id}", &id.to_string()).replace("{name}", IMAGE).replace("{token}", &mail_token());
         let path = path.replace("counts", "counts?threads=posts/1");
         let method = Method::from_bytes(route.method.as_bytes()).unwrap();
         let reply = moderator.send_json(method, &path, json!({})).await;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::ROUTES;
-use tests::{Actor, Faults, Item, TestResponse, World};
+use tests::{Actor, Faults, Item, MAIL, Setup, TestResponse, World};
 
 const WRITERS: u64 = 16;
 /// A run goes on until it has written this many comments and met this many faults, however slow the machine is.
@@ -267,12 +267,12 @@ async fn without_the_limiters_rows_reads_are_answered_and_writes_are_not_taken()
 
 #[tokio::test]
 async fn without_the_table_every_route_says_so_in_the_envelope() {
-    // The page of documentation is no JSON, and files need no table.
-    const OTHERS: [&str; 4] = ["docs", "embed.js", "moderation.js", "moderate"];
+    // The page of documentation is no JSON, files need no table, and links of mails are checked first.
+    const OTHERS: [&str; 5] = ["docs", "embed.js", "moderation.js", "moderate", "mail/{token}"];
     let faults = Faults::new(11);
-    let world = crate::faulty(&faults, &[]);
+    let world = crate::faulty(&faults, &MAIL);
     faults.fail("");
-    let moderator = world.moderator();
+    let moderator = world.claiming(&json!({ "sub": "1", "roles": ["moderator"], "email": "mod@example.org" }));
     let asked = ROUTES.iter().filter(|route| !OTHERS.contains(&route.path)).map(|route| {
         let (moderator, path) = (moderator.clone(), route.path.replace("{type}", "posts").replace("{id}", "7"));
         let path = path.replace("{name}", "aaaaaaaaaaaaaaaaaaaaaaaa.png");
@@ -313,6 +313,41 @@ async fn check_log(world: &World) {
             assert_eq!(balance.get(id).copied().unwrap_or_default(), i64::from(is_rejected), "{id}");
         }
     }
+}
+
+#[tokio::test]
+async fn under_faults_everybody_who_asked_is_told_of_each_answer_once() {
+    let faults = Faults::new(14);
+    let settings = [&MAIL[..], &[("SVC_MAIL_WAIT", "0")]].concat();
+    let world = Setup::new(&settings).faults(&faults).start();
+    let reader = |id: u64| {
+        world.claiming(&json!({ "sub": id.to_string(), "name": format!("Reader {id}"), "email": format!("reader{id}@example.org") }))
+    };
+    let mut asked = Vec::new();
+    for id in 1..=5 {
+        let comment = json!({ "body": "x", "subscribe_to_replies": true });
+        asked.push(reader(id).post("posts/1/comments", comment).await.ok(201).id());
+    }
+    world.finish_jobs().await;
+    let bob = world.user(99, "Bob");
+    let mut answers = Vec::new();
+    faults.start();
+    for round in 0..6 {
+        for parent in &asked {
+            let answer = bob.write("posts/1", Some(*parent), &round.to_string()).await;
+            answers.extend((answer.status == 201).then(|| answer.id()));
+        }
+        world.finish_jobs().await;
+    }
+    faults.stop();
+    world.finish_jobs().await;
+    let mails = world.mails();
+    for answer in &answers {
+        let link = format!("#comment-{answer}\n");
+        let told: usize = mails.iter().map(|mail| mail.text.replace("\r\n", "\n").matches(&link).count()).sum();
+        assert_eq!(told, 1, "{answer} of {} after {} faults", answers.len(), faults.made());
+    }
+    assert!(answers.len() > 10 && faults.made() > 50, "{} answers and {} faults", answers.len(), faults.made());
 }
 
 /// The ids of all stored comments, by their bodies.

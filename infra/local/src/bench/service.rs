@@ -24,12 +24,10 @@ use super::process::Server;
 use super::seed::prose;
 use super::threads::Threads;
 use super::{Failure, Operation, PER_PAGE, Target, load, without_body};
-use crate::bucket::Bucket;
 use crate::data_dir::DataDir;
 use crate::engine::Engine;
 use crate::gateway::Mount;
-use crate::queue::Queues;
-use crate::service;
+use crate::service::{self, Services};
 use crate::settings;
 use crate::token::Token;
 
@@ -53,10 +51,10 @@ pub async fn serve(data_dir: &Path) -> Result<(), Failure> {
             Box::pin(async { answer })
         }),
     };
-    let queues = Queues::temporary(service::queue_settings()?, Clock::system(), Random::system())?;
-    let jobs = Some(service::jobs_queue(&queues));
-    let app = App::new(config.clone(), service::client(&engine), jobs, Clock::system(), Random::system());
-    let stack = service::start(app, engine, Bucket::temporary(&config.media_bucket)?, queues, vec![mount])?;
+    let services = Services::temporary(engine, &config.media_bucket)?;
+    let (client, queues) = (service::client(&services.engine), service::app_queues(&services.queues));
+    let app = App::new(config.clone(), client, queues, Clock::system(), Random::system());
+    let stack = service::start(app, services, vec![mount])?;
     writeln!(io::stdout(), "http://{address}")?;
     stack.gateway.clone().serve(listener, pending(), |_| ()).await;
     Ok(())

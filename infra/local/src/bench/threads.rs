@@ -15,11 +15,9 @@ use shared::store::Store;
 use super::report::progress;
 use super::seed::{self, Models, prose};
 use super::{Failure, REPLIES};
-use crate::bucket::Bucket;
 use crate::data_dir::DataDir;
 use crate::engine::Engine;
-use crate::queue::Queues;
-use crate::service;
+use crate::service::{self, Services};
 use crate::stack::Stack;
 use crate::token::Token;
 
@@ -33,10 +31,10 @@ const SIZES: [usize; 3] = [20, 1_000, 10_000];
 pub(super) async fn create(data_dir: &DataDir, config: &Config) -> Result<Threads, Failure> {
     let engine = Engine::open(&data_dir.file("table.db"))?;
     let client = engine.client();
-    let queues = Queues::temporary(service::queue_settings()?, Clock::system(), Random::system())?;
-    let jobs = Some(service::jobs_queue(&queues));
-    let app = App::new(config.clone(), service::client(&engine), jobs, Clock::system(), Random::system());
-    let stack = service::start(app, engine, Bucket::temporary(&config.media_bucket)?, queues, Vec::new())?;
+    let services = Services::temporary(engine, &config.media_bucket)?;
+    let queues = service::app_queues(&services.queues);
+    let app = App::new(config.clone(), service::client(&services.engine), queues, Clock::system(), Random::system());
+    let stack = service::start(app, services, Vec::new())?;
     let parent = post(&stack, config, json!({ "body": prose(0) })).await?;
     let reply = post(&stack, config, json!({ "body": prose(1), "parent_id": parent })).await?;
     stack.wait_until_idle().await;

@@ -16,9 +16,10 @@ use crate::bucket::{Bucket, BucketError};
 use crate::check::Check;
 use crate::data_dir::{DataDir, Lock};
 use crate::engine::{Engine, EngineError};
+use crate::outbox::Outbox;
 use crate::queue::Queues;
-use crate::service;
-use crate::settings;
+use crate::service::{self, Services};
+use crate::settings::{self, DELIVERIES};
 
 /// How long the events of the last writes may take after the signal to stop.
 const GRACE: Duration = Duration::from_mins(1);
@@ -75,9 +76,11 @@ async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<S
     let config = settings::load(data_dir, Some(address))?;
     let bucket = open_bucket(data_dir, &config.media_bucket)?;
     let queues = open_queues(data_dir)?;
-    let jobs = Some(service::jobs_queue(&queues));
-    let app = App::new(config.clone(), service::client(&engine), jobs, Clock::system(), Random::system());
-    let stack = service::start(app, engine.clone(), bucket.clone(), queues, vec![demo::mount(&config)])?;
+    let outbox = open_outbox(data_dir, &queues)?;
+    let app_queues = service::app_queues(&queues);
+    let app = App::new(config.clone(), service::client(&engine), app_queues, Clock::system(), Random::system());
+    let services = Services { engine: engine.clone(), bucket: bucket.clone(), queues, outbox };
+    let stack = service::start(app, services, vec![demo::mount(&config)])?;
     if let Some(since) = unfinished_since {
         recover(&engine, &config.table_name, &bucket, since).await?;
     }
@@ -89,6 +92,9 @@ async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<S
     writeln!(stdout, "API        http://{address}/{}", config.api_prefix)?;
     for (role, token) in sample_tokens(&config)? {
         writeln!(stdout, "{role:<10} {token}")?;
+    }
+    if config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none()) {
+        writeln!(stdout, "mails      http://{address}/_mail")?;
     }
     stdout.flush()?;
 
@@ -119,6 +125,14 @@ pub(super) fn open_queues(data_dir: Option<&DataDir>) -> Result<Queues, Failure>
         Some(data_dir) => Queues::open(&data_dir.file("queue"), settings, clock, random)?,
         None => Queues::temporary(settings, clock, random)?,
     })
+}
+
+fn open_outbox(data_dir: Option<&DataDir>, queues: &Queues) -> io::Result<Outbox> {
+    let clock = Clock::system();
+    match data_dir {
+        Some(data_dir) => Outbox::open(&data_dir.file("mail"), queues.clone(), DELIVERIES, clock),
+        None => Outbox::temporary(queues.clone(), DELIVERIES, clock),
+    }
 }
 
 pub(super) fn open_bucket(data_dir: Option<&DataDir>, name: &str) -> Result<Bucket, BucketError> {

@@ -14,7 +14,9 @@ impl Template {
         let mut grants = BTreeSet::new();
         for statement in self.statements(function) {
             for action in list(&statement["Action"]).into_iter().filter_map(Value::as_str) {
-                let parts = list(&statement["Resource"]).into_iter().filter_map(part);
+                let sender = statement["Condition"]["StringEquals"]["ses:FromAddress"].as_str();
+                let sender = sender.filter(|_| action.starts_with("ses:"));
+                let parts = list(&statement["Resource"]).into_iter().filter_map(part).chain(sender.map(str::to_owned));
                 grants.extend(parts.map(|part| (action.to_owned(), part)));
             }
         }
@@ -39,7 +41,9 @@ impl Template {
             matches.then_some(&properties["PolicyDocument"])
         });
         let documents = of_function.chain(of_role);
-        documents.filter_map(|document| document["Statement"].as_array()).flatten().collect()
+        let statements = documents.filter_map(|document| document["Statement"].as_array()).flatten();
+        // Everything that a condition allows exists here.
+        statements.map(|statement| statement["Fn::If"].get(1).unwrap_or(statement)).collect()
     }
 }
 
@@ -84,6 +88,11 @@ Resources:
           - { Effect: Allow, Action: ["dynamodb:GetItem", "dynamodb:PutItem"], Resource: !GetAtt Table.Arn }
           - { Effect: Allow, Action: "s3:PutObject", Resource: !Sub "${MediaBucket.Arn}/in/*" }
           - { Effect: Allow, Action: "ssm:GetParameter", Resource: "*" }
+          - Effect: Allow
+            Action: ses:SendRawEmail
+            Resource: "*"
+            Condition: { StringEquals: { "ses:FromAddress": things@example.org } }
+          - !If [Some, { Effect: Allow, Action: "sqs:SendMessage", Resource: !GetAtt ThingsQueue.Arn }, !Ref "AWS::NoValue"]
   OfThings:
     Type: AWS::IAM::RolePolicy
     Properties:
@@ -102,6 +111,8 @@ Resources:
             ("dynamodb:Query", "time"),
             ("s3:GetObject", "out/"),
             ("s3:PutObject", "in/"),
+            ("ses:SendRawEmail", "things@example.org"),
+            ("sqs:SendMessage", "ThingsQueue"),
         ];
         let grants = grants.map(|(action, part)| (action.to_owned(), part.to_owned()));
         assert_eq!(template.grants("things"), BTreeSet::from(grants));

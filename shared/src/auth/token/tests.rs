@@ -162,6 +162,7 @@ async fn a_token_that_we_signed_verifies_with_the_same_claims() {
         name: Some("Ada".into()),
         picture: Some("https://example.com/ada.png".into()),
         email: Some("ada@example.com".into()),
+        email_unverified: false,
         moderator: true,
         issued_at: Some(NOW),
     };

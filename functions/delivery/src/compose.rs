@@ -1,0 +1,214 @@
+//! Composes mails, as text and as HTML. Everything that people wrote is escaped in HTML, and has no line breaks in headers.
+
+use std::fmt::Write;
+
+use lettre::Message;
+use lettre::message::header::{HeaderName, HeaderValue};
+use lettre::message::{Mailbox, MultiPart};
+use pulldown_cmark_escape::{escape_href, escape_html};
+use shared::aws::ses::RawMail;
+use shared::domain::language::Language;
+use shared::domain::mail_keys::Recipient;
+use shared::error::Fault;
+
+use crate::words::{Words, fill, words};
+
+/// Characters of a comment in a mail.
+const EXCERPT: usize = 300;
+
+const STYLE: &str = "body{margin:0;padding:24px;font:16px/1.5 system-ui,sans-serif;color:#1b1f24;background:#fff}\
+h2{font-size:17px;margin:24px 0 8px}a{color:#0a58ca}p{margin:8px 0}\
+blockquote{margin:8px 0;padding:0 0 0 12px;border-left:3px solid #d0d7de;white-space:pre-line}\
+.small{font-size:13px;color:#57606a}\
+.button{display:inline-block;padding:10px 18px;border-radius:6px;background:#0a58ca;color:#fff;text-decoration:none}\
+@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}a{color:#79b8ff}blockquote{border-color:#30363d}\
+.small{color:#9198a1}.button{background:#1f6feb;color:#fff}}";
+
+/// The parts of a mail that are the same for every kind.
+pub(crate) struct Letter<'a> {
+    pub(crate) site: &'a str,
+    pub(crate) from: &'a str,
+    pub(crate) to: Vec<String>,
+    pub(crate) recipient: &'a Recipient,
+    pub(crate) language: Language,
+    /// Without it there is no way to stop the mails, as for moderators.
+    pub(crate) stop_url: Option<String>,
+    /// Names of the threads that the mail is about.
+    pub(crate) threads: Vec<String>,
+    /// A text that no other mail has.
+    pub(crate) id: String,
+}
+
+/// What one mail tells of one thread.
+pub(crate) struct Section {
+    pub(crate) title: String,
+    pub(crate) url: String,
+    pub(crate) mute_url: Option<String>,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// What one mail tells of one comment.
+pub(crate) struct Notice {
+    /// In the language of the mail.
+    pub(crate) headline: String,
+    pub(crate) body: String,
+    pub(crate) url: String,
+}
+
+/// A mail that asks the owner of an address for permission. It has no word that anybody has written here.
+pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<RawMail, Fault> {
+    let words = words(letter.language);
+    let asked = fill(words.confirm, "site", letter.site);
+    let stop = letter.stop_url.as_deref().unwrap_or_default();
+    let text = format!("{asked}\n\n{}:\n{confirm_url}\n\n{}\n{stop}\n", words.confirm_link, words.confirm_ignore);
+    let html = format!(
+        "<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p><p class=\"small\">{} <a href=\"{}\">{}</a></p>",
+        escaped(&asked),
+        href(confirm_url),
+        words.confirm_link,
+        words.confirm_ignore,
+        href(stop),
+        words.stop
+    );
+    letter.compose(words.confirm_subject, &text, &html)
+}
+
+/// A mail that tells of comments; `more` are not named.
+pub(crate) fn notices(letter: &Letter<'_>, sections: &[Section], more: u64) -> Result<RawMail, Fault> {
+    let words = words(letter.language);
+    let named: Vec<&Notice> = sections.iter().flat_map(|section| &section.notices).collect();
+    let count = named.len() as u64 + more;
+    let subject = match (named.as_slice(), sections) {
+        ([only], [section]) if count == 1 => format!("{}: {}", only.headline, section.title),
+        _ => fill(words.several, "count", &count.to_string()),
+    };
+    let (mut text, mut html) = listed(words, sections, more);
+    let why = fill(words.why, "site", letter.site);
+    let _ = writeln!(text, "--\n{why}");
+    let _ = write!(html, "<p class=\"small\">{}", escaped(&why));
+    if let Some(stop) = &letter.stop_url {
+        let _ = writeln!(text, "{}: {stop}", words.stop);
+        let _ = write!(html, " <a href=\"{}\">{}</a>", href(stop), words.stop);
+    }
+    html.push_str("</p>");
+    letter.compose(&subject, &text, &html)
+}
+
+/// A mail that tells the moderators what waits for them.
+pub(crate) fn digest(letter: &Letter<'_>, sections: &[Section], more: u64, page: &str) -> Result<RawMail, Fault> {
+    let words = words(letter.language);
+    let named: usize = sections.iter().map(|section| section.notices.len()).sum();
+    let subject = fill(words.digest_subject, "count", &(named as u64 + more).to_string());
+    let intro = fill(words.digest, "site", letter.site);
+    let (text, html) = listed(words, sections, more);
+    let text = format!("{intro}\n\n{}: {page}\n\n{text}", words.moderate);
+    let html = format!(
+        "<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p>{html}",
+        escaped(&intro),
+        href(page),
+        words.moderate
+    );
+    letter.compose(&subject, &text, &html)
+}
+
+fn listed(words: &Words, sections: &[Section], more: u64) -> (String, String) {
+    let (mut text, mut html) = (String::new(), String::new());
+    for section in sections {
+        let title = one_line(&section.title);
+        let _ = write!(text, "{title}\n{}\n\n", section.url);
+        let _ = write!(html, "<h2><a href=\"{}\">{}</a></h2>", href(&section.url), escaped(&title));
+        for notice in &section.notices {
+            let (headline, body) = (one_line(&notice.headline), excerpt(&notice.body));
+            let quoted = body.replace('\n', "\n> ");
+            let _ = write!(text, "{headline}:\n> {quoted}\n{}\n\n", notice.url);
+            let _ = write!(
+                html,
+                "<p><b>{}</b></p><blockquote>{}</blockquote><p><a href=\"{}\">{}</a></p>",
+                escaped(&headline),
+                escaped(&body),
+                href(&notice.url),
+                words.view
+            );
+        }
+        if let Some(mute) = &section.mute_url {
+            let _ = write!(text, "{}: {mute}\n\n", words.mute);
+            let _ = write!(html, "<p class=\"small\"><a href=\"{}\">{}</a></p>", href(mute), words.mute);
+        }
+    }
+    if more > 0 {
+        let more = fill(words.more, "count", &more.to_string());
+        let _ = write!(text, "{more}\n\n");
+        let _ = write!(html, "<p>{more}</p>");
+    }
+    (text, html)
+}
+
+impl Letter<'_> {
+    fn compose(&self, subject: &str, text: &str, html: &str) -> Result<RawMail, Fault> {
+        let doing = "composing a mail";
+        let address = |address: &str| address.parse().map_err(|_| Fault::new(doing, "an address is not valid"));
+        let domain = self.from.rsplit_once('@').map_or("", |(_, domain)| domain);
+        let mut mail = Message::builder()
+            .from(Mailbox::new(Some(one_line(self.site)), address(self.from)?))
+            .subject(one_line(subject))
+            .message_id(Some(format!("<{}@{domain}>", self.id)));
+        for to in &self.to {
+            mail = mail.to(Mailbox::new(None, address(to)?));
+        }
+        let references = self.threads.iter().map(|thread| format!("<{thread}.thread@{domain}>")).collect::<Vec<_>>();
+        let mut headers = vec![("Auto-Submitted", "auto-generated".to_owned())];
+        headers.push(("List-Id", format!("<comments.{domain}>")));
+        if !references.is_empty() {
+            headers.push(("References", references.join(" ")));
+        }
+        if let Some(stop) = &self.stop_url {
+            headers.push(("List-Unsubscribe", format!("<{stop}>")));
+            headers.push(("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()));
+        }
+        for (name, value) in headers {
+            mail = mail.raw_header(header(name, value));
+        }
+        let language = self.language.tag();
+        let page = format!(
+            "<!doctype html><html lang=\"{language}\"><head><meta charset=\"utf-8\"><meta name=\"color-scheme\" \
+             content=\"light dark\"><style>{STYLE}</style></head><body>{html}</body></html>\n"
+        );
+        let body = MultiPart::alternative_plain_html(text.to_owned(), page);
+        let mail = mail.multipart(body).map_err(|error| Fault::new(doing, error))?;
+        Ok(RawMail {
+            from: self.from.to_owned(),
+            to: self.to.clone(),
+            raw: mail.formatted(),
+            recipient: self.recipient.to_string(),
+        })
+    }
+}
+
+/// A header in ASCII, which is not folded: some ways change folds, and with them what is signed.
+fn header(name: &'static str, value: String) -> HeaderValue {
+    HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
+}
+
+/// Control characters become spaces.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+}
+
+fn excerpt(body: &str) -> String {
+    let body = body.trim();
+    let kept: String = body.chars().filter(|c| *c == '\n' || !c.is_control()).take(EXCERPT).collect();
+    if kept.len() < body.len() { format!("{}…", kept.trim_end()) } else { kept }
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    // Writing to a string does not fail.
+    let _ = escape_html(&mut escaped, text);
+    escaped
+}
+
+fn href(url: &str) -> String {
+    let mut escaped = String::new();
+    let _ = escape_href(&mut escaped, url);
+    escaped
+}

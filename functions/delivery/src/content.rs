@@ -1,0 +1,173 @@
+//! What a mail tells of: comments as they are now. What is gone, hidden, muted or no longer wanted is left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::future::try_join_all;
+use shared::app::App;
+use shared::aws::ses::RawMail;
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, ThreadId};
+use shared::domain::language::Language;
+use shared::domain::mail_keys::{Link, Purpose, Recipient};
+use shared::domain::mailbox::{Cause, Mailbox};
+use shared::domain::markdown;
+use shared::domain::thread::Thread;
+use shared::error::Fault;
+use shared::policy::{self, News};
+use shared::store::Reading;
+
+use crate::Worker;
+use crate::compose::{self, Letter, Notice, Section};
+use crate::words::{Words, fill, words};
+
+/// Comments read concurrently.
+const AT_ONCE: usize = 25;
+
+/// Comments of one thread, each with its headline.
+struct Told {
+    thread: Thread,
+    comments: Vec<(Comment, String)>,
+}
+
+type Threads = BTreeMap<String, (ThreadId, Told)>;
+
+impl Worker<'_> {
+    /// The address of a page of ours about the recipient's mails.
+    fn link(&self, recipient: &Recipient, purpose: Purpose) -> String {
+        let token = self.app.mail_keys().token(&Link { recipient: recipient.clone(), purpose });
+        format!("{}/{}/mail/{token}", self.mail.public_url, self.app.config.api_prefix)
+    }
+
+    fn letter<'a>(&'a self, recipient: &'a Recipient, to: Vec<String>, language: Language) -> Letter<'a> {
+        Letter {
+            site: &self.mail.site_name,
+            from: &self.mail.from,
+            to,
+            recipient,
+            language,
+            stop_url: None,
+            threads: Vec::new(),
+            id: self.name.clone(),
+        }
+    }
+
+    /// `None` when the mailbox has no address that can be opened.
+    fn letter_to<'a>(&'a self, recipient: &'a Recipient, mailbox: &Mailbox) -> Option<Letter<'a>> {
+        let address = mailbox.address.as_ref()?;
+        let to = self.app.mail_keys().open(&address.sealed)?;
+        let stop = self.link(recipient, Purpose::Stop { thread: None });
+        let letter = self.letter(recipient, vec![to], Language::of_tag(&address.language));
+        Some(Letter { stop_url: Some(stop), ..letter })
+    }
+
+    fn sections(&self, threads: &Threads, mute: impl Fn(&ThreadId) -> Option<String>) -> Vec<Section> {
+        let sections = threads.values().map(|(id, told)| {
+            let url = self.mail.page(id, told.thread.url.as_deref());
+            let notice = |(comment, headline): &(Comment, String)| Notice {
+                headline: headline.clone(),
+                body: markdown::shown(&comment.body).text,
+                url: format!("{}#comment-{}", url.split('#').next().unwrap_or_default(), comment.id),
+            };
+            let notices = told.comments.iter().map(notice).collect();
+            let title = told.thread.title.clone().unwrap_or_else(|| format!("{}/{}", id.kind, id.record));
+            Section { title, mute_url: mute(id), notices, url }
+        });
+        sections.collect()
+    }
+}
+
+/// A mail that asks for a confirmation.
+pub(crate) fn confirmation(
+    worker: &Worker<'_>,
+    recipient: &Recipient,
+    mailbox: &Mailbox,
+) -> Result<Option<RawMail>, Fault> {
+    let Some(letter) = worker.letter_to(recipient, mailbox) else { return Ok(None) };
+    let url = worker.link(recipient, Purpose::confirm(worker.app.clock.now()));
+    compose::confirmation(&letter, &url).map(Some)
+}
+
+/// A mail that tells of these comments, and of how many more.
+pub(crate) async fn notices(
+    worker: &Worker<'_>,
+    recipient: &Recipient,
+    mailbox: &Mailbox,
+    ids: &BTreeSet<u64>,
+    more: u64,
+) -> Result<Option<RawMail>, Fault> {
+    let Some(mut letter) = worker.letter_to(recipient, mailbox) else { return Ok(None) };
+    let words = words(letter.language);
+    let keys = worker.app.mail_keys();
+    let mut threads = Threads::new();
+    for ids in ids.iter().copied().collect::<Vec<_>>().chunks(AT_ONCE) {
+        let found = ids.iter().map(|id| notice(worker.app, recipient, mailbox, words, CommentId(*id)));
+        for (comment, thread, headline) in try_join_all(found).await?.into_iter().flatten() {
+            if !mailbox.is_muted(&keys.thread(&comment.thread)) {
+                collect(&mut threads, comment, thread, headline);
+            }
+        }
+    }
+    if threads.is_empty() {
+        return Ok(None);
+    }
+    letter.threads = threads.values().map(|(id, _)| keys.thread(id)).collect();
+    let mute = |id: &ThreadId| Some(worker.link(recipient, Purpose::Stop { thread: Some(keys.thread(id)) }));
+    compose::notices(&letter, &worker.sections(&threads, mute), more).map(Some)
+}
+
+/// The comment, its thread, and why the recipient is told of it; `None` when the recipient is not.
+async fn notice(
+    app: &App,
+    recipient: &Recipient,
+    mailbox: &Mailbox,
+    words: &Words,
+    id: CommentId,
+) -> Result<Option<(Comment, Thread, String)>, Fault> {
+    let Some(found) = app.store.find(id, Reading::Consistent).await? else { return Ok(None) };
+    if !policy::is_public(&found.comment, &found.ancestors) {
+        return Ok(None);
+    }
+    let thread = app.store.thread(&found.comment.thread, Reading::Eventual).await?;
+    let mentioned = app.store.users_of_handles(&found.comment.mentions).await?;
+    let news = News { comment: &found.comment, parent: found.ancestors.last(), mentioned: &mentioned, thread: &thread };
+    let causes = policy::told(news).remove(recipient).unwrap_or_default();
+    let Some(cause) = causes.into_iter().find(|cause| mailbox.wants_to_know(*cause)) else { return Ok(None) };
+    let headline = match cause {
+        Cause::Reply { .. } => words.answered,
+        Cause::Mention => words.mentioned,
+        Cause::OwnRecord => words.commented,
+    };
+    let headline = fill(headline, "name", &found.comment.name);
+    Ok(Some((found.comment, thread, headline)))
+}
+
+fn collect(threads: &mut Threads, comment: Comment, thread: Thread, headline: String) {
+    let new = || (comment.thread.clone(), Told { thread, comments: Vec::new() });
+    let (_, told) = threads.entry(comment.thread.to_string()).or_insert_with(new);
+    told.comments.push((comment, headline));
+}
+
+/// A mail that tells the moderators of those of these comments that still wait for them.
+pub(crate) async fn digest(
+    worker: &Worker<'_>,
+    recipient: &Recipient,
+    ids: &BTreeSet<u64>,
+    more: u64,
+) -> Result<Option<RawMail>, Fault> {
+    let app = worker.app;
+    let mut threads = Threads::new();
+    for ids in ids.iter().copied().collect::<Vec<_>>().chunks(AT_ONCE) {
+        let found = ids.iter().map(|id| app.store.comment(CommentId(*id), Reading::Consistent));
+        for comment in try_join_all(found).await?.into_iter().flatten().filter(Comment::waits_for_moderators) {
+            let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
+            let headline = comment.name.clone();
+            collect(&mut threads, comment, thread, headline);
+        }
+    }
+    if threads.is_empty() || worker.mail.moderators.is_empty() {
+        return Ok(None);
+    }
+    let letter = worker.letter(recipient, worker.mail.moderators.clone(), Language::default());
+    let page = format!("{}/{}/moderate", worker.mail.public_url, app.config.api_prefix);
+    compose::digest(&letter, &worker.sections(&threads, |_| None), more, &page).map(Some)
+}

@@ -1,0 +1,28 @@
+//! What SES says of mails it has sent: that they bounced, or that somebody complained. It comes by SNS. The tag of the mail
+//! names the recipient, so that no address is read here.
+
+use serde_json::Value;
+use shared::app::App;
+use shared::aws::ses::RECIPIENT;
+use shared::domain::mail_keys::Recipient;
+use shared::domain::mailbox::Mailbox;
+use shared::error::Fault;
+
+pub(crate) async fn follow(app: &App, notification: &Value) -> Result<(), Fault> {
+    let doing = "reading a notification of SES";
+    let event = notification["Message"].as_str().ok_or_else(|| Fault::new(doing, "it has no message"))?;
+    let event: Value = serde_json::from_str(event).map_err(|error| Fault::new(doing, error))?;
+    let Some(recipient) = event["mail"]["tags"][RECIPIENT][0].as_str() else { return Ok(()) };
+    let recipient = Recipient(recipient.to_owned());
+    if recipient.is_moderators() {
+        tracing::warn!("a digest for moderators bounced; see SVC_MODERATION_MAIL");
+        return Ok(());
+    }
+    let change = match event["eventType"].as_str() {
+        // Others pass, and SES tries again by itself.
+        Some("Bounce") if event["bounce"]["bounceType"] == "Permanent" => Mailbox::bounce,
+        Some("Complaint") => Mailbox::stop,
+        _ => return Ok(()),
+    };
+    app.store.change_mailbox(&recipient, change).await.map(drop)
+}

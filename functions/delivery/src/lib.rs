@@ -1,0 +1,168 @@
+//! Sends mails: comments that people are told of, confirmations of addresses, the moderators' digest. The messages come from
+//! the queue `Deliveries`, and name a mailbox that is due; some come from SES, about mails that bounced. Every message may come
+//! twice, and late; what was told before is never told again.
+//!
+//! | file | what |
+//! |---|---|
+//! | `content` | reads what a mail tells of, as it is now |
+//! | `compose`, `words` | writes the mail |
+//! | `mailer` | hands it to a mail server |
+//! | `feedback` | bounces and complaints |
+
+mod compose;
+mod content;
+mod feedback;
+mod mailer;
+mod words;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::app::App;
+use shared::app::mails::DueMailbox;
+use shared::aws::ses::RawMail;
+use shared::config::Mail;
+use shared::domain::ids::hex;
+use shared::domain::mail_keys::Recipient;
+use shared::domain::mailbox::{Kind, Mailbox, Step};
+use shared::error::Fault;
+
+pub use self::mailer::Mailer;
+
+/// Before further attempts to mark a mail as sent.
+const PAUSES: [Duration; 5] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(9),
+];
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// It is delivered again.
+    Later,
+}
+
+/// What became of a mail.
+enum Sent {
+    Accepted,
+    Refused,
+    /// There is nothing to tell any more.
+    Dropped,
+}
+
+/// Handles a batch of messages, as Lambda receives it from SQS. Answers which of them are to come again.
+pub async fn handle(app: &App, mailer: &Mailer, event: &Value) -> Value {
+    let mut failures = Vec::new();
+    for message in event["Records"].as_array().into_iter().flatten() {
+        let outcome = follow(app, mailer, message).await.unwrap_or_else(|fault| {
+            tracing::error!(error = fault.chain(), message = message["messageId"].as_str(), "delivery failed");
+            Outcome::Later
+        });
+        if outcome == Outcome::Later {
+            failures.push(json!({ "itemIdentifier": message["messageId"] }));
+        }
+    }
+    json!({ "batchItemFailures": failures })
+}
+
+async fn follow(app: &App, mailer: &Mailer, message: &Value) -> Result<Outcome, Fault> {
+    let body: Value = serde_json::from_str(message["body"].as_str().unwrap_or_default())
+        .map_err(|error| Fault::new("reading a message", error))?;
+    if let Ok(due) = serde_json::from_value::<DueMailbox>(body.clone()) {
+        let mail = app.config.mail.as_ref().ok_or_else(|| Fault::new("sending mails", "SVC_MAIL_FROM is not set"))?;
+        let receipt = message["receiptHandle"].as_str().unwrap_or_default();
+        return Worker::new(app, mailer, mail).deliver(&due.mailbox, receipt).await;
+    }
+    feedback::follow(app, &body).await?;
+    Ok(Outcome::Done)
+}
+
+struct Worker<'a> {
+    app: &'a App,
+    mailer: &'a Mailer,
+    mail: &'a Mail,
+    /// Of the claim of a mailbox.
+    name: String,
+}
+
+impl<'a> Worker<'a> {
+    fn new(app: &'a App, mailer: &'a Mailer, mail: &'a Mail) -> Self {
+        Self { app, mailer, mail, name: hex(&app.random.bytes::<8>()) }
+    }
+
+    async fn deliver(&self, recipient: &Recipient, receipt: &str) -> Result<Outcome, Fault> {
+        let now = self.app.clock.now().0;
+        let take = |mailbox: &mut Mailbox| mailbox.take(now, &self.name);
+        let (mailbox, step) = self.app.store.change_mailbox(recipient, take).await?;
+        let (kind, content) = match step {
+            Step::Nothing => return Ok(Outcome::Done),
+            Step::Wait(until) => return self.later(receipt, until).await,
+            Step::Confirm => (Kind::Confirmation, content::confirmation(self, recipient, &mailbox)),
+            Step::Tell(ids, more) if recipient.is_moderators() => {
+                (Kind::Digest, content::digest(self, recipient, &ids, more).await)
+            }
+            Step::Tell(ids, more) => (Kind::Notices, content::notices(self, recipient, &mailbox, &ids, more).await),
+        };
+        let sent = match content {
+            Ok(None) => Sent::Dropped,
+            Ok(Some(raw)) => match self.send(&raw).await {
+                Some(sent) => sent,
+                // The claim keeps others away until then.
+                None => return self.later(receipt, mailbox.due().unwrap_or(now)).await,
+            },
+            Err(fault) => {
+                tracing::error!(error = fault.chain(), "mail not composed");
+                Sent::Refused
+            }
+        };
+        self.finish(recipient, kind, &sent).await?;
+        Ok(Outcome::Done)
+    }
+
+    /// `None` when it is not known what became of the mail.
+    async fn send(&self, raw: &RawMail) -> Option<Sent> {
+        match self.mailer.send(raw).await {
+            Ok(()) => Some(Sent::Accepted),
+            Err(error) => {
+                tracing::warn!(%error, unknown = error.unknown, "mail not sent");
+                (!error.unknown).then_some(Sent::Refused)
+            }
+        }
+    }
+
+    /// Tried often: a mail that was sent and is not marked as such is sent again.
+    async fn finish(&self, recipient: &Recipient, kind: Kind, sent: &Sent) -> Result<(), Fault> {
+        let (now, wait) = (self.app.clock.now().0, self.mail.wait);
+        let finish = |mailbox: &mut Mailbox| {
+            if !mailbox.is_claimed_by(&self.name) {
+                return;
+            }
+            match sent {
+                Sent::Accepted => mailbox.accepted(now, wait, kind),
+                Sent::Refused => mailbox.refused(now),
+                Sent::Dropped => mailbox.dropped(now, wait, kind),
+            }
+        };
+        let mut pauses = PAUSES.into_iter();
+        let mailbox = loop {
+            match (self.app.store.change_mailbox(recipient, finish).await, pauses.next()) {
+                (Ok((mailbox, ())), _) => break mailbox,
+                (Err(fault), Some(pause)) if fault.transient => tokio::time::sleep(pause).await,
+                (Err(fault), _) => return Err(fault),
+            }
+        };
+        self.app.start_delivery(recipient, &mailbox).await
+    }
+
+    /// The message comes again at this time, in Unix milliseconds.
+    async fn later(&self, receipt: &str, time: i64) -> Result<Outcome, Fault> {
+        let queue = self.app.queues.deliveries.as_ref();
+        let queue = queue.ok_or_else(|| Fault::new("sending mails", "DELIVERIES_QUEUE_URL is not set"))?;
+        queue.hide(receipt, self.app.until(time)).await?;
+        Ok(Outcome::Later)
+    }
+}

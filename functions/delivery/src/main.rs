@@ -1,0 +1,30 @@
+//! The Lambda function `delivery`.
+
+use delivery::Mailer;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use shared::app::App;
+use shared::aws::call::Caller;
+use shared::aws::{config, https, ses};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    shared::app::lambda::log_to_stdout();
+    let app = &App::from_env().await?;
+    let mailer = &mailer(app).await?;
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<serde_json::Value>| {
+        Ok::<_, Error>(delivery::handle(app, mailer, &event.payload).await)
+    }))
+    .await
+}
+
+async fn mailer(app: &App) -> Result<Mailer, Error> {
+    let mail = app.config.mail.as_ref();
+    if let Some(url) = mail.and_then(|mail| mail.smtp_url.as_ref()) {
+        return Ok(Mailer::smtp(url)?);
+    }
+    let sdk = config::sdk_config().await;
+    let region = sdk.region().map(ToString::to_string).unwrap_or_default();
+    let caller = Caller::new(config::of_service(&sdk, "SESv2"), https::Client::for_aws(ses::TIMEOUT));
+    let set = mail.and_then(|mail| mail.configuration_set.clone());
+    Ok(Mailer::Ses(Box::new(ses::Ses::new(region, set, caller))))
+}

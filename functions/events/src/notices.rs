@@ -1,0 +1,76 @@
+//! Who is told of a comment: its id goes into their mailboxes. The function `delivery` writes the mails.
+
+use shared::app::App;
+use shared::config::Mail;
+use shared::domain::comment::Comment;
+use shared::domain::ids::UserId;
+use shared::domain::mail_keys::Recipient;
+use shared::domain::mailbox::{Mailbox, Told};
+use shared::domain::thread::Thread;
+use shared::error::Fault;
+use shared::policy::{self, News};
+use shared::store::Reading;
+
+/// Mentions by one member that are told in an hour.
+const MAX_MENTIONS: u64 = 50;
+
+/// Tells of a comment that everyone may see now. Safe to repeat.
+pub(crate) async fn tell(app: &App, comment: &Comment) -> Result<(), Fault> {
+    let Some(mail) = app.config.mail.as_ref().filter(|_| app.config.features.subscriptions) else { return Ok(()) };
+    enrol(app, mail, comment).await?;
+    let parent = match comment.parent() {
+        Some(parent) => app.store.comment(parent, Reading::Eventual).await?,
+        None => None,
+    };
+    // Only the author of a record is told because of it, and of top-level comments.
+    let thread = match parent {
+        None => app.store.thread(&comment.thread, Reading::Eventual).await?,
+        Some(_) => Thread::default(),
+    };
+    let mentioned = mentioned(app, comment).await?;
+    let news = News { comment, parent: parent.as_ref(), mentioned: &mentioned, thread: &thread };
+    let muted = app.mail_keys().thread(&comment.thread);
+    let now = app.clock.now().0;
+    for (recipient, causes) in policy::told(news) {
+        let tell = |mailbox: &mut Mailbox| {
+            let wanted = causes.iter().any(|cause| mailbox.wants_to_know(*cause));
+            if wanted { mailbox.tell(comment.id, &muted, now, mail.wait) } else { Told::No }
+        };
+        app.tell(&recipient, tell).await?;
+    }
+    Ok(())
+}
+
+/// Tells the moderators of a comment that waits for them.
+pub(crate) async fn alert(app: &App, comment: &Comment) -> Result<(), Fault> {
+    let Some(mail) = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty()) else { return Ok(()) };
+    let now = app.clock.now().0;
+    app.tell(&Recipient::moderators(), |mailbox| mailbox.alert(comment.id, now, mail.wait)).await
+}
+
+/// The members whom the comment mentions. None once its writer has mentioned too many in this hour.
+async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
+    if comment.mentions.is_empty() || comment.user.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut mentioned = app.store.users_of_handles(&comment.mentions).await?;
+    mentioned.truncate(policy::MAX_MENTIONED);
+    let (writer, now) = (comment.visitor(), app.clock.now());
+    let count = app.store.count_in_hour("told", &writer.0, mentioned.len(), now).await?;
+    Ok(if count > MAX_MENTIONS { Vec::new() } else { mentioned })
+}
+
+/// Moves the address of a new comment to its writer's mailbox.
+async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
+    let Some(subscription) = &comment.subscription else { return Ok(()) };
+    let Some(address) = &subscription.address else { return Ok(()) };
+    let member = comment.user.map(Recipient::from);
+    let Some(recipient) = member.or_else(|| subscription.guest.clone()) else { return Ok(()) };
+    let now = app.clock.now().0;
+    if app.may_enrol(&comment.visitor(), &recipient, address).await? {
+        let (mailbox, ()) =
+            app.store.change_mailbox(&recipient, |mailbox| mailbox.enrol(address.clone(), now, mail.wait)).await?;
+        app.start_delivery(&recipient, &mailbox).await?;
+    }
+    app.store.forget_address(comment).await
+}

@@ -1,0 +1,210 @@
+//! GET and POST `mail/{token}`: the pages that the links of mails lead to. GET only says what the link would do, because mail
+//! servers follow links. The buttons of the page do it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use ring::digest;
+use shared::app::App;
+use shared::app::admission::AuthRequirement;
+use shared::domain::language::Language;
+use shared::domain::mail_keys::{Link, Purpose};
+use shared::domain::mailbox::Mailbox;
+use shared::domain::rate_limit::RateClass;
+use shared::error::{FieldErrors, Result};
+use shared::http::request::Call;
+use shared::http::response::Answer;
+
+const STYLE: &str = "body{margin:0 auto;max-width:36rem;padding:3rem 1rem;font:1rem/1.5 system-ui,sans-serif}\
+form{display:flex;flex-wrap:wrap;gap:.75rem}button{font:inherit;padding:.6rem 1.1rem}";
+
+/// What a button does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Confirm,
+    Mute,
+    Stop,
+}
+
+impl Action {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Confirm => "confirm",
+            Self::Mute => "mute",
+            Self::Stop => "stop",
+        }
+    }
+
+    /// What the page of a link offers.
+    fn offered(purpose: &Purpose) -> Vec<Self> {
+        match purpose {
+            Purpose::Confirm { .. } => vec![Self::Confirm, Self::Stop],
+            Purpose::Stop { thread: Some(_) } => vec![Self::Mute, Self::Stop],
+            Purpose::Stop { thread: None } => vec![Self::Stop],
+        }
+    }
+}
+
+struct Words {
+    title: &'static str,
+    asks_to_confirm: &'static str,
+    asks_to_stop: &'static str,
+    confirm: &'static str,
+    mute: &'static str,
+    stop: &'static str,
+    confirmed: &'static str,
+    muted: &'static str,
+    stopped: &'static str,
+    nothing_to_confirm: &'static str,
+    no_link: &'static str,
+}
+
+fn words(language: Language) -> Words {
+    match language {
+        Language::English => Words {
+            title: "Mails about comments",
+            asks_to_confirm: "Somebody asked for mails about replies to be sent to your address.",
+            asks_to_stop: "You get mails about comments.",
+            confirm: "Confirm the address",
+            mute: "No more mails about this page",
+            stop: "Stop all mails",
+            confirmed: "Your address is confirmed.",
+            muted: "You get no more mails about this page.",
+            stopped: "You get no more mails.",
+            nothing_to_confirm: "There is nothing to confirm any more.",
+            no_link: "This link is not valid, or no longer.",
+        },
+        Language::Spanish => Words {
+            title: "Correos sobre comentarios",
+            asks_to_confirm: "Alguien ha pedido que se envíen a tu dirección correos sobre respuestas.",
+            asks_to_stop: "Recibes correos sobre comentarios.",
+            confirm: "Confirmar la dirección",
+            mute: "No recibir más correos sobre esta página",
+            stop: "No recibir más correos",
+            confirmed: "Tu dirección está confirmada.",
+            muted: "No recibirás más correos sobre esta página.",
+            stopped: "No recibirás más correos.",
+            nothing_to_confirm: "Ya no hay nada que confirmar.",
+            no_link: "Este enlace no es válido, o ya no lo es.",
+        },
+        Language::German => Words {
+            title: "Mails über Kommentare",
+            asks_to_confirm: "Jemand hat darum gebeten, an deine Adresse Mails über Antworten zu schicken.",
+            asks_to_stop: "Du bekommst Mails über Kommentare.",
+            confirm: "Adresse bestätigen",
+            mute: "Keine Mails mehr zu dieser Seite",
+            stop: "Keine Mails mehr",
+            confirmed: "Deine Adresse ist bestätigt.",
+            muted: "Du bekommst keine Mails mehr zu dieser Seite.",
+            stopped: "Du bekommst keine Mails mehr.",
+            nothing_to_confirm: "Es gibt nichts mehr zu bestätigen.",
+            no_link: "Dieser Link ist nicht oder nicht mehr gültig.",
+        },
+        Language::French => Words {
+            title: "Mails sur les commentaires",
+            asks_to_confirm: "Quelqu’un a demandé que des mails sur les réponses soient envoyés à votre adresse.",
+            asks_to_stop: "Vous recevez des mails sur les commentaires.",
+            confirm: "Confirmer l’adresse",
+            mute: "Ne plus recevoir de mails sur cette page",
+            stop: "Ne plus recevoir de mails",
+            confirmed: "Votre adresse est confirmée.",
+            muted: "Vous ne recevrez plus de mails sur cette page.",
+            stopped: "Vous ne recevrez plus de mails.",
+            nothing_to_confirm: "Il n’y a plus rien à confirmer.",
+            no_link: "Ce lien n’est pas valide, ou ne l’est plus.",
+        },
+    }
+}
+
+pub(crate) async fn show(app: &App, call: &Call, token: &str) -> Result<Answer> {
+    app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
+    let words = words(call.language());
+    let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
+        return Ok(page(call, StatusCode::NOT_FOUND, words.no_link, &[]));
+    };
+    let asks = match link.purpose {
+        Purpose::Confirm { .. } => words.asks_to_confirm,
+        Purpose::Stop { .. } => words.asks_to_stop,
+    };
+    Ok(page(call, StatusCode::OK, asks, &Action::offered(&link.purpose)))
+}
+
+/// Counts as a read: nobody is kept from stopping mails by read-only mode or by other writes.
+pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
+    app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
+    let words = words(call.language());
+    let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
+        return Ok(page(call, StatusCode::NOT_FOUND, words.no_link, &[]));
+    };
+    let action = action(call, &link)
+        .ok_or_else(|| FieldErrors::one("action", "The action must be one of those that the page offers."))?;
+    let now = app.clock.now().0;
+    let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
+    let change = |mailbox: &mut Mailbox| match (action, &link.purpose) {
+        (Action::Confirm, _) => mailbox.confirm(now, wait),
+        (Action::Mute, Purpose::Stop { thread: Some(thread) }) => {
+            mailbox.mute(thread);
+            true
+        }
+        _ => {
+            mailbox.stop();
+            true
+        }
+    };
+    let (mailbox, is_done) = app.store.change_mailbox(&link.recipient, change).await?;
+    if action == Action::Confirm && is_done {
+        app.start_delivery(&link.recipient, &mailbox).await?;
+    }
+    let says = match action {
+        Action::Confirm if !is_done => words.nothing_to_confirm,
+        Action::Confirm => words.confirmed,
+        Action::Mute => words.muted,
+        Action::Stop => words.stopped,
+    };
+    Ok(page(call, StatusCode::OK, says, &[]))
+}
+
+/// The button that was pressed, or the one click of a mail program (RFC 8058).
+fn action(call: &Call, link: &Link) -> Option<Action> {
+    let fields: Vec<(String, String)> = form_urlencoded::parse(&call.body).into_owned().collect();
+    let is = |name: &str, value: &str| fields.iter().any(|(field, given)| field == name && given == value);
+    if is("List-Unsubscribe", "One-Click") {
+        return Some(Action::Stop);
+    }
+    Action::offered(&link.purpose).into_iter().find(|action| is("action", action.name()))
+}
+
+fn page(call: &Call, status: StatusCode, says: &str, offered: &[Action]) -> Answer {
+    let language = call.language();
+    let words = words(language);
+    let button = |action: &Action| {
+        let label = match action {
+            Action::Confirm => words.confirm,
+            Action::Mute => words.mute,
+            Action::Stop => words.stop,
+        };
+        format!("<button name=\"action\" value=\"{}\">{label}</button>", action.name())
+    };
+    let buttons: String = offered.iter().map(button).collect();
+    let form = if offered.is_empty() { String::new() } else { format!("<form method=\"post\">{buttons}</form>") };
+    let page = format!(
+        "<!doctype html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<style>{STYLE}</style></head>\n\
+         <body><h1>{title}</h1><p>{says}</p>{form}</body></html>\n",
+        language.tag(),
+        title = words.title,
+    );
+    let mut answer = Answer::new(status, "text/html; charset=utf-8", page.into_bytes());
+    let style = STANDARD.encode(digest::digest(&digest::SHA256, STYLE.as_bytes()));
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    );
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        answer.set(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    answer.set(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    answer.set(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
+    answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
+    answer
+}

@@ -1,0 +1,86 @@
+//! GET, PUT and DELETE `me/notifications`: what a member is told by mail.
+
+use serde_json::{Value, json};
+use shared::app::App;
+use shared::app::admission::AuthRequirement;
+use shared::domain::email::{is_mailable, masked};
+use shared::domain::mail_keys::Recipient;
+use shared::domain::mailbox::{Address, Mailbox, State, Wants};
+use shared::domain::rate_limit::RateClass;
+use shared::domain::viewer::Viewer;
+use shared::error::{FieldErrors, Refusal, Result};
+use shared::http::input::Input;
+use shared::http::request::{Call, Credential};
+use shared::http::response::Answer;
+use shared::policy;
+
+/// GET `me/notifications`
+pub(crate) async fn show(app: &App, call: &Call) -> Result<Answer> {
+    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
+    let mailbox = app.store.mailbox(&recipient(&viewer)?).await?;
+    Ok(Answer::ok(&resource(app, &mailbox)))
+}
+
+/// PUT `me/notifications`
+pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
+    let exists = policy::feature(app.config.features.subscriptions && app.config.mail.is_some());
+    let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
+    let recipient = recipient(&viewer)?;
+    let mut input = Input::new(call.json()?);
+    let wants = Wants {
+        replies: input.flag("replies"),
+        mentions: input.flag("mentions"),
+        own_records: input.flag("own_records"),
+    };
+    input.finish()?;
+    let known = app.store.mailbox(&recipient).await?.address;
+    let unknown = || FieldErrors::one("email", "No e-mail address is known: the token has none that mail can go to.");
+    let address = address(app, call).or(known).ok_or_else(unknown)?;
+    if !app.may_enrol(&viewer.visitor, &recipient, &address).await? {
+        return Err(Refusal::RateLimited(app.rest_of_hour()).into());
+    }
+    let now = app.clock.now().0;
+    let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
+    let choose = |mailbox: &mut Mailbox| mailbox.choose(wants, address.clone(), now, wait);
+    let (mailbox, ()) = app.store.change_mailbox(&recipient, choose).await?;
+    app.start_delivery(&recipient, &mailbox).await?;
+    Ok(Answer::ok(&resource(app, &mailbox)))
+}
+
+/// DELETE `me/notifications`. Counts as a read, so that nobody is kept from being forgotten: not in read-only mode, and no
+/// banned member.
+pub(crate) async fn destroy(app: &App, call: &Call) -> Result<Answer> {
+    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
+    app.store.change_mailbox(&recipient(&viewer)?, Mailbox::forget).await?;
+    Ok(Answer::no_content())
+}
+
+fn recipient(viewer: &Viewer) -> Result<Recipient, Refusal> {
+    viewer.user_id().map(Recipient::from).ok_or(Refusal::Unauthenticated)
+}
+
+/// The address of the token.
+fn address(app: &App, call: &Call) -> Option<Address> {
+    let Credential::User(identity) = &call.credential else { return None };
+    let email = identity.claims.email.as_deref().filter(|email| is_mailable(email))?;
+    let language = call.language().tag().to_owned();
+    Some(Address { sealed: app.mail_keys().seal(email), language, confirmed: !identity.claims.email_unverified })
+}
+
+fn resource(app: &App, mailbox: &Mailbox) -> Value {
+    let email = mailbox.address.as_ref().and_then(|address| app.mail_keys().open(&address.sealed));
+    let state = match mailbox.state {
+        State::New | State::Off => "off",
+        State::Asked => "asked",
+        State::On => "on",
+        State::Bounced => "bounced",
+    };
+    let wants = mailbox.wants();
+    json!({ "data": {
+        "email": email.map(|email| masked(&email)),
+        "state": state,
+        "replies": wants.replies,
+        "mentions": wants.mentions,
+        "own_records": wants.own_records,
+    } })
+}

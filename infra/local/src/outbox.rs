@@ -1,0 +1,239 @@
+//! SES on one machine: its operation `SendEmail` writes mails into a folder, and `/_mail` shows them. Mails to `bounce@` and
+//! `complaint@` any domain come back as those to the addresses of SES's simulator do.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::{HeaderValue, Response, StatusCode};
+use mail_parser::MessageParser;
+use serde_json::{Value, json};
+use shared::aws::call::Transport;
+use shared::aws::https;
+use shared::aws::ses::{RECIPIENT, SEND_EMAIL};
+use shared::domain::time::Clock;
+use tempfile::TempDir;
+
+use crate::access;
+use crate::queue::Queues;
+
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:800px;margin:24px auto;\
+padding:0 16px}article{margin:24px 0}iframe{width:100%;height:420px;border:1px solid #888}pre{white-space:pre-wrap}";
+
+/// A mail as its file holds it.
+#[derive(Clone, Debug)]
+pub struct SentMail {
+    /// Its headers and body.
+    pub raw: String,
+    pub to: String,
+    pub subject: String,
+    pub text: String,
+    pub html: String,
+}
+
+impl SentMail {
+    fn read(raw: &str) -> Option<Self> {
+        let mail = MessageParser::default().parse(raw.as_bytes())?;
+        let to = mail.to().and_then(|to| to.first()?.address()).unwrap_or_default().to_owned();
+        let subject = mail.subject().unwrap_or_default().to_owned();
+        let text = mail.body_text(0).unwrap_or_default().into_owned();
+        let html = mail.body_html(0).unwrap_or_default().into_owned();
+        Some(Self { raw: raw.to_owned(), to, subject, text, html })
+    }
+}
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Outbox(Arc<Shared>);
+
+struct Shared {
+    folder: PathBuf,
+    queues: Queues,
+    /// The queue that hears of bounces and complaints.
+    feedback: String,
+    clock: Clock,
+    written: AtomicU64,
+    /// Mails that are refused, as by SES beyond its quota.
+    refused: AtomicU64,
+    /// Removed with the last handle.
+    _directory: Option<TempDir>,
+}
+
+impl Outbox {
+    /// The mails in a folder, with those of earlier processes.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be made.
+    pub fn open(folder: &Path, queues: Queues, feedback: &str, clock: Clock) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        Ok(Self::new(folder.to_owned(), None, queues, feedback, clock))
+    }
+
+    /// Mails that go with the last handle.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be made.
+    pub fn temporary(queues: Queues, feedback: &str, clock: Clock) -> io::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        Ok(Self::new(directory.path().to_owned(), Some(directory), queues, feedback, clock))
+    }
+
+    fn new(folder: PathBuf, directory: Option<TempDir>, queues: Queues, feedback: &str, clock: Clock) -> Self {
+        let feedback = feedback.to_owned();
+        Self(Arc::new(Shared {
+            folder,
+            queues,
+            feedback,
+            clock,
+            written: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            _directory: directory,
+        }))
+    }
+
+    /// All mails, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn mails(&self) -> io::Result<Vec<SentMail>> {
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(&self.0.folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "eml"));
+        files.sort();
+        let mails = files.iter().map(|file| Ok(SentMail::read(&String::from_utf8_lossy(&fs::read(file)?))));
+        Ok(mails.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// The page at `/_mail`. Each mail is in a frame that cannot run scripts.
+    #[must_use]
+    pub fn page(&self) -> Response<Bytes> {
+        let mails = self.mails().unwrap_or_default();
+        let shown = mails.iter().rev().map(|mail| {
+            format!(
+                "<article><h2>{}</h2><p>{}</p>\
+                 <iframe sandbox=\"allow-popups allow-popups-to-escape-sandbox\" srcdoc=\"{}\"></iframe>\
+                 <details><summary>Text</summary><pre>{}</pre></details>\
+                 <details><summary>Source</summary><pre>{}</pre></details></article>",
+                escaped(&mail.subject),
+                escaped(&mail.to),
+                escaped(&mail.html.replacen("<head>", "<head><base target=\"_blank\">", 1)),
+                escaped(&mail.text),
+                escaped(&mail.raw),
+            )
+        });
+        let shown = if mails.is_empty() { "<p>No mails yet.</p>".to_owned() } else { shown.collect() };
+        let page = format!(
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Mails</title><style>{STYLE}</style>\
+             </head><body><h1>Mails</h1>{shown}</body></html>"
+        );
+        let mut response = Response::new(Bytes::from(page));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        response
+    }
+
+    /// Refuses the next `count` mails.
+    pub fn refuse(&self, count: u64) {
+        self.0.refused.store(count, Ordering::Relaxed);
+    }
+
+    async fn send_email(&self, request: &Value) -> (StatusCode, Value) {
+        let from = request["FromEmailAddress"].as_str().unwrap_or_default();
+        if let Err(denied) = access::check_mail(from) {
+            tracing::error!("{denied}");
+            return (StatusCode::FORBIDDEN, json!({ "__type": "AccessDeniedException", "message": denied }));
+        }
+        let one_less = |left: u64| left.checked_sub(1);
+        if self.0.refused.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+            return (StatusCode::TOO_MANY_REQUESTS, json!({ "message": "Maximum sending rate exceeded." }));
+        }
+        let raw = request["Content"]["Raw"]["Data"].as_str().and_then(|data| STANDARD.decode(data).ok());
+        let to = request["Destination"]["ToAddresses"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let Some(raw) = raw.filter(|raw| !raw.is_empty() && !to.is_empty()) else {
+            return (StatusCode::BAD_REQUEST, json!({ "message": "A mail needs content and a recipient." }));
+        };
+        let id = format!("{:013}-{:06}", self.0.clock.now().0, self.0.written.fetch_add(1, Ordering::Relaxed));
+        let partial = self.0.folder.join(format!("{id}.partial"));
+        let written =
+            fs::write(&partial, raw).and_then(|()| fs::rename(&partial, self.0.folder.join(format!("{id}.eml"))));
+        if let Err(error) = written {
+            tracing::error!("a mail was not written: {error}");
+            return (StatusCode::INTERNAL_SERVER_ERROR, json!({ "message": "InternalFailure" }));
+        }
+        for address in to.iter().filter_map(Value::as_str) {
+            self.come_back(address, &request["EmailTags"]).await;
+        }
+        (StatusCode::OK, json!({ "MessageId": id }))
+    }
+
+    async fn come_back(&self, address: &str, tags: &Value) {
+        let (kind, detail) = match address.split('@').next() {
+            Some("bounce") => ("Bounce", json!({ "bounceType": "Permanent", "bounceSubType": "General" })),
+            Some("complaint") => ("Complaint", json!({ "complaintFeedbackType": "abuse" })),
+            _ => return,
+        };
+        let tag = tags.as_array().into_iter().flatten().find(|tag| tag["Name"] == RECIPIENT);
+        let recipient = tag.map(|tag| tag["Value"].clone()).unwrap_or_default();
+        let event = json!({
+            "eventType": kind,
+            kind.to_lowercase(): detail,
+            "mail": { "destination": [address], "tags": { RECIPIENT: [recipient] } },
+        });
+        let notification = json!({ "Type": "Notification", "Message": event.to_string() });
+        let message = json!({ "QueueUrl": Queues::url(&self.0.feedback), "MessageBody": notification.to_string() });
+        self.0.queues.answer("SendMessage", message.to_string().as_bytes()).await;
+    }
+}
+
+/// Calls of functions in this process. Permissions are checked as in AWS.
+impl Transport for Outbox {
+    fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
+        Box::pin(async move {
+            let body: Value = serde_json::from_str(request.body()).unwrap_or_default();
+            let (status, answer) = match request.uri().path() {
+                SEND_EMAIL => self.send_email(&body).await,
+                other => (StatusCode::NOT_FOUND, json!({ "message": format!("no operation {other}") })),
+            };
+            let mut response = http::Response::new(answer.to_string().into_bytes());
+            *response.status_mut() = status;
+            Ok(response)
+        })
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::domain::ids::Random;
+
+    use super::*;
+
+    #[test]
+    fn the_page_shows_mails_without_letting_them_run_anything() {
+        let clock = Clock::system();
+        let queues = Queues::temporary(Vec::new(), clock.clone(), Random::system()).unwrap();
+        let outbox = Outbox::temporary(queues, "Feedback", clock).unwrap();
+        let mail = "Subject: <b>Hello\r\nTo: ada@example.org\r\nContent-Type: text/html\r\n\r\n<p title=\"x\">Hi</p>";
+        fs::write(outbox.0.folder.join("1.eml"), mail).unwrap();
+        let page = outbox.page();
+        assert!(page.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap().starts_with("default-src 'none'"));
+        let page = String::from_utf8(page.body().to_vec()).unwrap();
+        assert!(page.contains("<h2>&lt;b&gt;Hello</h2>"), "{page}");
+        assert!(page.contains("srcdoc=\"&lt;p title=&quot;x&quot;&gt;Hi&lt;/p&gt;"), "{page}");
+        assert!(!page.contains("allow-scripts"), "{page}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Mails, as far as several functions have to do with them: keys, and messages to the function `delivery`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::domain::ids::Visitor;
+use crate::domain::mail_keys::{MailKeys, Recipient};
+use crate::domain::mailbox::{Address, Mailbox, Told};
+use crate::error::Fault;
+
+/// Unconfirmed addresses that one visitor enrols in an hour, and that all do.
+const MAX_ENROLLED: u64 = 5;
+const MAX_ENROLLED_BY_ALL: u64 = 200;
+/// Seconds.
+const HOUR: i64 = 3_600;
+
+/// A message of the queue `Deliveries`: this mailbox has something to send. It may be delivered twice, and late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueMailbox {
+    pub mailbox: Recipient,
+}
+
+impl App {
+    #[must_use]
+    pub fn mail_keys(&self) -> MailKeys {
+        MailKeys::new(&self.config.visitor_salt)
+    }
+
+    /// Sends a message about this mailbox, for when it is due. Nothing when it is not.
+    ///
+    /// # Errors
+    ///
+    /// When the queue does not take it.
+    pub async fn start_delivery(&self, recipient: &Recipient, mailbox: &Mailbox) -> Result<(), Fault> {
+        let Some(due) = mailbox.due() else { return Ok(()) };
+        let queue = self.queues.deliveries.as_ref();
+        let queue = queue.ok_or_else(|| Fault::new("telling a recipient", "DELIVERIES_QUEUE_URL is not set"))?;
+        queue.send(&DueMailbox { mailbox: recipient.clone() }, self.until(due)).await
+    }
+
+    /// Whether an address may be enrolled. One that would be asked for a confirmation counts against the bounds of its hour.
+    ///
+    /// # Errors
+    ///
+    /// When the table fails.
+    pub async fn may_enrol(&self, by: &Visitor, recipient: &Recipient, address: &Address) -> Result<bool, Fault> {
+        let now = self.clock.now();
+        if !self.store.mailbox(recipient).await?.would_confirm(address, now.0) {
+            return Ok(true);
+        }
+        if self.store.count_in_hour("enrolled", &by.0, 1, now).await? > MAX_ENROLLED {
+            return Ok(false);
+        }
+        Ok(self.store.count_in_hour("enrolled", "all", 1, now).await? <= MAX_ENROLLED_BY_ALL)
+    }
+
+    /// Seconds until the bounds of the next hour hold.
+    #[must_use]
+    pub fn rest_of_hour(&self) -> u64 {
+        (HOUR - self.clock.now().seconds().rem_euclid(HOUR)).unsigned_abs()
+    }
+
+    /// How long it is until then, in whole seconds. `time` is in Unix milliseconds.
+    #[must_use]
+    pub fn until(&self, time: i64) -> Duration {
+        Duration::from_secs(u64::try_from(time - self.clock.now().0).unwrap_or_default().div_ceil(1_000))
+    }
+
+    /// Changes a mailbox by telling it of something, and sends the message that this needs: when a mail became due, and when
+    /// an earlier message may never have been sent.
+    ///
+    /// # Errors
+    ///
+    /// When the table or the queue fails.
+    pub async fn tell(&self, recipient: &Recipient, tell: impl Fn(&mut Mailbox) -> Told) -> Result<(), Fault> {
+        let now = self.clock.now().0;
+        let change = |mailbox: &mut Mailbox| {
+            let lost = mailbox.due().is_none() || mailbox.is_overdue(now);
+            match tell(mailbox) {
+                Told::No => false,
+                Told::Added => lost,
+                Told::Waiting => true,
+            }
+        };
+        let (mailbox, needs_message) = self.store.change_mailbox(recipient, change).await?;
+        if needs_message { self.start_delivery(recipient, &mailbox).await } else { Ok(()) }
+    }
+}

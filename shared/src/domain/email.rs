@@ -1,0 +1,89 @@
+//! E-mail addresses: which are valid, and which are the same mailbox.
+
+/// Characters of an address (RFC 5321).
+pub const MAX_EMAIL: usize = 254;
+
+/// Whether mail servers take the address without quoting: one `@`, a local part, and a domain of letters, digits, dots and
+/// hyphens.
+#[must_use]
+pub fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else { return false };
+    let plain = |c: char| c.is_alphanumeric() || "!#$%&'*+/=?^_`{|}~-".contains(c);
+    let local_ok = local.split('.').all(|part| !part.is_empty() && part.chars().all(plain));
+    let label = |part: &str| {
+        !part.is_empty()
+            && part.chars().all(|c| c.is_alphanumeric() || c == '-')
+            && !part.starts_with('-')
+            && !part.ends_with('-')
+    };
+    local_ok && local.len() <= 64 && domain.contains('.') && domain.split('.').all(label)
+}
+
+/// Whether mail can be sent there. Many servers take no addresses outside of ASCII.
+#[must_use]
+pub fn is_mailable(text: &str) -> bool {
+    text.is_ascii() && text.len() <= MAX_EMAIL && is_email(text)
+}
+
+/// The same text for every spelling of one mailbox: in lower case, without the tag after a `+`.
+#[must_use]
+pub fn canonical(address: &str) -> String {
+    let address = address.trim().to_lowercase();
+    match address.rsplit_once('@') {
+        Some((local, domain)) => format!("{}@{domain}", local.split('+').next().unwrap_or_default()),
+        None => address,
+    }
+}
+
+/// The first letter and the domain, such as `a•••@example.org`.
+#[must_use]
+pub fn masked(address: &str) -> String {
+    let (local, domain) = address.rsplit_once('@').unwrap_or((address, ""));
+    format!("{}•••@{domain}", local.chars().next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_email_address_has_a_local_part_and_a_domain() {
+        for good in ["ada@example.org", "a.b+c@sub.example.co", "ø@exämple.org"] {
+            assert!(is_email(good), "{good}");
+        }
+        for bad in [
+            "",
+            "ada",
+            "@example.org",
+            "ada@",
+            "ada@localhost",
+            "a b@example.org",
+            "a..b@example.org",
+            "a@b@example.org",
+            "ada@-x.org",
+            "ada@example.org\nBcc: x",
+        ] {
+            assert!(!is_email(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn mail_goes_to_addresses_in_ascii() {
+        assert!(is_mailable("ada+notes@example.org"));
+        for bad in ["ø@example.org", "ada@exämple.org", "ada", "ada@example.org\r\nBcc: x@example.org"] {
+            assert!(!is_mailable(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn tags_and_capitals_are_one_mailbox() {
+        for same in ["ada@example.org", " Ada@Example.ORG", "ada+news@example.org", "ada+a+b@example.org"] {
+            assert_eq!(canonical(same), "ada@example.org");
+        }
+    }
+
+    #[test]
+    fn a_masked_address_shows_one_letter_and_the_domain() {
+        assert_eq!(masked("ada@example.org"), "a•••@example.org");
+    }
+}

@@ -1,0 +1,278 @@
+//! Keys of the mails: addresses are stored sealed, guests' mailboxes are named by a keyed hash, and the links of mails are
+//! signed. All keys are derived from the visitor salt (HKDF-SHA256), so another salt makes all of them void.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::{aead, hkdf, hmac};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::email::canonical;
+use crate::domain::ids::{ThreadId, UserId};
+use crate::domain::secret::Secret;
+use crate::domain::time::Timestamp;
+
+const NONCE: usize = aead::NONCE_LEN;
+/// Characters of a signature in a link: 132 bits.
+const SIGNATURE: usize = 22;
+/// Characters that stand for a thread in a link and among a mailbox's muted threads: 66 bits.
+const THREAD: usize = 11;
+const HOUR: i64 = 3_600;
+/// Hours that a link of a confirmation is valid.
+const CONFIRM_HOURS: i64 = 7 * 24;
+
+/// Whom mail is for: `u` and a user's id, `m` and a keyed hash of a guest's address, or `mods`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Recipient(pub String);
+
+impl Recipient {
+    /// The moderators, who get a digest.
+    #[must_use]
+    pub fn moderators() -> Self {
+        Self("mods".to_owned())
+    }
+
+    #[must_use]
+    pub fn is_moderators(&self) -> bool {
+        self.0 == "mods"
+    }
+}
+
+impl From<UserId> for Recipient {
+    fn from(id: UserId) -> Self {
+        Self(format!("u{id}"))
+    }
+}
+
+impl fmt::Display for Recipient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a link of a mail is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub recipient: Recipient,
+    pub purpose: Purpose,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Confirms an address, until this hour since 1970.
+    Confirm { until: i64 },
+    /// Stops all mails, or those of this thread; [`MailKeys::thread`]. Never expires.
+    Stop { thread: Option<String> },
+}
+
+impl Purpose {
+    /// A confirmation that is valid from now on.
+    #[must_use]
+    pub fn confirm(now: Timestamp) -> Self {
+        Self::Confirm { until: now.seconds() / HOUR + CONFIRM_HOURS }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Confirm { until } => format!("c{until}"),
+            Self::Stop { thread } => format!("s{}", thread.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+impl FromStr for Purpose {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.split_at_checked(1).ok_or(())? {
+            ("c", until) => Ok(Self::Confirm { until: until.parse().map_err(drop)? }),
+            ("s", "") => Ok(Self::Stop { thread: None }),
+            ("s", thread) => Ok(Self::Stop { thread: Some(thread.to_owned()) }),
+            _ => Err(()),
+        }
+    }
+}
+
+pub struct MailKeys {
+    seal: aead::LessSafeKey,
+    nonces: hmac::Key,
+    names: hmac::Key,
+    links: hmac::Key,
+}
+
+impl MailKeys {
+    /// # Panics
+    ///
+    /// Never: the keys have the lengths that their algorithms ask for.
+    #[must_use]
+    pub fn new(salt: &Secret) -> Self {
+        let root = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(salt.expose().as_bytes());
+        let expand = |label: &'static str| {
+            let mut key = [0; 32];
+            let filled = root.expand(&[label.as_bytes()], hkdf::HKDF_SHA256).map(|okm| okm.fill(&mut key));
+            assert!(matches!(filled, Ok(Ok(()))), "HKDF-SHA256 expands to 32 bytes");
+            key
+        };
+        let mac = |label| hmac::Key::new(hmac::HMAC_SHA256, &expand(label));
+        let seal = aead::UnboundKey::new(&aead::AES_256_GCM, &expand("mail")).expect("AES-256 takes 32 bytes");
+        Self {
+            seal: aead::LessSafeKey::new(seal),
+            nonces: mac("mail nonce"),
+            names: mac("mail name"),
+            links: mac("mail link"),
+        }
+    }
+
+    /// The recipient who has this address. All spellings of one mailbox are the same recipient.
+    #[must_use]
+    pub fn guest(&self, address: &str) -> Recipient {
+        Recipient(format!("m{}", tag(&self.names, &["guest", &canonical(address)], SIGNATURE)))
+    }
+
+    /// What stands for a thread among the muted ones.
+    #[must_use]
+    pub fn thread(&self, thread: &ThreadId) -> String {
+        tag(&self.names, &["thread", &thread.to_string()], THREAD)
+    }
+
+    /// Equal addresses are equal when sealed, so that they can be compared: the nonce is a keyed hash of the address.
+    #[must_use]
+    pub fn seal(&self, address: &str) -> String {
+        let nonce: [u8; NONCE] = first(hmac::sign(&self.nonces, address.as_bytes()).as_ref());
+        let mut sealed = address.as_bytes().to_vec();
+        let nonce_once = aead::Nonce::assume_unique_for_key(nonce);
+        // Cannot fail: an address is far shorter than the bound of AES-GCM.
+        let done = self.seal.seal_in_place_append_tag(nonce_once, aead::Aad::empty(), &mut sealed);
+        debug_assert!(done.is_ok(), "an address is short");
+        URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat())
+    }
+
+    /// `None` for what was sealed under another salt, or changed.
+    #[must_use]
+    pub fn open(&self, sealed: &str) -> Option<String> {
+        let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        let (nonce, sealed) = bytes.split_at_checked(NONCE)?;
+        let nonce = aead::Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut sealed = sealed.to_vec();
+        let address = self.seal.open_in_place(nonce, aead::Aad::empty(), &mut sealed).ok()?;
+        String::from_utf8(address.to_vec()).ok()
+    }
+
+    /// About sixty characters: longer ones are folded in headers, which breaks signatures of mails on some ways.
+    #[must_use]
+    pub fn token(&self, link: &Link) -> String {
+        let (purpose, recipient) = (link.purpose.text(), &link.recipient.0);
+        format!("{purpose}.{recipient}.{}", tag(&self.links, &[&purpose, recipient], SIGNATURE))
+    }
+
+    /// The link of a token; `None` when it is forged or has expired.
+    #[must_use]
+    pub fn link(&self, token: &str, now: Timestamp) -> Option<Link> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (purpose, recipient) = signed.split_once('.')?;
+        let expected = tag(&self.links, &[purpose, recipient], SIGNATURE);
+        // Compared as hashes, so that the time it takes says nothing about the signature.
+        let hash = |text: &str| hmac::sign(&self.links, text.as_bytes());
+        if hash(&expected).as_ref() != hash(signature).as_ref() {
+            return None;
+        }
+        let purpose: Purpose = purpose.parse().ok()?;
+        let expired = matches!(purpose, Purpose::Confirm { until } if until < now.seconds() / HOUR);
+        (!expired).then(|| Link { recipient: Recipient(recipient.to_owned()), purpose })
+    }
+}
+
+fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.first_chunk().copied().unwrap_or([0; N])
+}
+
+/// The first characters of a keyed hash over the parts.
+fn tag(key: &hmac::Key, parts: &[&str], characters: usize) -> String {
+    let mut context = hmac::Context::with_key(key);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    let mut text = URL_SAFE_NO_PAD.encode(context.sign());
+    text.truncate(characters);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_800_000_000_000);
+
+    fn keys(salt: &str) -> MailKeys {
+        MailKeys::new(&Secret::from(salt.to_owned()))
+    }
+
+    fn link(purpose: Purpose) -> Link {
+        Link { recipient: keys("a").guest("ada@example.org"), purpose }
+    }
+
+    #[test]
+    fn a_sealed_address_opens_under_the_same_salt_only() {
+        let sealed = keys("a").seal("ada@example.org");
+        assert_eq!(keys("a").open(&sealed).as_deref(), Some("ada@example.org"));
+        assert_eq!(keys("b").open(&sealed), None);
+        assert_eq!(keys("a").open(&sealed[1..]), None);
+        assert_eq!(keys("a").open(""), None);
+    }
+
+    #[test]
+    fn equal_addresses_are_equal_when_sealed_and_hide_what_they_hold() {
+        let sealed = keys("a").seal("ada@example.org");
+        assert_eq!(sealed, keys("a").seal("ada@example.org"));
+        let others = [keys("a").seal("Ada@example.org"), keys("b").seal("ada@example.org")];
+        assert!(others.iter().all(|other| other[..16] != sealed[..16]));
+        let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("example"));
+    }
+
+    #[test]
+    fn all_spellings_of_a_mailbox_are_one_recipient() {
+        let recipient = |address| keys("a").guest(address);
+        assert_eq!(recipient("ada@example.org"), recipient("Ada+x@example.org"));
+        assert_ne!(recipient("ada@example.org"), recipient("eve@example.org"));
+        assert_ne!(recipient("ada@example.org"), keys("b").guest("ada@example.org"));
+    }
+
+    #[test]
+    fn a_token_survives_its_way_through_a_mail_and_has_about_sixty_characters() {
+        let thread = keys("a").thread(&ThreadId::new("posts", "1").unwrap());
+        for purpose in [Purpose::confirm(NOW), Purpose::Stop { thread: None }, Purpose::Stop { thread: Some(thread) }] {
+            let token = keys("a").token(&link(purpose.clone()));
+            assert!(token.len() <= 60, "{token}");
+            assert!(token.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)), "{token}");
+            assert_eq!(keys("a").link(&token, NOW), Some(link(purpose)));
+            assert_eq!(keys("b").link(&token, NOW), None);
+        }
+    }
+
+    #[test]
+    fn a_changed_token_is_no_link() {
+        let token = keys("a").token(&link(Purpose::Stop { thread: None }));
+        for place in 0..token.len() {
+            let changed = if token.as_bytes()[place] == b'A' { "B" } else { "A" };
+            let changed = format!("{}{changed}{}", &token[..place], &token[place + 1..]);
+            assert_eq!(keys("a").link(&changed, NOW), None, "{changed}");
+        }
+        for odd in ["", ".", "..", "s", "s.u7.", "é.é.é"] {
+            assert_eq!(keys("a").link(odd, NOW), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_confirmation_expires_after_seven_days_and_stopping_never() {
+        let day = 24 * HOUR * 1_000;
+        let (confirm, stop) = (keys("a").token(&link(Purpose::confirm(NOW))), link(Purpose::Stop { thread: None }));
+        let after = |token: &str, days| keys("a").link(token, Timestamp(NOW.0 + days * day)).is_some();
+        assert!(after(&confirm, 6) && after(&confirm, 7) && !after(&confirm, 8));
+        assert!(after(&keys("a").token(&stop), 10_000));
+    }
+}

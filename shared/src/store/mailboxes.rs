@@ -1,0 +1,88 @@
+//! Mailboxes of people who are told of comments. What happens in a mailbox is decided in memory (`domain::mailbox`) and
+//! written on condition that nobody else has changed it.
+
+use futures_util::future::try_join_all;
+
+use super::keys;
+use super::transaction::Write;
+use super::{Index, Query, Reading, Store, number, write};
+use crate::domain::comment::{Comment, Subscription};
+use crate::domain::ids::UserId;
+use crate::domain::list::Order;
+use crate::domain::mail_keys::Recipient;
+use crate::domain::mailbox::Mailbox;
+use crate::domain::time::Timestamp;
+use crate::error::Fault;
+
+/// Users with one handle that are told of a mention.
+const MAX_NAMESAKES: usize = 5;
+const HOUR: i64 = 3_600;
+
+impl Store {
+    /// An empty one when there is none.
+    pub async fn mailbox(&self, recipient: &Recipient) -> Result<Mailbox, Fault> {
+        Ok(self.get(&keys::mailbox(recipient), Reading::Consistent).await?.unwrap_or_default())
+    }
+
+    /// Changes a mailbox, and returns it with what `change` says. When another change was first, `change` is called again
+    /// with the new mailbox. Nothing is written when it changes nothing.
+    pub async fn change_mailbox<T>(
+        &self,
+        recipient: &Recipient,
+        change: impl Fn(&mut Mailbox) -> T,
+    ) -> Result<(Mailbox, T), Fault> {
+        let doing = "changing a mailbox";
+        let key = keys::mailbox(recipient);
+        let mut attempts = self.attempts(doing);
+        loop {
+            attempts.next().await?;
+            let before: Mailbox = self.get(&key, Reading::Consistent).await?.unwrap_or_default();
+            let mut after = before.clone();
+            let result = change(&mut after);
+            if after == before {
+                return Ok((after, result));
+            }
+            after.version += 1;
+            let known = (before.version > 0).then(|| number(before.version));
+            if self.put(doing, Write::put(write(&key, &after)?).still("vn", known)).await? {
+                return Ok((after, result));
+            }
+        }
+    }
+
+    /// Removes the address from a comment, once its writer's mailbox has it.
+    pub async fn forget_address(&self, comment: &Comment) -> Result<(), Fault> {
+        let doing = "removing an address from a comment";
+        let kept = comment.subscription.as_ref().and_then(|subscription| subscription.guest.clone());
+        let kept = kept.map(|guest| Subscription { guest: Some(guest), address: None });
+        let kept = kept.map(serde_dynamo::to_attribute_value).transpose();
+        let kept = kept.map_err(|error| Fault::new(doing, error))?;
+        let update = Write::update(keys::comment(comment.id)).assign("su", kept).exists();
+        self.update(doing, update).await.map(drop)
+    }
+
+    /// The users with these handles.
+    pub async fn users_of_handles(&self, handles: &[String]) -> Result<Vec<UserId>, Fault> {
+        let users = handles.iter().map(|handle| async move {
+            let query = Query {
+                index: Index::Table(Reading::Eventual),
+                partition: keys::handle_partition(handle),
+                bounds: None,
+                order: Order::OldestFirst,
+                limit: MAX_NAMESAKES,
+            };
+            let (found, _) = self.query(&query, None).await?;
+            Ok::<_, Fault>(found.iter().filter_map(keys::user_of_handle).collect::<Vec<_>>())
+        });
+        Ok(try_join_all(users).await?.into_iter().flatten().collect())
+    }
+
+    /// Counts `more` for a caller in this hour, and returns how many there are then.
+    pub async fn count_in_hour(&self, scope: &str, caller: &str, more: usize, now: Timestamp) -> Result<u64, Fault> {
+        let hour = now.seconds().div_euclid(HOUR);
+        let key = keys::limiter(scope, caller, hour);
+        let count = Write::update(key).add("n", number(more)).set("x", number((hour + 2) * HOUR));
+        let item = self.update("counting in an hour", count).await?.unwrap_or_default();
+        Ok(super::counts::count_of(&item))
+    }
+}

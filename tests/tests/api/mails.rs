@@ -1,0 +1,522 @@
+//! Mails: who is told of what, when, and how they stop it. A mail is sent when its time has come; `finish_jobs` lets it come.
+
+use std::time::Duration;
+
+use http::Method;
+use http::header::{CONTENT_TYPE, ORIGIN};
+use local::outbox::SentMail;
+use serde_json::{Value, json};
+use tests::{Actor, MAIL, TestResponse, World, by_guest};
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+fn world() -> World {
+    World::with(&MAIL)
+}
+
+/// A member whose token has an address.
+fn member(world: &World, id: u64, name: &str) -> Actor {
+    let email = format!("{}@example.org", name.to_lowercase());
+    world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email }))
+}
+
+async fn subscribe(actor: &Actor, thread: &str) -> u64 {
+    let comment = json!({ "body": "Hello", "subscribe_to_replies": true });
+    actor.post(&format!("{thread}/comments"), comment).await.ok(201).id()
+}
+
+async fn subscribe_as_guest(actor: &Actor, email: &str) -> u64 {
+    let mut comment = by_guest("Hello from Grace");
+    comment["guest_email"] = json!(email);
+    comment["subscribe_to_replies"] = json!(true);
+    actor.post("posts/1/comments", comment).await.ok(201).id()
+}
+
+async fn choose(actor: &Actor, wants: Value) {
+    let state = actor.put("me/notifications", wants).await.ok(200);
+    assert_eq!(state.data()["state"], "on");
+}
+
+/// The mails that have been sent once everything is done that can be.
+async fn sent(world: &World) -> Vec<SentMail> {
+    world.finish_jobs().await;
+    world.mails()
+}
+
+fn subjects(mails: &[SentMail]) -> Vec<String> {
+    mails.iter().map(|mail| format!("{}: {}", mail.to, mail.subject)).collect()
+}
+
+/// The addresses of our pages in a mail, in their order.
+fn links(mail: &SentMail) -> Vec<String> {
+    let words = mail.text.split_whitespace();
+    words.filter(|word| word.starts_with("https://api.test/svc/api/v1/mail/")).map(str::to_owned).collect()
+}
+
+async fn press(actor: &Actor, link: &str, body: &str) -> TestResponse {
+    actor.clone().with(CONTENT_TYPE, FORM).send(Method::POST, link, body.to_owned()).await
+}
+
+#[track_caller]
+fn header<'a>(mail: &'a SentMail, name: &str) -> &'a str {
+    let head = mail.raw.split("\r\n\r\n").next().unwrap();
+    let line = head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    line.unwrap_or_else(|| panic!("no {name} in {head}"))
+}
+
+#[tokio::test]
+async fn a_member_is_told_of_answers_to_a_comment_that_asked_for_it() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let asked = subscribe(&ada, "posts/1").await;
+    let silent = ada.comment("posts/1", "no mails of this").await;
+    let reply = bob.reply("posts/1", asked, "A *fine* thought").await;
+    bob.reply("posts/1", silent, "x").await;
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["ada@example.org: Bob answered your comment: posts/1"]);
+    for body in [&mails[0].text, &mails[0].html] {
+        assert!(body.contains("A fine thought"), "{body}");
+        assert!(body.contains(&format!("https://www.example.org/posts/1#comment-{reply}")), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_told_who_did_not_ask_and_nobody_of_their_own_comments() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let asked = subscribe(&ada, "posts/1").await;
+    ada.reply("posts/1", asked, "my own").await;
+    let silent = bob.comment("posts/1", "@ada").await;
+    ada.reply("posts/1", silent, "@bob").await;
+    assert_eq!(subjects(&sent(&world).await), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_mail_says_whose_it_is_and_how_to_stop_it() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let asked = subscribe(&ada, "posts/1").await;
+    bob.reply("posts/1", asked, "x").await;
+    let mails = sent(&world).await;
+    let mail = &mails[0];
+    assert_eq!(header(mail, "From"), "www.example.org <comments@example.org>");
+    assert_eq!(header(mail, "Auto-Submitted"), "auto-generated");
+    assert_eq!(header(mail, "List-Id"), "<comments.example.org>");
+    assert_eq!(header(mail, "List-Unsubscribe-Post"), "List-Unsubscribe=One-Click");
+    assert!(header(mail, "References").ends_with(".thread@example.org>"), "{}", mail.raw);
+    let stop = header(mail, "List-Unsubscribe").trim_matches(['<', '>']).to_owned();
+    assert_eq!(links(mail).last(), Some(&stop));
+    press(&world.guest().with(ORIGIN, "https://mail.example.com"), &stop, "List-Unsubscribe=One-Click").await.ok(200);
+    bob.reply("posts/1", asked, "y").await;
+    assert_eq!(sent(&world).await.len(), 1);
+}
+
+#[tokio::test]
+async fn one_mail_holds_all_that_gathered() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (one, two) = (subscribe(&ada, "posts/1").await, subscribe(&ada, "posts/2").await);
+    for (thread, parent) in [("posts/1", one), ("posts/2", two), ("posts/1", one)] {
+        bob.reply(thread, parent, "x").await;
+    }
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["ada@example.org: 3 new comments"]);
+    assert_eq!(links(&mails[0]).len(), 3, "two threads to mute, and all mails to stop");
+}
+
+#[tokio::test]
+async fn a_guest_confirms_the_address_before_any_other_mail() {
+    let world = world();
+    let guest = world.guest();
+    let asked = subscribe_as_guest(&guest, "grace@example.org").await;
+    let reply = member(&world, 8, "Bob").reply("posts/1", asked, "an answer").await;
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["grace@example.org: Confirm your address"]);
+    for word in ["Grace", "Hello", "Bob", "answer", "posts"] {
+        assert!(!mails[0].raw.contains(word) && !mails[0].html.contains(word), "{word} in {}", mails[0].text);
+    }
+    let confirm = links(&mails[0])[0].clone();
+    assert!(press(&guest, &confirm, "action=confirm").await.ok(200).json.as_str().unwrap().contains("is confirmed"));
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails)[1..], ["grace@example.org: Bob answered your comment: posts/1"]);
+    assert!(mails[1].text.contains(&format!("#comment-{reply}")), "{}", mails[1].text);
+}
+
+#[tokio::test]
+async fn an_address_gets_one_confirmation_a_day_and_three_ever_whatever_its_tag() {
+    let world = world();
+    for day in 0..6 {
+        for tag in ["", "+a", "+b"] {
+            subscribe_as_guest(&world.guest(), &format!("victim{tag}@example.org")).await;
+        }
+        assert_eq!(sent(&world).await.len(), (day + 1).min(3));
+        world.pass(Duration::from_hours(25));
+    }
+}
+
+#[tokio::test]
+async fn a_guest_enrols_five_addresses_an_hour_and_no_more() {
+    let world = world();
+    let guest = world.guest();
+    for n in 0..8 {
+        subscribe_as_guest(&guest, &format!("victim{n}@example.org")).await;
+    }
+    assert_eq!(sent(&world).await.len(), 5);
+}
+
+#[tokio::test]
+async fn scanners_that_follow_links_change_nothing() {
+    let world = world();
+    let asked = subscribe_as_guest(&world.guest(), "grace@example.org").await;
+    let ada = member(&world, 7, "Ada");
+    let parent = subscribe(&ada, "posts/1").await;
+    member(&world, 8, "Bob").reply("posts/1", parent, "x").await;
+    member(&world, 8, "Bob").reply("posts/1", asked, "x").await;
+    let mails = sent(&world).await;
+    assert_eq!(mails.len(), 2);
+    let mailboxes = async || {
+        let items = world.items().await.into_iter().filter(|item| item["pk"].as_s().unwrap().starts_with("E#"));
+        items.collect::<Vec<_>>()
+    };
+    let before = mailboxes().await;
+    for link in mails.iter().flat_map(links) {
+        let page = world.guest().get(&link).await.ok(200);
+        assert!(page.json.as_str().unwrap().contains("<form method=\"post\">"), "{}", page.json);
+        for (name, value) in
+            [("referrer-policy", "no-referrer"), ("x-robots-tag", "noindex"), ("cache-control", "no-store")]
+        {
+            assert_eq!(page.header(name), value);
+        }
+        let policy = page.header("content-security-policy");
+        assert!(policy.contains("frame-ancestors 'none'") && policy.contains("form-action 'self'"), "{policy}");
+        assert!(!policy.contains("script-src"), "{policy}");
+        world.guest().send(Method::HEAD, &link, "").await;
+    }
+    world.finish_jobs().await;
+    assert_eq!((mailboxes().await, world.mails().len()), (before, 2));
+}
+
+#[tokio::test]
+async fn a_link_that_is_not_ours_is_404_and_an_action_that_it_does_not_offer_422() {
+    let world = world();
+    for token in ["x", "s.u7.AAAAAAAAAAAAAAAAAAAAAA", "c999999.u7.AAAAAAAAAAAAAAAAAAAAAA"] {
+        let page = world.guest().get(&format!("mail/{token}")).await.ok(404);
+        assert!(page.header("content-type").starts_with("text/html"));
+        press(&world.guest(), &format!("mail/{token}"), "action=stop").await.ok(404);
+    }
+    subscribe_as_guest(&world.guest(), "grace@example.org").await;
+    let mails = sent(&world).await;
+    let links = links(&mails[0]);
+    press(&world.guest(), &links[0], "action=mute").await.invalid("action");
+    press(&world.guest(), &links[1], "action=confirm").await.invalid("action");
+    press(&world.guest(), &links[1], "").await.invalid("action");
+}
+
+#[tokio::test]
+async fn links_work_in_read_only_mode_and_confirmations_for_seven_days() {
+    let world = world();
+    subscribe_as_guest(&world.guest(), "grace@example.org").await;
+    let mails = sent(&world).await;
+    let links = links(&mails[0]);
+    world.pass(Duration::from_hours(8 * 24));
+    let closed = world.again(&[&MAIL[..], &[("SVC_READ_ONLY", "true")]].concat());
+    press(&closed.guest(), &links[0], "action=confirm").await.ok(404);
+    press(&closed.guest(), &links[1], "action=stop").await.ok(200);
+}
+
+#[tokio::test]
+async fn who_has_stopped_is_not_enrolled_again_by_others_and_the_address_is_forgotten() {
+    let world = world();
+    subscribe_as_guest(&world.guest(), "grace@example.org").await;
+    let mails = sent(&world).await;
+    press(&world.guest(), &links(&mails[0])[1], "action=stop").await.ok(200);
+    let stored = format!(
+        "{:?}",
+        world.items().await.into_iter().filter(|item| item["pk"].as_s().unwrap().starts_with("E#")).collect::<Vec<_>>()
+    );
+    assert!(stored.contains("\"off\"") && !stored.contains("\"ad\""), "{stored}");
+    world.pass(Duration::from_hours(48));
+    subscribe_as_guest(&world.guest(), "Grace+again@example.org").await;
+    assert_eq!(sent(&world).await.len(), 1);
+    press(&world.guest(), &links(&mails[0])[0], "action=confirm").await.ok(200);
+    assert_eq!(sent(&world).await.len(), 1);
+}
+
+#[tokio::test]
+async fn members_choose_what_they_are_told() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let nothing = json!({ "email": null, "state": "off", "replies": false, "mentions": false, "own_records": false });
+    assert_eq!(ada.get("me/notifications").await.ok(200).data(), &nothing);
+    let chosen = ada.put("me/notifications", json!({ "replies": true, "mentions": true })).await.ok(200);
+    let expected = json!({
+        "email": "a•••@example.org", "state": "on", "replies": true, "mentions": true, "own_records": false,
+    });
+    assert_eq!((chosen.data(), ada.get("me/notifications").await.ok(200).data()), (&expected, &expected));
+    world.moderator().put("posts/1", json!({ "author_id": 7, "title": "On threads" })).await.ok(200);
+    let parent = ada.comment("posts/1", "x").await;
+    bob.reply("posts/1", parent, "an answer").await;
+    bob.comment("posts/1", "a comment that is not wanted").await;
+    bob.comment("posts/2", "hello @ada").await;
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["ada@example.org: 2 new comments"]);
+    assert!(mails[0].text.contains("Bob mentioned you") && mails[0].text.contains("On threads"), "{}", mails[0].text);
+    choose(&ada, json!({ "own_records": true })).await;
+    bob.comment("posts/1", "another").await;
+    assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob wrote a comment: On threads"]);
+    ada.delete("me/notifications").await.ok(204);
+    assert_eq!(ada.get("me/notifications").await.ok(200).data(), &nothing);
+}
+
+#[tokio::test]
+async fn choosing_needs_an_address_and_switches_that_are_booleans() {
+    let world = world();
+    let nameless = world.user(7, "Ada");
+    nameless.put("me/notifications", json!({ "replies": true })).await.invalid("email");
+    member(&world, 8, "Bob").put("me/notifications", json!({ "replies": "yes" })).await.invalid("replies");
+    world.guest().put("me/notifications", json!({})).await.refused(401, "unauthenticated");
+    World::new().user(7, "Ada").put("me/notifications", json!({})).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn an_address_that_the_issuer_has_not_verified_is_confirmed_first() {
+    let world = world();
+    let claims = json!({ "sub": "7", "name": "Ada", "email": "ada@example.org", "email_verified": false });
+    let ada = world.claiming(&claims);
+    let state = ada.put("me/notifications", json!({ "replies": true })).await.ok(200);
+    assert_eq!(state.data()["state"], "asked");
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["ada@example.org: Confirm your address"]);
+    press(&world.guest(), &links(&mails[0])[0], "action=confirm").await.ok(200);
+    assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], "on");
+}
+
+#[tokio::test]
+async fn edits_mention_nobody_and_a_member_mentions_fifty_an_hour() {
+    let world = World::with(&[&MAIL[..], &[("SVC_MAIL_WAIT", "3600")]].concat());
+    let bob = member(&world, 99, "Bob");
+    for id in 1..=60 {
+        choose(&member(&world, id, &format!("Member{id}")), json!({ "mentions": true })).await;
+    }
+    let quiet = bob.comment("posts/1", "x").await;
+    bob.edit(quiet, "@member60").await.ok(200);
+    for group in 0..12 {
+        let names: Vec<String> = (1..=5).map(|n| format!("@member{}", group * 5 + n)).collect();
+        bob.comment("posts/1", &names.join(" ")).await;
+    }
+    assert_eq!(sent(&world).await.len(), 50);
+}
+
+#[tokio::test]
+async fn a_thousand_answers_are_told_in_a_handful_of_mails_and_each_once() {
+    let world = world();
+    let ada = member(&world, 7, "Ada");
+    let asked = subscribe(&ada, "posts/1").await;
+    world.wait_until_idle().await;
+    for _ in 0..20 {
+        let bob = member(&world, 8, "Bob");
+        for _ in 0..50 {
+            bob.reply("posts/1", asked, "x").await;
+        }
+        world.wait_until_idle().await;
+        world.pass(Duration::from_mins(30));
+    }
+    let mails = sent(&world).await;
+    assert!(mails.len() <= 10, "{:?}", subjects(&mails));
+    let named: usize = mails.iter().map(|mail| mail.text.matches("#comment-").count()).sum();
+    let counted =
+        mails.iter().filter_map(|mail| mail.text.split("And ").nth(1)?.split(" more.").next()?.parse::<usize>().ok());
+    assert_eq!(named + counted.sum::<usize>(), 1_000);
+}
+
+#[tokio::test]
+async fn a_comment_is_told_once_it_is_approved_and_never_when_it_is_gone_by_then() {
+    let world = world();
+    let held = world.again(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&held, 8, "Bob"));
+    let asked = subscribe(&ada, "posts/1").await;
+    let first = bob.reply("posts/1", asked, "first").await;
+    assert_eq!(sent(&world).await.len(), 0);
+    world.moderator().judge(first, "approve").await.ok(200);
+    assert_eq!(sent(&world).await.len(), 1);
+    let open = member(&world, 8, "Bob");
+    let gone = open.reply("posts/1", asked, "gone").await;
+    let rejected = open.reply("posts/1", asked, "rejected").await;
+    world.wait_until_idle().await;
+    open.remove(gone).await.ok(204);
+    world.moderator().judge(rejected, "reject").await.ok(200);
+    assert_eq!(sent(&world).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_muted_thread_is_silent_and_others_are_not() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    choose(&ada, json!({ "replies": true })).await;
+    let parents = [ada.comment("posts/1", "x").await, ada.comment("posts/2", "x").await];
+    bob.reply("posts/1", parents[0], "one").await;
+    let mails = sent(&world).await;
+    press(&world.guest(), &links(&mails[0])[0], "action=mute").await.ok(200);
+    bob.reply("posts/1", parents[0], "two").await;
+    bob.reply("posts/2", parents[1], "three").await;
+    assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob answered your comment: posts/2"]);
+}
+
+#[tokio::test]
+async fn names_and_titles_cannot_write_headers_or_markup() {
+    let world = world();
+    let ada = member(&world, 7, "Ada");
+    let mallory = world.claiming(&json!({ "sub": "8", "name": "<b>Mal</b>\r\nBcc: eve@example.org" }));
+    let title = "<img src=x>\r\nX-Evil: yes\r\n\r\nbody";
+    world.moderator().put("posts/1", json!({ "title": title, "url": "https://example.org/a\"b" })).await;
+    world.moderator().put("posts/1", json!({ "title": title })).await.ok(200);
+    let asked = subscribe(&ada, "posts/1").await;
+    mallory.reply("posts/1", asked, "<script>alert(1)</script>\n\n\u{7}![x](https://evil.test/x.png)").await;
+    let mails = sent(&world).await;
+    let head = mails[0].raw.split("\r\n\r\n").next().unwrap();
+    for evil in ["\nBcc", "\nX-Evil"] {
+        assert!(!head.contains(evil), "{head}");
+    }
+    for evil in ["<script", "<img", "<b>Mal"] {
+        assert!(!mails[0].html.contains(evil), "{}", mails[0].html);
+    }
+}
+
+#[tokio::test]
+async fn links_of_mails_have_the_configured_base_whatever_host_was_asked() {
+    let world = world();
+    let forged = world.guest().with(http::header::HOST, "evil.test");
+    let asked = subscribe_as_guest(&forged, "grace@example.org").await;
+    assert!(asked > 0);
+    let mails = sent(&world).await;
+    assert!(!mails[0].raw.contains("evil.test") && links(&mails[0]).len() == 2, "{}", mails[0].raw);
+}
+
+#[tokio::test]
+async fn no_plain_address_is_in_the_table_or_in_a_queue() {
+    let world = world();
+    let ada = member(&world, 7, "Ada");
+    subscribe_as_guest(&world.guest(), "grace@example.org").await;
+    choose(&ada, json!({ "replies": true })).await;
+    subscribe(&ada, "posts/1").await;
+    let look = async || {
+        let stored = format!("{:?}", world.items().await);
+        assert!(stored.contains("E#u7") && !stored.contains("@example.org"), "{stored}");
+    };
+    look().await;
+    world.wait_until_idle().await;
+    look().await;
+    let messages = world.queues().receive(local::settings::DELIVERIES, 10);
+    assert!(!format!("{messages:?}").contains('@'), "{messages:?}");
+    world.pass(Duration::from_hours(1));
+    world.finish_jobs().await;
+    look().await;
+}
+
+#[tokio::test]
+async fn a_message_that_comes_again_and_late_tells_nothing_again() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let asked = subscribe(&ada, "posts/1").await;
+    bob.reply("posts/1", asked, "x").await;
+    assert_eq!(sent(&world).await.len(), 1);
+    for _ in 0..3 {
+        let body = json!({ "mailbox": "u7" }).to_string();
+        let url = local::queue::Queues::url(local::settings::DELIVERIES);
+        let message = json!({ "QueueUrl": url, "MessageBody": body }).to_string();
+        world.queues().answer("SendMessage", message.as_bytes()).await;
+        world.pass(Duration::from_hours(1));
+        assert_eq!(sent(&world).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_mail_that_the_server_refuses_goes_when_it_is_back_and_for_a_day() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let asked = subscribe(&ada, "posts/1").await;
+    bob.reply("posts/1", asked, "x").await;
+    let before = world.now();
+    world.refuse_mails(3);
+    assert_eq!(subjects(&sent(&world).await), ["ada@example.org: Bob answered your comment: posts/1"]);
+    let took = (world.now().0 - before.0) / 1_000;
+    assert!((60 + 5 + 60 + 300..60 + 5 + 60 + 300 + 10).contains(&took), "{took} seconds");
+    world.refuse_mails(1_000);
+    let bob = member(&world, 8, "Bob");
+    bob.reply("posts/1", asked, "y").await;
+    assert_eq!(sent(&world).await.len(), 1);
+    world.refuse_mails(0);
+    let bob = member(&world, 8, "Bob");
+    bob.reply("posts/1", asked, "z").await;
+    let mails = sent(&world).await;
+    assert!(mails.len() == 2 && mails[1].text.contains("> z"), "{:?}", subjects(&mails));
+}
+
+#[tokio::test]
+async fn an_address_that_bounces_gets_no_more_and_one_that_complains_is_forgotten() {
+    let world = world();
+    let bob = member(&world, 8, "Bob");
+    for (id, name, state) in [(20, "bounce", "bounced"), (21, "complaint", "off")] {
+        let ada = member(&world, id, name);
+        choose(&ada, json!({ "replies": true })).await;
+        let parent = ada.comment("posts/1", "x").await;
+        for expected in [1, 1] {
+            bob.reply("posts/1", parent, "y").await;
+            let mails = sent(&world).await;
+            assert_eq!(mails.iter().filter(|mail| mail.to.starts_with(name)).count(), expected);
+        }
+        assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], state);
+    }
+}
+
+#[tokio::test]
+async fn moderators_get_a_digest_of_what_waits_at_most_hourly() {
+    let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_REQUIRE_APPROVAL", "true")];
+    let world = World::with(&[&MAIL[..], &mods].concat());
+    let ada = || member(&world, 7, "Ada");
+    let waits = ada().comment("posts/1", "please").await;
+    let decided = ada().comment("posts/1", "decided").await;
+    world.wait_until_idle().await;
+    world.moderator().judge(decided, "approve").await.ok(200);
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["mods@example.org: Comments wait for moderators: 1"]);
+    assert!(mails[0].text.contains("/svc/api/v1/moderate") && mails[0].text.contains("please"), "{}", mails[0].text);
+    assert!(!mails[0].raw.contains("List-Unsubscribe"));
+    let before = world.now();
+    ada().comment("posts/1", "again").await;
+    assert_eq!(sent(&world).await.len(), 2);
+    assert!(world.now().0 - before.0 >= 3_000_000, "the second digest waits for an hour");
+    world.moderator().judge(waits, "approve").await.ok(200);
+    ada().report(waits, "spam").await.ok(201);
+    assert_eq!(sent(&world).await.len(), 3);
+}
+
+#[tokio::test]
+async fn mails_speak_the_language_of_their_reader() {
+    let world = world();
+    let bob = member(&world, 8, "Bob");
+    for (id, language, subject) in [
+        (20, "es", "Bob ha respondido a tu comentario"),
+        (21, "de", "Bob hat auf deinen Kommentar geantwortet"),
+        (22, "fr", "Bob a répondu à votre commentaire"),
+        (23, "it", "Bob answered your comment"),
+    ] {
+        let reader = member(&world, id, &format!("Reader{id}")).with(http::header::ACCEPT_LANGUAGE, language);
+        let asked = subscribe(&reader, "posts/1").await;
+        bob.reply("posts/1", asked, "x").await;
+        let mails = sent(&world).await;
+        assert_eq!(mails.last().unwrap().subject, format!("{subject}: posts/1"));
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_costs_the_create_nothing() {
+    let world = world();
+    let ada = member(&world, 7, "Ada");
+    ada.comment("posts/1", "x").await;
+    let plain = ada.write("posts/1", None, "Hello").await.ok(201).cost;
+    let comment = json!({ "body": "Hello", "subscribe_to_replies": true });
+    let asked = ada.post("posts/1/comments", comment).await.ok(201).cost;
+    let units = |cost: shared::store::meter::Cost| (cost.read_units, cost.write_units, cost.trips);
+    assert_eq!(units(asked), units(plain));
+}
