@@ -17,6 +17,7 @@ mod words;
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::mails::DueMailbox;
@@ -56,17 +57,16 @@ enum Sent {
 
 /// Handles a batch of messages, as Lambda receives it from SQS. Answers which of them are to come again.
 pub async fn handle(app: &App, mailer: &Mailer, event: &Value) -> Value {
-    let mut failures = Vec::new();
-    for message in event["Records"].as_array().into_iter().flatten() {
+    let messages = event["Records"].as_array().into_iter().flatten();
+    // At once, so that a slow server holds up one mail only.
+    let failures = join_all(messages.map(|message| async move {
         let outcome = follow(app, mailer, message).await.unwrap_or_else(|fault| {
             tracing::error!(error = fault.chain(), message = message["messageId"].as_str(), "delivery failed");
             Outcome::Later
         });
-        if outcome == Outcome::Later {
-            failures.push(json!({ "itemIdentifier": message["messageId"] }));
-        }
-    }
-    json!({ "batchItemFailures": failures })
+        (outcome == Outcome::Later).then(|| json!({ "itemIdentifier": message["messageId"] }))
+    }));
+    json!({ "batchItemFailures": failures.await.into_iter().flatten().collect::<Vec<_>>() })
 }
 
 async fn follow(app: &App, mailer: &Mailer, message: &Value) -> Result<Outcome, Fault> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lettre::address::Envelope;
 use lettre::transport::smtp::PoolConfig;
+use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use shared::aws::ses::{NotSent, RawMail, Ses};
 use shared::domain::secret::Secret;
@@ -12,6 +13,8 @@ use shared::error::Fault;
 
 /// Bounds each step of the conversation with a server.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// As many as a batch has messages.
+const CONNECTIONS: u32 = 10;
 
 pub enum Mailer {
     Ses(Box<Ses>),
@@ -22,18 +25,27 @@ impl Mailer {
     /// A server by its address: `smtps://`, or `smtp://` with STARTTLS. Only a server on this machine is spoken to without
     /// TLS.
     ///
+    /// `root` is a certificate (PEM) to trust besides those of the public web.
+    ///
     /// # Errors
     ///
-    /// When the address is not valid.
-    pub fn smtp(url: &Secret) -> Result<Self, Fault> {
+    /// When the address or the certificate is not valid.
+    pub fn smtp(url: &Secret, root: Option<&[u8]>) -> Result<Self, Fault> {
+        let doing = "reading SVC_SMTP_URL";
         let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(&with_tls(url.expose()));
         // What the library says may hold the password.
-        let transport = transport.map_err(|_| Fault::new("reading SVC_SMTP_URL", "it is not valid"))?;
-        let pool = PoolConfig::new().max_size(1);
+        let mut transport = transport.map_err(|_| Fault::new(doing, "it is not valid"))?;
+        if let Some(root) = root {
+            transport = transport.tls(trusting(url.expose(), root).map_err(|error| Fault::new(doing, error))?);
+        }
+        let pool = PoolConfig::new().max_size(CONNECTIONS);
         Ok(Self::Smtp(transport.timeout(Some(TIMEOUT)).pool_config(pool).build()))
     }
 
-    pub(crate) async fn send(&self, mail: &RawMail) -> Result<(), NotSent> {
+    /// # Errors
+    ///
+    /// When the server does not say that it has taken the mail.
+    pub async fn send(&self, mail: &RawMail) -> Result<(), NotSent> {
         match self {
             Self::Ses(ses) => ses.send(mail).await,
             Self::Smtp(transport) => {
@@ -42,6 +54,13 @@ impl Mailer {
             }
         }
     }
+}
+
+/// TLS as the address asks for it, with one more certificate to trust.
+fn trusting(url: &str, root: &[u8]) -> Result<Tls, lettre::transport::smtp::Error> {
+    let host = url.parse().ok().and_then(|uri: http::Uri| Some(uri.host()?.to_owned())).unwrap_or_default();
+    let parameters = TlsParameters::builder(host).add_root_certificate(Certificate::from_pem(root)?).build()?;
+    Ok(if url.starts_with("smtps:") { Tls::Wrapper(parameters) } else { Tls::Required(parameters) })
 }
 
 /// Asks for STARTTLS, unless the address says otherwise or names this machine.

@@ -20,7 +20,7 @@ async fn main() -> Result<(), Error> {
 async fn mailer(app: &App) -> Result<Mailer, Error> {
     let mail = app.config.mail.as_ref();
     if let Some(url) = mail.and_then(|mail| mail.smtp_url.as_ref()) {
-        return Ok(Mailer::smtp(url)?);
+        return Ok(Mailer::smtp(url, None)?);
     }
     let sdk = config::sdk_config().await;
     let region = sdk.region().map(ToString::to_string).unwrap_or_default();

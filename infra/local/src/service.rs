@@ -144,7 +144,7 @@ fn mail_mount(outbox: Outbox) -> Mount {
 
 fn mailer(app: &App, outbox: &Outbox) -> Result<Mailer, Fault> {
     match app.config.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref()) {
-        Some(url) => Mailer::smtp(url),
+        Some(url) => Mailer::smtp(url, None),
         None => Ok(Mailer::Ses(Box::new(Ses::new(REGION.to_owned(), None, caller(outbox.clone()))))),
     }
 }
