@@ -441,7 +441,10 @@ impl Mailbox {
     /// The mail server has taken the mail.
     pub fn accepted(&mut self, now: i64, wait: Duration, kind: Kind) {
         self.sent.retain(|at| now - at < DAY);
-        self.sent.push(now);
+        // The first notices after a confirmation wait no longer than others.
+        if kind != Kind::Confirmation {
+            self.sent.push(now);
+        }
         self.dropped(now, wait, kind);
     }
 
@@ -636,7 +639,7 @@ mod tests {
             let now = NOW + hour * HOUR;
             mailbox.enrol(address(false), now, WAIT);
             if mailbox.take(now + MINUTE, "worker") == Step::Confirm {
-                mailbox.accepted(now + MINUTE, WAIT, Kind::Notices);
+                mailbox.accepted(now + MINUTE, WAIT, Kind::Confirmation);
                 sent += 1;
                 assert!(sent <= 1 + hour / 24, "{sent} in {hour} hours");
             }
@@ -650,9 +653,10 @@ mod tests {
         mailbox.enrol(address(false), NOW, WAIT);
         assert_eq!(tell(&mut mailbox, 1, NOW), Told::Added);
         assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Confirm);
-        mailbox.accepted(NOW + MINUTE, WAIT, Kind::Notices);
+        mailbox.accepted(NOW + MINUTE, WAIT, Kind::Confirmation);
         assert_eq!(mailbox.take(NOW + DAY, "worker"), Step::Nothing);
         assert!(mailbox.confirm(NOW + DAY, WAIT));
+        assert_eq!(mailbox.due(), Some(NOW + DAY + MINUTE));
         assert_eq!(mailbox.take(NOW + 2 * DAY, "worker"), Step::Tell(ids([1]), 0));
     }
 
