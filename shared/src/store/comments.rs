@@ -18,6 +18,9 @@ use crate::domain::ids::{CommentId, IdSource, Visitor};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
+/// The attributes of a [`Comment`], as a projection. None of them is a reserved word.
+pub(super) const ATTRIBUTES: &str = "i,t,p,u,g,n,av,mo,b,m,e,s,rv,sp,ph,so,lc,il,rc,fp,ld,tr,rp,ro,rl,rs,sb";
+
 /// A comment whose ancestors all exist.
 #[derive(Clone, Debug)]
 pub struct CommentWithAncestors {
@@ -442,4 +445,47 @@ pub(super) fn queues(comment: &Comment) -> impl Iterator<Item = &'static str> {
     let rejected = (comment.state == State::Rejected).then_some("rejected");
     let reported = comment.reported.then_some("reported");
     [pending, rejected, reported].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::value::Error;
+    use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+    use serde::forward_to_deserialize_any;
+
+    use super::*;
+
+    /// The names of the fields that a struct asks its deserializer for.
+    #[derive(Default)]
+    struct FieldNames(&'static [&'static str]);
+
+    impl<'de> Deserializer<'de> for &mut FieldNames {
+        type Error = Error;
+
+        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+            Err(Error::custom("no struct"))
+        }
+
+        fn deserialize_struct<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            fields: &'static [&'static str],
+            _: V,
+        ) -> Result<V::Value, Error> {
+            self.0 = fields;
+            Err(Error::custom("no values"))
+        }
+
+        forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+            newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        }
+    }
+
+    #[test]
+    fn lists_read_every_attribute_of_a_comment() {
+        let mut names = FieldNames::default();
+        Comment::deserialize(&mut names).unwrap_err();
+        assert_eq!(ATTRIBUTES.split(',').collect::<Vec<_>>(), names.0);
+    }
 }

@@ -153,6 +153,7 @@ impl Store {
             .set_consistent_read(consistent.then_some(true))
             .expression_attribute_values(":pk", AttributeValue::S(query.partition.clone()))
             .scan_index_forward(!query.order.is_descending())
+            .set_projection_expression(query.index.projection().map(str::to_owned))
             .limit(i32::try_from(query.limit).unwrap_or(i32::MAX))
             .set_exclusive_start_key(start);
         request = match query.bounds.clone() {
@@ -232,6 +233,15 @@ impl Index {
             Self::Likes => (Some("likes"), "ok", "l"),
             Self::Replied => (Some("replied"), "ok", "d"),
             Self::Author => (Some("author"), "a", "i"),
+        }
+    }
+
+    /// The attributes that are read: without index keys, which every row of a page would repeat. `None` means all.
+    fn projection(self) -> Option<&'static str> {
+        match self {
+            Self::Thread => Some(comments::ATTRIBUTES),
+            // Keys only, or items of all kinds.
+            Self::Table(_) | Self::Time | Self::Likes | Self::Replied | Self::Author => None,
         }
     }
 }
