@@ -10,7 +10,7 @@ use shared::domain::mailbox::Address;
 use shared::domain::markdown;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::thread::{Thread, VisitorThreadState};
-use shared::domain::user::gravatar;
+use shared::domain::user::{User, gravatar};
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::Input;
@@ -21,6 +21,7 @@ use shared::policy;
 use shared::store::Reading;
 use shared::store::comments::{CommentWithAncestors, Created, NewComment};
 use shared::store::idempotency::{IdempotencyRequest, PriorResult};
+use shared::store::threads::ThreadForVisitor;
 
 /// Characters of a guest's name.
 const MAX_GUEST_NAME: usize = 100;
@@ -30,7 +31,7 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let exists = exists(&thread);
     let auth = AuthRequirement::GuestsIf(app.config.guests.allowed);
     let load = async { load(app, call, thread?).await };
-    let (viewer, mut loaded) = app.admit_with(call, RateClass::Write, exists, auth, load).await?;
+    let (viewer, mut loaded) = app.admit_with_user(call, RateClass::Write, exists, auth, load).await?;
     let comment = match loaded.prior {
         PriorResult::Nothing => {
             let (parent, suspicious) = decide(app, call, &viewer, &mut loaded).await?;
@@ -107,7 +108,8 @@ struct Loaded {
     subscription: Option<Box<Subscription>>,
 }
 
-async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<Loaded> {
+/// The row of the user who calls, and the rest.
+async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<(Option<User>, Loaded)> {
     let input = CreateInput::read(app, call)?;
     let idempotency = app.idempotency(call)?;
     let visitor = app.visitor(call);
@@ -118,11 +120,13 @@ async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<Loaded> {
         }
     };
     let mentions = app.store.known_handles(markdown::mentions(&input.body));
-    let known = app.store.thread_and_visitor_state(&thread_id, &visitor);
+    let known = app.store.thread_for_visitor(&thread_id, &visitor);
     let prior = app.store.prior_result(idempotency.as_ref());
-    let (parent, mentions, (thread, visitor_state), prior) = tokio::try_join!(parent, mentions, known, prior)?;
+    let (parent, mentions, known, prior) = tokio::try_join!(parent, mentions, known, prior)?;
+    let ThreadForVisitor { thread, visitor_state, user } = known;
     let subscription = input.subscribe.then(|| subscription(app, call, &input)).flatten().map(Box::new);
-    Ok(Loaded { thread_id, input, idempotency, prior, parent, mentions, thread, visitor_state, subscription })
+    let loaded = Loaded { thread_id, input, idempotency, prior, parent, mentions, thread, visitor_state, subscription };
+    Ok((user, loaded))
 }
 
 /// Where the writer, who wants to know of replies, gets them: at the address of the token or of the guest.

@@ -36,10 +36,11 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
         // The answer has each text twice, as it was typed and as html.
         let budget = Budget::new(MAX_ANSWER / 2);
         let list = List { thread: &thread, visitor: &visitor, pins: config.features.pins, budget: &budget };
-        let page = app.store.thread_page(list, sort, &paging).await?;
-        Ok((paging, page))
+        let mut page = app.store.thread_page(list, sort, &paging).await?;
+        Ok((page.user.take(), (paging, page)))
     };
-    let (viewer, (paging, page)) = app.admit_with(call, RateClass::Read, exists, AuthRequirement::None, read).await?;
+    let (viewer, (paging, page)) =
+        app.admit_with_user(call, RateClass::Read, exists, AuthRequirement::None, read).await?;
 
     let presenter = app.presenter(call, &viewer, &page.thread, &page.visitor_state);
     let data =

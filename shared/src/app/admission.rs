@@ -23,6 +23,7 @@ use crate::http::request::{Call, Credential};
 use crate::http::response::Answer;
 use crate::policy;
 use crate::routes;
+use crate::store::Reading;
 use crate::store::limits::Counter;
 use crate::store::meter::Cost;
 use http::header;
@@ -74,6 +75,26 @@ impl App {
         // Boxed, because the future that reads a page is too large for the stack.
         let reads = Box::pin(reads);
         let work = Box::pin(async { tokio::join!(self.user(call), reads) });
+        self.admit_viewer(call, class, exists, auth, work)
+    }
+
+    /// Like [`Self::admit_with`], with `reads` that return the caller's row too: with its key among those of a batch, it
+    /// needs no request of its own.
+    pub fn admit_with_user<'a, T: 'a>(
+        &'a self,
+        call: &'a Call,
+        class: RateClass,
+        exists: Result<(), Refusal>,
+        auth: AuthRequirement,
+        reads: impl Future<Output = Result<(Option<User>, T)>> + 'a,
+    ) -> impl Future<Output = Result<(Viewer, T)>> + 'a {
+        let reads = Box::pin(reads);
+        let work = Box::pin(async {
+            match reads.await {
+                Ok((known, read)) => (self.sync_user(call, known).await, Ok(read)),
+                Err(error) => (self.user(call).await, Err(error)),
+            }
+        });
         self.admit_viewer(call, class, exists, auth, work)
     }
 
@@ -234,10 +255,20 @@ impl App {
         }
     }
 
+    /// The user who calls; `None` for a guest.
     async fn user(&self, call: &Call) -> Result<Option<User>> {
+        let known = match &call.credential {
+            Credential::User(identity) => self.store.user(identity.id, Reading::Eventual).await?,
+            Credential::None | Credential::Bad | Credential::Unverified => None,
+        };
+        self.sync_user(call, known).await
+    }
+
+    /// The user who calls, by the token. `known`: by the table.
+    async fn sync_user(&self, call: &Call, known: Option<User>) -> Result<Option<User>> {
         match &call.credential {
             Credential::User(identity) => {
-                let user = self.store.sync_user(identity, self.clock.now()).await?;
+                let user = self.store.sync_user(identity, known, self.clock.now()).await?;
                 user.map(Some).ok_or_else(|| Refusal::Unauthenticated.into())
             }
             Credential::None | Credential::Bad | Credential::Unverified => Ok(None),

@@ -183,6 +183,14 @@ impl From<UserId> for Visitor {
     }
 }
 
+impl Visitor {
+    /// `None` for a guest.
+    #[must_use]
+    pub fn user(&self) -> Option<UserId> {
+        self.0.strip_prefix('u')?.parse().ok()
+    }
+}
+
 impl fmt::Display for Visitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -26,6 +26,7 @@ tokio::task_local! {
 pub struct Cost {
     pub read_units: f64,
     pub write_units: f64,
+    pub calls: u32,
     /// Calls in sequence. Concurrent calls are one trip.
     pub trips: u32,
     under_way: u32,
@@ -67,6 +68,7 @@ impl Intercept for Meter {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         count(|cost| {
+            cost.calls += 1;
             cost.trips += u32::from(cost.under_way == 0);
             cost.under_way += 1;
         });

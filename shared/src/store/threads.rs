@@ -10,10 +10,20 @@ use super::{Reading, Store, id_set, number, read, yes};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::user::User;
 use crate::error::Fault;
 
 /// Entries of a visitor's item for a thread. Further entries go into one item for each parent.
 const MAX_ENTRIES: usize = 100;
+
+/// A thread, as it is shown to a visitor.
+#[derive(Debug, Default)]
+pub struct ThreadForVisitor {
+    pub thread: Thread,
+    pub visitor_state: VisitorThreadState,
+    /// The visitor's own row. `None` for guests, and for users whom the table does not know.
+    pub user: Option<User>,
+}
 
 /// The item that takes a visitor's next entry (a like or a report): that of the thread until it is full, then the overflow
 /// item of the comment's parent.
@@ -49,17 +59,35 @@ impl VisitorSlot {
 }
 
 impl Store {
-    /// A thread and the visitor's state in it, in one trip.
+    /// A thread, the visitor's state in it and the visitor's own row, in one request.
+    pub async fn thread_for_visitor(&self, thread: &ThreadId, visitor: &Visitor) -> Result<ThreadForVisitor, Fault> {
+        self.read_thread(thread, visitor, visitor.user().map(keys::user)).await
+    }
+
+    /// A thread and the visitor's state in it, in one request.
     pub async fn thread_and_visitor_state(
         &self,
         thread: &ThreadId,
         visitor: &Visitor,
     ) -> Result<(Thread, VisitorThreadState), Fault> {
+        let ThreadForVisitor { thread, visitor_state, .. } = self.read_thread(thread, visitor, None).await?;
+        Ok((thread, visitor_state))
+    }
+
+    async fn read_thread(
+        &self,
+        thread: &ThreadId,
+        visitor: &Visitor,
+        user: Option<Key>,
+    ) -> Result<ThreadForVisitor, Fault> {
         let (thread, visitor_state) = (keys::thread(thread), keys::visitor_state(visitor, thread));
-        let mut items = self.batch_get(vec![thread.clone(), visitor_state.clone()], Reading::Eventual).await?;
-        let thread = items.remove(&thread).map(read).transpose()?;
-        let visitor_state = items.remove(&visitor_state).map(read).transpose()?;
-        Ok((thread.unwrap_or_default(), visitor_state.unwrap_or_default()))
+        let wanted = [&thread, &visitor_state].into_iter().chain(&user).cloned().collect();
+        let mut items = self.batch_get(wanted, Reading::Eventual).await?;
+        Ok(ThreadForVisitor {
+            thread: items.remove(&thread).map(read).transpose()?.unwrap_or_default(),
+            visitor_state: items.remove(&visitor_state).map(read).transpose()?.unwrap_or_default(),
+            user: user.and_then(|user| items.remove(&user)).map(read).transpose()?,
+        })
     }
 
     pub async fn thread(&self, thread: &ThreadId, reading: Reading) -> Result<Thread, Fault> {

@@ -113,12 +113,16 @@ impl Store {
     }
 
     /// The user of a verified token. When the token has a new name or picture, the table and the search have it before this
-    /// returns. `None` when the id belongs to another subject.
-    pub async fn sync_user(&self, identity: &Identity, now: Timestamp) -> Result<Option<User>, Fault> {
+    /// returns. `None` when the id belongs to another subject. `known` is the user's row, by an eventually consistent read.
+    pub async fn sync_user(
+        &self,
+        identity: &Identity,
+        mut known: Option<User>,
+        now: Timestamp,
+    ) -> Result<Option<User>, Fault> {
         let mut reading = Reading::Eventual;
         // Without `attempts`: the second attempt follows at once, as it only reads consistently.
         for _ in 0..ATTEMPTS {
-            let known = self.user(identity.id, reading).await?;
             let user = match compare(identity, known.as_ref(), now) {
                 UserSync::Known(user) => return Ok(Some(user)),
                 UserSync::Other => return Ok(None),
@@ -129,6 +133,7 @@ impl Store {
                 return Ok(Some(user));
             }
             reading = Reading::Consistent;
+            known = self.user(identity.id, reading).await?;
         }
         Err(Fault::transient("saving a user's name"))
     }

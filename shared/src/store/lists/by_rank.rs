@@ -4,7 +4,7 @@
 use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
-use super::{CommentWithReplies, List, PageCursors, ThreadPage};
+use super::{CommentWithReplies, List, ThreadPage};
 use crate::domain::ids::CommentId;
 use crate::domain::list::{Order, PagePosition, Paging};
 use crate::error::Fault;
@@ -26,21 +26,21 @@ impl Store {
             PagePosition::Cursor(_) => 0,
         };
         let limit = offset + paging.per_page + 1;
-        let known = self.thread_and_visitor_state(list.thread, list.visitor);
+        let known = self.thread_for_visitor(list.thread, list.visitor);
         let everyone = self.ranks(list, index, Scope::Everyone, limit);
-        let ((thread, visitor_state), mut ranks) = try_join(known, everyone).await?;
-        if visitor_state.hidden_parents > 0 {
+        let (known, mut ranks) = try_join(known, everyone).await?;
+        if known.visitor_state.hidden_parents > 0 {
             ranks.extend(self.ranks(list, index, Scope::Own(list.visitor), limit).await?);
             ranks.sort_unstable_by(|a, b| b.cmp(a));
         }
-        let pin = list.pin(&thread);
+        let pin = list.pin(&known.thread);
         let others = ranks.into_iter().map(|(_, id)| id).filter(|id| Some(*id) != pin);
         let page = pin.into_iter().chain(others).skip(offset).take(paging.per_page);
-        let parents = page.map(|id| self.comment_with_replies(list, &visitor_state, id));
+        let parents = page.map(|id| self.comment_with_replies(list, &known.visitor_state, id));
         let parents = stream::iter(parents).buffered(self.parents_at_once());
         let parents: Vec<Option<CommentWithReplies>> = parents.try_collect().await?;
         let parents = parents.into_iter().flatten().collect();
-        Ok(ThreadPage { thread, visitor_state, parents, cursors: PageCursors::default() })
+        Ok(ThreadPage::new(known, parents))
     }
 
     async fn ranks(

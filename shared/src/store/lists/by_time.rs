@@ -4,7 +4,7 @@ use futures_util::future::{try_join, try_join_all};
 
 use super::parents::Run;
 use super::walk::{Walk, Window, merge};
-use super::{List, PageCursors, ThreadPage, scopes};
+use super::{List, ThreadPage, scopes};
 use crate::domain::ids::CommentId;
 use crate::domain::list::{Cursor, Order, PagePosition, Paging};
 use crate::domain::thread::VisitorThreadState;
@@ -57,11 +57,11 @@ impl Store {
         per_page: usize,
     ) -> Result<ThreadPage, Fault> {
         let before = Window::first(order, offset + 1);
-        let known = self.thread_and_visitor_state(list.thread, list.visitor);
+        let known = self.thread_for_visitor(list.thread, list.visitor);
         let everyone = self.positions(keys::parents(list.thread, Scope::Everyone), before);
-        let ((thread, visitor_state), everyone) = try_join(known, everyone).await?;
-        let pin = list.pin(&thread);
-        let own = match visitor_state.hidden_parents {
+        let (known, everyone) = try_join(known, everyone).await?;
+        let pin = list.pin(&known.thread);
+        let own = match known.visitor_state.hidden_parents {
             0 => Vec::new(),
             _ => self.positions(keys::parents(list.thread, Scope::Own(list.visitor)), before).await?,
         };
@@ -71,11 +71,11 @@ impl Store {
         let mut parents = Vec::new();
         if let Some(start) = others.nth(offset - pinned) {
             let window = Window::starting_at(start, order, per_page + pinned);
-            parents = self.run(list, &visitor_state, window).await?.parents;
+            parents = self.run(list, &known.visitor_state, window).await?.parents;
             parents.retain(|parent| Some(parent.comment.id) != pin);
             parents.truncate(per_page);
         }
-        Ok(ThreadPage { thread, visitor_state, parents, cursors: PageCursors::default() })
+        Ok(ThreadPage::new(known, parents))
     }
 
     async fn begin_walk(&self, list: List<'_>, order: Order, per_page: usize) -> Result<ThreadPage, Fault> {
@@ -113,14 +113,13 @@ impl Store {
         Ok(page)
     }
 
-    /// The page in a window, without cursors, and whether parents follow it. The thread and the visitor's state are
-    /// read in the same trip.
+    /// The page in a window, without cursors, and whether parents follow it. All is read in one trip.
     async fn first_window(&self, list: List<'_>, window: Window) -> Result<(ThreadPage, bool), Fault> {
-        let known = self.thread_and_visitor_state(list.thread, list.visitor);
+        let known = self.thread_for_visitor(list.thread, list.visitor);
         let everyone = self.rows(list, Scope::Everyone, window);
-        let ((thread, visitor_state), rows) = try_join(known, everyone).await?;
-        let Run { parents, more } = self.complete_run(list, &visitor_state, rows, window).await?;
-        Ok((ThreadPage { thread, visitor_state, parents, cursors: PageCursors::default() }, more))
+        let (known, rows) = try_join(known, everyone).await?;
+        let Run { parents, more } = self.complete_run(list, &known.visitor_state, rows, window).await?;
+        Ok((ThreadPage::new(known, parents), more))
     }
 
     /// Whether any parent but the pinned one follows `last`, or is in the list at all when `last` is `None`.

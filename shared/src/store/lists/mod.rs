@@ -19,11 +19,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use self::walk::Window;
 use super::keys::{self, Scope};
+use super::threads::ThreadForVisitor;
 use super::{Index, Query, Store};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::domain::list::{Cursor, Order, Paging, Sort};
 use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::user::User;
 use crate::error::Fault;
 
 /// A comment and the replies embedded in it.
@@ -40,6 +42,16 @@ pub struct ThreadPage {
     pub visitor_state: VisitorThreadState,
     pub parents: Vec<CommentWithReplies>,
     pub cursors: PageCursors,
+    /// As in [`ThreadForVisitor`].
+    pub user: Option<User>,
+}
+
+impl ThreadPage {
+    /// Without cursors.
+    fn new(known: ThreadForVisitor, parents: Vec<CommentWithReplies>) -> Self {
+        let ThreadForVisitor { thread, visitor_state, user } = known;
+        Self { thread, visitor_state, parents, cursors: PageCursors::default(), user }
+    }
 }
 
 /// One page of the replies to a comment.
