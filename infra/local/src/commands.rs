@@ -3,11 +3,13 @@
 mod bench;
 mod check;
 mod demo;
+mod export;
 mod import;
 mod log;
 mod serve;
 mod services;
 mod stop;
+mod table;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -25,6 +27,9 @@ use tokio::net::TcpListener;
 use crate::token::{NoSecret, Token};
 
 const DEFAULT_DATA_DIR: &str = ".local";
+
+/// The exit code when a source, a table or a directory cannot be used.
+const UNUSABLE: u8 = 3;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -53,6 +58,7 @@ enum Command {
     Check(check::Options),
     Bench(bench::Options),
     Import(Box<import::Options>),
+    Export(export::Options),
 }
 
 impl CommandLine {
@@ -63,6 +69,7 @@ impl CommandLine {
             Some(Command::Check(options)) => options.run().await,
             Some(Command::Bench(options)) => options.run().await,
             Some(Command::Import(options)) => return options.run().await,
+            Some(Command::Export(options)) => return options.run().await,
         }
         .map(|()| ExitCode::SUCCESS)
     }

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the bottom to the top.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["access", "account", "data_dir", "event_filter", "publisher", "server"],
     &["bucket", "engine", "gateway", "queue"],
     &["outbox", "template", "trigger"],
     &["settings", "stack", "token"],
     &["service"],
     &["bench", "check", "import"],
+    &["export"],
     &["commands"],
 ];
 

@@ -2,7 +2,7 @@
 //! queues and the mail server.
 //!
 //! Layers: `access, account, data_dir, event_filter, publisher, server ← bucket, engine, gateway, queue ← outbox,
-//! template, trigger ← settings, stack, token ← service ← bench, check, import ← commands`. A module uses the modules of the layers to its left; a test in
+//! template, trigger ← settings, stack, token ← service ← bench, check, import ← export ← commands`. A module uses the modules of the layers to its left; a test in
 //! `layers.rs` checks it.
 
 pub mod access;
@@ -14,6 +14,7 @@ pub mod commands;
 pub mod data_dir;
 pub mod engine;
 mod event_filter;
+pub mod export;
 pub mod gateway;
 pub mod import;
 #[cfg(test)]

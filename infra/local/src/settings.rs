@@ -48,6 +48,16 @@ pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<C
     Ok(Config { at_edge: true, ..config })
 }
 
+/// The salt of visitors' hashes, if there is one: that of the environment, or the data directory's, which gets one. It may
+/// be the name of a secret.
+pub fn visitor_salt(data_dir: Option<&DataDir>) -> Result<Option<Secret>, SettingsError> {
+    let salt = match environment("SVC_VISITOR_SALT") {
+        Some(salt) => Some(salt),
+        None => data_dir.map(|data_dir| data_dir.secret("visitor-salt")).transpose()?,
+    };
+    Ok(salt.map(|salt| Secret::from(salt.trim().to_owned())))
+}
+
 /// The environment of a function that runs elsewhere and uses the table, the bucket and the queues of this process.
 #[must_use]
 pub fn for_functions(

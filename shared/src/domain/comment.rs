@@ -120,7 +120,7 @@ pub enum State {
 }
 
 /// Why a comment waits for a moderator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldFor {
     /// Every comment waits, by a setting.

@@ -122,6 +122,12 @@ impl UserId {
         plain_decimal(sub).filter(|id| *id < HASHED_IDS).map(Self)
     }
 
+    /// Whether it is a hash of a `sub` that is not an id itself.
+    #[must_use]
+    pub fn is_hashed(self) -> bool {
+        self.0 >= HASHED_IDS
+    }
+
     /// The id of any other `sub` of this issuer, and a longer hash, which differs between subjects with the same id.
     #[must_use]
     pub fn hashed(salt: &Secret, issuer: &str, sub: &str) -> (Self, String) {
@@ -184,7 +190,7 @@ impl From<UserId> for Visitor {
 }
 
 impl Visitor {
-    /// `None` for a guest.
+    /// The user that it is; `None` for guests.
     #[must_use]
     pub fn user(&self) -> Option<UserId> {
         self.0.strip_prefix('u')?.parse().ok()
@@ -201,6 +207,12 @@ impl fmt::Display for Visitor {
 #[must_use]
 pub fn keyed_hash(salt: &Secret, parts: &[&str]) -> String {
     text_of(keyed_tag(salt, parts))
+}
+
+/// Tells whether hashes were made under the same salt, and does not reveal it.
+#[must_use]
+pub fn salt_fingerprint(salt: &Secret) -> String {
+    keyed_hash(salt, &["fingerprint of the salt"])
 }
 
 fn keyed_tag(salt: &Secret, parts: &[&str]) -> hmac::Tag {
@@ -443,6 +455,23 @@ mod tests {
             assert!(all[..n].iter().all(|(other, longer)| other != id && longer != hash), "{all:?}");
         }
         assert_eq!(all[0], id("a", "x", "ada"));
+        assert!(all[0].0.is_hashed() && !UserId(HASHED_IDS - 1).is_hashed());
+    }
+
+    #[test]
+    fn a_visitor_is_a_user_or_a_guest() {
+        assert_eq!(Visitor::from(UserId(7)).user(), Some(UserId(7)));
+        for guest in ["gABC", "g7", "", "u", "uA"] {
+            assert_eq!(Visitor(guest.to_owned()).user(), None, "{guest}");
+        }
+    }
+
+    #[test]
+    fn a_salt_has_a_fingerprint() {
+        let print = |salt: &str| salt_fingerprint(&Secret::from(salt.to_owned()));
+        assert_eq!(print("a"), print("a"));
+        assert_ne!(print("a"), print("b"));
+        assert_ne!(print("a"), "a");
     }
 
     #[test]

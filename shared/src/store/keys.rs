@@ -22,6 +22,7 @@
 //! | banned                     | `B`                       | `id`       | moderators: who is banned; expires with the ban |
 //! | import journal             | `J#type#record`           | `J`        | imports: the thread is being written in batches |
 //! | import lease               | `J#lease`                 | `J`        | imports: one runs at a time; expires           |
+//! | imported salt              | `J#salt`                  | `J`        | exports: hashes were imported that another salt has made |
 //! | limiter                    | `L#scope#caller#minute`   | `L`        | writes, every tenth read; by the hour: mentions and enrolments; expires |
 //! | repeat                     | `P#visitor#hash`          | `P`        | the spam check; expires                        |
 //! | idempotency                | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
@@ -108,6 +109,7 @@
 //! | `n`, `av` | user, name fragment | S | name and picture                                                        |
 //! | `bn`      | user, name fragment | M | ban: `u` (N, until; missing for good), `r` (S, reason)                  |
 //! | `bi`      | user     | N    | id of the ban, ordered by time                                                  |
+//! | `ib`      | user     | N    | id of a ban that was imported, which is not imported again                      |
 //! | `ia`      | user     | N    | `iat` of the newest token that named the user, in Unix seconds                  |
 //! | `la`      | user     | N    | when the name was saved, in Unix seconds                                        |
 //! | `ra`      | user     | N    | when the name or the picture last changed, in Unix seconds                      |
@@ -122,6 +124,7 @@
 //! | `n`       | import journal | N | transactions about visitors that are done                                    |
 //! | `w`       | import journal | B | comments are written one by one                                              |
 //! | `h`       | import lease | S  | who holds it                                                                 |
+//! | `h`       | imported salt | S | its fingerprint                                                              |
 //! | `x`       | banned, import lease, limiter, repeat, idempotency | N | when the item expires, in Unix seconds           |
 //! | `rq`      | repeat   | S    | the request that wrote the text                                                 |
 //! | `rq`      | idempotency | S | hash of the request's content                                                   |
@@ -337,6 +340,12 @@ pub(super) fn import_lease() -> Key {
     Key::new("J#lease".to_owned(), "J")
 }
 
+/// No thread has this text for an id.
+#[cfg_attr(not(feature = "import"), allow(dead_code))]
+pub(super) fn imported_salt() -> Key {
+    Key::new("J#salt".to_owned(), "J")
+}
+
 pub(super) fn limiter(scope: &str, caller: &str, minute: i64) -> Key {
     Key::new(format!("L#{scope}#{caller}#{minute}"), "L")
 }
@@ -351,6 +360,12 @@ pub(super) fn idempotency(visitor: &Visitor, hash: &str) -> Key {
 
 pub(super) fn mailbox(recipient: &Recipient) -> Key {
     Key::new(format!("E#{recipient}"), "E")
+}
+
+/// The hash of the network in the sort key of a guest bound.
+#[cfg_attr(not(feature = "import"), allow(dead_code))]
+pub(super) fn network_of(sk: &str) -> Option<&str> {
+    sk.strip_prefix("G#")
 }
 
 /// The kind of an item, parsed from its key.
@@ -379,7 +394,7 @@ pub(super) enum ItemKind {
     /// With the id of the ban.
     Banned(u64),
     ImportJournal(ThreadId),
-    /// Import lease, limiter, repeat, idempotency and mailbox: a recount ignores them.
+    /// Import lease, imported salt, limiter, repeat, idempotency and mailbox: a recount ignores them.
     Other,
 }
 
@@ -537,6 +552,7 @@ mod tests {
             (banned(5), ItemKind::Banned(5)),
             (import_journal(&post), ItemKind::ImportJournal(post.clone())),
             (import_lease(), ItemKind::Other),
+            (imported_salt(), ItemKind::Other),
             (limiter("read", "caller", 1), ItemKind::Other),
             (repeat(&visitor, "hash"), ItemKind::Other),
             (idempotency(&visitor, "hash"), ItemKind::Other),

@@ -8,6 +8,8 @@ pub mod comments;
 pub mod counts;
 pub mod erasure;
 pub mod events;
+#[cfg(feature = "import")]
+pub mod export;
 #[cfg(feature = "testing")]
 pub mod fixtures;
 pub mod idempotency;

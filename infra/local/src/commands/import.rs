@@ -15,7 +15,7 @@ use shared::domain::ids::{Random, hex};
 use shared::domain::time::Clock;
 use shared::store::{Store, client};
 
-use super::{DEFAULT_DATA_DIR, Failure};
+use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE};
 use crate::data_dir::{DataDir, Lock};
 use crate::engine::Engine;
 use crate::import::{Format, Import, Map, Report, ThreadKeys, Users, Writer};
@@ -24,8 +24,6 @@ use crate::template::{DEPLOYED, Template};
 
 /// Some records were refused.
 const REFUSED: u8 = 1;
-/// The source or the table cannot be used.
-const UNUSABLE: u8 = 3;
 /// Write units a second into a deployed table.
 const RATE: u32 = 1_000;
 /// The lease of an import that was killed ends within this time.

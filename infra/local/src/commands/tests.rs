@@ -86,8 +86,17 @@ fn an_import_has_a_format_and_files() {
 }
 
 #[test]
+fn an_export_is_of_one_table() {
+    let Command::Export(options) = command("export --out x.jsonl.gz --data-dir y") else { panic!() };
+    assert_eq!((options.out.as_deref(), options.data_dir.as_path()), (Some(Path::new("x.jsonl.gz")), Path::new("y")));
+    let Command::Export(deployed) = command("export --table comments") else { panic!() };
+    assert_eq!((deployed.out, deployed.table.as_deref()), (None, Some("comments")));
+    assert!(parsed("export --table comments --data-dir x").unwrap_err().contains("--data-dir"));
+}
+
+#[test]
 fn help_fits_80_columns_and_shows_defaults() {
-    for line in ["--help", "-h", "token --help", "check --help", "bench --help", "import --help"] {
+    for line in ["--help", "-h", "token --help", "check --help", "bench --help", "import --help", "export --help"] {
         let help = parsed(line).unwrap_err();
         assert!(help.contains("[default: "), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");

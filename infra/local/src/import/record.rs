@@ -8,15 +8,26 @@
 //! {"comment":{"source_id":"558","thread":"https://example.org/hello/","created_at":"2020-01-02T03:04:05Z","author":{"name":"Ada"},"body":"Hi","format":"markdown","state":"approved"}}
 //! ```
 //!
-//! Records may come in any order. Attributes that are missing have their default.
+//! Records may come in any order. Attributes that are missing have their default. `infra/native.md` documents all of them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
+use shared::domain::comment::HeldFor;
+use shared::domain::ids::{CommentId, SourceId};
+use shared::domain::report::ReportStatus;
 
 use super::time;
 
 pub const FORMAT: &str = "comments";
 pub const VERSION: u32 = 1;
+/// The source of an export.
+pub const NATIVE: &str = "native";
+
+/// The source under which a comment of an export is imported, if it was written there.
+#[must_use]
+pub fn own_source(id: CommentId) -> SourceId {
+    SourceId(format!("{NATIVE}:{id}"))
+}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -25,6 +36,10 @@ pub enum Record {
     Thread(Thread),
     User(User),
     Comment(Box<Comment>),
+    Like(Like),
+    Report(Report),
+    GuestBound(GuestBound),
+    Tombstone(Tombstone),
 }
 
 /// The first record of a file.
@@ -35,6 +50,12 @@ pub struct Head {
     /// The system that the comments were written in.
     #[serde(default)]
     pub source: String,
+    /// Of an export: the fingerprint of the salt under which its hashes were made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub salt: Option<String>,
+    /// Of an export: how many records follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
 }
 
 /// A page that was commented on. Of several records with one key, the first value of each attribute counts.
@@ -62,25 +83,56 @@ pub struct Thread {
     pub deleted: bool,
 }
 
-/// An author to whom comments refer by [`Author::key`].
+/// An author to whom comments refer by [`Author::key`]; with a `user_id` a user of the host application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct User {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<u64>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Only its hash is kept.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub email: String,
+    /// The address of a picture, or `g:` and a Gravatar hash.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub picture: String,
     #[serde(default, skip_serializing_if = "is_default")]
     pub moderator: bool,
+    /// The newest `iat` of the user's tokens. This and what follows counts with a `user_id` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_at: Option<Timestamp>,
+    /// When the name was read from a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_at: Option<Timestamp>,
+    /// The hash of the token's subject, where the id is a hash as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ban: Option<Ban>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ban {
+    /// In order of time.
+    pub id: u64,
+    /// `None` means forever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comment {
-    /// Unique in the source. When it is empty, a hash of the comment takes its place.
-    #[serde(default)]
+    /// The id that the comment has in a table, and keeps. The attributes from `source` on count only with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// Unique in the source. When it is empty, the id or a hash of the comment takes its place.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source_id: String,
     /// [`Thread::key`].
     pub thread: String,
@@ -100,10 +152,38 @@ pub struct Comment {
     pub format: BodyFormat,
     #[serde(default)]
     pub state: State,
+    /// Those without a voter.
     #[serde(default, skip_serializing_if = "is_default")]
     pub likes: u64,
     #[serde(default, skip_serializing_if = "is_default")]
     pub pinned: bool,
+    /// What it was imported from, such as `disqus:558`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned_at: Option<Timestamp>,
+    /// Why it waits for a moderator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_for: Option<HeldFor>,
+    /// Handles that belonged to users when the body was written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mentions: Vec<String>,
+    /// The writer wants to be notified of replies.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub subscribed: bool,
+    /// A report waits for a moderator.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reported: bool,
+    /// Decisions about reports, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolutions: Vec<Resolution>,
+}
+
+/// A decision about all reports up to a moment, except those of earlier decisions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resolution {
+    pub until: Timestamp,
+    pub status: ReportStatus,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -111,6 +191,9 @@ pub struct Author {
     /// A user id of the host application; `None` for guests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
+    /// The hash by which a guest's own comments are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visitor: Option<String>,
     /// The author's id in the source.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
@@ -124,6 +207,49 @@ pub struct Author {
     pub avatar: String,
     #[serde(default, skip_serializing_if = "is_default")]
     pub moderator: bool,
+}
+
+/// A like of the comment with this id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Like {
+    pub comment: u64,
+    /// `u` and a user id, or `g` and a guest's hash.
+    pub visitor: String,
+}
+
+/// A report of the comment with this id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    pub comment: u64,
+    /// In order of time.
+    pub id: u64,
+    /// The reason, and the details after a colon when there are any.
+    pub reason: String,
+    pub created_at: Timestamp,
+    /// As in [`Like`].
+    pub visitor: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<u64>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub avatar: String,
+}
+
+/// How many likes, or reports, of the comment with this id are by guests of one network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GuestBound {
+    pub comment: u64,
+    /// A hash.
+    pub network: String,
+    pub count: i64,
+}
+
+/// A comment that was imported from this source, under this id, and deleted. It does not come back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tombstone {
+    pub source: String,
+    pub id: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

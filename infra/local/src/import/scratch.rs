@@ -111,10 +111,12 @@ impl Scratch {
 
     pub fn add(&mut self, record: Record) -> rusqlite::Result<()> {
         match record {
-            Record::Head(_) => Ok(()),
             Record::Thread(thread) => self.add_thread(thread),
             Record::User(user) => self.add_user(&user),
             Record::Comment(comment) => self.add_comment(*comment),
+            Record::Head(_) | Record::Like(_) | Record::Report(_) | Record::GuestBound(_) | Record::Tombstone(_) => {
+                Ok(())
+            }
         }
     }
 

@@ -25,6 +25,7 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
             email: value.text("email"),
             picture: value.text("avatarUrl"),
             moderator: value.flag("isModerator"),
+            ..User::default()
         })),
         _ => {
             sink(Record::Thread(thread(&value)))?;
@@ -69,5 +70,6 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         },
         likes: value.count("score"),
         pinned: value.flag("isSticky"),
+        ..Comment::default()
     }
 }

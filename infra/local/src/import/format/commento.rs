@@ -27,6 +27,7 @@ fn commenter(value: &Value) -> User {
         email: value.text("email"),
         picture: Some(value.text("photo")).filter(|photo| photo != "undefined").unwrap_or_default(),
         moderator: value.flag("isModerator"),
+        ..User::default()
     }
 }
 

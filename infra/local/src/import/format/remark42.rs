@@ -44,6 +44,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         state: if value.flag("delete") { State::Deleted } else { State::Approved },
         likes: likes(value),
         pinned: value.flag("pin"),
+        ..Comment::default()
     }
 }
 

@@ -46,6 +46,7 @@ fn parse_in(format: Format, content: &[u8], zone: &str) -> Result<Parsed, String
             Record::Thread(thread) => parsed.threads.push(thread),
             Record::User(user) => parsed.users.push(user),
             Record::Comment(comment) => parsed.comments.push(*comment),
+            other => panic!("{other:?}"),
         }
         Ok(())
     };

@@ -41,6 +41,7 @@ fn user(value: &Value) -> User {
         email: value.text("email"),
         picture: value.text("avatar"),
         moderator: value.text("type") == "administrator",
+        ..User::default()
     }
 }
 

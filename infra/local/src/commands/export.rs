@@ -1,0 +1,109 @@
+//! `cargo local export`: writes a table as a file that `cargo local import native` reads.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use shared::domain::ids::salt_fingerprint;
+use tempfile::NamedTempFile;
+
+use super::table::Table;
+use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE};
+use crate::export::export;
+
+/// Write everything that people wrote and said, as a file for import native;
+/// see infra/native.md. The exit code is 3 if the table cannot be used
+#[derive(Debug, Args)]
+#[command(args_override_self = true, verbatim_doc_comment)]
+pub(super) struct Options {
+    /// File to write, compressed if it ends in
+    /// .gz; by default standard output
+    #[arg(long, value_name = "FILE.jsonl[.gz]", verbatim_doc_comment)]
+    pub(super) out: Option<PathBuf>,
+    /// Directory of the table
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    pub(super) data_dir: PathBuf,
+    /// Deployed table to export instead, with
+    /// the credentials of the environment
+    #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
+    pub(super) table: Option<String>,
+}
+
+impl Options {
+    pub(super) async fn run(self) -> Result<ExitCode, Failure> {
+        match self.export().await {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(error) => {
+                eprintln!("error: {error}");
+                Ok(ExitCode::from(UNUSABLE))
+            }
+        }
+    }
+
+    async fn export(self) -> Result<(), Failure> {
+        let Some(path) = &self.out else {
+            self.write(&mut BufWriter::new(io::stdout().lock())).await?;
+            return Ok(());
+        };
+        let output = Output::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let comments = if path.extension() == Some(OsStr::new("gz")) {
+            let mut file = GzEncoder::new(BufWriter::new(output.file()), Compression::default());
+            let comments = self.write(&mut file).await?;
+            file.finish()?.flush()?;
+            comments
+        } else {
+            self.write(&mut BufWriter::new(output.file())).await?
+        };
+        output.finish(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(writeln!(io::stdout(), "{comments} comments exported")?)
+    }
+
+    async fn write(&self, out: &mut impl Write) -> Result<u64, Failure> {
+        let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
+        let comments = export(&table.store, salt_fingerprint(&table.salt), &table.scratch, out).await?;
+        out.flush()?;
+        Ok(comments)
+    }
+}
+
+/// A file gets its name when it is whole.
+enum Output {
+    Temporary(NamedTempFile),
+    /// A device or a pipe.
+    Special(File),
+}
+
+impl Output {
+    fn create(path: &Path) -> io::Result<Self> {
+        match path.metadata() {
+            Ok(existing) if existing.is_dir() => Err(io::Error::other("is a directory")),
+            Ok(existing) if !existing.is_file() => File::options().write(true).open(path).map(Self::Special),
+            _ => {
+                let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map(Self::Temporary)
+            }
+        }
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Self::Temporary(file) => file.as_file(),
+            Self::Special(file) => file,
+        }
+    }
+
+    fn finish(self, path: &Path) -> io::Result<()> {
+        match self {
+            Self::Special(_) => Ok(()),
+            Self::Temporary(file) => {
+                file.as_file().sync_all()?;
+                file.persist(path).map(drop).map_err(|error| error.error)
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Writes a table as JSON Lines in the native format, which `infra/native.md` documents.
+//!
+//! ```text
+//! table → records → sorted → lines
+//! ```
+//!
+//! A table is read in no order, so `records` go to a temporary `SQLite` file, `sorted`, first. Two tables with the same
+//! content give the same bytes.
+
+pub mod records;
+mod sorted;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use shared::domain::ids::ThreadId;
+use shared::error::Fault;
+use shared::store::Store;
+
+use self::records::thread_key;
+use self::sorted::Sorted;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("{}", .0.chain())]
+    Table(#[from] Fault),
+    #[error("the scratch file: {0}")]
+    Scratch(#[from] rusqlite::Error),
+    #[error("the scratch file: {0}")]
+    ScratchFile(io::Error),
+    #[error("{0}")]
+    Output(#[from] io::Error),
+    #[error("an import into {} is not finished; the same command finishes it", thread_key(.0))]
+    Importing(ThreadId),
+}
+
+/// Writes the whole table. `salt` is the fingerprint of its salt, and `scratch` a directory for a temporary file. Returns the
+/// number of comments.
+pub async fn export(store: &Store, salt: String, scratch: &Path, out: &mut impl Write) -> Result<u64, ExportError> {
+    let mut sorted = Sorted::create(scratch)?;
+    let mut position = None;
+    loop {
+        let (items, next) = store.scan_page(position).await?;
+        items.into_iter().try_for_each(|item| sorted.add(item))?;
+        if next.is_none() {
+            break;
+        }
+        position = next;
+    }
+    // Hashed ids of users cannot have come from elsewhere.
+    let imported = if sorted.has_hashed_users() { None } else { store.imported_salt().await? };
+    sorted.settle()?;
+    sorted.write(imported.unwrap_or(salt), out)
+}

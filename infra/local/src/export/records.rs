@@ -1,0 +1,158 @@
+//! The records of stored items. `infra/native.md` documents them.
+
+use jiff::Timestamp;
+use shared::domain::comment::{Comment, State};
+use shared::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
+use shared::domain::report::Report;
+use shared::domain::thread::Thread;
+use shared::domain::user::{Ban, User};
+use shared::store::export::GuestCount;
+
+use crate::import::record::{self, BodyFormat, FORMAT, NATIVE, Record, VERSION, own_source};
+
+/// `salt` is the fingerprint of the salt under which the hashes were made; `records` is how many follow.
+#[must_use]
+pub fn head(salt: String, records: u64) -> Record {
+    Record::Head(record::Head {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        source: NATIVE.to_owned(),
+        salt: Some(salt),
+        records: Some(records),
+    })
+}
+
+#[must_use]
+pub fn thread(id: &ThreadId, stored: &Thread) -> Record {
+    Record::Thread(record::Thread {
+        key: thread_key(id),
+        kind: Some(id.kind.clone()),
+        id: Some(id.record.clone()),
+        title: stored.title.clone(),
+        url: stored.url.clone(),
+        author_id: stored.author.map(|author| author.0),
+        ..record::Thread::default()
+    })
+}
+
+/// The name by which comments refer to their thread.
+#[must_use]
+pub fn thread_key(id: &ThreadId) -> String {
+    format!("{}/{}", id.kind, id.record)
+}
+
+#[must_use]
+pub fn user(stored: &User) -> Record {
+    let seconds = |at: Option<i64>| at.and_then(|at| at.checked_mul(1000)).map(instant);
+    Record::User(record::User {
+        user_id: Some(stored.id.0),
+        name: stored.name.clone(),
+        picture: stored.avatar.clone().into(),
+        told_at: seconds(stored.told_at),
+        learned_at: seconds(stored.learned_at),
+        renamed_at: seconds(stored.renamed_at),
+        subject: stored.subject.clone(),
+        // Bans of earlier versions have no id. That of the user sorts before all others.
+        ban: stored.ban.as_ref().map(|ban| self::ban(stored.ban_id.unwrap_or(stored.id.0), ban)),
+        ..record::User::default()
+    })
+}
+
+fn ban(id: u64, stored: &Ban) -> record::Ban {
+    record::Ban { id, until: stored.until.map(instant), reason: stored.reason.clone() }
+}
+
+/// A placeholder is a deleted comment. The pin is missing, as it is stored with the thread.
+#[must_use]
+pub fn comment(stored: &Comment) -> Record {
+    let resolutions = stored.resolutions.iter();
+    let resolutions =
+        resolutions.map(|stored| record::Resolution { until: instant(stored.until), status: stored.status });
+    Record::Comment(Box::new(record::Comment {
+        id: Some(stored.id.0),
+        source_id: String::new(),
+        thread: thread_key(&stored.thread),
+        parent: stored.parent().map(|parent| parent.to_string()),
+        created_at: Some(instant(stored.id.created_at().0)),
+        edited_at: stored.edited_at.map(instant),
+        author: author(stored),
+        body: stored.body.clone(),
+        format: BodyFormat::Markdown,
+        state: state(stored),
+        likes: stored.imported_likes,
+        pinned: false,
+        source: foreign_source(stored),
+        pinned_at: None,
+        held_for: stored.held_for(),
+        mentions: stored.mentions.clone(),
+        subscribed: stored.subscribed,
+        reported: stored.reported,
+        resolutions: resolutions.collect(),
+    }))
+}
+
+fn author(stored: &Comment) -> record::Author {
+    record::Author {
+        user_id: stored.user.map(|user| user.0),
+        visitor: stored.guest.as_ref().map(|guest| guest.0.clone()),
+        name: stored.name.clone(),
+        avatar: stored.avatar.clone().into(),
+        moderator: stored.by_moderator,
+        ..record::Author::default()
+    }
+}
+
+fn state(stored: &Comment) -> record::State {
+    match stored.state {
+        _ if stored.is_placeholder => record::State::Deleted,
+        State::Approved => record::State::Approved,
+        State::Pending => record::State::Pending,
+        State::Rejected => record::State::Rejected,
+    }
+}
+
+/// The source of a comment, unless it was written here or came with an export.
+fn foreign_source(stored: &Comment) -> Option<String> {
+    let source = stored.source.as_ref()?;
+    (*source != own_source(stored.id)).then(|| source.0.clone())
+}
+
+#[must_use]
+pub fn like(comment: CommentId, visitor: &Visitor) -> Record {
+    Record::Like(record::Like { comment: comment.0, visitor: visitor.0.clone() })
+}
+
+#[must_use]
+pub fn report(comment: CommentId, stored: &Report) -> Record {
+    Record::Report(record::Report {
+        comment: comment.0,
+        id: stored.id,
+        reason: stored.reason.clone(),
+        created_at: instant(stored.created_at),
+        visitor: stored.visitor.0.clone(),
+        user_id: stored.user.map(|user| user.0),
+        name: stored.name.clone(),
+        avatar: stored.avatar.clone().into(),
+    })
+}
+
+#[must_use]
+pub fn guest_bound(stored: &GuestCount) -> Record {
+    Record::GuestBound(record::GuestBound {
+        comment: stored.comment.0,
+        network: stored.network.clone(),
+        count: stored.count,
+    })
+}
+
+#[must_use]
+pub fn tombstone(source: &SourceId, id: CommentId) -> Record {
+    Record::Tombstone(record::Tombstone { source: source.0.clone(), id: id.0 })
+}
+
+/// Times beyond the year 9999, which no text can tell, become its end.
+fn instant(milliseconds: i64) -> Timestamp {
+    let bound = if milliseconds < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    let milliseconds = Timestamp::from_millisecond(milliseconds);
+    milliseconds.unwrap_or_else(|_| Timestamp::from_millisecond(bound.as_millisecond()).unwrap_or(bound))
+}

@@ -1,0 +1,102 @@
+//! Reads a whole table, page by page, for an export. Functions are built without this file.
+
+use std::collections::HashMap;
+
+use super::keys::{self, Item, ItemKind, Key};
+use super::{Reading, Store, fault, read};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
+use crate::domain::report::Report;
+use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::user::User;
+use crate::error::Fault;
+
+/// An item that does not follow from others, and does not expire.
+#[derive(Debug)]
+pub enum StoredItem {
+    Comment(Box<Comment>),
+    Report(CommentId, Report),
+    GuestBound(GuestCount),
+    Thread(ThreadId, Thread),
+    /// One of the items of a visitor in a thread.
+    VisitorThreadState(Visitor, ThreadId, VisitorThreadState),
+    User(User),
+    Tombstone(SourceId, CommentId),
+    /// An import into this thread is not finished, and what is there has not been counted.
+    Importing(ThreadId),
+}
+
+/// How many likes, or reports, of a comment are by guests of one network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestCount {
+    pub comment: CommentId,
+    /// Keyed hash.
+    pub network: String,
+    pub count: i64,
+}
+
+/// The place up to which a table was read.
+#[derive(Debug)]
+pub struct ScanPosition(HashMap<String, aws_sdk_dynamodb::types::AttributeValue>);
+
+impl Store {
+    /// Some items of the table, in no order, and the place where the next page begins; `None` at the end. Fails when an item
+    /// is not what its key says.
+    pub async fn scan_page(
+        &self,
+        start: Option<ScanPosition>,
+    ) -> Result<(Vec<StoredItem>, Option<ScanPosition>), Fault> {
+        #[expect(clippy::disallowed_methods, reason = "an export reads everything")]
+        let scan = self.client.scan().table_name(&self.table).consistent_read(true);
+        let page = scan.set_exclusive_start_key(start.map(|start| start.0)).send().await;
+        let page = page.map_err(|error| fault("scanning the table", error))?;
+        let items = page.items.unwrap_or_default().into_iter().map(stored).filter_map(Result::transpose);
+        let next = page.last_evaluated_key.filter(|key| !key.is_empty());
+        Ok((items.collect::<Result<_, _>>()?, next.map(ScanPosition)))
+    }
+
+    /// The fingerprint of another salt under which imported hashes were made.
+    pub async fn imported_salt(&self) -> Result<Option<String>, Fault> {
+        let item = self.one_item(&keys::imported_salt(), Reading::Consistent).await?;
+        Ok(item.and_then(|item| item.get("h")?.as_s().ok().cloned()))
+    }
+}
+
+/// `None` for what an export leaves out.
+fn stored(item: Item) -> Result<Option<StoredItem>, Fault> {
+    let Some(key) = Key::of(&item) else { return Ok(None) };
+    of_kind(&key, item).map_err(|error| Fault::new("reading an item", format!("{}: {}", key.pk, error.chain())))
+}
+
+fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
+    Ok(Some(match ItemKind::of(key) {
+        ItemKind::Comment(_) => StoredItem::Comment(Box::new(read(item)?)),
+        ItemKind::Report(comment) => StoredItem::Report(comment, read(item)?),
+        ItemKind::GuestBound(comment) => StoredItem::GuestBound(GuestCount {
+            comment,
+            network: keys::network_of(&key.sk).unwrap_or_default().to_owned(),
+            count: number(&item, "n").unwrap_or_default(),
+        }),
+        ItemKind::Thread(id) => StoredItem::Thread(id, read(item)?),
+        ItemKind::VisitorThreadState(visitor, thread) => StoredItem::VisitorThreadState(visitor, thread, read(item)?),
+        ItemKind::User(_) => StoredItem::User(read(item)?),
+        ItemKind::Tombstone(source) => StoredItem::Tombstone(source, CommentId(number(&item, "i").unwrap_or_default())),
+        // One that writes comments one by one leaves the table in order at every step.
+        ItemKind::ImportJournal(thread) if !item.contains_key("w") => StoredItem::Importing(thread),
+        // They follow from what is exported,
+        ItemKind::HiddenReply { .. }
+        | ItemKind::Counted(..)
+        | ItemKind::Count(_)
+        | ItemKind::Directory(_)
+        | ItemKind::Queue { .. }
+        | ItemKind::Banned(_)
+        // or stay where they are.
+        | ItemKind::Log
+        | ItemKind::ImportJournal(_)
+        | ItemKind::Other => return Ok(None),
+    }))
+}
+
+fn number<T: std::str::FromStr>(item: &Item, name: &str) -> Option<T> {
+    item.get(name)?.as_n().ok()?.parse().ok()
+}
