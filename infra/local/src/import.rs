@@ -13,6 +13,7 @@ mod author;
 mod format;
 mod locate;
 mod markdown;
+mod native;
 pub mod record;
 mod report;
 pub mod scratch;
@@ -30,6 +31,7 @@ use jiff::tz::TimeZone;
 pub use self::author::Users;
 pub use self::format::Format;
 pub use self::locate::LocateError;
+pub use self::native::OtherSalt;
 pub use self::report::{Entry, Report};
 use self::scratch::{Scratch, ScratchError};
 pub use self::source::ReadError;
@@ -46,6 +48,8 @@ pub enum ImportError {
     Read { file: String, cause: ReadError },
     #[error(transparent)]
     Scratch(#[from] ScratchError),
+    #[error(transparent)]
+    Salt(#[from] OtherSalt),
     #[error(transparent)]
     Locate(#[from] LocateError),
     #[error(transparent)]
@@ -64,6 +68,12 @@ pub struct Import {
 }
 
 impl Import {
+    /// Without options.
+    #[must_use]
+    pub fn new(format: Format, files: Vec<PathBuf>) -> Self {
+        Self { format, files, keys: ThreadKeys::default(), zone: TimeZone::UTC, keep_spam: false }
+    }
+
     /// Reads all files into a scratch file in `directory` and decides what becomes of each comment. `progress` gets the
     /// number of comments read so far, after each.
     pub fn read(&self, directory: &Path, mut progress: impl FnMut(u64)) -> Result<Scratch, ImportError> {

@@ -14,6 +14,7 @@ use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use super::comments::{creation, item, queues};
 use super::counts::Cause;
 use super::keys::{self, Item};
+use super::restore::Attached;
 use super::transaction::{Outcome, Write};
 use super::{Reading, Store, number, placement, read, text, yes};
 use crate::domain::comment::Comment;
@@ -24,6 +25,8 @@ use crate::error::Fault;
 
 /// Seconds for which a lease holds.
 const LEASE: i64 = 60;
+/// Reports and the like that are written in the transaction of their comment, with room for its other writes.
+const ATTACHED: usize = 80;
 /// Visitors in one transaction, with room for the journal.
 const VISITORS: usize = 90;
 
@@ -32,6 +35,9 @@ const VISITORS: usize = 90;
 pub struct Occupant {
     pub source: Option<SourceId>,
     pub thread: ThreadId,
+    /// The writer; nobody for placeholders.
+    pub visitor: Visitor,
+    pub is_placeholder: bool,
 }
 
 /// How the comments of a thread are written.
@@ -51,6 +57,7 @@ pub enum Way {
 pub struct Imported {
     /// With all that the import adds below it.
     pub comment: Comment,
+    pub attached: Attached,
     /// Of a reply.
     pub is_inline: bool,
     /// It is approved, with nothing hidden above it.
@@ -59,14 +66,14 @@ pub struct Imported {
 
 impl Imported {
     /// The items besides the comment's own.
-    fn dependents(&self) -> Vec<Item> {
+    fn dependents(&self) -> Result<Vec<Item>, Fault> {
         let comment = &self.comment;
-        let mut items = Vec::new();
+        let mut items = self.attached.items(comment.id)?;
         items.extend(self.counts.then(|| keys::counted(&comment.thread, comment.id).item()));
         items.extend(queues(comment).map(|state| keys::queue(state, comment.id).item()));
         let hidden_below = comment.parent().filter(|_| !comment.is_approved());
         items.extend(hidden_below.map(|parent| keys::hidden_reply(parent, comment.id).item()));
-        items
+        Ok(items)
     }
 }
 
@@ -132,8 +139,9 @@ impl Store {
     pub async fn occupants(&self, ids: &[CommentId]) -> Result<HashMap<CommentId, Occupant>, Fault> {
         let items = self.batch_get(ids.iter().map(|id| keys::comment(*id)).collect(), Reading::Consistent).await?;
         let occupants = items.into_values().map(|item| {
-            let Comment { id, source, thread, .. } = read(item)?;
-            Ok((id, Occupant { source, thread }))
+            let comment: Comment = read(item)?;
+            let (visitor, is_placeholder) = (comment.visitor(), comment.is_placeholder);
+            Ok((comment.id, Occupant { source: comment.source, thread: comment.thread, visitor, is_placeholder }))
         });
         occupants.collect()
     }
@@ -191,12 +199,13 @@ impl Store {
     /// Writes comments of a thread that [`begin_import`](Self::begin_import) began. The parents of one batch are in a later
     /// one. A comment is written after its other items, so that a comment which is there has all of them.
     pub async fn import_batch(&self, comments: &[Imported]) -> Result<(), Fault> {
-        self.put_all(comments.iter().flat_map(Imported::dependents)).await?;
+        let dependents = comments.iter().map(Imported::dependents).collect::<Result<Vec<_>, _>>()?;
+        self.put_all(dependents.into_iter().flatten()).await?;
         let items = comments.iter().map(|imported| item(&imported.comment, imported.is_inline));
         self.put_all(items.collect::<Result<Vec<_>, _>>()?).await
     }
 
-    async fn put_all(&self, items: impl IntoIterator<Item = Item>) -> Result<(), Fault> {
+    pub(super) async fn put_all(&self, items: impl IntoIterator<Item = Item>) -> Result<(), Fault> {
         let put = |item| {
             let put = PutRequest::builder().set_item(Some(item)).build();
             let put = put.map_err(|error| Fault::new("writing imported comments", error))?;
@@ -231,7 +240,9 @@ impl Store {
     }
 
     /// Adds a comment to a thread as it is now.
-    pub async fn import_one(&self, comment: &Comment) -> Result<ImportedOne, Fault> {
+    pub async fn import_one(&self, comment: &Comment, attached: &Attached) -> Result<ImportedOne, Fault> {
+        let mut attached = attached.items(comment.id)?;
+        self.put_all(attached.split_off(ATTACHED.min(attached.len()))).await?;
         let mut attempts = self.attempts("importing a comment");
         loop {
             let is_again = attempts.next().await?;
@@ -249,7 +260,11 @@ impl Store {
                 },
             };
             let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor()).await?;
-            let writes = creation(comment, parent.as_ref(), &visitor_state, self.embedded)?;
+            let mut writes = creation(comment, parent.as_ref(), &visitor_state, self.embedded)?;
+            writes.extend(attached.iter().cloned().map(Write::put));
+            // A comment that is created is in no queue once it is approved.
+            let queues = queues(comment).filter(|_| comment.is_approved());
+            writes.extend(queues.map(|state| Write::put(keys::queue(state, comment.id).item())));
             if self.transact(writes).await? == Outcome::Done {
                 break;
             }

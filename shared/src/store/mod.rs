@@ -27,6 +27,8 @@ pub mod newest;
 mod placement;
 pub mod reactions;
 pub mod recount;
+#[cfg(feature = "import")]
+pub mod restore;
 pub mod threads;
 mod transaction;
 pub mod users;

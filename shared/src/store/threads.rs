@@ -14,7 +14,7 @@ use crate::domain::user::User;
 use crate::error::Fault;
 
 /// Entries of a visitor's item for a thread. Further entries go into one item for each parent.
-const MAX_ENTRIES: usize = 100;
+pub(super) const MAX_ENTRIES: usize = 100;
 
 /// A thread, as it is shown to a visitor.
 #[derive(Debug, Default)]

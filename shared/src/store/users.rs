@@ -322,7 +322,7 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
 }
 
 /// The attributes that every change of a profile changes: a write on condition that they are as read detects others.
-fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 4] {
+pub(super) fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 4] {
     [
         ("ia", user.and_then(|user| user.told_at).map(number)),
         ("la", user.and_then(|user| user.learned_at).map(number)),

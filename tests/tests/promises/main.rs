@@ -1,9 +1,11 @@
-//! Whatever happens, the table stays in order: under faults, behind lagging indexes, in random histories, and after damage.
+//! Whatever happens, the table stays in order: under faults, behind lagging indexes, in random histories, after damage, and
+//! when it is moved.
 
 mod check;
 mod faults;
 mod lag;
 mod model;
+mod moved;
 
 use tests::{Faults, Setup, World};
 

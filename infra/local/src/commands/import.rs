@@ -11,13 +11,14 @@ use aws_sdk_dynamodb::config::Builder;
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 use shared::config::Config;
-use shared::domain::ids::{Random, hex};
+use shared::domain::ids::{Random, hex, salt_fingerprint};
 use shared::domain::time::Clock;
 use shared::store::{Store, client};
 
-use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE};
+use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, table};
 use crate::data_dir::{DataDir, Lock};
 use crate::engine::Engine;
+use crate::import::scratch::Scratch;
 use crate::import::{Format, Import, Map, Report, ThreadKeys, Users, Writer};
 use crate::settings;
 use crate::template::{DEPLOYED, Template};
@@ -28,6 +29,8 @@ const REFUSED: u8 = 1;
 const RATE: u32 = 1_000;
 /// The lease of an import that was killed ends within this time.
 const PATIENCE: Duration = Duration::from_secs(65);
+const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests will not be known as writers of \
+                          their comments, likes and reports";
 /// Between two changes of the progress line.
 const STEP: Duration = Duration::from_millis(200);
 
@@ -114,6 +117,7 @@ impl Options {
         let import = self.plan(&config);
         let mut progress = Progress::new();
         let scratch = import.read(&table.scratch, |read| progress.show(|| format!("{read} comments read")))?;
+        let other_salt = self.compare_salts(&scratch).await?;
         // An address that cannot be written is told before anything is.
         let file = path.map(|path| fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display())));
         let file = file.transpose()?;
@@ -128,6 +132,7 @@ impl Options {
             clock: Clock::system(),
             holder: self.holder(),
             patience: PATIENCE,
+            other_salt: other_salt.clone(),
         });
         if let Some(writer) = &writer {
             writer.take_lease().await?;
@@ -139,12 +144,29 @@ impl Options {
             writer.write(|written| progress.of(written, total)).await?;
         }
         progress.end();
+        if other_salt.is_some() {
+            eprintln!("{OTHER_SALT}");
+        }
         let report = scratch.report()?;
         write!(io::stdout(), "{report}")?;
         if let Some(mut file) = file {
             writeln!(file, "{}", serde_json::to_string_pretty(&report)?)?;
         }
         Ok(report)
+    }
+
+    /// The fingerprint of the salt of an export, if it is not the one here.
+    async fn compare_salts(&self, scratch: &Scratch) -> Result<Option<String>, Failure> {
+        if !scratch.is_export() {
+            return Ok(None);
+        }
+        let salt = match &self.table {
+            Some(_) => Some(table::deployed_salt(&shared::aws::config::sdk_config().await).await?),
+            None if self.data_dir.exists() => settings::visitor_salt(Some(&DataDir::open(&self.data_dir)?))?,
+            None => settings::visitor_salt(None)?,
+        };
+        let own = salt.as_ref().map(salt_fingerprint);
+        Ok(scratch.other_salt(own.as_deref())?.map(str::to_owned))
     }
 
     /// A data directory has a lock of its own, so the lease of a process that was killed there holds nobody up.

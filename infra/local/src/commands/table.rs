@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::config::Builder;
+use aws_types::SdkConfig;
 use shared::aws::{config, secrets};
 use shared::domain::ids::Random;
 use shared::domain::secret::Secret;
@@ -13,6 +14,12 @@ use super::Failure;
 use crate::data_dir::{DataDir, Lock};
 use crate::engine::Engine;
 use crate::settings;
+
+/// The salt of a deployed table.
+pub(super) async fn deployed_salt(sdk: &SdkConfig) -> Result<Secret, Failure> {
+    let salt = settings::visitor_salt(None)?.ok_or("SVC_VISITOR_SALT is not set; set it as it is for the table")?;
+    Ok(secrets::resolve(salt.expose(), sdk).await?)
+}
 
 pub(super) struct Table {
     pub(super) store: Store,
@@ -36,8 +43,7 @@ impl Table {
     async fn deployed(name: &str) -> Result<Self, Failure> {
         let embedded = settings::load(None, None)?.lists.replies_per_parent;
         let sdk = config::sdk_config().await;
-        let salt = settings::visitor_salt(None)?.ok_or("SVC_VISITOR_SALT is not set; set it as it is for the table")?;
-        let salt = secrets::resolve(salt.expose(), &sdk).await?;
+        let salt = deployed_salt(&sdk).await?;
         let client = client::build(Builder::from(&sdk));
         let store = Store::new(client, name.to_owned(), Random::system()).embedding(embedded);
         Ok(Self { store, salt, scratch: env::temp_dir(), _lock: None })

@@ -24,6 +24,36 @@ pub struct Writer {
     pub moderator: bool,
 }
 
+impl Writer {
+    /// The writer of a comment of an export: as it was stored, as far as that can be.
+    pub(super) fn kept(author: &record::Author) -> Self {
+        Self {
+            user: author.user_id.map(UserId),
+            name: kept_name(&author.name),
+            avatar: kept_avatar(&author.avatar),
+            moderator: author.moderator,
+        }
+    }
+}
+
+/// A stored name. A user who was banned before the first sign-in has none.
+pub(super) fn kept_name(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    let cleaned = name(text);
+    if cleaned == text.trim() { text.to_owned() } else { cleaned }
+}
+
+/// A stored picture, unless nothing here would have stored it.
+pub(super) fn kept_avatar(text: &str) -> Avatar {
+    match Avatar::from(text.to_owned()) {
+        Avatar::Gravatar(hash) if !is_hash(&hash) => Avatar::Neutral,
+        Avatar::Picture(url) if !is_safe(&url) => Avatar::Neutral,
+        avatar => avatar,
+    }
+}
+
 /// The lines of `--users`: an author's id in the source or an e-mail address, white space, a user id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users(HashMap<String, UserId>);
@@ -85,9 +115,13 @@ fn avatar(email: &str, picture: &str) -> Avatar {
         let hash = rest.split(['?', '.', '/']).next().unwrap_or_default().to_ascii_lowercase();
         return if is_hash(&hash) { Avatar::Gravatar(hash) } else { Avatar::Neutral };
     }
+    if is_safe(picture) { Avatar::Picture(picture.to_owned()) } else { Avatar::Neutral }
+}
+
+/// Whether browsers may be given the address.
+fn is_safe(picture: &str) -> bool {
     let is_web = picture.starts_with("https://") || picture.starts_with("http://");
-    let is_safe = picture.len() <= MAX_PICTURE && !picture.chars().any(|c| c.is_control() || c.is_whitespace());
-    if is_web && is_safe { Avatar::Picture(picture.to_owned()) } else { Avatar::Neutral }
+    is_web && picture.len() <= MAX_PICTURE && !picture.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
 /// MD5 or SHA-256.

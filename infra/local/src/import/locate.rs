@@ -52,6 +52,7 @@ impl Scratch {
              CREATE INDEX unlocated ON comment (level, created, tag)
                 WHERE slot IS NULL AND fate IN ('new', 'placeholder');",
         )?;
+        self.locate_kept(store).await?;
         loop {
             let seekers = self.seekers(prefix)?;
             if seekers.is_empty() {
@@ -60,6 +61,7 @@ impl Scratch {
             self.locate_batch(store, seekers).await?;
         }
         self.follow_parents()?;
+        self.collect_entries()?;
         Ok(())
     }
 
@@ -150,13 +152,15 @@ impl Scratch {
         Ok(())
     }
 
-    /// What is below a comment that was deleted after its import went with it, and does not come back either. Fills in the
-    /// ids of the ancestors, whether everyone may see a comment, and its rank among the replies of its parent.
+    /// What is below a comment that was deleted after its import went with it, and does not come back either. What is below
+    /// one whose id is taken is refused with it. Fills in the ids of the ancestors, whether everyone may see a comment, and its rank among the replies of its parent.
     fn follow_parents(&self) -> rusqlite::Result<()> {
         let mut below = self.database.prepare(
             "UPDATE comment SET
-                fate = CASE WHEN parent.fate IN ('skipped', 'refused') THEN 'skipped' ELSE comment.fate END,
-                reason = CASE WHEN parent.fate IN ('skipped', 'refused') THEN 'deleted' ELSE comment.reason END,
+                fate = CASE WHEN parent.reason = 'taken' THEN 'refused'
+                    WHEN parent.fate IN ('skipped', 'refused') THEN 'skipped' ELSE comment.fate END,
+                reason = CASE WHEN parent.reason = 'taken' THEN 'taken'
+                    WHEN parent.fate IN ('skipped', 'refused') THEN 'deleted' ELSE comment.reason END,
                 path = coalesce(parent.path || ',', '') || parent.slot,
                 shown = parent.shown AND comment.state = '\"approved\"'
              FROM comment parent

@@ -17,11 +17,12 @@ use tempfile::NamedTempFile;
 
 use super::author::{Users, Writer};
 use super::markdown;
+use super::native::{self, Salts};
 use super::record::{self, BodyFormat, Record, State, User};
 use super::report::{Entry, Report};
 
 /// Bytes of a body. What is longer is cut.
-const MAX_BODY: usize = 64 * 1024;
+pub(super) const MAX_BODY: usize = 64 * 1024;
 
 const SCHEMA: &str = "
     PRAGMA journal_mode = OFF;
@@ -41,12 +42,13 @@ const SCHEMA: &str = "
         -- what resolve decides
         target TEXT, fate TEXT NOT NULL DEFAULT 'new', reason TEXT, moved TEXT, parent INTEGER, level INTEGER,
         placeholder INTEGER NOT NULL DEFAULT 0, tag TEXT,
+        -- of an export: the id it keeps, and its record
+        id INTEGER, kept TEXT,
         -- what locate decides: its id, those of its ancestors, whether everyone may see it, its rank among its siblings
         slot INTEGER, path TEXT, shown INTEGER, rank INTEGER
     );
     BEGIN;
 ";
-
 /// What becomes of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -83,8 +85,13 @@ pub struct Planned {
     pub writer: Writer,
     pub body: String,
     pub state: State,
+    /// Those without a voter.
     pub likes: u64,
+    /// Likes with a voter, which only exports have.
+    pub voters: u64,
     pub pinned: bool,
+    /// The record of a comment of an export, without its body.
+    pub kept: Option<Box<record::Comment>>,
 }
 
 pub struct Scratch {
@@ -93,7 +100,8 @@ pub struct Scratch {
     _file: NamedTempFile,
     /// Of the last thread record, because many sources repeat it with every comment.
     last_thread: Option<record::Thread>,
-    comments: u64,
+    pub(super) comments: u64,
+    pub(super) salts: Salts,
 }
 
 impl Scratch {
@@ -101,7 +109,8 @@ impl Scratch {
         let file = NamedTempFile::new_in(directory)?;
         let database = Connection::open(file.path())?;
         database.execute_batch(SCHEMA)?;
-        Ok(Self { database, _file: file, last_thread: None, comments: 0 })
+        database.execute_batch(native::SCHEMA)?;
+        Ok(Self { database, _file: file, last_thread: None, comments: 0, salts: Salts::default() })
     }
 
     /// The number of comments that were added.
@@ -110,13 +119,12 @@ impl Scratch {
     }
 
     pub fn add(&mut self, record: Record) -> rusqlite::Result<()> {
+        self.salts.note(&record);
         match record {
             Record::Thread(thread) => self.add_thread(thread),
-            Record::User(user) => self.add_user(&user),
-            Record::Comment(comment) => self.add_comment(*comment),
-            Record::Head(_) | Record::Like(_) | Record::Report(_) | Record::GuestBound(_) | Record::Tombstone(_) => {
-                Ok(())
-            }
+            Record::User(user) if user.user_id.is_none() => self.add_user(&user),
+            Record::Comment(comment) if comment.id.is_none() => self.add_comment(*comment),
+            exported => self.add_exported(exported),
         }
     }
 
@@ -168,24 +176,32 @@ impl Scratch {
 
     /// With the columns that [`planned`](Self::planned) reads. The parent is joined as `p`.
     pub(super) const SELECT_PLANNED: &str =
-        "SELECT c.*, u.record AS account, p.state = '\"approved\"' AS parent_is_approved
+        "SELECT c.*, u.record AS account, p.state = '\"approved\"' AS parent_is_approved,
+            (SELECT count(*) FROM vote WHERE vote.comment = c.id) AS voters
         FROM comment c LEFT JOIN user u ON u.id = c.author ->> 'key'";
 
     pub(super) fn planned(row: &Row<'_>, users: &Users) -> rusqlite::Result<Planned> {
-        let author = from_json(row, "author")?;
         let account: Option<User> =
             row.get::<_, Option<String>>("account")?.and_then(|json| serde_json::from_str(&json).ok());
+        let kept: Option<Box<record::Comment>> =
+            row.get::<_, Option<String>>("kept")?.and_then(|json| serde_json::from_str(&json).ok());
+        let writer = match &kept {
+            Some(kept) => Writer::kept(&kept.author),
+            None => users.writer(&from_json(row, "author")?, account.as_ref()),
+        };
         Ok(Planned {
             seq: row.get("seq")?,
             tag: row.get("tag")?,
             thread: thread_id(&row.get::<_, String>("target")?)?,
             is_placeholder: row.get("placeholder")?,
             edited_at: row.get::<_, Option<i64>>("edited")?.and_then(instant),
-            writer: users.writer(&author, account.as_ref()),
+            writer,
             body: row.get("body")?,
             state: from_json(row, "state")?,
             likes: row.get("likes")?,
+            voters: row.get("voters")?,
             pinned: row.get("pinned")?,
+            kept,
         })
     }
 
@@ -242,7 +258,7 @@ pub enum ScratchError {
     Database(#[from] rusqlite::Error),
 }
 
-fn json(value: &impl serde::Serialize) -> String {
+pub(super) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 

@@ -17,9 +17,9 @@ use crate::engine::Engine;
 use crate::template::{DEPLOYED, Template};
 
 const TABLE: &str = "comments";
-const EMBEDDED: usize = 3;
+pub(super) const EMBEDDED: usize = 3;
 
-fn store() -> Store {
+pub(super) fn store() -> Store {
     let engine = Engine::memory().unwrap();
     engine.create_table(TABLE, &Template::parse(DEPLOYED, &[]).unwrap().table().unwrap()).unwrap();
     Store::new(client::build(engine.client_builder()), TABLE.to_owned(), Random::system()).embedding(EMBEDDED)
@@ -56,7 +56,7 @@ async fn scratch(store: &Store, comments: &[Comment]) -> Scratch {
     scratch
 }
 
-fn writer<'a>(store: &'a Store, scratch: &'a Scratch, users: &'a Users) -> Writer<'a> {
+pub(super) fn writer<'a>(store: &'a Store, scratch: &'a Scratch, users: &'a Users) -> Writer<'a> {
     Writer {
         scratch,
         store,
@@ -67,6 +67,7 @@ fn writer<'a>(store: &'a Store, scratch: &'a Scratch, users: &'a Users) -> Write
         clock: Clock::system(),
         holder: "one".to_owned(),
         patience: std::time::Duration::ZERO,
+        other_salt: None,
     }
 }
 
@@ -76,7 +77,7 @@ async fn import(store: &Store, comments: &[Comment]) -> Report {
     scratch.report().unwrap()
 }
 
-async fn findings(store: &Store) -> Vec<String> {
+pub(super) async fn findings(store: &Store) -> Vec<String> {
     store.check(Clock::system().now()).await.unwrap().iter().map(ToString::to_string).collect()
 }
 

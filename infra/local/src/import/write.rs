@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Row, params};
 use shared::domain::comment::{Comment, State};
-use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, fingerprint};
+use shared::domain::ids::{CommentId, ThreadId, UserId, fingerprint};
 use shared::domain::thread::{Pin, Thread};
 use shared::domain::time::Clock;
 use shared::error::Fault;
@@ -49,6 +49,8 @@ pub struct Writer<'a> {
     pub holder: String,
     /// How long another import may hold the table.
     pub patience: Duration,
+    /// The fingerprint of another salt under which the hashes of the source were made.
+    pub other_salt: Option<String>,
 }
 
 impl Writer<'_> {
@@ -57,6 +59,7 @@ impl Writer<'_> {
         self.renew_lease().await?;
         let now = Instant::now();
         let mut course = Course { start: now, leased: now, units: 0.0, written: 0, progress: &mut progress };
+        self.write_around(&mut course).await?;
         for Target { name, gains } in self.scratch.targets()? {
             let thread = thread_id(&name)?;
             if !gains && !self.store.is_importing(&thread).await? {
@@ -64,6 +67,7 @@ impl Writer<'_> {
             }
             // First, so that an import which ends early has described what it wrote.
             self.store.describe_thread(&thread, &self.scratch.about(&name)?).await?;
+            self.write_entries(&name, &thread, &mut course).await?;
             match self.store.begin_import(&thread).await? {
                 Way::InBatches => self.write_in_batches(&name, &thread, &mut course).await?,
                 Way::OneByOne { again } => {
@@ -140,8 +144,9 @@ impl Writer<'_> {
     }
 
     async fn write_one(&self, located: &Located, course: &mut Course<'_>) -> Result<(), WriteError> {
-        let comment = self.comment(located);
-        let (written, cost) = measure(self.store.import_one(&comment)).await;
+        let attached = self.attached(located)?;
+        let comment = attached.counted_in(self.comment(located));
+        let (written, cost) = measure(self.store.import_one(&comment, &attached)).await;
         match written? {
             ImportedOne::Done => course.written(1),
             ImportedOne::Taken => self.scratch.drop_planned(located.planned.seq, "refused", "taken")?,
@@ -151,7 +156,7 @@ impl Writer<'_> {
     }
 
     /// Waits until so many units may have been spent, and keeps the lease meanwhile.
-    async fn pace(&self, course: &mut Course<'_>, units: f64) -> Result<(), WriteError> {
+    pub(super) async fn pace(&self, course: &mut Course<'_>, units: f64) -> Result<(), WriteError> {
         course.units += units;
         let due = self.rate.map(|rate| Duration::from_secs_f64(course.units / f64::from(rate)));
         loop {
@@ -174,13 +179,15 @@ impl Writer<'_> {
         let comment = Comment {
             id: located.id,
             ancestors: located.ancestors.clone(),
-            source: Some(SourceId(format!("{}:{}", self.prefix, planned.tag))),
+            source: Some(planned.source(located, self.prefix)),
+            likes: planned.likes + planned.voters,
+            imported_likes: planned.likes,
             ..Comment::blank(planned.thread.clone())
         };
         if planned.is_placeholder {
-            return Comment { is_placeholder: true, ..comment };
+            return planned.restored(Comment { is_placeholder: true, ..comment });
         }
-        Comment {
+        planned.restored(Comment {
             user: writer.user,
             name: writer.name.clone(),
             avatar: writer.avatar.clone(),
@@ -192,15 +199,14 @@ impl Writer<'_> {
                 record::State::Rejected => State::Rejected,
                 _ => State::Approved,
             },
-            likes: planned.likes,
-            imported_likes: planned.likes,
             ..comment
-        }
+        })
     }
 
     /// With its replies, of which the oldest are inline.
     pub(super) fn imported(&self, located: &Located) -> Result<Imported, WriteError> {
-        let mut comment = self.comment(located);
+        let attached = self.attached(located)?;
+        let mut comment = attached.counted_in(self.comment(located));
         let replies = self.scratch.replies(located.planned.seq)?;
         comment.replies = replies.len() as u64;
         if comment.is_top_level() {
@@ -213,7 +219,7 @@ impl Writer<'_> {
         let is_inline = comment.ancestors.len() == 1
             && located.parent_is_approved
             && located.rank.is_some_and(|rank| rank <= self.embedded);
-        Ok(Imported { counts: located.is_shown && comment.may_count(), is_inline, comment })
+        Ok(Imported { counts: located.is_shown && comment.may_count(), is_inline, attached, comment })
     }
 }
 
@@ -226,7 +232,8 @@ pub(super) fn add(totals: &mut ThreadTotals, mut imported: Imported, located: &L
     } else if comment.is_top_level() {
         totals.parents += 1;
         if located.planned.pinned && !comment.is_placeholder && totals.pin.is_none() {
-            totals.pin = Some(Pin { comment: comment.id, at: comment.id.created_at().0 });
+            let at = located.planned.pinned_at().unwrap_or_else(|| comment.id.created_at());
+            totals.pin = Some(Pin { comment: comment.id, at: at.0 });
         }
     }
     imported
@@ -324,7 +331,10 @@ impl Scratch {
             let json: String = row.get(0)?;
             let page: record::Thread = serde_json::from_str(&json).unwrap_or_default();
             about.title = about.title.or(page.title.filter(|title| !title.trim().is_empty()));
-            let absolute = |url: &String| url.starts_with("https://") || url.starts_with("http://");
+            let absolute = |url: &String| {
+                let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+                matches!(scheme.as_deref(), Some("http" | "https"))
+            };
             about.url = about.url.or(page.url.filter(absolute));
             about.author = about.author.or(page.author_id.map(UserId));
         }
@@ -352,7 +362,7 @@ fn located(row: &Row<'_>, users: &Users) -> rusqlite::Result<Located> {
 }
 
 /// How far an import has come.
-struct Course<'a> {
+pub(super) struct Course<'a> {
     start: Instant,
     /// When the lease was renewed last.
     leased: Instant,

@@ -2,22 +2,49 @@
 
 use serde::Deserialize;
 
-use super::super::record::{FORMAT, Record, VERSION};
+use super::super::record::{FORMAT, Head, Record, VERSION};
 use super::super::source::{ReadError, Reader};
 use super::{Sink, json};
 
 pub(super) fn read(input: &mut Reader, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut number = 0;
+    let mut announced = Announced::default();
     json::read(input, &[&[]], &mut |_, value| {
         number += 1;
         let record = Record::deserialize(&value)
             .map_err(|error| ReadError::whole(format_args!("record {number} is not valid: {error}")))?;
-        if let Record::Head(head) = &record
-            && (head.format != FORMAT || head.version != VERSION)
-        {
-            let (format, version) = (&head.format, head.version);
-            return Err(ReadError::whole(format_args!("is of format {format} {version}, not {FORMAT} {VERSION}")));
+        if let Record::Head(head) = &record {
+            check(head)?;
+            announced.end()?;
+            announced = Announced { records: head.records, read: 0 };
+        } else {
+            announced.read += 1;
         }
         sink(record)
-    })
+    })?;
+    announced.end()
+}
+
+fn check(head: &Head) -> Result<(), ReadError> {
+    if head.format == FORMAT && head.version == VERSION {
+        return Ok(());
+    }
+    let (format, version) = (&head.format, head.version);
+    Err(ReadError::whole(format_args!("is of format {format} {version}, not {FORMAT} {VERSION}")))
+}
+
+/// How many records follow a head, if it says so, and how many were read.
+#[derive(Default)]
+struct Announced {
+    records: Option<u64>,
+    read: u64,
+}
+
+impl Announced {
+    fn end(&self) -> Result<(), ReadError> {
+        match self.records.filter(|records| self.read < *records) {
+            Some(records) => Err(ReadError::whole(format_args!("ends after {} of {records} records", self.read))),
+            None => Ok(()),
+        }
+    }
 }

@@ -69,7 +69,7 @@ impl Scratch {
                     WHEN '"pingback"' THEN 'pingback' ELSE 'type' END
                 WHERE fate = 'new' AND state NOT IN ('"approved"', '"pending"', '"rejected"');
             UPDATE comment SET fate = 'refused', reason = 'time' WHERE fate = 'new' AND created IS NULL;
-            UPDATE comment SET fate = 'refused', reason = 'empty' WHERE fate = 'new' AND body = '';
+            UPDATE comment SET fate = 'refused', reason = 'empty' WHERE fate = 'new' AND body = '' AND NOT placeholder;
             "#,
         )
     }

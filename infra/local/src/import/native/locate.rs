@@ -1,0 +1,110 @@
+//! Finds which of the comments that keep their ids are new.
+
+use std::collections::HashMap;
+
+use rusqlite::params;
+use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
+use shared::store::Store;
+use shared::store::import::Occupant;
+
+use crate::import::locate::LocateError;
+use crate::import::record::{self, own_source};
+use crate::import::scratch::{Scratch, thread_id};
+
+/// Comments at once.
+const BATCH: usize = 100;
+
+/// A comment whose id may be taken.
+struct Candidate {
+    seq: i64,
+    id: CommentId,
+    thread: ThreadId,
+    source: SourceId,
+    writer: Visitor,
+    is_placeholder: bool,
+}
+
+impl Candidate {
+    /// Whether it is the comment that has its id. Only a deletion changes the writer.
+    fn is(&self, occupant: &Occupant) -> bool {
+        let source = occupant.source.clone().unwrap_or_else(|| own_source(self.id));
+        let same_writer = self.writer == occupant.visitor || self.is_placeholder || occupant.is_placeholder;
+        self.thread == occupant.thread && self.source == source && same_writer
+    }
+}
+
+impl Scratch {
+    /// `None` when there is no table yet.
+    pub(in crate::import) async fn locate_kept(&self, store: Option<&Store>) -> Result<(), LocateError> {
+        let mut last = -1;
+        loop {
+            let candidates = self.candidates_after(last)?;
+            let Some(candidate) = candidates.last() else { return Ok(()) };
+            last = candidate.seq;
+            let (sources, ids): (Vec<SourceId>, Vec<CommentId>) =
+                candidates.iter().map(|candidate| (candidate.source.clone(), candidate.id)).unzip();
+            let (deleted, occupants) = match store {
+                Some(store) => (store.tombstones(&sources).await?, store.occupants(&ids).await?),
+                None => (HashMap::default(), HashMap::default()),
+            };
+            for candidate in candidates {
+                let occupant = occupants.get(&candidate.id);
+                if deleted.contains_key(&candidate.source) {
+                    self.decide(&candidate, "skipped", Some("deleted"))?;
+                } else if occupant.is_some_and(|occupant| !candidate.is(occupant)) {
+                    self.refuse_taken(&candidate)?;
+                } else {
+                    self.decide(&candidate, if occupant.is_some() { "there" } else { "new" }, None)?;
+                }
+            }
+        }
+    }
+
+    fn candidates_after(&self, last: i64) -> rusqlite::Result<Vec<Candidate>> {
+        let mut statement = self.database.prepare_cached(
+            "SELECT seq, id, target, kept, placeholder FROM comment
+             WHERE seq > ? AND id IS NOT NULL AND fate = 'new' ORDER BY seq LIMIT ?",
+        )?;
+        let candidate = |row: &rusqlite::Row<'_>| {
+            let id = CommentId(row.get(1)?);
+            let kept: record::Comment =
+                serde_json::from_str(&row.get::<_, String>(3)?).map_err(|_| rusqlite::Error::InvalidQuery)?;
+            let writer = kept.author.user_id.map(|user| Visitor::from(UserId(user)));
+            Ok(Candidate {
+                seq: row.get(0)?,
+                id,
+                thread: thread_id(&row.get::<_, String>(2)?)?,
+                source: kept.source.map_or_else(|| own_source(id), SourceId),
+                writer: writer.unwrap_or_else(|| Visitor(kept.author.visitor.unwrap_or_default())),
+                is_placeholder: row.get(4)?,
+            })
+        };
+        statement.query_map(params![last, BATCH], candidate)?.collect()
+    }
+
+    /// The comment stands, or stood, under its id, unless another one of the source does.
+    fn decide(&self, candidate: &Candidate, fate: &str, reason: Option<&str>) -> rusqlite::Result<()> {
+        let update = "UPDATE OR IGNORE comment SET slot = id, fate = ?, reason = ? WHERE seq = ?";
+        let decided = self.database.prepare_cached(update)?.execute(params![fate, reason, candidate.seq])?;
+        if decided == 0 { self.refuse_taken(candidate) } else { Ok(()) }
+    }
+
+    fn refuse_taken(&self, candidate: &Candidate) -> rusqlite::Result<()> {
+        let update = "UPDATE comment SET fate = 'refused', reason = 'taken' WHERE seq = ?";
+        self.database.prepare_cached(update)?.execute([candidate.seq]).map(drop)
+    }
+
+    /// The likes and reports of comments that are new.
+    pub(in crate::import) fn collect_entries(&self) -> rusqlite::Result<()> {
+        for (table, is_report) in [("vote", false), ("report", true)] {
+            let collect = format!(
+                "INSERT OR IGNORE INTO entry
+                 SELECT c.target, said.visitor, c.id, {is_report}, coalesce(parent.slot, c.id)
+                 FROM {table} said JOIN comment c ON c.slot = said.comment LEFT JOIN comment parent ON parent.seq = c.parent
+                 WHERE c.id = said.comment AND c.fate = 'new'"
+            );
+            self.database.execute(&collect, [])?;
+        }
+        Ok(())
+    }
+}

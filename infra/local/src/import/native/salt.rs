@@ -1,0 +1,56 @@
+//! The salts under which the hashes of a source were made.
+
+use std::collections::BTreeSet;
+
+use shared::domain::ids::{UserId, Visitor};
+
+use crate::import::record::Record;
+use crate::import::scratch::Scratch;
+
+#[derive(Clone, Debug, Default)]
+pub(in crate::import) struct Salts {
+    /// Their fingerprints.
+    named: BTreeSet<String>,
+    has_hashed_users: bool,
+}
+
+/// Under this service's salt, the users of the source have other ids.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the file holds hashed ids of users, which belong to another salt; import it where SVC_VISITOR_SALT is that of the \
+     table it was exported from"
+)]
+pub struct OtherSalt;
+
+impl Salts {
+    pub(in crate::import) fn note(&mut self, record: &Record) {
+        let user = |id: Option<u64>| id.is_some_and(|id| UserId(id).is_hashed());
+        let visitor = |text: &str| Visitor(text.to_owned()).user().is_some_and(UserId::is_hashed);
+        self.has_hashed_users |= match record {
+            Record::Head(head) => {
+                self.named.extend(head.salt.clone());
+                false
+            }
+            Record::Thread(thread) => user(thread.author_id),
+            Record::User(record) => user(record.user_id),
+            Record::Comment(comment) => user(comment.author.user_id),
+            Record::Like(like) => visitor(&like.visitor),
+            Record::Report(report) => user(report.user_id) || visitor(&report.visitor),
+            Record::GuestBound(_) | Record::Tombstone(_) => false,
+        };
+    }
+}
+
+impl Scratch {
+    /// Whether an export was read.
+    #[must_use]
+    pub fn is_export(&self) -> bool {
+        !self.salts.named.is_empty()
+    }
+
+    /// The fingerprint of a salt of the source that is not `own`, which is this service's; `None` when it has none yet.
+    pub fn other_salt(&self, own: Option<&str>) -> Result<Option<&str>, OtherSalt> {
+        let other = self.salts.named.iter().map(String::as_str).find(|named| Some(*named) != own);
+        if other.is_some() && self.salts.has_hashed_users { Err(OtherSalt) } else { Ok(other) }
+    }
+}

@@ -1,0 +1,182 @@
+//! The tables of the scratch file that exports fill.
+
+use rusqlite::params;
+use shared::domain::ids::{CommentId, SourceId, UserId, Visitor};
+use shared::domain::report::Report;
+use shared::domain::user::{Ban, User};
+use shared::store::export::GuestCount;
+use shared::store::restore::{Attached, Entry, VisitorEntries};
+
+use crate::import::author::{kept_avatar, kept_name};
+use crate::import::record::{self, Record, State};
+use crate::import::scratch::{MAX_BODY, Scratch, json};
+
+pub(in crate::import) const SCHEMA: &str = "
+    CREATE TABLE account (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
+    CREATE TABLE tombstone (source TEXT PRIMARY KEY, comment INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE vote (comment INTEGER, visitor TEXT, PRIMARY KEY (comment, visitor)) WITHOUT ROWID;
+    CREATE TABLE report (comment INTEGER, id INTEGER, visitor TEXT NOT NULL, record TEXT NOT NULL,
+        PRIMARY KEY (comment, id)) WITHOUT ROWID;
+    CREATE TABLE bound (comment INTEGER, network TEXT, count INTEGER NOT NULL, PRIMARY KEY (comment, network)) WITHOUT ROWID;
+    CREATE INDEX thread_by_target ON thread (target);
+    -- likes and reports of new comments by thread and visitor; `top` is the parent, or the comment itself
+    CREATE TABLE entry (target TEXT, visitor TEXT, comment INTEGER, is_report INTEGER, top INTEGER NOT NULL,
+        PRIMARY KEY (target, visitor, comment, is_report)) WITHOUT ROWID;
+";
+
+/// Rows at once.
+const BATCH: usize = 100;
+
+impl Scratch {
+    /// Of doubles, the first counts.
+    pub(in crate::import) fn add_exported(&mut self, record: Record) -> rusqlite::Result<()> {
+        let insert = |insert: &str, values: &[&dyn rusqlite::ToSql]| {
+            self.database.prepare_cached(insert)?.execute(values).map(drop)
+        };
+        match record {
+            Record::Comment(comment) => self.add_kept(*comment),
+            Record::User(user) => {
+                insert("INSERT OR IGNORE INTO account VALUES (?, ?)", params![user.user_id, json(&user)])
+            }
+            Record::Like(like) => {
+                insert("INSERT OR IGNORE INTO vote VALUES (?, ?)", params![like.comment, like.visitor])
+            }
+            Record::Report(report) => insert(
+                "INSERT OR IGNORE INTO report VALUES (?, ?, ?, ?)",
+                params![report.comment, report.id, report.visitor, json(&report)],
+            ),
+            Record::GuestBound(bound) => insert(
+                "INSERT OR IGNORE INTO bound VALUES (?, ?, ?)",
+                params![bound.comment, bound.network, bound.count],
+            ),
+            Record::Tombstone(tombstone) => {
+                insert("INSERT OR IGNORE INTO tombstone VALUES (?, ?)", params![tombstone.source, tombstone.id])
+            }
+            Record::Head(_) | Record::Thread(_) => Ok(()),
+        }
+    }
+
+    /// A comment that keeps its id. A deleted one is a placeholder.
+    fn add_kept(&mut self, mut comment: record::Comment) -> rusqlite::Result<()> {
+        let id = comment.id.unwrap_or_default();
+        let text = id.to_string();
+        let created = text.parse::<CommentId>().ok().map(|id| id.created_at().seconds());
+        let is_placeholder = comment.state == State::Deleted;
+        let state = if is_placeholder { State::Approved } else { comment.state };
+        let body = std::mem::take(&mut comment.body);
+        let body = if is_placeholder { "" } else { &body[..body.floor_char_boundary(MAX_BODY)] };
+        let insert = "INSERT INTO comment (source_id, has_id, thread, parent_id, created, state, likes, pinned, author,
+                body, placeholder, id, kept)
+            VALUES (?, 1, ?, ?, ?, ?, ?, ?, '{}', ?, ?, ?, ?)";
+        self.database.prepare_cached(insert)?.execute(params![
+            if comment.source_id.is_empty() { &text } else { &comment.source_id },
+            comment.thread,
+            comment.parent,
+            created,
+            json(&state),
+            i64::try_from(comment.likes).unwrap_or(i64::MAX),
+            comment.pinned,
+            body,
+            is_placeholder,
+            i64::try_from(id).unwrap_or(i64::MAX),
+            json(&comment),
+        ])?;
+        self.comments += 1;
+        Ok(())
+    }
+
+    /// The reports of a comment, and its counts of guests.
+    pub(super) fn attached(&self, comment: CommentId) -> rusqlite::Result<Attached> {
+        let mut reports = self.database.prepare_cached("SELECT record FROM report WHERE comment = ? ORDER BY id")?;
+        let reports = reports.query_map([comment.0], |row| {
+            let record: String = row.get(0)?;
+            serde_json::from_str(&record).map(report).map_err(|_| rusqlite::Error::InvalidQuery)
+        })?;
+        let mut bounds = self.database.prepare_cached("SELECT network, count FROM bound WHERE comment = ?")?;
+        let bounds = bounds
+            .query_map([comment.0], |row| Ok(GuestCount { comment, network: row.get(0)?, count: row.get(1)? }))?;
+        Ok(Attached { reports: reports.collect::<Result<_, _>>()?, bounds: bounds.collect::<Result<_, _>>()? })
+    }
+
+    /// The next users, in order of their ids.
+    pub(super) fn accounts_after(&self, last: Option<UserId>) -> rusqlite::Result<Vec<User>> {
+        let query = "SELECT record FROM account WHERE id > ? ORDER BY id LIMIT ?";
+        let mut statement = self.database.prepare_cached(query)?;
+        let users = statement.query_map(params![last.map_or(0, |last| last.0), BATCH], |row| {
+            let record: String = row.get(0)?;
+            serde_json::from_str(&record).map(user).map_err(|_| rusqlite::Error::InvalidQuery)
+        })?;
+        users.collect()
+    }
+
+    /// The next tombstones, in order of their sources.
+    pub(super) fn tombstones_after(&self, last: &str) -> rusqlite::Result<Vec<(SourceId, CommentId)>> {
+        let query = "SELECT source, comment FROM tombstone WHERE source > ? ORDER BY source LIMIT ?";
+        let mut statement = self.database.prepare_cached(query)?;
+        let tombstone = |row: &rusqlite::Row<'_>| Ok((SourceId(row.get(0)?), CommentId(row.get(1)?)));
+        statement.query_map(params![last, BATCH], tombstone)?.collect()
+    }
+
+    /// Threads without comments about which the source says something: their names, and the records.
+    pub(super) fn threads_after(&self, last: &str) -> rusqlite::Result<Vec<(String, record::Thread)>> {
+        let mut statement = self.database.prepare_cached(
+            "SELECT target, record FROM thread WHERE target > ? AND record IS NOT NULL AND NOT deleted
+                AND NOT EXISTS (SELECT 1 FROM comment WHERE comment.target = thread.target)
+             ORDER BY target LIMIT ?",
+        )?;
+        let thread = |row: &rusqlite::Row<'_>| {
+            let record: String = row.get(1)?;
+            Ok((row.get(0)?, serde_json::from_str(&record).unwrap_or_default()))
+        };
+        statement.query_map(params![last, BATCH], thread)?.collect()
+    }
+
+    /// What the next visitors like and reported in a thread, in order of the visitors.
+    pub(super) fn entries_after(&self, target: &str, last: &Visitor) -> rusqlite::Result<Vec<VisitorEntries>> {
+        let mut statement = self.database.prepare_cached(
+            "SELECT visitor, comment, top, is_report FROM entry WHERE target = ?1 AND visitor > ?2 AND visitor <= (
+                SELECT max(visitor) FROM (
+                    SELECT DISTINCT visitor FROM entry WHERE target = ?1 AND visitor > ?2 ORDER BY visitor LIMIT ?3))
+             ORDER BY visitor, comment, is_report",
+        )?;
+        let mut rows = statement.query(params![target, last.0, BATCH])?;
+        let mut all: Vec<VisitorEntries> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let visitor = Visitor(row.get(0)?);
+            let entry =
+                Entry { comment: CommentId(row.get(1)?), group: CommentId(row.get(2)?), is_report: row.get(3)? };
+            match all.last_mut().filter(|last| last.visitor == visitor) {
+                Some(last) => last.entries.push(entry),
+                None => all.push(VisitorEntries { visitor, entries: vec![entry] }),
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn report(record: record::Report) -> Report {
+    Report {
+        id: record.id,
+        reason: record.reason,
+        created_at: record.created_at.as_millisecond(),
+        visitor: Visitor(record.visitor),
+        user: record.user_id.map(UserId),
+        name: kept_name(&record.name),
+        avatar: kept_avatar(&record.avatar),
+    }
+}
+
+fn user(record: record::User) -> User {
+    let seconds = |at: Option<jiff::Timestamp>| at.map(jiff::Timestamp::as_second);
+    User {
+        id: UserId(record.user_id.unwrap_or_default()),
+        name: kept_name(&record.name),
+        avatar: kept_avatar(&record.picture),
+        told_at: seconds(record.told_at),
+        learned_at: seconds(record.learned_at),
+        renamed_at: seconds(record.renamed_at),
+        subject: record.subject,
+        ban_id: record.ban.as_ref().map(|ban| ban.id),
+        ban: record.ban.map(|ban| Ban { until: ban.until.map(jiff::Timestamp::as_millisecond), reason: ban.reason }),
+    }
+}

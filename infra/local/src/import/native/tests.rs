@@ -1,0 +1,265 @@
+//! Imports of exports, which a recount finds in order afterwards.
+
+use serde_json::{Value, json};
+use shared::domain::ids::{CommentId, ThreadId, UserId};
+use shared::domain::user::Ban;
+use shared::store::import::ThreadTotals;
+use shared::store::{Reading, Store};
+
+use crate::import::author::Users;
+use crate::import::report::Report;
+use crate::import::scratch::Scratch;
+use crate::import::tests::{findings, store, writer};
+use crate::import::thread_key::ThreadKeys;
+use crate::import::write::{Direction, add};
+
+/// The id of the comment with this number.
+fn id(number: u64) -> u64 {
+    (1_600_000_000 << 16) + number
+}
+
+fn comment(number: u64) -> Value {
+    let author = json!({ "user_id": 7, "name": "Ada" });
+    json!({ "id": id(number), "thread": "posts/1", "author": author, "body": format!("body of {number}") })
+}
+
+fn reply(number: u64, parent: u64) -> Value {
+    with(comment(number), &json!({ "parent": id(parent).to_string() }))
+}
+
+fn with(mut record: Value, more: &Value) -> Value {
+    record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    record
+}
+
+fn like(number: u64, visitor: &str) -> Value {
+    json!({ "like": { "comment": id(number), "visitor": visitor } })
+}
+
+fn head(salt: &str) -> Value {
+    json!({ "head": { "format": "comments", "version": 1, "source": "native", "salt": salt } })
+}
+
+/// A thread of these comments, with other records.
+fn export(comments: &[Value], others: &[Value]) -> Vec<Value> {
+    let thread = json!({ "thread": { "key": "posts/1", "type": "posts", "id": "1", "title": "One" } });
+    let comments = comments.iter().map(|comment| json!({ "comment": comment }));
+    [head("salt"), thread].into_iter().chain(comments).chain(others.iter().cloned()).collect()
+}
+
+fn dump() -> Vec<Value> {
+    let comments = [
+        comment(1),
+        reply(2, 1),
+        reply(3, 2),
+        with(
+            comment(4),
+            &json!({ "state": "pending", "held_for": "spam", "author": { "visitor": "gABC", "name": "G" } }),
+        ),
+        with(comment(5), &json!({ "state": "deleted", "likes": 3 })),
+        reply(6, 1),
+        with(reply(7, 1), &json!({ "state": "rejected" })),
+    ];
+    let report = json!({ "report": {
+        "comment": id(1), "id": 5, "reason": "spam", "created_at": "2026-01-02T03:04:05.678Z", "visitor": "gABC", "name": "G",
+    } });
+    export(&comments, &[like(1, "u7"), like(1, "gABC"), like(3, "u7"), like(5, "u8"), report])
+}
+
+fn read(records: &[Value]) -> Scratch {
+    let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
+    for record in records {
+        scratch.add(serde_json::from_value(record.clone()).unwrap()).unwrap();
+    }
+    scratch.resolve(&ThreadKeys::default(), false).unwrap();
+    scratch
+}
+
+async fn located(store: &Store, records: &[Value]) -> Scratch {
+    let scratch = read(records);
+    scratch.locate(Some(store), "native").await.unwrap();
+    scratch
+}
+
+async fn import(store: &Store, records: &[Value]) -> Report {
+    let scratch = located(store, records).await;
+    writer(store, &scratch, &Users::default()).write(|_| ()).await.unwrap();
+    scratch.report().unwrap()
+}
+
+fn refused(report: &Report) -> Vec<(String, &str)> {
+    report.refused.iter().map(|entry| (entry.id.clone(), entry.reason.as_str())).collect()
+}
+
+async fn find(store: &Store, number: u64) -> shared::domain::comment::Comment {
+    store.find(CommentId(id(number)), Reading::Consistent).await.unwrap().unwrap().comment
+}
+
+fn thread() -> ThreadId {
+    ThreadId::new("posts", "1").unwrap()
+}
+
+#[tokio::test]
+async fn comments_keep_their_ids_and_a_second_import_adds_nothing() {
+    let store = store();
+    let first = import(&store, &dump()).await;
+    assert_eq!((first.read, first.new), (7, 7));
+    assert_eq!(findings(&store).await, [""; 0]);
+    let parent = find(&store, 1).await;
+    assert_eq!((parent.likes, parent.imported_likes, parent.reports, parent.reported), (2, 0, 1, true));
+    let placeholder = find(&store, 5).await;
+    assert!(placeholder.is_placeholder && placeholder.replies == 0);
+    assert_eq!((placeholder.likes, placeholder.imported_likes), (4, 3));
+    assert_eq!(find(&store, 4).await.guest.unwrap().0, "gABC");
+    let second = import(&store, &dump()).await;
+    assert_eq!((second.new, second.already_there), (0, 7));
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_id_of_another_comment_is_refused_as_taken_with_what_is_below_it() {
+    let store = store();
+    import(&store, &dump()).await;
+    let elsewhere = json!({ "thread": { "key": "posts/2", "type": "posts", "id": "2" } });
+    let others = [
+        with(comment(1), &json!({ "thread": "posts/2" })),
+        with(reply(8, 1), &json!({ "thread": "posts/2" })),
+        with(comment(2), &json!({ "author": { "user_id": 8, "name": "Bob" } })),
+        with(comment(6), &json!({ "source": "disqus:6" })),
+        comment(9),
+        with(comment(9), &json!({ "thread": "posts/2" })),
+    ];
+    let report = import(&store, &[export(&others, &[like(1, "u99")]), vec![elsewhere]].concat()).await;
+    let taken = [1, 8, 2, 6, 9].map(|number| (id(number).to_string(), "taken"));
+    assert_eq!(refused(&report), taken);
+    assert_eq!((report.read, report.new), (6, 1));
+    assert_eq!(find(&store, 1).await.likes, 2, "the like was of another comment");
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_id_that_none_can_have_is_refused() {
+    let comments = [with(comment(1), &json!({ "id": 0 })), with(comment(2), &json!({ "id": 1_u64 << 53 }))];
+    let report = import(&store(), &export(&comments, &[])).await;
+    assert_eq!(refused(&report), [("0".to_owned(), "time"), ((1_u64 << 53).to_string(), "time")]);
+}
+
+#[tokio::test]
+async fn a_visitor_who_likes_more_than_an_item_takes_has_overflow_items() {
+    let store = store();
+    let mut comments: Vec<Value> = (1..=3).map(comment).collect();
+    comments.extend((4..=150).map(|number| reply(number, number % 3 + 1)));
+    let likes: Vec<Value> = (1..=150).map(|number| like(number, "u7")).collect();
+    import(&store, &export(&comments, &likes)).await;
+    assert_eq!(findings(&store).await, [""; 0]);
+    let (_, mut state) = store.thread_and_visitor_state(&thread(), &UserId(7).into()).await.unwrap();
+    assert!(state.full && state.liked.len() == 100);
+    let parents = (1..=3).map(|number| CommentId(id(number)));
+    store.complete_visitor_state(&mut state, &UserId(7).into(), &thread(), parents).await.unwrap();
+    assert_eq!(state.liked.len(), 150);
+}
+
+#[tokio::test]
+async fn an_import_that_ended_early_is_finished_by_the_next() {
+    for batches in 0..4 {
+        let store = store();
+        let interrupted = located(&store, &dump()).await;
+        store.begin_import(&thread()).await.unwrap();
+        let users = Users::default();
+        let writer = writer(&store, &interrupted, &users);
+        // The likes are entered before the comments are written.
+        let entries = interrupted.entries_after("posts/1", &shared::domain::ids::Visitor(String::new())).unwrap();
+        store.restore_entries(&thread(), &entries).await.unwrap();
+        let mut page = interrupted.first_page(Direction::RepliesFirst);
+        let mut totals = ThreadTotals::default();
+        for _ in 0..batches {
+            let located = interrupted.page("posts/1", &mut page, &users).unwrap();
+            let batch = located.iter().map(|located| add(&mut totals, writer.imported(located).unwrap(), located));
+            store.import_batch(&batch.collect::<Vec<_>>()).await.unwrap();
+        }
+        let report = import(&store, &dump()).await;
+        assert_eq!(report.new + report.already_there, 7, "{batches}");
+        assert_eq!(findings(&store).await, [""; 0], "{batches}");
+        assert_eq!(find(&store, 1).await.likes, 2);
+    }
+}
+
+#[tokio::test]
+async fn a_ban_is_imported_once_and_a_name_that_is_known_stays() {
+    let store = store();
+    let user = |ban: u64| {
+        let ban = json!({ "id": ban, "until": "2090-01-02T03:04:05Z" });
+        export(&[], &[json!({ "user": { "user_id": 8, "name": "Bob", "ban": ban } })])
+    };
+    import(&store, &user(5)).await;
+    let bob = store.user(UserId(8), Reading::Consistent).await.unwrap().unwrap();
+    assert_eq!((bob.name.as_str(), bob.ban_id), ("Bob", Some(5)));
+    let at = "2090-01-02T03:04:05Z".parse::<jiff::Timestamp>().unwrap().as_millisecond();
+    assert_eq!(bob.ban, Some(Ban { until: Some(at), reason: None }));
+    assert_eq!(findings(&store).await, [""; 0]);
+    import(&store, &user(6)).await;
+    assert_eq!(store.user(UserId(8), Reading::Consistent).await.unwrap().unwrap(), bob);
+    let renamed = export(&[], &[json!({ "user": { "user_id": 8, "name": "Robert" } })]);
+    import(&store, &renamed).await;
+    assert_eq!(store.user(UserId(8), Reading::Consistent).await.unwrap().unwrap(), bob);
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+/// Each like costs a unit besides when its visitor likes nothing else in the thread. A visitor's further likes there cost
+/// none, up to a hundred.
+#[tokio::test]
+async fn a_comment_costs_three_to_six_write_units_and_a_like_at_most_one() {
+    let body = "a quiet morning ".repeat(20);
+    let parents = (0..100).map(|number| with(comment(number + 1), &json!({ "body": body })));
+    let replies = (100..300).map(|number| with(reply(number + 1, number % 100 + 1), &json!({ "body": body })));
+    let comments: Vec<Value> = parents.chain(replies).collect();
+    let strangers: Vec<Value> = (0..300).map(|number| like(number + 1, &format!("g{number}"))).collect();
+    let friend: Vec<Value> = (0..90).map(|number| like(number + 1, "u7")).collect();
+    let units = async |likes: &[Value]| {
+        let store = store();
+        let scratch = located(&store, &export(&comments, likes)).await;
+        let users = Users::default();
+        writer(&store, &scratch, &users).write(|_| ()).await.unwrap()
+    };
+    let plain = units(&[]).await;
+    assert!(plain / 300.0 > 3.0 && plain / 300.0 <= 6.0, "{}", plain / 300.0);
+    let by_strangers = units(&strangers).await - plain;
+    assert!((by_strangers - 300.0).abs() < 1.0, "{by_strangers}");
+    let by_friend = units(&friend).await - plain;
+    assert!(by_friend <= 3.0, "{by_friend}");
+}
+
+#[test]
+fn another_salt_is_told_and_refused_with_hashed_ids_of_users() {
+    let plain = read(&dump());
+    assert_eq!(plain.other_salt(Some("salt")).unwrap(), None);
+    assert_eq!(plain.other_salt(Some("other")).unwrap(), Some("salt"));
+    assert_eq!(plain.other_salt(None).unwrap(), Some("salt"));
+    let hashed = 1_u64 << 52;
+    let report = json!({ "comment": id(1), "id": 5, "reason": "spam", "created_at": "2026-01-02T03:04:05Z" });
+    for record in [
+        json!({ "user": { "user_id": hashed, "name": "Eve" } }),
+        json!({ "comment": with(comment(9), &json!({ "author": { "user_id": hashed, "name": "Eve" } })) }),
+        json!({ "thread": { "key": "posts/9", "type": "posts", "id": "9", "author_id": hashed } }),
+        like(1, &format!("u{hashed}")),
+        json!({ "report": with(report.clone(), &json!({ "visitor": format!("u{hashed}") })) }),
+        json!({ "report": with(report, &json!({ "visitor": "", "user_id": hashed })) }),
+    ] {
+        let scratch = read(&[dump(), vec![record.clone()]].concat());
+        assert!(scratch.other_salt(Some("other")).is_err() && scratch.other_salt(None).is_err(), "{record}");
+        assert_eq!(scratch.other_salt(Some("salt")).unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn tombstones_keep_comments_away_and_never_meet_one_that_is_there() {
+    let store = store();
+    let tombstone = |number: u64, source: &str| json!({ "tombstone": { "source": source, "id": id(number) } });
+    let there = with(comment(1), &json!({ "source": "disqus:1" }));
+    import(&store, &export(&[there], &[])).await;
+    import(&store, &export(&[], &[tombstone(1, "disqus:1"), tombstone(2, "disqus:2")])).await;
+    assert_eq!(findings(&store).await, [""; 0]);
+    let back = [with(comment(2), &json!({ "source": "disqus:2" })), reply(3, 2)];
+    let report = import(&store, &export(&back, &[])).await;
+    assert_eq!((report.new, report.skipped), (0, [("deleted".to_owned(), 2)].into()));
+}

@@ -1,0 +1,211 @@
+//! `cargo local export`, and `cargo local import native` of what it wrote.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{local, on_data, serve, stderr};
+
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Writes the table of the data directory `data` to `file`.
+    fn export(&self, data: &str, file: &str) -> Output {
+        on_data(&["export", "--out", self.path(file).to_str().unwrap()], &self.path(data)).output().unwrap()
+    }
+
+    fn import(&self, file: &str, data: &str) -> Output {
+        on_data(&["import", "native", self.path(file).to_str().unwrap()], &self.path(data)).output().unwrap()
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.path(file)).unwrap()
+    }
+
+    /// A data directory with a thread that Ada began.
+    async fn served(&self, data: &str) {
+        let service = serve(&self.path(data));
+        let ada = service.member();
+        let parent = ada.comment("posts/1", "first").await;
+        ada.reply("posts/1", parent, "second").await;
+        ada.like(parent).await.ok(200);
+        assert!(service.stop().success());
+    }
+}
+
+fn succeeded(output: &Output) -> &str {
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+    str::from_utf8(&output.stdout).unwrap()
+}
+
+fn is_unusable(output: &Output, why: &str) {
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(output));
+    assert!(stderr(output).contains(why) && stderr(output).lines().count() == 1, "{}", stderr(output));
+}
+
+#[tokio::test]
+async fn an_export_imported_elsewhere_and_exported_again_is_the_same_file() {
+    let place = Place::new();
+    place.served("data").await;
+    assert_eq!(succeeded(&place.export("data", "a.jsonl")), "2 comments exported\n");
+    let whole = place.read("a.jsonl");
+    assert!(whole.starts_with(r#"{"head":{"format":"comments","version":1,"source":"native","salt":""#), "{whole}");
+    assert_eq!(whole.lines().count(), 6, "{whole}");
+    let printed = on_data(&["export"], &place.path("data")).output().unwrap();
+    assert_eq!(succeeded(&printed), whole);
+
+    let imported = place.import("a.jsonl", "other");
+    assert!(succeeded(&imported).ends_with("2 read: 2 new, 0 already there, 0 skipped, 0 refused\n"));
+    assert!(stderr(&imported).starts_with("note: ") && stderr(&imported).contains("SVC_VISITOR_SALT"));
+    succeeded(&place.export("other", "b.jsonl"));
+    assert_eq!(place.read("b.jsonl"), whole);
+    let again = place.import("a.jsonl", "other");
+    assert!(succeeded(&again).ends_with("2 read: 0 new, 2 already there, 0 skipped, 0 refused\n"));
+    let check = on_data(&["check"], &place.path("other")).output().unwrap();
+    assert_eq!(succeeded(&check), "0 found\n");
+
+    let service = serve(&place.path("other"));
+    let list = service.guest().list("posts/1", "").await;
+    let comment = &list.json["data"][0];
+    assert_eq!((&comment["body"], &comment["likes_count"]), (&json!("first"), &json!(1)));
+    assert_eq!(comment["replies"][0]["body"], "second");
+}
+
+#[tokio::test]
+async fn a_name_that_ends_in_gz_is_compressed() {
+    let place = Place::new();
+    place.served("data").await;
+    succeeded(&place.export("data", "plain.jsonl"));
+    succeeded(&place.export("data", "small.jsonl.gz"));
+    let mut text = String::new();
+    GzDecoder::new(fs::File::open(place.path("small.jsonl.gz")).unwrap()).read_to_string(&mut text).unwrap();
+    assert_eq!(text, place.read("plain.jsonl"));
+    assert!(succeeded(&place.import("small.jsonl.gz", "other")).contains("2 new"));
+}
+
+#[tokio::test]
+async fn hashed_ids_of_users_are_imported_under_their_salt_alone() {
+    let place = Place::new();
+    let service = serve(&place.path("data"));
+    let token = on_data(&["token", "--id", "eve@idp", "--name", "Eve"], &place.path("data")).output().unwrap();
+    service.guest().with_token(succeeded(&token).trim()).comment("posts/1", "mine").await;
+    assert!(service.stop().success());
+    succeeded(&place.export("data", "a.jsonl"));
+    is_unusable(&place.import("a.jsonl", "other"), "hashed ids of users");
+    let dry = ["import", "native", place.path("a.jsonl").to_str().unwrap(), "--dry-run"].map(str::to_owned);
+    let dry = on_data(&dry.each_ref().map(String::as_str), &place.path("nowhere")).output().unwrap();
+    is_unusable(&dry, "hashed ids of users");
+    fs::create_dir(place.path("same")).unwrap();
+    fs::copy(place.path("data/visitor-salt"), place.path("same/visitor-salt")).unwrap();
+    let imported = place.import("a.jsonl", "same");
+    assert!(succeeded(&imported).contains("1 new"));
+    assert_eq!(stderr(&imported), "");
+    succeeded(&place.export("same", "b.jsonl"));
+    assert_eq!(place.read("b.jsonl"), place.read("a.jsonl"));
+}
+
+/// The names in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_used_is_3_and_leaves_no_file() {
+    let place = Place::new();
+    is_unusable(&place.export("none", "a.jsonl"), "there is no table in");
+    assert_eq!(names(place.directory.path()), [""; 0]);
+    place.served("data").await;
+    is_unusable(&place.export("data", "missing/a.jsonl"), "missing/a.jsonl: ");
+    is_unusable(&place.export("data", "data"), "is a directory");
+    let service = serve(&place.path("data"));
+    is_unusable(&place.export("data", "a.jsonl"), "another process uses");
+    drop(service);
+    assert_eq!(names(place.directory.path()), ["data"]);
+    let wrong = local(&["export", "--table", "t", "--data-dir", "d"]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[tokio::test]
+async fn a_file_that_was_cut_off_between_two_lines_is_3_and_nothing_is_written() {
+    let place = Place::new();
+    place.served("data").await;
+    succeeded(&place.export("data", "a.jsonl"));
+    let whole = place.read("a.jsonl");
+    let cut = whole.trim_end().rfind('\n').unwrap() + 1;
+    fs::write(place.path("cut.jsonl"), &whole[..cut]).unwrap();
+    is_unusable(&place.import("cut.jsonl", "other"), "ends after 4 of 5 records");
+    assert!(succeeded(&place.import("a.jsonl", "other")).contains("2 new"));
+}
+
+/// As of a large table: threads with comments, replies, likes and reports.
+fn long_export() -> String {
+    let id = |number: u64| (1_577_934_245_u64 << 16) + number;
+    let mut records =
+        vec![json!({ "head": { "format": "comments", "version": 1, "source": "native", "salt": "other" } })];
+    for thread in 0..4 {
+        records
+            .push(json!({ "thread": { "key": format!("posts/{thread}"), "type": "posts", "id": thread.to_string() } }));
+    }
+    records.push(json!({ "user": { "user_id": 7, "name": "Ada" } }));
+    for number in 1..=3_000 {
+        let parent = (number > 40).then(|| id((number % 40) + if number % 40 == 0 { 40 } else { 0 }).to_string());
+        records.push(json!({ "comment": {
+            "id": id(number), "thread": format!("posts/{}", number % 4), "parent": parent,
+            "author": { "user_id": 7, "name": "Ada" }, "body": format!("comment {number}"),
+            "state": if number % 50 == 7 { "pending" } else { "approved" },
+            "held_for": (number % 50 == 7).then_some("approval"), "reported": number % 30 == 0,
+        } }));
+        records.push(json!({ "like": { "comment": id(number), "visitor": format!("u{}", number % 9 + 1) } }));
+        if number % 30 == 0 {
+            records.push(json!({ "report": {
+                "comment": id(number), "id": number, "reason": "spam", "created_at": "2026-01-02T03:04:05.678Z",
+                "visitor": "u7", "user_id": 7, "name": "Ada",
+            } }));
+        }
+    }
+    records.iter().map(Value::to_string).fold(String::new(), |lines, line| lines + &line + "\n")
+}
+
+#[cfg(unix)]
+#[test]
+fn an_import_that_was_killed_is_finished_by_the_same_command_and_loses_nothing() {
+    let place = Place::new();
+    fs::write(place.path("long.jsonl"), long_export()).unwrap();
+    let words = ["import", "native", place.path("long.jsonl").to_str().unwrap(), "--rate", "1500"].map(str::to_owned);
+    let mut command = on_data(&words.each_ref().map(String::as_str), &place.path("data"));
+    let mut import = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // Until some of it is written: the table grows.
+    let table = place.path("data/table.db-wal");
+    while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 3_000_000 && import.try_wait().unwrap().is_none()
+    {
+        std::thread::yield_now();
+    }
+    assert!(import.try_wait().unwrap().is_none(), "it was too fast to be killed");
+    import.kill().unwrap();
+    import.wait().unwrap();
+    is_unusable(&place.export("data", "half.jsonl"), "is not finished");
+    assert!(!place.path("half.jsonl").exists());
+    assert!(succeeded(&place.import("long.jsonl", "data")).contains("3000 read: "));
+    assert!(succeeded(&place.import("long.jsonl", "whole")).contains(" 3000 new"));
+    let check = on_data(&["check"], &place.path("data")).output().unwrap();
+    assert_eq!(succeeded(&check), "0 found\n");
+    succeeded(&place.export("data", "data.jsonl"));
+    succeeded(&place.export("whole", "whole.jsonl"));
+    assert_eq!(place.read("data.jsonl"), place.read("whole.jsonl"));
+}

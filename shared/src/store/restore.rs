@@ -1,0 +1,239 @@
+//! Writes what only an export of a table holds: users with their bans, likes, reports, tombstones. Functions are built
+//! without this file.
+//!
+//! Likes and reports are entered in the items of their visitors before their comment is written. Until then nobody can like
+//! or report it, so that its counts are right from the beginning. Everything here is safe to repeat.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::try_join_all;
+
+use super::bans;
+use super::export::GuestCount;
+use super::keys::{self, Item};
+use super::threads::MAX_ENTRIES;
+use super::transaction::{Outcome, Write};
+use super::users::versions;
+use super::{Reading, Store, number, number_set, read, text, write, yes};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
+use crate::domain::report::{Report, ReportExcerpt, ReportStatus, newest};
+use crate::domain::thread::VisitorThreadState;
+use crate::domain::user::User;
+use crate::error::Fault;
+
+/// Users, or visitors, that are written concurrently.
+const AT_ONCE: usize = 25;
+
+/// The items in the partition of a comment that do not follow from others.
+#[derive(Clone, Debug, Default)]
+pub struct Attached {
+    pub reports: Vec<Report>,
+    pub bounds: Vec<GuestCount>,
+}
+
+impl Attached {
+    pub(super) fn items(&self, comment: CommentId) -> Result<Vec<Item>, Fault> {
+        let reports = self.reports.iter().map(|report| write(&keys::report(comment, report.id), report));
+        let bounds = self.bounds.iter().map(|bound| {
+            let mut item = keys::guest_bound(comment, &bound.network).item();
+            item.insert("n".to_owned(), number(bound.count));
+            Ok(item)
+        });
+        reports.chain(bounds).collect()
+    }
+
+    /// The comment with what follows from its reports.
+    #[must_use]
+    pub fn counted_in(&self, comment: Comment) -> Comment {
+        let waits = self.reports.iter().any(|report| report.status(&comment) == ReportStatus::Pending);
+        Comment {
+            reports: self.reports.len() as u64,
+            reported: waits || (comment.reported && !self.reports.is_empty()),
+            newest_reports: newest(self.reports.iter().map(ReportExcerpt::from)),
+            ..comment
+        }
+    }
+}
+
+/// A like or a report in a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub comment: CommentId,
+    /// The parent of the comment; itself when it is top-level.
+    pub group: CommentId,
+    pub is_report: bool,
+}
+
+/// What a visitor likes and reported in a thread.
+#[derive(Clone, Debug)]
+pub struct VisitorEntries {
+    pub visitor: Visitor,
+    pub entries: Vec<Entry>,
+}
+
+impl Store {
+    /// Enters likes and reports of comments that are not there yet.
+    pub async fn restore_entries(&self, thread: &ThreadId, all: &[VisitorEntries]) -> Result<(), Fault> {
+        for some in all.chunks(AT_ONCE) {
+            try_join_all(some.iter().map(|of_visitor| self.restore_entries_of(thread, of_visitor))).await?;
+        }
+        Ok(())
+    }
+
+    async fn restore_entries_of(&self, thread: &ThreadId, of: &VisitorEntries) -> Result<(), Fault> {
+        let doing = "importing likes";
+        let key = keys::visitor_state(&of.visitor, thread);
+        let mut attempts = self.attempts(doing);
+        loop {
+            attempts.next().await?;
+            let item = self.one_item(&key, Reading::Consistent).await?;
+            let state: VisitorThreadState = item.map(read).transpose()?.unwrap_or_default();
+            let Division { own, overflow, fills } = divide(&state, &of.entries);
+            if !own.is_empty() || fills {
+                let update = enter(Write::update(key.clone()), &own).still("fl", None);
+                let update = if fills { update.set("fl", yes()) } else { update };
+                if self.update(doing, update).await?.is_none() {
+                    continue;
+                }
+            }
+            for (group, entries) in overflow {
+                let update = Write::update(keys::visitor_overflow(&of.visitor, thread, group));
+                self.update(doing, enter(update, &entries)).await?;
+            }
+            return Ok(());
+        }
+    }
+
+    /// Adds users who are not there. Those who are keep their names; a ban is added to those without one, once.
+    pub async fn restore_users(&self, users: &[User]) -> Result<(), Fault> {
+        for some in users.chunks(AT_ONCE) {
+            let keys = some.iter().map(|user| keys::user(user.id)).collect();
+            let mut stored = self.batch_get(keys, Reading::Consistent).await?;
+            let each = some.iter().map(|user| (user, stored.remove(&keys::user(user.id))));
+            try_join_all(each.map(|(user, stored)| self.restore_user(user, stored))).await?;
+        }
+        Ok(())
+    }
+
+    async fn restore_user(&self, user: &User, mut stored: Option<Item>) -> Result<(), Fault> {
+        let mut attempts = self.attempts("importing a user");
+        loop {
+            if attempts.next().await? {
+                stored = self.one_item(&keys::user(user.id), Reading::Consistent).await?;
+            }
+            let Some(Restoration { after, writes }) = restoration(user, stored.take())? else { return Ok(()) };
+            if !after.name.is_empty() {
+                self.refresh_directory(None, &after).await?;
+            }
+            if self.transact(writes).await? == Outcome::Done {
+                return Ok(());
+            }
+            if let Some(now) = self.user(user.id, Reading::Consistent).await? {
+                self.forget_directory(&after, &now).await?;
+            }
+        }
+    }
+
+    /// Adds tombstones, except of comments that are there.
+    pub async fn restore_tombstones(&self, tombstones: &[(SourceId, CommentId)]) -> Result<(), Fault> {
+        let ids: BTreeSet<CommentId> = tombstones.iter().map(|(_, id)| *id).collect();
+        let there: HashMap<_, _> = self.occupants(&ids.into_iter().collect::<Vec<_>>()).await?;
+        let gone = tombstones
+            .iter()
+            .filter(|(source, id)| there.get(id).is_none_or(|occupant| occupant.source.as_ref() != Some(source)));
+        let items = gone.map(|(source, id)| {
+            let mut item = keys::tombstone(source).item();
+            item.insert("i".to_owned(), number(id));
+            item
+        });
+        self.put_all(items).await
+    }
+
+    /// Notes that hashes of another salt are in the table. The first one stays.
+    pub async fn keep_imported_salt(&self, fingerprint: &str) -> Result<(), Fault> {
+        let note = Write::update(keys::imported_salt()).set("h", text(fingerprint)).when("attribute_not_exists(h)");
+        self.update("noting a salt", note).await.map(drop)
+    }
+}
+
+/// The items that take entries.
+struct Division {
+    /// For the visitor's item of the thread.
+    own: Vec<Entry>,
+    /// For overflow items, by parent.
+    overflow: BTreeMap<CommentId, Vec<Entry>>,
+    /// The visitor's item becomes full.
+    fills: bool,
+}
+
+/// Entries that the visitor's item has are left out. Those of overflow items are added again.
+fn divide(state: &VisitorThreadState, entries: &[Entry]) -> Division {
+    let has = |entry: &Entry| {
+        let set = if entry.is_report { &state.reported } else { &state.liked };
+        set.contains(&entry.comment.0)
+    };
+    let mut own: Vec<Entry> = entries.iter().copied().filter(|entry| !has(entry)).collect();
+    let count = state.liked.len() + state.reported.len();
+    let room = if state.full { 0 } else { MAX_ENTRIES.saturating_sub(count) };
+    let rest = own.split_off(room.min(own.len()));
+    let fills = !state.full && count + own.len() + rest.len() >= MAX_ENTRIES;
+    let mut overflow: BTreeMap<CommentId, Vec<Entry>> = BTreeMap::new();
+    for entry in rest {
+        overflow.entry(entry.group).or_default().push(entry);
+    }
+    Division { own, overflow, fills }
+}
+
+fn enter(update: Write, entries: &[Entry]) -> Write {
+    let set = |is_report| {
+        let chosen = entries.iter().filter(|entry| entry.is_report == is_report);
+        number_set(&chosen.map(|entry| entry.comment.0).collect())
+    };
+    let add = |update: Write, name, set: Option<AttributeValue>| match set {
+        Some(set) => update.add(name, set),
+        None => update,
+    };
+    add(add(update, "lk", set(false)), "rd", set(true))
+}
+
+/// What an import adds to a user.
+struct Restoration {
+    after: User,
+    writes: Vec<Write>,
+}
+
+fn restoration(user: &User, stored: Option<Item>) -> Result<Option<Restoration>, Fault> {
+    let brought = stored.as_ref().and_then(|item| item.get("ib").cloned());
+    let known: Option<User> = stored.map(read).transpose()?;
+    let is_new = known.is_none();
+    let names = !user.name.is_empty() && known.as_ref().is_none_or(|known| known.name.is_empty());
+    let standing = known.as_ref().and_then(|known| known.ban.clone().map(|ban| (ban, known.ban_id)));
+    let ban = user.ban.clone().zip(user.ban_id);
+    let ban = ban.filter(|(_, id)| standing.is_none() && brought != Some(number(id)));
+    if !is_new && !names && ban.is_none() {
+        return Ok(None);
+    }
+    let mut after = known.filter(|_| !names).unwrap_or_else(|| user.clone());
+    let mut update = Write::update(keys::user(user.id)).set("u", number(user.id));
+    if names {
+        update = update.set("n", text(user.name.clone())).set("av", text(user.avatar.clone())).still("n", None);
+        for (attribute, value) in versions(Some(user)) {
+            update = value.into_iter().fold(update, |update, value| update.set(attribute, value));
+        }
+    }
+    let mut writes = Vec::new();
+    if let Some((ban, id)) = &ban {
+        let stored = serde_dynamo::to_attribute_value(ban).map_err(|error| Fault::new("serializing a ban", error))?;
+        update = update.set("bn", stored).set("bi", number(id)).set("ib", number(id));
+        update = update.when("attribute_not_exists(bn)");
+        writes.push(Write::put(bans::row(*id, user.id, ban)?));
+    }
+    writes.push(update);
+    (after.ban, after.ban_id) = match ban.map(|(ban, id)| (ban, Some(id))).or(standing) {
+        Some((ban, id)) => (Some(ban), id),
+        None => (None, None),
+    };
+    Ok(Some(Restoration { after, writes }))
+}

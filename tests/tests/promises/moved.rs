@@ -1,0 +1,281 @@
+//! A table that is exported, and imported into an empty one, is the same table to everybody.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use local::import::{Format, Import, Report, Users, Writer};
+use serde_json::{Value, json};
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, salt_fingerprint};
+use shared::domain::secret::Secret;
+use shared::domain::time::{Clock, Timestamp};
+use tests::{Actor, Setup, World};
+
+use crate::OPEN;
+
+/// What `cargo local export` writes.
+pub(crate) async fn export(world: &World) -> Vec<u8> {
+    let salt = salt_fingerprint(&Secret::from("a salt".to_owned()));
+    let (directory, mut file) = (tempfile::tempdir().unwrap(), Vec::new());
+    local::export::export(&world.store(), salt, directory.path(), &mut file).await.unwrap();
+    file
+}
+
+/// What `cargo local import native` does with it. `embedded` replies of a parent are inline.
+pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Report {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("export.jsonl");
+    std::fs::write(&path, file).unwrap();
+    let scratch = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).unwrap();
+    let store = world.store().embedding(embedded);
+    scratch.locate(Some(&store), Format::Native.name()).await.unwrap();
+    let writer = Writer {
+        scratch: &scratch,
+        store: &store,
+        users: &Users::default(),
+        prefix: Format::Native.name(),
+        embedded,
+        rate: None,
+        clock: Clock::system(),
+        holder: "test".to_owned(),
+        patience: Duration::ZERO,
+        other_salt: None,
+    };
+    writer.write(|_| ()).await.unwrap();
+    world.wait_until_idle().await;
+    scratch.report().unwrap()
+}
+
+pub(crate) fn text(file: &[u8]) -> &str {
+    str::from_utf8(file).unwrap()
+}
+
+fn world() -> World {
+    Setup::new(&OPEN).start()
+}
+
+/// In the order in which every world of this test has them, as a guest is known by the address.
+struct People {
+    ada: Actor,
+    bob: Actor,
+    /// Whose id is a hash.
+    eve: Actor,
+    moderator: Actor,
+    guest: Actor,
+}
+
+impl People {
+    fn of(world: &World) -> Self {
+        Self {
+            ada: world.user(7, "Ada Lovelace"),
+            bob: world.user(8, "Bob"),
+            eve: world.claiming(&json!({ "sub": "eve", "name": "Eve", "email": "eve@example.org" })),
+            moderator: world.moderator(),
+            guest: world.guest(),
+        }
+    }
+}
+
+/// Everything that a table can hold.
+async fn fill(world: &World, people: &People) {
+    let People { ada, bob, eve, moderator, guest } = people;
+    let about = json!({ "title": "One", "url": "https://blog.example/1", "author_id": 7 });
+    moderator.put("posts/1", about).await.ok(200);
+    moderator.put("posts/silent", json!({ "title": "Nobody said anything" })).await.ok(200);
+    eve.get("ui").await.ok(200);
+    world.user(9, "Carl").get("ui").await.ok(200);
+    world.pass(Duration::from_secs(1));
+    world.user(9, "Carla").get("ui").await.ok(200);
+    let parent = ada.comment("posts/1", "first, *of* many\r\nlines ").await;
+    for n in 0..5 {
+        let writer = if n % 2 == 0 { bob } else { guest };
+        writer.reply("posts/1", parent, &format!("reply {n} to @ada_lovelace and @eve")).await;
+    }
+    let subscribed = json!({ "body": "tell me", "subscribe_to_replies": true });
+    let told = eve.post("posts/1/comments", subscribed).await.ok(201).id();
+    world.pass(Duration::from_millis(1_234));
+    bob.edit(bob.comment("posts/1", "before").await, "after").await.ok(200);
+    ada.edit(ada.comment("posts/1", "fine").await, "doubtful now").await.ok(200);
+    for writer in [ada, guest] {
+        writer.comment("posts/2", "doubtful").await;
+        writer.reply("posts/1", parent, "a doubtful reply").await;
+    }
+    moderator.judge(guest.comment("posts/1", "rejected").await, "reject").await.ok(200);
+    moderator.pin(parent).await.ok(200);
+    moderator.reply("posts/1", parent, "pinned").await;
+    for reader in [ada, bob, eve, guest] {
+        reader.like(parent).await.ok(200);
+    }
+    guest.like(told).await.ok(200);
+    for (reader, reason) in [(bob, "spam"), (eve, "offensive"), (guest, "spam")] {
+        reader.report(parent, reason).await.ok(201);
+    }
+    bob.report(told, "spam").await.ok(201);
+    moderator.judge(told, "reports/dismiss").await.ok(200);
+    guest.report(told, "spam").await.ok(201);
+    moderate(world, people).await;
+    world.finish_jobs().await;
+}
+
+/// Bans, erasures and imports.
+async fn moderate(world: &World, people: &People) {
+    let People { ada, bob, moderator, .. } = people;
+    moderator.put("users/8/ban", json!({ "reason": "spam", "until": "2050-01-02T05:00:00.5Z" })).await.ok(200);
+    for (user, is_lifted) in [(77, false), (78, true)] {
+        moderator.put(&format!("users/{user}/ban"), Value::Null).await.ok(200);
+        if is_lifted {
+            moderator.delete(&format!("users/{user}/ban")).await.ok(204);
+        }
+    }
+    let erased = ada.comment("posts/3", "to be erased").await;
+    ada.like(erased).await.ok(200);
+    ada.reply("posts/3", erased, "below it").await;
+    world.erase(erased).await;
+    world.erase(ada.comment("posts/3", "erased without replies").await).await;
+    let old = |tie| Comment {
+        id: CommentId::slots(Timestamp(1_000_000_000_000), tie).unwrap().next().unwrap(),
+        name: "Old".to_owned(),
+        body: "imported".to_owned(),
+        source: Some(SourceId(format!("disqus:{tie}"))),
+        likes: 5,
+        imported_likes: 5,
+        ..Comment::blank(ThreadId::new("posts", "1").unwrap())
+    };
+    ada.like(world.import(&old(1)).await).await.ok(200);
+    let gone = world.import(&Comment { user: Some(UserId(7)), ..old(2) }).await;
+    ada.like(gone).await.ok(200);
+    ada.remove(gone).await.ok(204);
+    bob.get("ui").await.ok(200);
+}
+
+/// The attributes of the records, as `kind.attribute`.
+fn attributes(file: &[u8]) -> BTreeSet<String> {
+    let records = text(file).lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let named = records.flat_map(|record| {
+        let (kind, record) = record.as_object().unwrap().iter().next().map(|(k, v)| (k.clone(), v.clone())).unwrap();
+        names(&kind, &record)
+    });
+    named.collect()
+}
+
+fn names(prefix: &str, value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().flat_map(|(name, value)| names(&format!("{prefix}.{name}"), value)).collect()
+        }
+        Value::Array(values) if values.iter().any(Value::is_object) => {
+            values.iter().flat_map(|value| names(prefix, value)).collect()
+        }
+        _ => vec![prefix.to_owned()],
+    }
+}
+
+const ATTRIBUTES: &str = "comment.author.avatar comment.author.moderator comment.author.name comment.author.user_id
+    comment.author.visitor comment.body comment.created_at comment.edited_at comment.format comment.held_for comment.id
+    comment.likes comment.mentions comment.parent comment.pinned comment.pinned_at comment.reported
+    comment.resolutions.status comment.resolutions.until comment.source comment.state comment.subscribed comment.thread
+    guest_bound.comment guest_bound.count guest_bound.network head.format head.records head.salt head.source head.version
+    like.comment like.visitor report.avatar report.comment report.created_at report.id report.name report.reason
+    report.user_id report.visitor thread.author_id thread.id thread.key thread.title thread.type thread.url
+    tombstone.id tombstone.source user.ban.id user.ban.reason user.ban.until user.learned_at user.name user.picture
+    user.renamed_at user.subject user.told_at user.user_id";
+
+/// What everybody reads, by path.
+async fn read(people: &People) -> Vec<(String, Value)> {
+    let People { ada, bob, eve, moderator, guest } = people;
+    let mut seen = Vec::new();
+    for (who, actor) in [("ada", ada), ("bob", bob), ("eve", eve), ("moderator", moderator), ("guest", guest)] {
+        for thread in ["posts/1", "posts/2", "posts/3", "posts/silent"] {
+            for sort in ["newest", "oldest", "most_liked", "most_replied"] {
+                let path = format!("{thread}/comments?sort={sort}&per_page=50");
+                seen.push((format!("{path} by {who}"), actor.get(&path).await.ok(200).json));
+            }
+        }
+    }
+    let mut paths = vec!["counts?threads=posts/1,posts/2,posts/3".to_owned(), "users?q=a".to_owned()];
+    paths.extend(
+        ["pending", "reported", "rejected"].map(|state| format!("moderation/comments?state={state}&per_page=50")),
+    );
+    paths.extend(["moderation/users?q=e", "moderation/users?banned=true", "users/7/comments"].map(str::to_owned));
+    for path in paths {
+        let answer = moderator.get(&path).await.ok(200).json;
+        seen.push((path, answer));
+    }
+    seen
+}
+
+#[tokio::test]
+async fn a_table_with_everything_is_moved_with_everything() {
+    let (world, other) = (world(), world());
+    let (people, same_people) = (People::of(&world), People::of(&other));
+    fill(&world, &people).await;
+    let file = export(&world).await;
+    let missing: Vec<&str> = {
+        let attributes = attributes(&file);
+        let expected: BTreeSet<&str> = ATTRIBUTES.split_whitespace().collect();
+        assert!(attributes.iter().all(|name| expected.contains(name.as_str())), "{attributes:?}");
+        expected.into_iter().filter(|name| !attributes.contains(*name)).collect()
+    };
+    assert_eq!(missing, [""; 0], "the test has no such thing");
+
+    other.pass(Duration::from_millis(2_234));
+    let report = import(&other, &file, 3).await;
+    assert_eq!((report.new, &report.refused, &report.skipped), (report.read, &vec![], &[].into()));
+    assert_eq!(other.findings().await, [""; 0]);
+    assert_eq!(text(&export(&other).await), text(&file));
+    for ((path, before), (_, after)) in read(&people).await.into_iter().zip(read(&same_people).await) {
+        assert_eq!(after, before, "{path}");
+    }
+    same_people.bob.write("posts/1", None, "still banned").await.refused(403, "comment_banned");
+
+    let again = import(&other, &file, 3).await;
+    assert_eq!((again.new, again.already_there), (0, report.read));
+    assert_eq!(text(&export(&other).await), text(&export(&world).await));
+}
+
+#[tokio::test]
+async fn what_is_deleted_after_the_move_does_not_come_back_and_what_was_decided_stays() {
+    let (world, other) = (world(), world());
+    let (people, same_people) = (People::of(&world), People::of(&other));
+    fill(&world, &people).await;
+    let file = export(&world).await;
+    import(&other, &file, 3).await;
+    let listed = same_people.ada.list("posts/1", "per_page=50&sort=oldest").await;
+    let mine = listed.rows().iter().find(|row| row["body"] == "doubtful now").unwrap()["id"].as_u64().unwrap();
+    let liked = listed.rows().iter().find(|row| row["liked"] == true).unwrap()["id"].as_u64().unwrap();
+    same_people.ada.remove(mine).await.ok(204);
+    same_people.ada.like(liked).await.ok(200);
+    same_people.moderator.delete("users/8/ban").await.ok(204);
+    other.finish_jobs().await;
+    let before = export(&other).await;
+    let report = import(&other, &file, 3).await;
+    assert_eq!((report.new, &report.skipped), (0, &[("deleted".to_owned(), 1)].into()));
+    assert_eq!(text(&export(&other).await), text(&before));
+    assert_eq!(other.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_table_that_others_write_in_already_gains_the_same() {
+    let (world, other) = (world(), world());
+    let (people, same_people) = (People::of(&world), People::of(&other));
+    fill(&world, &people).await;
+    let file = export(&world).await;
+    // Threads with comments gain each comment in a transaction.
+    for thread in ["posts/1", "posts/2", "posts/3"] {
+        same_people.eve.comment(thread, "I was here first").await;
+    }
+    // She signed in before the import, and he may not write even so.
+    same_people.bob.get("ui").await.ok(200);
+    other.finish_jobs().await;
+    let report = import(&other, &file, 3).await;
+    assert_eq!((report.new, &report.refused), (report.read, &vec![]));
+    assert_eq!(other.findings().await, [""; 0]);
+    same_people.bob.write("posts/1", None, "still banned").await.refused(403, "comment_banned");
+    let records = |file: &[u8]| -> BTreeSet<String> {
+        // The pin of a thread with comments is the moderators' affair, and so are the names of those who are known.
+        let kept = text(file).lines().filter(|line| !line.contains("\"pinned\"") && !line.starts_with("{\"user\""));
+        kept.skip(1).map(str::to_owned).collect()
+    };
+    let lost: Vec<String> = records(&file).difference(&records(&export(&other).await)).cloned().collect();
+    assert_eq!(lost, [""; 0]);
+}
