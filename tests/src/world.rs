@@ -37,7 +37,7 @@ pub const START: i64 = 2_524_705_445_000;
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 pub const TABLE: &str = "comments";
 pub const SECRET: &str = "the secret that signs all the tokens";
-pub(crate) const SALT: &str = "the salt of visitors";
+pub const SALT: &str = "the salt of visitors";
 /// Settings with which people are told of comments by mail.
 pub const MAIL: [(&str, &str); 5] = [
     ("SVC_SUBSCRIPTIONS", "true"),

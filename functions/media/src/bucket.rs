@@ -8,10 +8,9 @@ use aws_types::SdkConfig;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use imaging::{Format, MAX_OUTPUT_BYTES, Picture};
-use shared::domain::ids::{Random, keyed_hash};
+use shared::domain::ids::{Random, Visitor, keyed_hash};
 use shared::domain::secret::Secret;
 use shared::error::Fault;
-use shared::store::idempotency::IdempotencyRequest;
 
 const UPLOADS: &str = "uploads/";
 const THUMBNAILS: &str = "thumbnails/";
@@ -38,10 +37,11 @@ impl Name {
         Self(URL_SAFE_NO_PAD.encode(random.bytes::<18>()))
     }
 
-    /// The same name for the same request. It cannot be guessed without the salt.
+    /// The same name for the same request: its visitor, and the hashes of its key and its content. It cannot be guessed
+    /// without the salt.
     #[must_use]
-    pub fn again(salt: &Secret, idempotency: &IdempotencyRequest) -> Self {
-        Self(keyed_hash(salt, &["upload", &idempotency.visitor.0, &idempotency.key, &idempotency.request]))
+    pub fn again(salt: &Secret, visitor: &Visitor, key: &str, request: &str) -> Self {
+        Self(keyed_hash(salt, &["upload", &visitor.0, key, request]))
     }
 
     /// The name in an upload's key; `None` for keys of other objects.
@@ -58,6 +58,28 @@ impl Name {
         let known = (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(plain);
         let format = Format::ALL.into_iter().find(|format| format.extension() == extension)?;
         known.then(|| (Self(name.to_owned()), format))
+    }
+
+    /// The names of the images that a text links, at whatever address.
+    #[must_use]
+    pub fn all_in(text: &str) -> Vec<Self> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let after =
+            |folder| text.split(folder).skip(1).map(|rest| rest.split(|c| !plain(c)).next().unwrap_or_default());
+        let names = after(UPLOADS).chain(after(THUMBNAILS)).filter(|name| (1..=MAX_NAME).contains(&name.len()));
+        names.map(|name| Self(name.to_owned())).collect()
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The keys that an upload of this name may have, and that of its thumbnail.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        let uploads = Format::ALL.into_iter().map(|format| self.upload(format));
+        uploads.chain([self.thumbnail()]).collect()
     }
 
     #[must_use]
@@ -140,6 +162,16 @@ mod tests {
         let key = one.upload(Format::Jpeg);
         assert_eq!(key.len(), "uploads/".len() + 24 + ".jpg".len());
         assert!(key.bytes().all(|b| b.is_ascii_alphanumeric() || b"/._-".contains(&b)), "{key}");
+    }
+
+    #[test]
+    fn the_images_that_a_text_links_are_found_at_any_address() {
+        let text =
+            "![a](https://a.test/media/uploads/Ab-9_x.png) and <http://b.test/thumbnails/Cd> or uploads/, uploads/!";
+        let names = Name::all_in(text);
+        assert_eq!(names.iter().map(Name::as_str).collect::<Vec<_>>(), ["Ab-9_x", "Cd"]);
+        assert!(names[0].keys().contains(&"uploads/Ab-9_x.png".to_owned()));
+        assert!(names[0].keys().contains(&names[0].thumbnail()));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
-use shared::store::idempotency::PriorResult;
+use shared::store::idempotency::{IdempotencyRequest, PriorResult};
 
 use crate::bucket::{Bucket, Name};
 use crate::multipart::Rejected;
@@ -52,9 +52,10 @@ impl Media {
         let picture = picture.map_err(|refused| FieldErrors::one(FIELD, refused.to_string()))?;
 
         // A repeated request stores the image again under the same name, because it may have been removed since.
-        let name = idempotency
-            .as_ref()
-            .map_or_else(|| Name::new(&app.random), |idempotency| Name::again(&config.visitor_salt, idempotency));
+        let again = |request: &IdempotencyRequest| {
+            Name::again(&config.visitor_salt, &request.visitor, &request.key, &request.request)
+        };
+        let name = idempotency.as_ref().map_or_else(|| Name::new(&app.random), again);
         let key = name.upload(picture.format);
         self.bucket(config).put(&key, picture).await?;
         if let Some(idempotency) = &idempotency

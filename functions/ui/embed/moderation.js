@@ -21,7 +21,7 @@
  * @typedef {{ banned: boolean, banned_until: string | null, reason: string | null }} Ban
  * @typedef {User & { id: number } & Ban} KnownUser
  * @typedef {{
- *   id: number | string, created_at: string, moderator: { id: number, name: string }, action: string,
+ *   id: number | string, created_at: string, moderator: { id: number | null, name: string }, action: string,
  *   comment_id: number | null, user_id: number | null, thread: string | null,
  * }} LogEntry
  * @typedef {(key: string, values?: Record<string, string | number>) => string} Translate

@@ -6,6 +6,7 @@ mod demo;
 mod export;
 mod import;
 mod log;
+mod person;
 mod serve;
 mod services;
 mod stop;
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 use shared::config::Config;
+use shared::domain::ids::{Random, hex};
 use tokio::net::TcpListener;
 
 use crate::token::{NoSecret, Token};
@@ -59,6 +61,8 @@ enum Command {
     Bench(bench::Options),
     Import(Box<import::Options>),
     Export(export::Options),
+    #[command(subcommand)]
+    Person(person::Command),
 }
 
 impl CommandLine {
@@ -70,6 +74,7 @@ impl CommandLine {
             Some(Command::Bench(options)) => options.run().await,
             Some(Command::Import(options)) => return options.run().await,
             Some(Command::Export(options)) => return options.run().await,
+            Some(Command::Person(command)) => return command.run().await,
         }
         .map(|()| ExitCode::SUCCESS)
     }
@@ -82,6 +87,12 @@ async fn listen(port: u16, hint: &str) -> Result<TcpListener, Failure> {
         io::ErrorKind::AddrInUse => format!("port {port} is taken; {hint}").into(),
         _ => format!("port {port}: {error}").into(),
     })
+}
+
+/// Names this process to others that write to the table in bulk. A data directory has a lock of its own, so the lease of a
+/// process that was killed there holds nobody up.
+fn holder(table: Option<&str>) -> String {
+    table.map_or_else(|| "the data directory".to_owned(), |_| hex(&Random::system().bytes::<8>()))
 }
 
 /// Tokens to try the service with, by role.

@@ -7,10 +7,11 @@
 //!
 //! `source` opens a file, `format` has a parser for each system, which makes `record`s, and `scratch` keeps them and decides
 //! what becomes of each. `locate` finds their ids in the table, and `write` writes what is new. Nothing is written before
-//! everything was read.
+//! everything was read. Comments of people who were forgotten count as deleted.
 
 mod author;
 mod format;
+pub mod lease;
 mod locate;
 mod markdown;
 mod native;
@@ -27,6 +28,7 @@ pub mod write;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
+use shared::store::person::forgotten::Forgotten;
 
 pub use self::author::Users;
 pub use self::format::Format;
@@ -65,13 +67,17 @@ pub struct Import {
     pub zone: TimeZone,
     /// Spam, trash and pingbacks become rejected comments.
     pub keep_spam: bool,
+    pub users: Users,
+    /// Comments of these people count as deleted.
+    pub forgotten: Option<Forgotten>,
 }
 
 impl Import {
     /// Without options.
     #[must_use]
     pub fn new(format: Format, files: Vec<PathBuf>) -> Self {
-        Self { format, files, keys: ThreadKeys::default(), zone: TimeZone::UTC, keep_spam: false }
+        let (keys, users) = (ThreadKeys::default(), Users::default());
+        Self { format, files, keys, zone: TimeZone::UTC, keep_spam: false, users, forgotten: None }
     }
 
     /// Reads all files into a scratch file in `directory` and decides what becomes of each comment. `progress` gets the
@@ -91,6 +97,9 @@ impl Import {
                 let read = self.format.read(source, &self.zone, directory, &mut sink);
                 read.map_err(|cause| ImportError::Read { file, cause })?;
             }
+        }
+        if let Some(forgotten) = &self.forgotten {
+            scratch.forget(&self.users, forgotten).map_err(ScratchError::from)?;
         }
         scratch.resolve(&self.keys, self.keep_spam).map_err(ScratchError::from)?;
         Ok(scratch)

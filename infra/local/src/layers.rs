@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the bottom to the top.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["access", "account", "data_dir", "event_filter", "publisher", "server"],
     &["bucket", "engine", "gateway", "queue"],
     &["outbox", "template", "trigger"],
@@ -12,6 +12,7 @@ const LAYERS: [&[&str]; 8] = [
     &["service"],
     &["bench", "check", "import"],
     &["export"],
+    &["person"],
     &["commands"],
 ];
 

@@ -2,7 +2,7 @@
 //! queues and the mail server.
 //!
 //! Layers: `access, account, data_dir, event_filter, publisher, server ← bucket, engine, gateway, queue ← outbox,
-//! template, trigger ← settings, stack, token ← service ← bench, check, import ← export ← commands`. A module uses the modules of the layers to its left; a test in
+//! template, trigger ← settings, stack, token ← service ← bench, check, import ← export ← person ← commands`. A module uses the modules of the layers to its left; a test in
 //! `layers.rs` checks it.
 
 pub mod access;
@@ -20,6 +20,7 @@ pub mod import;
 #[cfg(test)]
 mod layers;
 pub mod outbox;
+pub mod person;
 mod publisher;
 pub mod queue;
 mod server;

@@ -50,6 +50,30 @@ impl SentMail {
     }
 }
 
+/// Removes some of the mails in a folder, and returns how many. There are none when the folder is missing.
+///
+/// # Errors
+///
+/// When the folder cannot be read, or a mail cannot be removed.
+pub fn remove(folder: &Path, picks: impl Fn(&SentMail) -> bool) -> io::Result<u64> {
+    let mut removed = 0;
+    for file in if folder.exists() { files(folder)? } else { Vec::new() } {
+        if SentMail::read(&String::from_utf8_lossy(&fs::read(&file)?)).is_some_and(|mail| picks(&mail)) {
+            fs::remove_file(file)?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// The mails in a folder, oldest first.
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "eml"));
+    files.sort();
+    Ok(files)
+}
+
 /// Cheap to clone.
 #[derive(Clone)]
 pub struct Outbox(Arc<Shared>);
@@ -107,10 +131,7 @@ impl Outbox {
     ///
     /// When the folder cannot be read.
     pub fn mails(&self) -> io::Result<Vec<SentMail>> {
-        let mut files: Vec<PathBuf> =
-            fs::read_dir(&self.0.folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "eml"));
-        files.sort();
+        let files = files(&self.0.folder)?;
         let mails = files.iter().map(|file| Ok(SentMail::read(&String::from_utf8_lossy(&fs::read(file)?))));
         Ok(mails.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
@@ -221,6 +242,17 @@ mod tests {
     use shared::domain::ids::Random;
 
     use super::*;
+
+    #[test]
+    fn of_the_mails_in_a_folder_some_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["ada", "bob"] {
+            fs::write(folder.path().join(format!("{name}.eml")), format!("To: {name}@example.org\r\n\r\nHi")).unwrap();
+        }
+        assert_eq!(remove(folder.path(), |mail| mail.to == "ada@example.org").unwrap(), 1);
+        assert_eq!(files(folder.path()).unwrap(), [folder.path().join("bob.eml")]);
+        assert_eq!(remove(&folder.path().join("none"), |_| true).unwrap(), 0);
+    }
 
     #[test]
     fn the_page_shows_mails_without_letting_them_run_anything() {

@@ -84,6 +84,12 @@ pub fn for_functions(
     ]
 }
 
+/// Whether the environment has this variable.
+#[must_use]
+pub fn is_set(name: &str) -> bool {
+    environment(name).is_some()
+}
+
 #[expect(clippy::disallowed_methods, reason = "the configuration reads its variables through this")]
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())

@@ -74,10 +74,21 @@ pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
     ids.into_iter().map(CommentId::mark).sum()
 }
 
+/// Begins the id of a hashed source. Parsers begin ids of their own with one tilde.
+pub(super) const HASHED_SOURCE: &str = "~~";
+
 /// The id of an imported comment in the place it came from, after the name of the format: `disqus:558`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourceId(pub String);
+
+impl SourceId {
+    /// Whether it is the hash of a source, as `PersonHashes::source` makes them.
+    #[must_use]
+    pub fn is_hashed(&self) -> bool {
+        self.0.split_once(':').is_some_and(|(_, id)| id.starts_with(HASHED_SOURCE))
+    }
+}
 
 impl fmt::Display for SourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -24,10 +24,11 @@ pub struct LogEntry {
     /// In order of time.
     #[serde(rename = "id")]
     pub id: u64,
-    #[serde(rename = "mo")]
-    pub moderator: UserId,
+    /// `None` for one who was forgotten.
+    #[serde(rename = "mo", default, skip_serializing_if = "Option::is_none")]
+    pub moderator: Option<UserId>,
     /// The moderator's name at that time.
-    #[serde(rename = "n")]
+    #[serde(rename = "n", default)]
     pub name: String,
     #[serde(rename = "ac")]
     pub action: Action,

@@ -13,6 +13,7 @@ pub mod mail_keys;
 pub mod mailbox;
 pub mod markdown;
 pub mod origin;
+pub mod person;
 pub mod rate_limit;
 pub mod report;
 pub mod secret;

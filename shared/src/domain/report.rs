@@ -9,6 +9,8 @@ use crate::domain::ids::{UserId, Visitor};
 const MAX_EXCERPTS: usize = 3;
 /// Characters of a reason in an excerpt. Lists read it with the comment.
 const MAX_EXCERPT: usize = 100;
+/// In place of a forgotten reporter, before the id of the report.
+const NOBODY: char = '-';
 
 /// A report as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,12 +36,42 @@ pub struct Report {
 }
 
 impl Report {
+    /// What stays of a report when its reporter is forgotten: the reason without details.
+    #[must_use]
+    pub fn without_reporter(self) -> Self {
+        Self {
+            reason: bare_reason(&self.reason).to_owned(),
+            visitor: nobody(self.id),
+            user: None,
+            name: String::new(),
+            avatar: Avatar::Neutral,
+            ..self
+        }
+    }
+
+    #[must_use]
+    pub fn has_reporter(&self) -> bool {
+        !self.visitor.0.starts_with(NOBODY)
+    }
+
     /// The moderators' decision about it.
     #[must_use]
     pub fn status(&self, comment: &Comment) -> ReportStatus {
         let resolved = comment.resolutions.iter().find(|resolution| self.created_at <= resolution.until);
         resolved.map_or(ReportStatus::Pending, |resolution| resolution.status)
     }
+}
+
+/// The visitor of a report whose reporter was forgotten.
+#[must_use]
+pub fn nobody(report: u64) -> Visitor {
+    Visitor(format!("{NOBODY}{report}"))
+}
+
+/// A reason without details.
+#[must_use]
+pub fn bare_reason(reason: &str) -> &str {
+    reason.split(':').next().unwrap_or_default()
 }
 
 /// What a comment keeps of a report, so that the moderators' queue shows it without a further read.
@@ -110,6 +142,14 @@ mod tests {
             });
             assert_eq!(kept.iter().map(|report| report.id).collect::<Vec<_>>(), [5, 4, 3], "{order:?}");
         }
+    }
+
+    #[test]
+    fn a_forgotten_reporter_leaves_the_reason_alone() {
+        let left = report(1, "spam: I am Ada: believe me").without_reporter();
+        assert_eq!((left.reason.as_str(), left.has_reporter()), ("spam", false));
+        assert!(report(1, "spam").has_reporter());
+        assert_ne!(left.visitor, report(2, "spam").without_reporter().visitor);
     }
 
     #[test]

@@ -136,15 +136,7 @@ impl User {
     /// mention.
     #[must_use]
     pub fn handle(&self) -> Option<String> {
-        let mut handle = String::new();
-        for c in self.name.chars() {
-            if c.is_ascii_alphanumeric() || c == '_' {
-                handle.push(c.to_ascii_lowercase());
-            } else if !handle.ends_with('_') {
-                handle.push('_');
-            }
-        }
-        (!handle.is_empty() && handle.len() <= MAX_HANDLE).then_some(handle)
+        handle(&self.name)
     }
 
     /// The ban, unless it has ended.
@@ -162,6 +154,19 @@ impl User {
     pub(crate) fn looks_like(&self, other: &Self) -> bool {
         self.name == other.name && self.avatar == other.avatar
     }
+}
+
+/// See [`User::handle`].
+pub(crate) fn handle(name: &str) -> Option<String> {
+    let mut handle = String::new();
+    for c in name.chars() {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            handle.push(c.to_ascii_lowercase());
+        } else if !handle.ends_with('_') {
+            handle.push('_');
+        }
+    }
+    (!handle.is_empty() && handle.len() <= MAX_HANDLE).then_some(handle)
 }
 
 /// The name of a user whose tokens have none.

@@ -6,27 +6,42 @@ use super::moderation::Decision;
 use super::transaction::Write;
 use super::{Reading, Store, number};
 use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, SourceId};
 use crate::domain::report::ReportStatus;
 use crate::domain::thread::Thread;
 use crate::domain::time::Clock;
 use crate::error::Fault;
 
 /// The attributes of a comment's writer and text, which placeholders do not have.
-pub(super) const ERASED: [&str; 10] = ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "sp"];
+pub(super) const ERASED: [&str; 11] = ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "sp", "su"];
 
 impl Store {
     /// Turns a comment into a placeholder, which everyone may see: it keeps its id, replies, likes and reports, and loses
     /// its pin and its places in the moderation queues. False when it no longer exists or is a placeholder already.
     pub async fn make_placeholder(&self, comment: Comment, clock: &Clock) -> Result<bool, Fault> {
+        self.make_placeholder_and(comment, clock, None).await
+    }
+
+    /// With a further write in the same transaction.
+    pub(super) async fn make_placeholder_and(
+        &self,
+        comment: Comment,
+        clock: &Clock,
+        also: Option<&Write>,
+    ) -> Result<bool, Fault> {
         let plan = |comment: Comment| async move {
             let after = comment.clone().into_placeholder();
             let decision = Decision::new(&comment, after, clock, ReportStatus::Reviewed)?.erasing();
             if !comment.is_approved() {
-                return self.show(decision).await;
+                return Ok(match self.show(decision).await? {
+                    Plan::Together(writes) => Plan::Together(writes.into_iter().chain(also.cloned()).collect()),
+                    plan => plan,
+                });
             }
             let thread = self.thread(&comment.thread, Reading::Consistent).await?;
             let (erasure, queues) = decision.into_writes();
-            Ok(Plan::Together([erasure, without_pin(&comment, &thread)].into_iter().chain(queues).collect()))
+            let writes = [erasure, without_pin(&comment, &thread)].into_iter().chain(queues);
+            Ok(Plan::Together(writes.chain(also.cloned()).collect()))
         };
         Ok(self.change("erasing a comment", comment, plan).await?.is_some())
     }
@@ -45,6 +60,9 @@ fn without_pin(comment: &Comment, thread: &Thread) -> Write {
 
 /// The tombstone of a comment that is deleted. It keeps later imports from bringing the comment back.
 pub(super) fn tombstone(comment: &Comment) -> Option<Write> {
-    let source = comment.source.as_ref()?;
-    Some(Write::update(keys::tombstone(source)).set("i", number(comment.id)))
+    comment.source.as_ref().map(|source| tombstone_of(source, comment.id))
+}
+
+pub(super) fn tombstone_of(source: &SourceId, id: CommentId) -> Write {
+    Write::update(keys::tombstone(source)).set("i", number(id))
 }

@@ -76,7 +76,7 @@ impl Store {
 
     /// Removes some items in the partition of a deleted comment, and the unapproved replies that they name. False when
     /// there are none.
-    async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
+    pub(super) async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
         let partition = keys::comment_partition(comment);
         let index = Index::Table(Reading::Consistent);
         let rest = Query { index, partition, bounds: None, order: Order::OldestFirst, limit: AT_ONCE };
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Removes a comment whose parent no longer exists. Only its writer's counts change. False when it no longer exists.
-    async fn remove_comment(&self, id: CommentId) -> Result<bool, Fault> {
+    pub(super) async fn remove_comment(&self, id: CommentId) -> Result<bool, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
             return Ok(false);
         };

@@ -20,6 +20,9 @@
 //! | tombstone                  | `S#source`                | `S`        | imports: the comment imported from there was deleted |
 //! | log                        | `A`                       | `id`       | moderators: what they did                      |
 //! | banned                     | `B`                       | `id`       | moderators: who is banned; expires with the ban |
+//! | forgotten person           | `F`                       | `hash`     | imports: nothing of this person comes back     |
+//! | erasure                    | `F#hash`                  | `J`        | an erasure that is under way: whom it is about |
+//! | erased comment             | `F#hash`                  | `id`       | an erasure that is under way: a placeholder that goes when nothing is below it |
 //! | import journal             | `J#type#record`           | `J`        | imports: the thread is being written in batches |
 //! | import lease               | `J#lease`                 | `J`        | imports: one runs at a time; expires           |
 //! | imported salt              | `J#salt`                  | `J`        | exports: hashes were imported that another salt has made |
@@ -120,6 +123,10 @@
 //! | `c`, `t`  | log      | N, S | comment and thread                                                              |
 //! | `u`       | log      | N    | user id of the banned user, or of the comment's writer; missing for guests      |
 //! | `u`       | banned   | N    | user id                                                                         |
+//! | `c`       | forgotten person | N | when                                                                       |
+//! | `sf`      | forgotten person | S | fingerprint of the salt of the hash                                        |
+//! | `nm`, `ad`, `vs`, `sj` | erasure | L | names, hashes of addresses, visitors, hashes of subjects                |
+//! | `re`, `se` | erasure | L    | recipients of mails, sealed addresses                                            |
 //! | `n`       | limiter  | N    | requests booked                                                                 |
 //! | `n`       | import journal | N | transactions about visitors that are done                                    |
 //! | `w`       | import journal | B | comments are written one by one                                              |
@@ -159,7 +166,7 @@ const LAST: u64 = 9_999_999_999_999_999;
 /// Sorts after digits and `#`.
 const END: &str = "~";
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
     pub(super) pk: String,
     pub(super) sk: String,
@@ -329,6 +336,27 @@ pub(super) fn ban_of(sk: &str) -> Option<u64> {
     sk.trim_start_matches('0').parse().ok()
 }
 
+/// Of those who were forgotten.
+#[cfg(feature = "import")]
+pub(super) fn forgotten_partition() -> String {
+    "F".to_owned()
+}
+
+#[cfg_attr(not(feature = "import"), allow(dead_code))]
+pub(super) fn forgotten(hash: &str) -> Key {
+    Key::new("F".to_owned(), hash)
+}
+
+#[cfg_attr(not(feature = "import"), allow(dead_code))]
+pub(super) fn erasure(hash: &str) -> Key {
+    Key::new(format!("F#{hash}"), "J")
+}
+
+#[cfg_attr(not(feature = "import"), allow(dead_code))]
+pub(super) fn erased_comment(hash: &str, id: CommentId) -> Key {
+    Key::new(format!("F#{hash}"), pad(id.0))
+}
+
 #[cfg_attr(not(feature = "import"), allow(dead_code))]
 pub(super) fn import_journal(thread: &ThreadId) -> Key {
     Key::new(format!("J#{thread}"), "J")
@@ -368,6 +396,38 @@ pub(super) fn network_of(sk: &str) -> Option<&str> {
     sk.strip_prefix("G#")
 }
 
+/// The visitor in the key of a visitor's thread state, a repeat, an idempotency or a limiter. A limiter may name a network
+/// instead.
+#[cfg(feature = "import")]
+pub(super) fn visitor_of(key: &Key) -> Option<Visitor> {
+    let mut parts = key.pk.split('#');
+    let visitor = match parts.next()? {
+        "V" | "P" | "I" => parts.next()?,
+        "L" => parts.nth(1)?,
+        _ => return None,
+    };
+    Some(Visitor(visitor.to_owned()))
+}
+
+/// The recipient in the key of a mailbox.
+#[cfg(feature = "import")]
+pub(super) fn recipient_of(key: &Key) -> Option<Recipient> {
+    key.pk.strip_prefix("E#").map(|recipient| Recipient(recipient.to_owned()))
+}
+
+/// The hash of the key and the route in the key of an idempotency.
+#[cfg(feature = "import")]
+pub(super) fn idempotency_hash(key: &Key) -> Option<&str> {
+    key.pk.strip_prefix("I#")?.split_once('#').map(|(_, hash)| hash)
+}
+
+/// Bounds of the sort keys of a comment's hidden replies.
+#[cfg(feature = "import")]
+pub(super) fn hidden_replies() -> (AttributeValue, AttributeValue) {
+    let key = |id| AttributeValue::S(format!("H#{}", pad(id)));
+    (key(0), key(LAST))
+}
+
 /// The kind of an item, parsed from its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ItemKind {
@@ -394,7 +454,8 @@ pub(super) enum ItemKind {
     /// With the id of the ban.
     Banned(u64),
     ImportJournal(ThreadId),
-    /// Import lease, imported salt, limiter, repeat, idempotency and mailbox: a recount ignores them.
+    /// Forgotten people, erasures, import lease, imported salt, limiter, repeat, idempotency and mailbox: a recount ignores
+    /// them.
     Other,
 }
 
@@ -524,11 +585,11 @@ impl Span {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// A key of every constructor, with its kind.
-    fn keys_and_kinds() -> Vec<(Key, ItemKind)> {
+    pub(in crate::store) fn keys_and_kinds() -> Vec<(Key, ItemKind)> {
         let (id, other, ada) = (CommentId(12), CommentId(3), UserId(7));
         let (visitor, post) = (Visitor::from(ada), ThreadId::new("post", "a-1").unwrap());
         let source = SourceId("disqus:5#58".to_owned());
@@ -550,6 +611,9 @@ mod tests {
             (tombstone(&source), ItemKind::Tombstone(source.clone())),
             (log(5), ItemKind::Log),
             (banned(5), ItemKind::Banned(5)),
+            (forgotten("hash"), ItemKind::Other),
+            (erasure("hash"), ItemKind::Other),
+            (erased_comment("hash", id), ItemKind::Other),
             (import_journal(&post), ItemKind::ImportJournal(post.clone())),
             (import_lease(), ItemKind::Other),
             (imported_salt(), ItemKind::Other),

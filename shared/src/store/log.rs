@@ -42,7 +42,7 @@ impl Moderator<'_> {
         };
         let entry = LogEntry {
             id: self.ids.next().0,
-            moderator: self.user.id,
+            moderator: Some(self.user.id),
             name: self.user.name.clone(),
             action,
             comment: comment.map(|comment| comment.id),

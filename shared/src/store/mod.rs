@@ -24,6 +24,8 @@ pub mod mailboxes;
 pub mod meter;
 pub mod moderation;
 pub mod newest;
+#[cfg(feature = "import")]
+pub mod person;
 mod placement;
 pub mod reactions;
 pub mod recount;
@@ -185,6 +187,22 @@ impl Store {
             start = next;
         }
         Ok(found)
+    }
+
+    /// Reads the whole table, consistently. Requests do not use it.
+    async fn for_each_item(&self, mut each: impl FnMut(Item)) -> Result<(), Fault> {
+        let mut start = None;
+        loop {
+            #[expect(clippy::disallowed_methods, reason = "a recount reads everything, and so does an erasure")]
+            let scan = self.client.scan().table_name(&self.table).consistent_read(true);
+            let page = scan.set_exclusive_start_key(start).send().await;
+            let page = page.map_err(|error| fault("scanning the table", error))?;
+            page.items.unwrap_or_default().into_iter().for_each(&mut each);
+            start = page.last_evaluated_key.filter(|key| !key.is_empty());
+            if start.is_none() {
+                return Ok(());
+            }
+        }
     }
 
     fn attempts(&self, doing: &'static str) -> Attempts<'_> {

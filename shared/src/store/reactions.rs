@@ -222,8 +222,13 @@ fn unlike(comment: &Comment, liked_in: Key, bound: Option<&GuestBound>) -> Vec<W
     writes
 }
 
-/// `change` is 1 or -1. Only top-level comments have a rank.
+/// `change` is 1 or -1.
 fn count_like(comment: &Comment, change: i64) -> Write {
-    let write = present(Write::update(keys::comment(comment.id)).add("lc", number(change)));
+    present(add_likes(comment, change))
+}
+
+/// Only top-level comments have a rank.
+pub(super) fn add_likes(comment: &Comment, change: i64) -> Write {
+    let write = Write::update(keys::comment(comment.id)).add("lc", number(change));
     if comment.is_top_level() { write.add("l", placement::rank_change(change)) } else { write }
 }

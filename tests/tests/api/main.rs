@@ -30,6 +30,7 @@ mod moderators;
 mod origins;
 mod pages;
 mod permissions;
+mod person;
 mod pinned;
 mod pins;
 mod placeholders;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use local::import::lease::Lease;
 use local::import::{Format, Import, Report, Users, Writer};
 use serde_json::{Value, json};
 use shared::domain::comment::Comment;
@@ -36,9 +37,7 @@ pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Repor
         prefix: Format::Native.name(),
         embedded,
         rate: None,
-        clock: Clock::system(),
-        holder: "test".to_owned(),
-        patience: Duration::ZERO,
+        lease: Lease { store: &store, clock: Clock::system(), holder: "test".to_owned(), patience: Duration::ZERO },
         other_salt: None,
     };
     writer.write(|_| ()).await.unwrap();

@@ -46,29 +46,44 @@ impl Options {
     }
 
     async fn export(self) -> Result<(), Failure> {
-        let Some(path) = &self.out else {
-            self.write(&mut BufWriter::new(io::stdout().lock())).await?;
-            return Ok(());
-        };
-        let output = Output::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let comments = if path.extension() == Some(OsStr::new("gz")) {
-            let mut file = GzEncoder::new(BufWriter::new(output.file()), Compression::default());
-            let comments = self.write(&mut file).await?;
-            file.finish()?.flush()?;
-            comments
-        } else {
-            self.write(&mut BufWriter::new(output.file())).await?
-        };
-        output.finish(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(writeln!(io::stdout(), "{comments} comments exported")?)
+        let comments = write_to(self.out.as_deref(), async |mut out| {
+            let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
+            Ok(export(&table.store, salt_fingerprint(&table.salt), &table.scratch, &mut out).await?)
+        });
+        let comments = comments.await?;
+        if self.out.is_some() {
+            writeln!(io::stdout(), "{comments} comments exported")?;
+        }
+        Ok(())
     }
+}
 
-    async fn write(&self, out: &mut impl Write) -> Result<u64, Failure> {
-        let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
-        let comments = export(&table.store, salt_fingerprint(&table.salt), &table.scratch, out).await?;
+/// Writes to a file, compressed if its name ends in `.gz`, or to standard output. A file that cannot be written is told before
+/// anything is done.
+pub(super) async fn write_to<T>(
+    path: Option<&Path>,
+    write: impl AsyncFnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Some(path) = path else {
+        let mut out = BufWriter::new(io::stdout());
+        let written = write(&mut out).await?;
         out.flush()?;
-        Ok(comments)
-    }
+        return Ok(written);
+    };
+    let output = Output::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut file = BufWriter::new(output.file());
+    let written = if path.extension() == Some(OsStr::new("gz")) {
+        let mut compressed = GzEncoder::new(&mut file, Compression::default());
+        let written = write(&mut compressed).await?;
+        compressed.finish()?;
+        written
+    } else {
+        write(&mut file).await?
+    };
+    file.flush()?;
+    drop(file);
+    output.finish(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(written)
 }
 
 /// A file gets its name when it is whole.

@@ -11,26 +11,29 @@ use aws_sdk_dynamodb::config::Builder;
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 use shared::config::Config;
-use shared::domain::ids::{Random, hex, salt_fingerprint};
+use shared::domain::ids::{Random, salt_fingerprint};
+use shared::domain::person::PersonHashes;
 use shared::domain::time::Clock;
+use shared::store::person::forgotten::Forgotten;
 use shared::store::{Store, client};
 
-use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, table};
+use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, holder, table};
 use crate::data_dir::{DataDir, Lock};
 use crate::engine::Engine;
+use crate::import::lease::{Lease, PATIENCE};
 use crate::import::scratch::Scratch;
 use crate::import::{Format, Import, Map, Report, ThreadKeys, Users, Writer};
 use crate::settings;
 use crate::template::{DEPLOYED, Template};
 
+const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT as the service has it, so that they do \
+    not come back";
+const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests will not be known as writers of \
+                          their comments, likes and reports";
 /// Some records were refused.
 const REFUSED: u8 = 1;
 /// Write units a second into a deployed table.
 const RATE: u32 = 1_000;
-/// The lease of an import that was killed ends within this time.
-const PATIENCE: Duration = Duration::from_secs(65);
-const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests will not be known as writers of \
-                          their comments, likes and reports";
 /// Between two changes of the progress line.
 const STEP: Duration = Duration::from_millis(200);
 
@@ -114,7 +117,8 @@ impl Options {
         let config = settings::load(None, None)?;
         let (path, users) = (self.report.clone(), self.users.clone().unwrap_or_default());
         let table = Table::open(&self, &config).await?;
-        let import = self.plan(&config);
+        let forgotten = table.forgotten().await?;
+        let import = self.plan(&config, users.clone(), forgotten.clone());
         let mut progress = Progress::new();
         let scratch = import.read(&table.scratch, |read| progress.show(|| format!("{read} comments read")))?;
         let other_salt = self.compare_salts(&scratch).await?;
@@ -129,13 +133,16 @@ impl Options {
             prefix: import.format.name(),
             embedded: config.lists.replies_per_parent,
             rate: self.rate.or(self.table.is_some().then_some(RATE)),
-            clock: Clock::system(),
-            holder: self.holder(),
-            patience: PATIENCE,
+            lease: Lease { store, clock: Clock::system(), holder: holder(self.table.as_deref()), patience: PATIENCE },
             other_salt: other_salt.clone(),
         });
         if let Some(writer) = &writer {
-            writer.take_lease().await?;
+            writer.lease.take().await?;
+            if table.forgotten().await? != forgotten {
+                return Err(
+                    "somebody was erased from the table while the source was read; run the command again".into()
+                );
+            }
         }
         scratch.locate(table.store.as_ref(), import.format.name()).await?;
         if let Some(writer) = writer {
@@ -169,12 +176,7 @@ impl Options {
         Ok(scratch.other_salt(own.as_deref())?.map(str::to_owned))
     }
 
-    /// A data directory has a lock of its own, so the lease of a process that was killed there holds nobody up.
-    fn holder(&self) -> String {
-        self.table.as_ref().map_or_else(|| "the data directory".to_owned(), |_| hex(&Random::system().bytes::<8>()))
-    }
-
-    fn plan(&self, config: &Config) -> Import {
+    fn plan(&self, config: &Config, users: Users, forgotten: Option<Forgotten>) -> Import {
         let first = || config.types.first().cloned().unwrap_or_default();
         Import {
             format: self.format,
@@ -187,6 +189,8 @@ impl Options {
             },
             zone: self.zone.clone(),
             keep_spam: self.spam == Spam::Keep,
+            users,
+            forgotten,
         }
     }
 }
@@ -196,6 +200,8 @@ struct Table {
     /// `None` for a dry run while there is no table.
     store: Option<Store>,
     scratch: PathBuf,
+    /// Of those who were erased from it.
+    hashes: PersonHashes,
     _lock: Option<Lock>,
 }
 
@@ -203,22 +209,33 @@ impl Table {
     async fn open(options: &Options, config: &Config) -> Result<Self, Failure> {
         let embedded = config.lists.replies_per_parent;
         if let Some(name) = &options.table {
-            let client = client::build(Builder::from(&shared::aws::config::sdk_config().await));
-            let store = Store::new(client, name.clone(), Random::system()).embedding(embedded);
-            return Ok(Self { store: Some(store), scratch: env::temp_dir(), _lock: None });
+            let sdk = shared::aws::config::sdk_config().await;
+            let hashes = PersonHashes::new(&config.clone().resolve_secrets(&sdk).await?.visitor_salt);
+            let store = Store::new(client::build(Builder::from(&sdk)), name.clone(), Random::system());
+            let store = Some(store.embedding(embedded));
+            return Ok(Self { store, scratch: env::temp_dir(), hashes, _lock: None });
         }
         let path = &options.data_dir;
         let file = path.join("table.db");
         if options.dry_run && !file.exists() {
-            return Ok(Self { store: None, scratch: env::temp_dir(), _lock: None });
+            let hashes = PersonHashes::new(&config.visitor_salt);
+            return Ok(Self { store: None, scratch: env::temp_dir(), hashes, _lock: None });
         }
         let data_dir = DataDir::open(path)?;
         let lock = data_dir.lock()?;
+        let hashes = PersonHashes::new(&settings::load(Some(&data_dir), None)?.visitor_salt);
         let engine = Engine::open(&file)?;
         engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
         let client = client::build(engine.client_builder());
         let store = Store::new(client, config.table_name.clone(), Random::system()).embedding(embedded);
-        Ok(Self { store: Some(store), scratch: path.clone(), _lock: Some(lock) })
+        Ok(Self { store: Some(store), scratch: path.clone(), hashes, _lock: Some(lock) })
+    }
+
+    /// Who was erased from the table, if there is one.
+    async fn forgotten(&self) -> Result<Option<Forgotten>, Failure> {
+        let Some(store) = &self.store else { return Ok(None) };
+        let forgotten = store.forgotten(self.hashes.clone()).await.map_err(|fault| fault.chain())?;
+        forgotten.map(Some).ok_or_else(|| ERASED_UNDER_OTHER_SALT.into())
     }
 }
 

@@ -96,7 +96,17 @@ fn an_export_is_of_one_table() {
 
 #[test]
 fn help_fits_80_columns_and_shows_defaults() {
-    for line in ["--help", "-h", "token --help", "check --help", "bench --help", "import --help", "export --help"] {
+    for line in [
+        "--help",
+        "-h",
+        "token --help",
+        "check --help",
+        "bench --help",
+        "import --help",
+        "export --help",
+        "person erase --help",
+        "person export --help",
+    ] {
         let help = parsed(line).unwrap_err();
         assert!(help.contains("[default: "), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");

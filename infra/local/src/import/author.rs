@@ -6,6 +6,7 @@ use shared::domain::comment::Avatar;
 use shared::domain::ids::UserId;
 use shared::domain::user::{MAX_NAME, gravatar};
 use shared::domain::visible;
+use shared::store::person::forgotten::Forgotten;
 
 use super::record;
 
@@ -57,6 +58,14 @@ pub(super) fn kept_avatar(text: &str) -> Avatar {
 /// The lines of `--users`: an author's id in the source or an e-mail address, white space, a user id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users(HashMap<String, UserId>);
+
+impl Writer {
+    #[must_use]
+    pub fn is_forgotten(&self, forgotten: &Forgotten) -> bool {
+        let has_address = |avatar: &Avatar| matches!(avatar, Avatar::Gravatar(hash) if forgotten.has_address(hash));
+        self.user.is_some_and(|user| forgotten.has_user(user)) || has_address(&self.avatar)
+    }
+}
 
 impl Users {
     /// Empty lines and lines that begin with `#` are skipped. Fails with the number of a line.

@@ -30,9 +30,18 @@ pub enum LocateError {
 struct Seeker {
     seq: i64,
     source: SourceId,
+    /// What stands for the source if the comment was erased.
+    erased: Option<SourceId>,
     /// Those that it may have, the first choice first.
     slots: Box<dyn Iterator<Item = CommentId>>,
     candidate: Option<CommentId>,
+}
+
+impl Seeker {
+    /// All under which the comment may stand in the table.
+    fn sources(&self) -> impl Iterator<Item = &SourceId> {
+        std::iter::once(&self.source).chain(&self.erased)
+    }
 }
 
 /// What was found for a comment.
@@ -73,26 +82,36 @@ impl Scratch {
         )?;
         let seeker = |row: &rusqlite::Row<'_>| {
             let tag: String = row.get(1)?;
+            let source = SourceId(format!("{prefix}:{tag}"));
             Ok(Seeker {
                 seq: row.get(0)?,
                 slots: slots(row.get(2)?, &tag),
-                source: SourceId(format!("{prefix}:{tag}")),
+                erased: self.erased(&source),
+                source,
                 candidate: None,
             })
         };
         statement.query_map([BATCH], seeker)?.collect()
     }
 
+    /// What stands for the source if its comment was erased.
+    pub(super) fn erased(&self, source: &SourceId) -> Option<SourceId> {
+        self.forgotten.as_ref().map(|forgotten| forgotten.source(source))
+    }
+
     async fn locate_batch(&self, store: Option<&Store>, mut seekers: Vec<Seeker>) -> Result<(), LocateError> {
         let deleted = match store {
             Some(store) => {
-                let sources: Vec<SourceId> = seekers.iter().map(|seeker| seeker.source.clone()).collect();
+                let sources: Vec<SourceId> = seekers.iter().flat_map(Seeker::sources).cloned().collect();
                 store.tombstones(&sources).await?
             }
             None => HashMap::default(),
         };
-        for seeker in seekers.extract_if(.., |seeker| deleted.contains_key(&seeker.source)).collect::<Vec<_>>() {
-            self.place(seeker.seq, &Place::Deleted(deleted[&seeker.source]))?;
+        let deletion = |seeker: &Seeker| seeker.sources().find_map(|source| deleted.get(source).copied());
+        for seeker in seekers.extract_if(.., |seeker| deletion(seeker).is_some()).collect::<Vec<_>>() {
+            if let Some(id) = deletion(&seeker) {
+                self.place(seeker.seq, &Place::Deleted(id))?;
+            }
         }
         while !seekers.is_empty() {
             self.choose(&mut seekers)?;
@@ -109,7 +128,7 @@ impl Scratch {
                 let Some(candidate) = seeker.candidate else { continue };
                 match occupants.get(&candidate) {
                     None => self.place(seeker.seq, &Place::Free(candidate))?,
-                    Some(occupant) if occupant.source.as_ref() == Some(&seeker.source) => {
+                    Some(occupant) if seeker.sources().any(|source| occupant.source.as_ref() == Some(source)) => {
                         self.place(seeker.seq, &Place::AlreadyThere(candidate))?;
                     }
                     Some(_) => left.push(seeker),

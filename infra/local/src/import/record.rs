@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::domain::comment::HeldFor;
 use shared::domain::ids::{CommentId, SourceId};
-use shared::domain::report::ReportStatus;
+use shared::domain::report::{ReportStatus, bare_reason, nobody};
 
 use super::time;
 
@@ -234,6 +234,15 @@ pub struct Report {
     pub name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub avatar: String,
+}
+
+impl Report {
+    /// What stays when the reporter was forgotten.
+    #[must_use]
+    pub fn without_reporter(self) -> Self {
+        let (reason, visitor) = (bare_reason(&self.reason).to_owned(), nobody(self.id).0);
+        Self { reason, visitor, user_id: None, name: String::new(), avatar: String::new(), ..self }
+    }
 }
 
 /// How many likes, or reports, of the comment with this id are by guests of one network.

@@ -3,6 +3,7 @@
 //! [`Scratch::add`] takes records in any order, [`Scratch::resolve`] decides what becomes of each comment, and
 //! [`Scratch::report`] tells it.
 
+mod forget;
 mod resolve;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use shared::domain::ids::{ThreadId, sha256_hex};
 use shared::domain::visible;
+use shared::store::person::forgotten::Forgotten;
 use tempfile::NamedTempFile;
 
 use super::author::{Users, Writer};
@@ -102,6 +104,8 @@ pub struct Scratch {
     last_thread: Option<record::Thread>,
     pub(super) comments: u64,
     pub(super) salts: Salts,
+    /// Whose comments may have been erased from the table.
+    pub(super) forgotten: Option<Forgotten>,
 }
 
 impl Scratch {
@@ -110,7 +114,7 @@ impl Scratch {
         let database = Connection::open(file.path())?;
         database.execute_batch(SCHEMA)?;
         database.execute_batch(native::SCHEMA)?;
-        Ok(Self { database, _file: file, last_thread: None, comments: 0, salts: Salts::default() })
+        Ok(Self { database, _file: file, last_thread: None, comments: 0, salts: Salts::default(), forgotten: None })
     }
 
     /// The number of comments that were added.
@@ -181,14 +185,8 @@ impl Scratch {
         FROM comment c LEFT JOIN user u ON u.id = c.author ->> 'key'";
 
     pub(super) fn planned(row: &Row<'_>, users: &Users) -> rusqlite::Result<Planned> {
-        let account: Option<User> =
-            row.get::<_, Option<String>>("account")?.and_then(|json| serde_json::from_str(&json).ok());
-        let kept: Option<Box<record::Comment>> =
-            row.get::<_, Option<String>>("kept")?.and_then(|json| serde_json::from_str(&json).ok());
-        let writer = match &kept {
-            Some(kept) => Writer::kept(&kept.author),
-            None => users.writer(&from_json(row, "author")?, account.as_ref()),
-        };
+        let kept = kept(row)?;
+        let writer = writer(row, users, kept.as_deref())?;
         Ok(Planned {
             seq: row.get("seq")?,
             tag: row.get("tag")?,
@@ -256,6 +254,23 @@ pub enum ScratchError {
     File(#[from] std::io::Error),
     #[error("the scratch file: {0}")]
     Database(#[from] rusqlite::Error),
+}
+
+/// The record of a comment of an export.
+fn kept(row: &Row<'_>) -> rusqlite::Result<Option<Box<record::Comment>>> {
+    let json: Option<String> = row.get("kept")?;
+    Ok(json.and_then(|json| serde_json::from_str(&json).ok()))
+}
+
+/// From the columns `author` and `account`, or as the record of an export says.
+fn writer(row: &Row<'_>, users: &Users, kept: Option<&record::Comment>) -> rusqlite::Result<Writer> {
+    if let Some(kept) = kept {
+        return Ok(Writer::kept(&kept.author));
+    }
+    let author = from_json(row, "author")?;
+    let account: Option<User> =
+        row.get::<_, Option<String>>("account")?.and_then(|json| serde_json::from_str(&json).ok());
+    Ok(users.writer(&author, account.as_ref()))
 }
 
 pub(super) fn json(value: &impl serde::Serialize) -> String {

@@ -9,6 +9,7 @@ use shared::store::comments::NewComment;
 use shared::store::import::{ThreadTotals, Way};
 use shared::store::{Reading, Store, client};
 
+use super::lease::{Lease, LeaseError};
 use super::record::{Author, Comment, Record, State, Thread};
 use super::scratch::Scratch;
 use super::write::{Direction, Located, add};
@@ -64,11 +65,13 @@ pub(super) fn writer<'a>(store: &'a Store, scratch: &'a Scratch, users: &'a User
         prefix: "test",
         embedded: EMBEDDED,
         rate: None,
-        clock: Clock::system(),
-        holder: "one".to_owned(),
-        patience: std::time::Duration::ZERO,
+        lease: lease(store, "one"),
         other_salt: None,
     }
+}
+
+fn lease<'a>(store: &'a Store, holder: &str) -> Lease<'a> {
+    Lease { store, clock: Clock::system(), holder: holder.to_owned(), patience: std::time::Duration::ZERO }
 }
 
 async fn import(store: &Store, comments: &[Comment]) -> Report {
@@ -301,12 +304,14 @@ async fn one_import_runs_at_a_time() {
     let store = store();
     let scratch = scratch(&store, &dump()).await;
     let users = Users::default();
-    let (one, other) =
-        (writer(&store, &scratch, &users), Writer { holder: "other".to_owned(), ..writer(&store, &scratch, &users) });
-    one.renew_lease().await.unwrap();
-    assert!(matches!(other.write(|_| ()).await, Err(WriteError::Leased)));
+    let (one, other) = (
+        writer(&store, &scratch, &users),
+        Writer { lease: lease(&store, "other"), ..writer(&store, &scratch, &users) },
+    );
+    one.lease.renew().await.unwrap();
+    assert!(matches!(other.write(|_| ()).await, Err(WriteError::Lease(LeaseError::Taken))));
     one.write(|_| ()).await.unwrap();
-    other.renew_lease().await.unwrap();
+    other.lease.renew().await.unwrap();
 }
 
 #[tokio::test]

@@ -6,22 +6,19 @@ use rusqlite::{Row, params};
 use shared::domain::comment::{Comment, State};
 use shared::domain::ids::{CommentId, ThreadId, UserId, fingerprint};
 use shared::domain::thread::{Pin, Thread};
-use shared::domain::time::Clock;
 use shared::error::Fault;
 use shared::store::Store;
 use shared::store::counts::Cause;
 use shared::store::import::{Imported, ImportedOne, ThreadTotals, Way};
-
 use shared::store::meter::measure;
 
 use super::author::Users;
+use super::lease::{Lease, LeaseError, RENEWAL};
 use super::record;
 use super::scratch::{Planned, Scratch, thread_id};
 
 /// Comments between two writes.
 const BATCH: usize = 100;
-/// Between two renewals of the lease, which holds for a minute.
-const RENEWAL: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -29,8 +26,8 @@ pub enum WriteError {
     Scratch(#[from] rusqlite::Error),
     #[error("{}", .0.chain())]
     Table(#[from] Fault),
-    #[error("another import into this table is running; try again in a minute")]
-    Leased,
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
 }
 
 pub struct Writer<'a> {
@@ -44,11 +41,7 @@ pub struct Writer<'a> {
     pub embedded: usize,
     /// Write units a second; as fast as possible without.
     pub rate: Option<u32>,
-    pub clock: Clock,
-    /// Names this process.
-    pub holder: String,
-    /// How long another import may hold the table.
-    pub patience: Duration,
+    pub lease: Lease<'a>,
     /// The fingerprint of another salt under which the hashes of the source were made.
     pub other_salt: Option<String>,
 }
@@ -56,7 +49,7 @@ pub struct Writer<'a> {
 impl Writer<'_> {
     /// `progress` gets the number of comments written so far. Returns the write units that the comments took.
     pub async fn write(&self, mut progress: impl FnMut(u64)) -> Result<f64, WriteError> {
-        self.renew_lease().await?;
+        self.lease.renew().await?;
         let now = Instant::now();
         let mut course = Course { start: now, leased: now, units: 0.0, written: 0, progress: &mut progress };
         self.write_around(&mut course).await?;
@@ -76,24 +69,8 @@ impl Writer<'_> {
                 }
             }
         }
-        self.store.end_import_lease(&self.holder).await?;
+        self.lease.end().await?;
         Ok(course.units)
-    }
-
-    /// Waits for the lease of an import that was killed. To be called before the table is read.
-    pub async fn take_lease(&self) -> Result<(), WriteError> {
-        let start = Instant::now();
-        while let Err(error) = self.renew_lease().await {
-            if start.elapsed() >= self.patience {
-                return Err(error);
-            }
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-        Ok(())
-    }
-
-    pub(super) async fn renew_lease(&self) -> Result<(), WriteError> {
-        if self.store.lease_import(&self.holder, self.clock.now()).await? { Ok(()) } else { Err(WriteError::Leased) }
     }
 
     /// Deepest comments first. Those that an import which ended early has written count, and are not written again.
@@ -161,7 +138,7 @@ impl Writer<'_> {
         let due = self.rate.map(|rate| Duration::from_secs_f64(course.units / f64::from(rate)));
         loop {
             if course.leased.elapsed() >= RENEWAL {
-                self.renew_lease().await?;
+                self.lease.renew().await?;
                 course.leased = Instant::now();
             }
             let wait = due.unwrap_or_default().saturating_sub(course.start.elapsed());

@@ -6,6 +6,7 @@ mod export;
 mod import;
 #[cfg(unix)]
 mod killed;
+mod person;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -31,8 +31,8 @@ mod visitors;
 use std::fmt;
 
 use self::snapshot::Snapshot;
+use super::Store;
 use super::transaction::{Outcome, Write};
-use super::{Store, fault};
 use crate::domain::ids::CommentId;
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
@@ -66,20 +66,8 @@ impl Store {
     /// certain.
     pub async fn check(&self, now: Timestamp) -> Result<Vec<Finding>, Fault> {
         let mut snapshot = Snapshot::default();
-        let mut start = None;
-        loop {
-            #[expect(clippy::disallowed_methods, reason = "a recount reads everything")]
-            let scan = self.client.scan().table_name(&self.table).consistent_read(true);
-            let page = scan.set_exclusive_start_key(start).send().await;
-            let page = page.map_err(|error| fault("scanning the table", error))?;
-            for item in page.items.unwrap_or_default() {
-                snapshot.add(item);
-            }
-            start = page.last_evaluated_key.filter(|key| !key.is_empty());
-            if start.is_none() {
-                return Ok(recount(&snapshot, now));
-            }
-        }
+        self.for_each_item(|item| snapshot.add(item)).await?;
+        Ok(recount(&snapshot, now))
     }
 
     /// False when the table has changed since the check, or no repair is known.

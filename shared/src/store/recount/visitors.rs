@@ -42,7 +42,9 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
             findings.push(Finding::of_comment(id, problem, vec![forget(key, "rd", id)]));
         }
     }
-    let reports = snapshot.reports.iter().flat_map(|(id, reports)| reports.keys().map(|visitor| (visitor, *id)));
+    let reports = snapshot.reports.iter().flat_map(|(id, reports)| {
+        reports.iter().filter(|(_, report)| report.has_reporter()).map(|(visitor, _)| (visitor, *id))
+    });
     for (visitor, id) in reports.filter(|report| !reported.contains(report)) {
         let Some(stored) = snapshot.comments.get(&id) else { continue };
         let key = entry_key(snapshot, visitor, &stored.comment);

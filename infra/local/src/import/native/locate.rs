@@ -1,6 +1,6 @@
 //! Finds which of the comments that keep their ids are new.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::params;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
@@ -20,6 +20,8 @@ struct Candidate {
     id: CommentId,
     thread: ThreadId,
     source: SourceId,
+    /// What stands for the source if the comment was erased.
+    erased: Option<SourceId>,
     writer: Visitor,
     is_placeholder: bool,
 }
@@ -29,7 +31,12 @@ impl Candidate {
     fn is(&self, occupant: &Occupant) -> bool {
         let source = occupant.source.clone().unwrap_or_else(|| own_source(self.id));
         let same_writer = self.writer == occupant.visitor || self.is_placeholder || occupant.is_placeholder;
-        self.thread == occupant.thread && self.source == source && same_writer
+        self.thread == occupant.thread && self.sources().any(|own| *own == source) && same_writer
+    }
+
+    /// All under which the comment may stand, or have stood, in the table.
+    fn sources(&self) -> impl Iterator<Item = &SourceId> {
+        std::iter::once(&self.source).chain(&self.erased)
     }
 }
 
@@ -41,15 +48,17 @@ impl Scratch {
             let candidates = self.candidates_after(last)?;
             let Some(candidate) = candidates.last() else { return Ok(()) };
             last = candidate.seq;
-            let (sources, ids): (Vec<SourceId>, Vec<CommentId>) =
-                candidates.iter().map(|candidate| (candidate.source.clone(), candidate.id)).unzip();
+            // Without doubles, which the table does not look up.
+            let sources: HashSet<SourceId> = candidates.iter().flat_map(Candidate::sources).cloned().collect();
+            let ids: HashSet<CommentId> = candidates.iter().map(|candidate| candidate.id).collect();
+            let (sources, ids): (Vec<_>, Vec<_>) = (sources.into_iter().collect(), ids.into_iter().collect());
             let (deleted, occupants) = match store {
                 Some(store) => (store.tombstones(&sources).await?, store.occupants(&ids).await?),
                 None => (HashMap::default(), HashMap::default()),
             };
             for candidate in candidates {
                 let occupant = occupants.get(&candidate.id);
-                if deleted.contains_key(&candidate.source) {
+                if candidate.sources().any(|source| deleted.contains_key(source)) {
                     self.decide(&candidate, "skipped", Some("deleted"))?;
                 } else if occupant.is_some_and(|occupant| !candidate.is(occupant)) {
                     self.refuse_taken(&candidate)?;
@@ -63,18 +72,20 @@ impl Scratch {
     fn candidates_after(&self, last: i64) -> rusqlite::Result<Vec<Candidate>> {
         let mut statement = self.database.prepare_cached(
             "SELECT seq, id, target, kept, placeholder FROM comment
-             WHERE seq > ? AND id IS NOT NULL AND fate = 'new' ORDER BY seq LIMIT ?",
+             WHERE seq > ? AND id IS NOT NULL AND fate IN ('new', 'placeholder') ORDER BY seq LIMIT ?",
         )?;
         let candidate = |row: &rusqlite::Row<'_>| {
             let id = CommentId(row.get(1)?);
             let kept: record::Comment =
                 serde_json::from_str(&row.get::<_, String>(3)?).map_err(|_| rusqlite::Error::InvalidQuery)?;
             let writer = kept.author.user_id.map(|user| Visitor::from(UserId(user)));
+            let source = kept.source.map_or_else(|| own_source(id), SourceId);
             Ok(Candidate {
                 seq: row.get(0)?,
                 id,
                 thread: thread_id(&row.get::<_, String>(2)?)?,
-                source: kept.source.map_or_else(|| own_source(id), SourceId),
+                erased: self.erased(&source),
+                source,
                 writer: writer.unwrap_or_else(|| Visitor(kept.author.visitor.unwrap_or_default())),
                 is_placeholder: row.get(4)?,
             })
@@ -94,14 +105,14 @@ impl Scratch {
         self.database.prepare_cached(update)?.execute([candidate.seq]).map(drop)
     }
 
-    /// The likes and reports of comments that are new.
+    /// The likes and reports of comments that are new. A reporter who was forgotten has no entry.
     pub(in crate::import) fn collect_entries(&self) -> rusqlite::Result<()> {
         for (table, is_report) in [("vote", false), ("report", true)] {
             let collect = format!(
                 "INSERT OR IGNORE INTO entry
                  SELECT c.target, said.visitor, c.id, {is_report}, coalesce(parent.slot, c.id)
                  FROM {table} said JOIN comment c ON c.slot = said.comment LEFT JOIN comment parent ON parent.seq = c.parent
-                 WHERE c.id = said.comment AND c.fate = 'new'"
+                 WHERE c.id = said.comment AND c.fate = 'new' AND said.visitor NOT LIKE '-%'"
             );
             self.database.execute(&collect, [])?;
         }

@@ -1,0 +1,101 @@
+//! Writes what a person left as records of the native format: the profile, comments, likes, reports, and records of which the
+//! person is the author. What others wrote about the person is theirs and left out.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use shared::domain::ids::CommentId;
+use shared::domain::person::{Person, Who};
+use shared::store::Store;
+use shared::store::export::StoredItem;
+use shared::store::person::find::wrote;
+
+use super::PersonError;
+use crate::export::ExportError;
+use crate::export::records;
+use crate::import::record::Record;
+
+/// `salt` is the fingerprint of the salt. Returns the number of records after the head.
+pub async fn export(store: &Store, who: Who, salt: String, out: &mut impl Write) -> Result<u64, PersonError> {
+    let person = store.meet(who, None).await?.ok_or(PersonError::Importing)?;
+    let mut found = Found { person: &person, records: BTreeMap::new(), pins: BTreeMap::new() };
+    let mut position = None;
+    loop {
+        let (items, next) = store.scan_page(position).await?;
+        for item in items {
+            found.add(item);
+        }
+        if next.is_none() {
+            break;
+        }
+        position = next;
+    }
+    Ok(found.write(salt, out).map_err(ExportError::from)?)
+}
+
+/// The place of a record in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Profile,
+    Thread,
+    Comment,
+    Like,
+    Report,
+}
+
+struct Found<'a> {
+    person: &'a Person,
+    /// By place and by an id or a name that is unique there.
+    records: BTreeMap<(Place, u64, String), Record>,
+    /// When comments were pinned.
+    pins: BTreeMap<CommentId, i64>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, item: StoredItem) {
+        let (known, user) = (&self.person.known, self.person.user());
+        match item {
+            StoredItem::Comment(comment) if wrote(self.person, &comment) => {
+                self.insert(Place::Comment, comment.id.0, "", records::comment(&comment));
+            }
+            StoredItem::Report(comment, report) if known.visitors.contains(&report.visitor) => {
+                self.insert(Place::Report, report.id, "", records::report(comment, &report));
+            }
+            StoredItem::Thread(id, thread) => {
+                self.pins.extend(thread.pin.map(|pin| (pin.comment, pin.at)));
+                if user.is_some() && thread.author == user {
+                    self.insert(Place::Thread, 0, &records::thread_key(&id), records::thread(&id, &thread));
+                }
+            }
+            StoredItem::VisitorThreadState(visitor, _, state) if known.visitors.contains(&visitor) => {
+                for id in state.liked {
+                    self.insert(Place::Like, id, &visitor.0, records::like(CommentId(id), &visitor));
+                }
+            }
+            StoredItem::User(stored) if user == Some(stored.id) => {
+                self.insert(Place::Profile, stored.id.0, "", records::user(&stored));
+            }
+            _ => {}
+        }
+    }
+
+    fn insert(&mut self, place: Place, id: u64, name: &str, record: Record) {
+        self.records.insert((place, id, name.to_owned()), record);
+    }
+
+    fn write(mut self, salt: String, out: &mut impl Write) -> io::Result<u64> {
+        for (comment, at) in self.pins {
+            if let Some(Record::Comment(comment)) = self.records.get_mut(&(Place::Comment, comment.0, String::new())) {
+                comment.pinned = true;
+                comment.pinned_at = Timestamp::from_millisecond(at).ok();
+            }
+        }
+        let count = self.records.len() as u64;
+        let head = records::head(salt, count);
+        for record in std::iter::once(&head).chain(self.records.values()) {
+            writeln!(out, "{}", serde_json::to_string(record)?)?;
+        }
+        Ok(count)
+    }
+}

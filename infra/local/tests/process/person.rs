@@ -1,0 +1,311 @@
+//! `cargo local person`: receipts, exit codes, kills, and imports afterwards.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use serde_json::{Value, json};
+use tests::Service;
+
+use crate::{local, on_data, serve, stderr};
+
+/// A page whose first comment is Ada's, with an answer of Bob's, and one of Ada's alone.
+fn dump(first: &str) -> String {
+    let thread = json!({ "thread": { "key": "/a", "url": "/a", "author_id": 7 } });
+    let comment = |id: &str, parent: Option<&str>, author: Value| {
+        json!({ "comment": {
+            "source_id": id, "thread": "/a", "parent": parent, "author": author, "body": format!("comment {id}"),
+            "created_at": "2020-01-02T03:04:05Z",
+        } })
+    };
+    let ada = || json!({ "name": "Ada Lovelace", "email": "Ada@Example.org", "key": "ada-key" });
+    let second = format!("{first}-2");
+    let lines = [
+        thread,
+        comment(first, None, ada()),
+        comment("answer", Some(first), json!({ "name": "Bob" })),
+        comment(&second, None, ada()),
+    ];
+    lines.map(|line| format!("{line}\n")).concat()
+}
+
+fn import(dump: &str, words: &[&str], data: &Path) -> String {
+    let file = data.with_extension("jsonl");
+    fs::write(&file, dump).unwrap();
+    let output = on_data(&["import", "native", file.to_str().unwrap()], data).args(words).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn erase(who: &[&str], data: &Path) -> Output {
+    on_data(&["person", "erase"], data).args(who).output().unwrap()
+}
+
+fn receipt(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn assert_in_order(data: &Path) {
+    let check = on_data(&["check"], data).output().unwrap();
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+}
+
+/// Whether any file of the directory contains the text.
+fn contains(directory: &Path, text: &str) -> bool {
+    fs::read_dir(directory).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return contains(&path, text);
+        }
+        fs::read(path).unwrap().windows(text.len()).any(|window| window.eq_ignore_ascii_case(text.as_bytes()))
+    })
+}
+
+#[tokio::test]
+async fn an_erased_guest_leaves_the_files_and_does_not_come_back_with_an_import() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    import(&dump("ada-1"), &[], &data);
+    assert!(contains(&data, "Ada Lovelace"));
+    let told = receipt(&erase(&["--email", " ada@example.ORG"], &data));
+    assert_eq!((&told["gone"], &told["left"]), (&json!({ "comments": 1, "placeholders": 1 }), &json!(0)));
+    assert!(told["who"].as_str().unwrap().len() == 22 && told["at"].as_str().unwrap().ends_with("+00:00"), "{told}");
+    assert_eq!(told["stays"], json!([]));
+    assert_in_order(&data);
+    for text in ["Ada Lovelace", "ada-1", "ada@example.org", "comment ada"] {
+        assert!(!contains(&data, text), "{text}");
+    }
+    let again = receipt(&erase(&["--email", "ada@example.org"], &data));
+    assert_eq!((&again["gone"], &again["left"], &again["who"]), (&json!({}), &json!(0), &told["who"]));
+
+    let same = import(&dump("ada-1"), &[], &data);
+    assert!(same.contains("3 read: 0 new, 2 already there, 1 skipped (deleted 1)"), "{same}");
+    let other = import(&dump("another"), &[], &data);
+    assert!(other.contains("1 skipped (deleted 1)"), "{other}");
+    assert_in_order(&data);
+    for text in ["Ada Lovelace", "ada-1", "ada@example.org", "comment another"] {
+        assert!(!contains(&data, text), "{text}");
+    }
+    let service = serve(&data);
+    let list = service.guest().list("posts/a", "").await;
+    assert!(list.rows().iter().all(|row| row["is_deleted"] == json!(true)), "{:#}", list.json);
+    assert_eq!(list.rows().iter().filter(|row| row["replies"][0]["body"] == "comment answer").count(), 1);
+    assert!(service.stop().success());
+}
+
+/// With a member's and a moderator's comments, likes and reports, exported to a file that is returned.
+async fn exported(data: &Path) -> String {
+    let service = serve(data);
+    let (ada, grace) = (service.member(), service.guest().with_token(service.said("moderator")));
+    let answered = ada.comment("posts/1", "of a member").await;
+    grace.reply("posts/1", answered, "answer").await;
+    ada.comment("posts/1", "of a member alone").await;
+    let other = grace.comment("posts/1", "of a moderator").await;
+    ada.like(other).await.ok(200);
+    let report = json!({ "reason": "spam", "additional_details": "told by a member" });
+    ada.post(&format!("comments/{other}/report"), report).await.ok(201);
+    grace.put("posts/1", json!({ "author_id": 1, "title": "A page" })).await.ok(200);
+    assert!(service.stop().success());
+    let file = data.with_extension("export");
+    let output = on_data(&["export", "--out", file.to_str().unwrap()], data).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    fs::read_to_string(file).unwrap()
+}
+
+#[tokio::test]
+async fn an_export_from_before_brings_nothing_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let export = exported(&data).await;
+    assert!(export.contains(r#""name":"Ada""#) && export.contains("told by a member"), "{export}");
+    let told = receipt(&erase(&["--user", "1"], &data));
+    let gone = &told["gone"];
+    assert_eq!(
+        (&gone["comments"], &gone["placeholders"], &gone["likes"], &gone["reports"]),
+        (&json!(1), &json!(1), &json!(1), &json!(1))
+    );
+    assert_in_order(&data);
+    let again = import(&export, &[], &data);
+    assert!(again.contains("4 read: 0 new, 3 already there, 1 skipped (deleted 1), 0 refused"), "{again}");
+    assert_in_order(&data);
+    for text in ["of a member", "told by a member"] {
+        assert!(!contains(&data, text), "{text}");
+    }
+    assert_eq!(receipt(&erase(&["--user", "1"], &data))["gone"], json!({}));
+
+    // What is new of others comes without the person.
+    let elsewhere = directory.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::copy(data.join("visitor-salt"), elsewhere.join("visitor-salt")).unwrap();
+    import(&format!("{}\n", json!({ "thread": { "key": "/a", "url": "/a" } })), &[], &elsewhere);
+    receipt(&erase(&["--user", "1"], &elsewhere));
+    let new = import(&export, &[], &elsewhere);
+    assert!(new.contains("4 read: 3 new, 0 already there, 1 skipped (deleted 1), 0 refused"), "{new}");
+    assert_in_order(&elsewhere);
+    for text in ["of a member", "told by a member", r#""Ada""#] {
+        assert!(!contains(&elsewhere, text), "{text}");
+    }
+    assert_eq!(receipt(&erase(&["--user", "1"], &elsewhere))["gone"], json!({}));
+}
+
+#[test]
+fn what_is_known_of_a_person_goes_to_standard_output_or_to_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, file) = (directory.path().join("data"), directory.path().join("ada.jsonl"));
+    import(&dump("ada-1"), &[], &data);
+    let who = ["--email", "ada@example.org"];
+    let printed = on_data(&["person", "export"], &data).args(who).output().unwrap();
+    assert_eq!(printed.status.code(), Some(0), "{}", stderr(&printed));
+    let lines = String::from_utf8(printed.stdout).unwrap();
+    assert_eq!((lines.lines().count(), lines.matches("comment ada-1").count()), (3, 2), "{lines}");
+    assert!(!lines.contains("comment answer"), "{lines}");
+    let written = on_data(&["person", "export", "--out", file.to_str().unwrap()], &data).args(who).output().unwrap();
+    assert_eq!(String::from_utf8(written.stdout).unwrap(), "2 records exported\n");
+    assert_eq!(fs::read_to_string(&file).unwrap(), lines);
+    let nobody = on_data(&["person", "export", "--user", "7"], &data).output().unwrap();
+    assert_eq!(nobody.status.code(), Some(0));
+    let missing = on_data(&["person", "export", "--user", "7"], &directory.path().join("none")).output().unwrap();
+    assert_eq!(missing.status.code(), Some(3));
+}
+
+#[test]
+fn a_user_is_kept_out_of_imports_before_and_after_there_is_anything_to_erase() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, users) = (directory.path().join("data"), directory.path().join("users"));
+    fs::write(&users, "ada-key 7\n").unwrap();
+    let words = ["--users", users.to_str().unwrap()];
+    import(&dump("ada-1").lines().next().map(|thread| format!("{thread}\n")).unwrap(), &[], &data);
+    let unknown = receipt(&erase(&["--user", "7"], &data));
+    assert_eq!((&unknown["gone"], &unknown["stays"], &unknown["left"]), (&json!({}), &json!([]), &json!(0)));
+    let told = import(&dump("ada-1"), &words, &data);
+    assert!(told.contains("3 read: 2 new, 0 already there, 1 skipped (deleted 1)"), "{told}");
+    assert!(!contains(&data, "Ada Lovelace"));
+    // The host's word about the page would name the author.
+    assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
+    assert_in_order(&data);
+}
+
+#[test]
+fn wrong_usage_is_2_and_names_the_mistake() {
+    for (words, named) in [
+        (&["person"] as &[&str], "erase"),
+        (&["person", "erase"], "--user"),
+        (&["person", "erase", "--user", "7", "--email", "a@b.example"], "--email"),
+        (&["person", "erase", "--user", "007"], "--user"),
+        (&["person", "erase", "--user", "ada"], "--user"),
+        (&["person", "erase", "--email", "ada"], "--email"),
+        (&["person", "erase", "--user", "7", "--table", "t", "--data-dir", "d"], "--table"),
+    ] {
+        let output = local(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(stderr(&output).contains(named), "{words:?}: {}", stderr(&output));
+    }
+    let export = local(&["person", "export"]).output().unwrap();
+    assert_eq!(export.status.code(), Some(2));
+    let help = local(&["person", "erase", "--help"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    assert!(help.contains("--email <ADDRESS>") && help.contains("the exit code is 0"), "{help}");
+}
+
+#[test]
+fn what_cannot_be_used_is_3() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let none = erase(&["--user", "7"], &data);
+    assert_eq!((none.status.code(), data.exists()), (Some(3), false), "{}", stderr(&none));
+    assert!(stderr(&none).starts_with("error: there is no table in "), "{}", stderr(&none));
+    let _service = serve(&data);
+    let used = erase(&["--user", "7"], &data);
+    assert_eq!(used.status.code(), Some(3));
+    assert!(stderr(&used).starts_with("error: another process uses"), "{}", stderr(&used));
+    let deployed = local(&["person", "erase", "--user", "7", "--table", "t"]).output().unwrap();
+    assert_eq!(deployed.status.code(), Some(3));
+    assert!(stderr(&deployed).contains("SVC_VISITOR_SALT"), "{}", stderr(&deployed));
+}
+
+#[test]
+fn a_deployed_table_is_used_with_the_settings_of_the_service() {
+    let services = Service::start(&mut local(&["--services-only", "--ephemeral", "--port", "0"]), "# listening");
+    let exports = services.printed.iter().filter_map(|line| line.strip_prefix("export ")?.split_once('='));
+    let environment: Vec<(&str, &str)> = exports.map(|(name, value)| (name, value.trim_matches('\''))).collect();
+    let table = environment.iter().find(|(name, _)| *name == "TABLE_NAME").unwrap().1;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("dump.jsonl");
+    fs::write(&file, dump("ada-1")).unwrap();
+    let run = |words: &[&str], without: &str| {
+        let mut command = local(words);
+        command.args(["--table", table]).envs(environment.iter().copied()).env_remove(without);
+        command.output().unwrap()
+    };
+    let imported = run(&["import", "native", file.to_str().unwrap()], "");
+    assert_eq!(imported.status.code(), Some(0), "{}", stderr(&imported));
+    for missing in ["SVC_VISITOR_SALT", "MEDIA_BUCKET"] {
+        let refused = run(&["person", "erase", "--email", "ada@example.org"], missing);
+        assert_eq!(refused.status.code(), Some(3), "{missing}");
+        assert!(stderr(&refused).contains(missing), "{}", stderr(&refused));
+    }
+    let erased = receipt(&run(&["person", "erase", "--email", "ada@example.org"], ""));
+    assert_eq!((&erased["gone"], &erased["left"]), (&json!({ "comments": 1, "placeholders": 1 }), &json!(0)));
+    assert!(run(&["check"], "").status.success());
+    let other_salt = run(&["import", "native", file.to_str().unwrap()], "SVC_VISITOR_SALT");
+    assert_eq!(other_salt.status.code(), Some(3));
+    assert!(stderr(&other_salt).contains("SVC_VISITOR_SALT"), "{}", stderr(&other_salt));
+}
+
+#[test]
+fn the_receipt_may_go_to_a_file_and_an_address_that_cannot_be_written_is_told_before_anything_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, out) = (directory.path().join("data"), directory.path().join("receipt.json"));
+    import(&dump("ada-1"), &[], &data);
+    let refused = erase(&["--email", "ada@example.org", "--out", "/nowhere/receipt.json"], &data);
+    assert_eq!(refused.status.code(), Some(3));
+    let done = erase(&["--email", "ada@example.org", "--out", out.to_str().unwrap()], &data);
+    assert!(done.status.success() && done.stdout.is_empty(), "{}", stderr(&done));
+    let told: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
+    assert_eq!(told["gone"]["comments"], 1);
+}
+
+/// Ada's comments, of which every tenth has an answer.
+fn long_dump() -> String {
+    let mut lines = format!("{}\n", json!({ "thread": { "key": "/a", "url": "/a" } }));
+    for id in 0..2_000 {
+        let is_answer = id % 10 == 9;
+        let author = if is_answer {
+            json!({ "name": "Bob" })
+        } else {
+            json!({ "name": "Ada Lovelace", "email": "ada@example.org" })
+        };
+        let comment = json!({
+            "source_id": id.to_string(), "thread": "/a", "parent": is_answer.then(|| (id - 1).to_string()), "author": author,
+            "created_at": "2020-01-02T03:04:05Z", "body": format!("comment {id}"),
+        });
+        lines.extend([json!({ "comment": comment }).to_string().as_str(), "\n"]);
+    }
+    lines
+}
+
+#[cfg(unix)]
+#[test]
+fn an_erasure_that_was_killed_is_finished_by_the_same_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    import(&long_dump(), &[], &data);
+    let mut command = on_data(&["person", "erase", "--email", "ada@example.org"], &data);
+    let mut killed = command.stdout(Stdio::null()).spawn().unwrap();
+    let table = data.join("table.db-wal");
+    while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 2_000_000 && killed.try_wait().unwrap().is_none()
+    {
+        std::thread::yield_now();
+    }
+    assert!(killed.try_wait().unwrap().is_none(), "it was too fast to be killed");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let told = receipt(&erase(&["--email", "ada@example.org"], &data));
+    let gone = |what: &str| told["gone"][what].as_u64().unwrap_or_default();
+    assert!(gone("comments") > 0 && gone("comments") + gone("placeholders") < 1_800, "{told}");
+    assert_eq!(told["left"], 0);
+    assert_in_order(&data);
+    assert!(!contains(&data, "Ada Lovelace"));
+    assert_eq!(receipt(&erase(&["--email", "ada@example.org"], &data))["gone"], json!({}));
+}

@@ -1,0 +1,215 @@
+//! A person who asks what is known of them, or to be forgotten.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::fold::fold;
+use crate::domain::ids::{HASHED_SOURCE, SourceId, UserId, Visitor, keyed_hash, salt_fingerprint, sha256_hex};
+use crate::domain::mail_keys::{MailKeys, Recipient};
+use crate::domain::secret::Secret;
+use crate::domain::user::handle;
+
+/// Characters of a name that is looked for in others' words. A shorter one is a word of its own too often.
+const MIN_NAME: usize = 2;
+
+/// By what a person is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    User(UserId),
+    /// A guest, by hashes of one address. Comments from elsewhere may have the MD5 that Gravatar took earlier.
+    Guest {
+        sha256: String,
+        md5: String,
+        /// Of mails.
+        recipient: Recipient,
+        /// The address, as mailboxes have it.
+        sealed: String,
+    },
+}
+
+impl Who {
+    /// By an address. `md5` is its hash as Gravatar took it earlier.
+    #[must_use]
+    pub fn guest(address: &str, md5: String, keys: &MailKeys) -> Self {
+        let address = address.trim().to_lowercase();
+        Self::Guest { sha256: sha256_hex(&address), md5, recipient: keys.guest(&address), sealed: keys.seal(&address) }
+    }
+}
+
+/// Everything that the table knows a person by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    pub who: Who,
+    pub known: KnownBy,
+}
+
+/// Collected from what the person left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownBy {
+    /// All names, former ones included.
+    #[serde(rename = "nm", default)]
+    pub names: BTreeSet<String>,
+    /// Gravatar's hashes of addresses.
+    #[serde(rename = "ad", default)]
+    pub addresses: BTreeSet<String>,
+    #[serde(rename = "vs", default)]
+    pub visitors: BTreeSet<Visitor>,
+    /// Hashes of the subject of a token.
+    #[serde(rename = "sj", default)]
+    pub subjects: BTreeSet<String>,
+    /// Of mails.
+    #[serde(rename = "re", default)]
+    pub recipients: BTreeSet<Recipient>,
+    /// Addresses, as mailboxes have them.
+    #[serde(rename = "se", default)]
+    pub sealed: BTreeSet<String>,
+}
+
+impl KnownBy {
+    pub fn extend(&mut self, other: Self) {
+        self.names.extend(other.names);
+        self.addresses.extend(other.addresses);
+        self.visitors.extend(other.visitors);
+        self.subjects.extend(other.subjects);
+        self.recipients.extend(other.recipients);
+        self.sealed.extend(other.sealed);
+    }
+}
+
+impl Person {
+    #[must_use]
+    pub fn new(who: Who) -> Self {
+        let mut known = KnownBy::default();
+        match &who {
+            Who::User(id) => {
+                known.visitors.insert((*id).into());
+                known.recipients.insert((*id).into());
+            }
+            Who::Guest { sha256, md5, recipient, sealed } => {
+                known.addresses.extend([sha256.clone(), md5.clone()]);
+                known.recipients.insert(recipient.clone());
+                known.sealed.insert(sealed.clone());
+            }
+        }
+        Self { who, known }
+    }
+
+    #[must_use]
+    pub fn user(&self) -> Option<UserId> {
+        match self.who {
+            Who::User(id) => Some(id),
+            Who::Guest { .. } => None,
+        }
+    }
+
+    /// The handles by which others may have mentioned the person. Guests have none.
+    #[must_use]
+    pub fn handles(&self) -> BTreeSet<String> {
+        match self.who {
+            Who::User(_) => self.known.names.iter().filter_map(|name| handle(name)).collect(),
+            Who::Guest { .. } => BTreeSet::new(),
+        }
+    }
+
+    /// Whether a text contains a name as a word, or a mention.
+    #[must_use]
+    pub fn is_named_in(&self, text: &str) -> bool {
+        let text = fold(text);
+        let names = self.known.names.iter().filter(|name| name.chars().count() >= MIN_NAME);
+        let mut words =
+            names.map(|name| fold(name)).chain(self.handles().into_iter().map(|handle| format!("@{handle}")));
+        words.any(|word| contains_word(&text, &word))
+    }
+}
+
+/// Whether `word` is in the text, with neither a letter nor a digit beside it.
+fn contains_word(text: &str, word: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(word).any(|(start, found)| {
+        !is_part(text[..start].chars().next_back()) && !is_part(text[start + found.len()..].chars().next())
+    })
+}
+
+/// Keyed hashes that stand for people who were forgotten, and for the sources of their comments.
+#[derive(Clone, Debug)]
+pub struct PersonHashes(Secret);
+
+impl PersonHashes {
+    #[must_use]
+    pub fn new(salt: &Secret) -> Self {
+        Self(salt.clone())
+    }
+
+    #[must_use]
+    pub fn user(&self, id: UserId) -> String {
+        keyed_hash(&self.0, &["person", "user", &id.to_string()])
+    }
+
+    /// `hash` is Gravatar's.
+    #[must_use]
+    pub fn address(&self, hash: &str) -> String {
+        keyed_hash(&self.0, &["person", "address", &hash.to_ascii_lowercase()])
+    }
+
+    #[must_use]
+    pub fn who(&self, who: &Who) -> String {
+        match who {
+            Who::User(id) => self.user(*id),
+            Who::Guest { sha256, .. } => self.address(sha256),
+        }
+    }
+
+    /// All that stands for the person.
+    #[must_use]
+    pub fn all(&self, person: &Person) -> BTreeSet<String> {
+        let addresses = person.known.addresses.iter().map(|hash| self.address(hash));
+        addresses.chain([self.who(&person.who)]).collect()
+    }
+
+    /// What stands for the source of an erased comment: ids of other systems may be names.
+    #[must_use]
+    pub fn source(&self, source: &SourceId) -> SourceId {
+        let format = source.0.split(':').next().unwrap_or_default();
+        SourceId(format!("{format}:{HASHED_SOURCE}{}", keyed_hash(&self.0, &["person", "source", &source.0])))
+    }
+
+    /// Tells hashes of one salt from those of another.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        salt_fingerprint(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ada() -> Person {
+        let mut ada = Person::new(Who::User(UserId(7)));
+        ada.known.names.extend(["Ada Lovelace".to_owned(), "A".to_owned()]);
+        ada
+    }
+
+    #[test]
+    fn a_name_is_found_as_a_word_and_a_handle_as_a_mention() {
+        for text in ["ADA LOVELACE wrote", "thanks, @ada_lovelace!", "(Ada Lovelace)"] {
+            assert!(ada().is_named_in(text), "{text}");
+        }
+        for text in ["a day", "Ada", "Ada Lovelacewood", "@ada_lovelace_2", "ada_lovelace"] {
+            assert!(!ada().is_named_in(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn hashes_differ_between_people_and_salts_and_do_not_hold_the_source() {
+        let hashes = |salt: &str| PersonHashes::new(&Secret::from(salt.to_owned()));
+        let (one, other) = (hashes("one"), hashes("other"));
+        assert_ne!(one.user(UserId(7)), one.user(UserId(8)));
+        assert_ne!(one.user(UserId(7)), one.address("7"));
+        assert_ne!(one.user(UserId(7)), other.user(UserId(7)));
+        assert_ne!(one.fingerprint(), other.fingerprint());
+        let source = one.source(&SourceId("disqus:ada-1".to_owned()));
+        assert!(source.is_hashed() && source.0.starts_with("disqus:") && !source.0.contains("ada"), "{source}");
+    }
+}

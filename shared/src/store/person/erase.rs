@@ -1,0 +1,385 @@
+//! Erases what one person left, one thing at a time. Each step is a transaction, or safe to repeat, and leaves the table in order.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use tokio::time::Instant;
+
+use super::find::{Left, Trace};
+use crate::domain::comment::{Comment, State};
+use crate::domain::ids::{CommentId, SourceId, UserId, Visitor};
+use crate::domain::job::{CountBelow, CountReplies, Job};
+use crate::domain::list::Order;
+use crate::domain::person::{Person, PersonHashes};
+use crate::domain::report::Report;
+use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::time::{Clock, Timestamp};
+use crate::domain::user::{Ban, User};
+use crate::error::Fault;
+use crate::store::comments::{in_state, leave_thread};
+use crate::store::counts::Cause;
+use crate::store::erasure::tombstone_of;
+use crate::store::keys::{self, Key};
+use crate::store::reactions::add_likes;
+use crate::store::transaction::{Outcome, Write};
+use crate::store::users::versions;
+use crate::store::{Index, Query, Reading, Store, id_set, number, placement, read, text, write, yes};
+
+/// Reports of one comment that are read to find one of them.
+const REPORTS: usize = 10_000;
+
+/// How long one step of a job may take.
+const STEP: Duration = Duration::from_secs(10);
+
+/// How many of each kind are gone.
+pub type Gone = BTreeMap<&'static str, u64>;
+
+/// One erasure.
+pub struct Erasure<'a> {
+    pub store: &'a Store,
+    pub person: &'a Person,
+    pub hashes: &'a PersonHashes,
+    pub clock: &'a Clock,
+}
+
+impl Erasure<'_> {
+    /// Erases one thing and adds it to `gone`. What is gone already is nothing to do.
+    pub async fn erase(&self, trace: Trace, gone: &mut Gone) -> Result<(), Fault> {
+        let store = self.store;
+        let now = self.clock.now();
+        let what = match trace.0 {
+            Left::Comment { id, .. } => self.erase_comment(id).await?,
+            Left::Placeholder(id) => self.finish_comment(id, true).await?,
+            Left::VisitorState(key, visitor) => return self.erase_visitor_state(&key, &visitor, gone).await,
+            Left::Report(comment, id) => self.erase_report(comment, id).await?.then_some("reports"),
+            Left::Record(key) => {
+                let update = Write::update(key).remove("au").still("au", self.person.user().map(number));
+                store.update("erasing the author of a record", update).await?.map(|_| "records")
+            }
+            Left::Log(key) => self.erase_from_log(key).await?.then_some("log"),
+            Left::Request { key, .. } => store.delete_item(key).await?.then_some("requests"),
+            Left::Profile => match self.person.user() {
+                Some(id) => store.erase_profile(id, now).await?.then_some("profile"),
+                None => None,
+            },
+            Left::Mailbox(key) => store.delete_item(key).await?.then_some("mailboxes"),
+            Left::Directory(key) => match self.person.user() {
+                Some(id) => store.erase_name(key, id).await?.then_some("names"),
+                None => None,
+            },
+            Left::Ban(id) => store.delete_item(keys::banned(id)).await?.then_some("bans"),
+            Left::Mention(id) => self.erase_mention(id).await?.then_some("mentions"),
+        };
+        if let Some(what) = what {
+            *gone.entry(what).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    fn who(&self) -> String {
+        self.hashes.who(&self.person.who)
+    }
+
+    /// The comment becomes a placeholder first: from then on nobody can answer it, so that no reply of others is lost when it
+    /// goes. The note about it is for the next erasure, should this one end here.
+    async fn erase_comment(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
+        let store = self.store;
+        let Some(found) = store.find(id, Reading::Consistent).await? else {
+            // It is below a comment that was deleted, and nobody sees it.
+            let Some(comment) = store.comment(id, Reading::Consistent).await? else { return Ok(None) };
+            store.leave_queues(&comment).await?;
+            return Ok(store.remove_comment(id).await?.then_some("comments"));
+        };
+        let note = Write::put(keys::erased_comment(&self.who(), id).item());
+        let was_hidden = !found.comment.is_approved();
+        if !store.make_placeholder_and(found.comment, self.clock, Some(&note)).await? {
+            return Ok(None);
+        }
+        self.finish_comment(id, was_hidden).await
+    }
+
+    /// Counts all replies below the comment.
+    async fn count_below(&self, comment: &Comment) -> Result<(), Fault> {
+        let walks = vec![CountReplies::of(comment.id)];
+        let (thread, changed_at) = (comment.thread.clone(), self.clock.now());
+        let mut job = Job::CountBelow(CountBelow { thread, walks, incomplete: Vec::new(), changed_at });
+        loop {
+            let deadline = Instant::now() + STEP;
+            let Some(rest) = self.store.run_job(job, self.clock.now(), deadline).await? else { return Ok(()) };
+            tokio::time::sleep(rest.delay).await;
+            job = rest.job;
+        }
+    }
+
+    /// Counts what a new placeholder changes, and removes it if nothing is below it. With `shown`, everybody may see now what is
+    /// below it. What follows from its removal is done here as
+    /// well, because there may be no running service that follows the events.
+    async fn finish_comment(&self, id: CommentId, shown: bool) -> Result<Option<&'static str>, Fault> {
+        let store = self.store;
+        let comment = store.comment(id, Reading::Consistent).await?;
+        if let Some(comment) = &comment {
+            store.recount_comment(&comment.thread, id, Cause::Walk).await?;
+            if shown && comment.replies > 0 {
+                self.count_below(comment).await?;
+            }
+        }
+        let kept = self.remove_unless_answered(id).await?;
+        if !kept {
+            while store.remove_items(id).await? {}
+        }
+        store.transact(vec![Write::delete(keys::erased_comment(&self.who(), id))]).await?;
+        let Some(comment) = comment else { return Ok(None) };
+        let parent = comment.parent().filter(|_| !kept);
+        if let Some(parent) = parent
+            && let Some(parent) = store.comment(parent, Reading::Consistent).await?
+        {
+            store.promote_below(&parent).await?;
+        }
+        Ok(Some(if kept { "placeholders" } else { "comments" }))
+    }
+
+    /// Whether the placeholder is kept. Then a hash takes the place of its source.
+    async fn remove_unless_answered(&self, id: CommentId) -> Result<bool, Fault> {
+        let store = self.store;
+        let mut attempts = store.attempts("erasing a comment");
+        loop {
+            attempts.next().await?;
+            let Some(comment) = store.comment(id, Reading::Consistent).await? else { return Ok(false) };
+            let hashed =
+                |source: &SourceId| if source.is_hashed() { source.clone() } else { self.hashes.source(source) };
+            let source = comment.source.as_ref().map(hashed);
+            let kept = comment.replies > 0 || store.has_hidden_replies(id).await?;
+            let writes = if kept {
+                let hash = source.map(|source| Write::update(keys::comment(id)).set("so", text(source.0)).exists());
+                hash.into_iter().collect()
+            } else {
+                let tombstone = source.map(|source| tombstone_of(&source, id));
+                removal(&comment).into_iter().chain(tombstone).collect::<Vec<_>>()
+            };
+            if writes.is_empty() || store.transact(writes).await? == Outcome::Done {
+                return Ok(kept);
+            }
+        }
+    }
+
+    async fn erase_visitor_state(&self, key: &Key, visitor: &Visitor, gone: &mut Gone) -> Result<(), Fault> {
+        let store = self.store;
+        let state: Option<VisitorThreadState> = store.get(key, Reading::Consistent).await?;
+        let Some(state) = state else { return Ok(()) };
+        for id in &state.liked {
+            *gone.entry("likes").or_default() += u64::from(store.erase_like(key, CommentId(*id)).await?);
+        }
+        for id in &state.reported {
+            let reported = store.erase_report_of(key, visitor, CommentId(*id)).await?;
+            *gone.entry("reports").or_default() += u64::from(reported);
+        }
+        // Not when the visitor has used the service meanwhile, or has comments that wait and could not be erased.
+        let delete = Write::delete(key.clone()).exists().when("attribute_not_exists(lk) AND attribute_not_exists(rd)");
+        let delete =
+            delete.when("attribute_not_exists(up) OR up = :none").when("attribute_not_exists(ur) OR ur = :none");
+        store.transact(vec![delete.with(":none", number(0))]).await?;
+        gone.retain(|_, count| *count > 0);
+        Ok(())
+    }
+
+    async fn erase_report(&self, comment: CommentId, id: u64) -> Result<bool, Fault> {
+        let store = self.store;
+        let mut attempts = store.attempts("erasing a report");
+        loop {
+            attempts.next().await?;
+            let Some(report) = store.get::<Report>(&keys::report(comment, id), Reading::Consistent).await? else {
+                return Ok(false);
+            };
+            let comment = store.comment(comment, Reading::Consistent).await?;
+            if !report.has_reporter() {
+                return Ok(false);
+            }
+            let Some(comment) = comment else { return Ok(false) };
+            if store.transact(without_reporter(&comment, report)?).await? == Outcome::Done {
+                return Ok(true);
+            }
+        }
+    }
+
+    async fn erase_from_log(&self, key: Key) -> Result<bool, Fault> {
+        let user = self.person.user().map(number);
+        let Some(item) = self.store.one_item(&key, Reading::Consistent).await? else { return Ok(false) };
+        let mut update = Write::update(key).exists();
+        if item.get("mo") == user.as_ref() {
+            update = update.remove("mo").remove("n");
+        }
+        if item.get("u") == user.as_ref() {
+            update = update.remove("u");
+        }
+        Ok(self.store.update("erasing somebody from the log", update).await?.is_some())
+    }
+
+    /// The text stays, but is no link any more; unless somebody else has the handle.
+    async fn erase_mention(&self, id: CommentId) -> Result<bool, Fault> {
+        let store = self.store;
+        let mut gone: Vec<String> = self.person.handles().into_iter().collect();
+        let others = store.known_handles(gone.clone()).await?;
+        gone.retain(|handle| !others.contains(handle));
+        let mut attempts = store.attempts("erasing a mention");
+        loop {
+            attempts.next().await?;
+            let Some(comment) = store.comment(id, Reading::Consistent).await? else { return Ok(false) };
+            let list = |handles: Vec<&String>| AttributeValue::L(handles.into_iter().map(text).collect());
+            let left: Vec<&String> = comment.mentions.iter().filter(|handle| !gone.contains(handle)).collect();
+            if left.len() == comment.mentions.len() {
+                return Ok(false);
+            }
+            let before = list(comment.mentions.iter().collect());
+            let update = Write::update(keys::comment(id)).still("m", Some(before));
+            let update = update.assign("m", (!left.is_empty()).then(|| list(left)));
+            if store.update("erasing a mention", update).await?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+impl Store {
+    /// False when it is gone already.
+    async fn delete_item(&self, key: Key) -> Result<bool, Fault> {
+        Ok(self.transact(vec![Write::delete(key).exists()]).await? == Outcome::Done)
+    }
+
+    async fn has_hidden_replies(&self, id: CommentId) -> Result<bool, Fault> {
+        let query = Query {
+            index: Index::Table(Reading::Consistent),
+            partition: keys::comment_partition(id),
+            bounds: Some(keys::hidden_replies()),
+            order: Order::OldestFirst,
+            limit: 1,
+        };
+        Ok(!self.query_all(query).await?.is_empty())
+    }
+
+    /// Takes back a like. `liked_in` is the visitor's item that has it. The comment may be a placeholder, or gone.
+    async fn erase_like(&self, liked_in: &Key, id: CommentId) -> Result<bool, Fault> {
+        let mut attempts = self.attempts("erasing a like");
+        loop {
+            attempts.next().await?;
+            let state: Option<VisitorThreadState> = self.get(liked_in, Reading::Consistent).await?;
+            if !state.is_some_and(|state| state.liked.contains(&id.0)) {
+                return Ok(false);
+            }
+            let comment = self.comment(id, Reading::Consistent).await?;
+            let mut writes = vec![without_entry(liked_in, "lk", id)];
+            writes.push(match &comment {
+                Some(comment) => add_likes(comment, -1).exists(),
+                None => Write::check(keys::comment(id), "attribute_not_exists(pk)"),
+            });
+            if self.transact(writes).await? == Outcome::Done {
+                return Ok(comment.is_some());
+            }
+        }
+    }
+
+    /// Takes the reporter from the report of a comment. `reported_in` is the visitor's item that has it.
+    async fn erase_report_of(&self, reported_in: &Key, visitor: &Visitor, id: CommentId) -> Result<bool, Fault> {
+        let mut attempts = self.attempts("erasing a report");
+        loop {
+            attempts.next().await?;
+            let state: Option<VisitorThreadState> = self.get(reported_in, Reading::Consistent).await?;
+            if !state.is_some_and(|state| state.reported.contains(&id.0)) {
+                return Ok(false);
+            }
+            let query = Query {
+                index: Index::Table(Reading::Consistent),
+                partition: keys::comment_partition(id),
+                bounds: Some(keys::reports()),
+                order: Order::NewestFirst,
+                limit: REPORTS,
+            };
+            let reports = self.query_all(query).await?.into_iter().map(read).collect::<Result<Vec<Report>, Fault>>()?;
+            let report = reports.into_iter().find(|report| report.visitor == *visitor);
+            let comment = self.comment(id, Reading::Consistent).await?;
+            let found = comment.zip(report);
+            let is_found = found.is_some();
+            let mut writes = vec![without_entry(reported_in, "rd", id)];
+            if let Some((comment, report)) = found {
+                writes.extend(without_reporter(&comment, report)?);
+            }
+            if self.transact(writes).await? == Outcome::Done {
+                return Ok(is_found);
+            }
+        }
+    }
+
+    /// Deletes the user, except for the id and the end of a ban that holds.
+    async fn erase_profile(&self, id: UserId, now: Timestamp) -> Result<bool, Fault> {
+        const PROFILE: [&str; 6] = ["n", "av", "ia", "la", "ra", "sh"];
+        let mut attempts = self.attempts("erasing a user");
+        loop {
+            attempts.next().await?;
+            let Some(user) = self.user(id, Reading::Consistent).await? else { return Ok(false) };
+            let key = keys::user(id);
+            let mut writes = match user.present_ban(now) {
+                Some(ban) => {
+                    let ban = serde_dynamo::to_attribute_value(Ban { reason: None, ..ban.clone() });
+                    let ban = ban.map_err(|error| Fault::new("serializing a ban", error))?;
+                    vec![PROFILE.into_iter().fold(Write::update(key).set("bn", ban), Write::remove)]
+                }
+                None => {
+                    let rows = user.ban_id.map(|id| Write::delete(keys::banned(id)));
+                    std::iter::once(Write::delete(key)).chain(rows).collect()
+                }
+            };
+            writes[0] = as_known(writes[0].clone(), &user);
+            if self.transact(writes).await? == Outcome::Done {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Deletes a handle or a name fragment, unless the user has signed in again.
+    async fn erase_name(&self, key: Key, id: UserId) -> Result<bool, Fault> {
+        let nameless = Write::check(keys::user(id), "attribute_not_exists(n)");
+        Ok(self.transact(vec![Write::delete(key).exists(), nameless]).await? == Outcome::Done)
+    }
+}
+
+/// The writes that remove a placeholder, if it has no replies.
+fn removal(comment: &Comment) -> Vec<Write> {
+    let delete = in_state(Write::delete(keys::comment(comment.id)), State::Approved).still("ph", Some(yes()));
+    let delete = delete.when("attribute_not_exists(rc) OR rc = :none").with(":none", number(0));
+    let place = match comment.parent() {
+        None => leave_thread(comment, &Thread::default()),
+        Some(parent) => placement::lose(parent, comment),
+    };
+    vec![delete, place]
+}
+
+/// A visitor's item loses a like or a report.
+fn without_entry(key: &Key, set: &'static str, id: CommentId) -> Write {
+    let entry = Write::update(key.clone()).subtract(set, id_set(id)).when(format!("contains({set}, :id)"));
+    entry.with(":id", number(id))
+}
+
+/// The report keeps its reason alone, and so does the excerpt of it that the comment has.
+fn without_reporter(comment: &Comment, report: Report) -> Result<Vec<Write>, Fault> {
+    let excerpts = |excerpts: &Vec<_>| {
+        let excerpts = serde_dynamo::to_attribute_value(excerpts);
+        excerpts.map_err(|error| Fault::new("serializing reports", error))
+    };
+    let (id, visitor) = (report.id, report.visitor.clone());
+    let report = report.without_reporter();
+    let put = Write::put(write(&keys::report(comment.id, id), &report)?);
+    let mut writes = vec![put.still("v", Some(text(visitor.0)))];
+    let mut newest = comment.newest_reports.clone();
+    if let Some(excerpt) = newest.iter_mut().find(|excerpt| excerpt.id == id) {
+        *excerpt = (&report).into();
+        let update = Write::update(keys::comment(comment.id)).set("rl", excerpts(&newest)?).exists();
+        writes.push(update.still("rl", Some(excerpts(&comment.newest_reports)?)));
+    }
+    Ok(writes)
+}
+
+/// On condition that neither the profile nor the ban has changed.
+fn as_known(write: Write, user: &User) -> Write {
+    let write = versions(Some(user)).into_iter().fold(write, |write, (name, value)| write.still(name, value));
+    write.still("bi", user.ban_id.map(number))
+}

@@ -1,0 +1,461 @@
+//! Reads the whole table for one person: what the table knows the person by, what is to be erased, and what still names the
+//! person afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
+
+use super::kinds::{Kind, Names, texts, texts_of};
+use crate::domain::comment::{Avatar, Comment};
+use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
+use crate::domain::log::LogEntry;
+use crate::domain::mailbox::Mailbox;
+use crate::domain::person::{KnownBy, Person, Who};
+use crate::domain::report::Report;
+use crate::domain::thread::Thread;
+use crate::domain::time::Timestamp;
+use crate::domain::user::User;
+use crate::error::Fault;
+use crate::store::keys::{self, Item, ItemKind, Key};
+use crate::store::{Store, read};
+
+/// Something that a person left.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Trace(pub(super) Left);
+
+/// In the order in which it is erased.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Left {
+    /// Deepest first, so that a comment below which only the person wrote is deleted as well.
+    Comment {
+        height: std::cmp::Reverse<usize>,
+        id: CommentId,
+    },
+    /// A placeholder that an erasure which did not end has made.
+    Placeholder(CommentId),
+    /// Likes and reports in a thread.
+    VisitorState(Key, Visitor),
+    Report(CommentId, u64),
+    /// A record whose author the person is.
+    Record(Key),
+    Log(Key),
+    /// A limiter, a repeat or an idempotency.
+    Request {
+        key: Key,
+        upload: Option<Upload>,
+    },
+    Profile,
+    Mailbox(Key),
+    /// A handle or a name fragment.
+    Directory(Key),
+    /// A ban that has ended.
+    Ban(u64),
+    /// A handle that a comment of somebody else mentions.
+    Mention(CommentId),
+}
+
+/// A request whose hashes may be in the name of an uploaded image.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Upload {
+    pub visitor: Visitor,
+    pub key: String,
+    pub request: String,
+}
+
+impl Trace {
+    /// The comment, if this is one.
+    #[must_use]
+    pub fn comment(&self) -> Option<CommentId> {
+        match self.0 {
+            Left::Comment { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn upload(&self) -> Option<&Upload> {
+        match &self.0 {
+            Left::Request { upload, .. } => upload.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// What still names a person.
+#[derive(Debug, Default)]
+pub struct Remains {
+    /// Items that should not.
+    pub left: u64,
+    pub stays: Vec<Stay>,
+}
+
+/// Something that names the person and stays.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Stay {
+    pub what: String,
+    pub why: String,
+}
+
+impl Stay {
+    fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { what: what.into(), why: why.into() }
+    }
+}
+
+/// Whether the person is the writer.
+#[must_use]
+pub fn wrote(person: &Person, comment: &Comment) -> bool {
+    let recipient = comment.subscription.as_ref().and_then(|subscription| subscription.guest.as_ref());
+    match (&person.who, comment.user, &comment.avatar) {
+        (Who::User(id), writer, _) => writer == Some(*id),
+        // Another spelling of an address is the same recipient.
+        (Who::Guest { .. }, None, _) if recipient.is_some_and(|own| person.known.recipients.contains(own)) => true,
+        (Who::Guest { .. }, None, Avatar::Gravatar(hash)) => person.known.addresses.contains(hash),
+        (Who::Guest { .. }, _, _) => false,
+    }
+}
+
+impl Store {
+    /// Collects what the table knows a person by. `earlier` is what an erasure knew that did not end. `None` while a thread
+    /// lacks its counts, because an import has not finished it.
+    pub async fn meet(&self, who: Who, earlier: Option<KnownBy>) -> Result<Option<Person>, Fault> {
+        let mut person = Person::new(who);
+        person.known.extend(earlier.unwrap_or_default());
+        let mut meeting = Meeting::default();
+        let mut result = Ok(());
+        self.for_each_item(|item| {
+            if result.is_ok() {
+                result = meeting.add(&person, item);
+            }
+        })
+        .await?;
+        result?;
+        // A network and a browser may be shared. Then nobody knows whose the likes are.
+        meeting.known.visitors.retain(|visitor| !meeting.others.contains(visitor));
+        person.known.extend(meeting.known);
+        Ok((!meeting.is_importing).then_some(person))
+    }
+
+    /// All that is to be erased, in order. `see` is told every comment of the table, and whether the person wrote it.
+    pub async fn traces(
+        &self,
+        person: &Person,
+        who: &str,
+        now: Timestamp,
+        mut see: impl FnMut(&Comment, bool),
+    ) -> Result<Vec<Trace>, Fault> {
+        let handles = person.handles();
+        let mut traces = BTreeSet::new();
+        let mut result = Ok(());
+        self.for_each_item(|item| {
+            let found = trace(person, &handles, who, now, item, &mut see);
+            match found {
+                Ok(found) => traces.extend(found.map(Trace)),
+                Err(fault) => result = Err(fault),
+            }
+        })
+        .await?;
+        result.map(|()| traces.into_iter().collect())
+    }
+
+    /// Looks for the person in every attribute of every item.
+    pub async fn remains(&self, person: &Person, who: &str, now: Timestamp) -> Result<Remains, Fault> {
+        let mut search = Search { person, now, left: 0, stays: BTreeSet::new(), members: BTreeSet::new(), guests: 0 };
+        let journal = keys::erasure(who).pk;
+        self.for_each_item(|item| {
+            if let Some(key) = Key::of(&item).filter(|key| key.pk != journal) {
+                search.look(&key, &item);
+            }
+        })
+        .await?;
+        Ok(search.remains())
+    }
+}
+
+/// What is collected to know a person.
+#[derive(Default)]
+struct Meeting {
+    known: KnownBy,
+    /// Guests who gave another address, or none.
+    others: BTreeSet<Visitor>,
+    is_importing: bool,
+}
+
+impl Meeting {
+    fn add(&mut self, person: &Person, item: Item) -> Result<(), Fault> {
+        let Some(key) = Key::of(&item) else { return Ok(()) };
+        let user = person.user();
+        match ItemKind::of(&key) {
+            ItemKind::Comment(_) => {
+                let comment: Comment = read(item)?;
+                if wrote(person, &comment) {
+                    self.picture(&comment.avatar);
+                    self.known.names.insert(comment.name);
+                    self.known.visitors.extend(comment.guest);
+                    let subscription = comment.subscription.unwrap_or_default();
+                    self.known.recipients.extend(subscription.guest);
+                    self.known.sealed.extend(subscription.address.map(|address| address.sealed));
+                } else if user.is_none() {
+                    self.others.extend(comment.guest);
+                }
+            }
+            ItemKind::User(id) if user == Some(id) => {
+                let User { name, avatar, subject, .. } = read(item)?;
+                self.picture(&avatar);
+                self.known.names.insert(name);
+                self.known.subjects.extend(subject);
+            }
+            ItemKind::Report(_) if user.is_some() => {
+                let Report { user: reporter, name, avatar, .. } = read(item)?;
+                if reporter == user {
+                    self.picture(&avatar);
+                    self.known.names.insert(name);
+                }
+            }
+            ItemKind::Log if user.is_some() => {
+                let LogEntry { moderator, name, .. } = read(item)?;
+                if moderator == user {
+                    self.known.names.insert(name);
+                }
+            }
+            ItemKind::Other if keys::recipient_of(&key).is_some_and(|key| person.known.recipients.contains(&key)) => {
+                let Mailbox { address, .. } = read(item)?;
+                self.known.sealed.extend(address.map(|address| address.sealed));
+            }
+            ItemKind::ImportJournal(_) => self.is_importing |= !item.contains_key("w"),
+            _ => {}
+        }
+        self.known.names.remove("");
+        Ok(())
+    }
+
+    fn picture(&mut self, avatar: &Avatar) {
+        if let Avatar::Gravatar(hash) = avatar {
+            self.known.addresses.insert(hash.clone());
+        }
+    }
+}
+
+/// What the person left in an item.
+fn trace(
+    person: &Person,
+    handles: &BTreeSet<String>,
+    who: &str,
+    now: Timestamp,
+    item: Item,
+    see: &mut impl FnMut(&Comment, bool),
+) -> Result<Option<Left>, Fault> {
+    let Some(key) = Key::of(&item) else { return Ok(None) };
+    let user = person.user();
+    let is = |visitor: &Visitor| person.known.visitors.contains(visitor);
+    Ok(match ItemKind::of(&key) {
+        ItemKind::Comment(id) => {
+            let comment: Comment = read(item)?;
+            let wrote = wrote(person, &comment);
+            see(&comment, wrote);
+            let height = std::cmp::Reverse(comment.ancestors.len());
+            let mentions = comment.mentions.iter().any(|handle| handles.contains(handle));
+            wrote.then_some(Left::Comment { height, id }).or(mentions.then_some(Left::Mention(id)))
+        }
+        ItemKind::Report(comment) => {
+            let report: Report = read(item)?;
+            let is_own = is(&report.visitor) || user.is_some() && report.user == user;
+            is_own.then_some(Left::Report(comment, report.id))
+        }
+        ItemKind::VisitorThreadState(visitor, _) => is(&visitor).then_some(Left::VisitorState(key, visitor)),
+        ItemKind::Thread(_) => {
+            let thread: Thread = read(item)?;
+            (user.is_some() && thread.author == user).then_some(Left::Record(key))
+        }
+        ItemKind::Log => {
+            let entry: LogEntry = read(item)?;
+            (user.is_some() && [entry.moderator, entry.user].contains(&user)).then_some(Left::Log(key))
+        }
+        ItemKind::User(id) => (user == Some(id) && !is_ban_alone(item, now)?).then_some(Left::Profile),
+        ItemKind::Directory(id) => (user == Some(id)).then_some(Left::Directory(key)),
+        ItemKind::Banned(id) => {
+            let is_own = user.is_some() && item.get("u") == user.map(crate::store::number).as_ref();
+            (is_own && has_ended(&item, now)).then_some(Left::Ban(id))
+        }
+        ItemKind::Other if key.pk == keys::erasure(who).pk => keys::queued_comment(&key.sk).map(Left::Placeholder),
+        ItemKind::Other if keys::recipient_of(&key).is_some_and(|key| person.known.recipients.contains(&key)) => {
+            Some(Left::Mailbox(key))
+        }
+        ItemKind::Other => keys::visitor_of(&key).filter(is).map(|visitor| {
+            let request = item.get("rq").and_then(|request| request.as_s().ok().cloned());
+            let upload = keys::idempotency_hash(&key).zip(request);
+            let upload = upload.map(|(hash, request)| Upload { visitor, key: hash.to_owned(), request });
+            Left::Request { key, upload }
+        }),
+        _ => None,
+    })
+}
+
+/// Whether nothing is known of a user but a ban that holds.
+fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
+    let has_reason = |ban: &AttributeValue| ban.as_m().is_ok_and(|ban| ban.contains_key("r"));
+    let is_bare = item.iter().all(|(name, value)| match name.as_str() {
+        "pk" | "sk" | "u" | "bi" | "ib" => true,
+        "bn" => !has_reason(value),
+        _ => false,
+    });
+    let user: User = read(item)?;
+    Ok(is_bare && user.present_ban(now).is_some())
+}
+
+/// Whether the ban of this row has ended.
+fn has_ended(item: &Item, now: Timestamp) -> bool {
+    let expires = item.get("x").and_then(|x| x.as_n().ok()?.parse::<i64>().ok());
+    expires.is_some_and(|expires| expires <= now.seconds())
+}
+
+/// A search for a person in all items.
+struct Search<'a> {
+    person: &'a Person,
+    now: Timestamp,
+    left: u64,
+    stays: BTreeSet<Stay>,
+    /// Other users whose picture is that of the person's address.
+    members: BTreeSet<UserId>,
+    /// Items of guests with that picture.
+    guests: u64,
+}
+
+/// How an item names the person.
+#[derive(PartialEq, Eq)]
+enum Naming {
+    No,
+    Directly,
+    /// By the hash of an address, which somebody else has too.
+    ByAddress,
+    InWords,
+}
+
+impl Search<'_> {
+    fn look(&mut self, key: &Key, item: &Item) {
+        match (self.naming(key, item), ItemKind::of(key)) {
+            (Naming::No, _) => {}
+            (Naming::Directly, ItemKind::User(id)) if is_ban_alone(item.clone(), self.now).unwrap_or_default() => {
+                let why = "a ban stays, its id and its end";
+                self.stays.insert(Stay::new(format!("ban of user {id}"), why));
+            }
+            (Naming::Directly, ItemKind::Banned(_)) if !has_ended(item, self.now) => {}
+            (Naming::Directly, _) => self.left += 1,
+            (Naming::ByAddress, _) => match user_of(key, item) {
+                Some(user) => drop(self.members.insert(user)),
+                None => self.guests += 1,
+            },
+            (Naming::InWords, kind) => {
+                let why = "others' words: they contain the name";
+                self.stays.insert(Stay::new(describe(&kind, item), why));
+            }
+        }
+    }
+
+    fn naming(&self, key: &Key, item: &Item) -> Naming {
+        let Some(kind) = Kind::of(key) else {
+            return if self.is_traced(item) { Naming::Directly } else { self.in_words(texts(item)) };
+        };
+        let known = &self.person.known;
+        let key_names = kind.key_names
+            && (keys::visitor_of(key).is_some_and(|visitor| known.visitors.contains(&visitor))
+                || keys::recipient_of(key).is_some_and(|recipient| known.recipients.contains(&recipient))
+                || matches!(ItemKind::of(key), ItemKind::User(id) | ItemKind::Directory(id) if self.person.user() == Some(id)));
+        let attribute = |(name, names): &(&str, Names)| item.get(*name).is_some_and(|value| self.is_in(value, *names));
+        if key_names || self.is_traced(item) || kind.names.iter().any(attribute) {
+            return Naming::Directly;
+        }
+        let addresses = || known.addresses.iter().chain(&known.sealed);
+        let has_address = |text: &&str| addresses().any(|hash| text.contains(hash.as_str()));
+        if texts(item).iter().any(has_address) {
+            // Whoever is erased as a guest is not the user with the same address, and the other way round.
+            let is_other = self.person.user().is_some() || user_of(key, item).is_some();
+            return if is_other { Naming::ByAddress } else { Naming::Directly };
+        }
+        let words =
+            kind.names.iter().filter(|(_, names)| *names == Names::Words).filter_map(|(name, _)| item.get(*name));
+        self.in_words(words.flat_map(texts_of).collect())
+    }
+
+    fn in_words(&self, texts: Vec<&str>) -> Naming {
+        let named = texts.into_iter().any(|text| self.person.is_named_in(text));
+        if named { Naming::InWords } else { Naming::No }
+    }
+
+    fn is_in(&self, value: &AttributeValue, names: Names) -> bool {
+        let (known, user) = (&self.person.known, self.person.user());
+        let text = value.as_s().map(String::as_str).unwrap_or_default();
+        match names {
+            Names::User => user.is_some_and(|user| *value == crate::store::number(user)),
+            Names::Visitor => known.visitors.iter().any(|visitor| visitor.0 == text),
+            Names::Index => {
+                let visitor = text.rsplit('#').next().unwrap_or_default();
+                let of_visitor = known.visitors.iter().any(|known| known.0 == visitor);
+                of_visitor || user.is_some_and(|user| keys::author(user) == text)
+            }
+            Names::Hash | Names::Picture | Names::Name | Names::Words => false,
+        }
+    }
+
+    /// Whether a hash that is the person's alone is anywhere in the item.
+    fn is_traced(&self, item: &Item) -> bool {
+        let known = &self.person.known;
+        let visitors =
+            known.visitors.iter().map(|visitor| visitor.0.as_str()).filter(|visitor| visitor.starts_with('g'));
+        let recipients =
+            known.recipients.iter().map(|recipient| recipient.0.as_str()).filter(|name| name.starts_with('m'));
+        let hashes: Vec<&str> = visitors.chain(recipients).chain(known.subjects.iter().map(String::as_str)).collect();
+        texts(item).iter().any(|text| hashes.iter().any(|hash| text.contains(hash)))
+    }
+
+    fn remains(mut self) -> Remains {
+        for user in self.members {
+            let why = format!("has this address too; --user {user} erases what is the user's");
+            self.stays.insert(Stay::new(format!("user {user}"), why));
+        }
+        if self.guests > 0 {
+            let what = format!("{} of guests", self.guests);
+            self.stays.insert(Stay::new(what, "with the address of this user's picture; --email erases them"));
+        }
+        Remains { left: self.left, stays: self.stays.into_iter().collect() }
+    }
+}
+
+/// The user whom the item is of; `None` for guests.
+fn user_of(key: &Key, item: &Item) -> Option<UserId> {
+    let of_mailbox = keys::recipient_of(key).and_then(|recipient| recipient.0.strip_prefix('u')?.parse().ok());
+    of_mailbox.or_else(|| item.get("u")?.as_n().ok()?.parse().ok())
+}
+
+/// What an operator calls the item.
+fn describe(kind: &ItemKind, item: &Item) -> String {
+    let in_thread = || {
+        let thread = item.get("t").and_then(|thread| ThreadId::try_from(thread.as_s().ok()?.clone()).ok());
+        thread.map(|thread| format!(" in {}/{}", thread.kind, thread.record)).unwrap_or_default()
+    };
+    match kind {
+        ItemKind::Comment(id) => format!("comment {id}{}", in_thread()),
+        ItemKind::Report(id) => format!("report of comment {id}"),
+        ItemKind::Thread(thread) => format!("{}/{}", thread.kind, thread.record),
+        ItemKind::User(id) => format!("ban of user {id}"),
+        _ => Key::of(item).map(|key| format!("{} {}", key.pk, key.sk)).unwrap_or_default(),
+    }
+}
+
+/// Images by name, with the oldest comment that links each: its writer is taken for the one who uploaded it.
+#[derive(Debug, Default)]
+pub struct Links(BTreeMap<String, (CommentId, bool)>);
+
+impl Links {
+    pub fn add(&mut self, image: String, comment: CommentId, is_own: bool) {
+        let oldest = self.0.entry(image).or_insert((comment, is_own));
+        *oldest = (*oldest).min((comment, is_own));
+    }
+
+    /// Whether the person's comment is the oldest that links it.
+    #[must_use]
+    pub fn is_own(&self, image: &str) -> bool {
+        self.0.get(image).is_none_or(|(_, is_own)| *is_own)
+    }
+}

@@ -1,0 +1,91 @@
+//! Who was forgotten. An item for each hash of a person keeps later imports from bringing the person's comments back. The hashes
+//! are keyed with the visitor salt, so the items say nothing about anybody without it.
+
+use std::collections::BTreeSet;
+
+use crate::domain::ids::{SourceId, UserId};
+use crate::domain::list::Order;
+use crate::domain::person::{KnownBy, Person, PersonHashes};
+use crate::domain::time::Timestamp;
+use crate::error::Fault;
+use crate::store::keys;
+use crate::store::transaction::Write;
+use crate::store::{Index, Query, Reading, Store, number, text, write};
+
+/// Everybody who was forgotten.
+#[derive(Clone, Debug)]
+pub struct Forgotten {
+    people: BTreeSet<String>,
+    hashes: PersonHashes,
+}
+
+impl Forgotten {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.people.is_empty()
+    }
+
+    #[must_use]
+    pub fn has_user(&self, id: UserId) -> bool {
+        self.people.contains(&self.hashes.user(id))
+    }
+
+    /// `hash` is Gravatar's, of an address.
+    #[must_use]
+    pub fn has_address(&self, hash: &str) -> bool {
+        self.people.contains(&self.hashes.address(hash))
+    }
+
+    /// What stands for this source if its comment was erased.
+    #[must_use]
+    pub fn source(&self, source: &SourceId) -> SourceId {
+        self.hashes.source(source)
+    }
+}
+
+impl PartialEq for Forgotten {
+    fn eq(&self, other: &Self) -> bool {
+        self.people == other.people
+    }
+}
+
+impl Store {
+    /// Everybody who was forgotten. `None` when that was under another salt.
+    pub async fn forgotten(&self, hashes: PersonHashes) -> Result<Option<Forgotten>, Fault> {
+        let query = Query {
+            index: Index::Table(Reading::Consistent),
+            partition: keys::forgotten_partition(),
+            bounds: None,
+            order: Order::OldestFirst,
+            limit: usize::MAX,
+        };
+        let rows = self.query_all(query).await?;
+        let fingerprint = text(hashes.fingerprint());
+        if rows.iter().any(|row| row.get("sf") != Some(&fingerprint)) {
+            return Ok(None);
+        }
+        let people = rows.iter().filter_map(|row| row.get("sk")?.as_s().ok().cloned());
+        Ok(Some(Forgotten { people: people.collect(), hashes }))
+    }
+
+    /// What an earlier erasure of the same person knew, if it did not end.
+    pub async fn unfinished_erasure(&self, who: &str) -> Result<Option<KnownBy>, Fault> {
+        self.get(&keys::erasure(who), Reading::Consistent).await
+    }
+
+    /// Remembers the person, for imports and for the next erasure should this one not end.
+    pub async fn begin_erasure(&self, person: &Person, hashes: &PersonHashes, now: Timestamp) -> Result<(), Fault> {
+        let who = keys::erasure(&hashes.who(&person.who));
+        self.put("beginning an erasure", Write::put(write(&who, &person.known)?)).await?;
+        for hash in hashes.all(person) {
+            let forget = Write::update(keys::forgotten(&hash)).set("c", number(now.0));
+            let forget = forget.set("sf", text(hashes.fingerprint())).still("c", None);
+            self.update("remembering an erasure", forget).await?;
+        }
+        Ok(())
+    }
+
+    pub async fn end_erasure(&self, who: &str) -> Result<(), Fault> {
+        self.transact(vec![Write::delete(keys::erasure(who))]).await.map(drop)
+    }
+}

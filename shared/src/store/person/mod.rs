@@ -1,0 +1,16 @@
+//! What the table knows of one person: finds it and erases it. Functions are built without these files.
+//!
+//! | file        | what |
+//! |-------------|------|
+//! | `kinds`     | the one list of items and attributes that may name somebody; a new one gets its line there |
+//! | `find`      | reads the table: whom it is about, what is to be erased, what stays |
+//! | `erase`     | erases one thing after another, by the transactions of the service |
+//! | `forgotten` | remembers who was forgotten, so that no import brings them back |
+//!
+//! An erasure runs beside the service. It begins with an item that says whom it is about, and removes that item at its end. So
+//! an erasure that was killed is finished by the next one, although half of what led to the person is gone.
+
+pub mod erase;
+pub mod find;
+pub mod forgotten;
+mod kinds;

@@ -1,0 +1,392 @@
+//! Erasing a person: what is gone, what stays, and that the table is in order afterwards.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use local::import::lease::Lease;
+use local::person::erase::{Eraser, Receipt};
+use local::person::export::export;
+use local::settings::MEDIA;
+use media::bucket::Bucket;
+use serde_json::{Value, json};
+use shared::domain::comment::{Avatar, Comment};
+use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
+use shared::domain::mail_keys::MailKeys;
+use shared::domain::person::Who;
+use shared::domain::secret::Secret;
+use shared::domain::time::{Clock, Timestamp};
+use shared::domain::user::gravatar;
+use tests::{Actor, MAIL, SALT, World, by_guest, ids};
+
+const EMAIL: &str = "lovelace@example.org";
+const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
+
+async fn erase(world: &World, who: Who) -> Receipt {
+    let (store, salt, now) = (world.store(), Secret::from(SALT.to_owned()), world.now());
+    let clock = Clock::new(move || now);
+    let lease = Lease { store: &store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
+    let objects = world.bucket().client();
+    let bucket = Bucket::new(&objects, MEDIA);
+    let eraser = Eraser { store: &store, bucket, salt: &salt, clock, lease, mails: None };
+    eraser.erase(who).await.unwrap()
+}
+
+fn guest() -> Who {
+    Who::guest(EMAIL, "no comment has it".to_owned(), &MailKeys::new(&Secret::from(SALT.to_owned())))
+}
+
+/// Of the address, as Gravatar wants it.
+fn hash() -> String {
+    let Avatar::Gravatar(hash) = gravatar(EMAIL) else { panic!() };
+    hash
+}
+
+/// Every item that contains one of the texts, whatever the case, in a key or in an attribute.
+async fn items_with(world: &World, texts: &[String]) -> Vec<String> {
+    let items = world.items().await;
+    let items = items.iter().map(|item| format!("{item:?}"));
+    items.filter(|item| texts.iter().any(|text| item.to_lowercase().contains(&text.to_lowercase()))).collect()
+}
+
+/// Keys of items that have the number in an attribute, or as a part of a key.
+async fn items_of_user(world: &World, id: u64) -> Vec<String> {
+    let is_part = |text: &str| text.split('#').any(|part| part == id.to_string() || part == format!("u{id}"));
+    let names = |value: &AttributeValue| match value {
+        AttributeValue::N(number) => *number == id.to_string(),
+        AttributeValue::S(text) => is_part(text),
+        _ => false,
+    };
+    let items = world.items().await;
+    let items = items.iter().filter(|item| item.values().any(names));
+    items.map(|item| item["pk"].as_s().unwrap().clone()).collect()
+}
+
+fn image() -> Vec<u8> {
+    std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/events/upload.png")).unwrap()
+}
+
+async fn upload(actor: &Actor) -> String {
+    let uploaded = actor.upload(&[("file", "a.png", &image())]).await.ok(201);
+    uploaded.json["url"].as_str().unwrap().to_owned()
+}
+
+/// A member with everything that a member may leave.
+struct Scene {
+    world: World,
+    id: u64,
+    subject: String,
+    bob: Actor,
+    answered: u64,
+    leaf: u64,
+    mention: u64,
+    linked: String,
+    keyed: String,
+    of_bob: String,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let world = World::new();
+        let (bob, moderator) = (world.user(8, "Bob"), world.moderator());
+        let born = world.claiming(&json!({ "sub": "auth0|ada", "name": "Ada Byron", "email": EMAIL }));
+        let answered = born.comment("posts/1", "first").await;
+        world.pass(Duration::from_mins(2));
+        let ada = world.claiming(&json!({ "sub": "auth0|ada", "name": "Ada Lovelace", "email": EMAIL }));
+        let id = ada.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
+        world.finish_jobs().await;
+        let (linked, of_bob) = (upload(&ada).await, upload(&bob).await);
+        let keyed = upload(&ada.clone().keyed("once")).await;
+        let top = bob.comment("posts/1", &format!("![mine]({of_bob})")).await;
+        bob.reply("posts/1", answered, "a reply").await;
+        let mention = bob.comment("posts/1", "as @ada_lovelace said").await;
+        let leaf = ada.reply("posts/1", top, &format!("![me]({linked}) and ![his]({of_bob})")).await;
+        ada.keyed("again").comment("posts/2", "alone").await;
+        let ada = world.claiming(&json!({ "sub": "auth0|ada", "name": "Ada Lovelace", "email": EMAIL }));
+        ada.like(top).await.ok(200);
+        ada.like(answered).await.ok(200);
+        bob.like(answered).await.ok(200);
+        let report = json!({ "reason": "spam", "additional_details": "I, Ada Lovelace, say so" });
+        ada.post(&format!("comments/{top}/report"), report).await.ok(201);
+        bob.report(leaf, "spam").await.ok(201);
+        let strict = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
+        let strict_ada = strict.claiming(&json!({ "sub": "auth0|ada", "name": "Ada Lovelace", "email": EMAIL }));
+        let pending = strict_ada.comment("posts/1", "waits").await;
+        strict_ada.reply("posts/1", pending, "waits below").await;
+        let rejected = ada.reply("posts/1", top, "rejected").await;
+        moderator.judge(rejected, "reject").await.ok(200);
+        let hidden = ada.comment("posts/4", "hidden").await;
+        bob.reply("posts/4", hidden, "below").await;
+        moderator.judge(hidden, "reject").await.ok(200);
+        moderator.pin(answered).await.ok(200);
+        moderator.put("posts/1", json!({ "author_id": id, "title": "A page" })).await.ok(200);
+        let judge = json!({ "sub": "auth0|ada", "name": "Ada Lovelace", "email": EMAIL, "roles": ["moderator"] });
+        world.claiming(&judge).judge(top, "approve").await.ok(200);
+        world.import(&imported(UserId(id))).await;
+        moderator.put(&format!("users/{id}/ban"), json!({ "reason": "Ada Lovelace again" })).await.ok(200);
+        world.finish_jobs().await;
+        let subject = world.subject(id).await.unwrap();
+        Self { world, id, subject, bob, answered, leaf, mention, linked, keyed, of_bob }
+    }
+
+    /// By which the table knows her, besides her id.
+    fn needles(&self) -> Vec<String> {
+        let texts = ["ada lovelace", "byron", "lovelace-1", EMAIL, &hash(), &self.subject, &format!("u{}", self.id)];
+        texts.map(str::to_owned).into()
+    }
+}
+
+fn imported(user: UserId) -> Comment {
+    let at = Timestamp::parse("2010-01-01T00:00:00Z").unwrap();
+    Comment {
+        id: CommentId::slots(at, 1).unwrap().next().unwrap(),
+        user: Some(user),
+        name: "Ada Lovelace".to_owned(),
+        avatar: gravatar(EMAIL),
+        body: "from elsewhere".to_owned(),
+        source: Some(SourceId("disqus:lovelace-1".to_owned())),
+        likes: 3,
+        imported_likes: 3,
+        ..Comment::blank(ThreadId::new("posts", "3").unwrap())
+    }
+}
+
+#[tokio::test]
+async fn nothing_names_a_member_who_was_erased_but_what_the_receipt_says_stays() {
+    let scene = Scene::new().await;
+    let Scene { world, id, mention, .. } = &scene;
+    assert_eq!(world.findings().await, [""; 0]);
+    assert!(items_with(world, &scene.needles()).await.len() > 20);
+    let receipt = erase(world, Who::User(UserId(*id))).await;
+    assert_eq!(receipt.left, 0, "{receipt:?}");
+    let stays: Vec<&str> = receipt.stays.iter().map(|stay| stay.what.as_str()).collect();
+    assert_eq!(stays, [format!("ban of user {id}"), format!("comment {mention} in posts/1")]);
+    for what in ["comments", "placeholders", "images", "likes", "reports", "records", "log", "requests", "profile"] {
+        assert!(receipt.gone.get(what).is_some_and(|count| *count > 0), "{what}: {receipt:?}");
+    }
+    assert_eq!(
+        (receipt.gone["placeholders"], receipt.gone["images"], receipt.gone["mentions"]),
+        (2, 2, 1),
+        "{receipt:?}"
+    );
+    assert_eq!(items_with(world, &scene.needles()).await, [""; 0]);
+    let with_handle = items_with(world, &["ada_lovelace".to_owned()]).await;
+    assert!(with_handle.len() == 1 && with_handle[0].contains("as @ada_lovelace said"), "{with_handle:?}");
+    let mut of_user = items_of_user(world, *id).await;
+    of_user.sort_unstable();
+    assert_eq!(of_user, ["B".to_owned(), format!("U#{id}")]);
+    assert_eq!(world.findings().await, [""; 0]);
+    world.finish_jobs().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_second_erasure_finds_nothing() {
+    let scene = Scene::new().await;
+    let first = erase(&scene.world, Who::User(UserId(scene.id))).await;
+    let second = erase(&scene.world, Who::User(UserId(scene.id))).await;
+    assert!(second.gone.is_empty() && second.left == 0, "{second:?}");
+    assert_eq!(second.who, first.who);
+    assert!(!format!("{second:?}").contains(&hash()));
+    let nobody = erase(&scene.world, Who::User(UserId(77))).await;
+    assert!(nobody.gone.is_empty() && nobody.stays.is_empty() && nobody.left == 0, "{nobody:?}");
+}
+
+#[tokio::test]
+async fn words_of_others_below_and_about_an_erased_member_stay() {
+    let Scene { world, id, bob, answered, leaf, mention, linked, keyed, of_bob, .. } = Scene::new().await;
+    erase(&world, Who::User(UserId(id))).await;
+    world.finish_jobs().await;
+    let placeholder = bob.see("posts/1", answered).await;
+    assert_eq!((&placeholder["is_deleted"], &placeholder["user"]["id"]), (&json!(true), &Value::Null));
+    assert_eq!((&placeholder["likes_count"], &placeholder["pinned"]), (&json!(1), &json!(false)));
+    assert_eq!(placeholder["replies"][0]["body"], "a reply");
+    bob.get(&format!("comments/{leaf}")).await.ok(404);
+    assert!(bob.list("posts/2", "").await.ids().is_empty());
+    let mentioned = bob.see("posts/1", mention).await;
+    assert!(mentioned["html"].as_str().unwrap().contains("<p>as @ada_lovelace said</p>"), "{mentioned}");
+    for gone in [&linked, &keyed] {
+        world.fetch(gone).await.ok(404);
+    }
+    world.fetch(&of_bob).await.ok(200);
+    let log = world.moderator().get("moderation/log").await.ok(200);
+    let moderators: Vec<&Value> = log.rows().iter().map(|entry| &entry["moderator"]).collect();
+    assert!(moderators.contains(&&json!({ "id": null, "name": "" })), "{moderators:?}");
+    assert!(log.rows().iter().all(|entry| entry["user_id"] != json!(id)), "{:#}", log.json);
+    let banned = world.moderator().get("moderation/users?banned=true").await.ok(200);
+    assert_eq!((&banned.rows()[0]["id"], &banned.rows()[0]["reason"]), (&json!(id), &Value::Null));
+}
+
+/// The records, each with its kind.
+async fn exported(world: &World, who: Who) -> Vec<(String, Value)> {
+    let mut file = Vec::new();
+    let count = export(&world.store(), who, "salt".to_owned(), &mut file).await.unwrap();
+    let lines = String::from_utf8(file).unwrap();
+    let records = lines.lines().map(|line| match serde_json::from_str(line).unwrap() {
+        Value::Object(record) => record.into_iter().next().unwrap(),
+        other => panic!("{other}"),
+    });
+    let records: Vec<(String, Value)> = records.collect();
+    assert_eq!((records[0].0.as_str(), &records[0].1["records"]), ("head", &json!(count)));
+    assert_eq!(count, records.len() as u64 - 1);
+    records
+}
+
+#[tokio::test]
+async fn an_export_has_all_that_a_member_left_and_no_words_of_others() {
+    let Scene { world, id, answered, leaf, .. } = Scene::new().await;
+    let records = exported(&world, Who::User(UserId(id))).await;
+    let of = |kind: &str| records.iter().filter(|record| record.0 == kind).map(|record| &record.1).collect::<Vec<_>>();
+    assert_eq!((of("user").len(), &of("user")[0]["name"]), (1, &json!("Ada Lovelace")));
+    assert_eq!((of("thread").len(), &of("thread")[0]["author_id"]), (1, &json!(id)));
+    let comments = of("comment");
+    assert!(comments.iter().all(|comment| comment["author"]["user_id"] == json!(id)), "{comments:#?}");
+    let find = |id: u64| comments.iter().find(|comment| comment["id"] == json!(id)).unwrap();
+    assert_eq!((&find(answered)["body"], &find(answered)["pinned"]), (&json!("first"), &json!(true)));
+    assert!(find(leaf)["body"].as_str().unwrap().starts_with("![me]"));
+    assert_eq!((comments.len(), of("like").len(), of("report").len()), (8, 2, 1));
+    assert_eq!(of("report")[0]["reason"], "spam: I, Ada Lovelace, say so");
+    assert_eq!(records.len(), 1 + 1 + 1 + 8 + 2 + 1);
+    erase(&world, Who::User(UserId(id))).await;
+    let left = exported(&world, Who::User(UserId(id))).await;
+    assert_eq!(left.len(), 2, "the ban: {left:#?}");
+    assert!(left[1].1["ban"].is_object() && left[1].1["name"].is_null(), "{left:#?}");
+}
+
+#[tokio::test]
+async fn an_export_of_a_guest_has_what_was_written_with_the_address() {
+    let world = World::with(&GUESTS);
+    let (ada, other) = (world.guest(), world.guest());
+    let top = other.post("posts/1/comments", by_guest("of Grace")).await.ok(201).id();
+    let signed = json!({ "body": "of Ada", "guest_name": "Ada", "guest_email": EMAIL });
+    let own = ada.post("posts/1/comments", signed).await.ok(201).id();
+    ada.like(top).await.ok(200);
+    let records = exported(&world, guest()).await;
+    let of = |kind: &str| records.iter().filter(|record| record.0 == kind).map(|record| &record.1).collect::<Vec<_>>();
+    assert_eq!((of("comment").len(), &of("comment")[0]["id"]), (1, &json!(own)));
+    assert_eq!((of("like").len(), &of("like")[0]["comment"]), (1, &json!(top)));
+    assert_eq!(records.len(), 3);
+}
+
+#[tokio::test]
+async fn a_guest_is_erased_by_the_address_with_likes_and_reports() {
+    let world = World::with(&GUESTS);
+    let (ada, other, bob) = (world.guest(), world.guest(), world.user(8, "Bob"));
+    let signed = |body: &str| json!({ "body": body, "guest_name": "Ada Lovelace", "guest_email": EMAIL });
+    let top = bob.comment("posts/1", "of Bob").await;
+    let words = other.post("posts/1/comments", by_guest("I know Ada Lovelace")).await.ok(201).id();
+    let answered = ada.post("posts/1/comments", signed("answered")).await.ok(201).id();
+    bob.reply("posts/1", answered, "of Bob").await;
+    ada.post("posts/1/comments", signed("alone")).await.ok(201);
+    ada.like(top).await.ok(200);
+    other.like(top).await.ok(200);
+    ada.report(top, "spam").await.ok(201);
+    let member = world.claiming(&json!({ "sub": "9", "name": "A. L.", "email": EMAIL }));
+    let of_member = member.comment("posts/1", "as a member").await;
+    world.finish_jobs().await;
+    let visitor = world.item(&format!("C#{answered}"), "C").await.unwrap()["g"].as_s().unwrap().clone();
+    let receipt = erase(&world, guest()).await;
+    assert_eq!(receipt.left, 0, "{receipt:?}");
+    let gone: Vec<(&str, u64)> = receipt.gone.iter().map(|(what, count)| (*what, *count)).collect();
+    let expected = [("comments", 1), ("likes", 1), ("placeholders", 1), ("reports", 1)];
+    assert!(expected.iter().all(|expected| gone.contains(expected)), "{gone:?}");
+    let stays: Vec<&str> = receipt.stays.iter().map(|stay| stay.what.as_str()).collect();
+    assert_eq!(stays, [&format!("comment {words} in posts/1"), "user 9"]);
+    assert_eq!(items_with(&world, &[visitor]).await, [""; 0]);
+    assert_eq!(items_with(&world, &["Ada Lovelace".to_owned()]).await.len(), 1);
+    let list = bob.list("posts/1", "per_page=50").await;
+    assert_eq!(list.ids().len(), 4, "{:#}", list.json);
+    assert_eq!(
+        (&list.find(top).unwrap()["likes_count"], &list.find(of_member).unwrap()["body"]),
+        (&json!(1), &json!("as a member"))
+    );
+    assert_eq!(world.findings().await, [""; 0]);
+    world.finish_jobs().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn mailboxes_and_sealed_addresses_of_the_erased_are_gone() {
+    let world = World::with(&MAIL);
+    let (ada, bob) =
+        (world.claiming(&json!({ "sub": "7", "name": "Ada Lovelace", "email": EMAIL })), world.user(8, "Bob"));
+    let asking = |mut comment: Value| {
+        comment["subscribe_to_replies"] = json!(true);
+        comment
+    };
+    let top = ada.post("posts/1/comments", asking(json!({ "body": "tell me" }))).await.ok(201).id();
+    bob.reply("posts/1", top, "told").await;
+    let tagged = json!({ "body": "and me", "guest_name": "Ada Lovelace", "guest_email": "lovelace+tag@example.org" });
+    world.guest().post("posts/1/comments", asking(tagged)).await.ok(201);
+    let signed = json!({ "body": "tell me too", "guest_name": "Ada Lovelace", "guest_email": EMAIL });
+    world.guest().post("posts/1/comments", asking(signed.clone())).await.ok(201);
+    let strict = world.again(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
+    strict.guest().post("posts/1/comments", asking(signed)).await.ok(201);
+    world.finish_jobs().await;
+    let keys = MailKeys::new(&Secret::from(SALT.to_owned()));
+    let (sealed, recipient) = (keys.seal(EMAIL), keys.guest(EMAIL).0);
+    assert_eq!(items_with(&world, std::slice::from_ref(&sealed)).await.len(), 3);
+    assert!(items_with(&world, std::slice::from_ref(&recipient)).await.len() > 1);
+
+    let member = erase(&world, Who::User(UserId(7))).await;
+    assert_eq!((member.left, member.gone["mailboxes"]), (0, 1), "{member:?}");
+    assert!(member.stays.iter().any(|stay| stay.what.ends_with(" of guests")), "{member:?}");
+    let left = items_with(&world, std::slice::from_ref(&sealed)).await;
+    assert!(left.len() == 2 && left.iter().all(|item| item.contains(&recipient)), "{left:?}");
+    let guest = erase(&world, guest()).await;
+    assert_eq!((guest.left, guest.gone["mailboxes"], guest.stays.len()), (0, 1, 0), "{guest:?}");
+    assert_eq!(items_with(&world, &[sealed, recipient, "Ada Lovelace".to_owned(), hash()]).await, [""; 0]);
+    world.finish_jobs().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_a_shared_browser_liked_and_wrote_with_another_address_stays() {
+    let world = World::with(&GUESTS);
+    let (shared, bob) = (world.guest(), world.user(8, "Bob"));
+    let top = bob.comment("posts/1", "of Bob").await;
+    let ada = json!({ "body": "of Ada", "guest_name": "Ada", "guest_email": EMAIL });
+    shared.post("posts/1/comments", ada).await.ok(201);
+    let kept = shared.post("posts/1/comments", by_guest("of Grace")).await.ok(201).id();
+    shared.like(top).await.ok(200);
+    let receipt = erase(&world, guest()).await;
+    assert_eq!((receipt.left, receipt.gone["comments"], receipt.gone.len()), (0, 1, 1), "{receipt:?}");
+    let list = bob.list("posts/1", "").await;
+    assert_eq!((list.ids(), &list.find(top).unwrap()["likes_count"]), (vec![kept, top], &json!(1)));
+    world.finish_jobs().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn no_answer_to_an_erased_comment_is_lost_while_others_write() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let mut parents = Vec::new();
+    for n in 0..20 {
+        parents.push(ada.comment("posts/1", &n.to_string()).await);
+    }
+    let strict = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let eve = strict.user(9, "Eve");
+    let answer = async {
+        let (mut written, mut waiting) = (Vec::new(), Vec::new());
+        for parent in &parents {
+            let shown = bob.write("posts/1", Some(*parent), "shown").await;
+            written.extend((shown.status == 201).then(|| shown.id()));
+            let waits = eve.write("posts/1", Some(*parent), "waits").await;
+            waiting.extend((waits.status == 201).then(|| waits.id()));
+        }
+        (written, waiting)
+    };
+    let (receipt, (written, waiting)) = tokio::join!(erase(&world, Who::User(UserId(7))), answer);
+    assert_eq!(receipt.left, 0, "{receipt:?}");
+    world.finish_jobs().await;
+    assert_eq!(world.findings().await, [""; 0]);
+    for id in written {
+        bob.get(&format!("comments/{id}")).await.ok(200);
+    }
+    for id in waiting {
+        eve.get(&format!("comments/{id}")).await.ok(200);
+    }
+    let left = bob.list("posts/1", "per_page=50").await;
+    assert!(left.rows().iter().all(|row| row["is_deleted"] == json!(true)), "{:#}", left.json);
+    assert!(ids(&left.json["data"]).len() <= parents.len());
+}
