@@ -1,14 +1,20 @@
 //! The cost of requests, as `DynamoDB` counts it. `cargo test --workspace --test api capacity -- --nocapture` prints the table.
 
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use http::header::ACCEPT_ENCODING;
 use local::bench::seed::{self, Models, prose};
 use serde_json::json;
-use shared::domain::ids::{CommentId, ThreadId};
+use shared::domain::ids::{CommentId, ThreadId, UserId};
+use shared::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
 use shared::domain::time::Timestamp;
+use shared::error::Fault;
 use shared::store::counts::Cause;
-use shared::store::meter;
+use shared::store::{Reading, Store, meter};
 use tests::{Actor, START, TestResponse, World, two_engines};
+use tokio::time::Instant;
 
 /// Replies of each parent that has any.
 const REPLIES: usize = 3;
@@ -101,6 +107,8 @@ async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
             let reply = ada.list("posts/big", &format!("sort={sort}")).await;
             assert_eq!(reply.rows().len(), 10);
             assert!(reply.rows().iter().all(|row| row["replies"].as_array().unwrap().len() == REPLIES));
+            // The page, and a batch of all else: the thread, the caller's state in it and the caller.
+            assert_eq!(reply.cost.calls, 2);
             table.row(format!("list, {sort}, of {count}"), reply, (4.5, 0.0, 1));
         }
         let reply = ada.list("posts/big", "include=ui").await;
@@ -224,9 +232,9 @@ async fn lists_of_moderators_keep_to_their_bounds() {
         ids.push(ada.comment("posts/1", &prose(n)).await);
     }
     table.row("what a user wrote, 10", moderator.get("users/7/comments").await, (12.0, 0.0, 4));
-    let bulk = json!({ "ids": ids[..50], "action": "reject" });
-    let bulk = moderator.post("moderation/comments", bulk);
-    table.measure(&world, "reject 50 at once", bulk, (51.0, 451.0, 20)).await;
+    let judge = |ids: &[u64], action| moderator.post("moderation/comments", json!({ "ids": ids, "action": action }));
+    table.measure(&world, "approve 10 at once", judge(&ids[50..], "approve"), (10.5, 181.0, 20)).await;
+    table.measure(&world, "reject 50 at once", judge(&ids[..50], "reject"), (50.5, 451.0, 20)).await;
     for id in 100..130 {
         moderator.put(&format!("users/{id}/ban"), json!({})).await.ok(200);
     }
@@ -249,24 +257,79 @@ async fn what_follows_a_comment_keeps_to_its_bounds() {
     let ada = world.user(7, "Ada Lovelace");
     let top = ada.comment("posts/1", &prose(1)).await;
     let reply = ada.reply("posts/1", top, &prose(2)).await;
+    uncount(&world, &[top, reply], 0).await;
+    let store = without_followers(world).await;
     let thread = ThreadId::new("posts", "1").unwrap();
-    let rows = [("a comment comes", top, (1.0, 4.0)), ("a reply comes", reply, (2.0, 6.0))];
-    world.wait_until_idle().await;
-    for id in [top, reply] {
-        world.remove("T#posts#1", &format!("K#{id:016}")).await;
-    }
-    world.remove("T#posts#1", "K").await;
-    for (name, id, (read, write)) in rows {
-        counting_costs(&world, name, (&thread, id), (read, write)).await;
-    }
-    ada.remove(reply).await.ok(204);
-    counting_costs(&world, "a reply goes", (&thread, reply), (1.0, 4.0)).await;
+    let count = |id| store.recount_comment(&thread, CommentId(id), Cause::Event);
+    follow("a comment comes", count(top), (1.0, 4.0)).await;
+    follow("a reply comes", count(reply), (2.0, 6.0)).await;
+    assert_eq!(store.counts(std::slice::from_ref(&thread)).await.unwrap(), [2]);
+    let found = store.find(CommentId(reply), Reading::Consistent).await.unwrap().unwrap();
+    assert!(store.delete(found.comment).await.unwrap());
+    follow("a reply goes", count(reply), (1.0, 4.0)).await;
+    assert_eq!(store.counts(&[thread]).await.unwrap(), [1]);
 }
 
-async fn counting_costs(world: &World, name: &str, (thread, id): (&ThreadId, u64), bound: (f64, f64)) {
-    let store = world.store();
-    let (counted, cost) = meter::measure(store.recount_comment(thread, CommentId(id), Cause::Event)).await;
-    counted.unwrap();
+#[tokio::test]
+async fn jobs_keep_to_their_bounds() {
+    let world = World::new();
+    let ada = world.user(7, "Ada Lovelace");
+    let parent = ada.comment("posts/1", &prose(1)).await;
+    let replies = ada.write_replies("posts/1", parent, 10).await;
+    uncount(&world, &replies, 1).await;
+    for id in &replies {
+        world.set(&format!("C#{id}"), "C", "n", Some(AttributeValue::S("Ada".to_owned()))).await;
+    }
+    let now = world.now();
+    let store = without_followers(world).await;
+    let run = |job| {
+        let store = &store;
+        async move {
+            let rest = store.run_job(job, now, Instant::now() + Duration::from_mins(1)).await?;
+            assert_eq!(rest, None);
+            Ok(())
+        }
+    };
+
+    let thread = ThreadId::new("posts", "1").unwrap();
+    let walks = vec![CountReplies::of(CommentId(parent))];
+    let job = CountBelow { thread: thread.clone(), walks, incomplete: Vec::new(), changed_at: now };
+    follow("count 10 replies", run(Job::CountBelow(job)), (22.0, 80.0)).await;
+    assert_eq!(store.counts(&[thread]).await.unwrap(), [11]);
+
+    let user = store.user(UserId(7), Reading::Consistent).await.unwrap().unwrap();
+    let job = Rename { user: user.id, name: user.name.clone(), avatar: user.avatar, before: None };
+    follow("rename the writer of 11 comments", run(Job::Rename(job)), (2.0, 33.0)).await;
+    for id in &replies {
+        assert_eq!(store.comment(CommentId(*id), Reading::Consistent).await.unwrap().unwrap().name, user.name);
+    }
+
+    let comment = store.comment(CommentId(parent), Reading::Consistent).await.unwrap().unwrap();
+    assert!(store.delete(comment).await.unwrap());
+    let job = CleanUp { comment: CommentId(parent), replies: 10, deleted_at: now };
+    follow("remove 10 replies", run(Job::CleanUp(job)), (12.0, 47.0)).await;
+    assert!(store.find_all(replies.into_iter().map(CommentId).collect()).await.unwrap().is_empty());
+}
+
+/// Makes the thread `posts/1` forget that it counted these comments, so that `left` others count.
+async fn uncount(world: &World, comments: &[u64], left: u64) {
+    world.wait_until_idle().await;
+    for id in comments {
+        world.remove("T#posts#1", &format!("K#{id:016}")).await;
+    }
+    world.set("T#posts#1", "K", "n", Some(AttributeValue::N(left.to_string()))).await;
+}
+
+/// The table alone: nothing follows its events any more.
+async fn without_followers(world: World) -> Store {
+    world.wait_until_idle().await;
+    world.store()
+}
+
+/// Does what follows a request, and fails when it costs more than `bound`: read units and write units.
+async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bound: (f64, f64)) {
+    let (done, cost) = meter::measure(work).await;
+    done.unwrap();
     println!("| {name} | {} | {} | {} |", cost.read_units, cost.write_units, cost.trips);
     assert!(cost.read_units <= bound.0 && cost.write_units <= bound.1, "{name}: {cost:?}");
 }
