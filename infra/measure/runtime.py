@@ -98,12 +98,11 @@ class RuntimeApi:
         return f"127.0.0.1:{self.server.server_port}"
 
 
-def build(*functions):
+def build():
     """Builds the binaries as for AWS: without the features that other packages of the workspace enable. All functions are
-    selected each time, because each selection of packages has features, and a build of the SDK, of its own."""
+    built each time, because each selection of packages and binaries has a build of the SDK of its own."""
     packages = [word for name in FUNCTIONS for word in ("--package", name)]
-    binaries = [word for name in functions for word in ("--bin", name)]
-    subprocess.run(["cargo", "build", "--release", *packages, *binaries], cwd=ROOT, check=True)
+    subprocess.run(["cargo", "build", "--release", *packages, "--bins"], cwd=ROOT, check=True)
 
 
 def binary(function):
