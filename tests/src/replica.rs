@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use local::engine::{Engine, Subscription};
+use local::engine::{Engine, EventFilter, Subscription};
 use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ impl Replica {
         let engine = Engine::memory().expect("an engine in memory");
         let definition = Template::parse(DEPLOYED, &[]).and_then(|template| template.table()).expect("a table");
         engine.create_table(TABLE, &definition).expect("the table is created");
-        let written = table.subscribe();
+        let written = table.subscribe(EventFilter::default());
         Self { engine, written, pending: Vec::new(), most, random: seed, held: Vec::new() }
     }
 
@@ -54,7 +54,7 @@ impl Replica {
     }
 
     async fn catch_up(&mut self) {
-        while let Ok(mut event) = self.written.events.try_recv() {
+        while let Some(mut event) = self.written.next_now() {
             for record in event["Records"].as_array_mut().into_iter().flatten() {
                 self.random =
                     self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

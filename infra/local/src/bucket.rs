@@ -24,6 +24,7 @@ use tempfile::TempDir;
 
 use self::files::{Files, put_event};
 use crate::account::ACCESS_KEY;
+use crate::event_filter::EventFilter;
 use crate::publisher::{Publisher, Subscription};
 
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +92,7 @@ impl Bucket {
     /// Subscribes to the puts from now on: one Lambda event (`{"Records": […]}`) for each.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
-        lock(&self.shared.puts).subscribe()
+        lock(&self.shared.puts).subscribe(EventFilter::default())
     }
 
     /// The number of puts published so far.
@@ -151,7 +152,7 @@ mod tests {
         let put = put.content_type("image/png").cache_control("immutable").content_disposition("inline");
         put.body(ByteStream::from_static(b"pixels")).send().await.unwrap();
         assert_eq!(bucket.reported(), 1);
-        let event: S3Event = serde_json::from_value(puts.events.recv().await.unwrap()).unwrap();
+        let event: S3Event = serde_json::from_value(puts.next().await.unwrap()).unwrap();
         let put = &event.records[0].s3;
         assert_eq!(put.bucket.name.as_deref(), Some("things"));
         assert_eq!(put.object.key.as_deref(), Some("in/a+b%2Bc.png"));

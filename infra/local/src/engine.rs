@@ -17,11 +17,16 @@ use std::time::Duration;
 
 use dynoxide::{Database, DynoxideError};
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
 use self::stream::Stream;
 pub use self::tables::{StreamSpecification, TableDefinition};
+pub use crate::event_filter::EventFilter;
 pub use crate::publisher::Subscription;
+
+/// Requests that have a thread: while the database works on one, the next is parsed.
+const AT_ONCE: usize = 2;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -42,6 +47,8 @@ struct Shared {
     /// Held during every write, so that images and records are in commit order. The engine runs one operation at a time
     /// anyway.
     stream: Mutex<Stream>,
+    /// The other requests wait for these without a thread, each of which would keep memory of its own.
+    turns: Semaphore,
     /// Nanoseconds.
     cpu_time: AtomicU64,
 }
@@ -67,14 +74,15 @@ impl Engine {
     }
 
     fn new(database: Database) -> Self {
-        Self { shared: Arc::new(Shared { database, stream: Mutex::default(), cpu_time: AtomicU64::new(0) }) }
+        let turns = Semaphore::new(AT_ONCE);
+        Self { shared: Arc::new(Shared { database, stream: Mutex::default(), turns, cpu_time: AtomicU64::new(0) }) }
     }
 
-    /// Subscribes to the table's stream: one Lambda event (`{"Records": […]}`) for each write from now on, in commit
-    /// order. Items that TTL removes are not reported.
+    /// Subscribes to those records of the table's stream that pass: one Lambda event (`{"Records": […]}`) for each write
+    /// from now on, in commit order. Items that TTL removes are not reported.
     #[must_use]
-    pub fn subscribe(&self) -> Subscription {
-        self.shared.stream().publisher.subscribe()
+    pub fn subscribe(&self, filter: EventFilter) -> Subscription {
+        self.shared.stream().publisher.subscribe(filter)
     }
 
     /// The number of events published so far. It grows only while there are subscribers.
@@ -92,6 +100,7 @@ impl Engine {
 
     /// Answers one request of `DynamoDB`'s protocol with a status and JSON.
     pub async fn answer(&self, operation: String, body: Vec<u8>) -> Result<(u16, Vec<u8>), JoinError> {
+        let _turn = self.shared.turns.acquire().await;
         let shared = Arc::clone(&self.shared);
         // The engine is synchronous and may wait for the disk.
         tokio::task::spawn_blocking(move || {

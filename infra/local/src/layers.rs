@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the bottom to the top.
-const LAYERS: [&[&str]; 9] = [
-    &["access", "account", "data_dir", "event_filter", "publisher", "server"],
+const LAYERS: [&[&str]; 10] = [
+    &["access", "account", "data_dir", "event_filter", "server"],
+    &["publisher"],
     &["bucket", "engine", "gateway", "queue"],
     &["outbox", "template", "trigger"],
     &["settings", "stack", "token"],

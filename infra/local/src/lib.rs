@@ -1,9 +1,9 @@
 //! The whole service on one machine, for development and tests: API Gateway, Lambda, the table, the bucket, the
 //! queues and the mail server.
 //!
-//! Layers: `access, account, data_dir, event_filter, publisher, server ← bucket, engine, gateway, queue ← outbox,
-//! template, trigger ← settings, stack, token ← service ← bench, check, import ← export ← person ← commands`. A module uses the modules of the layers to its left; a test in
-//! `layers.rs` checks it.
+//! Layers: `access, account, data_dir, event_filter, server ← publisher ← bucket, engine, gateway, queue ← outbox,
+//! template, trigger ← settings, stack, token ← service ← bench, check, import ← export ← person ← commands`. A module
+//! uses the modules of the layers to its left; a test in `layers.rs` checks it.
 
 pub mod access;
 mod account;

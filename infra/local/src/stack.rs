@@ -10,7 +10,6 @@ use tokio::task::JoinHandle;
 use crate::access::Access;
 use crate::bucket::Bucket;
 use crate::engine::{Engine, EngineError};
-use crate::event_filter::EventFilter;
 use crate::gateway::{Function, Gateway, MissingFunction, Mount};
 use crate::queue::Queues;
 use crate::template::{Template, TemplateError};
@@ -77,8 +76,7 @@ impl Stack {
         let mut streams = Vec::new();
         if table.stream_specification.is_some() {
             for (name, filter) in template.stream_functions()? {
-                let function = filtered(filter, event_function(name)?);
-                streams.push(Trigger::start(name.to_owned(), engine.subscribe(), function));
+                streams.push(Trigger::start(name.to_owned(), engine.subscribe(filter), event_function(name)?));
             }
         }
         let mut puts = Vec::new();
@@ -115,13 +113,6 @@ impl Stack {
             }
         }
     }
-}
-
-fn filtered(filter: EventFilter, function: EventFunction) -> EventFunction {
-    Arc::new(move |event| match filter.apply(event) {
-        Some(event) => function(event),
-        None => Box::pin(async { Ok(()) }),
-    })
 }
 
 /// The filter of an S3 event: passes on only puts of keys with this prefix.

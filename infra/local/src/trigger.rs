@@ -34,19 +34,20 @@ pub struct Trigger {
 
 impl Trigger {
     #[must_use]
-    pub fn start(name: String, subscription: Subscription, function: EventFunction) -> Self {
-        let Subscription { mut events, missed } = subscription;
-        let (report, handled) = watch::channel(missed);
+    pub fn start(name: String, mut events: Subscription, function: EventFunction) -> Self {
+        let (report, handled) = watch::channel(events.missed);
         let task = tokio::spawn(async move {
-            let mut batch = Vec::new();
             loop {
-                let count = events.recv_many(&mut batch, BATCH_SIZE).await;
+                let batch = events.next_batch(BATCH_SIZE).await;
+                let count = batch.len();
                 if count == 0 {
                     return;
                 }
                 let records: Vec<Value> =
-                    batch.drain(..).filter_map(|event| event.get("Records")?.as_array().cloned()).flatten().collect();
-                deliver(&name, &function, json!({ "Records": records })).await;
+                    batch.into_iter().filter_map(|event| event.get("Records")?.as_array().cloned()).flatten().collect();
+                if !records.is_empty() {
+                    deliver(&name, &function, json!({ "Records": records })).await;
+                }
                 report.send_modify(|handled| *handled += count as u64);
             }
         });
@@ -176,15 +177,16 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use tokio::sync::mpsc::unbounded_channel;
-
     use super::*;
+    use crate::event_filter::EventFilter;
+    use crate::publisher::Publisher;
 
     #[tokio::test]
     async fn records_arrive_in_order_and_in_batches() {
-        let (sender, events) = unbounded_channel();
+        let mut publisher = Publisher::default();
+        let events = publisher.subscribe(EventFilter::default());
         for n in 0..250 {
-            sender.send(json!({"Records": [n]})).unwrap();
+            publisher.publish(&json!({"Records": [n]}));
         }
         let seen = Arc::new(Mutex::new(Vec::new()));
         let function: EventFunction = {
@@ -194,7 +196,7 @@ mod tests {
                 Box::pin(async { Ok(()) })
             })
         };
-        let trigger = Trigger::start("test".to_owned(), Subscription { events, missed: 0 }, function);
+        let trigger = Trigger::start("test".to_owned(), events, function);
         trigger.handled(250).await;
         let batches = seen.lock().unwrap();
         assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [100, 100, 50]);
@@ -203,7 +205,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_failing_batch_is_tried_again_and_never_stops_the_next() {
-        let (sender, events) = unbounded_channel();
+        let mut publisher = Publisher::default();
+        let events = publisher.subscribe(EventFilter::default());
         let calls = Arc::new(AtomicU32::new(0));
         let function: EventFunction = {
             let calls = Arc::clone(&calls);
@@ -218,9 +221,9 @@ mod tests {
                 })
             })
         };
-        let trigger = Trigger::start("test".to_owned(), Subscription { events, missed: 0 }, function);
+        let trigger = Trigger::start("test".to_owned(), events, function);
         for n in 0..3 {
-            sender.send(json!({"Records": [n]})).unwrap();
+            publisher.publish(&json!({"Records": [n]}));
             trigger.handled(n + 1).await;
         }
         assert_eq!(calls.load(Ordering::Relaxed), 2 + ATTEMPTS + 1);
