@@ -1,5 +1,5 @@
 //! Measures throughput, latency and CPU time of the service on this machine, over HTTP, in threads of several sizes.
-//! Isso, when there is one, is measured with the same content.
+//! Isso and Waline, when there are any, are measured with the same content.
 
 mod isso;
 mod load;
@@ -8,6 +8,7 @@ mod report;
 pub mod seed;
 mod service;
 mod threads;
+mod waline;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use self::report::Row;
 use self::service::Service;
 pub use self::service::serve;
 use self::threads::Threads;
+use self::waline::Waline;
 use crate::data_dir::DataDir;
 use crate::settings;
 
@@ -36,6 +38,8 @@ const PER_PAGE: usize = 10;
 /// Of each comment.
 const REPLIES: usize = 3;
 const CONNECTIONS: [usize; 2] = [1, 16];
+/// The operation of a browser that shows the comments of a page for the first time.
+const FIRST_VIEW: &str = "first view";
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Bench {
@@ -43,12 +47,14 @@ pub struct Bench {
     pub seconds: u64,
     /// The program of an Isso to compare with.
     pub isso: Option<PathBuf>,
+    /// The package of a Waline to compare with.
+    pub waline: Option<PathBuf>,
 }
 
-/// A request to measure, by name.
+/// What is measured, by name.
 struct Operation {
     name: &'static str,
-    request: RequestMaker,
+    requests: RequestMaker,
 }
 
 /// The CPU time of a server so far, and how much of it the table's engine took.
@@ -93,12 +99,20 @@ impl Bench {
         report::print_memory("the server", service.server())?;
         drop(service);
 
-        let Some(program) = &self.isso else { return Ok(()) };
-        let isso = Arc::new(Isso::start(program, folder.path(), &threads).await?);
-        check_page(&load::send(&load::client(), isso.list(0)).await?, "replies")?;
-        let isso_rows = self.measure(&isso, &threads).await?;
-        report::print_comparison(&isso_rows, &rows)?;
-        report::print_memory("Isso", isso.server())?;
+        if let Some(program) = &self.isso {
+            let isso = Arc::new(Isso::start(program, folder.path(), &threads).await?);
+            check_page(&load::send(&load::client(), isso.list(0)).await?, "replies")?;
+            let isso_rows = self.measure(&isso, &threads).await?;
+            report::print_comparison("Isso", &isso_rows, &rows)?;
+            report::print_memory("Isso", isso.server())?;
+        }
+        if let Some(package) = &self.waline {
+            let waline = Arc::new(Waline::start(package, folder.path(), &threads).await?);
+            waline.check(&load::send(&load::client(), waline.list(0)).await?)?;
+            let waline_rows = self.measure(&waline, &threads).await?;
+            report::print_comparison("Waline", &waline_rows, &rows)?;
+            report::print_memory("Waline", waline.server())?;
+        }
         Ok(())
     }
 
@@ -107,11 +121,11 @@ impl Bench {
         let mut rows = Vec::new();
         for (thread, comments) in threads.iter().enumerate() {
             let parents = comments.len();
-            for Operation { name: operation, request } in target.operations(thread) {
+            for Operation { name: operation, requests } in target.operations(thread) {
                 for connections in CONNECTIONS {
                     report::progress(&format!("{operation} of {parents}, {connections} connections"));
                     let before = target.cpu_time().await?;
-                    let load = Load::run(&request, connections, Duration::from_secs(self.seconds)).await?;
+                    let load = Load::run(&requests, connections, Duration::from_secs(self.seconds)).await?;
                     let cpu = target.cpu_time().await?.since(before);
                     rows.push(Row { parents, operation, connections, load, cpu });
                 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::process::Server;
 use super::seed::prose;
 use super::threads::{Threads, created_at};
-use super::{Failure, Operation, PER_PAGE, REPLIES, Target, without_body};
+use super::{FIRST_VIEW, Failure, Operation, PER_PAGE, REPLIES, Target, without_body};
 
 /// Attempts to connect at the start, a tenth of a second apart.
 const ATTEMPTS: u32 = 100;
@@ -77,6 +77,17 @@ impl Isso {
     }
 }
 
+impl Isso {
+    /// What a browser asks for that has nothing of Isso's client yet.
+    fn first_view(&self, thread: usize) -> Vec<Request<Full<Bytes>>> {
+        let files = ["/js/embed.min.js", "/css/isso.css", "/config"].map(|path| {
+            let request = Request::get(format!("{}{path}", self.address));
+            without_body(request.header("accept-encoding", "gzip"))
+        });
+        files.into_iter().chain([self.list(thread)]).collect()
+    }
+}
+
 impl Target for Isso {
     fn server(&self) -> &Server {
         &self.server
@@ -85,9 +96,11 @@ impl Target for Isso {
     fn operations(self: &Arc<Self>, thread: usize) -> Vec<Operation> {
         let operation = |name, make: fn(&Self, usize, usize) -> Request<Full<Bytes>>| {
             let isso = Arc::clone(self);
-            Operation { name, request: Arc::new(move |number| make(&isso, thread, number)) }
+            Operation { name, requests: Arc::new(move |number| vec![make(&isso, thread, number)]) }
         };
+        let isso = Arc::clone(self);
         vec![
+            Operation { name: FIRST_VIEW, requests: Arc::new(move |_| isso.first_view(thread)) },
             operation("list", |isso, thread, _| isso.list(thread)),
             operation("like", Self::like),
             operation("create", Self::create),

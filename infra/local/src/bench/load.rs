@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 
 use super::Failure;
 
-/// Makes the request with this number.
-pub(super) type RequestMaker = Arc<dyn Fn(usize) -> Request<Full<Bytes>> + Send + Sync>;
+/// Makes the requests with this number, which are sent one after the other and count as one.
+pub(super) type RequestMaker = Arc<dyn Fn(usize) -> Vec<Request<Full<Bytes>>> + Send + Sync>;
 
 /// The result of a load.
 pub(super) struct Load {
@@ -39,9 +39,11 @@ impl Load {
                 let client = client();
                 let (mut latencies, mut bytes) = (Vec::new(), 0);
                 while start.elapsed() < time {
-                    let request = make(number.fetch_add(1, Ordering::Relaxed));
+                    let requests = make(number.fetch_add(1, Ordering::Relaxed));
                     let sent = Instant::now();
-                    bytes += send(&client, request).await?.len();
+                    for request in requests {
+                        bytes += send(&client, request).await?.len();
+                    }
                     latencies.push(sent.elapsed());
                 }
                 Ok::<_, Failure>((latencies, bytes))

@@ -24,20 +24,37 @@ impl Server {
 
     /// The CPU time so far; `None` where there is no `/proc`.
     pub(super) fn cpu_time(&self) -> Option<Duration> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).ok()?;
-        let (_, fields) = stat.rsplit_once(") ")?;
-        let fields: Vec<&str> = fields.split(' ').collect();
-        let ticks = |place: usize| fields.get(place)?.parse::<u32>().ok();
-        Some(TICK * (ticks(11)? + ticks(12)?))
+        self.processes()?.into_iter().map(cpu_time).sum()
     }
 
     /// The resident memory in megabytes.
     pub(super) fn memory(&self) -> Option<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+        let kilobytes: u64 = self.processes()?.into_iter().map(resident).sum::<Option<_>>()?;
         Some(kilobytes / 1024)
     }
+
+    /// The server and its workers.
+    fn processes(&self) -> Option<Vec<u32>> {
+        let id = self.0.id();
+        let workers = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+        let workers = workers.split_whitespace().map(str::parse);
+        std::iter::once(Ok(id)).chain(workers).collect::<Result<_, _>>().ok()
+    }
+}
+
+fn cpu_time(process: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let ticks = |place: usize| fields.get(place)?.parse::<u32>().ok();
+    Some(TICK * (ticks(11)? + ticks(12)?))
+}
+
+/// The resident memory in kilobytes.
+fn resident(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
 impl Drop for Server {

@@ -78,15 +78,15 @@ pub(super) fn print_rows(rows: &[Row]) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Prints the rows of Isso, each compared with ours of the same name.
-pub(super) fn print_comparison(isso: &[Row], ours: &[Row]) -> io::Result<()> {
+/// Prints the rows of another server, each compared with ours of the same name.
+pub(super) fn print_comparison(server: &str, rows: &[Row], ours: &[Row]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(
         out,
-        "| Isso | parents | connections | requests/s | CPU ms a request | bytes | p50 ms | p99 ms | CPU, times ours | \
+        "| {server} | parents | connections | requests/s | CPU ms a request | bytes | p50 ms | p99 ms | CPU, times ours | \
          times ours without the table |\n|---|---|---|---|---|---|---|---|---|---|"
     )?;
-    for row in isso {
+    for row in rows {
         let (name, per_second, bytes) = (row.name(), row.per_second(), row.load.bytes());
         let ours = ours.iter().find(|ours| ours.name() == name).and_then(Row::request_time);
         let (cpu, ratios) = match (row.request_time(), ours) {

@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 use super::process::Server;
 use super::seed::prose;
 use super::threads::Threads;
-use super::{Failure, Operation, PER_PAGE, Target, load, without_body};
+use super::{FIRST_VIEW, Failure, Operation, PER_PAGE, Target, load, without_body};
 use crate::data_dir::DataDir;
 use crate::engine::Engine;
 use crate::gateway::Mount;
@@ -99,6 +99,13 @@ impl Service {
         Request::get(format!("{}/posts/{thread}/comments?per_page={PER_PAGE}&sort=newest", self.api))
     }
 
+    /// What a browser asks for that has nothing of the widget yet.
+    fn first_view(&self, thread: usize) -> Vec<Request<Full<Bytes>>> {
+        let module = Request::get(format!("{}/embed.js", self.api));
+        let list = Request::get(format!("{}/posts/{thread}/comments?cursor=&include=ui", self.api));
+        [module, list].map(|request| without_body(request.header("accept-encoding", "gzip"))).into()
+    }
+
     fn list_as_member(&self, thread: usize, number: usize) -> Request<Full<Bytes>> {
         let request = self.list(thread).header("accept-encoding", "gzip");
         without_body(request.header("authorization", self.authorization(number)))
@@ -138,9 +145,11 @@ impl Target for Service {
     fn operations(self: &Arc<Self>, thread: usize) -> Vec<Operation> {
         let operation = |name, make: fn(&Self, usize, usize) -> Request<Full<Bytes>>| {
             let service = Arc::clone(self);
-            Operation { name, request: Arc::new(move |number| make(&service, thread, number)) }
+            Operation { name, requests: Arc::new(move |number| vec![make(&service, thread, number)]) }
         };
+        let service = Arc::clone(self);
         vec![
+            Operation { name: FIRST_VIEW, requests: Arc::new(move |_| service.first_view(thread)) },
             operation("list", |service, thread, _| without_body(service.list(thread))),
             operation("list, signed in, gzip", Self::list_as_member),
             operation("like", Self::like),

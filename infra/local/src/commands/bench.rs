@@ -18,6 +18,9 @@ pub(super) struct Options {
     /// Compare with Isso, the program of that name from PyPI
     #[arg(long, value_name = "PATH")]
     pub(super) isso: Option<PathBuf>,
+    /// Compare with Waline, the folder of @waline/vercel from npm
+    #[arg(long, value_name = "DIR")]
+    pub(super) waline: Option<PathBuf>,
     /// Run the server that a bench measures, on this data directory
     #[arg(long, value_name = "DIR", hide = true)]
     serve: Option<PathBuf>,
@@ -27,7 +30,7 @@ impl Options {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self.serve {
             Some(data_dir) => bench::serve(&data_dir).await,
-            None => Bench { seconds: self.seconds, isso: self.isso }.run().await,
+            None => Bench { seconds: self.seconds, isso: self.isso, waline: self.waline }.run().await,
         }
     }
 }

@@ -35,11 +35,12 @@ fn without_words_it_serves_on_port_3000_and_keeps_its_data() {
 }
 
 #[test]
-fn a_bench_may_compare_with_isso() {
+fn a_bench_may_compare_with_isso_and_waline() {
     let Command::Bench(default) = command("bench") else { panic!() };
-    assert_eq!((default.seconds, default.isso), (2, None));
-    let Command::Bench(compared) = command("bench --seconds 5 --isso bin/isso") else { panic!() };
-    assert_eq!((compared.seconds, compared.isso), (5, Some(PathBuf::from("bin/isso"))));
+    assert_eq!((default.seconds, default.isso, default.waline), (2, None, None));
+    let Command::Bench(compared) = command("bench --seconds 5 --isso bin/isso --waline package") else { panic!() };
+    let (isso, waline) = (Some(PathBuf::from("bin/isso")), Some(PathBuf::from("package")));
+    assert_eq!((compared.seconds, compared.isso, compared.waline), (5, isso, waline));
 }
 
 #[test]
