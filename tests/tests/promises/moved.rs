@@ -216,6 +216,11 @@ async fn a_table_with_everything_is_moved_with_everything() {
         expected.into_iter().filter(|name| !attributes.contains(*name)).collect()
     };
     assert_eq!(missing, [""; 0], "the test has no such thing");
+    let document = include_str!("../../../infra/native.md");
+    for attribute in ATTRIBUTES.split_whitespace() {
+        let name = attribute.rsplit('.').next().unwrap();
+        assert!(document.contains(&format!("`{name}`")) || document.contains(&format!(".{name}`")), "{attribute}");
+    }
 
     other.pass(Duration::from_millis(2_234));
     let report = import(&other, &file, 3).await;

@@ -169,7 +169,9 @@ impl Options {
         }
         let salt = match &self.table {
             Some(_) => Some(table::deployed_salt(&shared::aws::config::sdk_config().await).await?),
-            None if self.data_dir.exists() => settings::visitor_salt(Some(&DataDir::open(&self.data_dir)?))?,
+            None if !self.dry_run || self.data_dir.join("visitor-salt").exists() => {
+                settings::visitor_salt(Some(&DataDir::open(&self.data_dir)?))?
+            }
             None => settings::visitor_salt(None)?,
         };
         let own = salt.as_ref().map(salt_fingerprint);
