@@ -98,7 +98,9 @@ fn holder(table: Option<&str>) -> String {
 /// Tokens to try the service with, by role.
 fn sample_tokens(config: &Config) -> Result<[(&'static str, String); 2], NoSecret> {
     let now = Timestamp::now().as_second();
-    let member = Token::new("1", "Ada");
+    // With mails, Ada has an address to try them.
+    let email = config.mail.is_some().then(|| "ada@example.org".to_owned());
+    let member = Token { email, ..Token::new("1", "Ada") };
     let moderator = Token { moderator: true, ..Token::new("2", "Grace") };
     Ok([("member", member.sign(config, now)?), ("moderator", moderator.sign(config, now)?)])
 }

@@ -5,6 +5,7 @@
 mod cors;
 mod event;
 mod invocation;
+mod mount;
 pub mod route;
 mod server;
 #[cfg(test)]
@@ -26,19 +27,13 @@ pub use self::cors::Cors;
 use self::event::{event, into_http};
 use self::invocation::invoke;
 pub use self::invocation::{BoxFuture, Function, function};
+pub use self::mount::Mount;
 use self::route::Route;
 
 /// API Gateway's limit for a request body.
 const BODY_LIMIT: usize = 10 * 1024 * 1024;
 /// API Gateway's limit for the request line and the header values together.
 const HEAD_LIMIT: usize = 10_240;
-
-/// A path of the port that is not a part of the API, such as that of the bucket.
-pub struct Mount {
-    /// Begins with a slash and ends without one. `/` is that path alone.
-    pub prefix: String,
-    pub handler: Arc<dyn Fn(Request<Bytes>) -> BoxFuture<Response<Bytes>> + Send + Sync>,
-}
 
 /// Cheap to clone; all clones are one gateway.
 #[derive(Clone)]

@@ -155,7 +155,8 @@ impl Outbox {
         });
         let shown = if mails.is_empty() { "<p>No mails yet.</p>".to_owned() } else { shown.collect() };
         let page = format!(
-            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Mails</title><style>{STYLE}</style>\
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Mails</title>\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><style>{STYLE}</style>\
              </head><body><h1>Mails</h1>{shown}</body></html>"
         );
         let mut response = Response::new(Bytes::from(page));

@@ -133,16 +133,17 @@ fn media_mount(bucket: &Bucket) -> Mount {
     Mount { prefix, handler: Arc::new(handler) }
 }
 
-/// The mails that were sent.
+/// The mails that were sent. Their links act for whom they were sent to.
 fn mail_mount(outbox: Outbox) -> Mount {
-    let handler = move |_| {
-        let page = outbox.page();
-        Box::pin(async move { page }) as _
-    };
-    Mount { prefix: "/_mail".to_owned(), handler: Arc::new(handler) }
+    Mount::for_this_machine("/_mail", move || outbox.page())
 }
 
-fn mailer(app: &App, outbox: &Outbox) -> Result<Mailer, Fault> {
+/// Sends mails into the outbox, unless there is an SMTP server.
+///
+/// # Errors
+///
+/// When the address of the server is not valid.
+pub fn mailer(app: &App, outbox: &Outbox) -> Result<Mailer, Fault> {
     match app.config.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref()) {
         Some(url) => Mailer::smtp(url, None),
         None => Ok(Mailer::Ses(Box::new(Ses::new(REGION.to_owned(), None, caller(outbox.clone()))))),

@@ -90,11 +90,11 @@ async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<S
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on http://{address}")?;
     writeln!(stdout, "API        http://{address}/{}", config.api_prefix)?;
-    for (role, token) in sample_tokens(&config)? {
-        writeln!(stdout, "{role:<10} {token}")?;
-    }
     if config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none()) {
         writeln!(stdout, "mails      http://{address}/_mail")?;
+    }
+    for (role, token) in sample_tokens(&config)? {
+        writeln!(stdout, "{role:<10} {token}")?;
     }
     stdout.flush()?;
 

@@ -1,14 +1,19 @@
 //! The command line, the two output streams, the ports and the signals.
 
 use std::collections::HashMap;
+use std::fs;
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use http::{HeaderName, Method};
 use serde_json::json;
-use tests::{Service, TestResponse};
+use tests::{MAIL, SECRET, START, Service, TestResponse, sign};
 
 use crate::{local, on_data, serve, stderr};
+
+/// With a slow machine.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn it_says_where_it_listens_and_gives_tokens_that_work() {
@@ -22,6 +27,32 @@ async fn it_says_where_it_listens_and_gives_tokens_that_work() {
         assert_eq!(ui.data()["auth"]["authenticated"], true);
     }
     service.guest().send_at(Method::GET, "/nowhere", "").await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn mails_become_files_in_the_data_directory() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let mut command = on_data(&["--port", "0"], data_dir.path());
+    command.envs(MAIL).env("SVC_MAIL_WAIT", "0").env("SVC_JWT_SECRET", SECRET);
+    let service = Service::start(&mut command, "moderator");
+    assert_eq!(service.said("mails"), format!("{}/_mail", service.said("listening")));
+    let claims =
+        json!({ "sub": "7", "email": "ada@example.org", "email_verified": false, "exp": START / 1000, "name": "Ada" });
+    let ada = service.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET));
+    let choice = ada.put("me/notifications", json!({ "replies": true })).await.ok(200);
+    assert_eq!(choice.data()["state"], "asked");
+    let until = Instant::now() + PATIENCE;
+    let mail = loop {
+        let files = fs::read_dir(data_dir.path().join("mail")).unwrap().map(|file| file.unwrap().path());
+        if let Some(file) = files.into_iter().find(|file| file.extension().is_some_and(|kind| kind == "eml")) {
+            break fs::read_to_string(file).unwrap();
+        }
+        assert!(Instant::now() < until, "no mail came");
+        service.guest().get("ui").await.ok(200);
+    };
+    assert!(mail.contains("To: ada@example.org\r\n"), "{mail}");
+    let demo = service.at(service.said("listening")).send_at(Method::GET, "/", "").await.ok(200);
+    assert!(demo.json.as_str().unwrap().contains("<a href=\"/_mail\">"), "{}", demo.json);
 }
 
 /// The headers of an answer in order of their names, without those that differ from one answer to the next.

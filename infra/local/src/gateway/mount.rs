@@ -1,0 +1,62 @@
+//! Paths of the port that are not a part of the API.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::HOST;
+use http::{Request, Response, StatusCode};
+
+use super::BoxFuture;
+
+/// A path of the port that is not a part of the API, such as that of the bucket.
+pub struct Mount {
+    /// Begins with a slash and ends without one. `/` is that path alone.
+    pub prefix: String,
+    pub handler: Arc<dyn Fn(Request<Bytes>) -> BoxFuture<Response<Bytes>> + Send + Sync>,
+}
+
+impl Mount {
+    /// A page for whoever sits at this machine. A site whose name leads here must not read it.
+    #[must_use]
+    pub fn for_this_machine(prefix: &str, page: impl Fn() -> Response<Bytes> + Send + Sync + 'static) -> Self {
+        let handler = move |request: Request<Bytes>| -> BoxFuture<Response<Bytes>> {
+            let answer = if is_this_machine(&request) { page() } else { elsewhere() };
+            Box::pin(async move { answer })
+        };
+        Self { prefix: prefix.to_owned(), handler: Arc::new(handler) }
+    }
+}
+
+fn is_this_machine(request: &Request<Bytes>) -> bool {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    ["127.0.0.1", "localhost", "[::1]"].contains(&name)
+}
+
+fn elsewhere() -> Response<Bytes> {
+    let mut response = Response::new("This page is shown at 127.0.0.1 and localhost only.".into());
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_page_for_this_machine_is_shown_at_its_names_alone() {
+        let mount = Mount::for_this_machine("/page", || Response::new("secret".into()));
+        for (host, status) in [
+            ("127.0.0.1:3000", 200),
+            ("localhost:3000", 200),
+            ("localhost", 200),
+            ("[::1]:3000", 200),
+            ("rebound.example:3000", 404),
+            ("127.0.0.1.example", 404),
+            ("", 404),
+        ] {
+            let request = Request::builder().header(HOST, host).body(Bytes::new()).unwrap();
+            assert_eq!((mount.handler)(request).await.status(), status, "{host}");
+        }
+    }
+}
