@@ -1,8 +1,11 @@
 //! The whole service in this process, on a table of its own.
 
 use std::collections::HashMap;
+use std::future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
@@ -56,6 +59,7 @@ pub struct World {
     bucket: Bucket,
     queues: Queues,
     outbox: Outbox,
+    config: Config,
     way: Way,
     prefix: String,
     time: Time,
@@ -125,8 +129,9 @@ impl<'a> Setup<'a> {
             move || time.now()
         });
         let queues = service::queue_settings().expect("the template has queues");
-        let queues = Queues::temporary(queues, clock, Random::system()).expect("queues");
-        World::on(engine, queues, way, time, self.settings)
+        let queues = Queues::temporary(queues, clock.clone(), Random::system()).expect("queues");
+        let outbox = Outbox::temporary(queues.clone(), DELIVERIES, clock).expect("a folder for mails");
+        World::on(engine, (queues, outbox), way, time, self.settings)
     }
 }
 
@@ -146,10 +151,11 @@ impl World {
     #[must_use]
     pub fn again(&self, settings: &[(&str, &str)]) -> Self {
         self.pass(Duration::from_millis(10));
-        Self::on(self.engine.clone(), self.queues.clone(), self.way.clone(), self.time.clone(), settings)
+        let (queues, outbox) = (self.queues.clone(), self.outbox.clone());
+        Self::on(self.engine.clone(), (queues, outbox), self.way.clone(), self.time.clone(), settings)
     }
 
-    fn on(engine: Engine, queues: Queues, way: Way, time: Time, settings: &[(&str, &str)]) -> Self {
+    fn on(engine: Engine, (queues, outbox): (Queues, Outbox), way: Way, time: Time, settings: &[(&str, &str)]) -> Self {
         privacy::watch_the_log();
         let mut vars = HashMap::from([
             ("TABLE_NAME", TABLE),
@@ -163,20 +169,12 @@ impl World {
         vars.extend(settings.iter().copied());
         let config = Config::from_vars(|name| vars.get(name).map(|value| (*value).to_owned())).expect("settings");
         let prefix = config.api_prefix.clone();
-        let moved = time.clone();
-        let client = match &way {
-            Way::Direct => service::client(&engine),
-            Way::Twin(twin) => twin.client(),
-            Way::Faulty(faulty) => faulty.client(),
-        };
-        let clock = Clock::new(move || moved.now());
-        let app = App::new(config, client, service::app_queues(&queues), clock.clone(), Random::system());
+        let app = app(config.clone(), &engine, &queues, &way, &time);
         let bucket = Bucket::temporary(MEDIA).expect("a bucket");
-        let outbox = Outbox::temporary(queues.clone(), DELIVERIES, clock).expect("a folder for mails");
         let services =
             Services { engine: engine.clone(), bucket: bucket.clone(), queues: queues.clone(), outbox: outbox.clone() };
         let stack = service::start(app, services, Vec::new()).expect("the service starts");
-        Self { stack, engine, bucket, queues, outbox, way, prefix, time, strangers: AtomicU64::new(1) }
+        Self { stack, engine, bucket, queues, outbox, config, way, prefix, time, strangers: AtomicU64::new(1) }
     }
 
     /// Serves HTTP until the runtime ends. Calls `log` after every answer.
@@ -291,6 +289,42 @@ impl World {
         self.outbox.mails().expect("the folder of mails can be read")
     }
 
+    /// Sends a message about a mailbox to the function `delivery`.
+    pub async fn send_delivery(&self, mailbox: &str) {
+        self.send_to_delivery(&delivery_message(mailbox)).await;
+    }
+
+    /// Sends a message to the function `delivery`.
+    pub async fn send_to_delivery(&self, body: &str) {
+        let message = json!({ "QueueUrl": Queues::url(DELIVERIES), "MessageBody": body });
+        self.queues.answer("SendMessage", message.to_string().as_bytes()).await;
+    }
+
+    /// Forgets the messages to the function `delivery`.
+    pub async fn lose_deliveries(&self) {
+        let queue = json!({ "QueueUrl": Queues::url(DELIVERIES) });
+        self.queues.answer("PurgeQueue", queue.to_string().as_bytes()).await;
+    }
+
+    /// Hands a batch of messages about these mailboxes to a function that is killed after so many steps. Whether it lived to
+    /// the end.
+    pub async fn deliver(&self, mailboxes: &[&str], steps: usize) -> bool {
+        let app = app(self.config.clone(), &self.engine, &self.queues, &self.way, &self.time);
+        let mailer = service::mailer(&app, &self.outbox).expect("a mailer");
+        let message = |mailbox| json!({ "messageId": "1", "receiptHandle": "1", "body": delivery_message(mailbox) });
+        let event = json!({ "Records": mailboxes.iter().copied().map(message).collect::<Vec<_>>() });
+        let mut handled = pin!(delivery::handle(&app, &mailer, &event));
+        let mut left = steps;
+        future::poll_fn(|context| {
+            if left == 0 {
+                return Poll::Ready(false);
+            }
+            left -= 1;
+            handled.as_mut().poll(context).map(|_| true)
+        })
+        .await
+    }
+
     /// The mail server refuses the next `count` mails.
     pub fn refuse_mails(&self, count: u64) {
         self.outbox.refuse(count);
@@ -334,6 +368,20 @@ impl Default for World {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn app(config: Config, engine: &Engine, queues: &Queues, way: &Way, time: &Time) -> App {
+    let client = match way {
+        Way::Direct => service::client(engine),
+        Way::Twin(twin) => twin.client(),
+        Way::Faulty(faulty) => faulty.client(),
+    };
+    let time = time.clone();
+    App::new(config, client, service::app_queues(queues), Clock::new(move || time.now()), Random::system())
+}
+
+fn delivery_message(mailbox: &str) -> String {
+    json!({ "mailbox": mailbox }).to_string()
 }
 
 /// A token of a link that stops the mails of user 7.

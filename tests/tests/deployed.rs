@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use http::Method;
 use http::header::IF_NONE_MATCH;
-use local::queue::Queues;
-use local::settings::DELIVERIES;
 use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
 use shared::domain::job::{CleanUp, Job};
@@ -467,9 +465,8 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let parent = hal.post("posts/mails/comments", asked).await.ok(201).id();
     ivy.reply("posts/mails", parent, "an answer to @hal").await;
     // Early, so that it waits.
-    let early = json!({ "QueueUrl": Queues::url(DELIVERIES), "MessageBody": json!({ "mailbox": "u80" }).to_string() });
     world.wait_until_idle().await;
-    world.queues().answer("SendMessage", early.to_string().as_bytes()).await;
+    world.send_delivery("u80").await;
     // Refused at first, so that they are sent for again.
     world.refuse_mails(1);
     world.finish_jobs().await;

@@ -16,7 +16,7 @@ use crate::words::{Words, fill, words};
 /// Characters of a comment in a mail.
 const EXCERPT: usize = 300;
 
-const STYLE: &str = "body{margin:0;padding:24px;font:16px/1.5 system-ui,sans-serif;color:#1b1f24;background:#fff}\
+const STYLE: &str = "body{margin:0 auto;max-width:640px;padding:24px;overflow-wrap:anywhere;font:16px/1.5 system-ui,sans-serif;color:#1b1f24;background:#fff}\
 h2{font-size:17px;margin:24px 0 8px}a{color:#0a58ca}p{margin:8px 0}\
 blockquote{margin:8px 0;padding:0 0 0 12px;border-left:3px solid #d0d7de;white-space:pre-line}\
 .small{font-size:13px;color:#57606a}\
@@ -35,7 +35,7 @@ pub(crate) struct Letter<'a> {
     pub(crate) stop_url: Option<String>,
     /// Names of the threads that the mail is about.
     pub(crate) threads: Vec<String>,
-    /// A text that no other mail has.
+    /// No other mail has it, but the same mail that is sent again.
     pub(crate) id: String,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn notices(letter: &Letter<'_>, sections: &[Section], more: u64) -> R
     };
     let (mut text, mut html) = listed(words, sections, more);
     let why = fill(words.why, "site", letter.site);
-    let _ = writeln!(text, "--\n{why}");
+    let _ = writeln!(text, "-- \n{why}");
     let _ = write!(html, "<p class=\"small\">{}", escaped(&why));
     if let Some(stop) = &letter.stop_url {
         let _ = writeln!(text, "{}: {stop}", words.stop);
@@ -194,9 +194,12 @@ fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }
 
+/// The beginning of a comment, without empty paragraphs.
 fn excerpt(body: &str) -> String {
-    let body = body.trim();
-    let kept: String = body.chars().filter(|c| *c == '\n' || !c.is_control()).take(EXCERPT).collect();
+    let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
+    let body = paragraphs.collect::<Vec<_>>().join("\n\n");
+    let body: String = body.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+    let kept: String = body.chars().take(EXCERPT).collect();
     if kept.len() < body.len() { format!("{}…", kept.trim_end()) } else { kept }
 }
 
@@ -211,4 +214,17 @@ fn href(url: &str) -> String {
     let mut escaped = String::new();
     let _ = escape_href(&mut escaped, url);
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_has_no_empty_paragraphs_and_is_cut_between_characters() {
+        assert_eq!(excerpt("one\n\n\ntwo\n\n \n\nthree\nfour\u{7}\n"), "one\n\ntwo\n\nthree\nfour");
+        let cut = excerpt(&"é".repeat(EXCERPT + 1));
+        assert_eq!(cut, format!("{}…", "é".repeat(EXCERPT)));
+        assert_eq!(excerpt(&"é".repeat(EXCERPT)), "é".repeat(EXCERPT));
+    }
 }

@@ -38,7 +38,13 @@ impl Worker<'_> {
         format!("{}/{}/mail/{token}", self.mail.public_url, self.app.config.api_prefix)
     }
 
-    fn letter<'a>(&'a self, recipient: &'a Recipient, to: Vec<String>, language: Language) -> Letter<'a> {
+    fn letter<'a>(
+        &'a self,
+        recipient: &'a Recipient,
+        mailbox: &Mailbox,
+        to: Vec<String>,
+        language: Language,
+    ) -> Letter<'a> {
         Letter {
             site: &self.mail.site_name,
             from: &self.mail.from,
@@ -47,7 +53,7 @@ impl Worker<'_> {
             language,
             stop_url: None,
             threads: Vec::new(),
-            id: self.name.clone(),
+            id: self.app.mail_keys().mail(recipient, &mailbox.mail()),
         }
     }
 
@@ -56,7 +62,7 @@ impl Worker<'_> {
         let address = mailbox.address.as_ref()?;
         let to = self.app.mail_keys().open(&address.sealed)?;
         let stop = self.link(recipient, Purpose::Stop { thread: None });
-        let letter = self.letter(recipient, vec![to], Language::of_tag(&address.language));
+        let letter = self.letter(recipient, mailbox, vec![to], Language::of_tag(&address.language));
         Some(Letter { stop_url: Some(stop), ..letter })
     }
 
@@ -151,6 +157,7 @@ fn collect(threads: &mut Threads, comment: Comment, thread: Thread, headline: St
 pub(crate) async fn digest(
     worker: &Worker<'_>,
     recipient: &Recipient,
+    mailbox: &Mailbox,
     ids: &BTreeSet<u64>,
     more: u64,
 ) -> Result<Option<RawMail>, Fault> {
@@ -167,7 +174,7 @@ pub(crate) async fn digest(
     if threads.is_empty() || worker.mail.moderators.is_empty() {
         return Ok(None);
     }
-    let letter = worker.letter(recipient, worker.mail.moderators.clone(), Language::default());
+    let letter = worker.letter(recipient, mailbox, worker.mail.moderators.clone(), Language::default());
     let page = format!("{}/{}/moderate", worker.mail.public_url, app.config.api_prefix);
     compose::digest(&letter, &worker.sections(&threads, |_| None), more, &page).map(Some)
 }

@@ -103,7 +103,7 @@ impl<'a> Worker<'a> {
             Step::Wait(until) => return self.later(receipt, until).await,
             Step::Confirm => (Kind::Confirmation, content::confirmation(self, recipient, &mailbox)),
             Step::Tell(ids, more) if recipient.is_moderators() => {
-                (Kind::Digest, content::digest(self, recipient, &ids, more).await)
+                (Kind::Digest, content::digest(self, recipient, &mailbox, &ids, more).await)
             }
             Step::Tell(ids, more) => (Kind::Notices, content::notices(self, recipient, &mailbox, &ids, more).await),
         };

@@ -50,7 +50,7 @@ async fn follow(app: &App, event: Event) -> Result<(), Fault> {
         }
         Event::CommentShownOrHidden(comment, changed_at) => {
             recount(app, &comment).await?;
-            if comment.is_approved() {
+            if comment.is_approved() && !comment.was_shown {
                 notices::tell(app, &comment).await?;
             }
             if comment.replies == 0 {

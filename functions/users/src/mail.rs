@@ -16,7 +16,9 @@ use shared::http::request::Call;
 use shared::http::response::Answer;
 
 const STYLE: &str = "body{margin:0 auto;max-width:36rem;padding:3rem 1rem;font:1rem/1.5 system-ui,sans-serif}\
-form{display:flex;flex-wrap:wrap;gap:.75rem}button{font:inherit;padding:.6rem 1.1rem}";
+h1{font-size:1.5rem;line-height:1.25}form{display:flex;flex-wrap:wrap;gap:.75rem}\
+button{padding:.6rem 1.1rem;border:1px solid;border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}\
+button:first-child{border-color:#0b57d0;background:#0b57d0;color:#fff}";
 
 /// What a button does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +193,7 @@ fn page(call: &Call, status: StatusCode, says: &str, offered: &[Action]) -> Answ
         "<!doctype html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<style>{STYLE}</style></head>\n\
-         <body><h1>{title}</h1><p>{says}</p>{form}</body></html>\n",
+         <body><main><h1>{title}</h1><p>{says}</p>{form}</main></body></html>\n",
         language.tag(),
         title = words.title,
     );

@@ -53,7 +53,16 @@ impl App {
         if self.store.count_in_hour("enrolled", &by.0, 1, now).await? > MAX_ENROLLED {
             return Ok(false);
         }
-        Ok(self.store.count_in_hour("enrolled", "all", 1, now).await? <= MAX_ENROLLED_BY_ALL)
+        if self.store.count_in_hour("enrolled", "all", 1, now).await? > MAX_ENROLLED_BY_ALL {
+            return Ok(false);
+        }
+        // An address is asked as seldom when several members claim it.
+        let keys = self.mail_keys();
+        let owner = keys.open(&address.sealed).map(|email| keys.guest(&email));
+        match owner.filter(|owner| owner != recipient) {
+            Some(owner) => Ok(self.store.change_mailbox(&owner, |mailbox| mailbox.ask_for_member(now.0)).await?.1),
+            None => Ok(true),
+        }
     }
 
     /// Seconds until the bounds of the next hour hold.

@@ -134,7 +134,7 @@ impl Keys {
             name: payload.name,
             picture: payload.picture,
             email: payload.email,
-            email_unverified: payload.email_verified == Some(false),
+            email_unverified: payload.email_verified.is_some_and(|verified| is_false(&verified)),
             moderator: payload.roles.is_some_and(|roles| roles.iter().any(|role| role == MODERATOR)),
             #[expect(clippy::cast_possible_truncation, reason = "saturates")]
             issued_at: payload.iat.map(|iat| iat as i64),
@@ -206,7 +206,7 @@ struct Payload {
     #[serde(default, deserialize_with = "lenient")]
     email: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
-    email_verified: Option<bool>,
+    email_verified: Option<serde_json::Value>,
     #[serde(default, deserialize_with = "lenient")]
     roles: Option<Vec<serde_json::Value>>,
 }
@@ -250,6 +250,11 @@ impl Audience {
 /// Reads a value that must not be `null`, which `Option` would read as absent.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
+}
+
+/// Some issuers send booleans as text.
+fn is_false(value: &serde_json::Value) -> bool {
+    *value == false || value.as_str().is_some_and(|text| text.eq_ignore_ascii_case("false"))
 }
 
 fn lenient<'de, T: serde::de::DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {

@@ -81,7 +81,8 @@ impl CallError {
     pub(super) fn may_be_done(&self) -> bool {
         match self {
             Self::Https(error) => error.may_be_sent(),
-            Self::Refused { status, .. } => *status >= 500,
+            // With 503 a service says that it has done nothing.
+            Self::Refused { status, .. } => *status >= 500 && *status != 503,
             Self::Credentials(_) | Self::Request(_) => false,
         }
     }

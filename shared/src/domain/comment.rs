@@ -96,6 +96,9 @@ pub struct Comment {
     /// Where the notifications go. Members need none once their mailbox has the address.
     #[serde(rename = "su", default, skip_serializing_if = "Option::is_none")]
     pub subscription: Option<Box<Subscription>>,
+    /// Whether everyone could see it before a moderator rejected it.
+    #[serde(rename = "ws", default, skip_serializing_if = "is_default")]
+    pub was_shown: bool,
 }
 
 /// The mailbox of a writer who wants to be notified of replies.
@@ -208,6 +211,7 @@ impl Comment {
             resolutions: Vec::new(),
             subscribed: false,
             subscription: None,
+            was_shown: false,
         }
     }
 

@@ -138,6 +138,12 @@ impl MailKeys {
         tag(&self.names, &["thread", &thread.to_string()], THREAD)
     }
 
+    /// A name for a mail that no other one has; `mail` is [`crate::domain::mailbox::Mailbox::mail`].
+    #[must_use]
+    pub fn mail(&self, recipient: &Recipient, mail: &str) -> String {
+        tag(&self.names, &["mail", &recipient.0, mail], SIGNATURE)
+    }
+
     /// Equal addresses are equal when sealed, so that they can be compared: the nonce is a keyed hash of the address.
     #[must_use]
     pub fn seal(&self, address: &str) -> String {

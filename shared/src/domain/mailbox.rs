@@ -212,10 +212,26 @@ impl Mailbox {
     /// Whether an address that nobody has confirmed would be asked for a confirmation now.
     #[must_use]
     pub fn would_confirm(&self, address: &Address, now: i64) -> bool {
-        self.takes(address)
-            && !address.confirmed
-            && self.confirmations < MAX_CONFIRMATIONS
-            && (self.confirmations == 0 || now - self.confirmation_asked_at >= DAY)
+        self.takes(address) && !address.confirmed && self.may_ask(now)
+    }
+
+    fn may_ask(&self, now: i64) -> bool {
+        self.confirmations == 0 || (self.confirmations < MAX_CONFIRMATIONS && now - self.confirmation_asked_at >= DAY)
+    }
+
+    /// A member claims the address of this mailbox, and asks for a confirmation to be sent there. False when it may not be
+    /// sent: the address has stopped all mails, or was asked too often.
+    pub fn ask_for_member(&mut self, now: i64) -> bool {
+        let may_ask = self.state != State::Off && self.may_ask(now);
+        if may_ask {
+            self.count_confirmation(now);
+        }
+        may_ask
+    }
+
+    fn count_confirmation(&mut self, now: i64) {
+        self.confirmations += 1;
+        self.confirmation_asked_at = now;
     }
 
     /// Whether the address would change anything. A mailbox that was stopped takes none, and one that bounced no address
@@ -242,8 +258,7 @@ impl Mailbox {
         } else {
             if self.would_confirm(&address, now) {
                 self.confirms = true;
-                self.confirmations += 1;
-                self.confirmation_asked_at = now;
+                self.count_confirmation(now);
                 self.due = Some(now + millis(wait));
             }
             self.state = State::Asked;
@@ -432,6 +447,13 @@ impl Mailbox {
         }
     }
 
+    /// What tells the mail that is being sent from all others. It is the same when the mail is sent again because a worker
+    /// died, so that mail programs show the two as one.
+    #[must_use]
+    pub fn mail(&self) -> String {
+        format!("{:?} {:?} {}", self.in_flight, self.sent.last(), self.confirmations)
+    }
+
     /// Whether this worker still has the mailbox.
     #[must_use]
     pub fn is_claimed_by(&self, owner: &str) -> bool {
@@ -598,11 +620,15 @@ mod tests {
         let mut mailbox = on();
         tell(&mut mailbox, 1, NOW);
         assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Tell(ids([1]), 0));
-        let dead = NOW + MINUTE + CLAIM;
+        let (dead, mail) = (NOW + MINUTE + CLAIM, mailbox.mail());
         assert_eq!(mailbox.take(dead - 1, "second"), Step::Wait(dead));
         assert_eq!(mailbox.take(dead, "second"), Step::Tell(ids([1]), 0));
+        assert_eq!(mailbox.mail(), mail, "mail programs show the two as one");
         assert_eq!(mailbox.take(dead + CLAIM, "third"), Step::Nothing);
         assert_eq!(tell(&mut mailbox, 1, dead + CLAIM), Told::No);
+        tell(&mut mailbox, 2, dead + CLAIM);
+        mailbox.take(mailbox.due().unwrap(), "worker");
+        assert_ne!(mailbox.mail(), mail);
     }
 
     #[test]

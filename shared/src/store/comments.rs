@@ -19,7 +19,7 @@ use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
 /// The attributes of a [`Comment`], as a projection. None of them is a reserved word.
-pub(super) const ATTRIBUTES: &str = "i,t,p,u,g,n,av,mo,b,m,e,s,rv,sp,ph,so,lc,il,rc,fp,ld,tr,rp,ro,rl,rs,sb,su";
+pub(super) const ATTRIBUTES: &str = "i,t,p,u,g,n,av,mo,b,m,e,s,rv,sp,ph,so,lc,il,rc,fp,ld,tr,rp,ro,rl,rs,sb,su,ws";
 
 /// A comment whose ancestors all exist.
 #[derive(Clone, Debug)]

@@ -82,6 +82,7 @@
 //! | `rs`      | comment  | L    | resolutions of reports: maps of `u` (N, until), `s` (S, `reviewed` or `dismissed`) |
 //! | `sb`      | comment  | B    | the writer subscribed to replies                                                |
 //! | `su`      | comment  | M    | where notifications go: `g` (S, a guest's recipient), `a` (M, the address as in `ad`, until the comment is approved) |
+//! | `ws`      | comment  | B    | everyone could see it before a moderator rejected it: it is told no second time |
 //! | `tk`      | comment  | S    | partition key of `thread`                                                       |
 //! | `ts`      | comment  | S    | sort key of `thread`                                                            |
 //! | `ok`      | comment  | S    | partition key of `time`, `likes` and `replied`                                  |

@@ -321,6 +321,9 @@ impl<'a> Decision<'a> {
         }
         if before.state != after.state {
             write = write.assign("s", state_text(after.state).map(text));
+            if before.is_approved() {
+                write = write.set("ws", yes());
+            }
         }
         if before.in_review != after.in_review {
             write = write.assign("rv", after.in_review.then(yes));

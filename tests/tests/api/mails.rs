@@ -1,11 +1,13 @@
 //! Mails: who is told of what, when, and how they stop it. A mail is sent when its time has come; `finish_jobs` lets it come.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::Method;
 use http::header::{CONTENT_TYPE, ORIGIN};
 use local::outbox::SentMail;
 use serde_json::{Value, json};
+use shared::store::meter::{self, Cost};
 use tests::{Actor, MAIL, TestResponse, World, by_guest};
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -89,6 +91,10 @@ async fn nobody_is_told_who_did_not_ask_and_nobody_of_their_own_comments() {
     let silent = bob.comment("posts/1", "@ada").await;
     ada.reply("posts/1", silent, "@bob").await;
     assert_eq!(subjects(&sent(&world).await), [""; 0]);
+    bob.comment("posts/2", "without an address").await;
+    world.wait_until_idle().await;
+    let is_bobs = |item: &tests::Item| item["pk"].as_s().is_ok_and(|pk| pk == "E#u8") || item.contains_key("su");
+    assert!(!world.items().await.iter().any(is_bobs), "an address is kept only after asking");
 }
 
 #[tokio::test]
@@ -162,6 +168,119 @@ async fn a_guest_enrols_five_addresses_an_hour_and_no_more() {
         subscribe_as_guest(&guest, &format!("victim{n}@example.org")).await;
     }
     assert_eq!(sent(&world).await.len(), 5);
+}
+
+#[tokio::test]
+async fn all_guests_together_enrol_two_hundred_addresses_an_hour() {
+    let world = world();
+    for guest in 0..41 {
+        let visitor = world.guest();
+        for n in 0..5 {
+            subscribe_as_guest(&visitor, &format!("victim{guest}.{n}@example.org")).await;
+        }
+    }
+    assert_eq!(sent(&world).await.len(), 200);
+    world.pass(Duration::from_hours(1));
+    subscribe_as_guest(&world.guest(), "later@example.org").await;
+    assert_eq!(sent(&world).await.len(), 201);
+}
+
+#[tokio::test]
+async fn a_guest_is_asked_for_a_confirmation_once_the_comment_is_approved() {
+    let world = World::with(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
+    let rejected = subscribe_as_guest(&world.guest(), "rejected@example.org").await;
+    let approved = subscribe_as_guest(&world.guest(), "grace@example.org").await;
+    world.moderator().judge(rejected, "reject").await.ok(200);
+    assert_eq!(sent(&world).await.len(), 0);
+    world.moderator().judge(approved, "approve").await.ok(200);
+    assert_eq!(subjects(&sent(&world).await), ["grace@example.org: Confirm your address"]);
+}
+
+#[tokio::test]
+async fn links_work_for_pages_of_other_origins_and_for_who_may_write_nothing_more() {
+    let settings = [("SVC_WRITE_LIMIT", "1"), ("SVC_CORS_ORIGINS", "https://www.example.org")];
+    let world = World::with(&[&MAIL[..], &settings].concat());
+    let guest = world.guest();
+    subscribe_as_guest(&guest, "grace@example.org").await;
+    guest.post("posts/1/comments", by_guest("once more")).await.refused(429, "rate_limited");
+    let mails = sent(&world).await;
+    let elsewhere = guest.with(ORIGIN, "https://mail.example.com");
+    for (link, action) in links(&mails[0]).iter().zip(["action=confirm", "List-Unsubscribe=One-Click"]) {
+        press(&elsewhere, link, action).await.ok(200);
+    }
+}
+
+#[tokio::test]
+async fn pages_of_links_and_confirmations_speak_four_languages() {
+    let world = world();
+    for (language, subject, button, done) in [
+        ("en", "Confirm your address", "Confirm the address", "Your address is confirmed."),
+        ("es", "Confirma tu dirección", "Confirmar la dirección", "Tu dirección está confirmada."),
+        ("de", "Bestätige deine Adresse", "Adresse bestätigen", "Deine Adresse ist bestätigt."),
+        ("fr", "Confirmez votre adresse", "Confirmer l’adresse", "Votre adresse est confirmée."),
+    ] {
+        let guest = world.guest().with(http::header::ACCEPT_LANGUAGE, language);
+        subscribe_as_guest(&guest, &format!("grace-{language}@example.org")).await;
+        let mails = sent(&world).await;
+        let mail = mails.last().unwrap();
+        assert!(mail.subject == subject && mail.text.contains(button) && mail.html.contains(button), "{}", mail.text);
+        let page = guest.get(&links(mail)[0]).await.ok(200);
+        assert_eq!(page.header("content-language"), language);
+        assert!(page.json.as_str().unwrap().contains(button), "{}", page.json);
+        let page = press(&guest, &links(mail)[0], "action=confirm").await.ok(200);
+        assert!(page.json.as_str().unwrap().contains(done), "{}", page.json);
+    }
+}
+
+#[tokio::test]
+async fn a_member_who_stopped_by_a_link_turns_mails_on_again() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    choose(&ada, json!({ "replies": true })).await;
+    let asked = ada.comment("posts/1", "x").await;
+    bob.reply("posts/1", asked, "one").await;
+    let stop = links(&sent(&world).await[0]).pop().unwrap();
+    press(&world.guest(), &stop, "action=stop").await.ok(200);
+    let again = subscribe(&ada, "posts/1").await;
+    bob.reply("posts/1", again, "two").await;
+    assert_eq!(sent(&world).await.len(), 1);
+    choose(&ada, json!({ "replies": true })).await;
+    bob.reply("posts/1", asked, "three").await;
+    assert_eq!(sent(&world).await.len(), 2);
+}
+
+#[tokio::test]
+async fn likes_edits_and_renames_tell_nobody() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    choose(&ada, json!({ "replies": true, "mentions": true, "own_records": true })).await;
+    world.moderator().put("posts/1", json!({ "author_id": 7 })).await.ok(200);
+    let parent = ada.comment("posts/1", "x").await;
+    let reply = bob.reply("posts/1", parent, "one").await;
+    assert_eq!(sent(&world).await.len(), 1);
+    bob.like(parent).await.ok(200);
+    bob.edit(reply, "two, @ada").await.ok(200);
+    world.pass(Duration::from_mins(11));
+    member(&world, 8, "Robert").get("ui").await.ok(200);
+    assert_eq!(sent(&world).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_comment_that_was_told_is_not_told_again_when_it_is_shown_again() {
+    let world = world();
+    let ada = member(&world, 7, "Ada");
+    let asked = subscribe(&ada, "posts/1").await;
+    let mut replies = Vec::new();
+    // So late that the mailbox has forgotten the first one.
+    for _ in 0..3 {
+        replies.push(member(&world, 8, "Bob").reply("posts/1", asked, "x").await);
+        assert_eq!(sent(&world).await.len(), replies.len());
+        world.pass(Duration::from_hours(25));
+    }
+    for verdict in ["reject", "approve"] {
+        world.moderator().judge(replies[0], verdict).await.ok(200);
+        assert_eq!(sent(&world).await.len(), 3);
+    }
 }
 
 #[tokio::test]
@@ -281,14 +400,37 @@ async fn choosing_needs_an_address_and_switches_that_are_booleans() {
 #[tokio::test]
 async fn an_address_that_the_issuer_has_not_verified_is_confirmed_first() {
     let world = world();
-    let claims = json!({ "sub": "7", "name": "Ada", "email": "ada@example.org", "email_verified": false });
-    let ada = world.claiming(&claims);
-    let state = ada.put("me/notifications", json!({ "replies": true })).await.ok(200);
-    assert_eq!(state.data()["state"], "asked");
+    // Some issuers send the claim as a text.
+    for (id, verified) in [(7, json!(false)), (8, json!("false"))] {
+        let email = format!("ada{id}@example.org");
+        let claims = json!({ "sub": id.to_string(), "name": "Ada", "email": email, "email_verified": verified });
+        let ada = world.claiming(&claims);
+        let state = ada.put("me/notifications", json!({ "replies": true })).await.ok(200);
+        assert_eq!(state.data()["state"], "asked");
+        let mails = sent(&world).await;
+        let mail = mails.last().unwrap();
+        assert_eq!((&*mail.to, &*mail.subject), (&*email, "Confirm your address"));
+        press(&world.guest(), &links(mail)[0], "action=confirm").await.ok(200);
+        assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], "on");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_members_claim_without_proof_is_asked_as_seldom_as_a_guests() {
+    let world = world();
+    let claim = async |id: u64| {
+        let email = format!("victim+{id}@example.org");
+        let claims = json!({ "sub": id.to_string(), "name": "Mallory", "email": email, "email_verified": false });
+        world.claiming(&claims).put("me/notifications", json!({ "replies": true })).await
+    };
+    claim(7).await.ok(200);
+    claim(8).await.refused(429, "rate_limited");
+    subscribe_as_guest(&world.guest(), "victim@example.org").await;
     let mails = sent(&world).await;
-    assert_eq!(subjects(&mails), ["ada@example.org: Confirm your address"]);
-    press(&world.guest(), &links(&mails[0])[0], "action=confirm").await.ok(200);
-    assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], "on");
+    assert_eq!(subjects(&mails), ["victim+7@example.org: Confirm your address"]);
+    world.pass(Duration::from_hours(25));
+    claim(9).await.ok(200);
+    assert_eq!(sent(&world).await.len(), 2);
 }
 
 #[tokio::test]
@@ -421,12 +563,39 @@ async fn a_message_that_comes_again_and_late_tells_nothing_again() {
     bob.reply("posts/1", asked, "x").await;
     assert_eq!(sent(&world).await.len(), 1);
     for _ in 0..3 {
-        let body = json!({ "mailbox": "u7" }).to_string();
-        let url = local::queue::Queues::url(local::settings::DELIVERIES);
-        let message = json!({ "QueueUrl": url, "MessageBody": body }).to_string();
-        world.queues().answer("SendMessage", message.as_bytes()).await;
+        world.send_delivery("u7").await;
         world.pass(Duration::from_hours(1));
         assert_eq!(sent(&world).await.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_is_killed_at_any_step_tells_each_comment_once() {
+    for steps in 1.. {
+        let world = world();
+        let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+        let asked = subscribe(&ada, "posts/1").await;
+        let replies = [bob.reply("posts/1", asked, "x").await, bob.reply("posts/1", asked, "y").await];
+        world.wait_until_idle().await;
+        world.lose_deliveries().await;
+        world.pass(Duration::from_mins(1));
+        let lived = world.deliver(&["u7", "u7"], steps).await;
+        for _ in 0..3 {
+            world.pass(Duration::from_mins(3));
+            world.deliver(&["u7", "u7"], usize::MAX).await;
+        }
+        let mails = world.mails();
+        // When it dies after the server took the mail, the mail is sent again under the same name.
+        let names: BTreeSet<&str> = mails.iter().map(|mail| header(mail, "Message-ID")).collect();
+        assert!(names.len() == 1 && mails.len() <= 2, "{steps} steps: {:?} {names:?}", subjects(&mails));
+        for reply in replies {
+            assert_eq!(mails[0].text.matches(&format!("#comment-{reply}")).count(), 1, "{steps} steps");
+        }
+        if lived {
+            assert_eq!(mails.len(), 1);
+            assert!(steps > 5, "{steps} steps are too few for a kill between reading, claiming, sending and marking");
+            break;
+        }
     }
 }
 
@@ -467,6 +636,15 @@ async fn an_address_that_bounces_gets_no_more_and_one_that_complains_is_forgotte
         }
         assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], state);
     }
+}
+
+#[tokio::test]
+async fn what_ses_says_in_words_is_no_failure() {
+    let world = world();
+    let words = "Successfully validated SNS topic for Amazon SES event publishing.";
+    world.send_to_delivery(&json!({ "Type": "Notification", "Message": words }).to_string()).await;
+    world.finish_jobs().await;
+    assert_eq!(world.queues().receive("DeliveriesDeadLetters", 1).unwrap().len(), 0);
 }
 
 #[tokio::test]
@@ -517,6 +695,20 @@ async fn a_subscription_costs_the_create_nothing() {
     let plain = ada.write("posts/1", None, "Hello").await.ok(201).cost;
     let comment = json!({ "body": "Hello", "subscribe_to_replies": true });
     let asked = ada.post("posts/1/comments", comment).await.ok(201).cost;
-    let units = |cost: shared::store::meter::Cost| (cost.read_units, cost.write_units, cost.trips);
+    let units = |cost: Cost| (cost.read_units, cost.write_units, cost.trips);
     assert_eq!(units(asked), units(plain));
+}
+
+#[tokio::test]
+async fn a_mail_keeps_to_its_bounds() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let asked = subscribe(&ada, "posts/1").await;
+    bob.reply("posts/1", asked, "x").await;
+    world.wait_until_idle().await;
+    world.lose_deliveries().await;
+    world.pass(Duration::from_mins(1));
+    let (lived, cost) = meter::measure(world.deliver(&["u7"], usize::MAX)).await;
+    assert!(lived && world.mails().len() == 1);
+    assert!(cost.read_units <= 6.0 && cost.write_units <= 2.0, "{cost:?}");
 }

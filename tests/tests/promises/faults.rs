@@ -337,9 +337,17 @@ async fn under_faults_everybody_who_asked_is_told_of_each_answer_once() {
             let answer = bob.write("posts/1", Some(*parent), &round.to_string()).await;
             answers.extend((answer.status == 201).then(|| answer.id()));
         }
+        // Messages come twice and early.
+        for id in 1..=5 {
+            world.send_delivery(&format!("u{id}")).await;
+        }
         world.finish_jobs().await;
     }
     faults.stop();
+    // And late.
+    for id in 1..=5 {
+        world.send_delivery(&format!("u{id}")).await;
+    }
     world.finish_jobs().await;
     let mails = world.mails();
     for answer in &answers {

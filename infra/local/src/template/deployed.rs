@@ -119,6 +119,22 @@ fn every_condition_that_is_used_is_defined_and_the_other_way_round() {
     assert_eq!(used, known);
 }
 
+#[test]
+fn what_mails_need_is_created_only_with_a_sender() {
+    let template = template();
+    let resources = entries(&template["Resources"]);
+    let of_mails = resources.iter().filter(|(name, _)| name.starts_with("Mail") || name.starts_with("Deliver"));
+    let of_mails: BTreeMap<_, _> = of_mails.collect();
+    for (name, resource) in &of_mails {
+        assert!(["HasMail", "UsesSes"].map(Value::from).contains(&resource["Condition"]), "{name}");
+    }
+    let types: BTreeSet<_> = of_mails.values().filter_map(|resource| resource["Type"].as_str()).collect();
+    for kind in ["AWS::Serverless::Function", "AWS::SQS::Queue", "AWS::SNS::Topic", "AWS::SES::ConfigurationSet"] {
+        assert!(types.contains(kind), "{kind}");
+    }
+    assert!(referred(&template["Conditions"]["HasMail"]).contains("MailFrom"));
+}
+
 /// The resources that each resource depends on. SAM adds dependencies for the events of functions: an API or a bucket
 /// depends on the functions that it invokes.
 fn dependencies(template: &Value) -> BTreeMap<String, BTreeSet<String>> {

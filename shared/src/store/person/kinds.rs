@@ -59,7 +59,7 @@ kinds! {
     "comment" "C" Some("C"), key false,
         ["u" User, "g" Visitor, "n" Name, "av" Picture, "b" Words, "m" Words, "so" Words, "rl" Words, "su" Hash,
          "tk" Index, "ok" Index, "a" Index],
-        others ["i", "t", "p", "mo", "e", "s", "rv", "sp", "ph", "lc", "il", "rc", "fp", "ld", "tr", "rp", "ro", "rs", "sb",
+        others ["i", "t", "p", "mo", "e", "s", "rv", "sp", "ph", "lc", "il", "rc", "fp", "ld", "tr", "rp", "ro", "rs", "sb", "ws",
                 "ts", "l", "d"];
     "report" "C" Some("R"), key false, ["u" User, "v" Visitor, "n" Name, "av" Picture, "r" Words], others ["id", "c"];
     "hidden reply" "C" Some("H"), key false, [], others [];
