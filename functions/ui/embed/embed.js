@@ -7,7 +7,6 @@
 
 export const API = new URL('.', import.meta.url).href
 
-/** A refusal. `code` is `offline` when no answer came. */
 export class ApiError extends Error {
   constructor(status = 0, { message = '', code = 'server_error', errors = /** @type {Record<string, string[]>} */ ({}) } = {}) {
     super(message)
@@ -20,9 +19,8 @@ export class ApiError extends Error {
 export class Client {
   /** @type {Auth} */
   #auth = null
-  /** What the host has answered. @type {Promise<string | null> | undefined} */
+  /** @type {Promise<string | null> | undefined} */
   #token
-  /** Keeps a guest's reads out of shared caches. */
   mine = false
   language = ''
 
@@ -40,7 +38,6 @@ export class Client {
     return this.#token
   }
 
-  /** Asks the host for another token after one was refused. Without one, the visitor is nobody. */
   async renew(refused) {
     const asked = this.#token
     if ((await asked) === refused && this.#token === asked && typeof this.#auth === 'function') this.#token = undefined
@@ -49,14 +46,13 @@ export class Client {
     return isNew
   }
 
-  /** The JSON of the answer. After a 401 it asks once more. @param {RequestOptions} options */
+  /** @param {RequestOptions} options */
   async request(method, path, options = {}, isLast = false) {
     const { query = {}, body, key, signal, keepalive, anonymous } = options
     const token = anonymous ? null : await this.token()
     const url = new URL(path, API)
     for (const [name, value] of Object.entries(query)) if (value != null) url.searchParams.set(name, `${value}`)
     if (this.mine && !token && !anonymous && method === 'GET') url.searchParams.set('mine', '1')
-    // A read without a token has no header that would cost a preflight.
     const headers = new Headers(this.language ? { 'Accept-Language': this.language } : {})
     if (token) headers.set('Authorization', `Bearer ${token}`)
     if (key) headers.set('Idempotency-Key', key)
@@ -104,7 +100,6 @@ for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre
   ALLOWED[name] = []
 }
 
-/** Shows a comment's HTML, or its text where the page forbids that. */
 export function showHtml(target, html, text) {
   const tree = parse(html)
   target.classList.toggle('plain', !tree)
@@ -128,7 +123,7 @@ function parse(html) {
   return body
 }
 
-/** Null where the page forbids it. @type {any} */
+/** @type {any} */
 let policy
 
 function trust(html) {
@@ -168,7 +163,7 @@ const schemeOf = (address) => (URL.canParse(address, document.baseURI) ? new URL
 
 // Elements
 
-/** An element. Functions among the attributes are listeners; false, null and undefined are left out. @type {Build} */
+/** @type {Build} */
 export const h = (name, attributes = {}, ...children) => {
   const element = document.createElement(name)
   for (const [key, value] of Object.entries(attributes)) {
@@ -243,8 +238,6 @@ async function busily(element, act) {
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-// Drafts and a guest's name stay on the device, addresses and tokens never.
-
 const device = {
   get(key) {
     try {
@@ -299,7 +292,7 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
   const problem = h('p', { class: 'error', role: 'alert' })
   const name = h('input', { ...named(say('guest_name')), autocomplete: 'name', required: true, value: device.get('name') })
   const email = h('input', { ...named(say('guest_email')), type: 'email', autocomplete: 'email', required: guest.require_email })
-  const subscribe = h('input', { type: 'checkbox' })
+  const subscribe = h('input', { type: 'checkbox', change: () => (email.required = guest.require_email || subscribe.checked) })
   const file = h('input', { type: 'file', accept: 'image/*', change: (event) => take(event, file) })
   const emoji = h('div', { hidden: true }, ...EMOJI.map((emoji) => button(emoji, { click: () => insert(emoji) })))
   const tool = (name, click) => button(icon(name), { 'aria-label': say(name), title: say(name), click })
@@ -319,7 +312,7 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
     people,
     shown,
     emoji,
-    isGuest && h('div', { class: 'guest' }, name, (guest.require_email || guest.show_gravatar) && email),
+    isGuest && h('div', { class: 'guest' }, name, (guest.require_email || guest.show_gravatar || features.subscriptions) && email),
     features.subscriptions && !value && h('label', { class: 'muted' }, subscribe, say('subscribe')),
     problem,
     h('div', { class: 'bar' }, toolbar, cancel && button(say('cancel'), { class: 'outlined', click: cancel }), primary(action)),
@@ -584,8 +577,8 @@ class CommentView {
       h('label', {}, h('input', { type: 'radio', name: 'reason', value, checked: !place }), ` ${say(value)}`),
     )
     const key = newKey()
-    thread.ask(say('report_reason'), [...reasons, details], say('report'), async (form) => {
-      const body = { reason: new FormData(form).get('reason'), additional_details: details.value || null }
+    thread.ask(say('report_reason'), [...reasons, details], say('report'), async (chosen) => {
+      const body = { reason: chosen.get('reason'), additional_details: details.value || null }
       await thread.write('POST', `comments/${comment.id}/report`, { body, key }).catch((error) => {
         if (error.code !== 'already_reported') throw error
       })
@@ -702,6 +695,8 @@ class CommentView {
 // The thread
 
 const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
+
+const NOTICES = ['replies', 'mentions', 'own_records']
 
 const FIRST_WORDS = { error: 'Something went wrong', offline: 'No connection', retry: 'Try again' }
 
@@ -829,7 +824,13 @@ class Thread {
     section.className = ''
     this.showTheme()
     section.replaceChildren(
-      h('div', { class: 'top' }, h('h2', {}, say('comments')), ui.features.sorting && select),
+      h(
+        'div',
+        { class: 'top' },
+        h('h2', {}, say('comments')),
+        ui.features.subscriptions && ui.auth.authenticated && button(say('notifications'), { class: 'muted', click: () => this.attempt(() => this.#choose()) }),
+        ui.features.sorting && select,
+      ),
       this.#composer(),
       this.fresh,
       this.list,
@@ -1002,6 +1003,20 @@ class Thread {
     await this.reveal(ids[0])
   }
 
+  async #choose() {
+    const { say, api } = this
+    const path = 'me/notifications'
+    const toldOf = ({ state = 'off', email = '' }) => `${say(`mail_${state}`)} ${email ?? ''}`
+    const { data } = await api.get(path)
+    const box = (name) => h('label', {}, h('input', { type: 'checkbox', name, checked: data[name] }), ` ${say(`notify_${name}`)}`)
+    const fields = [...NOTICES.map(box), data.email && box('forget'), h('p', { class: 'muted' }, toldOf(data))]
+    this.ask(say('notifications'), fields, say('save'), async (chosen) => {
+      const body = Object.fromEntries(NOTICES.map((name) => [name, chosen.has(name)]))
+      const answer = await (chosen.has('forget') ? api.request('DELETE', path) : api.request('PUT', path, { body }))
+      this.announce(toldOf(answer?.data ?? {}))
+    })
+  }
+
   /** Asks in a dialog. The focus returns to where it was, or goes to what `act` returns. */
   ask(title, fields, action, act) {
     /** @type {any} */
@@ -1010,7 +1025,7 @@ class Thread {
     const submit = async (event) => {
       event.preventDefault()
       try {
-        target = (await act(form)) ?? target
+        target = (await act(new FormData(form))) ?? target
         dialog.close()
       } catch (reason) {
         error.textContent = this.explain(reason)
@@ -1143,7 +1158,7 @@ class CommentCount extends HTMLElement {
 
 // Styles
 
-/** A constructed sheet, which no content policy forbids. @param {string} css */
+/** @param {string} css */
 export function sheet(css) {
   const sheet = new CSSStyleSheet()
   sheet.replaceSync(css)

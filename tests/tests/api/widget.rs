@@ -77,6 +77,9 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     let reasons = ["inappropriate", "offensive", "other", "spam"];
     // Refusals are said by the codes of their answers.
     let refusals = ["rate_limited", "spam_rejected"];
+    // The names of switches and the state of mails are put together.
+    let mails = ["mail_asked", "mail_bounced", "mail_off", "mail_on"];
+    let switches = ["notify_forget", "notify_mentions", "notify_own_records", "notify_replies"];
     let for_others = ["anonymous", "comment", "likes", "unlike"];
     let unsaid: Vec<String> = labels("en")
         .await
@@ -85,7 +88,7 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
         .filter(|key| !WIDGET.contains(&format!("'{key}'")) && !WIDGET.contains(&format!("\n  {key}: ")))
         .filter(|key| !WIDGET.contains(&format!("\n      {key}: ")) && !WIDGET.contains(&format!("\n      {key},")))
         .collect();
-    let mut known: Vec<&str> = [&reasons[..], &refusals, &for_others].concat();
+    let mut known: Vec<&str> = [&reasons[..], &refusals, &mails, &switches, &for_others].concat();
     known.sort_unstable();
     assert_eq!(unsaid, known);
 }

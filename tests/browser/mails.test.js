@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import { newRecord, token, world } from './world.js'
+
+const AXE = createRequire(import.meta.url).resolve('axe-core')
+const MAIL = {
+  SVC_SUBSCRIPTIONS: 'true',
+  SVC_MAIL_FROM: 'comments@example.org',
+  SVC_PUBLIC_URL: 'https://api.example.org',
+  SVC_PAGE_URL: 'https://www.example.org/{type}/{id}',
+  SVC_MAIL_WAIT: '0',
+}
+const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_REQUIRE_EMAIL: 'false', SVC_GUEST_SHOW_GRAVATAR: 'false', ...MAIL })
+
+/** What axe finds. @param {import('playwright-core').Page} page @param {string} place */
+async function violations(page, place) {
+  await page.addScriptTag({ path: AXE })
+  const found = await page.evaluate((place) => /** @type {any} */ (window).axe.run(place, { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }), place)
+  return found.violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ node) => node.html).join(' ')}`)
+}
+
+const member = (/** @type {number} */ id) => token(id, 'Ada', { email: `ada${id}@example.org` })
+
+/** The first mail to this address. It is sent by events of the table, so it may take a moment. @param {string} address */
+async function mailTo(address) {
+  for (;;) {
+    const page = await (await fetch(new URL('/_mail', w.service.api))).text()
+    const mail = page.split('<article>').find((mail) => mail.includes(`<p>${address}</p>`))
+    if (mail) return mail
+  }
+}
+
+/** The address of a page of ours in a mail. @param {string} mail @param {RegExp} purpose */
+const linkIn = (mail, purpose) => `${w.service.api}/mail/${mail.match(new RegExp(`api.example.org/svc/api/v1/mail/(${purpose.source}[^\\s&"]+)`))?.[1]}`
+
+for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+  test(`a guest subscribes with an address and confirms it, in ${colorScheme} colours`, async (t) => {
+    const address = `zoe-${colorScheme}@example.org`
+    const { page, context, errors } = await w.open(t, { record: newRecord(), context: { colorScheme } })
+    const email = page.getByLabel('Your e-mail address')
+    await page.getByPlaceholder('Write a comment…').fill('Hello.')
+    await page.getByLabel('Your name').fill('Zoë')
+    assert.equal(await email.evaluate((/** @type {HTMLInputElement} */ input) => input.required), false)
+    await page.getByLabel('Notify me of replies').check()
+    await page.getByRole('button', { name: 'Post comment' }).click()
+    assert.equal(await email.evaluate((/** @type {HTMLInputElement} */ input) => input.validity.valueMissing), true)
+    assert.deepEqual(await violations(page, 'comment-thread'), [])
+    await email.fill(address)
+    await page.getByRole('button', { name: 'Post comment' }).click()
+    await page.getByText('Comment posted').waitFor()
+    const mail = await mailTo(address)
+    const confirm = await context.newPage()
+    await confirm.goto(linkIn(mail, /c/))
+    await confirm.getByRole('button', { name: 'Confirm the address' }).click()
+    await confirm.getByText('Your address is confirmed.').waitFor()
+    await confirm.goto(linkIn(mail, /s/))
+    await confirm.getByRole('button', { name: 'Stop all mails' }).click()
+    await confirm.getByText('You get no more mails.').waitFor()
+    assert.deepEqual(errors, [])
+  })
+
+  test(`a member chooses mails in a dialog and has the address forgotten, in ${colorScheme} colours`, async (t) => {
+    const who = member(colorScheme === 'light' ? 20 : 21)
+    const { page, errors } = await w.open(t, { record: newRecord(), who, context: { colorScheme } })
+    const open = page.getByRole('button', { name: 'Notifications' })
+    const dialog = page.getByRole('dialog')
+    const save = dialog.getByRole('button', { name: 'Save' })
+    await open.click()
+    await dialog.getByText('You get no mails.').waitFor()
+    assert.equal(await dialog.getByRole('checkbox').count(), 3)
+    await dialog.getByLabel('Replies to my comments').check()
+    assert.deepEqual(await violations(page, 'comment-thread'), [])
+    await save.click()
+    await page.getByRole('status').getByText(/Mails go to this address: a•••@example\.org/).waitFor()
+    assert.ok(await open.evaluate((button) => button.matches(':focus')), 'the focus returns')
+    await open.click()
+    await dialog.getByText('Mails go to this address').waitFor()
+    const chosen = await dialog.getByRole('checkbox').evaluateAll((boxes) => boxes.map((box) => /** @type {HTMLInputElement} */ (box).checked))
+    assert.deepEqual(chosen, [true, false, false, false])
+    await dialog.getByLabel('Forget my address and stop all mails').check()
+    await save.click()
+    await page.getByRole('status').getByText('You get no mails.').waitFor()
+    const { data } = await w.service.call('GET', 'me/notifications', who)
+    assert.deepEqual(data, { email: null, state: 'off', replies: false, mentions: false, own_records: false })
+    assert.deepEqual(errors, [])
+  })
+}
+
+test('a member without an address is told so, and the dialog stays', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: token(22, 'Eve') })
+  await page.getByRole('button', { name: 'Notifications' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('alert').getByText('No e-mail address is known').waitFor()
+  assert.ok(await page.getByRole('dialog').isVisible())
+})
+
+test('an edit has no box to subscribe, and guests have no switches', async (t) => {
+  const record = newRecord()
+  const who = member(23)
+  await w.service.comment(record, 'Hello.', { who })
+  const { page } = await w.open(t, { record, who })
+  await page.getByRole('button', { name: 'Edit' }).click()
+  assert.equal(await page.getByLabel('Notify me of replies').count(), 1)
+  const guest = await w.open(t, { record })
+  assert.equal(await guest.page.getByRole('button', { name: 'Notifications' }).count(), 0)
+})
+
+for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+  test(`axe finds nothing in the pages of links, in ${colorScheme} colours`, async (t) => {
+    const address = `pages-${colorScheme}@example.org`
+    const fields = { body: 'Hello.', guest_name: 'Zoë', guest_email: address, subscribe_to_replies: true }
+    await w.service.call('POST', `posts/${newRecord()}/comments`, null, fields)
+    const mail = await mailTo(address)
+    // The policy of the pages allows no script, axe neither.
+    const context = await w.browser.newContext({ colorScheme, bypassCSP: true, viewport: { width: 320, height: 640 } })
+    t.after(() => context.close())
+    const page = await context.newPage()
+    for (const [link, action] of /** @type {const} */ ([[linkIn(mail, /c/), 'Confirm the address'], [linkIn(mail, /s/), 'Stop all mails'], [`${w.service.api}/mail/x`, null]])) {
+      await page.goto(link)
+      assert.deepEqual(await violations(page, 'html'), [])
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing scrolls sideways')
+      if (!action) continue
+      await page.getByRole('button', { name: action }).click()
+      assert.deepEqual(await violations(page, 'html'), [])
+    }
+  })
+}
