@@ -69,6 +69,7 @@ pub struct Config {
     pub auth: Auth,
     /// `None` without `SVC_MAIL_FROM`
     pub mail: Option<Mail>,
+    pub webhooks: Webhooks,
     /// `SVC_READ_ONLY`
     pub read_only: bool,
     /// `SVC_REQUIRE_APPROVAL`
@@ -192,6 +193,14 @@ pub struct Mail {
     pub configuration_set: Option<String>,
 }
 
+#[derive(Clone, Copy, Debug)]
+pub struct Webhooks {
+    /// `SVC_WEBHOOKS`
+    pub on: bool,
+    /// `SVC_WEBHOOK_PRIVATE`: they may call private addresses, and by http
+    pub private: bool,
+}
+
 /// Numbers below 2^53 are user ids, everything else is the `sub` of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moderator {
@@ -267,6 +276,10 @@ impl Config {
             limits: vars.limits()?,
             auth: vars.auth()?,
             mail: vars.mail()?,
+            webhooks: Webhooks {
+                on: vars.switch("SVC_WEBHOOKS", false)?,
+                private: vars.switch("SVC_WEBHOOK_PRIVATE", false)?,
+            },
             read_only: vars.switch("SVC_READ_ONLY", false)?,
             require_approval: vars.switch("SVC_REQUIRE_APPROVAL", false)?,
             report_reasons: vars.reasons("SVC_REPORT_REASONS")?,

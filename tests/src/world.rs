@@ -21,6 +21,7 @@ use local::settings::{DELIVERIES, MEDIA};
 use local::stack::Stack;
 use serde_json::{Value, json};
 use shared::app::App;
+use shared::aws::outbound::{Lookup, system_lookup};
 use shared::config::Config;
 use shared::domain::ids::{Random, UserId};
 use shared::domain::job::Job;
@@ -59,6 +60,7 @@ pub struct World {
     bucket: Bucket,
     queues: Queues,
     outbox: Outbox,
+    lookup: Lookup,
     config: Config,
     way: Way,
     prefix: String,
@@ -73,6 +75,15 @@ enum Way {
     /// Both engines at once.
     Twin(Twin),
     Faulty(Faulty),
+}
+
+/// What all instances on one table have in common.
+struct Surroundings {
+    queues: Queues,
+    outbox: Outbox,
+    way: Way,
+    time: Time,
+    lookup: Lookup,
 }
 
 /// Moved by the test, in all instances of a service at once.
@@ -94,19 +105,26 @@ pub struct Setup<'a> {
     settings: &'a [(&'a str, &'a str)],
     faults: Option<&'a Faults>,
     start: Option<i64>,
+    lookup: Lookup,
 }
 
 impl<'a> Setup<'a> {
     /// With these settings, the others at their defaults.
     #[must_use]
     pub fn new(settings: &'a [(&'a str, &'a str)]) -> Self {
-        Self { settings, faults: None, start: Some(START) }
+        Self { settings, faults: None, start: Some(START), lookup: system_lookup() }
     }
 
     /// These faults stand between the service and its table.
     #[must_use]
     pub fn faults(self, faults: &'a Faults) -> Self {
         Self { faults: Some(faults), ..self }
+    }
+
+    /// The hosts of webhooks are found by this.
+    #[must_use]
+    pub fn lookup(self, lookup: Lookup) -> Self {
+        Self { lookup, ..self }
     }
 
     /// The clock runs, and shows the real time.
@@ -131,7 +149,8 @@ impl<'a> Setup<'a> {
         let queues = service::queue_settings().expect("the template has queues");
         let queues = Queues::temporary(queues, clock.clone(), Random::system()).expect("queues");
         let outbox = Outbox::temporary(queues.clone(), DELIVERIES, clock).expect("a folder for mails");
-        World::on(engine, (queues, outbox), way, time, self.settings)
+        let surroundings = Surroundings { queues, outbox, way, time, lookup: self.lookup };
+        World::on(engine, surroundings, self.settings)
     }
 }
 
@@ -151,11 +170,18 @@ impl World {
     #[must_use]
     pub fn again(&self, settings: &[(&str, &str)]) -> Self {
         self.pass(Duration::from_millis(10));
-        let (queues, outbox) = (self.queues.clone(), self.outbox.clone());
-        Self::on(self.engine.clone(), (queues, outbox), self.way.clone(), self.time.clone(), settings)
+        let surroundings = Surroundings {
+            queues: self.queues.clone(),
+            outbox: self.outbox.clone(),
+            way: self.way.clone(),
+            time: self.time.clone(),
+            lookup: Arc::clone(&self.lookup),
+        };
+        Self::on(self.engine.clone(), surroundings, settings)
     }
 
-    fn on(engine: Engine, (queues, outbox): (Queues, Outbox), way: Way, time: Time, settings: &[(&str, &str)]) -> Self {
+    fn on(engine: Engine, surroundings: Surroundings, settings: &[(&str, &str)]) -> Self {
+        let Surroundings { queues, outbox, way, time, lookup } = surroundings;
         privacy::watch_the_log();
         let mut vars = HashMap::from([
             ("TABLE_NAME", TABLE),
@@ -171,10 +197,15 @@ impl World {
         let prefix = config.api_prefix.clone();
         let app = app(config.clone(), &engine, &queues, &way, &time);
         let bucket = Bucket::temporary(MEDIA).expect("a bucket");
-        let services =
-            Services { engine: engine.clone(), bucket: bucket.clone(), queues: queues.clone(), outbox: outbox.clone() };
+        let services = Services {
+            engine: engine.clone(),
+            bucket: bucket.clone(),
+            queues: queues.clone(),
+            outbox: outbox.clone(),
+            lookup: Arc::clone(&lookup),
+        };
         let stack = service::start(app, services, Vec::new()).expect("the service starts");
-        Self { stack, engine, bucket, queues, outbox, config, way, prefix, time, strangers: AtomicU64::new(1) }
+        Self { stack, engine, bucket, queues, outbox, lookup, config, way, prefix, time, strangers: AtomicU64::new(1) }
     }
 
     /// Serves HTTP until the runtime ends. Calls `log` after every answer.
@@ -310,10 +341,10 @@ impl World {
     /// the end.
     pub async fn deliver(&self, mailboxes: &[&str], steps: usize) -> bool {
         let app = app(self.config.clone(), &self.engine, &self.queues, &self.way, &self.time);
-        let mailer = service::mailer(&app, &self.outbox).expect("a mailer");
+        let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
         let message = |mailbox| json!({ "messageId": "1", "receiptHandle": "1", "body": delivery_message(mailbox) });
         let event = json!({ "Records": mailboxes.iter().copied().map(message).collect::<Vec<_>>() });
-        let mut handled = pin!(delivery::handle(&app, &mailer, &event));
+        let mut handled = pin!(delivery::handle(&app, &senders, &event));
         let mut left = steps;
         future::poll_fn(|context| {
             if left == 0 {

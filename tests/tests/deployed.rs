@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
 use shared::domain::job::{CleanUp, Job};
 use shared::routes::{self, ROUTES};
-use tests::{Actor, MAIL, Remote, SECRET, TestResponse, World, ids, seen};
+use tests::{Actor, MAIL, Remote, SECRET, TestResponse, WEBHOOKS, World, ids, seen};
 use tokio::net::TcpListener;
 
 const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
@@ -99,6 +99,7 @@ impl<'a> Walk<'a> {
         self.banning().await;
         self.record().await;
         self.mails().await;
+        self.webhooks().await;
         self.mistakes().await;
         let orphan = self.deleting(&parents, &replies).await;
         Left { kept: parents[0], reply: replies[4], orphan, thumbnail }
@@ -153,6 +154,25 @@ impl<'a> Walk<'a> {
         ada.delete("me/notifications").await.ok(204);
         assert!(self.guest.get("mail/x").await.ok(404).header("content-type").starts_with("text/html"));
         self.guest.post("mail/x", json!({})).await.ok(404);
+    }
+
+    /// Only where webhooks are on and may call this machine.
+    async fn webhooks(&self) {
+        let moderator = &self.cast.moderator;
+        if moderator.get("moderation/webhooks").await.status == 404 {
+            return;
+        }
+        let webhook = json!({ "url": "http://127.0.0.1:9/", "events": ["comment.created"] });
+        let added = moderator.post("moderation/webhooks", webhook).await.ok(201);
+        let path = format!("moderation/webhooks/{}", added.id());
+        moderator.patch(&path, json!({ "events": ["comment.deleted"] })).await.ok(200);
+        let sent = moderator.post(&format!("{path}/test"), json!({})).await.ok(202);
+        let message = sent.data()["id"].as_str().unwrap();
+        let was_tried = |list: &TestResponse| list.data()[0]["attempts"][0]["status"] == Value::Null;
+        let list = format!("{path}/deliveries");
+        assert_eq!(soon(|| moderator.get(&list), was_tried).await.data()[0]["id"], message);
+        moderator.post(&format!("{path}/deliveries/{message}/redeliver"), json!({})).await.ok(202);
+        moderator.delete(&path).await.ok(204);
     }
 
     async fn names(&self) {
@@ -399,8 +419,8 @@ async fn serve() -> (World, Remote, Arc<Mutex<BTreeSet<&'static str>>>) {
     let origin = format!("http://{}", listener.local_addr().unwrap());
     let media = format!("{origin}/media");
     let mail = MAIL.into_iter().filter(|(name, _)| !["SVC_ALLOW_GUESTS", "SVC_PUBLIC_URL"].contains(name));
-    let world =
-        World::with(&mail.chain([("SVC_PUBLIC_URL", &*origin), ("MEDIA_BASE_URL", &media)]).collect::<Vec<_>>());
+    let addresses = [("SVC_PUBLIC_URL", &*origin), ("MEDIA_BASE_URL", &media)];
+    let world = World::with(&mail.chain(WEBHOOKS).chain(addresses).collect::<Vec<_>>());
     let asked = Arc::new(Mutex::new(BTreeSet::new()));
     let log = Arc::clone(&asked);
     world.serve(listener, move |exchange| {

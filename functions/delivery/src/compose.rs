@@ -111,6 +111,16 @@ pub(crate) fn digest(letter: &Letter<'_>, sections: &[Section], more: u64, page:
     letter.compose(&subject, &text, &html)
 }
 
+/// A mail that tells the moderators of a webhook that was disabled.
+pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Result<RawMail, Fault> {
+    let words = words(letter.language);
+    let intro = fill(words.webhook_disabled, "url", url);
+    let text = format!("{intro}\n\n{}: {page}\n", words.moderate);
+    let html =
+        format!("<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p>", escaped(&intro), href(page), words.moderate);
+    letter.compose(words.webhook_subject, &text, &html)
+}
+
 fn listed(words: &Words, sections: &[Section], more: u64) -> (String, String) {
     let (mut text, mut html) = (String::new(), String::new());
     for section in sections {

@@ -38,10 +38,11 @@ impl Worker<'_> {
         format!("{}/{}/mail/{token}", self.mail.public_url, self.app.config.api_prefix)
     }
 
-    fn letter<'a>(
+    /// `mail` tells it from the other mails to the recipient.
+    pub(crate) fn letter<'a>(
         &'a self,
         recipient: &'a Recipient,
-        mailbox: &Mailbox,
+        mail: &str,
         to: Vec<String>,
         language: Language,
     ) -> Letter<'a> {
@@ -53,7 +54,7 @@ impl Worker<'_> {
             language,
             stop_url: None,
             threads: Vec::new(),
-            id: self.app.mail_keys().mail(recipient, &mailbox.mail()),
+            id: self.app.mail_keys().mail(recipient, mail),
         }
     }
 
@@ -62,7 +63,7 @@ impl Worker<'_> {
         let address = mailbox.address.as_ref()?;
         let to = self.app.mail_keys().open(&address.sealed)?;
         let stop = self.link(recipient, Purpose::Stop { thread: None });
-        let letter = self.letter(recipient, mailbox, vec![to], Language::of_tag(&address.language));
+        let letter = self.letter(recipient, &mailbox.mail(), vec![to], Language::of_tag(&address.language));
         Some(Letter { stop_url: Some(stop), ..letter })
     }
 
@@ -174,7 +175,7 @@ pub(crate) async fn digest(
     if threads.is_empty() || worker.mail.moderators.is_empty() {
         return Ok(None);
     }
-    let letter = worker.letter(recipient, mailbox, worker.mail.moderators.clone(), Language::default());
+    let letter = worker.letter(recipient, &mailbox.mail(), worker.mail.moderators.clone(), Language::default());
     let page = format!("{}/{}/moderate", worker.mail.public_url, app.config.api_prefix);
     compose::digest(&letter, &worker.sections(&threads, |_| None), more, &page).map(Some)
 }

@@ -1,6 +1,6 @@
-//! Sends mails: comments that people are told of, confirmations of addresses, the moderators' digest. The messages come from
-//! the queue `Deliveries`, and name a mailbox that is due; some come from SES, about mails that bounced. Every message may come
-//! twice, and late; what was told before is never told again.
+//! Sends mails (comments that people are told of, confirmations of addresses, the moderators' digest) and calls webhooks. The
+//! messages come from the queue `Deliveries`, and name a mailbox or a delivery that is due; some come from SES, about mails
+//! that bounced. Every message may come twice, and late; what was told before is never told again.
 //!
 //! | file | what |
 //! |---|---|
@@ -8,11 +8,13 @@
 //! | `compose`, `words` | writes the mail |
 //! | `mailer` | hands it to a mail server |
 //! | `feedback` | bounces and complaints |
+//! | `webhook` | calls the endpoints of webhooks |
 
 mod compose;
 mod content;
 mod feedback;
 mod mailer;
+mod webhook;
 mod words;
 
 use std::time::Duration;
@@ -21,6 +23,8 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::mails::DueMailbox;
+use shared::app::webhooks::DueWebhook;
+use shared::aws::outbound::Outbound;
 use shared::aws::ses::RawMail;
 use shared::config::Mail;
 use shared::domain::ids::hex;
@@ -30,7 +34,7 @@ use shared::error::Fault;
 
 pub use self::mailer::Mailer;
 
-/// Before further attempts to mark a mail as sent.
+/// Before further attempts to write down what was sent.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(100),
     Duration::from_millis(300),
@@ -41,10 +45,16 @@ const PAUSES: [Duration; 5] = [
 
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum Disposition {
     Done,
     /// It is delivered again.
     Later,
+}
+
+/// What sends to the world outside.
+pub struct Senders {
+    pub mailer: Mailer,
+    pub outbound: Outbound,
 }
 
 /// What became of a mail.
@@ -56,29 +66,32 @@ enum Sent {
 }
 
 /// Handles a batch of messages, as Lambda receives it from SQS. Answers which of them are to come again.
-pub async fn handle(app: &App, mailer: &Mailer, event: &Value) -> Value {
+pub async fn handle(app: &App, senders: &Senders, event: &Value) -> Value {
     let messages = event["Records"].as_array().into_iter().flatten();
-    // At once, so that a slow server holds up one mail only.
+    // At once, so that a slow server holds up one message only.
     let failures = join_all(messages.map(|message| async move {
-        let outcome = follow(app, mailer, message).await.unwrap_or_else(|fault| {
+        let outcome = follow(app, senders, message).await.unwrap_or_else(|fault| {
             tracing::error!(error = fault.chain(), message = message["messageId"].as_str(), "delivery failed");
-            Outcome::Later
+            Disposition::Later
         });
-        (outcome == Outcome::Later).then(|| json!({ "itemIdentifier": message["messageId"] }))
+        (outcome == Disposition::Later).then(|| json!({ "itemIdentifier": message["messageId"] }))
     }));
     json!({ "batchItemFailures": failures.await.into_iter().flatten().collect::<Vec<_>>() })
 }
 
-async fn follow(app: &App, mailer: &Mailer, message: &Value) -> Result<Outcome, Fault> {
+async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposition, Fault> {
     let body: Value = serde_json::from_str(message["body"].as_str().unwrap_or_default())
         .map_err(|error| Fault::new("reading a message", error))?;
+    let receipt = message["receiptHandle"].as_str().unwrap_or_default();
+    if let Ok(due) = serde_json::from_value::<DueWebhook>(body.clone()) {
+        return webhook::deliver(app, senders, &due, receipt).await;
+    }
     if let Ok(due) = serde_json::from_value::<DueMailbox>(body.clone()) {
         let mail = app.config.mail.as_ref().ok_or_else(|| Fault::new("sending mails", "SVC_MAIL_FROM is not set"))?;
-        let receipt = message["receiptHandle"].as_str().unwrap_or_default();
-        return Worker::new(app, mailer, mail).deliver(&due.mailbox, receipt).await;
+        return Worker::new(app, &senders.mailer, mail).deliver(&due.mailbox, receipt).await;
     }
     feedback::follow(app, &body).await?;
-    Ok(Outcome::Done)
+    Ok(Disposition::Done)
 }
 
 struct Worker<'a> {
@@ -94,12 +107,12 @@ impl<'a> Worker<'a> {
         Self { app, mailer, mail, name: hex(&app.random.bytes::<8>()) }
     }
 
-    async fn deliver(&self, recipient: &Recipient, receipt: &str) -> Result<Outcome, Fault> {
+    async fn deliver(&self, recipient: &Recipient, receipt: &str) -> Result<Disposition, Fault> {
         let now = self.app.clock.now().0;
         let take = |mailbox: &mut Mailbox| mailbox.take(now, &self.name);
         let (mailbox, step) = self.app.store.change_mailbox(recipient, take).await?;
         let (kind, content) = match step {
-            Step::Nothing => return Ok(Outcome::Done),
+            Step::Nothing => return Ok(Disposition::Done),
             Step::Wait(until) => return self.later(receipt, until).await,
             Step::Confirm => (Kind::Confirmation, content::confirmation(self, recipient, &mailbox)),
             Step::Tell(ids, more) if recipient.is_moderators() => {
@@ -120,7 +133,7 @@ impl<'a> Worker<'a> {
             }
         };
         self.finish(recipient, kind, &sent).await?;
-        Ok(Outcome::Done)
+        Ok(Disposition::Done)
     }
 
     /// `None` when it is not known what became of the mail.
@@ -134,7 +147,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Tried often: a mail that was sent and is not marked as such is sent again.
     async fn finish(&self, recipient: &Recipient, kind: Kind, sent: &Sent) -> Result<(), Fault> {
         let (now, wait) = (self.app.clock.now().0, self.mail.wait);
         let finish = |mailbox: &mut Mailbox| {
@@ -147,22 +159,31 @@ impl<'a> Worker<'a> {
                 Sent::Dropped => mailbox.dropped(now, wait, kind),
             }
         };
-        let mut pauses = PAUSES.into_iter();
-        let mailbox = loop {
-            match (self.app.store.change_mailbox(recipient, finish).await, pauses.next()) {
-                (Ok((mailbox, ())), _) => break mailbox,
-                (Err(fault), Some(pause)) if fault.transient => tokio::time::sleep(pause).await,
-                (Err(fault), _) => return Err(fault),
-            }
-        };
+        let (mailbox, ()) = persist(|| self.app.store.change_mailbox(recipient, finish)).await?;
         self.app.start_delivery(recipient, &mailbox).await
     }
 
     /// The message comes again at this time, in Unix milliseconds.
-    async fn later(&self, receipt: &str, time: i64) -> Result<Outcome, Fault> {
-        let queue = self.app.queues.deliveries.as_ref();
-        let queue = queue.ok_or_else(|| Fault::new("sending mails", "DELIVERIES_QUEUE_URL is not set"))?;
-        queue.hide(receipt, self.app.until(time)).await?;
-        Ok(Outcome::Later)
+    async fn later(&self, receipt: &str, time: i64) -> Result<Disposition, Fault> {
+        hide(self.app, receipt, self.app.until(time)).await
+    }
+}
+
+/// The message comes again after this time.
+async fn hide(app: &App, receipt: &str, delay: Duration) -> Result<Disposition, Fault> {
+    let queue = app.queues.deliveries.as_ref();
+    let queue = queue.ok_or_else(|| Fault::new("delaying a message", "DELIVERIES_QUEUE_URL is not set"))?;
+    queue.hide(receipt, delay).await?;
+    Ok(Disposition::Later)
+}
+
+/// Writes down what was sent. Tried often, because otherwise it is sent again.
+async fn persist<T, F: Future<Output = Result<T, Fault>>>(write: impl Fn() -> F) -> Result<T, Fault> {
+    let mut pauses = PAUSES.into_iter();
+    loop {
+        match (write().await, pauses.next()) {
+            (Err(fault), Some(pause)) if fault.transient => tokio::time::sleep(pause).await,
+            (result, _) => return result,
+        }
     }
 }

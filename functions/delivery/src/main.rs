@@ -1,18 +1,20 @@
 //! The Lambda function `delivery`.
 
-use delivery::Mailer;
+use delivery::{Mailer, Senders};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use shared::app::App;
 use shared::aws::call::Caller;
+use shared::aws::outbound::{Outbound, system_lookup};
 use shared::aws::{config, https, ses};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     shared::app::lambda::log_to_stdout();
     let app = &App::from_env().await?;
-    let mailer = &mailer(app).await?;
+    let outbound = Outbound::new(system_lookup(), app.config.webhooks.private);
+    let senders = &Senders { mailer: mailer(app).await?, outbound };
     lambda_runtime::run(service_fn(async |event: LambdaEvent<serde_json::Value>| {
-        Ok::<_, Error>(delivery::handle(app, mailer, &event.payload).await)
+        Ok::<_, Error>(delivery::handle(app, senders, &event.payload).await)
     }))
     .await
 }

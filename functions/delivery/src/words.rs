@@ -19,6 +19,8 @@ pub(crate) struct Words {
     pub(crate) digest_subject: &'static str,
     pub(crate) digest: &'static str,
     pub(crate) moderate: &'static str,
+    pub(crate) webhook_subject: &'static str,
+    pub(crate) webhook_disabled: &'static str,
 }
 
 pub(crate) fn words(language: Language) -> &'static Words {
@@ -47,6 +49,8 @@ const ENGLISH: Words = Words {
     digest_subject: "Comments wait for moderators: {count}",
     digest: "These comments on {site} wait for a decision.",
     moderate: "To the moderators' page",
+    webhook_subject: "A webhook was disabled",
+    webhook_disabled: "The webhook {url} has failed for five days, so it was disabled. Nothing is sent to it until a moderator enables it again.",
 };
 
 const SPANISH: Words = Words {
@@ -66,6 +70,8 @@ const SPANISH: Words = Words {
     digest_subject: "Comentarios pendientes de moderación: {count}",
     digest: "Estos comentarios en {site} esperan una decisión.",
     moderate: "A la página de moderación",
+    webhook_subject: "Se ha desactivado un webhook",
+    webhook_disabled: "El webhook {url} lleva cinco días fallando y se ha desactivado. No se le enviará nada hasta que alguien de moderación lo active de nuevo.",
 };
 
 const GERMAN: Words = Words {
@@ -85,6 +91,8 @@ const GERMAN: Words = Words {
     digest_subject: "Kommentare warten auf die Moderation: {count}",
     digest: "Diese Kommentare auf {site} warten auf eine Entscheidung.",
     moderate: "Zur Seite für die Moderation",
+    webhook_subject: "Ein Webhook wurde abgeschaltet",
+    webhook_disabled: "Der Webhook {url} schlägt seit fünf Tagen fehl und wurde abgeschaltet. Es wird nichts mehr dorthin gesendet, bis ihn jemand aus der Moderation wieder einschaltet.",
 };
 
 const FRENCH: Words = Words {
@@ -104,6 +112,8 @@ const FRENCH: Words = Words {
     digest_subject: "Commentaires en attente de modération : {count}",
     digest: "Ces commentaires sur {site} attendent une décision.",
     moderate: "Vers la page de modération",
+    webhook_subject: "Un webhook a été désactivé",
+    webhook_disabled: "Le webhook {url} échoue depuis cinq jours et a été désactivé. Rien n’y est envoyé tant qu’une personne de la modération ne l’a pas réactivé.",
 };
 
 /// Fills in one name. What is filled in is not looked at again.
@@ -137,6 +147,7 @@ mod tests {
                 (words.confirm, "{site}"),
                 (words.digest_subject, "{count}"),
                 (words.digest, "{site}"),
+                (words.webhook_disabled, "{url}"),
             ] {
                 assert_eq!(text.matches('{').count(), text.matches(name).count(), "{text}");
                 assert_eq!(text.matches(name).count(), 1, "{text}");

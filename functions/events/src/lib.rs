@@ -2,6 +2,7 @@
 //! jobs. A record that fails fails its batch, and Lambda retries it, so everything here is safe to repeat.
 
 mod notices;
+mod webhooks;
 
 use std::time::Duration;
 
@@ -14,16 +15,22 @@ use shared::error::Fault;
 use shared::store::counts::Cause;
 use shared::store::events::Event;
 
+use self::webhooks::Endpoints;
+
 /// Seconds after a change of name within which another one waits. Names that change back and forth are then written once.
 const RENAME_PAUSE: i64 = 60;
 
 /// Handles the records of one batch in their order. `event` is a DynamoDB stream event.
 pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
+    let mut endpoints = Endpoints::default();
     for record in event["Records"].as_array().into_iter().flatten() {
-        let handled = match Event::read(record)? {
-            None => Ok(()),
-            Some(event) => follow(app, event).await,
+        let handled = async {
+            if let Some(event) = Event::read(record)? {
+                follow(app, event).await?;
+            }
+            webhooks::tell(app, &mut endpoints, record).await
         };
+        let handled = handled.await;
         if let Err(fault) = &handled {
             tracing::error!(error = fault.chain(), "record not handled");
         }

@@ -6,6 +6,7 @@
 //! - POST `moderation/comments` in `bulk.rs`
 //! - GET `moderation/users`, PUT and DELETE `users/{id}/ban` in `user.rs`
 //! - GET `moderation/log` in `log.rs`
+//! - `moderation/webhooks` and all below it in `webhook.rs`
 //! - PUT `{type}/{id}` in `host.rs`
 //!
 //! `walk.rs` has what the lists have in common.
@@ -17,6 +18,7 @@ mod log;
 mod queue;
 mod user;
 mod walk;
+mod webhook;
 
 use futures_util::future::BoxFuture;
 use shared::app::App;
@@ -37,6 +39,15 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
             ("POST", ["moderation", "comments"]) => bulk::decide(app, call).await,
             ("GET", ["moderation", "users"]) => user::list(app, call).await,
             ("GET", ["moderation", "log"]) => log::list(app, call).await,
+            ("GET", ["moderation", "webhooks"]) => webhook::list(app, call).await,
+            ("POST", ["moderation", "webhooks"]) => webhook::create(app, call).await,
+            ("PATCH", ["moderation", "webhooks", id]) => webhook::update(app, call, id).await,
+            ("DELETE", ["moderation", "webhooks", id]) => webhook::destroy(app, call, id).await,
+            ("POST", ["moderation", "webhooks", id, "test"]) => webhook::test(app, call, id).await,
+            ("GET", ["moderation", "webhooks", id, "deliveries"]) => webhook::deliveries(app, call, id).await,
+            ("POST", ["moderation", "webhooks", id, "deliveries", message, "redeliver"]) => {
+                webhook::redeliver(app, call, id, message).await
+            }
             ("GET", ["users", id, "comments"]) => queue::of_user(app, call, id).await,
             ("PUT", ["users", id, "ban"]) => user::ban(app, call, id).await,
             ("DELETE", ["users", id, "ban"]) => user::unban(app, call, id).await,

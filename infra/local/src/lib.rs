@@ -23,7 +23,7 @@ pub mod outbox;
 pub mod person;
 mod publisher;
 pub mod queue;
-mod server;
+pub mod server;
 pub mod service;
 pub mod settings;
 pub mod stack;

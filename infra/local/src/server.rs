@@ -1,4 +1,4 @@
-//! A small HTTP server for the table and the bucket. The gateway has one of its own, which stops gracefully.
+//! A small HTTP server for the table, the bucket and the tests. The gateway has one of its own, which stops gracefully.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
 /// Serves until the future is dropped.
-pub(crate) async fn serve<F, A>(listener: TcpListener, answer: F)
+pub async fn serve<F, A>(listener: TcpListener, answer: F)
 where
     F: Fn(Request<Bytes>) -> A + Clone + Send + 'static,
     A: Future<Output = Response<Bytes>> + Send + 'static,
@@ -49,7 +49,8 @@ where
     }
 }
 
-pub(crate) fn empty(status: StatusCode) -> Response<Bytes> {
+#[must_use]
+pub fn empty(status: StatusCode) -> Response<Bytes> {
     let mut response = Response::default();
     *response.status_mut() = status;
     response

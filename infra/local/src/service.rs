@@ -7,10 +7,11 @@ use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sdk_dynamodb::Client;
 use aws_types::SdkConfig;
-use delivery::Mailer;
+use delivery::{Mailer, Senders};
 use media::Media;
 use shared::app::{self, App, Handler};
 use shared::aws::call::{Caller, Transport};
+use shared::aws::outbound::{Lookup, Outbound, system_lookup};
 use shared::aws::queue::Queue;
 use shared::aws::ses::Ses;
 use shared::domain::ids::Random;
@@ -63,6 +64,8 @@ pub struct Services {
     pub queues: Queues,
     /// Takes the mails, unless there is an SMTP server.
     pub outbox: Outbox,
+    /// Finds the hosts of webhooks.
+    pub lookup: Lookup,
 }
 
 impl Services {
@@ -77,17 +80,23 @@ impl Services {
         let clock = Clock::system();
         let queues = Queues::temporary(queue_settings()?, clock.clone(), Random::system()).map_err(failed)?;
         let outbox = Outbox::temporary(queues.clone(), DELIVERIES, clock).map_err(failed)?;
-        Ok(Self { engine, bucket, queues, outbox })
+        Ok(Self { engine, bucket, queues, outbox, lookup: system_lookup() })
     }
 }
 
 /// Starts the service. Needs a tokio runtime.
 pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Stack, StackError> {
-    let Services { engine, bucket, queues, outbox } = services;
+    let Services { engine, bucket, queues, outbox, lookup } = services;
     let app = Arc::new(app);
     let origins = app.config.cors_origins.to_string();
     let sender = app.config.mail.as_ref().map_or("", |mail| &mail.from);
-    let parameters = [("ApiPrefix", app.config.api_prefix.as_str()), ("CorsOrigins", &origins), ("MailFrom", sender)];
+    let webhooks = if app.config.webhooks.on { "true" } else { "" };
+    let parameters = [
+        ("ApiPrefix", app.config.api_prefix.as_str()),
+        ("CorsOrigins", &origins),
+        ("MailFrom", sender),
+        ("Webhooks", webhooks),
+    ];
     let template = Template::parse(DEPLOYED, &parameters)?;
     // By the names of their binaries.
     let handlers: [(&str, Arc<dyn Handler>); 6] = [
@@ -109,9 +118,9 @@ pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Sta
         ("events".to_owned(), stream_function(&app, role("events"))),
         ("thumbnails".to_owned(), thumbnails_function(&bucket, role("thumbnails"))),
     ];
-    let mailer = mailer(&app, &outbox).map_err(|fault| StackError::Mailer(fault.chain()))?;
+    let senders = senders(&app, &outbox, lookup).map_err(|fault| StackError::Mailer(fault.chain()))?;
     let on_messages = [
-        ("delivery".to_owned(), delivery_function(&app, role("delivery"), mailer)),
+        ("delivery".to_owned(), delivery_function(&app, role("delivery"), senders)),
         ("jobs".to_owned(), jobs_function(&app, role("jobs"))),
     ];
     let functions = Functions { http: http.into(), events: on_events.into(), messages: on_messages.into() };
@@ -143,11 +152,12 @@ fn mail_mount(outbox: Outbox) -> Mount {
 /// # Errors
 ///
 /// When the address of the server is not valid.
-pub fn mailer(app: &App, outbox: &Outbox) -> Result<Mailer, Fault> {
-    match app.config.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref()) {
-        Some(url) => Mailer::smtp(url, None),
-        None => Ok(Mailer::Ses(Box::new(Ses::new(REGION.to_owned(), None, caller(outbox.clone()))))),
-    }
+pub fn senders(app: &App, outbox: &Outbox, lookup: Lookup) -> Result<Senders, Fault> {
+    let mailer = match app.config.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref()) {
+        Some(url) => Mailer::smtp(url, None)?,
+        None => Mailer::Ses(Box::new(Ses::new(REGION.to_owned(), None, caller(outbox.clone())))),
+    };
+    Ok(Senders { mailer, outbound: Outbound::new(lookup, app.config.webhooks.private) })
 }
 
 fn http_function(app: &Arc<App>, role: Arc<Access>, handler: Arc<dyn Handler>) -> Function {
@@ -177,11 +187,11 @@ fn stream_function(app: &Arc<App>, role: Arc<Access>) -> EventFunction {
     })
 }
 
-fn delivery_function(app: &Arc<App>, role: Arc<Access>, mailer: Mailer) -> QueueFunction {
-    let (app, mailer) = (Arc::clone(app), Arc::new(mailer));
+fn delivery_function(app: &Arc<App>, role: Arc<Access>, senders: Senders) -> QueueFunction {
+    let (app, senders) = (Arc::clone(app), Arc::new(senders));
     Arc::new(move |event| {
-        let (app, mailer, role) = (Arc::clone(&app), Arc::clone(&mailer), Arc::clone(&role));
-        Box::pin(role.scope(async move { Ok(delivery::handle(&app, &mailer, &event).await) }))
+        let (app, senders, role) = (Arc::clone(&app), Arc::clone(&senders), Arc::clone(&role));
+        Box::pin(role.scope(async move { Ok(delivery::handle(&app, &senders, &event).await) }))
     })
 }
 

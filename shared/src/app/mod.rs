@@ -7,6 +7,7 @@ pub mod akismet;
 pub mod lambda;
 pub mod mails;
 pub mod spam_check;
+pub mod webhooks;
 
 use std::time::Instant;
 
@@ -73,7 +74,7 @@ pub struct App {
 #[derive(Clone, Default)]
 pub struct Queues {
     pub jobs: Option<Queue>,
-    /// Mailboxes that have something to send.
+    /// Mailboxes that have something to send, and webhooks.
     pub deliveries: Option<Queue>,
 }
 

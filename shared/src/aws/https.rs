@@ -18,7 +18,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as Pool;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use rustls::pki_types::TrustAnchor;
 use rustls::{ClientConfig, RootCertStore};
@@ -63,7 +63,7 @@ impl Client {
     /// the last byte of the answer.
     #[must_use]
     pub fn new(timeout: Duration) -> Self {
-        Self::trusting(|| webpki_roots::TLS_SERVER_ROOTS.to_vec(), timeout)
+        Self::trusting(public_roots, timeout)
     }
 
     /// For AWS only.
@@ -128,21 +128,40 @@ fn amazon_roots() -> Vec<TrustAnchor<'static>> {
         .collect()
 }
 
+/// Mozilla's.
+pub(super) fn public_roots() -> Vec<TrustAnchor<'static>> {
+    webpki_roots::TLS_SERVER_ROOTS.to_vec()
+}
+
 fn pool<B>(roots: Vec<TrustAnchor<'static>>) -> Pool<HttpsConnector<HttpConnector>, B>
 where
     B: hyper::body::Body + Send + 'static + Unpin,
     B::Data: Send,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
+    let mut tcp = HttpConnector::new();
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    pool_by(tcp, roots)
+}
+
+/// Connects by `tcp`, with the resolver that it has.
+pub(super) fn pool_by<B, R>(
+    mut tcp: HttpConnector<R>,
+    roots: Vec<TrustAnchor<'static>>,
+) -> Pool<HttpsConnector<HttpConnector<R>>, B>
+where
+    B: hyper::body::Body + Send + 'static + Unpin,
+    B::Data: Send,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    HttpsConnector<HttpConnector<R>>: Connect + Clone + Send + Sync + 'static,
+{
     let tls = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("ring speaks TLS 1.2 and 1.3")
         .with_root_certificates(RootCertStore { roots })
         .with_no_client_auth();
-    let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     let connector =
         HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
     Pool::builder(TokioExecutor::new()).build(connector)

@@ -5,6 +5,7 @@ pub mod config;
 pub mod https;
 #[cfg(test)]
 pub(crate) mod loopback;
+pub mod outbound;
 pub mod queue;
 pub mod secrets;
 pub mod ses;

@@ -16,6 +16,9 @@ pub enum Action {
     Ban,
     Unban,
     RemoveImage,
+    AddWebhook,
+    ChangeWebhook,
+    RemoveWebhook,
 }
 
 /// An entry of the log, as stored. It stays when the comment is deleted.

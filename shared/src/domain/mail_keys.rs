@@ -6,15 +6,15 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::{aead, hkdf, hmac};
+use ring::hmac;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::email::canonical;
 use crate::domain::ids::{ThreadId, UserId};
+use crate::domain::seal::{DerivedKeys, Seal};
 use crate::domain::secret::Secret;
 use crate::domain::time::Timestamp;
 
-const NONCE: usize = aead::NONCE_LEN;
 /// Characters of a signature in a link: 132 bits.
 const SIGNATURE: usize = 22;
 /// Characters that stand for a thread in a link and among a mailbox's muted threads: 66 bits.
@@ -97,33 +97,16 @@ impl FromStr for Purpose {
 }
 
 pub struct MailKeys {
-    seal: aead::LessSafeKey,
-    nonces: hmac::Key,
+    seal: Seal,
     names: hmac::Key,
     links: hmac::Key,
 }
 
 impl MailKeys {
-    /// # Panics
-    ///
-    /// Never: the keys have the lengths that their algorithms ask for.
     #[must_use]
     pub fn new(salt: &Secret) -> Self {
-        let root = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(salt.expose().as_bytes());
-        let expand = |label: &'static str| {
-            let mut key = [0; 32];
-            let filled = root.expand(&[label.as_bytes()], hkdf::HKDF_SHA256).map(|okm| okm.fill(&mut key));
-            assert!(matches!(filled, Ok(Ok(()))), "HKDF-SHA256 expands to 32 bytes");
-            key
-        };
-        let mac = |label| hmac::Key::new(hmac::HMAC_SHA256, &expand(label));
-        let seal = aead::UnboundKey::new(&aead::AES_256_GCM, &expand("mail")).expect("AES-256 takes 32 bytes");
-        Self {
-            seal: aead::LessSafeKey::new(seal),
-            nonces: mac("mail nonce"),
-            names: mac("mail name"),
-            links: mac("mail link"),
-        }
+        let keys = DerivedKeys::new(salt);
+        Self { seal: keys.seal("mail", "mail nonce"), names: keys.mac("mail name"), links: keys.mac("mail link") }
     }
 
     /// The recipient who has this address. All spellings of one mailbox are the same recipient.
@@ -144,27 +127,16 @@ impl MailKeys {
         tag(&self.names, &["mail", &recipient.0, mail], SIGNATURE)
     }
 
-    /// Equal addresses are equal when sealed, so that they can be compared: the nonce is a keyed hash of the address.
+    /// Equal addresses are equal when sealed, so that they can be compared.
     #[must_use]
     pub fn seal(&self, address: &str) -> String {
-        let nonce: [u8; NONCE] = first(hmac::sign(&self.nonces, address.as_bytes()).as_ref());
-        let mut sealed = address.as_bytes().to_vec();
-        let nonce_once = aead::Nonce::assume_unique_for_key(nonce);
-        // Cannot fail: an address is far shorter than the bound of AES-GCM.
-        let done = self.seal.seal_in_place_append_tag(nonce_once, aead::Aad::empty(), &mut sealed);
-        debug_assert!(done.is_ok(), "an address is short");
-        URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat())
+        self.seal.close(address)
     }
 
     /// `None` for what was sealed under another salt, or changed.
     #[must_use]
     pub fn open(&self, sealed: &str) -> Option<String> {
-        let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let (nonce, sealed) = bytes.split_at_checked(NONCE)?;
-        let nonce = aead::Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let mut sealed = sealed.to_vec();
-        let address = self.seal.open_in_place(nonce, aead::Aad::empty(), &mut sealed).ok()?;
-        String::from_utf8(address.to_vec()).ok()
+        self.seal.open(sealed)
     }
 
     /// About sixty characters: longer ones are folded in headers, which breaks signatures of mails on some ways.
@@ -189,10 +161,6 @@ impl MailKeys {
         let expired = matches!(purpose, Purpose::Confirm { until } if until < now.seconds() / HOUR);
         (!expired).then(|| Link { recipient: Recipient(recipient.to_owned()), purpose })
     }
-}
-
-fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
 /// The first characters of a keyed hash over the parts.

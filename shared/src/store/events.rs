@@ -111,11 +111,7 @@ impl Event {
     pub fn read(record: &serde_json::Value) -> Result<Option<Self>, Fault> {
         let change = &record["dynamodb"];
         match change["Keys"]["sk"]["S"].as_str() {
-            Some("C") => {
-                let seconds = change["ApproximateCreationDateTime"].as_f64().unwrap_or_default();
-                let at = Timestamp(DateTime::from_secs_f64(seconds).secs() * 1000);
-                Ok(Self::of_comment(image(change, "OldImage")?, image(change, "NewImage")?, at))
-            }
+            Some("C") => Ok(Self::of_comment(image(change, "OldImage")?, image(change, "NewImage")?, time(change))),
             Some("U") => {
                 let (old, new): (Option<User>, Option<User>) = (image(change, "OldImage")?, image(change, "NewImage")?);
                 // A user without a name was banned before the first sign-in.
@@ -142,6 +138,36 @@ impl Event {
             (None, None) => None,
         }
     }
+}
+
+/// A change of a comment, as webhooks tell it.
+#[derive(Debug)]
+pub struct CommentChange {
+    /// The id of the record, the same whenever it is delivered.
+    pub record: String,
+    /// Exact to the second.
+    pub at: Timestamp,
+    pub old: Option<Comment>,
+    pub new: Option<Comment>,
+}
+
+impl CommentChange {
+    /// Reads one element of `Records`; `None` when it is of something else.
+    pub fn read(record: &serde_json::Value) -> Result<Option<Self>, Fault> {
+        let change = &record["dynamodb"];
+        if change["Keys"]["sk"]["S"] != "C" {
+            return Ok(None);
+        }
+        let record = record["eventID"].as_str().unwrap_or_default().to_owned();
+        let (old, new) = (image(change, "OldImage")?, image(change, "NewImage")?);
+        Ok(Some(Self { record, at: time(change), old, new }))
+    }
+}
+
+/// When the change was made, exact to the second.
+fn time(change: &serde_json::Value) -> Timestamp {
+    let seconds = change["ApproximateCreationDateTime"].as_f64().unwrap_or_default();
+    Timestamp(DateTime::from_secs_f64(seconds).secs() * 1000)
 }
 
 fn image<T: serde::de::DeserializeOwned>(change: &serde_json::Value, name: &str) -> Result<Option<T>, Fault> {

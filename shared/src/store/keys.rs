@@ -30,6 +30,9 @@
 //! | repeat                     | `P#visitor#hash`          | `P`        | the spam check; expires                        |
 //! | idempotency                | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
 //! | mailbox                    | `E#recipient`             | `E`        | what a recipient of mails is told              |
+//! | endpoint                   | `W`                       | `id`       | webhooks: an address that is told of events    |
+//! | number of endpoints        | `W`                       | `W`        | webhooks: their bound                          |
+//! | delivery                   | `W#endpoint`              | `number#hash` | webhooks: a message and its attempts; expires |
 //!
 //! A hidden reply names an unapproved reply of `parent`. It, a handle, a queue entry and a counted comment are keys only.
 //!
@@ -133,7 +136,7 @@
 //! | `w`       | import journal | B | comments are written one by one                                              |
 //! | `h`       | import lease | S  | who holds it                                                                 |
 //! | `h`       | imported salt | S | its fingerprint                                                              |
-//! | `x`       | banned, import lease, limiter, repeat, idempotency | N | when the item expires, in Unix seconds           |
+//! | `x`       | banned, delivery, import lease, limiter, repeat, idempotency | N | when the item expires, in Unix seconds           |
 //! | `rq`      | repeat   | S    | the request that wrote the text                                                 |
 //! | `rq`      | idempotency | S | hash of the request's content                                                   |
 //! | `an`      | idempotency | any | reference to the result: a comment id, or null                                 |
@@ -152,6 +155,22 @@
 //! | `rf`, `rs` | mailbox | N    | how often the mail server has refused, and since when                           |
 //! | `cw`      | mailbox  | B    | a confirmation is to be sent                                                    |
 //! | `cn`, `ca` | mailbox | N    | confirmations that were asked for, and when the last one was                    |
+//! | `id`, `url` | endpoint | N, S | id, ordered by time, and address                                               |
+//! | `vn`      | endpoint, delivery | N | number of changes, for the condition of the next one                     |
+//! | `ev`      | endpoint | L    | names of the events that it wants                                               |
+//! | `en`      | endpoint | B    | enabled                                                                         |
+//! | `se`      | endpoint | S    | the secret that signs, sealed                                                   |
+//! | `fs`      | endpoint | N    | since when every attempt has failed                                             |
+//! | `un`      | endpoint | B    | it was disabled because it failed, and the moderators have not been told        |
+//! | `n`       | number of endpoints | N | how many there are                                                      |
+//! | `mg`, `ev` | delivery | S   | id of the message, and name of the event                                        |
+//! | `ha`      | delivery | N    | when it happened                                                                |
+//! | `c`, `p`, `t` | delivery | N, N, S | comment, its parent, thread                                               |
+//! | `st`      | delivery | S    | `pending`, `delivered` or `failed`                                              |
+//! | `tr`      | delivery | L    | attempts: maps of `a` (N, time), `s` (N, status), `ms` (N, how long it took)    |
+//! | `rn`      | delivery | N    | attempts since it was last sent again by hand                                   |
+//! | `du`      | delivery | N    | when the next attempt is due                                                    |
+//! | `cl`      | delivery | M    | claim of a worker: `o` (S, owner), `u` (N, until)                               |
 
 use std::collections::HashMap;
 
@@ -159,6 +178,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use crate::domain::mail_keys::Recipient;
+use crate::domain::webhook::{EndpointId, MessageId};
 
 pub(super) type Item = HashMap<String, AttributeValue>;
 
@@ -180,7 +200,7 @@ impl Key {
 
     /// A key that no item has. It is read to open the connection.
     pub(super) fn of_nothing() -> Self {
-        Self::new("W".to_owned(), "W")
+        Self::new("0".to_owned(), "0")
     }
 
     pub(super) fn item(&self) -> Item {
@@ -429,6 +449,26 @@ pub(super) fn hidden_replies() -> (AttributeValue, AttributeValue) {
     (key(0), key(LAST))
 }
 
+pub(super) fn endpoint(id: EndpointId) -> Key {
+    Key::new(endpoint_partition(), pad(id.0))
+}
+
+pub(super) fn endpoint_partition() -> String {
+    "W".to_owned()
+}
+
+pub(super) fn endpoint_count() -> Key {
+    Key::new(endpoint_partition(), "W")
+}
+
+pub(super) fn delivery(endpoint: EndpointId, message: &MessageId) -> Key {
+    Key::new(delivery_partition(endpoint), format!("{}#{}", pad(message.number), message.hash))
+}
+
+pub(super) fn delivery_partition(endpoint: EndpointId) -> String {
+    format!("W#{endpoint}")
+}
+
 /// The kind of an item, parsed from its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ItemKind {
@@ -455,8 +495,8 @@ pub(super) enum ItemKind {
     /// With the id of the ban.
     Banned(u64),
     ImportJournal(ThreadId),
-    /// Forgotten people, erasures, import lease, imported salt, limiter, repeat, idempotency and mailbox: a recount ignores
-    /// them.
+    /// Forgotten people, erasures, import lease, imported salt, limiter, repeat, idempotency, mailbox and webhooks: a recount
+    /// ignores them.
     Other,
 }
 
@@ -562,7 +602,7 @@ impl Span {
         Self { high: id.0.saturating_sub(1), ..Self::ALL }
     }
 
-    /// Bounds of sort keys in the index `thread`: these parents and their inline replies.
+    /// Bounds of sort keys in the index `thread`: these parents and their inline replies. And of deliveries with these numbers.
     pub(super) fn families(self) -> (AttributeValue, AttributeValue) {
         let high = format!("{}{END}", pad(self.high));
         (AttributeValue::S(pad(self.low)), AttributeValue::S(high))
@@ -574,7 +614,7 @@ impl Span {
         (key(self.low), key(self.high))
     }
 
-    /// Bounds of sort keys that are ids as text: of separate replies, queues, the log and those banned.
+    /// Bounds of sort keys that are ids as text: of separate replies, queues, the log, those banned and endpoints.
     pub(super) fn texts(self) -> (AttributeValue, AttributeValue) {
         (AttributeValue::S(pad(self.low)), AttributeValue::S(pad(self.high)))
     }
@@ -594,6 +634,8 @@ pub(super) mod tests {
         let (id, other, ada) = (CommentId(12), CommentId(3), UserId(7));
         let (visitor, post) = (Visitor::from(ada), ThreadId::new("post", "a-1").unwrap());
         let source = SourceId("disqus:5#58".to_owned());
+        let hook = EndpointId(5);
+        let message = MessageId { number: 12, hash: "hash".to_owned() };
         let visitor_state = || ItemKind::VisitorThreadState(visitor.clone(), post.clone());
         vec![
             (comment(id), ItemKind::Comment(id)),
@@ -622,6 +664,9 @@ pub(super) mod tests {
             (repeat(&visitor, "hash"), ItemKind::Other),
             (idempotency(&visitor, "hash"), ItemKind::Other),
             (mailbox(&ada.into()), ItemKind::Other),
+            (endpoint(hook), ItemKind::Other),
+            (endpoint_count(), ItemKind::Other),
+            (delivery(hook, &message), ItemKind::Other),
         ]
     }
 

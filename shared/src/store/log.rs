@@ -30,6 +30,7 @@ pub(super) enum Subject<'a> {
     User(UserId),
     /// An image belongs to no comment.
     Image,
+    Webhook,
 }
 
 impl Moderator<'_> {
@@ -38,7 +39,7 @@ impl Moderator<'_> {
         let (comment, user) = match subject {
             Subject::Comment(comment) => (Some(comment), comment.user),
             Subject::User(user) => (None, Some(user)),
-            Subject::Image => (None, None),
+            Subject::Image | Subject::Webhook => (None, None),
         };
         let entry = LogEntry {
             id: self.ids.next().0,

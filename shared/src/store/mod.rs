@@ -34,6 +34,7 @@ pub mod restore;
 pub mod threads;
 mod transaction;
 pub mod users;
+pub mod webhooks;
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;

@@ -46,6 +46,8 @@ pub(super) enum Label {
     Counted,
     /// The entry of a like or report in the visitor's thread state.
     Entry,
+    /// How many endpoints of webhooks there are.
+    EndpointCount,
     GuestBound,
     Idempotency,
     /// An entry of the log under a new id.

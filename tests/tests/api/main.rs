@@ -41,5 +41,6 @@ mod show;
 mod ui;
 mod unapproved;
 mod users;
+mod webhooks;
 mod widget;
 mod worst;

@@ -7,7 +7,7 @@ use std::path::Path;
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::{ROUTES, Route};
-use tests::{Actor, MAIL, World, by_guest, mail_token};
+use tests::{Actor, MAIL, WEBHOOKS, World, by_guest, mail_token};
 
 use crate::images::IMAGE;
 use crate::routes::{deployed, key};
@@ -28,10 +28,30 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         "svc-pro.comments.update" | "svc-pro.markdown.preview" => json!({ "body": "Hello" }),
         "svc-pro.comments.report" => json!({ "reason": "spam" }),
         "svc-pro.moderation.bulk" => json!({ "ids": [id], "action": "approve" }),
-        "svc-pro.moderation.ban" | "svc-pro.moderation.record" => json!({}),
+        "svc-pro.moderation.webhooks.store" => json!({ "url": "http://127.0.0.1:9/", "events": ["comment.reported"] }),
+        "svc-pro.moderation.ban" | "svc-pro.moderation.record" | "svc-pro.moderation.webhooks.update" => json!({}),
         _ => Value::Null,
     };
     (path, body)
+}
+
+/// The path of a route of webhooks, for a webhook that exists and a message that was sent to it.
+pub(crate) async fn of_a_webhook(world: &World, path: &str) -> String {
+    let moderator = world.moderator();
+    let known = moderator.get("moderation/webhooks").await.ok(200);
+    let id = match known.ids().first() {
+        Some(id) => *id,
+        None => {
+            let webhook = json!({ "url": "http://127.0.0.1:9/", "events": ["comment.reported"] });
+            moderator.post("moderation/webhooks", webhook).await.ok(201).id()
+        }
+    };
+    let path = path.replace("{id}", &id.to_string());
+    if !path.contains("{message}") {
+        return path;
+    }
+    let sent = moderator.post(&format!("moderation/webhooks/{id}/test"), json!({})).await.ok(202);
+    path.replace("{message}", sent.data()["id"].as_str().unwrap())
 }
 
 /// A line for each route. The comments that routes with an id are called with are placeholders, if `erased`.
@@ -43,13 +63,16 @@ async fn lines(world: &World, columns: &[(&str, Actor)], erased: bool) -> String
         if erased && !route.path.starts_with("comments/{id}") {
             continue;
         }
-        let mut line = format!("{:36}", route.name);
+        let mut line = format!("{:40}", route.name);
         for (_, actor) in columns {
             let id = owner.comment("posts/1", "x").await;
             if erased {
                 world.erase(id).await;
             }
-            let (path, body) = request(route, id);
+            let (mut path, body) = request(route, id);
+            if route.path.starts_with("moderation/webhooks/") {
+                path = of_a_webhook(world, route.path).await;
+            }
             let method = Method::from_bytes(route.method.as_bytes()).unwrap();
             let reply = actor.send_json(method, &path, body).await;
             let cell = format!("{} {}", reply.status, reply.json["code"].as_str().unwrap_or_default());
@@ -63,9 +86,9 @@ async fn lines(world: &World, columns: &[(&str, Actor)], erased: bool) -> String
 
 async fn matrix() -> String {
     let mail: Vec<_> = MAIL.into_iter().filter(|(name, _)| *name != "SVC_ALLOW_GUESTS").collect();
-    let world = World::with(&mail);
-    let open = world.again(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")]);
-    let closed = world.again(&[("SVC_READ_ONLY", "true")]);
+    let world = World::with(&[&mail[..], &WEBHOOKS].concat());
+    let open = world.again(&[&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")][..], &WEBHOOKS].concat());
+    let closed = world.again(&[&[("SVC_READ_ONLY", "true")][..], &WEBHOOKS].concat());
     let columns: [(&str, Actor); 7] = [
         ("guest", world.guest()),
         ("guest, when allowed", open.guest()),
@@ -75,7 +98,7 @@ async fn matrix() -> String {
         ("moderator", world.moderator()),
         ("moderator, read-only", closed.moderator()),
     ];
-    let mut text = format!("{:36}", "route");
+    let mut text = format!("{:40}", "route");
     for (name, _) in &columns {
         write!(text, "{name:24}").unwrap();
     }

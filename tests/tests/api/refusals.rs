@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::ROUTES;
-use tests::{Actor, MAIL, TestResponse, World};
+use tests::{Actor, MAIL, TestResponse, WEBHOOKS, World};
 
 use crate::permissions;
 
@@ -70,7 +70,8 @@ async fn refused_for_nothing(actor: &Actor, kind: &str, id: u64, status: u16, op
 #[tokio::test]
 async fn a_request_without_a_token_reads_nothing_before_its_401() {
     let mail = MAIL.into_iter().filter(|(name, _)| *name != "SVC_ALLOW_GUESTS");
-    let world = World::with(&mail.chain([("SVC_READ_LIMIT", "10")]).collect::<Vec<_>>());
+    let settings = mail.chain(WEBHOOKS).chain([("SVC_READ_LIMIT", "10")]);
+    let world = World::with(&settings.collect::<Vec<_>>());
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let bad = world.guest().with_token("bad");
     refused_for_nothing(&bad, "posts", id, 401, &OPEN).await;

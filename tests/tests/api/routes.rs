@@ -4,9 +4,10 @@ use http::Method;
 use local::template::{DEPLOYED, Template};
 use serde_json::json;
 use shared::routes::{ROUTES, Route};
-use tests::{MAIL, World, mail_token};
+use tests::{MAIL, WEBHOOKS, World, mail_token};
 
 use crate::images::IMAGE;
+use crate::permissions::of_a_webhook;
 
 /// The route's key in the template, such as `GET /svc/api/v1/ui`.
 pub(crate) fn key(route: &Route) -> String {
@@ -48,12 +49,13 @@ async fn the_first_segment_of_a_route_is_no_type() {
 
 #[tokio::test]
 async fn every_deployed_route_is_answered_by_its_function() {
-    let world = World::with(&MAIL);
+    let world = World::with(&[&MAIL[..], &WEBHOOKS].concat());
     let moderator = world.moderator();
     let deployed = deployed();
     for route in ROUTES.iter().filter(|route| deployed.contains(&key(route))) {
         let id = moderator.comment("posts/1", "x").await;
         let path = route.path.replace("{type}/{id}", "posts/1").replace("users/{id}", "users/8");
+        let path = if path.starts_with("moderation/webhooks/") { of_a_webhook(&world, &path).await } else { path };
         let path = path.replace("{id}", &id.to_string()).replace("{name}", IMAGE).replace("{token}", &mail_token());
         let path = path.replace("counts", "counts?threads=posts/1");
         let method = Method::from_bytes(route.method.as_bytes()).unwrap();

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use shared::app::App;
+use shared::aws::outbound::system_lookup;
 use shared::domain::ids::Random;
 use shared::domain::time::Clock;
 use shared::store::Store;
@@ -79,7 +80,7 @@ async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<S
     let outbox = open_outbox(data_dir, &queues)?;
     let app_queues = service::app_queues(&queues);
     let app = App::new(config.clone(), service::client(&engine), app_queues, Clock::system(), Random::system());
-    let services = Services { engine: engine.clone(), bucket: bucket.clone(), queues, outbox };
+    let services = Services { engine: engine.clone(), bucket: bucket.clone(), queues, outbox, lookup: system_lookup() };
     let stack = service::start(app, services, vec![demo::mount(&config)])?;
     if let Some(since) = unfinished_since {
         recover(&engine, &config.table_name, &bucket, since).await?;

@@ -120,19 +120,24 @@ fn every_condition_that_is_used_is_defined_and_the_other_way_round() {
 }
 
 #[test]
-fn what_mails_need_is_created_only_with_a_sender() {
+fn what_mails_and_webhooks_need_is_created_only_with_them() {
     let template = template();
     let resources = entries(&template["Resources"]);
     let of_mails = resources.iter().filter(|(name, _)| name.starts_with("Mail") || name.starts_with("Deliver"));
     let of_mails: BTreeMap<_, _> = of_mails.collect();
     for (name, resource) in &of_mails {
-        assert!(["HasMail", "UsesSes"].map(Value::from).contains(&resource["Condition"]), "{name}");
+        assert!(["Delivers", "UsesSes"].map(Value::from).contains(&resource["Condition"]), "{name}");
     }
     let types: BTreeSet<_> = of_mails.values().filter_map(|resource| resource["Type"].as_str()).collect();
     for kind in ["AWS::Serverless::Function", "AWS::SQS::Queue", "AWS::SNS::Topic", "AWS::SES::ConfigurationSet"] {
         assert!(types.contains(kind), "{kind}");
     }
+    assert_eq!(
+        conditions(&template["Conditions"]["Delivers"]),
+        BTreeSet::from(["HasMail", "HasWebhooks"].map(str::to_owned))
+    );
     assert!(referred(&template["Conditions"]["HasMail"]).contains("MailFrom"));
+    assert!(referred(&template["Conditions"]["HasWebhooks"]).contains("Webhooks"));
 }
 
 /// The resources that each resource depends on. SAM adds dependencies for the events of functions: an API or a bucket

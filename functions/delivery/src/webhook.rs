@@ -1,0 +1,203 @@
+//! Calls the endpoints of webhooks. A message names a delivery; the table says what has become of it so far, so a message
+//! that comes twice or late is not sent again. When a worker dies between a call and the note of it, the next one calls
+//! again with the same `webhook-id`.
+
+use std::time::Instant;
+
+use http::header;
+use serde::Serialize;
+use serde_json::{Value, json};
+use shared::app::App;
+use shared::app::webhooks::DueWebhook;
+use shared::aws::queue::MAX_DELAY;
+use shared::domain::comment::Comment;
+use shared::domain::ids::{Visitor, hex};
+use shared::domain::language::Language;
+use shared::domain::mail_keys::Recipient;
+use shared::domain::thread::VisitorThreadState;
+use shared::domain::time::Timestamp;
+use shared::domain::viewer::Viewer;
+use shared::domain::webhook::{self, Attempt, Delivery, Endpoint, EventKind, Step, Subject};
+use shared::domain::webhook_url;
+use shared::error::Fault;
+use shared::http::resource::{CommentPresenter, CommentResource, ThreadResource};
+use shared::store::Reading;
+
+use crate::{Disposition, Senders, Worker, compose, persist};
+
+#[derive(Serialize)]
+struct Payload<T> {
+    #[serde(rename = "type")]
+    event: &'static str,
+    timestamp: Timestamp,
+    data: T,
+}
+
+/// A comment as everyone sees it.
+#[derive(Serialize)]
+struct CommentData {
+    #[serde(flatten)]
+    comment: CommentResource,
+    thread: ThreadResource,
+}
+
+pub(crate) async fn deliver(
+    app: &App,
+    senders: &Senders,
+    due: &DueWebhook,
+    receipt: &str,
+) -> Result<Disposition, Fault> {
+    let endpoint = if app.config.webhooks.on { app.store.endpoint(due.webhook).await? } else { None };
+    let Some(endpoint) = endpoint else { return Ok(Disposition::Done) };
+    let now = app.clock.now();
+    let new = Delivery::new(due.message.clone(), due.happening.clone(), now);
+    if !endpoint.enabled {
+        app.store.change_delivery(endpoint.id, &due.message, Some(&new), Delivery::give_up).await?;
+        return warn(app, senders, &endpoint).await;
+    }
+    let worker = hex(&app.random.bytes::<8>());
+    let take = |delivery: &mut Delivery| delivery.take(now.0, &worker);
+    let taken = app.store.change_delivery(endpoint.id, &due.message, Some(&new), take).await?;
+    match taken.map_or(Step::Nothing, |(_, step)| step) {
+        Step::Nothing => return Ok(Disposition::Done),
+        Step::Wait(until) => return later(app, due, receipt, until).await,
+        Step::Send => {}
+    }
+    let body = body(app, due).await?;
+    let attempt = call(app, senders, &endpoint, due, body).await;
+    note(app, senders, &endpoint, Made { due, receipt, worker: &worker, attempt }).await
+}
+
+/// An attempt that was made.
+struct Made<'a> {
+    due: &'a DueWebhook,
+    receipt: &'a str,
+    worker: &'a str,
+    attempt: Attempt,
+}
+
+/// Writes down what an attempt says of the delivery and of the endpoint.
+async fn note(app: &App, senders: &Senders, endpoint: &Endpoint, made: Made<'_>) -> Result<Disposition, Fault> {
+    let Made { due, receipt, worker, attempt } = made;
+    let now = app.clock.now().0;
+    let finish = |delivery: &mut Delivery| delivery.finish(worker, attempt.clone(), now);
+    let noted = persist(|| app.store.change_delivery(endpoint.id, &due.message, None, finish)).await?;
+    let outcome = webhook::Outcome::of(attempt.status);
+    let heard = app.store.change_endpoint(endpoint.id, |endpoint| endpoint.heard(outcome, now)).await?;
+    match noted.and_then(|(delivery, ())| delivery.due()) {
+        Some(next) if heard.as_ref().is_some_and(|(endpoint, ())| endpoint.enabled) => {
+            later(app, due, receipt, next).await
+        }
+        Some(_) => {
+            app.store.change_delivery(endpoint.id, &due.message, None, Delivery::give_up).await?;
+            warn(app, senders, endpoint).await
+        }
+        None => warn(app, senders, endpoint).await,
+    }
+}
+
+/// The message comes again at this time, in Unix milliseconds: as a new one where the queue can delay it so long, because
+/// a queue hides only so many messages.
+async fn later(app: &App, due: &DueWebhook, receipt: &str, time: i64) -> Result<Disposition, Fault> {
+    let delay = app.until(time);
+    if delay <= MAX_DELAY {
+        app.start_webhook(due, delay).await?;
+        return Ok(Disposition::Done);
+    }
+    crate::hide(app, receipt, delay).await
+}
+
+/// What is sent. The comment is as it is now; of one that is gone, the ids.
+async fn body(app: &App, due: &DueWebhook) -> Result<String, Fault> {
+    let data = match &due.happening.subject {
+        None => json!({}),
+        Some(subject) if due.happening.event == EventKind::Deleted => ids(subject),
+        Some(subject) => match app.store.comment(subject.comment, Reading::Consistent).await? {
+            Some(comment) if !comment.is_placeholder => present(app, &comment).await?,
+            _ => ids(subject),
+        },
+    };
+    let (event, timestamp) = (due.happening.event.name(), Timestamp(due.happening.at));
+    let payload = Payload { event, timestamp, data };
+    serde_json::to_string(&payload).map_err(|error| Fault::new("writing a webhook", error))
+}
+
+fn ids(subject: &Subject) -> Value {
+    let Subject { comment, parent, thread } = subject;
+    json!({ "id": comment, "parent_id": parent, "thread": { "type": thread.kind, "id": thread.record } })
+}
+
+async fn present(app: &App, comment: &Comment) -> Result<Value, Fault> {
+    let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
+    let everyone = Viewer { visitor: Visitor(String::new()), user: None, moderator: false, banned: false };
+    let presenter = CommentPresenter {
+        config: &app.config,
+        viewer: &everyone,
+        thread: &thread,
+        visitor_state: &VisitorThreadState::default(),
+        now: app.clock.now(),
+        language: Language::default(),
+    };
+    let thread = ThreadResource::new(&comment.thread, &thread);
+    let data = CommentData { comment: presenter.present(comment), thread };
+    serde_json::to_value(data).map_err(|error| Fault::new("writing a webhook", error))
+}
+
+async fn call(app: &App, senders: &Senders, endpoint: &Endpoint, due: &DueWebhook, body: String) -> Attempt {
+    let at = app.clock.now();
+    let started = Instant::now();
+    let status = match request(app, endpoint, due, body) {
+        None => {
+            tracing::warn!(webhook = endpoint.id.0, "the address or the secret of a webhook is not valid any more");
+            None
+        }
+        Some(request) => match senders.outbound.send(request).await {
+            Ok(status) => Some(status.as_u16()),
+            Err(error) => {
+                tracing::info!(webhook = endpoint.id.0, %error, "a webhook did not answer");
+                None
+            }
+        },
+    };
+    Attempt { at: at.0, status, took: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) }
+}
+
+/// `None` when the settings no longer allow the address, or the secret was sealed under another salt.
+fn request(app: &App, endpoint: &Endpoint, due: &DueWebhook, body: String) -> Option<http::Request<String>> {
+    let url = webhook_url::parse(&endpoint.url, app.config.webhooks.private).ok()?;
+    let secret = app.webhook_seal().open(&endpoint.secret)?.into();
+    let (message, timestamp) = (due.message.to_string(), app.clock.now().seconds());
+    let request = http::Request::post(url)
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::USER_AGENT, "comment-thread-webhooks")
+        .header("webhook-signature", webhook::signature(&secret, &message, timestamp, &body))
+        .header("webhook-timestamp", timestamp)
+        .header("webhook-id", message);
+    request.body(body).ok()
+}
+
+/// Tells the moderators by mail of an endpoint that was disabled because it failed. Once, unless the mail is refused.
+async fn warn(app: &App, senders: &Senders, endpoint: &Endpoint) -> Result<Disposition, Fault> {
+    let claim = |endpoint: &mut Endpoint| std::mem::take(&mut endpoint.untold);
+    let Some((endpoint, true)) = app.store.change_endpoint(endpoint.id, claim).await? else {
+        return Ok(Disposition::Done);
+    };
+    tracing::warn!(webhook = endpoint.id.0, "a webhook was disabled: it failed for five days");
+    let Some(mail) = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty()) else {
+        return Ok(Disposition::Done);
+    };
+    let worker = Worker::new(app, &senders.mailer, mail);
+    let moderators = Recipient::moderators();
+    let name = format!("webhook {} {:?}", endpoint.id, endpoint.failing_since);
+    let letter = worker.letter(&moderators, &name, mail.moderators.clone(), Language::default());
+    let page = format!("{}/{}/moderate", mail.public_url, app.config.api_prefix);
+    let raw = compose::webhook_disabled(&letter, &endpoint.url, &page)?;
+    if let Err(error) = senders.mailer.send(&raw).await {
+        tracing::warn!(%error, unknown = error.unknown, "mail not sent");
+        if !error.unknown {
+            app.store.change_endpoint(endpoint.id, |endpoint| endpoint.untold = true).await?;
+            return Ok(Disposition::Later);
+        }
+    }
+    Ok(Disposition::Done)
+}

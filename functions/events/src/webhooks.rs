@@ -1,0 +1,51 @@
+//! Which webhooks are told of a change of a comment: a message for each goes to the queue. The function `delivery` calls them.
+
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use serde_json::Value;
+use shared::app::App;
+use shared::app::webhooks::DueWebhook;
+use shared::domain::webhook::{Endpoint, EventKind, Happening, MessageId, Subject, happened};
+use shared::error::Fault;
+use shared::store::events::CommentChange;
+
+/// The endpoints, read at most once for a batch of records, and only when there is something to tell.
+#[derive(Default)]
+pub(crate) struct Endpoints(Option<Vec<Endpoint>>);
+
+impl Endpoints {
+    async fn all(&mut self, app: &App) -> Result<&[Endpoint], Fault> {
+        if self.0.is_none() {
+            self.0 = Some(app.store.endpoints().await?);
+        }
+        Ok(self.0.as_deref().unwrap_or_default())
+    }
+}
+
+/// Tells of one record of the stream. Safe to repeat: the messages have the same ids then.
+pub(crate) async fn tell(app: &App, endpoints: &mut Endpoints, record: &Value) -> Result<(), Fault> {
+    if !app.config.webhooks.on {
+        return Ok(());
+    }
+    let Some(change) = CommentChange::read(record)? else { return Ok(()) };
+    let events = happened(change.old.as_ref(), change.new.as_ref());
+    let Some(comment) = change.new.as_ref().or(change.old.as_ref()).filter(|_| !events.is_empty()) else {
+        return Ok(());
+    };
+    let endpoints = endpoints.all(app).await?;
+    let message = |endpoint: &Endpoint, event: EventKind| DueWebhook {
+        webhook: endpoint.id,
+        message: MessageId::new(endpoint.id, event, &change.record, change.at),
+        happening: Happening { event, at: change.at.0, subject: Some(Subject::of(comment)) },
+    };
+    let wanted = events
+        .iter()
+        .flat_map(|event| endpoints.iter().filter(|each| each.wants(*event)).zip([*event].into_iter().cycle()));
+    try_join_all(wanted.map(|(endpoint, event)| {
+        let due = message(endpoint, event);
+        async move { app.start_webhook(&due, Duration::ZERO).await }
+    }))
+    .await
+    .map(drop)
+}

@@ -1,0 +1,173 @@
+//! Webhooks: endpoints, and what was sent to each. What happens to them is decided in memory (`domain::webhook`) and
+//! written on condition that nobody else has changed it.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::keys::{self, Key, Span};
+use super::lists::PageCursors;
+use super::lists::walk::{Walk, Window};
+use super::log::{Moderator, Subject};
+use super::transaction::{Label, Outcome, Write};
+use super::{Index, Query, Reading, Store, number, read, write};
+use crate::domain::ids::CommentId;
+use crate::domain::list::{Cursor, Order};
+use crate::domain::log::Action;
+use crate::domain::webhook::{Delivery, Endpoint, EndpointId, MAX_ENDPOINTS, MessageId};
+use crate::error::Fault;
+
+/// An item that counts its changes.
+trait Versioned: Clone + PartialEq + Serialize + DeserializeOwned {
+    fn version(&mut self) -> &mut u64;
+}
+
+impl Versioned for Endpoint {
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
+}
+
+impl Versioned for Delivery {
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
+}
+
+impl Store {
+    /// All endpoints, oldest first.
+    pub async fn endpoints(&self) -> Result<Vec<Endpoint>, Fault> {
+        let query = Query {
+            index: Index::Table(Reading::Consistent),
+            partition: keys::endpoint_partition(),
+            bounds: Some(Span::ALL.texts()),
+            order: Order::OldestFirst,
+            limit: MAX_ENDPOINTS,
+        };
+        self.query_all(query).await?.into_iter().map(read).collect()
+    }
+
+    pub async fn endpoint(&self, id: EndpointId) -> Result<Option<Endpoint>, Fault> {
+        self.get(&keys::endpoint(id), Reading::Consistent).await
+    }
+
+    /// Adds an endpoint under a new id. `None` when there are as many as there may be.
+    pub async fn add_endpoint(&self, endpoint: Endpoint, by: Moderator<'_>) -> Result<Option<Endpoint>, Fault> {
+        let mut attempts = self.attempts("adding a webhook");
+        loop {
+            attempts.next().await?;
+            let endpoint = Endpoint { id: EndpointId(by.ids.next().0), version: 1, ..endpoint.clone() };
+            let put = Write::put(write(&keys::endpoint(endpoint.id), &endpoint)?).when("attribute_not_exists(pk)");
+            let count = Write::update(keys::endpoint_count())
+                .add("n", number(1))
+                .when("attribute_not_exists(n) OR n < :most")
+                .with(":most", number(MAX_ENDPOINTS))
+                .label(Label::EndpointCount);
+            match self.transact_logged(vec![put, count], by, Action::AddWebhook, Subject::Webhook).await? {
+                Outcome::Done => return Ok(Some(endpoint)),
+                Outcome::Failed(failed) if failed.includes(Label::EndpointCount) => return Ok(None),
+                // Another instance has used the id.
+                Outcome::Failed(_) => {}
+            }
+        }
+    }
+
+    /// A moderator changes an endpoint. `None` when there is no such endpoint. What changes nothing is not logged.
+    pub async fn edit_endpoint(
+        &self,
+        id: EndpointId,
+        by: Moderator<'_>,
+        change: impl Fn(&mut Endpoint),
+    ) -> Result<Option<Endpoint>, Fault> {
+        let key = keys::endpoint(id);
+        let mut attempts = self.attempts("changing a webhook");
+        loop {
+            attempts.next().await?;
+            let Some(before) = self.endpoint(id).await? else { return Ok(None) };
+            let mut after = before.clone();
+            change(&mut after);
+            if after == before {
+                return Ok(Some(after));
+            }
+            let put = next_version(&key, &before, &mut after)?;
+            if self.transact_logged(vec![put], by, Action::ChangeWebhook, Subject::Webhook).await? == Outcome::Done {
+                return Ok(Some(after));
+            }
+        }
+    }
+
+    /// False when there is no such endpoint.
+    pub async fn remove_endpoint(&self, id: EndpointId, by: Moderator<'_>) -> Result<bool, Fault> {
+        let delete = Write::delete(keys::endpoint(id)).exists();
+        let count = Write::update(keys::endpoint_count()).add("n", number(-1));
+        let writes = vec![delete, count];
+        Ok(self.transact_logged(writes, by, Action::RemoveWebhook, Subject::Webhook).await? == Outcome::Done)
+    }
+
+    /// Changes an endpoint, and returns it with what `change` says; `None` when there is none. When another change was first,
+    /// `change` is called again.
+    pub async fn change_endpoint<T>(
+        &self,
+        id: EndpointId,
+        change: impl Fn(&mut Endpoint) -> T,
+    ) -> Result<Option<(Endpoint, T)>, Fault> {
+        self.change_item("changing a webhook", &keys::endpoint(id), None, change).await
+    }
+
+    /// Like [`Self::change_endpoint`]. A delivery that is not known yet begins as `new`.
+    pub async fn change_delivery<T>(
+        &self,
+        endpoint: EndpointId,
+        message: &MessageId,
+        new: Option<&Delivery>,
+        change: impl Fn(&mut Delivery) -> T,
+    ) -> Result<Option<(Delivery, T)>, Fault> {
+        self.change_item("changing a delivery", &keys::delivery(endpoint, message), new, change).await
+    }
+
+    async fn change_item<I: Versioned, T>(
+        &self,
+        doing: &'static str,
+        key: &Key,
+        new: Option<&I>,
+        change: impl Fn(&mut I) -> T,
+    ) -> Result<Option<(I, T)>, Fault> {
+        let mut attempts = self.attempts(doing);
+        loop {
+            attempts.next().await?;
+            let known: Option<I> = self.get(key, Reading::Consistent).await?;
+            let Some(before) = known.or_else(|| new.cloned()) else { return Ok(None) };
+            let mut after = before.clone();
+            let result = change(&mut after);
+            if after == before || self.put(doing, next_version(key, &before, &mut after)?).await? {
+                return Ok(Some((after, result)));
+            }
+        }
+    }
+
+    /// A page of what was sent to an endpoint, newest first.
+    pub async fn deliveries(
+        &self,
+        endpoint: EndpointId,
+        cursor: Option<Cursor>,
+        per_page: usize,
+    ) -> Result<(Vec<Delivery>, PageCursors), Fault> {
+        let walk = Walk::new(Order::NewestFirst, cursor);
+        let Window { span, order, limit } = walk.window(per_page + 1);
+        let partition = keys::delivery_partition(endpoint);
+        let query =
+            Query { index: Index::Table(Reading::Consistent), partition, bounds: Some(span.families()), order, limit };
+        let items = self.query_all(query).await?;
+        let mut deliveries: Vec<Delivery> = items.into_iter().map(read).collect::<Result<_, _>>()?;
+        let more = walk.cut(&mut deliveries, per_page);
+        let number = |delivery: &Delivery| CommentId(delivery.message.number);
+        let cursors = walk.cursors(deliveries.first().map(number), deliveries.last().map(number), more);
+        Ok((deliveries, cursors))
+    }
+}
+
+/// Writes `after` in place of `before`, if that is still what is stored.
+fn next_version<I: Versioned>(key: &Key, before: &I, after: &mut I) -> Result<Write, Fault> {
+    let version = *before.clone().version();
+    *after.version() = version + 1;
+    Ok(Write::put(write(key, after)?).still("vn", (version > 0).then(|| number(version))))
+}

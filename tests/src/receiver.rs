@@ -1,0 +1,134 @@
+//! Somebody else's service, which is told by webhooks: a real HTTP server on this machine.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode};
+use local::server;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// Settings with which webhooks may call this machine.
+pub const WEBHOOKS: [(&str, &str); 2] = [("SVC_WEBHOOKS", "true"), ("SVC_WEBHOOK_PRIVATE", "true")];
+
+/// A request that arrived.
+#[derive(Clone, Debug)]
+pub struct Received {
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Received {
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).expect("a body of JSON")
+    }
+
+    /// The type of the message.
+    #[must_use]
+    pub fn event(&self) -> String {
+        self.json()["type"].as_str().expect("a type").to_owned()
+    }
+
+    #[track_caller]
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).unwrap_or_else(|| panic!("no {name}")).to_str().expect("visible ASCII")
+    }
+
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.header("webhook-id")
+    }
+}
+
+/// Answers 204 until a test says otherwise. Stops when dropped.
+pub struct Receiver {
+    pub url: String,
+    shared: Arc<Mutex<Shared>>,
+    task: JoinHandle<()>,
+}
+
+struct Shared {
+    received: Vec<Received>,
+    status: u16,
+    location: Option<String>,
+    delay: Duration,
+}
+
+impl Receiver {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let shared = Shared { received: Vec::new(), status: 204, location: None, delay: Duration::ZERO };
+        let shared = Arc::new(Mutex::new(shared));
+        let answering = Arc::clone(&shared);
+        let task = tokio::spawn(server::serve(listener, move |request| {
+            let (answer, delay) = answer(&mut lock(&answering), request);
+            async move {
+                tokio::time::sleep(delay).await;
+                answer
+            }
+        }));
+        Self { url, shared, task }
+    }
+
+    /// Everything that arrived, in its order.
+    #[must_use]
+    pub fn received(&self) -> Vec<Received> {
+        lock(&self.shared).received.clone()
+    }
+
+    /// The types of the messages that arrived.
+    #[must_use]
+    pub fn events(&self) -> Vec<String> {
+        self.received().iter().map(Received::event).collect()
+    }
+
+    /// Answers with this status from now on.
+    pub fn answer(&self, status: u16) {
+        lock(&self.shared).status = status;
+    }
+
+    /// Answers with a redirect from now on.
+    pub fn redirect(&self, location: &str) {
+        let mut shared = lock(&self.shared);
+        shared.status = 307;
+        shared.location = Some(location.to_owned());
+    }
+
+    /// Answers so late from now on.
+    pub fn delay(&self, delay: Duration) {
+        lock(&self.shared).delay = delay;
+    }
+
+    /// The port.
+    #[must_use]
+    pub fn port(&self) -> &str {
+        self.url.rsplit(':').next().unwrap_or_default()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn answer(shared: &mut Shared, request: Request<Bytes>) -> (Response<Bytes>, Duration) {
+    let (head, body) = request.into_parts();
+    let body = String::from_utf8(body.to_vec()).expect("text");
+    shared.received.push(Received { path: head.uri.path().to_owned(), headers: head.headers, body });
+    let mut answer = server::empty(StatusCode::from_u16(shared.status).expect("a status"));
+    if let Some(location) = &shared.location {
+        answer.headers_mut().insert("location", location.parse().expect("a header"));
+    }
+    (answer, shared.delay)
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,503 @@
+//! Webhooks: what other services are told, how it is signed, and what becomes of those that do not answer.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use http::Method;
+use local::queue::Queues;
+use local::settings::DELIVERIES;
+use serde_json::{Value, json};
+use shared::aws::outbound::Lookup;
+use standardwebhooks::Webhook;
+use tests::{Actor, MAIL, Received, Receiver, Setup, TestResponse, WEBHOOKS, World, ids};
+
+const ALL: [&str; 7] = [
+    "comment.created",
+    "comment.pending",
+    "comment.approved",
+    "comment.rejected",
+    "comment.updated",
+    "comment.deleted",
+    "comment.reported",
+];
+
+struct Hook {
+    id: u64,
+    secret: String,
+}
+
+impl Hook {
+    fn path(&self) -> String {
+        format!("moderation/webhooks/{}", self.id)
+    }
+
+    async fn deliveries(&self, world: &World) -> TestResponse {
+        world.moderator().get(&format!("{}/deliveries", self.path())).await.ok(200)
+    }
+}
+
+async fn add(world: &World, receiver: &Receiver, events: &[&str]) -> Hook {
+    let webhook = json!({ "url": format!("{}/hook", receiver.url), "events": events });
+    let added = world.moderator().post("moderation/webhooks", webhook).await.ok(201);
+    Hook { id: added.id(), secret: added.data()["secret"].as_str().unwrap().to_owned() }
+}
+
+/// What has arrived since the last `known` messages, once all has been sent that is due.
+async fn told(world: &World, receiver: &Receiver, known: usize) -> Vec<Received> {
+    world.wait_until_idle().await;
+    receiver.received().split_off(known)
+}
+
+fn statuses(deliveries: &TestResponse) -> Vec<&str> {
+    deliveries.data().as_array().unwrap().iter().map(|delivery| delivery["status"].as_str().unwrap()).collect()
+}
+
+async fn url_refused(moderator: &Actor, url: &str) {
+    let webhook = json!({ "url": url, "events": ["comment.created"] });
+    moderator.post("moderation/webhooks", webhook).await.invalid("url");
+}
+
+#[tokio::test]
+async fn a_new_comment_is_told_as_everyone_sees_it() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    add(&world, &receiver, &ALL).await;
+    world.moderator().put("posts/1", json!({ "author_id": 7, "title": "On threads" })).await.ok(200);
+    let id = world.user(7, "Ada").comment("posts/1", "*Hello*").await;
+    let told = told(&world, &receiver, 0).await;
+    let shown = world.guest().get(&format!("comments/{id}")).await.ok(200);
+    let mut payload = told[0].json();
+    let thread = payload["data"].as_object_mut().unwrap().remove("thread").unwrap();
+    assert_eq!((&payload["data"], &thread), (shown.data(), &shown.json["thread"]));
+    assert_eq!((payload["type"].as_str(), told.len()), (Some("comment.created"), 1));
+    assert!(payload["timestamp"].as_str().unwrap().ends_with("+00:00"), "{payload}");
+    assert_eq!((told[0].path.as_str(), told[0].header("content-type")), ("/hook", "application/json"));
+}
+
+#[tokio::test]
+async fn every_change_is_told_as_what_it_is_and_likes_and_names_are_not() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let held = world.again(&[&WEBHOOKS[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
+    add(&world, &receiver, &ALL).await;
+    let (ada, bob, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.moderator());
+    let id = ada.comment("posts/1", "x").await;
+    world.wait_until_idle().await;
+    bob.like(id).await.ok(200);
+    moderator.pin(id).await.ok(200);
+    world.pass(Duration::from_mins(20));
+    world.user(7, "Ada Lovelace").get("ui").await.ok(200);
+    world.finish_jobs().await;
+    assert_eq!(receiver.events(), ["comment.created"]);
+    let (ada, bob, moderator) = (world.user(7, "Ada Lovelace"), world.user(8, "Bob"), world.moderator());
+    ada.edit(id, "y").await.ok(200);
+    world.wait_until_idle().await;
+    bob.report(id, "spam").await.ok(201);
+    world.wait_until_idle().await;
+    moderator.judge(id, "reject").await.ok(200);
+    world.wait_until_idle().await;
+    moderator.judge(id, "approve").await.ok(200);
+    world.wait_until_idle().await;
+    let pending = held.user(9, "Eve").comment("posts/1", "z").await;
+    held.wait_until_idle().await;
+    let expected = ["created", "updated", "reported", "rejected", "approved", "pending"];
+    assert_eq!(receiver.events(), expected.map(|event| format!("comment.{event}")));
+    let last = receiver.received().pop().unwrap().json();
+    assert_eq!((&last["data"]["id"], &last["data"]["is_approved"]), (&json!(pending), &json!(false)));
+}
+
+#[tokio::test]
+async fn of_deleted_comments_the_ids_are_told_and_nothing_that_was_written() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let parent = ada.comment("posts/1", "a secret").await;
+    let reply = bob.reply("posts/1", parent, "another").await;
+    add(&world, &receiver, &["comment.deleted"]).await;
+    ada.remove(parent).await.ok(204);
+    world.finish_jobs().await;
+    let told: Vec<Value> = receiver.received().iter().map(|told| told.json()["data"].clone()).collect();
+    let thread = json!({ "type": "posts", "id": "1" });
+    assert_eq!(told.len(), 2);
+    for (id, parent) in [(parent, Value::Null), (reply, json!(parent))] {
+        assert!(told.contains(&json!({ "id": id, "parent_id": parent, "thread": thread })), "{told:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_comment_that_is_gone_by_then_is_told_without_its_words() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    add(&world, &receiver, &["comment.created"]).await;
+    receiver.answer(500);
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "a secret").await;
+    world.wait_until_idle().await;
+    ada.remove(id).await.ok(204);
+    receiver.answer(204);
+    world.finish_jobs().await;
+    let received = receiver.received();
+    assert!(received[0].body.contains("a secret") && received.len() == 2);
+    assert_eq!(received[1].json()["data"]["id"], id);
+    assert!(!received[1].body.contains("a secret"), "{}", received[1].body);
+}
+
+#[tokio::test]
+async fn an_endpoint_is_told_of_what_it_asked_for_and_only_while_it_is_enabled() {
+    let (world, first, second) = (World::with(&WEBHOOKS), Receiver::start().await, Receiver::start().await);
+    let hook = add(&world, &first, &["comment.created"]).await;
+    add(&world, &second, &["comment.updated", "comment.deleted"]).await;
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "x").await;
+    ada.edit(id, "y").await.ok(200);
+    world.wait_until_idle().await;
+    assert_eq!((first.events(), second.events()), (vec!["comment.created".into()], vec!["comment.updated".into()]));
+    let off = world.moderator().patch(&hook.path(), json!({ "enabled": false })).await.ok(200);
+    assert_eq!((&off.data()["enabled"], &off.data()["events"]), (&json!(false), &json!(["comment.created"])));
+    ada.comment("posts/1", "x").await;
+    world.wait_until_idle().await;
+    world.moderator().post(&format!("{}/test", hook.path()), json!({})).await.invalid("enabled");
+    assert_eq!(first.received().len(), 1);
+}
+
+#[tokio::test]
+async fn messages_are_signed_as_standard_webhooks_says() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    world.user(7, "Ada").comment("posts/1", "Grüße, \u{1f600}").await;
+    world.moderator().post(&format!("{}/test", hook.path()), json!({})).await.ok(202);
+    let told = told(&world, &receiver, 0).await;
+    assert_eq!(told.len(), 2);
+    for message in told {
+        let timestamp: i64 = message.header("webhook-timestamp").parse().unwrap();
+        assert_eq!(timestamp, world.now().seconds());
+        let expected = Webhook::new(&hook.secret).unwrap().sign(message.id(), timestamp, message.body.as_bytes());
+        assert_eq!(message.header("webhook-signature"), expected.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_test_is_delivered_like_a_message() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    let sent = world.moderator().post(&format!("{}/test", hook.path()), json!({})).await.ok(202);
+    assert_eq!((&sent.data()["event"], &sent.data()["status"]), (&json!("webhook.test"), &json!("pending")));
+    let told = told(&world, &receiver, 0).await;
+    assert_eq!(told[0].id(), sent.data()["id"]);
+    let payload = told[0].json();
+    assert_eq!((&payload["type"], &payload["data"]), (&json!("webhook.test"), &json!({})));
+    let listed = hook.deliveries(&world).await.data()[0].clone();
+    assert_eq!((&listed["status"], &listed["comment_id"]), (&json!("delivered"), &Value::Null));
+    assert_eq!(listed["attempts"][0]["status"], 204);
+    assert_eq!(listed["attempts"][0]["at"], "2050-01-02T03:04:05+00:00");
+}
+
+#[tokio::test]
+async fn what_fails_is_sent_again_for_nineteen_hours_under_the_same_id_and_by_hand_after_that() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    receiver.answer(500);
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    world.wait_until_idle().await;
+    assert_eq!(statuses(&hook.deliveries(&world).await), ["pending"]);
+    world.finish_jobs().await;
+    let received = receiver.received();
+    let times: Vec<i64> = received.iter().map(|told| told.header("webhook-timestamp").parse().unwrap()).collect();
+    let pauses: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(pauses, [5, 60, 300, 1_800, 7_200, 21_600, 36_000]);
+    let same: BTreeSet<&str> = received.iter().map(Received::id).collect();
+    assert_eq!(same.len(), 1);
+    let listed = hook.deliveries(&world).await.data()[0].clone();
+    assert_eq!((&listed["status"], &listed["comment_id"]), (&json!("failed"), &json!(id)));
+    assert_eq!(listed["attempts"].as_array().unwrap().len(), 8);
+
+    receiver.answer(204);
+    let again = format!("{}/deliveries/{}/redeliver", hook.path(), received[0].id());
+    let sent = world.moderator().post(&again, json!({})).await.ok(202);
+    assert_eq!((&sent.data()["id"], &sent.data()["status"]), (&json!(received[0].id()), &json!("pending")));
+    world.finish_jobs().await;
+    assert_eq!((receiver.received().len(), receiver.received()[8].id()), (9, received[0].id()));
+    assert_eq!(statuses(&hook.deliveries(&world).await), ["delivered"]);
+    for unknown in ["msg_1_00000000000000000000000000000000", "x", "%20"] {
+        let path = format!("{}/deliveries/{unknown}/redeliver", hook.path());
+        world.moderator().post(&path, json!({})).await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_gone_is_disabled_at_once() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    receiver.answer(410);
+    let ada = world.user(7, "Ada");
+    ada.comment("posts/1", "x").await;
+    world.finish_jobs().await;
+    ada.comment("posts/1", "y").await;
+    world.finish_jobs().await;
+    assert_eq!(receiver.received().len(), 1);
+    let list = world.moderator().get("moderation/webhooks").await.ok(200);
+    assert_eq!(list.rows()[0]["enabled"], false);
+    assert_eq!(statuses(&hook.deliveries(&world).await), ["failed"]);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_fails_for_five_days_is_disabled_and_the_moderators_are_told_once() {
+    let mail = [&MAIL[..], &WEBHOOKS, &[("SVC_MODERATION_MAIL", "mods@example.org")]].concat();
+    let (world, receiver) = (World::with(&mail), Receiver::start().await);
+    add(&world, &receiver, &["comment.created"]).await;
+    receiver.answer(503);
+    let is_enabled = async || world.moderator().get("moderation/webhooks").await.rows()[0]["enabled"] == true;
+    let began = world.now();
+    while is_enabled().await {
+        for body in ["x", "y"] {
+            world.user(7, "Ada").comment("posts/1", body).await;
+        }
+        world.finish_jobs().await;
+    }
+    let took = Duration::from_millis((world.now().0 - began.0).unsigned_abs());
+    assert!((Duration::from_hours(120)..Duration::from_hours(140)).contains(&took), "{took:?}");
+    let mails = world.mails();
+    let subjects: Vec<&str> = mails.iter().map(|mail| mail.subject.as_str()).collect();
+    assert_eq!(subjects, ["A webhook was disabled"]);
+    assert!(mails[0].text.contains(&receiver.url) && mails[0].to == "mods@example.org", "{}", mails[0].text);
+}
+
+#[tokio::test]
+async fn a_redirect_is_a_failure_and_is_not_followed() {
+    let (world, receiver, elsewhere) = (World::with(&WEBHOOKS), Receiver::start().await, Receiver::start().await);
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    receiver.redirect(&elsewhere.url);
+    world.user(7, "Ada").comment("posts/1", "x").await;
+    world.wait_until_idle().await;
+    assert_eq!((receiver.received().len(), elsewhere.received().len()), (1, 0));
+    assert_eq!(hook.deliveries(&world).await.data()[0]["attempts"][0]["status"], 307);
+}
+
+#[tokio::test]
+async fn a_slow_endpoint_delays_no_other() {
+    let (world, slow, fast) = (World::with(&WEBHOOKS), Receiver::start().await, Receiver::start().await);
+    let hook = add(&world, &slow, &["comment.created"]).await;
+    add(&world, &fast, &["comment.created"]).await;
+    slow.delay(Duration::from_secs(4));
+    world.user(7, "Ada").comment("posts/1", "x").await;
+    while fast.received().is_empty() || slow.received().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(hook.deliveries(&world).await.data()[0]["attempts"], json!([]));
+    world.wait_until_idle().await;
+    assert_eq!(statuses(&hook.deliveries(&world).await), ["delivered"]);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_never_answers_is_given_up_after_ten_seconds() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    receiver.delay(Duration::from_mins(10));
+    world.user(7, "Ada").comment("posts/1", "x").await;
+    world.wait_until_idle().await;
+    let attempt = hook.deliveries(&world).await.data()[0]["attempts"][0].clone();
+    assert_eq!(attempt["status"], Value::Null);
+    assert!((10_000..20_000).contains(&attempt["ms"].as_u64().unwrap()), "{attempt}");
+}
+
+#[tokio::test]
+async fn an_address_in_a_private_network_is_refused_in_every_spelling() {
+    let world = World::with(&[("SVC_WEBHOOKS", "true")]);
+    let moderator = world.moderator();
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "017700000001",
+        "10.0.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "192.168.1.1",
+        "0.0.0.0",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "[fe80::1]",
+        "[fd00:ec2::254]",
+        "localhost",
+        "api.localhost.",
+    ] {
+        url_refused(&moderator, &format!("https://{host}/")).await;
+    }
+    for url in ["http://example.org/", "https://user:pass@example.org/", "ftp://example.org/", "x", ""] {
+        url_refused(&moderator, url).await;
+    }
+    url_refused(&moderator, &format!("https://example.org/{}", "a".repeat(2_048))).await;
+    let webhook = json!({ "url": "https://Example.org", "events": ["comment.created"] });
+    let added = moderator.post("moderation/webhooks", webhook).await.ok(201);
+    assert_eq!(added.data()["url"], "https://example.org/");
+    let path = format!("moderation/webhooks/{}", added.id());
+    moderator.patch(&path, json!({ "url": "https://127.0.0.1/" })).await.invalid("url");
+}
+
+#[tokio::test]
+async fn a_name_that_leads_into_a_private_network_is_not_connected_to() {
+    let receiver = Receiver::start().await;
+    for address in ["127.0.0.1", "::ffff:127.0.0.1"] {
+        let lookup: Lookup = Arc::new(move |_| Box::pin(async move { Ok(vec![address.parse::<IpAddr>().unwrap()]) }));
+        let world = Setup::new(&[("SVC_WEBHOOKS", "true")]).lookup(Arc::clone(&lookup)).start();
+        let webhook = json!({
+            "url": format!("https://rebound.example:{}/", receiver.port()), "events": ["comment.created"],
+        });
+        let added = world.moderator().post("moderation/webhooks", webhook).await.ok(201);
+        world.user(7, "Ada").comment("posts/1", "x").await;
+        world.wait_until_idle().await;
+        let hook = Hook { id: added.id(), secret: String::new() };
+        assert_eq!(hook.deliveries(&world).await.data()[0]["attempts"][0]["status"], Value::Null);
+    }
+    assert_eq!(receiver.received().len(), 0);
+}
+
+#[tokio::test]
+async fn a_message_that_comes_again_and_late_is_not_sent_again() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    let first = told(&world, &receiver, 0).await[0].clone();
+    for _ in 0..3 {
+        let body = json!({ "webhook": hook.id, "message": first.id(), "ev": "comment.created", "ha": 1, "c": id, "t": "posts#1" });
+        let message = json!({ "QueueUrl": Queues::url(DELIVERIES), "MessageBody": body.to_string() });
+        world.queues().answer("SendMessage", message.to_string().as_bytes()).await;
+        world.pass(Duration::from_hours(1));
+        world.finish_jobs().await;
+    }
+    assert_eq!((receiver.received().len(), hook.deliveries(&world).await.rows().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn there_are_at_most_ten_webhooks_however_many_are_added_at_once() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let moderator = world.moderator();
+    let webhook = || json!({ "url": receiver.url, "events": ["comment.created"] });
+    let added = join_all((0..15).map(|_| moderator.post("moderation/webhooks", webhook()))).await;
+    assert_eq!(added.iter().filter(|added| added.status == 201).count(), 10);
+    moderator.post("moderation/webhooks", webhook()).await.invalid("url");
+    let list = moderator.get("moderation/webhooks").await.ok(200);
+    let known = ids(list.data());
+    assert!(known.len() == 10 && known.is_sorted(), "{known:?}");
+    moderator.delete(&format!("moderation/webhooks/{}", known[3])).await.ok(204);
+    moderator.delete(&format!("moderation/webhooks/{}", known[3])).await.refused(404, "not_found");
+    moderator.post("moderation/webhooks", webhook()).await.ok(201);
+    moderator.post("moderation/webhooks", webhook()).await.invalid("url");
+}
+
+#[tokio::test]
+async fn the_secret_is_answered_once_and_stored_sealed() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    assert!(hook.secret.starts_with("whsec_"), "{}", hook.secret);
+    let list = world.moderator().get("moderation/webhooks").await.ok(200);
+    let url = format!("{}/hook", receiver.url);
+    let expected = json!([{ "id": hook.id, "url": url, "events": ["comment.created"], "enabled": true }]);
+    assert_eq!(list.data(), &expected);
+    let changed = world.moderator().patch(&hook.path(), json!({ "enabled": true })).await.ok(200);
+    assert_eq!(changed.data(), &expected[0]);
+    let stored = format!("{:?}", world.items().await);
+    assert!(!stored.contains("whsec_") && !stored.contains(&hook.secret[6..]), "{stored}");
+}
+
+#[tokio::test]
+async fn fields_that_are_not_valid_are_named() {
+    let world = World::with(&WEBHOOKS);
+    let moderator = world.moderator();
+    let url = "https://example.org/";
+    for (body, field) in [
+        (json!({ "events": ["comment.created"] }), "url"),
+        (json!({ "url": 7, "events": ["comment.created"] }), "url"),
+        (json!({ "url": url }), "events"),
+        (json!({ "url": url, "events": [] }), "events"),
+        (json!({ "url": url, "events": "comment.created" }), "events"),
+        (json!({ "url": url, "events": ["comment.liked"] }), "events"),
+        (json!({ "url": url, "events": ["webhook.test"] }), "events"),
+        (json!({ "url": url, "events": ["comment.created"], "enabled": "yes" }), "enabled"),
+    ] {
+        moderator.post("moderation/webhooks", body).await.invalid(field);
+    }
+    let webhook = json!({ "url": url, "events": ["comment.created", "comment.created"] });
+    let id = moderator.post("moderation/webhooks", webhook).await.ok(201).id();
+    let path = format!("moderation/webhooks/{id}");
+    for (body, field) in
+        [(json!({ "url": "x" }), "url"), (json!({ "events": [] }), "events"), (json!({ "enabled": 1 }), "enabled")]
+    {
+        moderator.patch(&path, body).await.invalid(field);
+    }
+    moderator.get(&format!("{path}/deliveries?cursor=x")).await.invalid("cursor");
+    for (method, path) in [
+        (Method::PATCH, "moderation/webhooks/7"),
+        (Method::DELETE, "moderation/webhooks/x"),
+        (Method::POST, "moderation/webhooks/7/test"),
+        (Method::GET, "moderation/webhooks/7/deliveries"),
+    ] {
+        moderator.send_json(method, path, json!({})).await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn without_the_switch_there_are_no_webhooks() {
+    let world = World::new();
+    for (method, path) in [
+        (Method::GET, "moderation/webhooks"),
+        (Method::POST, "moderation/webhooks"),
+        (Method::PATCH, "moderation/webhooks/7"),
+        (Method::DELETE, "moderation/webhooks/7"),
+        (Method::POST, "moderation/webhooks/7/test"),
+        (Method::GET, "moderation/webhooks/7/deliveries"),
+        (Method::POST, "moderation/webhooks/7/deliveries/x/redeliver"),
+    ] {
+        world.moderator().send_json(method, path, json!({})).await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn deliveries_are_listed_newest_first_and_by_cursor() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    let moderator = world.moderator();
+    let mut sent = Vec::new();
+    for _ in 0..5 {
+        let test = moderator.post(&format!("{}/test", hook.path()), json!({})).await.ok(202);
+        sent.insert(0, test.data()["id"].as_str().unwrap().to_owned());
+        world.pass(Duration::from_secs(1));
+    }
+    world.wait_until_idle().await;
+    for per_page in [1, 2, 5, 9] {
+        let pages = moderator.walk(&format!("{}/deliveries?per_page={per_page}&cursor=", hook.path())).await;
+        let listed: Vec<_> = pages.iter().flat_map(|page| page.rows().to_vec()).collect();
+        assert_eq!(listed.iter().map(|row| row["id"].as_str().unwrap()).collect::<Vec<_>>(), sent);
+    }
+}
+
+#[tokio::test]
+async fn what_moderators_do_to_webhooks_is_logged() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    let moderator = world.moderator();
+    world.pass(Duration::from_millis(5));
+    moderator.patch(&hook.path(), json!({ "enabled": true })).await.ok(200);
+    moderator.patch(&hook.path(), json!({ "events": ["comment.deleted"] })).await.ok(200);
+    world.pass(Duration::from_millis(5));
+    moderator.delete(&hook.path()).await.ok(204);
+    let log = moderator.get("moderation/log").await.ok(200);
+    let actions: Vec<&str> = log.rows().iter().map(|row| row["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["remove_webhook", "change_webhook", "add_webhook"]);
+    assert_eq!((&log.rows()[0]["comment_id"], &log.rows()[0]["thread"]), (&Value::Null, &Value::Null));
+}
+
+#[tokio::test]
+async fn a_webhook_costs_the_writer_of_a_comment_nothing() {
+    let (plain, world, receiver) = (World::new(), World::with(&WEBHOOKS), Receiver::start().await);
+    add(&world, &receiver, &ALL).await;
+    let cost = async |world: &World| {
+        let ada = world.user(7, "Ada");
+        ada.comment("posts/1", "x").await;
+        let cost = ada.write("posts/1", None, "y").await.ok(201).cost;
+        (cost.read_units.to_bits(), cost.write_units.to_bits(), cost.trips)
+    };
+    assert_eq!(cost(&plain).await, cost(&world).await);
+}
