@@ -4,8 +4,8 @@
  * A host page sets the property `auth`, as for `<comment-thread>`. With the attribute `standalone` the element is a page
  * of its own: it signs in by `#token=JWT` or by a field. The token stays in memory.
  *
- * From top to bottom: texts, icons, decisions on their way, cards, lists of cards, users, the log, dialogs, notices, the desk
- * that holds them together, styles, the element.
+ * From top to bottom: texts, icons, decisions on their way, cards, lists of cards, users, webhooks, the log, dialogs, notices,
+ * the desk that holds them together, styles, the element.
  *
  * @import { Auth, Comment, Ui, User } from './types.d.ts'
  *
@@ -24,6 +24,11 @@
  *   id: number | string, created_at: string, moderator: { id: number | null, name: string }, action: string,
  *   comment_id: number | null, user_id: number | null, thread: string | null,
  * }} LogEntry
+ * @typedef {{ id: number, url: string, events: string[], enabled: boolean }} Webhook
+ * @typedef {{
+ *   id: string, event: string, comment_id: number | null, status: 'pending' | 'delivered' | 'failed',
+ *   attempts: { at: string, status: number | null, ms: number }[],
+ * }} Delivery
  * @typedef {(key: string, values?: Record<string, string | number>) => string} Translate
  */
 
@@ -40,6 +45,7 @@ export const TEXTS = /** @type {Record<string, [string, string, string, string]>
   reported: ['Reported', 'Denunciados', 'Gemeldet', 'Signalés'],
   rejected: ['Rejected', 'Rechazados', 'Abgelehnt', 'Refusés'],
   users: ['Users', 'Usuarios', 'Personen', 'Personnes'],
+  webhooks: ['Webhooks', 'Webhooks', 'Webhooks', 'Webhooks'],
   log: ['Log', 'Registro', 'Protokoll', 'Journal'],
   sections: ['Sections', 'Secciones', 'Bereiche', 'Rubriques'],
   loading: ['Loading…', 'Cargando…', 'Wird geladen…', 'Chargement…'],
@@ -149,8 +155,38 @@ export const TEXTS = /** @type {Record<string, [string, string, string, string]>
   log_ban: ['banned', 'bloqueó', 'sperrte', 'a banni'],
   log_unban: ['lifted a ban', 'levantó un bloqueo', 'hob eine Sperre auf', 'a levé un bannissement'],
   log_remove_image: ['removed an image', 'eliminó una imagen', 'entfernte ein Bild', 'a retiré une image'],
+  log_add_webhook: ['added a webhook', 'añadió un webhook', 'legte einen Webhook an', 'a ajouté un webhook'],
+  log_change_webhook: ['changed a webhook', 'cambió un webhook', 'änderte einen Webhook', 'a modifié un webhook'],
+  log_remove_webhook: ['removed a webhook', 'eliminó un webhook', 'entfernte einen Webhook', 'a supprimé un webhook'],
   user_number: ['User {id}', 'Usuario {id}', 'Person {id}', 'Personne {id}'],
   gone: ['This comment is gone.', 'Este comentario ya no existe.', 'Diesen Kommentar gibt es nicht mehr.', 'Ce commentaire n’existe plus.'],
+
+  add_webhook: ['Add a webhook', 'Añadir un webhook', 'Webhook hinzufügen', 'Ajouter un webhook'],
+  edit_webhook: ['Change the webhook', 'Cambiar el webhook', 'Webhook ändern', 'Modifier le webhook'],
+  remove_webhook: ['Remove this webhook?', '¿Eliminar este webhook?', 'Diesen Webhook entfernen?', 'Supprimer ce webhook ?'],
+  webhook_url: ['Address (https)', 'Dirección (https)', 'Adresse (https)', 'Adresse (https)'],
+  webhook_events: ['Tell it of', 'Avisarle de', 'Sagt Bescheid bei', 'L’avertir de'],
+  webhook_secret: ['Secret', 'Secreto', 'Geheimnis', 'Secret'],
+  secret_once: ['It signs the messages. Copy it now: it is not shown again.', 'Firma los mensajes. Cópialo ahora: no se mostrará otra vez.', 'Es signiert die Nachrichten. Kopiere es jetzt: Es wird nicht noch einmal gezeigt.', 'Il signe les messages. Copiez-le maintenant : il ne sera plus affiché.'],
+  webhooks_off: ['Webhooks are off. SVC_WEBHOOKS=true turns them on.', 'Los webhooks están desactivados. SVC_WEBHOOKS=true los activa.', 'Webhooks sind aus. SVC_WEBHOOKS=true schaltet sie ein.', 'Les webhooks sont désactivés. SVC_WEBHOOKS=true les active.'],
+  empty_webhooks: ['No webhooks', 'Sin webhooks', 'Keine Webhooks', 'Aucun webhook'],
+  empty_deliveries: ['Nothing was sent yet', 'Aún no se ha enviado nada', 'Noch nichts gesendet', 'Rien n’a encore été envoyé'],
+  deliveries: ['Deliveries', 'Entregas', 'Zustellungen', 'Envois'],
+  delivery_pending: ['pending', 'pendiente', 'offen', 'en attente'],
+  delivery_delivered: ['delivered', 'entregado', 'zugestellt', 'livré'],
+  delivery_failed: ['failed', 'fallido', 'fehlgeschlagen', 'échoué'],
+  no_answer: ['no answer', 'sin respuesta', 'keine Antwort', 'pas de réponse'],
+  attempts: ['{n} attempts', '{n} intentos', '{n} Versuche', '{n} essais'],
+  send_test: ['Test', 'Probar', 'Testen', 'Tester'],
+  send_again: ['Send again', 'Reenviar', 'Erneut senden', 'Renvoyer'],
+  test_sent: ['On its way', 'En camino', 'Unterwegs', 'En route'],
+  edit: ['Edit', 'Editar', 'Bearbeiten', 'Modifier'],
+  enable: ['Enable', 'Activar', 'Einschalten', 'Activer'],
+  disable: ['Disable', 'Desactivar', 'Abschalten', 'Désactiver'],
+  disabled: ['Disabled', 'Desactivado', 'Abgeschaltet', 'Désactivé'],
+  remove: ['Remove', 'Eliminar', 'Entfernen', 'Supprimer'],
+  save: ['Save', 'Guardar', 'Speichern', 'Enregistrer'],
+  saved: ['Saved', 'Guardado', 'Gespeichert', 'Enregistré'],
 
   help: ['Keyboard', 'Teclado', 'Tastatur', 'Clavier'],
   help_move: ['Next, previous comment', 'Comentario siguiente, anterior', 'Nächster, voriger Kommentar', 'Commentaire suivant, précédent'],
@@ -970,6 +1006,218 @@ class UsersPanel {
   }
 }
 
+// Webhooks
+
+const EVENTS = ['comment.created', 'comment.pending', 'comment.approved', 'comment.rejected', 'comment.updated', 'comment.deleted', 'comment.reported']
+
+/** Adds and changes webhooks, and shows what was sent to each. */
+class WebhooksPanel {
+  #add = h('button', { type: 'button', class: 'outlined', click: () => this.#edit(null) })
+  #rows = h('ul', { class: 'rows webhooks' })
+  #end = h('div', { class: 'after' })
+
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.desk = desk
+    const { t } = desk
+    const refresh = h('button', { type: 'button', class: 'quiet end', click: () => this.reload() }, icon('refresh'), t('refresh'))
+    this.#add.textContent = t('add_webhook')
+    this.element = h('div', {}, h('div', { class: 'toolbar' }, this.#add, refresh), this.#rows, this.#end)
+  }
+
+  focusFirst() {
+    this.#add.focus()
+  }
+
+  async reload() {
+    const { desk } = this
+    const { t } = desk
+    this.#end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
+    try {
+      const { data } = await desk.client.get('moderation/webhooks')
+      this.#rows.replaceChildren(...data.map((/** @type {Webhook} */ webhook) => this.#row(webhook)))
+      this.#end.replaceChildren(below(desk, this.#rows, null, () => {}, 'empty_webhooks'))
+    } catch (error) {
+      const isOff = error instanceof ApiError && error.status === 404
+      this.#rows.replaceChildren()
+      this.#add.hidden = isOff
+      this.#end.replaceChildren(isOff ? h('p', { class: 'muted centred' }, t('webhooks_off')) : desk.problem(error, () => this.reload()))
+    }
+  }
+
+  /** @param {Webhook} webhook */
+  #row(webhook) {
+    const { t } = this.desk
+    const { enabled } = webhook
+    const act = (/** @type {string} */ label, /** @type {() => unknown} */ click) => h('button', { type: 'button', class: 'quiet', click }, t(label))
+    return h('li', { class: 'row' },
+      h('div', { class: 'by' },
+        h('strong', { dir: 'ltr' }, webhook.url),
+        h('span', { class: 'muted' }, webhook.events.join(', ')),
+        !enabled && h('span', { class: 'ban' }, t('disabled'))),
+      h('div', { class: 'actions' },
+        act('deliveries', () => this.#deliveries(webhook)),
+        enabled && act('send_test', () => this.#send('POST', `${pathOf(webhook)}/test`, undefined, 'test_sent')),
+        act('edit', () => this.#edit(webhook)),
+        act(enabled ? 'disable' : 'enable', () => this.#send('PATCH', pathOf(webhook), { enabled: !enabled })),
+        act('remove', () => this.#remove(webhook))))
+  }
+
+  /**
+   * Sends a change, tells what became of it and shows the list anew.
+   * @param {string} method @param {string} path @param {object} [body] @param {string} [done] key of a text
+   */
+  async #send(method, path, body, done = 'saved') {
+    const { desk } = this
+    try {
+      await desk.client.request(method, path, { body })
+      desk.tell(desk.t(done))
+    } catch (error) {
+      desk.tell(desk.explain(error))
+    }
+    await this.reload()
+    this.#add.focus()
+  }
+
+  /** @param {Webhook} webhook */
+  async #remove(webhook) {
+    const { desk } = this
+    const { t } = desk
+    const dialog = h('dialog', { 'aria-labelledby': 'remove-title' },
+      h('form', { method: 'dialog' },
+        h('h2', { id: 'remove-title' }, t('remove_webhook')),
+        h('p', { class: 'muted', dir: 'ltr' }, webhook.url),
+        h('div', { class: 'buttons' },
+          h('button', { class: 'outlined', value: '', autofocus: true }, t('cancel')),
+          h('button', { class: 'primary danger', value: 'remove' }, t('remove')))))
+    if ((await desk.open(dialog)) === 'remove') await this.#send('DELETE', pathOf(webhook))
+  }
+
+  /** The dialog that adds a webhook, or changes this one. @param {Webhook | null} webhook */
+  async #edit(webhook) {
+    const { desk } = this
+    const dialog = webhookDialog(desk, webhook, async (fields) => {
+      const method = webhook ? 'PATCH' : 'POST'
+      return (await desk.client.request(method, webhook ? pathOf(webhook) : 'moderation/webhooks', { body: fields })).data.secret
+    })
+    await desk.open(dialog)
+    if (dialog.returnValue === 'saved') await this.reload()
+  }
+
+  /** @param {Webhook} webhook */
+  #deliveries(webhook) {
+    const { desk } = this
+    const { t, language } = desk
+    const rows = h('ol', { class: 'rows' })
+    const end = h('div', { class: 'after' })
+    const row = (/** @type {Delivery} */ delivery) => {
+      const last = delivery.attempts.at(-1)
+      const said = last && (last.status ? `${last.status}` : t('no_answer'))
+      const again = h('button', { type: 'button', class: 'quiet', click: async () => {
+        again.disabled = true
+        await this.#redeliver(webhook, delivery.id)
+        await load('')
+      } }, t('send_again'))
+      return h('li', { class: 'row' },
+        h('div', { class: 'by' },
+          h('span', {}, h('strong', {}, delivery.event), ' ', h('span', { class: delivery.status === 'failed' ? 'ban' : 'muted' }, t(`delivery_${delivery.status}`))),
+          h('span', { class: 'muted' }, [said, last && `${last.ms} ms`, delivery.attempts.length > 1 && t('attempts', { n: delivery.attempts.length })].filter(Boolean).join(' · '),
+            last ? h('time', { datetime: last.at, title: inFull(last.at, language) }, ` · ${ago(last.at, language)}`) : '')),
+        h('div', { class: 'actions' },
+          delivery.comment_id != null && h('button', { type: 'button', class: 'quiet', click: () => desk.showComment(delivery.comment_id ?? 0) }, t('show')),
+          webhook.enabled && again))
+    }
+    const load = async (/** @type {string} */ cursor) => {
+      end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
+      try {
+        const { data, meta } = await desk.client.get(`${pathOf(webhook)}/deliveries`, { cursor, per_page: 50 })
+        if (!cursor) rows.replaceChildren()
+        rows.append(...data.map(row))
+        end.replaceChildren(below(desk, rows, meta.next_cursor, load, 'empty_deliveries'))
+      } catch (error) {
+        end.replaceChildren(desk.problem(error, () => load(cursor)))
+      }
+    }
+    load('')
+    const dialog = h('dialog', { class: 'drawer', 'aria-labelledby': 'drawer-title' },
+      h('div', { class: 'drawer-head' },
+        h('h2', { id: 'drawer-title', tabindex: '-1', autofocus: true }, t('deliveries')),
+        h('button', { type: 'button', class: 'quiet', click: () => load('') }, icon('refresh'), t('refresh')),
+        h('button', { type: 'button', class: 'outlined', click: () => dialog.close() }, t('close'))),
+      h('p', { class: 'about muted', dir: 'ltr' }, webhook.url), rows, end)
+    desk.open(dialog)
+  }
+
+  /** @param {Webhook} webhook @param {string} message */
+  async #redeliver(webhook, message) {
+    const { desk } = this
+    try {
+      await desk.client.request('POST', `${pathOf(webhook)}/deliveries/${message}/redeliver`)
+      desk.tell(desk.t('test_sent'))
+    } catch (error) {
+      desk.tell(desk.explain(error))
+    }
+  }
+
+  close() {}
+}
+
+/** @param {Webhook} webhook */
+const pathOf = ({ id }) => `moderation/webhooks/${id}`
+
+/**
+ * The dialog of a webhook. `submit` sends it and answers with its secret when it is new.
+ * @param {Desk} desk
+ * @param {Webhook | null} webhook
+ * @param {(fields: { url: string, events: string[] }) => Promise<string | undefined>} submit
+ */
+function webhookDialog(desk, webhook, submit) {
+  const { t } = desk
+  const url = h('input', { type: 'url', required: true, maxlength: '2048', autocomplete: 'off', spellcheck: 'false', dir: 'ltr', placeholder: 'https://', autofocus: true })
+  url.value = webhook?.url ?? ''
+  const boxes = EVENTS.map((event) => {
+    const box = h('input', { type: 'checkbox', name: 'event', value: event })
+    box.checked = !webhook || webhook.events.includes(event)
+    return h('label', {}, box, event)
+  })
+  const error = h('p', { role: 'alert', class: 'error', hidden: true })
+  const send = h('button', { class: 'primary' }, t('save'))
+  const form = h('form', { method: 'dialog' },
+    h('h2', { id: 'webhook-title' }, t(webhook ? 'edit_webhook' : 'add_webhook')),
+    h('label', { class: 'field' }, t('webhook_url'), url),
+    h('fieldset', {}, h('legend', {}, t('webhook_events')), ...boxes),
+    error,
+    h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'outlined', click: () => dialog.close() }, t('cancel')), send))
+  const dialog = h('dialog', { class: 'webhook-dialog', 'aria-labelledby': 'webhook-title' }, form)
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault()
+    send.disabled = true
+    try {
+      const secret = await submit({ url: url.value.trim(), events: new FormData(form).getAll('event').map(String) })
+      dialog.returnValue = 'saved'
+      if (!secret) return dialog.close('saved')
+      const shown = h('input', { readonly: true, dir: 'ltr', value: secret, focus: () => shown.select() })
+      const close = h('button', { class: 'primary', value: 'saved' }, t('close'))
+      dialog.replaceChildren(h('form', { method: 'dialog' },
+        h('h2', { id: 'webhook-title' }, t('webhook_secret')),
+        h('p', { class: 'muted' }, t('secret_once')),
+        h('label', { class: 'field' }, t('webhook_secret'), shown),
+        h('div', { class: 'buttons' }, close)))
+      shown.focus()
+    } catch (refusal) {
+      error.textContent = refusalText(desk, refusal)
+      error.hidden = false
+      send.disabled = false
+    }
+  })
+  return dialog
+}
+
+/** What is wrong with the fields, in the words of the service; else what happened. @param {Desk} desk @param {unknown} error */
+function refusalText(desk, error) {
+  return error instanceof ApiError && error.status === 422 ? error.message : desk.explain(error)
+}
+
 // The log
 
 /** Who decided what, newest first. */
@@ -1186,7 +1434,7 @@ class Notices {
 
 // The desk
 
-const TABS = /** @type {const} */ (['pending', 'reported', 'rejected', 'users', 'log'])
+const TABS = /** @type {const} */ (['pending', 'reported', 'rejected', 'users', 'webhooks', 'log'])
 
 /** Milliseconds between looks into the log for what other moderators have decided. */
 const WATCH = 15_000
@@ -1229,7 +1477,7 @@ class Desk {
   #newest
   /** @type {typeof TABS[number]} */
   #tab = 'pending'
-  /** @type {CardList | UsersPanel | LogPanel | null} */
+  /** @type {CardList | UsersPanel | WebhooksPanel | LogPanel | null} */
   #panel = null
   /** The list in the drawer. @type {CardList | null} */
   #side = null
@@ -1432,12 +1680,19 @@ class Desk {
       if (selected) tab.scrollIntoView({ block: 'nearest', inline: 'nearest' })
     }
     this.#panel?.close()
-    const panel = name === 'users' ? new UsersPanel(this) : name === 'log' ? new LogPanel(this) : this.#queue(name)
+    const panel = this.#panelOf(name)
     this.#panel = panel
     this.#content.setAttribute('aria-labelledby', `tab-${name}`)
     this.#content.replaceChildren(panel.element)
     await panel.reload()
     if (enter && this.#panel === panel && this.#mayFocus()) panel.focusFirst()
+  }
+
+  /** @param {typeof TABS[number]} name */
+  #panelOf(name) {
+    if (name === 'users') return new UsersPanel(this)
+    if (name === 'webhooks') return new WebhooksPanel(this)
+    return name === 'log' ? new LogPanel(this) : this.#queue(name)
   }
 
   /** Whether nothing else on the host's page has the focus. */
@@ -2046,6 +2301,9 @@ code { font-size: .9em }
 .log .row { display: grid; grid-template-columns: 8em minmax(0, 2fr) minmax(0, 1.5fr) minmax(15em, auto); padding-block: .25rem; min-block-size: 42px }
 .log strong { font-weight: 600 }
 .log .actions { flex-wrap: nowrap; justify-content: flex-end }
+.webhooks .by strong { overflow-wrap: anywhere; font-weight: 500 }
+.webhooks .actions { flex-wrap: wrap }
+.webhook-dialog { inline-size: min(34rem, calc(100% - 2rem)) }
 .thread { overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
 .deed.approve, .deed.reject { font-weight: 500 }
 .deed.approve:hover, .deed.reject:hover { background: none }
