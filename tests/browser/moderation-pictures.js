@@ -11,7 +11,7 @@ const TARGET = new URL('../../target/pictures/', import.meta.url).pathname
 const README = new URL('../../functions/ui/embed/pictures/', import.meta.url).pathname
 mkdirSync(TARGET, { recursive: true })
 
-const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'half price' })
+const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'half price', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true' })
 const SIZES = { wide: { width: 960, height: 700 }, narrow: { width: 320, height: 700 } }
 const names = ['Marie Novak', 'Tomás', 'Watch Outlet', 'Ines Okafor', 'Joe', 'Ada Lovelace']
 const [marie, tomas, outlet, ines, joe, ada] = names.map((name, i) => token(21 + i, name))
@@ -38,6 +38,11 @@ async function fill() {
   await service.call('PUT', 'users/23/ban', moderator, { reason: 'Sells watches' })
   await service.call('DELETE', 'users/23/ban', moderator)
   await service.call('PUT', 'users/25/ban', moderator, { until: '2035-01-01T00:00:00+00:00', reason: 'Insults' })
+  const hook = async (/** @type {string} */ url, /** @type {string[]} */ events, enabled = true) =>
+    (await service.call('POST', 'moderation/webhooks', moderator, { url, events, enabled })).data
+  const search = await hook('http://127.0.0.1:9/hooks/comments', ['comment.created', 'comment.updated', 'comment.deleted'])
+  await hook('https://chat.example/services/T0123/B0456/a-very-long-address-that-has-to-break-somewhere', ['comment.pending', 'comment.reported'], false)
+  for (let i = 0; i < 3; i++) await service.call('POST', `moderation/webhooks/${search.id}/test`, moderator)
   for (let i = 0; i < 60; i++) await write('2', [marie, tomas, ines][i % 3], `An earlier comment, number ${i + 1}.`)
   await write('1', tomas, 'Thank you, this saved me an afternoon.')
   await write('2', ines, 'Does the upgrade need a new index, or is a **deploy** enough? The notes say both.')
@@ -66,6 +71,15 @@ const STATES = {
   reported: { act: tab('Reported') },
   rejected: { act: tab('Rejected') },
   users: { act: tab('Users') },
+  webhooks: { act: tab('Webhooks') },
+  webhook: { act: async (page) => {
+    await tab('Webhooks')(page)
+    await page.getByRole('button', { name: 'Edit' }).first().click()
+  } },
+  deliveries: { act: async (page) => {
+    await tab('Webhooks')(page)
+    await page.getByRole('button', { name: 'Deliveries' }).first().click()
+  } },
   log: { act: tab('Log') },
   empty: { prepare: (page) => page.route(/moderation\/comments/, (route) => route.fulfill(nothing)) },
   error: { prepare: (page) => page.route(/moderation\/comments/, (route) => route.abort()) },

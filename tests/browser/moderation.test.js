@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { PIXEL, newRecord, token, world } from './world.js'
 
 /** The write limit is the one of a service without settings: moderators who work quickly must stay below it. */
-const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true' })
+const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true' })
 const axe = createRequire(import.meta.url).resolve('axe-core')
 
 /** Each test has people of its own, since all share one queue. */
@@ -581,7 +582,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
       await press(page, 'Escape', 'a')
       await check('a decision')
       await press(page, 'u')
-      for (const [name, ready] of [['Reported', 'article'], ['Rejected', 'article'], ['Users', 'h2'], ['Log', '.log li']]) {
+      for (const [name, ready] of [['Reported', 'article'], ['Rejected', 'article'], ['Users', 'h2'], ['Webhooks', '.webhooks + .after'], ['Log', '.log li']]) {
         await tab(page, name)
         await page.locator(ready).first().waitFor()
         await check(name)
@@ -658,4 +659,58 @@ test('a comment that is opened from the log shows its reports', async (t) => {
   await tab(page, 'Log')
   await page.locator('.log li', { hasText: grace.name }).first().getByRole('button', { name: 'Show' }).click()
   await page.getByRole('dialog').getByText('It sells.').waitFor()
+})
+
+test('a moderator adds a webhook, tests it, reads what was sent, sends it again and removes it', async (t) => {
+  /** @type {string[]} */
+  const received = []
+  let status = 204
+  const receiver = createServer((request, response) => {
+    received.push(`${request.headers['webhook-id']}`)
+    request.resume().on('end', () => response.writeHead(status).end())
+  }).listen(0, '127.0.0.1')
+  t.after(() => receiver.close())
+  await new Promise((resolve) => receiver.once('listening', resolve))
+  const { port } = /** @type {import('node:net').AddressInfo} */ (receiver.address())
+  const url = `http://127.0.0.1:${port}/hook`
+
+  const { page } = await open(t, { who: moderator('Hooks').token })
+  await tab(page, 'Webhooks')
+  await page.getByText('No webhooks').waitFor()
+  await page.getByRole('button', { name: 'Add a webhook' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Address').fill('ftp://example.org/')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByText('The url must be an https address.').waitFor()
+  await dialog.getByLabel('Address').fill(url)
+  await dialog.getByLabel('comment.reported').uncheck()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  assert.match(await dialog.getByLabel('Secret').inputValue(), /^whsec_/)
+  await dialog.getByRole('button', { name: 'Close' }).click()
+
+  const row = page.locator('.webhooks li')
+  await row.getByText(url).waitFor()
+  assert.equal(await row.getByText('comment.reported').count(), 0)
+  await row.getByRole('button', { name: 'Test' }).click()
+  await page.getByText('On its way').first().waitFor()
+  while (!received.length) await page.waitForTimeout(20)
+  await row.getByRole('button', { name: 'Deliveries' }).click()
+  await dialog.getByText('webhook.test').waitFor()
+  await dialog.getByRole('button', { name: 'Refresh' }).click()
+  await dialog.getByText('delivered').waitFor()
+  await dialog.getByText('204').waitFor()
+  status = 500
+  await dialog.getByRole('button', { name: 'Send again' }).click()
+  while (received.length < 2) await page.waitForTimeout(20)
+  assert.equal(received[1], received[0])
+  await dialog.getByRole('button', { name: 'Close' }).click()
+
+  await row.getByRole('button', { name: 'Disable' }).click()
+  await row.getByText('Disabled').waitFor()
+  assert.equal(await row.getByRole('button', { name: 'Test' }).count(), 0)
+  await row.getByRole('button', { name: 'Enable' }).click()
+  await row.getByRole('button', { name: 'Test' }).waitFor()
+  await row.getByRole('button', { name: 'Remove' }).click()
+  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('No webhooks').waitFor()
 })

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::ROUTES;
-use tests::{Actor, Faults, Item, MAIL, Setup, TestResponse, World};
+use tests::{Actor, Faults, Item, MAIL, Receiver, Setup, TestResponse, WEBHOOKS, World};
 
 const WRITERS: u64 = 16;
 /// A run goes on until it has written this many comments and met this many faults, however slow the machine is.
@@ -270,7 +270,7 @@ async fn without_the_table_every_route_says_so_in_the_envelope() {
     // The page of documentation is no JSON, files need no table, and links of mails are checked first.
     const OTHERS: [&str; 5] = ["docs", "embed.js", "moderation.js", "moderate", "mail/{token}"];
     let faults = Faults::new(11);
-    let world = crate::faulty(&faults, &MAIL);
+    let world = crate::faulty(&faults, &[&MAIL[..], &WEBHOOKS].concat());
     faults.fail("");
     let moderator = world.claiming(&json!({ "sub": "1", "roles": ["moderator"], "email": "mod@example.org" }));
     let asked = ROUTES.iter().filter(|route| !OTHERS.contains(&route.path)).map(|route| {
@@ -356,6 +356,30 @@ async fn under_faults_everybody_who_asked_is_told_of_each_answer_once() {
         assert_eq!(told, 1, "{answer} of {} after {} faults", answers.len(), faults.made());
     }
     assert!(answers.len() > 10 && faults.made() > 50, "{} answers and {} faults", answers.len(), faults.made());
+}
+
+#[tokio::test]
+async fn under_faults_a_webhook_is_told_of_each_comment_once() {
+    let faults = Faults::new(15);
+    let (world, receiver) = (Setup::new(&WEBHOOKS).faults(&faults).start(), Receiver::start().await);
+    let webhook = json!({ "url": receiver.url, "events": ["comment.created"] });
+    world.moderator().post("moderation/webhooks", webhook).await.ok(201);
+    let ada = world.user(7, "Ada");
+    let mut written = Vec::new();
+    faults.start();
+    for round in 0..30 {
+        let comment = ada.write("posts/1", None, &round.to_string()).await;
+        written.extend((comment.status == 201).then(|| comment.id()));
+    }
+    world.finish_jobs().await;
+    faults.stop();
+    world.finish_jobs().await;
+    let mut told: Vec<u64> =
+        receiver.received().iter().map(|told| told.json()["data"]["id"].as_u64().unwrap()).collect();
+    told.retain(|id| written.contains(id));
+    told.sort_unstable();
+    assert_eq!(told, written, "after {} faults", faults.made());
+    assert!(written.len() > 10 && faults.made() > 30, "{} comments and {} faults", written.len(), faults.made());
 }
 
 /// The ids of all stored comments, by their bodies.
