@@ -18,7 +18,7 @@ const EXCERPT: usize = 300;
 
 const STYLE: &str = "body{margin:0 auto;max-width:640px;padding:24px;overflow-wrap:anywhere;font:16px/1.5 system-ui,sans-serif;color:#1b1f24;background:#fff}\
 h2{font-size:17px;margin:24px 0 8px}a{color:#0a58ca}p{margin:8px 0}\
-blockquote{margin:8px 0;padding:0 0 0 12px;border-left:3px solid #d0d7de;white-space:pre-line}\
+blockquote{margin:8px 0;padding:0 0 0 12px;border-left:3px solid #d0d7de}\
 .small{font-size:13px;color:#57606a}\
 .button{display:inline-block;padding:10px 18px;border-radius:6px;background:#0a58ca;color:#fff;text-decoration:none}\
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}a{color:#79b8ff}blockquote{border-color:#30363d}\
@@ -135,7 +135,8 @@ fn listed(words: &Words, sections: &[Section], more: u64) -> (String, String) {
                 html,
                 "<p><b>{}</b></p><blockquote>{}</blockquote><p><a href=\"{}\">{}</a></p>",
                 escaped(&headline),
-                escaped(&body),
+                // Some mail programs leave the style out.
+                escaped(&body).replace('\n', "<br>"),
                 href(&notice.url),
                 words.view
             );

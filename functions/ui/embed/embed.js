@@ -1206,6 +1206,7 @@ const threadStyles = sheet(`
 h2, h3 { margin: 0; font-size: 1.125em }
 .top, .bar, header, .actions, .guest, .toolbar { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5em }
 .top { justify-content: space-between }
+.top .muted { margin-inline-start: auto }
 .waiting { min-block-size: 100vh }
 .skeleton { block-size: 5em; margin-block-end: 1.5em; border-radius: var(--radius); background: var(--border); opacity: .3 }
 .editor { position: relative; margin-block: .75em; border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface) }

@@ -72,14 +72,15 @@ async fn a_member_is_told_of_answers_to_a_comment_that_asked_for_it() {
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let asked = subscribe(&ada, "posts/1").await;
     let silent = ada.comment("posts/1", "no mails of this").await;
-    let reply = bob.reply("posts/1", asked, "A *fine* thought").await;
+    let reply = bob.reply("posts/1", asked, "A *fine* thought\n\nand more").await;
     bob.reply("posts/1", silent, "x").await;
     let mails = sent(&world).await;
     assert_eq!(subjects(&mails), ["ada@example.org: Bob answered your comment: posts/1"]);
     for body in [&mails[0].text, &mails[0].html] {
-        assert!(body.contains("A fine thought"), "{body}");
+        assert!(body.contains("A fine thought") && body.contains("and more"), "{body}");
         assert!(body.contains(&format!("https://www.example.org/posts/1#comment-{reply}")), "{body}");
     }
+    assert!(mails[0].html.contains("A fine thought<br><br>and more"), "{}", mails[0].html);
 }
 
 #[tokio::test]
