@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::account::{ACCOUNT_ID, REGION};
 use crate::gateway::BoxFuture;
 use crate::publisher::Subscription;
-use crate::queue::{Message, QueueError, Queues};
+use crate::queue::{Handling, Message, QueueError, Queues};
 
 /// A function that is invoked with messages of a queue, and answers which of them failed.
 pub type QueueFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<Value, lambda_http::Error>> + Send + Sync>;
@@ -70,6 +70,9 @@ impl Drop for Trigger {
 /// How often a queue is read at least. The clock of the queues may be set by a test.
 const POLL: Duration = Duration::from_millis(200);
 
+/// Batches that are handled at once. Lambda begins with five, too.
+const BATCHES: usize = 5;
+
 /// Invokes a function with the messages of a queue, and deletes those that it handled. Stops when dropped.
 #[derive(Debug)]
 pub struct QueueTrigger {
@@ -82,15 +85,23 @@ impl QueueTrigger {
     pub fn start(queues: Queues, queue: String, batch: usize, function: QueueFunction) -> Self {
         let name = queue.clone();
         let task = tokio::spawn(async move {
+            // Those that are being handled; aborted with this task.
+            let mut batches = JoinSet::new();
             loop {
-                match handle_batch(&queues, &name, batch, &function).await {
-                    Ok(0) => queues.wait(&name, POLL).await,
-                    Ok(_) => {}
+                while batches.len() >= BATCHES {
+                    batches.join_next().await;
+                }
+                match Batch::receive(&queues, &name, batch) {
+                    Ok(Some(batch)) => {
+                        batches.spawn(batch.handle(queues.clone(), name.clone(), Arc::clone(&function)));
+                    }
+                    Ok(None) => queues.wait(&name, POLL).await,
                     Err(error) => {
                         tracing::error!(queue = name, "the queue failed: {error}");
                         tokio::time::sleep(POLL).await;
                     }
                 }
+                while batches.try_join_next().is_some() {}
             }
         });
         Self { queue, task }
@@ -108,38 +119,45 @@ impl Drop for QueueTrigger {
     }
 }
 
-/// Returns the number of messages received. Those that failed become visible again later.
-async fn handle_batch(
-    queues: &Queues,
-    queue: &str,
-    batch: usize,
-    function: &QueueFunction,
-) -> Result<usize, QueueError> {
-    let _handling = queues.begin_handling(queue)?;
-    let messages = queues.receive(queue, batch)?;
-    if messages.is_empty() {
-        return Ok(0);
+/// Messages that were received together.
+struct Batch {
+    messages: Vec<Message>,
+    _handling: Handling,
+}
+
+impl Batch {
+    /// `None` when there are no messages.
+    fn receive(queues: &Queues, queue: &str, most: usize) -> Result<Option<Self>, QueueError> {
+        let handling = queues.begin_handling(queue)?;
+        let messages = queues.receive(queue, most)?;
+        Ok((!messages.is_empty()).then_some(Self { messages, _handling: handling }))
     }
-    let records: Vec<Value> = messages.iter().map(|message| record(queue, message)).collect();
-    // A panic is a failure like any other, as in Lambda.
-    let answer = match tokio::spawn(function(json!({ "Records": records }))).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => {
-            tracing::error!(queue, "handling messages failed: {error}");
-            return Ok(messages.len());
-        }
-        Err(panic) => {
-            tracing::error!(queue, "handling messages failed: {panic}");
-            return Ok(messages.len());
-        }
-    };
-    let failures = answer["batchItemFailures"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for message in &messages {
-        if !failures.iter().any(|failure| failure["itemIdentifier"] == *message.id) {
-            queues.delete(queue, message)?;
+
+    /// Messages that failed become visible again later.
+    async fn handle(self, queues: Queues, queue: String, function: QueueFunction) {
+        let records: Vec<Value> = self.messages.iter().map(|message| record(&queue, message)).collect();
+        // A panic is a failure like any other, as in Lambda.
+        let answer = match tokio::spawn(function(json!({ "Records": records }))).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                tracing::error!(queue, "handling messages failed: {error}");
+                return;
+            }
+            Err(panic) => {
+                tracing::error!(queue, "handling messages failed: {panic}");
+                return;
+            }
+        };
+        let failures = answer["batchItemFailures"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for message in &self.messages {
+            if failures.iter().any(|failure| failure["itemIdentifier"] == *message.id) {
+                continue;
+            }
+            if let Err(error) = queues.delete(&queue, message) {
+                tracing::error!(queue, "the queue failed: {error}");
+            }
         }
     }
-    Ok(messages.len())
 }
 
 /// A message as in Lambda's event.
