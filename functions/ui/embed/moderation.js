@@ -2194,7 +2194,7 @@ kbd {
   border-block-end: 1px solid var(--border); background: var(--surface);
 }
 [role=tablist] { display: flex; gap: .125rem; overflow-x: auto; scrollbar-width: none; margin-inline: .5rem auto }
-[role=tab] { position: relative; min-block-size: 48px; padding: 0 .75em; border-radius: 0; color: var(--muted); font-weight: 500 }
+[role=tab] { position: relative; flex: none; min-block-size: 48px; padding: 0 .75em; border-radius: 0; color: var(--muted); font-weight: 500 }
 [role=tab]:hover { background: none; color: var(--text) }
 [role=tab]:focus-visible { outline-offset: -3px; border-radius: var(--radius) }
 [role=tab][aria-selected=true] { color: var(--text) }
