@@ -135,10 +135,12 @@ impl Store {
         loop {
             attempts.next().await?;
             let known: Option<I> = self.get(key, Reading::Consistent).await?;
+            let is_new = known.is_none();
             let Some(before) = known.or_else(|| new.cloned()) else { return Ok(None) };
             let mut after = before.clone();
             let result = change(&mut after);
-            if after == before || self.put(doing, next_version(key, &before, &mut after)?).await? {
+            let is_same = !is_new && after == before;
+            if is_same || self.put(doing, next_version(key, &before, &mut after)?).await? {
                 return Ok(Some((after, result)));
             }
         }

@@ -13,7 +13,7 @@ use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::counts::Cause;
 use shared::store::{Reading, Store, meter};
-use tests::{Actor, START, TestResponse, World, two_engines};
+use tests::{Actor, Receiver, START, TestResponse, WEBHOOKS, World, two_engines};
 use tokio::time::Instant;
 
 /// Replies of each parent that has any.
@@ -332,6 +332,30 @@ async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bou
     done.unwrap();
     println!("| {name} | {} | {} | {} |", cost.read_units, cost.write_units, cost.trips);
     assert!(cost.read_units <= bound.0 && cost.write_units <= bound.1, "{name}: {cost:?}");
+}
+
+#[tokio::test]
+async fn webhooks_keep_to_their_bounds() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let mut table = Table::default();
+    let moderator = world.moderator();
+    moderator.get("ui").await.ok(200);
+    let webhook = json!({ "url": receiver.url, "events": ["comment.created"] });
+    let added = moderator.post("moderation/webhooks", webhook).await.ok(201);
+    let path = format!("moderation/webhooks/{}", added.id());
+    table.row("add a webhook", added, (0.5, 7.0, 3));
+    table.row("webhooks", moderator.get("moderation/webhooks").await, (1.5, 0.0, 2));
+    for _ in 0..49 {
+        moderator.post(&format!("{path}/test"), json!({})).await.ok(202);
+    }
+    let test = format!("{path}/test");
+    table.measure(&world, "test a webhook", moderator.post(&test, json!({})), (2.5, 2.0, 4)).await;
+    world.wait_until_idle().await;
+    table.row("deliveries, 50", moderator.get(&format!("{path}/deliveries?per_page=50")).await, (4.5, 0.0, 4));
+    let change = moderator.patch(&path, json!({ "enabled": false }));
+    table.measure(&world, "change a webhook", change, (2.5, 5.0, 5)).await;
+    table.measure(&world, "remove a webhook", moderator.delete(&path), (1.5, 7.0, 4)).await;
+    table.check();
 }
 
 #[tokio::test]

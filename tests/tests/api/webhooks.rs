@@ -181,6 +181,7 @@ async fn a_test_is_delivered_like_a_message() {
     let hook = add(&world, &receiver, &["comment.created"]).await;
     let sent = world.moderator().post(&format!("{}/test", hook.path()), json!({})).await.ok(202);
     assert_eq!((&sent.data()["event"], &sent.data()["status"]), (&json!("webhook.test"), &json!("pending")));
+    assert_eq!(hook.deliveries(&world).await.data()[0]["id"], sent.data()["id"]);
     let told = told(&world, &receiver, 0).await;
     assert_eq!(told[0].id(), sent.data()["id"]);
     let payload = told[0].json();
