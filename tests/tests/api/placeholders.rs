@@ -88,9 +88,10 @@ async fn a_placeholder_is_listed_with_its_replies_and_without_its_writer_and_tex
 async fn nothing_that_names_the_writer_or_the_text_stays_in_the_item_of_a_placeholder() {
     let Scene { world, top, .. } = Scene::new().await;
     let item = world.item(&format!("C#{top}"), "C").await.unwrap();
-    for attribute in ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "sp", "a"] {
+    for attribute in ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "sp", "su", "a"] {
         assert!(!item.contains_key(attribute), "{attribute}: {item:?}");
     }
+    world.wait_until_idle().await;
     assert_eq!(world.findings().await, [""; 0]);
 }
 
