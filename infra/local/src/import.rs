@@ -39,7 +39,7 @@ use self::scratch::{Scratch, ScratchError};
 pub use self::source::ReadError;
 use self::source::Source;
 pub use self::thread_key::{Map, ThreadKeys};
-pub use self::write::{WriteError, Writer};
+use self::write::WriteError;
 
 /// A source that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::ids::{CommentId, UserId};
 
@@ -10,7 +10,7 @@ use crate::domain::ids::{CommentId, UserId};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
     /// Approved top-level comments.
-    #[serde(rename = "n", default)]
+    #[serde(rename = "n", default, deserialize_with = "count")]
     pub parents: u64,
     #[serde(rename = "pin", default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<Pin>,
@@ -43,14 +43,25 @@ pub struct VisitorThreadState {
     #[serde(rename = "fl", default)]
     pub full: bool,
     /// Own top-level comments that are not approved.
-    #[serde(rename = "up", default)]
+    #[serde(rename = "up", default, deserialize_with = "count")]
     pub hidden_parents: u64,
     /// Own replies that are not approved.
-    #[serde(rename = "ur", default)]
+    #[serde(rename = "ur", default, deserialize_with = "count")]
     pub hidden_replies: u64,
     /// Whether any of these replies is or was separate. Never unset.
     #[serde(rename = "ut", default)]
     pub hidden_separate: bool,
+}
+
+/// A stored count as it is used. It is below zero while an import has written comments, and has not added them to the
+/// counts, and some of them are deleted.
+#[must_use]
+pub fn from_stored(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or_default()
+}
+
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    i64::deserialize(deserializer).map(from_stored)
 }
 
 impl VisitorThreadState {

@@ -7,9 +7,10 @@
 
 use super::keys::{self, Item};
 use super::transaction::{Label, Outcome, Write};
-use super::{Reading, Store, number, read};
+use super::{Reading, Store, number, read, stored_number};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId};
+use crate::domain::thread::from_stored;
 use crate::error::Fault;
 
 /// Whether a comment counts, and the conditions under which that is still so.
@@ -95,5 +96,5 @@ pub(super) fn discount(thread: &ThreadId, id: CommentId) -> Vec<Write> {
 
 /// The number in a count's item.
 pub(super) fn count_of(item: &Item) -> u64 {
-    item.get("n").and_then(|count| count.as_n().ok()?.parse().ok()).unwrap_or_default()
+    from_stored(stored_number(item, "n"))
 }

@@ -82,7 +82,7 @@ fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
         ItemKind::User(_) => StoredItem::User(read(item)?),
         ItemKind::Tombstone(source) => StoredItem::Tombstone(source, CommentId(number(&item, "i").unwrap_or_default())),
         // One that writes comments one by one leaves the table in order at every step.
-        ItemKind::ImportJournal(thread) if !item.contains_key("w") => StoredItem::Importing(thread),
+        ItemKind::ImportJournal(thread) if !item.contains_key("c") => StoredItem::Importing(thread),
         // They follow from what is exported,
         ItemKind::HiddenReply { .. }
         | ItemKind::Counted(..)

@@ -1,11 +1,13 @@
 //! Writes imported comments in bulk. Functions are built without this file.
 //!
 //! A thread without comments is written in batches of final items, replies before their parents, at the price of the items
-//! alone. A journal row says that this is under way; the transaction that adds the thread's counts deletes it. When an
-//! import ends early, the next one finds the row, writes the items that are missing and adds the counts.
+//! alone. A journal row says that this is under way, with a hash of the plan: of all that the items and the counts follow
+//! from. The transaction that adds the thread's counts deletes it. When an import ends early, the next one with the same
+//! plan writes the items that are missing and adds the counts. Another plan, of another file or after a comment was deleted,
+//! would add wrong counts: then a recount puts the thread in order, and replies without their parents go.
 //!
 //! A thread with comments gains each comment in a transaction, parents first, and is counted comment by comment. The journal
-//! row tells the next import that the last comment may not have been counted.
+//! row names the last one, which may not have been counted when an import ended early.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,8 +17,8 @@ use super::comments::{creation, item, queues};
 use super::counts::Cause;
 use super::keys::{self, Item};
 use super::restore::Attached;
-use super::transaction::{Outcome, Write};
-use super::{Reading, Store, number, placement, read, text, yes};
+use super::transaction::{Label, Outcome, Write};
+use super::{Reading, Store, number, placement, read, stored_number, text, yes};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
 use crate::domain::thread::{Pin, Thread};
@@ -46,10 +48,28 @@ pub enum Way {
     /// By [`Store::import_batch`], and then [`Store::finish_import`].
     InBatches,
     /// By [`Store::import_one`], and then [`Store::end_import`].
-    OneByOne {
-        /// An import ended early, so that comments which are there may have to be counted.
-        again: bool,
-    },
+    OneByOne,
+    /// Not yet: an import in batches with another plan ended early. It must be finished or given up first
+    /// ([`Store::check_unfinished`]).
+    Unsettled,
+}
+
+/// What an import that ended early says of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfinished {
+    /// With its plan.
+    InBatches(String),
+    /// With the last comment, which may not be counted.
+    OneByOne(CommentId),
+}
+
+impl Unfinished {
+    fn of(journal: &Item) -> Self {
+        match u64::try_from(stored_number(journal, "c")) {
+            Ok(last) if last > 0 => Self::OneByOne(CommentId(last)),
+            _ => Self::InBatches(journal.get("f").and_then(|plan| plan.as_s().ok()).cloned().unwrap_or_default()),
+        }
+    }
 }
 
 /// A comment in its final form.
@@ -157,26 +177,40 @@ impl Store {
         Ok(found.collect())
     }
 
-    /// Begins to write a thread, or goes on after an import that ended early.
-    pub async fn begin_import(&self, thread: &ThreadId) -> Result<Way, Fault> {
+    /// The threads among these that an import has not finished, and how it wrote them.
+    pub async fn unfinished_imports(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, Unfinished>, Fault> {
+        let keys = threads.iter().map(keys::import_journal).collect();
+        let found = self.batch_get(keys, Reading::Consistent).await?;
+        let unfinished =
+            |thread: &ThreadId| Some((thread.clone(), Unfinished::of(found.get(&keys::import_journal(thread))?)));
+        Ok(threads.iter().filter_map(unfinished).collect())
+    }
+
+    /// Begins to write a thread, or goes on after an import that ended early. `plan` is a hash of all that the comments and
+    /// their counts follow from.
+    pub async fn begin_import(&self, thread: &ThreadId, plan: &str) -> Result<Way, Fault> {
         let (journal, stored, count) = (keys::import_journal(thread), keys::thread(thread), keys::count(thread));
         let mut attempts = self.attempts("beginning to import a thread");
         loop {
             attempts.next().await?;
             let keys = vec![journal.clone(), stored.clone(), count.clone()];
-            let mut found = self.batch_get(keys, Reading::Consistent).await?;
-            if let Some(journal) = found.get(&journal) {
-                let again = Way::OneByOne { again: true };
-                return Ok(if journal.contains_key("w") { again } else { Way::InBatches });
+            let found = self.batch_get(keys, Reading::Consistent).await?;
+            match found.get(&journal).map(Unfinished::of) {
+                Some(Unfinished::InBatches(of)) if of == plan => return Ok(Way::InBatches),
+                Some(Unfinished::InBatches(_)) => return Ok(Way::Unsettled),
+                Some(Unfinished::OneByOne(last)) => {
+                    self.recount_comment(thread, last, Cause::Walk).await?;
+                    return Ok(Way::OneByOne);
+                }
+                None => {}
             }
-            let thread: Option<Thread> = found.remove(&stored).map(read).transpose()?;
-            if found.contains_key(&count) || thread.is_some_and(|thread| thread.parents > 0) {
-                let journal = Write::update(journal.clone()).set("w", yes());
-                self.update("beginning to import a thread", journal).await?;
-                return Ok(Way::OneByOne { again: false });
+            let parents = found.get(&stored).map_or(0, |thread| stored_number(thread, "n"));
+            if found.contains_key(&count) || parents != 0 {
+                return Ok(Way::OneByOne);
             }
+            let begin = Write::update(journal.clone()).set("f", text(plan)).when("attribute_not_exists(pk)");
             let writes = vec![
-                Write::put(journal.item()),
+                begin,
                 Write::check(count.clone(), "attribute_not_exists(pk)"),
                 Write::check(stored.clone(), "attribute_not_exists(n) OR n = :none").with(":none", number(0)),
             ];
@@ -186,9 +220,12 @@ impl Store {
         }
     }
 
-    /// Whether an import of this thread ended early, or is under way.
-    pub async fn is_importing(&self, thread: &ThreadId) -> Result<bool, Fault> {
-        Ok(self.one_item(&keys::import_journal(thread), Reading::Consistent).await?.is_some())
+    /// Gives up imports in batches of these threads, when a recount has put in order what they have left.
+    pub async fn forget_imports(&self, threads: &[ThreadId]) -> Result<(), Fault> {
+        for thread in threads {
+            self.transact(vec![Write::delete(keys::import_journal(thread))]).await?;
+        }
+        Ok(())
     }
 
     /// Ends an import of comments one by one.
@@ -224,19 +261,28 @@ impl Store {
             // When the condition fails, an earlier import has written these.
             self.transact(std::iter::once(journal).chain(counts).collect()).await?;
         }
-        let pin = totals.pin.map(serde_dynamo::to_attribute_value);
-        let pin = pin.transpose().map_err(|error| Fault::new("serializing a pin", error))?;
-        let stored = self.thread(thread, Reading::Consistent).await?;
-        let mut gain = Write::update(keys::thread(thread)).add("n", number(totals.parents));
-        if let Some(pin) = pin.filter(|_| stored.pin.is_none()) {
-            gain = gain.set("pin", pin);
+        let mut attempts = self.attempts("adding the counts of an import");
+        loop {
+            attempts.next().await?;
+            let stored = self.one_item(&keys::thread(thread), Reading::Consistent).await?;
+            let has_pin = stored.is_some_and(|thread| thread.contains_key("pin"));
+            let pin = match totals.pin.filter(|_| !has_pin) {
+                Some(pin)
+                    if self
+                        .comment(pin.comment, Reading::Consistent)
+                        .await?
+                        .is_some_and(|comment| comment.may_count()) =>
+                {
+                    Some(pin)
+                }
+                _ => None,
+            };
+            match self.transact(finish(thread, totals, pin)?).await? {
+                Outcome::Failed(failed) if failed.includes(Label::Pin) => {}
+                // When only the journal is gone, an earlier attempt has added the counts.
+                Outcome::Done | Outcome::Failed(_) => return Ok(()),
+            }
         }
-        let writes = vec![
-            Write::delete(keys::import_journal(thread)).exists(),
-            gain,
-            Write::update(keys::count(thread)).add("n", number(totals.counted)),
-        ];
-        self.transact(writes).await.map(drop)
     }
 
     /// Adds a comment to a thread as it is now.
@@ -265,6 +311,7 @@ impl Store {
             // A comment that is created is in no queue once it is approved.
             let queues = queues(comment).filter(|_| comment.is_approved());
             writes.extend(queues.map(|state| Write::put(keys::queue(state, comment.id).item())));
+            writes.push(Write::update(keys::import_journal(&comment.thread)).set("c", number(comment.id)));
             if self.transact(writes).await? == Outcome::Done {
                 break;
             }
@@ -289,6 +336,23 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// The thread gains its counts and the pin, and the import is finished.
+fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<Vec<Write>, Fault> {
+    let mut gain = Write::update(keys::thread(thread)).add("n", number(totals.parents));
+    let mut writes = vec![
+        Write::delete(keys::import_journal(thread)).exists(),
+        Write::update(keys::count(thread)).add("n", number(totals.counted)),
+    ];
+    if let Some(pin) = pin {
+        let value = serde_dynamo::to_attribute_value(pin).map_err(|error| Fault::new("serializing a pin", error))?;
+        gain = gain.set("pin", value).still("pin", None).label(Label::Pin);
+        let may_be_pinned = "attribute_exists(pk) AND attribute_not_exists(s) AND attribute_not_exists(ph)";
+        writes.push(Write::check(keys::comment(pin.comment), may_be_pinned).label(Label::Pin));
+    }
+    writes.push(gain);
+    Ok(writes)
 }
 
 /// A visitor gains unapproved comments.

@@ -23,7 +23,7 @@
 //! | forgotten person           | `F`                       | `hash`     | imports: nothing of this person comes back     |
 //! | erasure                    | `F#hash`                  | `J`        | an erasure that is under way: whom it is about |
 //! | erased comment             | `F#hash`                  | `id`       | an erasure that is under way: a placeholder that goes when nothing is below it |
-//! | import journal             | `J#type#record`           | `J`        | imports: the thread is being written in batches |
+//! | import journal             | `J#type#record`           | `J`        | imports: the thread is being written           |
 //! | import lease               | `J#lease`                 | `J`        | imports: one runs at a time; expires           |
 //! | imported salt              | `J#salt`                  | `J`        | exports: hashes were imported that another salt has made |
 //! | limiter                    | `L#scope#caller#minute`   | `L`        | writes, every tenth read; by the hour: mentions and enrolments; expires |
@@ -133,7 +133,8 @@
 //! | `re`, `se` | erasure | L    | recipients of mails, sealed addresses                                            |
 //! | `n`       | limiter  | N    | requests booked                                                                 |
 //! | `n`       | import journal | N | transactions about visitors that are done                                    |
-//! | `w`       | import journal | B | comments are written one by one                                              |
+//! | `f`       | import journal | S | comments are written in batches: hash of all that they and their counts follow from |
+//! | `c`       | import journal | N | comments are written one by one: id of the last one, which may not be counted |
 //! | `h`       | import lease | S  | who holds it                                                                 |
 //! | `h`       | imported salt | S | its fingerprint                                                              |
 //! | `x`       | banned, delivery, import lease, limiter, repeat, idempotency | N | when the item expires, in Unix seconds           |

@@ -301,6 +301,11 @@ fn number(value: impl ToString) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
+/// A whole number of an item; 0 when it is missing.
+fn stored_number(item: &Item, name: &str) -> i64 {
+    item.get(name).and_then(|value| value.as_n().ok()?.parse().ok()).unwrap_or_default()
+}
+
 fn yes() -> AttributeValue {
     AttributeValue::Bool(true)
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use local::import::lease::Lease;
-use local::import::{Format, Import, Report, Users, Writer};
+use local::import::write::{Manners, Writer};
+use local::import::{Format, Import, Report, Users};
 use serde_json::{Value, json};
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, salt_fingerprint};
@@ -29,18 +29,17 @@ pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Repor
     std::fs::write(&path, file).unwrap();
     let scratch = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).unwrap();
     let store = world.store().embedding(embedded);
-    scratch.locate(Some(&store), Format::Native.name()).await.unwrap();
     let writer = Writer {
         scratch: &scratch,
         store: &store,
         users: &Users::default(),
         prefix: Format::Native.name(),
         embedded,
-        rate: None,
-        lease: Lease { store: &store, clock: Clock::system(), holder: "test".to_owned(), patience: Duration::ZERO },
+        clock: Clock::system(),
+        table: Manners::default(),
         other_salt: None,
     };
-    writer.write(|_| ()).await.unwrap();
+    writer.run(&mut |_| ()).await.unwrap();
     world.wait_until_idle().await;
     scratch.report().unwrap()
 }

@@ -22,18 +22,22 @@ use crate::data_dir::{DataDir, Lock};
 use crate::engine::Engine;
 use crate::import::lease::{Lease, PATIENCE};
 use crate::import::scratch::Scratch;
-use crate::import::{Format, Import, Map, Report, ThreadKeys, Users, Writer};
+use crate::import::write::{self, Manners, Writer};
+use crate::import::{Format, Import, Map, Report, ThreadKeys, Users};
 use crate::settings;
 use crate::template::{DEPLOYED, Template};
 
 const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT as the service has it, so that they do \
     not come back";
+const ERASED_MEANWHILE: &str = "somebody was erased from the table while the source was read; run the command again";
 const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests will not be known as writers of \
                           their comments, likes and reports";
 /// Some records were refused.
 const REFUSED: u8 = 1;
 /// Write units a second into a deployed table.
 const RATE: u32 = 1_000;
+/// A deployed service completes the requests under way within this time.
+const RECHECK: Duration = Duration::from_secs(5);
 /// Between two changes of the progress line.
 const STEP: Duration = Duration::from_millis(200);
 
@@ -125,30 +129,25 @@ impl Options {
         // An address that cannot be written is told before anything is.
         let file = path.map(|path| fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display())));
         let file = file.transpose()?;
-        let store = table.store.as_ref().filter(|_| !self.dry_run);
-        let writer = store.map(|store| Writer {
+        let writer = table.store.as_ref().filter(|_| !self.dry_run).map(|store| Writer {
             scratch: &scratch,
             store,
             users: &users,
             prefix: import.format.name(),
             embedded: config.lists.replies_per_parent,
-            rate: self.rate.or(self.table.is_some().then_some(RATE)),
-            lease: Lease { store, clock: Clock::system(), holder: holder(self.table.as_deref()), patience: PATIENCE },
+            clock: Clock::system(),
+            table: self.manners(),
             other_salt: other_salt.clone(),
         });
-        if let Some(writer) = &writer {
-            writer.lease.take().await?;
-            if table.forgotten().await? != forgotten {
-                return Err(
-                    "somebody was erased from the table while the source was read; run the command again".into()
-                );
+        match writer {
+            Some(writer) => {
+                let work = async {
+                    table.still_has(forgotten.as_ref()).await?;
+                    Ok::<_, Failure>(writer.run(&mut |step| progress.write(step)).await?)
+                };
+                self.lease(writer.store).hold(work).await?;
             }
-        }
-        scratch.locate(table.store.as_ref(), import.format.name()).await?;
-        if let Some(writer) = writer {
-            let total = scratch.report()?.new;
-            progress.restart();
-            writer.write(|written| progress.of(written, total)).await?;
+            None => scratch.locate(table.store.as_ref(), import.format.name()).await?,
         }
         progress.end();
         if other_salt.is_some() {
@@ -176,6 +175,17 @@ impl Options {
         };
         let own = salt.as_ref().map(salt_fingerprint);
         Ok(scratch.other_salt(own.as_deref())?.map(str::to_owned))
+    }
+
+    fn lease<'a>(&self, store: &'a Store) -> Lease<'a> {
+        Lease { store, clock: Clock::system(), holder: holder(self.table.as_deref()), patience: PATIENCE }
+    }
+
+    /// Nobody else uses the table of a data directory.
+    fn manners(&self) -> Manners {
+        let deployed = self.table.is_some();
+        let recheck = if deployed { RECHECK } else { Duration::ZERO };
+        Manners { rate: self.rate.or(deployed.then_some(RATE)), recheck }
     }
 
     fn plan(&self, config: &Config, users: Users, forgotten: Option<Forgotten>) -> Import {
@@ -239,30 +249,39 @@ impl Table {
         let forgotten = store.forgotten(self.hashes.clone()).await.map_err(|fault| fault.chain())?;
         forgotten.map(Some).ok_or_else(|| ERASED_UNDER_OTHER_SALT.into())
     }
+
+    /// Fails when somebody was erased since.
+    async fn still_has(&self, forgotten: Option<&Forgotten>) -> Result<(), Failure> {
+        if self.forgotten().await?.as_ref() == forgotten { Ok(()) } else { Err(ERASED_MEANWHILE.into()) }
+    }
 }
 
 /// One line on a terminal, which is rewritten; nothing when the output is piped.
 struct Progress {
     is_terminal: bool,
-    start: Instant,
+    /// When writing began.
+    writing: Option<Instant>,
     shown: Instant,
 }
 
 impl Progress {
     fn new() -> Self {
-        let now = Instant::now();
-        Self { is_terminal: io::stderr().is_terminal(), start: now, shown: now }
+        Self { is_terminal: io::stderr().is_terminal(), writing: None, shown: Instant::now() }
     }
 
-    fn restart(&mut self) {
-        self.start = Instant::now();
-    }
-
-    fn of(&mut self, done: u64, total: u64) {
-        let elapsed = self.start.elapsed().as_secs().max(1);
-        let rate = (done / elapsed).max(1);
-        let left = total.saturating_sub(done) / rate;
-        self.show(|| format!("{done} of {total} comments written, {rate} a second, {left} seconds left"));
+    fn write(&mut self, step: write::Progress<'_>) {
+        match step {
+            write::Progress::Settling(thread) => {
+                self.end();
+                eprintln!("{thread}: an import of other comments was not finished; what it left is put in order first");
+            }
+            write::Progress::Written { done, total } => {
+                let elapsed = self.writing.get_or_insert_with(Instant::now).elapsed().as_secs().max(1);
+                let rate = (done / elapsed).max(1);
+                let left = total.saturating_sub(done) / rate;
+                self.show(|| format!("{done} of {total} comments written, {rate} a second, {left} seconds left"));
+            }
+        }
     }
 
     fn show(&mut self, text: impl FnOnce() -> String) {

@@ -7,7 +7,7 @@ use shared::error::Fault;
 use shared::store::Store;
 
 /// Between two renewals of the lease, which holds for a minute.
-pub const RENEWAL: Duration = Duration::from_secs(15);
+const RENEWAL: Duration = Duration::from_secs(15);
 /// The lease of a process that was killed ends within this time.
 pub const PATIENCE: Duration = Duration::from_secs(65);
 
@@ -30,8 +30,21 @@ pub struct Lease<'a> {
 }
 
 impl Lease<'_> {
-    /// Waits for the lease of a process that was killed. To be called before the table is read.
-    pub async fn take(&self) -> Result<(), LeaseError> {
+    /// Does `work`, which reads the table and writes to it, under the lease. Waits for the lease of a process that was
+    /// killed. The work ends early when the lease is lost.
+    pub async fn hold<T, E: From<LeaseError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        self.take().await?;
+        let result = tokio::select! {
+            result = work => result,
+            lost = self.keep() => Err(lost.into()),
+        };
+        let ended = self.store.end_import_lease(&self.holder).await.map_err(LeaseError::from);
+        let value = result?;
+        ended?;
+        Ok(value)
+    }
+
+    async fn take(&self) -> Result<(), LeaseError> {
         let start = Instant::now();
         while let Err(error) = self.renew().await {
             if start.elapsed() >= self.patience {
@@ -42,11 +55,17 @@ impl Lease<'_> {
         Ok(())
     }
 
-    pub async fn renew(&self) -> Result<(), LeaseError> {
-        if self.store.lease_import(&self.holder, self.clock.now()).await? { Ok(()) } else { Err(LeaseError::Taken) }
+    /// Renews the lease for as long as it is polled. Returns when it is lost.
+    async fn keep(&self) -> LeaseError {
+        loop {
+            tokio::time::sleep(RENEWAL).await;
+            if let Err(error) = self.renew().await {
+                return error;
+            }
+        }
     }
 
-    pub async fn end(&self) -> Result<(), LeaseError> {
-        Ok(self.store.end_import_lease(&self.holder).await?)
+    async fn renew(&self) -> Result<(), LeaseError> {
+        if self.store.lease_import(&self.holder, self.clock.now()).await? { Ok(()) } else { Err(LeaseError::Taken) }
     }
 }

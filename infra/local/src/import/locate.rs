@@ -7,16 +7,19 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, params};
-use shared::domain::ids::{CommentId, SourceId, sha256_hex};
+use rusqlite::{OptionalExtension, Row, params};
+use shared::domain::ids::{CommentId, SourceId, ThreadId, sha256_hex};
 use shared::domain::time;
 use shared::error::Fault;
 use shared::store::Store;
 
-use super::scratch::Scratch;
+use super::scratch::{Scratch, name_of};
 
 /// Comments at once.
 const BATCH: usize = 100;
+/// The comments below the one with the number `?1`.
+const BELOW: &str = "WITH RECURSIVE below(seq) AS (SELECT seq FROM comment WHERE parent = ?1
+    UNION ALL SELECT comment.seq FROM comment JOIN below ON comment.parent = below.seq)";
 
 #[derive(Debug, thiserror::Error)]
 pub enum LocateError {
@@ -47,18 +50,22 @@ impl Seeker {
 /// What was found for a comment.
 enum Place {
     Free(CommentId),
-    AlreadyThere(CommentId),
+    /// In this thread: with another map the comment may have gone to another one.
+    AlreadyThere(CommentId, ThreadId),
     Deleted(CommentId),
     /// Its time has no id, or all ids of that time are taken.
     None,
 }
 
 impl Scratch {
-    /// `None` when there is no table yet. `prefix` is the name of the source's system.
+    /// Forgets what was found before. `None` when there is no table yet. `prefix` is the name of the source's system.
     pub async fn locate(&self, store: Option<&Store>, prefix: &str) -> Result<(), LocateError> {
         self.database.execute_batch(
-            "CREATE UNIQUE INDEX by_slot ON comment (slot);
-             CREATE INDEX unlocated ON comment (level, created, tag)
+            "CREATE UNIQUE INDEX IF NOT EXISTS by_slot ON comment (slot);
+             UPDATE comment SET fate = CASE WHEN placeholder THEN 'placeholder' ELSE 'new' END, reason = NULL, slot = NULL,
+                path = NULL, rank = NULL WHERE slot IS NOT NULL OR reason = 'taken';
+             DELETE FROM entry;
+             CREATE INDEX IF NOT EXISTS unlocated ON comment (level, created, tag)
                 WHERE slot IS NULL AND fate IN ('new', 'placeholder');",
         )?;
         self.locate_kept(store).await?;
@@ -80,18 +87,19 @@ impl Scratch {
             "SELECT seq, tag, created FROM comment INDEXED BY unlocated WHERE slot IS NULL AND fate IN ('new', 'placeholder')
              ORDER BY level, created, tag LIMIT ?",
         )?;
-        let seeker = |row: &rusqlite::Row<'_>| {
-            let tag: String = row.get(1)?;
-            let source = SourceId(format!("{prefix}:{tag}"));
-            Ok(Seeker {
-                seq: row.get(0)?,
-                slots: slots(row.get(2)?, &tag),
-                erased: self.erased(&source),
-                source,
-                candidate: None,
-            })
-        };
-        statement.query_map([BATCH], seeker)?.collect()
+        statement.query_map([BATCH], |row| self.seeker(row, prefix))?.collect()
+    }
+
+    fn seeker(&self, row: &Row<'_>, prefix: &str) -> rusqlite::Result<Seeker> {
+        let tag: String = row.get("tag")?;
+        let source = SourceId(format!("{prefix}:{tag}"));
+        Ok(Seeker {
+            seq: row.get("seq")?,
+            slots: slots(row.get("created")?, &tag),
+            erased: self.erased(&source),
+            source,
+            candidate: None,
+        })
     }
 
     /// What stands for the source if its comment was erased.
@@ -129,7 +137,7 @@ impl Scratch {
                 match occupants.get(&candidate) {
                     None => self.place(seeker.seq, &Place::Free(candidate))?,
                     Some(occupant) if seeker.sources().any(|source| occupant.source.as_ref() == Some(source)) => {
-                        self.place(seeker.seq, &Place::AlreadyThere(candidate))?;
+                        self.place(seeker.seq, &Place::AlreadyThere(candidate, occupant.thread.clone()))?;
                     }
                     Some(_) => left.push(seeker),
                 }
@@ -158,7 +166,7 @@ impl Scratch {
     fn place(&self, seq: i64, place: &Place) -> rusqlite::Result<()> {
         let (slot, fate, reason) = match place {
             Place::Free(slot) => (Some(slot.0), None, None),
-            Place::AlreadyThere(slot) => (Some(slot.0), Some("there"), None),
+            Place::AlreadyThere(slot, _) => (Some(slot.0), Some("there"), None),
             Place::Deleted(slot) => (Some(slot.0), Some("skipped"), Some("deleted")),
             Place::None => (None, Some("refused"), Some("time")),
         };
@@ -168,11 +176,49 @@ impl Scratch {
             let update = "UPDATE comment SET fate = ?, reason = ? WHERE seq = ?";
             self.database.prepare_cached(update)?.execute(params![fate, reason, seq])?;
         }
+        if let Place::AlreadyThere(_, thread) = place {
+            let update = "UPDATE comment SET target = ?1 WHERE seq = ?2 AND target <> ?1";
+            self.database.prepare_cached(update)?.execute(params![name_of(thread), seq])?;
+        }
         Ok(())
     }
 
+    /// Finds another id for a comment whose id was taken since. `None` when it has none, or was deleted meanwhile.
+    pub(super) async fn relocate(
+        &self,
+        store: &Store,
+        prefix: &str,
+        seq: i64,
+    ) -> Result<Option<CommentId>, LocateError> {
+        let query = "SELECT seq, tag, created, slot FROM comment WHERE seq = ?";
+        let (seeker, taken) =
+            self.database.query_row(query, [seq], |row| Ok((self.seeker(row, prefix)?, row.get::<_, u64>("slot")?)))?;
+        self.locate_batch(Some(store), vec![seeker]).await?;
+        let query = "SELECT slot FROM comment WHERE seq = ? AND fate IN ('new', 'placeholder')";
+        let found: Option<u64> = self.database.query_row(query, [seq], |row| row.get(0)).optional()?;
+        if let Some(found) = found {
+            // The paths of those below it name it.
+            let update = format!(
+                "{BELOW} UPDATE comment SET path = trim(replace(',' || path || ',', ',' || ?2 || ',', ',' || ?3 || ','), ',')
+                 WHERE seq IN (SELECT seq FROM below)"
+            );
+            self.database.execute(&update, params![seq, taken.to_string(), found.to_string()])?;
+        }
+        Ok(found.map(CommentId))
+    }
+
+    /// Refuses a comment that keeps its id, which another one was given since, with what is below it.
+    pub(super) fn refuse_taken(&self, seq: i64) -> rusqlite::Result<()> {
+        let update = format!(
+            "{BELOW} UPDATE comment SET fate = 'refused', reason = 'taken'
+             WHERE seq = ?1 OR seq IN (SELECT seq FROM below) AND fate IN ('new', 'placeholder', 'there')"
+        );
+        self.database.execute(&update, [seq]).map(drop)
+    }
+
     /// What is below a comment that was deleted after its import went with it, and does not come back either. What is below
-    /// one whose id is taken is refused with it. Fills in the ids of the ancestors, whether everyone may see a comment, and its rank among the replies of its parent.
+    /// one whose id is taken is refused with it. Replies to what was imported into another thread before follow it. Fills in
+    /// the ids of the ancestors, whether everyone may see a comment, and its rank among the replies of its parent.
     fn follow_parents(&self) -> rusqlite::Result<()> {
         let mut below = self.database.prepare(
             "UPDATE comment SET
@@ -185,8 +231,13 @@ impl Scratch {
              FROM comment parent
              WHERE comment.level = ? AND parent.seq = comment.parent AND comment.fate IN ('new', 'placeholder', 'there')",
         )?;
+        let mut elsewhere = self.database.prepare(
+            "UPDATE comment SET target = parent.target FROM comment parent
+             WHERE comment.level = ? AND parent.seq = comment.parent AND comment.target <> parent.target",
+        )?;
         self.database.execute("UPDATE comment SET shown = (state = '\"approved\"') WHERE level = 0", [])?;
         for level in 1..=shared::domain::comment::MAX_DEPTH {
+            elsewhere.execute([level])?;
             below.execute([level])?;
         }
         self.database.execute_batch(
@@ -195,7 +246,7 @@ impl Scratch {
                 WHERE parent IS NOT NULL AND slot IS NOT NULL AND state = '\"approved\"'
                 AND fate IN ('new', 'placeholder', 'there')) ranked
              WHERE ranked.seq = comment.seq;
-             CREATE INDEX by_target ON comment (target, level, slot);",
+             CREATE INDEX IF NOT EXISTS by_target ON comment (target, level, slot);",
         )
     }
 }

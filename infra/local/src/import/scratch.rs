@@ -320,6 +320,10 @@ fn instant(seconds: i64) -> Option<Timestamp> {
     Timestamp::from_second(seconds).ok()
 }
 
+pub(super) fn name_of(thread: &ThreadId) -> String {
+    format!("{}/{}", thread.kind, thread.record)
+}
+
 /// From `type/id`.
 pub(super) fn thread_id(target: &str) -> rusqlite::Result<ThreadId> {
     let thread = target.split_once('/').and_then(|(kind, record)| ThreadId::new(kind, record));

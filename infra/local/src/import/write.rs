@@ -1,24 +1,34 @@
 //! Writes what is new, thread after thread.
+//!
+//! An import that ended early is finished by the next one with the same plan for the thread. What another plan has left is
+//! put in order first.
 
-use std::time::{Duration, Instant};
+use std::collections::{HashMap, HashSet};
+use std::mem;
+use std::slice;
+use std::time::Duration;
 
 use rusqlite::{Row, params};
 use shared::domain::comment::{Comment, State};
-use shared::domain::ids::{CommentId, ThreadId, UserId, fingerprint};
+use shared::domain::ids::{CommentId, ThreadId, UserId, fingerprint, sha256_hex};
 use shared::domain::thread::{Pin, Thread};
+use shared::domain::time::Clock;
 use shared::error::Fault;
 use shared::store::Store;
-use shared::store::counts::Cause;
-use shared::store::import::{Imported, ImportedOne, ThreadTotals, Way};
+use shared::store::import::{Imported, ImportedOne, ThreadTotals, Unfinished, Way};
 use shared::store::meter::measure;
+use shared::store::recount::Finding;
+use tokio::time::Instant;
 
 use super::author::Users;
-use super::lease::{Lease, LeaseError, RENEWAL};
+use super::locate::LocateError;
 use super::record;
-use super::scratch::{Planned, Scratch, thread_id};
+use super::scratch::{Planned, Scratch, json, thread_id};
 
 /// Comments between two writes.
 const BATCH: usize = 100;
+/// Repairing one thing may reveal another.
+const ROUNDS: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -27,7 +37,11 @@ pub enum WriteError {
     #[error("{}", .0.chain())]
     Table(#[from] Fault),
     #[error(transparent)]
-    Lease(#[from] LeaseError),
+    Locate(#[from] LocateError),
+    #[error(
+        "{0}: an import of other comments was not finished, and the table changes while it is recounted; try again"
+    )]
+    Unsettled(String),
 }
 
 pub struct Writer<'a> {
@@ -39,38 +53,121 @@ pub struct Writer<'a> {
     pub prefix: &'a str,
     /// Replies of a parent that are embedded in lists.
     pub embedded: usize,
-    /// Write units a second; as fast as possible without.
-    pub rate: Option<u32>,
-    pub lease: Lease<'a>,
+    pub clock: Clock,
+    pub table: Manners,
     /// The fingerprint of another salt under which the hashes of the source were made.
     pub other_salt: Option<String>,
 }
 
+/// How to treat a table that others may be using.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manners {
+    /// Write units a second; as fast as possible without.
+    pub rate: Option<u32>,
+    /// What a recount finds must still be there after this time. Zero when nobody else writes.
+    pub recheck: Duration,
+}
+
+/// How far an import has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// What another import has left in a thread is put in order.
+    Settling(&'a str),
+    /// Comments.
+    Written { done: u64, total: u64 },
+}
+
 impl Writer<'_> {
-    /// `progress` gets the number of comments written so far. Returns the write units that the comments took.
-    pub async fn write(&self, mut progress: impl FnMut(u64)) -> Result<f64, WriteError> {
-        self.lease.renew().await?;
-        let now = Instant::now();
-        let mut course = Course { start: now, leased: now, units: 0.0, written: 0, progress: &mut progress };
+    /// Locates all comments, and writes those that are new. To be called while the lease is held. Returns the write units
+    /// that the comments took.
+    pub async fn run(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
+        self.locate().await?;
+        if let Some(thread) = self.unsettled().await? {
+            progress(Progress::Settling(&thread));
+            self.settle().await?;
+            self.locate().await?;
+        }
+        self.write(progress).await
+    }
+
+    async fn locate(&self) -> Result<(), WriteError> {
+        Ok(self.scratch.locate(Some(self.store), self.prefix).await?)
+    }
+
+    pub(super) async fn write(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
+        let total = self.scratch.count_new()?;
+        let mut course = Course { start: Instant::now(), units: 0.0, written: 0, total, progress };
         self.write_around(&mut course).await?;
-        for Target { name, gains } in self.scratch.targets()? {
-            let thread = thread_id(&name)?;
-            if !gains && !self.store.is_importing(&thread).await? {
+        for Target { name, thread, gains } in self.scratch.targets()? {
+            if !gains && self.unfinished(slice::from_ref(&thread)).await?.is_empty() {
                 continue;
             }
             // First, so that an import which ends early has described what it wrote.
             self.store.describe_thread(&thread, &self.scratch.about(&name)?).await?;
+            let way = self.store.begin_import(&thread, &self.plan(&name)?).await?;
+            if way == Way::Unsettled {
+                return Err(WriteError::Unsettled(name));
+            }
             self.write_entries(&name, &thread, &mut course).await?;
-            match self.store.begin_import(&thread).await? {
+            match way {
                 Way::InBatches => self.write_in_batches(&name, &thread, &mut course).await?,
-                Way::OneByOne { again } => {
-                    self.write_one_by_one(&name, again, &mut course).await?;
+                Way::OneByOne => {
+                    self.write_one_by_one(&name, &mut course).await?;
                     self.store.end_import(&thread).await?;
+                }
+                Way::Unsettled => return Err(WriteError::Unsettled(name)),
+            }
+        }
+        Ok(course.units)
+    }
+
+    /// The first thread that an import with another plan has not finished: of another file, with other options, or before a
+    /// comment was deleted.
+    async fn unsettled(&self) -> Result<Option<String>, WriteError> {
+        for targets in self.scratch.targets()?.chunks(BATCH) {
+            let threads: Vec<ThreadId> = targets.iter().map(|target| target.thread.clone()).collect();
+            let unfinished = self.unfinished(&threads).await?;
+            for Target { name, thread, .. } in targets {
+                if let Some(Unfinished::InBatches(plan)) = unfinished.get(thread)
+                    && *plan != self.plan(name)?
+                {
+                    return Ok(Some(name.clone()));
                 }
             }
         }
-        self.lease.end().await?;
-        Ok(course.units)
+        Ok(None)
+    }
+
+    async fn unfinished(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, Unfinished>, WriteError> {
+        Ok(self.store.unfinished_imports(threads).await?)
+    }
+
+    /// A hash of what the comments of a thread, and its counts, follow from.
+    pub(super) fn plan(&self, target: &str) -> Result<String, WriteError> {
+        let mut hash = format!("{} {}", self.prefix, self.embedded);
+        self.scratch.each_place(target, self.users, |place| hash = sha256_hex(&(mem::take(&mut hash) + &place)))?;
+        Ok(hash)
+    }
+
+    /// Puts in order what imports that ended early have left in the table.
+    async fn settle(&self) -> Result<(), WriteError> {
+        for _ in 0..ROUNDS {
+            let (threads, mut findings) = self.store.check_unfinished(self.clock.now()).await?;
+            findings.retain(Finding::has_repair);
+            if !self.table.recheck.is_zero() && !findings.is_empty() {
+                tokio::time::sleep(self.table.recheck).await;
+                let (_, again) = self.store.check_unfinished(self.clock.now()).await?;
+                let again: HashSet<String> = again.iter().map(ToString::to_string).collect();
+                findings.retain(|finding| again.contains(&finding.to_string()));
+            }
+            if findings.is_empty() {
+                return Ok(self.store.forget_imports(&threads).await?);
+            }
+            for finding in &findings {
+                self.store.repair(finding).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Deepest comments first. Those that an import which ended early has written count, and are not written again.
@@ -97,56 +194,59 @@ impl Writer<'_> {
             let (written, cost) = measure(self.store.import_batch(&batch)).await;
             written?;
             course.written(batch.len() as u64);
-            self.pace(course, cost.write_units).await?;
+            self.pace(course, cost.write_units).await;
         }
         Ok(self.store.finish_import(thread, &totals).await?)
     }
 
-    /// Parents first, because each reply changes its parent. With `again`, those that are there are counted.
-    async fn write_one_by_one(&self, target: &str, again: bool, course: &mut Course<'_>) -> Result<(), WriteError> {
+    /// Parents first, because each reply changes its parent.
+    async fn write_one_by_one(&self, target: &str, course: &mut Course<'_>) -> Result<(), WriteError> {
         let mut page = self.scratch.first_page(Direction::ParentsFirst);
         loop {
             let located = self.scratch.page(target, &mut page, self.users)?;
             if located.is_empty() {
                 return Ok(());
             }
-            for located in located {
-                if !located.is_there {
-                    self.write_one(&located, course).await?;
-                } else if again {
-                    self.store.recount_comment(&located.planned.thread, located.id, Cause::Walk).await?;
+            for located in located.into_iter().filter(|located| !located.is_there) {
+                self.write_one(located, course).await?;
+            }
+        }
+    }
+
+    async fn write_one(&self, mut located: Located, course: &mut Course<'_>) -> Result<(), WriteError> {
+        loop {
+            let attached = self.attached(&located)?;
+            let comment = attached.counted_in(self.comment(&located));
+            let (written, cost) = measure(self.store.import_one(&comment, &attached)).await;
+            self.pace(course, cost.write_units).await;
+            match written? {
+                ImportedOne::Done => {
+                    course.written(1);
+                    return Ok(());
+                }
+                ImportedOne::ParentGone => {
+                    return Ok(self.scratch.drop_planned(located.planned.seq, "skipped", "deleted")?);
+                }
+                // Another comment was given the id since it was found free.
+                ImportedOne::Taken if located.planned.kept.is_some() => {
+                    return Ok(self.scratch.refuse_taken(located.planned.seq)?);
+                }
+                ImportedOne::Taken => {
+                    match self.scratch.relocate(self.store, self.prefix, located.planned.seq).await? {
+                        Some(id) => located.id = id,
+                        None => return Ok(()),
+                    }
                 }
             }
         }
     }
 
-    async fn write_one(&self, located: &Located, course: &mut Course<'_>) -> Result<(), WriteError> {
-        let attached = self.attached(located)?;
-        let comment = attached.counted_in(self.comment(located));
-        let (written, cost) = measure(self.store.import_one(&comment, &attached)).await;
-        match written? {
-            ImportedOne::Done => course.written(1),
-            ImportedOne::Taken => self.scratch.drop_planned(located.planned.seq, "refused", "taken")?,
-            ImportedOne::ParentGone => self.scratch.drop_planned(located.planned.seq, "skipped", "deleted")?,
-        }
-        self.pace(course, cost.write_units).await
-    }
-
-    /// Waits until so many units may have been spent, and keeps the lease meanwhile.
-    pub(super) async fn pace(&self, course: &mut Course<'_>, units: f64) -> Result<(), WriteError> {
+    /// Waits until so many units may have been spent.
+    pub(super) async fn pace(&self, course: &mut Course<'_>, units: f64) {
         course.units += units;
-        let due = self.rate.map(|rate| Duration::from_secs_f64(course.units / f64::from(rate)));
-        loop {
-            if course.leased.elapsed() >= RENEWAL {
-                self.lease.renew().await?;
-                course.leased = Instant::now();
-            }
-            let wait = due.unwrap_or_default().saturating_sub(course.start.elapsed());
-            if wait.is_zero() {
-                return Ok(());
-            }
-            tokio::time::sleep(wait.min(RENEWAL)).await;
-        }
+        let Some(rate) = self.table.rate else { return };
+        let due = Duration::from_secs_f64(course.units / f64::from(rate));
+        tokio::time::sleep(due.saturating_sub(course.start.elapsed())).await;
     }
 
     /// Without replies.
@@ -245,12 +345,44 @@ pub struct Page {
 }
 
 impl Scratch {
-    /// The threads whose comments stand or will stand in the table.
+    /// The threads whose comments stand, stood or will stand in the table.
     pub fn targets(&self) -> rusqlite::Result<Vec<Target>> {
-        let query = "SELECT target, max(fate <> 'there') FROM comment
-            WHERE slot IS NOT NULL AND fate IN ('new', 'placeholder', 'there') GROUP BY target ORDER BY target";
-        let target = |row: &Row<'_>| Ok(Target { name: row.get(0)?, gains: row.get(1)? });
+        let query = "SELECT target, max(fate IN ('new', 'placeholder')) FROM comment WHERE slot IS NOT NULL
+            GROUP BY target ORDER BY target";
+        let target = |row: &Row<'_>| {
+            let name: String = row.get(0)?;
+            Ok(Target { thread: thread_id(&name)?, name, gains: row.get(1)? })
+        };
         self.database.prepare(query)?.query_map([], target)?.collect()
+    }
+
+    /// The comments that are to be written.
+    fn count_new(&self) -> rusqlite::Result<u64> {
+        let query = "SELECT count(*) FROM comment WHERE fate IN ('new', 'placeholder')";
+        self.database.query_row(query, [], |row| row.get(0))
+    }
+
+    /// Gives for each comment of a thread all that its place, and the counts of the thread, follow from.
+    fn each_place(&self, target: &str, users: &Users, mut each: impl FnMut(String)) -> rusqlite::Result<()> {
+        let query = format!(
+            "{} LEFT JOIN comment p ON p.seq = c.parent
+             WHERE c.target = ? AND c.fate IN ('new', 'placeholder', 'there') ORDER BY c.level, c.slot",
+            Self::SELECT_PLANNED
+        );
+        let mut statement = self.database.prepare_cached(&query)?;
+        let mut rows = statement.query([target])?;
+        while let Some(row) = rows.next()? {
+            let Located { planned, id, ancestors, is_shown, rank, .. } = located(row, users)?;
+            let visitor = (planned.state != record::State::Approved).then_some(planned.writer.user);
+            let Planned { tag, state, is_placeholder, pinned, kept, .. } = planned;
+            let place =
+                format!("{id} {tag} {ancestors:?} {is_shown} {rank:?} {state:?} {is_placeholder} {pinned} {visitor:?}");
+            each(match kept {
+                Some(kept) => format!("{place} {} {:?}", json(&kept), self.said_of(id)?),
+                None => place,
+            });
+        }
+        Ok(())
     }
 
     pub fn first_page(&self, direction: Direction) -> Page {
@@ -338,20 +470,19 @@ fn located(row: &Row<'_>, users: &Users) -> rusqlite::Result<Located> {
     })
 }
 
-/// How far an import has come.
+/// The course of an import.
 pub(super) struct Course<'a> {
     start: Instant,
-    /// When the lease was renewed last.
-    leased: Instant,
     units: f64,
     written: u64,
-    progress: &'a mut dyn FnMut(u64),
+    total: u64,
+    progress: &'a mut dyn FnMut(Progress<'_>),
 }
 
 impl Course<'_> {
     fn written(&mut self, comments: u64) {
         self.written += comments;
-        (self.progress)(self.written);
+        (self.progress)(Progress::Written { done: self.written, total: self.total });
     }
 }
 
@@ -359,6 +490,7 @@ impl Course<'_> {
 pub struct Target {
     /// As `type/id`.
     pub name: String,
+    pub thread: ThreadId,
     /// Whether any of its comments is new.
     pub gains: bool,
 }

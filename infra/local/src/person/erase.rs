@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Instant;
 
 use media::bucket::{Bucket, Name};
 use serde::Serialize;
@@ -18,7 +17,7 @@ use shared::store::person::find::{Links, Remains, Stay, Trace};
 use shared::store::{Reading, Store};
 
 use super::PersonError;
-use crate::import::lease::{Lease, RENEWAL};
+use crate::import::lease::Lease;
 use crate::outbox;
 
 /// While the service runs, the person may leave something behind what was erased already.
@@ -50,7 +49,10 @@ pub struct Eraser<'a> {
 
 impl Eraser<'_> {
     pub async fn erase(&self, who: Who) -> Result<Receipt, PersonError> {
-        self.lease.take().await?;
+        self.lease.hold(self.erase_leased(who)).await
+    }
+
+    async fn erase_leased(&self, who: Who) -> Result<Receipt, PersonError> {
         let hashes = PersonHashes::new(self.salt);
         let name = hashes.who(&who);
         let earlier = self.store.unfinished_erasure(&name).await?;
@@ -67,7 +69,6 @@ impl Eraser<'_> {
                 break;
             }
         }
-        self.lease.end().await?;
         Ok(Receipt { at: self.clock.now().to_string(), who: name, gone, stays: remains.stays, left: remains.left })
     }
 
@@ -96,12 +97,7 @@ impl Eraser<'_> {
         };
         let traces = self.store.traces(person, &hashes.who(&person.who), self.clock.now(), see).await?;
         let erasure = Erasure { store: self.store, person, hashes, clock: &self.clock };
-        let mut leased = Instant::now();
         for trace in traces {
-            if leased.elapsed() >= RENEWAL {
-                self.lease.renew().await?;
-                leased = Instant::now();
-            }
             // First, because the text is the only one that names them.
             self.erase_images(&trace, &links, gone).await?;
             erasure.erase(trace, gone).await?;

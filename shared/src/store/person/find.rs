@@ -223,7 +223,7 @@ impl Meeting {
                 let Mailbox { address, .. } = read(item)?;
                 self.known.sealed.extend(address.map(|address| address.sealed));
             }
-            ItemKind::ImportJournal(_) => self.is_importing |= !item.contains_key("w"),
+            ItemKind::ImportJournal(_) => self.is_importing |= !item.contains_key("c"),
             _ => {}
         }
         self.known.names.remove("");

@@ -79,7 +79,7 @@ kinds! {
     "forgotten person" "F" None, key false, [], others ["c", "sf"];
     "erasure" "F" Some("J"), key false, [], others ["nm", "ad", "vs", "sj", "re", "se"];
     "erased comment" "F" None, key false, [], others [];
-    "import journal" "J" Some("J"), key false, [], others ["n", "w"];
+    "import journal" "J" Some("J"), key false, [], others ["n", "f", "c"];
     "import lease" "J" Some("J"), key false, [], others ["h", "x"];
     "imported salt" "J" Some("J"), key false, [], others ["h"];
     "limiter" "L" Some("L"), key true, [], others ["n", "x"];

@@ -16,7 +16,8 @@ use crate::store::keys::{self, Item, Scope};
 use crate::store::transaction::Write;
 use crate::store::{number, number_set, placement, text};
 
-/// Comments below one that is gone. Nobody sees them.
+/// Comments below one that is gone. Nobody sees them. An import that ended early leaves replies whose parent it has not
+/// written: they were not deleted, so they leave no tombstone.
 pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let orphans = orphans.iter().map(|(id, missing)| {
         let comment = &snapshot.comments[id].comment;
@@ -27,7 +28,8 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
             repair.extend(comment.parent().map(|parent| Write::delete(keys::hidden_reply(parent, *id))));
         }
         repair.extend(queues(comment).map(|state| Write::delete(keys::queue(state, *id))));
-        repair.extend(tombstone(comment));
+        let was_deleted = snapshot.deleted.contains(missing) || !snapshot.importing.contains(&comment.thread);
+        repair.extend(tombstone(comment).filter(|_| was_deleted));
         Finding::of_comment(*id, format_args!("{missing} above it is gone"), repair)
     });
     orphans.collect()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
-use super::repair::{absent, set_count, unchanged};
+use super::repair::{absent, recounted, unchanged};
 use super::snapshot::Snapshot;
 use crate::domain::ids::{CommentId, ThreadId};
 use crate::store::counts;
@@ -36,11 +36,9 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
 fn check_count(snapshot: &Snapshot, thread: &ThreadId, rows: u64) -> Option<Finding> {
     let nothing = Item::new();
     let item = snapshot.counts.get(&thread.to_string()).unwrap_or(&nothing);
-    let stored = counts::count_of(item);
-    let repair = || vec![set_count(keys::count(thread), "n", rows, item)];
-    (stored != rows).then(|| {
-        Finding::new(format_args!("thread {thread}"), format!("counts {stored} comments, recounted {rows}"), repair())
-    })
+    let (stored, repair) = recounted(keys::count(thread), "n", rows, item)?;
+    let problem = format!("counts {stored} comments, recounted {rows}");
+    Some(Finding::new(format_args!("thread {thread}"), problem, vec![repair]))
 }
 
 /// The comments that everyone may see, by thread.

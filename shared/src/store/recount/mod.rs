@@ -34,6 +34,8 @@ use self::snapshot::Snapshot;
 use super::Store;
 use super::transaction::{Outcome, Write};
 use crate::domain::ids::CommentId;
+#[cfg(feature = "import")]
+use crate::domain::ids::ThreadId;
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
@@ -48,6 +50,12 @@ pub struct Finding {
 impl Finding {
     fn new(subject: impl fmt::Display, problem: impl fmt::Display, repair: Vec<Write>) -> Self {
         Self { text: format!("{subject}: {problem}"), repair }
+    }
+
+    /// Whether [`Store::repair`] can correct it.
+    #[must_use]
+    pub fn has_repair(&self) -> bool {
+        !self.repair.is_empty()
     }
 
     fn of_comment(id: CommentId, problem: impl fmt::Display, repair: Vec<Write>) -> Self {
@@ -65,9 +73,29 @@ impl Store {
     /// Scans the whole table and recounts it. While others write, only a finding that a second check repeats is
     /// certain.
     pub async fn check(&self, now: Timestamp) -> Result<Vec<Finding>, Fault> {
+        let snapshot = self.snapshot().await?;
+        if snapshot.importing.is_empty() {
+            return Ok(recount(&snapshot, now));
+        }
+        // Replies are written before their parents, and counts last. A repair would take them for damage.
+        let problem = "an import is not finished; the same command finishes it";
+        let unfinished = |thread| Finding::new(format_args!("thread {thread}"), problem, Vec::new());
+        Ok(snapshot.importing.iter().map(unfinished).collect())
+    }
+
+    /// As [`check`](Self::check), for giving up imports that ended early: what they have left is put in order by the repair
+    /// of each finding. Returns their threads too.
+    #[cfg(feature = "import")]
+    pub async fn check_unfinished(&self, now: Timestamp) -> Result<(Vec<ThreadId>, Vec<Finding>), Fault> {
+        let snapshot = self.snapshot().await?;
+        let findings = recount(&snapshot, now);
+        Ok((snapshot.importing, findings))
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, Fault> {
         let mut snapshot = Snapshot::default();
         self.for_each_item(|item| snapshot.add(item)).await?;
-        Ok(recount(&snapshot, now))
+        Ok(snapshot)
     }
 
     /// False when the table has changed since the check, or no repair is known.
@@ -80,12 +108,6 @@ impl Store {
 }
 
 fn recount(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
-    if !snapshot.importing.is_empty() {
-        // Replies are written before their parents, and counts last. A repair would take them for damage.
-        let problem = "an import is not finished; the same command finishes it";
-        let unfinished = |thread| Finding::new(format_args!("thread {thread}"), problem, Vec::new());
-        return snapshot.importing.iter().map(unfinished).collect();
-    }
     let unreadable = snapshot.unreadable.iter();
     let mut findings: Vec<Finding> = unreadable
         .map(|key| Finding::new(format_args!("{} {}", key.pk, key.sk), "cannot be read", Vec::new()))

@@ -4,8 +4,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::domain::ids::CommentId;
 use crate::store::keys::{self, Item, Key};
-use crate::store::number;
 use crate::store::transaction::Write;
+use crate::store::{number, stored_number};
 
 /// The attributes of a comment that a recount reads or decides.
 const DERIVED: [&str; 19] =
@@ -32,9 +32,11 @@ pub(super) fn correct(id: CommentId, item: &Item, wrong: &[Wanted]) -> Write {
     })
 }
 
-/// Sets a count, if it is what was read.
-pub(super) fn set_count(key: Key, name: &'static str, counted: u64, item: &Item) -> Write {
-    Write::update(key).set(name, number(counted)).still(name, item.get(name).cloned())
+/// A stored count that is wrong, and the write that sets it, if it is still what was read.
+pub(super) fn recounted(key: Key, name: &'static str, counted: u64, item: &Item) -> Option<(i64, Write)> {
+    let stored = stored_number(item, name);
+    let set = || Write::update(key).set(name, number(counted)).still(name, item.get(name).cloned());
+    (i64::try_from(counted) != Ok(stored)).then(|| (stored, set()))
 }
 
 /// The condition that every derived attribute is as it was read.

@@ -10,7 +10,7 @@ use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
 use crate::error::Fault;
 use crate::store::keys::{Item, ItemKind, Key};
-use crate::store::{read, text};
+use crate::store::{read, stored_number, text};
 
 pub(super) struct StoredComment {
     /// Without its body.
@@ -64,6 +64,8 @@ pub(super) struct Snapshot {
     pub(super) directory: BTreeMap<(String, String), Item>,
     pub(super) queue: Vec<QueueEntry>,
     pub(super) tombstones: BTreeSet<SourceId>,
+    /// The comments of which these are tombstones.
+    pub(super) deleted: BTreeSet<CommentId>,
     /// Items that are not what their key says.
     pub(super) unreadable: Vec<Key>,
 }
@@ -115,7 +117,7 @@ impl Snapshot {
                 self.directory.insert((key.pk, key.sk), item);
             }
             // One that writes comments one by one leaves the table in order at every step.
-            ItemKind::ImportJournal(_) if item.contains_key("w") => {}
+            ItemKind::ImportJournal(_) if item.contains_key("c") => {}
             ItemKind::ImportJournal(thread) => self.importing.push(thread),
             ItemKind::Banned(id) => {
                 self.banned.insert(id, item);
@@ -124,6 +126,7 @@ impl Snapshot {
             ItemKind::Log => drop(read::<LogEntry>(item)?),
             ItemKind::Queue { state, id } => self.queue.push(QueueEntry { key, state, comment: id }),
             ItemKind::Tombstone(source) => {
+                self.deleted.extend(u64::try_from(stored_number(&item, "i")).map(CommentId));
                 self.tombstones.insert(source);
             }
             ItemKind::Other => {}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Finding;
-use super::repair::set_count;
+use super::repair::recounted;
 use super::snapshot::Snapshot;
 use crate::domain::ids::ThreadId;
 use crate::domain::thread::Pin;
@@ -16,12 +16,10 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     for (name, counted) in count_parents(snapshot) {
         let Ok(id) = ThreadId::try_from(name.clone()) else { continue };
         let stored = snapshot.threads.get(&name);
-        let found = stored.map_or(0, |stored| stored.thread.parents);
-        if found != counted {
-            let nothing = Item::new();
-            let item = stored.map_or(&nothing, |stored| &stored.item);
-            let repair = vec![set_count(keys::thread(&id), "n", counted, item)];
-            findings.push(of_thread(&id, format!("n is {found}, recounted {counted}"), repair));
+        let nothing = Item::new();
+        let item = stored.map_or(&nothing, |stored| &stored.item);
+        if let Some((found, repair)) = recounted(keys::thread(&id), "n", counted, item) {
+            findings.push(of_thread(&id, format!("n is {found}, recounted {counted}"), vec![repair]));
         }
         let pin = stored.and_then(|stored| stored.thread.pin);
         if let Some(pin) = pin.filter(|pin| !may_be_pinned(snapshot, &id, *pin)) {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
-use super::repair::set_count;
+use super::repair::{absent, recounted};
 use super::snapshot::{Snapshot, StoredVisitorState};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
@@ -15,12 +15,17 @@ use crate::store::{id_set, number, text, yes};
 /// A visitor, and a thread as text.
 type Place = (Visitor, String);
 
-/// Likes and reports. Entries of comments that are gone may stay.
+/// Likes and reports. Entries of comments that are gone may stay, but not those of comments that an import has not written:
+/// another import may write them without these likes.
 pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
     let mut liked = BTreeSet::new();
     let mut reported = BTreeSet::new();
     let mut findings = Vec::new();
-    for StoredVisitorState { key, visitor, state, .. } in &snapshot.visitor_states {
+    for StoredVisitorState { key, visitor, thread, state, .. } in &snapshot.visitor_states {
+        if snapshot.importing.contains(thread) {
+            findings.extend(of_unwritten(snapshot, key, "lk", &state.liked));
+            findings.extend(of_unwritten(snapshot, key, "rd", &state.reported));
+        }
         let present = |ids: &BTreeSet<u64>| -> Vec<CommentId> {
             ids.iter().map(|id| CommentId(*id)).filter(|id| snapshot.comments.contains_key(id)).collect()
         };
@@ -53,6 +58,16 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
         findings.push(Finding::of_comment(id, problem, vec![entry]));
     }
     findings
+}
+
+/// Entries of comments that are not there.
+fn of_unwritten(snapshot: &Snapshot, key: &Key, set: &'static str, ids: &BTreeSet<u64>) -> Vec<Finding> {
+    let ids = ids.iter().map(|id| CommentId(*id)).filter(|id| !snapshot.comments.contains_key(id));
+    let finding = |id| {
+        let problem = format!("{} has it in {set}, but an import has not written it", key.pk);
+        Finding::of_comment(id, problem, vec![forget(key, set, id), absent(id)])
+    };
+    ids.map(finding).collect()
 }
 
 /// Removes a comment from a set of a visitor's state, if it is in it.
@@ -97,16 +112,13 @@ pub(super) fn check_hidden_counts(snapshot: &Snapshot) -> Vec<Finding> {
         let stored = stored.get(&place);
         let nothing = Item::new();
         let item = stored.map_or(&nothing, |stored| &stored.item);
-        let state = stored.map(|stored| stored.state.clone()).unwrap_or_default();
-        for (name, stored, counted) in
-            [("up", state.hidden_parents, counted.parents), ("ur", state.hidden_replies, counted.replies)]
-        {
-            if stored != counted {
-                let repair = vec![set_count(key.clone(), name, counted, item)];
-                findings.push(Finding::new(&subject, format!("{name} is {stored}, recounted {counted}"), repair));
+        for (name, counted) in [("up", counted.parents), ("ur", counted.replies)] {
+            if let Some((stored, repair)) = recounted(key.clone(), name, counted, item) {
+                let problem = format!("{name} is {stored}, recounted {counted}");
+                findings.push(Finding::new(&subject, problem, vec![repair]));
             }
         }
-        if counted.has_separate && !state.hidden_separate {
+        if counted.has_separate && !stored.is_some_and(|stored| stored.state.hidden_separate) {
             let set = Write::update(key).set("ut", yes());
             findings.push(Finding::new(&subject, "ut is unset, though an unapproved reply is separate", vec![set]));
         }

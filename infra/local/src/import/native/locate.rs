@@ -61,7 +61,7 @@ impl Scratch {
                 if candidate.sources().any(|source| deleted.contains_key(source)) {
                     self.decide(&candidate, "skipped", Some("deleted"))?;
                 } else if occupant.is_some_and(|occupant| !candidate.is(occupant)) {
-                    self.refuse_taken(&candidate)?;
+                    self.refuse(&candidate)?;
                 } else {
                     self.decide(&candidate, if occupant.is_some() { "there" } else { "new" }, None)?;
                 }
@@ -97,10 +97,10 @@ impl Scratch {
     fn decide(&self, candidate: &Candidate, fate: &str, reason: Option<&str>) -> rusqlite::Result<()> {
         let update = "UPDATE OR IGNORE comment SET slot = id, fate = ?, reason = ? WHERE seq = ?";
         let decided = self.database.prepare_cached(update)?.execute(params![fate, reason, candidate.seq])?;
-        if decided == 0 { self.refuse_taken(candidate) } else { Ok(()) }
+        if decided == 0 { self.refuse(candidate) } else { Ok(()) }
     }
 
-    fn refuse_taken(&self, candidate: &Candidate) -> rusqlite::Result<()> {
+    fn refuse(&self, candidate: &Candidate) -> rusqlite::Result<()> {
         let update = "UPDATE comment SET fate = 'refused', reason = 'taken' WHERE seq = ?";
         self.database.prepare_cached(update)?.execute([candidate.seq]).map(drop)
     }

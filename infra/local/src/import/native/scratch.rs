@@ -98,6 +98,15 @@ impl Scratch {
         Ok(Attached { reports: reports.collect::<Result<_, _>>()?, bounds: bounds.collect::<Result<_, _>>()? })
     }
 
+    /// Those who like or reported a comment of an export.
+    pub(in crate::import) fn said_of(&self, comment: CommentId) -> rusqlite::Result<Vec<String>> {
+        let mut statement = self.database.prepare_cached(
+            "SELECT 'likes ' || visitor FROM vote WHERE comment = ?1
+             UNION ALL SELECT id || ' by ' || visitor FROM report WHERE comment = ?1 ORDER BY 1",
+        )?;
+        statement.query_map([comment.0], |row| row.get(0))?.collect()
+    }
+
     /// The next users, in order of their ids.
     pub(super) fn accounts_after(&self, last: Option<UserId>) -> rusqlite::Result<Vec<User>> {
         let query = "SELECT record FROM account WHERE id > ? ORDER BY id LIMIT ?";

@@ -1,9 +1,11 @@
 //! Imports of exports, which a recount finds in order afterwards.
 
 use serde_json::{Value, json};
-use shared::domain::ids::{CommentId, ThreadId, UserId};
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, ThreadId, UserId, Visitor};
 use shared::domain::user::Ban;
-use shared::store::import::ThreadTotals;
+use shared::store::import::{ImportedOne, ThreadTotals};
+use shared::store::restore::Attached;
 use shared::store::{Reading, Store};
 
 use crate::import::author::Users;
@@ -83,7 +85,7 @@ async fn located(store: &Store, records: &[Value]) -> Scratch {
 
 async fn import(store: &Store, records: &[Value]) -> Report {
     let scratch = located(store, records).await;
-    writer(store, &scratch, &Users::default()).write(|_| ()).await.unwrap();
+    writer(store, &scratch, &Users::default()).run(&mut |_| ()).await.unwrap();
     scratch.report().unwrap()
 }
 
@@ -159,29 +161,66 @@ async fn a_visitor_who_likes_more_than_an_item_takes_has_overflow_items() {
     assert_eq!(state.liked.len(), 150);
 }
 
+/// An import that ends early after so many batches. Likes are entered before the comments are written.
+async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
+    let scratch = located(store, records).await;
+    let users = Users::default();
+    let writer = writer(store, &scratch, &users);
+    store.begin_import(&thread(), &writer.plan("posts/1").unwrap()).await.unwrap();
+    let entries = scratch.entries_after("posts/1", &Visitor(String::new())).unwrap();
+    store.restore_entries(&thread(), &entries).await.unwrap();
+    let mut page = scratch.first_page(Direction::RepliesFirst);
+    let mut totals = ThreadTotals::default();
+    for _ in 0..batches {
+        let located = scratch.page("posts/1", &mut page, &users).unwrap();
+        let batch = located.iter().map(|located| add(&mut totals, writer.imported(located).unwrap(), located));
+        store.import_batch(&batch.collect::<Vec<_>>()).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn an_import_that_ended_early_is_finished_by_the_next() {
     for batches in 0..4 {
         let store = store();
-        let interrupted = located(&store, &dump()).await;
-        store.begin_import(&thread()).await.unwrap();
-        let users = Users::default();
-        let writer = writer(&store, &interrupted, &users);
-        // The likes are entered before the comments are written.
-        let entries = interrupted.entries_after("posts/1", &shared::domain::ids::Visitor(String::new())).unwrap();
-        store.restore_entries(&thread(), &entries).await.unwrap();
-        let mut page = interrupted.first_page(Direction::RepliesFirst);
-        let mut totals = ThreadTotals::default();
-        for _ in 0..batches {
-            let located = interrupted.page("posts/1", &mut page, &users).unwrap();
-            let batch = located.iter().map(|located| add(&mut totals, writer.imported(located).unwrap(), located));
-            store.import_batch(&batch.collect::<Vec<_>>()).await.unwrap();
-        }
+        interrupted_import(&store, &dump(), batches).await;
         let report = import(&store, &dump()).await;
         assert_eq!(report.new + report.already_there, 7, "{batches}");
         assert_eq!(findings(&store).await, [""; 0], "{batches}");
         assert_eq!(find(&store, 1).await.likes, 2);
     }
+}
+
+#[tokio::test]
+async fn likes_of_an_export_whose_import_ended_early_are_not_added_to_another_one() {
+    let without_likes: Vec<Value> = dump().into_iter().filter(|record| record.get("like").is_none()).collect();
+    for batches in 0..4 {
+        let store = store();
+        interrupted_import(&store, &dump(), batches).await;
+        let report = import(&store, &without_likes).await;
+        assert_eq!(report.refused, [], "{batches}");
+        assert_eq!(findings(&store).await, [""; 0], "{batches}");
+        let (_, state) = store.thread_and_visitor_state(&thread(), &UserId(7).into()).await.unwrap();
+        assert_eq!(state.liked.contains(&id(1)), find(&store, 1).await.likes > 0, "{batches}");
+    }
+}
+
+/// Another comment is given the id between the search and the writing.
+#[tokio::test]
+async fn an_id_that_is_taken_meanwhile_is_refused_with_what_is_below_it() {
+    let store = store();
+    import(&store, &export(&[comment(9)], &[])).await;
+    let comments = [comment(1), reply(2, 1), reply(3, 2), comment(4)];
+    let scratch = located(&store, &export(&comments, &[])).await;
+    let stranger = Comment { body: "a stranger's".to_owned(), ..Comment::blank(thread()) };
+    let stranger = Comment { id: CommentId(id(1)), ..stranger };
+    let written = store.import_one(&stranger, &Attached::default()).await.unwrap();
+    assert_eq!(written, ImportedOne::Done);
+    writer(&store, &scratch, &Users::default()).write(&mut |_| ()).await.unwrap();
+    let report = scratch.report().unwrap();
+    assert_eq!(refused(&report), [1, 2, 3].map(|number| (id(number).to_string(), "taken")));
+    let stored = find(&store, 1).await;
+    assert_eq!((stored.body.as_str(), stored.replies), ("a stranger's", 0));
+    assert_eq!(find(&store, 4).await.body, "body of 4");
 }
 
 #[tokio::test]
@@ -219,7 +258,7 @@ async fn a_comment_costs_three_to_six_write_units_and_a_like_at_most_one() {
         let store = store();
         let scratch = located(&store, &export(&comments, likes)).await;
         let users = Users::default();
-        writer(&store, &scratch, &users).write(|_| ()).await.unwrap()
+        writer(&store, &scratch, &users).run(&mut |_| ()).await.unwrap()
     };
     let plain = units(&[]).await;
     assert!(plain / 300.0 > 3.0 && plain / 300.0 <= 6.0, "{}", plain / 300.0);

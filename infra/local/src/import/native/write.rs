@@ -77,7 +77,8 @@ impl Writer<'_> {
     ) -> Result<(), WriteError> {
         let (done, cost) = measure(work).await;
         done?;
-        self.pace(course, cost.write_units).await
+        self.pace(course, cost.write_units).await;
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 use rusqlite::params;
 use shared::domain::comment::MAX_DEPTH;
 
-use super::Scratch;
+use super::{Scratch, name_of};
 use crate::import::record::Thread;
 use crate::import::thread_key::{Target, ThreadKeys};
 
@@ -28,7 +28,7 @@ impl Scratch {
             let thread = record.and_then(|json| serde_json::from_str(&json).ok());
             let thread = thread.unwrap_or_else(|| Thread { key: key.clone(), ..Thread::default() });
             let (target, refused) = match keys.target(&thread) {
-                Target::Thread(id) => (Some(format!("{}/{}", id.kind, id.record)), None),
+                Target::Thread(id) => (Some(name_of(&id)), None),
                 Target::Unmapped => (None, Some("thread")),
                 Target::ForeignHost => (None, Some("host")),
             };

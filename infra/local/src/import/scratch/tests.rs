@@ -1,26 +1,9 @@
 //! What becomes of comments, and where they stand.
 
-use jiff::Timestamp;
-
 use super::super::record::{Author, Comment, Record, State, Thread};
+use super::super::tests::{comment, reply};
 use super::super::thread_key::ThreadKeys;
 use super::*;
-
-/// A comment on `/a` that answers nobody.
-fn comment(id: &str) -> Comment {
-    Comment {
-        source_id: id.to_owned(),
-        thread: "/a".to_owned(),
-        created_at: Timestamp::from_second(1_600_000_000).ok(),
-        author: Author { name: "Ada".to_owned(), ..Author::default() },
-        body: format!("body of {id}"),
-        ..Comment::default()
-    }
-}
-
-fn reply(id: &str, parent: &str) -> Comment {
-    Comment { parent: Some(parent.to_owned()), ..comment(id) }
-}
 
 fn page(key: &str) -> Thread {
     Thread { key: key.to_owned(), url: Some(key.to_owned()), ..Thread::default() }
