@@ -284,6 +284,39 @@ async fn comments_of_one_second_all_have_ids_of_their_own() {
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
+/// A stranger's comment appears between the search for a free id and the writing.
+#[tokio::test]
+async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replies() {
+    let store = store();
+    write_live(&store, None).await;
+    let comments = [comment("1"), reply("2", "1"), reply("3", "2")];
+    let scratch = scratch(&store, &comments).await;
+    let users = Users::default();
+    let taken = located(&scratch, "posts/a")[0].id;
+    let stranger = Stored { id: taken, body: "a stranger's".into(), ..Stored::blank(thread("a")) };
+    assert!(store.import_fixture(&stranger).await.unwrap());
+    writer(&store, &scratch, &users).write(&mut |_| ()).await.unwrap();
+    let ids: Vec<CommentId> = located(&scratch, "posts/a").iter().map(|located| located.id).collect();
+    let stored = store.find(ids[0], Reading::Consistent).await.unwrap().unwrap().comment;
+    assert_eq!((stored.source.unwrap().0.as_str(), stored.replies), ("test:1", 1));
+    let deepest = store.find(ids[2], Reading::Consistent).await.unwrap().unwrap().comment;
+    assert_eq!((deepest.source.unwrap().0.as_str(), deepest.ancestors.as_slice()), ("test:3", &ids[..2]));
+    let stranger = store.find(taken, Reading::Consistent).await.unwrap().unwrap().comment;
+    assert_eq!((stranger.body.as_str(), stranger.replies), ("a stranger's", 0));
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn replies_follow_a_comment_that_was_imported_into_another_thread() {
+    let store = store();
+    import(&store, &[comment("1")]).await;
+    let elsewhere = |comment: Comment| Comment { thread: "/b".to_owned(), ..comment };
+    let report = import(&store, &[elsewhere(comment("1")), elsewhere(reply("2", "1"))]).await;
+    assert_eq!((report.new, report.already_there), (1, 1));
+    assert_eq!(report.threads, [("posts/a".to_owned(), 2)].into());
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
 #[tokio::test]
 async fn authors_whom_the_host_knows_become_users() {
     let store = store();
