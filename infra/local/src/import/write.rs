@@ -366,7 +366,7 @@ impl Scratch {
     fn each_place(&self, target: &str, users: &Users, mut each: impl FnMut(String)) -> rusqlite::Result<()> {
         let query = format!(
             "{} LEFT JOIN comment p ON p.seq = c.parent
-             WHERE c.target = ? AND c.fate IN ('new', 'placeholder', 'there') ORDER BY c.level, c.slot",
+             WHERE c.target = ? AND c.slot IS NOT NULL AND c.fate IN ('new', 'placeholder', 'there') ORDER BY c.level, c.slot",
             Self::SELECT_PLANNED
         );
         let mut statement = self.database.prepare_cached(&query)?;
