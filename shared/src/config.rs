@@ -249,6 +249,13 @@ impl Mail {
     }
 }
 
+/// Whether records may have this type: up to 64 characters of `A-Z a-z 0-9 . _ ~ -`, and no name of a route.
+#[must_use]
+pub fn is_type(alias: &str) -> bool {
+    let letters = || alias.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b));
+    (1..=64).contains(&alias.len()) && letters() && !is_reserved(alias)
+}
+
 impl Config {
     /// Reads the process's environment.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads settings")]
@@ -483,11 +490,7 @@ impl Vars<'_> {
         if self.text(name).is_none() {
             types = vec!["posts".to_owned()];
         }
-        let letters = |alias: &String| {
-            alias.len() <= 64 && alias.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b))
-        };
-        let valid = !types.is_empty() && types.iter().all(letters) && types.iter().all(|alias| !is_reserved(alias));
-        if valid {
+        if !types.is_empty() && types.iter().all(|alias| is_type(alias)) {
             return Ok(types);
         }
         let reserved: Vec<_> = reserved_types().collect::<BTreeSet<_>>().into_iter().collect();

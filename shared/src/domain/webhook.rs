@@ -87,7 +87,8 @@ impl EventKind {
 }
 
 /// The events that one change of a comment is: the comment before, unless it is new, and after, unless it is gone. Likes
-/// and new names are none. An import tells nothing of what it creates.
+/// and new names are none. What an import creates is told
+/// neither then nor when it is first approved.
 #[must_use]
 pub fn happened(old: Option<&Comment>, new: Option<&Comment>) -> Vec<EventKind> {
     let exists = |comment: &&Comment| !comment.is_placeholder;
@@ -102,10 +103,11 @@ pub fn happened(old: Option<&Comment>, new: Option<&Comment>) -> Vec<EventKind> 
         (Some(old), Some(new)) => {
             let accepted = |comment: &Comment| comment.is_approved() && !comment.in_review;
             let became = |is: fn(&Comment) -> bool| is(new) && !is(old);
+            let may_tell = new.source.is_none() || old.is_approved();
             let changes = [
                 (old.body != new.body, EventKind::Updated),
                 (became(Comment::is_queued), EventKind::Pending),
-                (accepted(new) && !accepted(old), EventKind::Approved),
+                (accepted(new) && !accepted(old) && may_tell, EventKind::Approved),
                 (became(|comment| comment.state == State::Rejected), EventKind::Rejected),
                 (new.reports > old.reports, EventKind::Reported),
             ];
@@ -510,6 +512,10 @@ mod tests {
             comment.in_review = true;
         });
         let placeholder = comment().into_placeholder();
+        let pending_import = with(|comment| {
+            comment.source = Some(SourceId("disqus:1".to_owned()));
+            comment.state = State::Pending;
+        });
         let imported = with(|comment| comment.source = Some(SourceId("disqus:1".to_owned())));
         let other = with(|comment| {
             comment.likes = 1;
@@ -521,6 +527,7 @@ mod tests {
             (None, Some(&plain), vec![EventKind::Created]),
             (None, Some(&pending), vec![EventKind::Pending]),
             (None, Some(&imported), vec![]),
+            (Some(&pending_import), Some(&imported), vec![]),
             (None, Some(&placeholder), vec![]),
             (Some(&pending), Some(&plain), vec![EventKind::Approved]),
             (Some(&pending), Some(&rejected), vec![EventKind::Rejected]),

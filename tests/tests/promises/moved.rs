@@ -91,8 +91,9 @@ async fn fill(world: &World, people: &People) {
     }
     let subscribed = json!({ "body": "tell me", "subscribe_to_replies": true });
     let told = eve.post("posts/1/comments", subscribed).await.ok(201).id();
-    world.pass(Duration::from_millis(1_234));
-    bob.edit(bob.comment("posts/1", "before").await, "after").await.ok(200);
+    let before = bob.comment("posts/1", "before").await;
+    world.pass(Duration::from_millis(2_345));
+    bob.edit(before, "after").await.ok(200);
     ada.edit(ada.comment("posts/1", "fine").await, "doubtful now").await.ok(200);
     for writer in [ada, guest] {
         writer.comment("posts/2", "doubtful").await;

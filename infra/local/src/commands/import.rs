@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use aws_sdk_dynamodb::config::Builder;
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
-use shared::config::Config;
+use shared::config::{Config, is_type};
 use shared::domain::ids::{Random, salt_fingerprint};
 use shared::domain::person::PersonHashes;
 use shared::domain::time::Clock;
@@ -67,7 +67,7 @@ pub(super) struct Options {
     pub(super) users: Option<Users>,
     /// Type of the threads; by default the first of
     /// `SVC_TYPES`
-    #[arg(long = "type", value_name = "TYPE", verbatim_doc_comment)]
+    #[arg(long = "type", value_name = "TYPE", value_parser = parse_type, verbatim_doc_comment)]
     pub(super) kind: Option<String>,
     /// Zone of times that do not say theirs
     #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = parse_zone)]
@@ -300,6 +300,10 @@ impl Progress {
 
 fn parse_map(path: &str) -> Result<Map, String> {
     Map::parse(&read(path)?)
+}
+
+fn parse_type(kind: &str) -> Result<String, &'static str> {
+    is_type(kind).then(|| kind.to_owned()).ok_or("records cannot have this type; see SVC_TYPES in infra/README.md")
 }
 
 fn parse_users(path: &str) -> Result<Users, String> {

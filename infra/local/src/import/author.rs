@@ -74,7 +74,7 @@ impl Users {
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let users = lines.map(|(index, line)| {
             let (name, id) = line.rsplit_once(char::is_whitespace).unwrap_or_default();
-            let id = UserId::of_sub(id).filter(|_| !name.trim().is_empty());
+            let id: Option<UserId> = id.parse().ok().filter(|_| !name.trim().is_empty());
             let id = id.ok_or_else(|| {
                 format!("line {}: expected an id or an address, white space and a user id", index + 1)
             })?;
@@ -162,6 +162,12 @@ mod tests {
         assert_eq!(of(&ada()), Some(UserId(12)));
         assert_eq!(of(&Author { email: "grace@Example.org".into(), ..Author::default() }), Some(UserId(13)));
         assert_eq!(of(&Author::default()), None);
+    }
+
+    #[test]
+    fn a_user_may_have_an_id_that_is_a_hash() {
+        let users = Users::parse("gh-7 7940199727477390").unwrap();
+        assert_eq!(users.writer(&ada(), None).user, Some(UserId(7_940_199_727_477_390)));
     }
 
     #[test]

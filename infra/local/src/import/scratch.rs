@@ -167,7 +167,7 @@ impl Scratch {
             comment.thread,
             comment.parent,
             comment.created_at.map(Timestamp::as_second),
-            comment.edited_at.map(Timestamp::as_second),
+            comment.edited_at.map(Timestamp::as_millisecond),
             json(&comment.state),
             i64::try_from(comment.likes).unwrap_or(i64::MAX),
             comment.pinned,
@@ -192,7 +192,7 @@ impl Scratch {
             tag: row.get("tag")?,
             thread: thread_id(&row.get::<_, String>("target")?)?,
             is_placeholder: row.get("placeholder")?,
-            edited_at: row.get::<_, Option<i64>>("edited")?.and_then(instant),
+            edited_at: row.get::<_, Option<i64>>("edited")?.and_then(|edited| Timestamp::from_millisecond(edited).ok()),
             writer,
             body: row.get("body")?,
             state: from_json(row, "state")?,
@@ -314,10 +314,6 @@ fn content_id(comment: &record::Comment, body: &str) -> String {
 
 fn from_json<T: serde::de::DeserializeOwned + Default>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
     Ok(serde_json::from_str(&row.get::<_, String>(column)?).unwrap_or_default())
-}
-
-fn instant(seconds: i64) -> Option<Timestamp> {
-    Timestamp::from_second(seconds).ok()
 }
 
 pub(super) fn name_of(thread: &ThreadId) -> String {

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use percent_encoding::percent_decode_str;
+use shared::config::is_type;
 use shared::domain::ids::{ThreadId, sha256_hex};
 
 use super::record::Thread;
@@ -243,7 +244,10 @@ impl Line {
         let (kind, id) = target.split_once('/').ok_or("expected type/id after the key")?;
         let (name, is_prefix) = name.strip_suffix('*').map_or((name, false), |prefix| (prefix, true));
         let sample = if is_prefix { id.replace('*', "x") } else { id.to_owned() };
-        if kind.is_empty() || ThreadId::new(kind, &sample).is_none() {
+        if !is_type(kind) {
+            return Err("records cannot have this type");
+        }
+        if ThreadId::new(kind, &sample).is_none() {
             return Err("an id has 1 to 128 of A-Z a-z 0-9 . _ ~ : -");
         }
         Ok(Self { name: name.to_owned(), is_prefix, kind: kind.to_owned(), id: id.to_owned() })
@@ -377,6 +381,7 @@ mod tests {
             ("a posts/x!", 1),
             ("a posts/* b", 1),
             ("a posts/*", 1),
+            ("a users/1", 1),
         ] {
             let error = Map::parse(text).unwrap_err();
             assert!(error.starts_with(&format!("line {number}: ")), "{text}: {error}");

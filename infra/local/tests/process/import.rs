@@ -111,6 +111,7 @@ fn wrong_usage_is_2_and_names_the_mistake() {
         (&["import", "jekyll", "x"], "jekyll"),
         (&["import", "disqus", "x", "--zone", "Mars/Olympus"], "--zone"),
         (&["import", "disqus", "x", "--map", map], "line 2"),
+        (&["import", "disqus", "x", "--type", "users"], "--type"),
         (&["import", "disqus", "x", "--users", "/nowhere"], "--users"),
         (&["import", "disqus", "x", "--spam", "maybe"], "--spam"),
         (&["import", "disqus", "x", "--rate", "0"], "--rate"),
