@@ -11,15 +11,33 @@ use shared::aws::ses::{NotSent, RawMail, Ses};
 use shared::domain::secret::Secret;
 use shared::error::Fault;
 
-/// Bounds each step of the conversation with a server.
+/// Bounds the connection itself. The library bounds nothing after it.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// As many as a batch has messages.
 const CONNECTIONS: u32 = 10;
+const NO_CONNECTION: &str = "no connection";
 
 pub enum Mailer {
     Ses(Box<Ses>),
-    Smtp(AsyncSmtpTransport<Tokio1Executor>),
+    Smtp(Smtp),
 }
+
+/// A server that speaks SMTP.
+pub struct Smtp {
+    transport: AsyncSmtpTransport<Tokio1Executor>,
+    bounds: Bounds,
+}
+
+/// Together they are shorter than the time for which a worker has a mailbox to itself.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Of the connection with TLS and the login.
+    connecting: Duration,
+    /// Of handing over one mail.
+    sending: Duration,
+}
+
+const BOUNDS: Bounds = Bounds { connecting: Duration::from_secs(20), sending: Duration::from_mins(1) };
 
 impl Mailer {
     /// A server by its address: `smtps://`, or `smtp://` with STARTTLS. Only a server on this machine is spoken to without
@@ -39,7 +57,8 @@ impl Mailer {
             transport = transport.tls(trusting(url.expose(), root).map_err(|error| Fault::new(doing, error))?);
         }
         let pool = PoolConfig::new().max_size(CONNECTIONS);
-        Ok(Self::Smtp(transport.timeout(Some(TIMEOUT)).pool_config(pool).build()))
+        let transport = transport.timeout(Some(TIMEOUT)).pool_config(pool).build();
+        Ok(Self::Smtp(Smtp { transport, bounds: BOUNDS }))
     }
 
     /// # Errors
@@ -48,12 +67,33 @@ impl Mailer {
     pub async fn send(&self, mail: &RawMail) -> Result<(), NotSent> {
         match self {
             Self::Ses(ses) => ses.send(mail).await,
-            Self::Smtp(transport) => {
-                let envelope = envelope(mail).ok_or_else(|| refused("an address is not valid"))?;
-                transport.send_raw(&envelope, &mail.raw).await.map(drop).map_err(|error| not_sent(&error))
-            }
+            Self::Smtp(smtp) => smtp.send(mail).await,
         }
     }
+}
+
+impl Smtp {
+    async fn send(&self, mail: &RawMail) -> Result<(), NotSent> {
+        let envelope = envelope(mail).ok_or_else(|| refused("an address is not valid"))?;
+        let transport = self.transport.clone();
+        match within(self.bounds.connecting, async move { transport.test_connection().await }).await {
+            Some(Ok(true)) => {}
+            Some(Err(error)) if error.status().is_some() => return Err(not_sent(&error)),
+            _ => return Err(refused(NO_CONNECTION)),
+        }
+        let (transport, raw) = (self.transport.clone(), mail.raw.clone());
+        let sending = async move { transport.send_raw(&envelope, &raw).await };
+        match within(self.bounds.sending, sending).await {
+            Some(sent) => sent.map(drop).map_err(|error| not_sent(&error)),
+            None => Err(unknown("the server does not answer")),
+        }
+    }
+}
+
+/// `None` when it takes longer. The conversation goes on by itself then: a connection that is left in the middle of one
+/// would go back into the pool.
+async fn within<T: Send + 'static>(bound: Duration, task: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    tokio::time::timeout(bound, tokio::spawn(task)).await.ok()?.ok()
 }
 
 /// TLS as the address asks for it, with one more certificate to trust.
@@ -83,12 +123,16 @@ fn refused(reason: &str) -> NotSent {
     NotSent { unknown: false, reason: reason.to_owned() }
 }
 
+fn unknown(reason: &str) -> NotSent {
+    NotSent { unknown: true, reason: reason.to_owned() }
+}
+
 /// Answers of servers may hold addresses, so that only their codes are told.
 fn not_sent(error: &lettre::transport::smtp::Error) -> NotSent {
     match error.status() {
         Some(code) => refused(&format!("refused with {code}")),
-        None if error.is_client() || error.is_tls() || is_connecting(error) => refused("no connection"),
-        None => NotSent { unknown: true, reason: "the connection failed".to_owned() },
+        None if error.is_client() || error.is_tls() || is_connecting(error) => refused(NO_CONNECTION),
+        None => unknown("the connection failed"),
     }
 }
 
@@ -99,7 +143,89 @@ fn is_connecting(error: &lettre::transport::smtp::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    use tokio::net::{TcpListener, TcpStream};
+
     use super::*;
+
+    /// What a server does instead of an answer.
+    #[derive(Clone, Copy, Debug)]
+    enum Failure {
+        Closes,
+        SaysNothing,
+    }
+
+    /// Speaks SMTP until a command, where the greeting is `GREETING` and the end of a mail is `.`; then it fails.
+    async fn converse(stream: TcpStream, fails_at: &str, failure: Failure) {
+        let mut stream = BufReader::new(stream);
+        let (mut line, mut in_mail) = ("GREETING".to_owned(), false);
+        loop {
+            let command = line.split_whitespace().next().unwrap_or_default().to_owned();
+            if command == fails_at {
+                match failure {
+                    Failure::Closes => return,
+                    Failure::SaysNothing => std::future::pending().await,
+                }
+            }
+            in_mail = command == "DATA" || (in_mail && command != ".");
+            let answer = match command.as_str() {
+                "GREETING" => "220 here\r\n",
+                "DATA" => "354 go on\r\n",
+                _ if in_mail => "",
+                _ => "250 OK\r\n",
+            };
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            line.clear();
+            if stream.read_line(&mut line).await.unwrap_or_default() == 0 {
+                return;
+            }
+        }
+    }
+
+    /// A sender to a server that fails at this command in every conversation.
+    async fn sender(fails_at: &'static str, failure: Failure) -> Smtp {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("smtp://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(converse(stream, fails_at, failure));
+            }
+        });
+        let Ok(Mailer::Smtp(smtp)) = Mailer::smtp(&Secret::from(url), None) else { panic!("not by SMTP") };
+        let bound = Duration::from_secs(1);
+        Smtp { bounds: Bounds { connecting: bound, sending: bound }, ..smtp }
+    }
+
+    fn mail() -> RawMail {
+        RawMail {
+            from: "comments@example.org".to_owned(),
+            to: vec!["ada@example.org".to_owned()],
+            raw: b"Subject: Hello\r\n\r\nAda\r\n".to_vec(),
+            recipient: "u7".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_fails_before_it_is_handed_a_mail_has_not_taken_it() {
+        for fails_at in ["GREETING", "EHLO", "NOOP"] {
+            for failure in [Failure::Closes, Failure::SaysNothing] {
+                let error = sender(fails_at, failure).await.send(&mail()).await.unwrap_err();
+                assert!(!error.unknown, "{failure:?} at {fails_at}: {error}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_fails_with_a_mail_in_its_hands_may_have_taken_it() {
+        for failure in [Failure::Closes, Failure::SaysNothing] {
+            let smtp = sender(".", failure).await;
+            for attempt in 1..=2 {
+                let error = smtp.send(&mail()).await.unwrap_err();
+                assert!(error.unknown, "{failure:?}, attempt {attempt}: {error}");
+            }
+        }
+        sender("nothing", Failure::Closes).await.send(&mail()).await.unwrap();
+    }
 
     #[test]
     fn a_server_elsewhere_is_never_spoken_to_without_tls() {
