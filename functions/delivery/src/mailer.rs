@@ -108,10 +108,12 @@ fn with_tls(url: &str) -> String {
     let uri: Option<http::Uri> = url.parse().ok();
     let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default().trim_matches(['[', ']']);
     let is_here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-    if url.starts_with("smtps:") || url.contains("tls=") || is_here {
+    let query = uri.as_ref().and_then(http::Uri::query);
+    let says = query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("tls=")));
+    if url.starts_with("smtps:") || says || is_here {
         return url.to_owned();
     }
-    format!("{url}{}tls=required", if url.contains('?') { '&' } else { '?' })
+    format!("{url}{}tls=required", if query.is_some() { '&' } else { '?' })
 }
 
 fn envelope(mail: &RawMail) -> Option<Envelope> {
@@ -233,6 +235,8 @@ mod tests {
             ("smtp://user:pass@mail.example.org:587", "smtp://user:pass@mail.example.org:587?tls=required"),
             ("smtp://mail.example.org/name?x=1", "smtp://mail.example.org/name?x=1&tls=required"),
             ("smtp://user:127.0.0.1@mail.example.org", "smtp://user:127.0.0.1@mail.example.org?tls=required"),
+            ("smtp://user:tls=none@mail.example.org", "smtp://user:tls=none@mail.example.org?tls=required"),
+            ("smtp://mail.example.org?notls=1", "smtp://mail.example.org?notls=1&tls=required"),
             ("smtps://user:pass@mail.example.org", "smtps://user:pass@mail.example.org"),
             ("smtp://127.0.0.1:1025", "smtp://127.0.0.1:1025"),
             ("smtp://localhost:1025?tls=required", "smtp://localhost:1025?tls=required"),
