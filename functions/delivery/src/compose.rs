@@ -15,6 +15,8 @@ use crate::words::{Words, fill, words};
 
 /// Characters of a comment in a mail.
 const EXCERPT: usize = 300;
+/// Characters of a line of a mail (RFC 5322).
+const MAX_LINE: usize = 998;
 
 const STYLE: &str = "body{margin:0 auto;max-width:640px;padding:24px;overflow-wrap:anywhere;font:16px/1.5 system-ui,sans-serif;color:#1b1f24;background:#fff}\
 h2{font-size:17px;margin:24px 0 8px}a{color:#0a58ca}p{margin:8px 0}\
@@ -166,11 +168,11 @@ impl Letter<'_> {
         for to in &self.to {
             mail = mail.to(Mailbox::new(None, address(to)?));
         }
-        let references = self.threads.iter().map(|thread| format!("<{thread}.thread@{domain}>")).collect::<Vec<_>>();
+        let references = self.references(domain);
         let mut headers = vec![("Auto-Submitted", "auto-generated".to_owned())];
         headers.push(("List-Id", format!("<comments.{domain}>")));
         if !references.is_empty() {
-            headers.push(("References", references.join(" ")));
+            headers.push(("References", references));
         }
         if let Some(stop) = &self.stop_url {
             headers.push(("List-Unsubscribe", format!("<{stop}>")));
@@ -192,6 +194,19 @@ impl Letter<'_> {
             raw: mail.formatted(),
             recipient: self.recipient.to_string(),
         })
+    }
+
+    /// The first threads, as many as one line holds.
+    fn references(&self, domain: &str) -> String {
+        let mut references = String::new();
+        for thread in &self.threads {
+            let reference = format!(" <{thread}.thread@{domain}>");
+            if "References:".len() + references.len() + reference.len() > MAX_LINE {
+                break;
+            }
+            references.push_str(&reference);
+        }
+        references.trim_start().to_owned()
     }
 }
 

@@ -24,6 +24,8 @@ use tempfile::TempDir;
 use crate::access;
 use crate::queue::Queues;
 
+/// Characters of a line of a mail (RFC 5322).
+const MAX_LINE: usize = 998;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:800px;margin:24px auto;\
 padding:0 16px}article{margin:24px 0}iframe{width:100%;height:420px;border:1px solid #888}pre{white-space:pre-wrap}";
@@ -185,6 +187,9 @@ impl Outbox {
         let Some(raw) = raw.filter(|raw| !raw.is_empty() && !to.is_empty()) else {
             return (StatusCode::BAD_REQUEST, json!({ "message": "A mail needs content and a recipient." }));
         };
+        if raw.split(|byte| *byte == b'\n').any(|line| line.strip_suffix(b"\r").unwrap_or(line).len() > MAX_LINE) {
+            return (StatusCode::BAD_REQUEST, json!({ "message": "A line of the mail is too long." }));
+        }
         let id = format!("{:013}-{:06}", self.0.clock.now().0, self.0.written.fetch_add(1, Ordering::Relaxed));
         let partial = self.0.folder.join(format!("{id}.partial"));
         let written =

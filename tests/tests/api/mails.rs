@@ -132,6 +132,20 @@ async fn one_mail_holds_all_that_gathered() {
 }
 
 #[tokio::test]
+async fn a_mail_about_many_threads_has_no_line_that_servers_refuse() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    for post in 0..40 {
+        let thread = format!("posts/{post}");
+        let asked = subscribe(&ada, &thread).await;
+        bob.reply(&thread, asked, "x").await;
+    }
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["ada@example.org: 40 new comments"]);
+    assert!(header(&mails[0], "References").len() > 500, "{}", mails[0].raw);
+}
+
+#[tokio::test]
 async fn a_guest_confirms_the_address_before_any_other_mail() {
     let world = world();
     let guest = world.guest();
