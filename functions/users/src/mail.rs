@@ -1,9 +1,13 @@
 //! GET and POST `mail/{token}`: the pages that the links of mails lead to. GET only says what the link would do, because mail
 //! servers follow links. The buttons of the page do it.
 
+use std::convert::Infallible;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::stream;
 use http::{HeaderName, HeaderValue, StatusCode, header};
+use multer::Multipart;
 use ring::digest;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
@@ -138,7 +142,7 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
         return Ok(page(call, StatusCode::NOT_FOUND, words.no_link, &[]));
     };
-    let action = action(call, &link)
+    let action = action(&fields(call).await, &link)
         .ok_or_else(|| FieldErrors::one("action", "The action must be one of those that the page offers."))?;
     let now = app.clock.now().0;
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
@@ -167,13 +171,31 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
 }
 
 /// The button that was pressed, or the one click of a mail program (RFC 8058).
-fn action(call: &Call, link: &Link) -> Option<Action> {
-    let fields: Vec<(String, String)> = form_urlencoded::parse(&call.body).into_owned().collect();
+fn action(fields: &[(String, String)], link: &Link) -> Option<Action> {
     let is = |name: &str, value: &str| fields.iter().any(|(field, given)| field == name && given == value);
     if is("List-Unsubscribe", "One-Click") {
         return Some(Action::Stop);
     }
     Action::offered(&link.purpose).into_iter().find(|action| is("action", action.name()))
+}
+
+/// The fields of a form, in either of the encodings that mail programs send. None when it is malformed.
+async fn fields(call: &Call) -> Vec<(String, String)> {
+    match call.header(header::CONTENT_TYPE).and_then(|kind| multer::parse_boundary(kind).ok()) {
+        Some(boundary) => parts(call.body.clone(), boundary).await.unwrap_or_default(),
+        None => form_urlencoded::parse(&call.body).into_owned().collect(),
+    }
+}
+
+async fn parts(body: Vec<u8>, boundary: String) -> multer::Result<Vec<(String, String)>> {
+    let body = stream::iter([Ok::<_, Infallible>(body)]);
+    let mut parts = Multipart::new(body, boundary);
+    let mut fields = Vec::new();
+    while let Some(part) = parts.next_field().await? {
+        let name = part.name().unwrap_or_default().to_owned();
+        fields.push((name, part.text().await?));
+    }
+    Ok(fields)
 }
 
 fn page(call: &Call, status: StatusCode, says: &str, offered: &[Action]) -> Answer {

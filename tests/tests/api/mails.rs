@@ -119,6 +119,26 @@ async fn a_mail_says_whose_it_is_and_how_to_stop_it() {
 }
 
 #[tokio::test]
+async fn one_click_stops_mails_in_either_encoding_of_forms() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    choose(&ada, json!({ "replies": true })).await;
+    let asked = ada.comment("posts/1", "x").await;
+    bob.reply("posts/1", asked, "y").await;
+    let stop = header(&sent(&world).await[0], "List-Unsubscribe").trim_matches(['<', '>']).to_owned();
+    let program = world.guest().with(CONTENT_TYPE, "multipart/form-data; boundary=XyZ");
+    let part = |value: &str| {
+        format!("--XyZ\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\n{value}\r\n--XyZ--\r\n")
+    };
+    for wrong in [part("Two-Clicks"), part("One-Click").replace("--XyZ", "--other"), String::new()] {
+        program.send(Method::POST, &stop, wrong).await.invalid("action");
+        assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], "on");
+    }
+    program.send(Method::POST, &stop, part("One-Click")).await.ok(200);
+    assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], "off");
+}
+
+#[tokio::test]
 async fn one_mail_holds_all_that_gathered() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
