@@ -87,7 +87,8 @@ async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposi
         return webhook::deliver(app, senders, &due, receipt).await;
     }
     if let Ok(due) = serde_json::from_value::<DueMailbox>(body.clone()) {
-        let mail = app.config.mail.as_ref().ok_or_else(|| Fault::new("sending mails", "SVC_MAIL_FROM is not set"))?;
+        // Mails were turned off while it waited.
+        let Some(mail) = &app.config.mail else { return Ok(Disposition::Done) };
         return Worker::new(app, &senders.mailer, mail).deliver(&due.mailbox, receipt).await;
     }
     feedback::follow(app, &body).await?;

@@ -683,6 +683,14 @@ async fn what_ses_says_in_words_is_no_failure() {
 }
 
 #[tokio::test]
+async fn a_mailbox_that_is_due_when_mails_are_turned_off_is_no_failure() {
+    let world = World::new();
+    world.send_delivery("u7").await;
+    world.finish_jobs().await;
+    assert_eq!(world.queues().receive("DeliveriesDeadLetters", 1).unwrap().len(), 0);
+}
+
+#[tokio::test]
 async fn moderators_get_a_digest_of_what_waits_at_most_hourly() {
     let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_REQUIRE_APPROVAL", "true")];
     let world = World::with(&[&MAIL[..], &mods].concat());
