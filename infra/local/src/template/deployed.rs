@@ -119,6 +119,31 @@ fn every_condition_that_is_used_is_defined_and_the_other_way_round() {
     assert_eq!(used, known);
 }
 
+/// The parameters that a value compares with `true`.
+fn switches(value: &Value) -> BTreeSet<String> {
+    if let Some([Value::Object(parameter), Value::String(text)]) = value["Fn::Equals"].as_array().map(Vec::as_slice)
+        && text == "true"
+    {
+        return referred(&Value::Object(parameter.clone()));
+    }
+    match value {
+        Value::Array(items) => items.iter().flat_map(switches).collect(),
+        Value::Object(entries) => entries.values().flat_map(switches).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+#[test]
+fn a_parameter_that_is_compared_with_true_has_one_spelling_of_it() {
+    let template = template();
+    let switches: BTreeSet<_> = ["Rules", "Conditions"].iter().flat_map(|name| switches(&template[name])).collect();
+    assert!(switches.contains("Subscriptions") && switches.contains("Webhooks"), "{switches:?}");
+    for name in switches {
+        let allowed = template["Parameters"][&name]["AllowedValues"].as_array();
+        assert!(allowed.is_some_and(|values| values.contains(&json!("true"))), "{name}");
+    }
+}
+
 #[test]
 fn what_mails_and_webhooks_need_is_created_only_with_them() {
     let template = template();
