@@ -20,6 +20,8 @@ const AKISMET_URL: &str = "https://rest.akismet.com";
 
 /// Bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
 const MIN_SECRET: usize = 32;
+/// Addresses of `SVC_MODERATION_MAIL`. Each gets a mail of its own.
+const MAX_DIGESTS: usize = 50;
 /// Characters of `SVC_SITE_NAME`.
 const MAX_SITE_NAME: usize = 100;
 
@@ -461,8 +463,9 @@ impl Vars<'_> {
             return Err(needed("SVC_PAGE_URL", "an http or https address with {type} and {id}"));
         };
         let moderators = self.list("SVC_MODERATION_MAIL");
-        if !moderators.iter().all(|address| is_mailable(address)) {
-            return Err(self.wrong("SVC_MODERATION_MAIL", "e-mail addresses, separated by commas"));
+        if moderators.len() > MAX_DIGESTS || !moderators.iter().all(|address| is_mailable(address)) {
+            let accepted = format!("at most {MAX_DIGESTS} e-mail addresses, separated by commas");
+            return Err(self.wrong("SVC_MODERATION_MAIL", accepted));
         }
         let site_name = self.text("SVC_SITE_NAME").unwrap_or(host);
         if site_name.chars().any(char::is_control) || site_name.chars().count() > MAX_SITE_NAME {
@@ -734,6 +737,7 @@ mod tests {
             ("SVC_PAGE_URL", "https://www.example.org/{type}"),
             ("SVC_PAGE_URL", "ftp://www.example.org/{type}/{id}"),
             ("SVC_MODERATION_MAIL", "mods@example.org,nobody"),
+            ("SVC_MODERATION_MAIL", &["mods@example.org"; MAX_DIGESTS + 1].join(",")),
             ("SVC_SITE_NAME", "a\u{7}b"),
             ("SVC_MAIL_WAIT", "3601"),
             ("SVC_SMTP_URL", "https://user:hush@example.org"),

@@ -91,7 +91,7 @@ async fn a_mail_waits_for_a_server_that_is_down() {
 fn mail(to: &str) -> RawMail {
     RawMail {
         from: "comments@example.org".to_owned(),
-        to: vec![to.to_owned()],
+        to: to.to_owned(),
         raw: b"Subject: Hello\r\n\r\nAda\r\n".to_vec(),
         recipient: "u7".to_owned(),
     }

@@ -30,7 +30,7 @@ blockquote{margin:8px 0;padding:0 0 0 12px;border-left:3px solid #d0d7de}\
 pub(crate) struct Letter<'a> {
     pub(crate) site: &'a str,
     pub(crate) from: &'a str,
-    pub(crate) to: Vec<String>,
+    pub(crate) to: String,
     pub(crate) recipient: &'a Recipient,
     pub(crate) language: Language,
     /// Without it there is no way to stop the mails, as for moderators.
@@ -163,11 +163,9 @@ impl Letter<'_> {
         let domain = self.from.rsplit_once('@').map_or("", |(_, domain)| domain);
         let mut mail = Message::builder()
             .from(Mailbox::new(Some(one_line(self.site)), address(self.from)?))
+            .to(Mailbox::new(None, address(&self.to)?))
             .subject(one_line(subject))
             .message_id(Some(format!("<{}@{domain}>", self.id)));
-        for to in &self.to {
-            mail = mail.to(Mailbox::new(None, address(to)?));
-        }
         let references = self.references(domain);
         let mut headers = vec![("Auto-Submitted", "auto-generated".to_owned())];
         headers.push(("List-Id", format!("<comments.{domain}>")));

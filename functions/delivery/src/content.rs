@@ -38,15 +38,10 @@ impl Worker<'_> {
         format!("{}/{}/mail/{token}", self.mail.public_url, self.app.config.api_prefix)
     }
 
-    /// `mail` tells it from the other mails to the recipient.
-    pub(crate) fn letter<'a>(
-        &'a self,
-        recipient: &'a Recipient,
-        mail: &str,
-        to: Vec<String>,
-        language: Language,
-    ) -> Letter<'a> {
+    /// `mail` tells it from the other mails to the address.
+    fn letter<'a>(&'a self, recipient: &'a Recipient, mail: &str, to: String, language: Language) -> Letter<'a> {
         Letter {
+            id: self.app.mail_keys().mail(recipient, mail),
             site: &self.mail.site_name,
             from: &self.mail.from,
             to,
@@ -54,8 +49,24 @@ impl Worker<'_> {
             language,
             stop_url: None,
             threads: Vec::new(),
-            id: self.app.mail_keys().mail(recipient, mail),
         }
+    }
+
+    /// One to each moderator, so that they do not see each other's addresses, and an address that is refused keeps no mail
+    /// from the others.
+    pub(crate) fn to_moderators(
+        &self,
+        mail: &str,
+        compose: impl Fn(&Letter<'_>) -> Result<RawMail, Fault>,
+    ) -> Result<Vec<RawMail>, Fault> {
+        let recipient = Recipient::moderators();
+        let letter = |to: &String| self.letter(&recipient, &format!("{mail} {to}"), to.clone(), Language::default());
+        self.mail.moderators.iter().map(|to| compose(&letter(to))).collect()
+    }
+
+    /// The page where moderators work.
+    pub(crate) fn moderation_page(&self) -> String {
+        format!("{}/{}/moderate", self.mail.public_url, self.app.config.api_prefix)
     }
 
     /// `None` when the mailbox has no address that can be opened.
@@ -63,7 +74,7 @@ impl Worker<'_> {
         let address = mailbox.address.as_ref()?;
         let to = self.app.mail_keys().open(&address.sealed)?;
         let stop = self.link(recipient, Purpose::Stop { thread: None });
-        let letter = self.letter(recipient, &mailbox.mail(), vec![to], Language::of_tag(&address.language));
+        let letter = self.letter(recipient, &mailbox.mail(), to, Language::of_tag(&address.language));
         Some(Letter { stop_url: Some(stop), ..letter })
     }
 
@@ -154,14 +165,13 @@ fn collect(threads: &mut Threads, comment: Comment, thread: Thread, headline: St
     told.comments.push((comment, headline));
 }
 
-/// A mail that tells the moderators of those of these comments that still wait for them.
+/// Mails that tell the moderators of those of these comments that still wait for them.
 pub(crate) async fn digest(
     worker: &Worker<'_>,
-    recipient: &Recipient,
     mailbox: &Mailbox,
     ids: &BTreeSet<u64>,
     more: u64,
-) -> Result<Option<RawMail>, Fault> {
+) -> Result<Vec<RawMail>, Fault> {
     let app = worker.app;
     let mut threads = Threads::new();
     for ids in ids.iter().copied().collect::<Vec<_>>().chunks(AT_ONCE) {
@@ -172,10 +182,9 @@ pub(crate) async fn digest(
             collect(&mut threads, comment, thread, headline);
         }
     }
-    if threads.is_empty() || worker.mail.moderators.is_empty() {
-        return Ok(None);
+    if threads.is_empty() {
+        return Ok(Vec::new());
     }
-    let letter = worker.letter(recipient, &mailbox.mail(), worker.mail.moderators.clone(), Language::default());
-    let page = format!("{}/{}/moderate", worker.mail.public_url, app.config.api_prefix);
-    compose::digest(&letter, &worker.sections(&threads, |_| None), more, &page).map(Some)
+    let (sections, page) = (worker.sections(&threads, |_| None), worker.moderation_page());
+    worker.to_moderators(&mailbox.mail(), |letter| compose::digest(letter, &sections, more, &page))
 }

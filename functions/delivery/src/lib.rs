@@ -43,6 +43,9 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(9),
 ];
 
+/// Mails that are sent concurrently.
+const AT_ONCE: usize = 10;
+
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disposition {
@@ -115,15 +118,17 @@ impl<'a> Worker<'a> {
         let (kind, content) = match step {
             Step::Nothing => return Ok(Disposition::Done),
             Step::Wait(until) => return self.later(receipt, until).await,
-            Step::Confirm => (Kind::Confirmation, content::confirmation(self, recipient, &mailbox)),
+            Step::Confirm => (Kind::Confirmation, content::confirmation(self, recipient, &mailbox).map(Vec::from_iter)),
             Step::Tell(ids, more) if recipient.is_moderators() => {
-                (Kind::Digest, content::digest(self, recipient, &mailbox, &ids, more).await)
+                (Kind::Digest, content::digest(self, &mailbox, &ids, more).await)
             }
-            Step::Tell(ids, more) => (Kind::Notices, content::notices(self, recipient, &mailbox, &ids, more).await),
+            Step::Tell(ids, more) => {
+                (Kind::Notices, content::notices(self, recipient, &mailbox, &ids, more).await.map(Vec::from_iter))
+            }
         };
         let sent = match content {
-            Ok(None) => Sent::Dropped,
-            Ok(Some(raw)) => match self.send(&raw).await {
+            Ok(mails) if mails.is_empty() => Sent::Dropped,
+            Ok(mails) => match self.send(&mails).await {
                 Some(sent) => sent,
                 // The claim keeps others away until then.
                 None => return self.later(receipt, mailbox.due().unwrap_or(now)).await,
@@ -137,15 +142,21 @@ impl<'a> Worker<'a> {
         Ok(Disposition::Done)
     }
 
-    /// `None` when it is not known what became of the mail.
-    async fn send(&self, raw: &RawMail) -> Option<Sent> {
-        match self.mailer.send(raw).await {
-            Ok(()) => Some(Sent::Accepted),
-            Err(error) => {
-                tracing::warn!(%error, unknown = error.unknown, "mail not sent");
-                (!error.unknown).then_some(Sent::Refused)
-            }
+    /// What became of mails that say the same. They count as accepted when one is, so that nobody gets one twice. `None` when
+    /// it is not known.
+    async fn send(&self, mails: &[RawMail]) -> Option<Sent> {
+        let mut sent = Vec::new();
+        for mails in mails.chunks(AT_ONCE) {
+            sent.extend(join_all(mails.iter().map(|mail| self.mailer.send(mail))).await);
         }
+        for error in sent.iter().filter_map(|sent| sent.as_ref().err()) {
+            tracing::warn!(%error, unknown = error.unknown, "mail not sent");
+        }
+        if sent.iter().any(Result::is_ok) {
+            return Some(Sent::Accepted);
+        }
+        let unknown = sent.iter().any(|sent| sent.as_ref().is_err_and(|error| error.unknown));
+        (!unknown).then_some(Sent::Refused)
     }
 
     async fn finish(&self, recipient: &Recipient, kind: Kind, sent: &Sent) -> Result<(), Fault> {

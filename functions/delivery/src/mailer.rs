@@ -117,8 +117,8 @@ fn with_tls(url: &str) -> String {
 }
 
 fn envelope(mail: &RawMail) -> Option<Envelope> {
-    let to: Vec<Address> = mail.to.iter().map(|address| address.parse().ok()).collect::<Option<_>>()?;
-    Envelope::new(Some(mail.from.parse().ok()?), to).ok()
+    let to: Address = mail.to.parse().ok()?;
+    Envelope::new(Some(mail.from.parse().ok()?), vec![to]).ok()
 }
 
 fn refused(reason: &str) -> NotSent {
@@ -201,7 +201,7 @@ mod tests {
     fn mail() -> RawMail {
         RawMail {
             from: "comments@example.org".to_owned(),
-            to: vec!["ada@example.org".to_owned()],
+            to: "ada@example.org".to_owned(),
             raw: b"Subject: Hello\r\n\r\nAda\r\n".to_vec(),
             recipient: "u7".to_owned(),
         }

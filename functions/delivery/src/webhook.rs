@@ -13,7 +13,6 @@ use shared::aws::queue::MAX_DELAY;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{Visitor, hex};
 use shared::domain::language::Language;
-use shared::domain::mail_keys::Recipient;
 use shared::domain::thread::VisitorThreadState;
 use shared::domain::time::Timestamp;
 use shared::domain::viewer::Viewer;
@@ -23,7 +22,7 @@ use shared::error::Fault;
 use shared::http::resource::{CommentPresenter, CommentResource, ThreadResource};
 use shared::store::Reading;
 
-use crate::{Disposition, Senders, Worker, compose, persist};
+use crate::{Disposition, Senders, Sent, Worker, compose, persist};
 
 #[derive(Serialize)]
 struct Payload<T> {
@@ -187,17 +186,12 @@ async fn warn(app: &App, senders: &Senders, endpoint: &Endpoint) -> Result<Dispo
         return Ok(Disposition::Done);
     };
     let worker = Worker::new(app, &senders.mailer, mail);
-    let moderators = Recipient::moderators();
     let name = format!("webhook {} {:?}", endpoint.id, endpoint.failing_since);
-    let letter = worker.letter(&moderators, &name, mail.moderators.clone(), Language::default());
-    let page = format!("{}/{}/moderate", mail.public_url, app.config.api_prefix);
-    let raw = compose::webhook_disabled(&letter, &endpoint.url, &page)?;
-    if let Err(error) = senders.mailer.send(&raw).await {
-        tracing::warn!(%error, unknown = error.unknown, "mail not sent");
-        if !error.unknown {
-            app.store.change_endpoint(endpoint.id, |endpoint| endpoint.untold = true).await?;
-            return Ok(Disposition::Later);
-        }
+    let page = worker.moderation_page();
+    let mails = worker.to_moderators(&name, |letter| compose::webhook_disabled(letter, &endpoint.url, &page))?;
+    if let Some(Sent::Refused) = worker.send(&mails).await {
+        app.store.change_endpoint(endpoint.id, |endpoint| endpoint.untold = true).await?;
+        return Ok(Disposition::Later);
     }
     Ok(Disposition::Done)
 }

@@ -19,7 +19,7 @@ pub const RECIPIENT: &str = "recipient";
 #[derive(Clone, Debug)]
 pub struct RawMail {
     pub from: String,
-    pub to: Vec<String>,
+    pub to: String,
     /// Its headers and body (RFC 5322).
     pub raw: Vec<u8>,
     /// Whom it is for, without an address.
@@ -56,7 +56,7 @@ impl Ses {
     pub async fn send(&self, mail: &RawMail) -> Result<(), NotSent> {
         let mut input = json!({
             "FromEmailAddress": mail.from,
-            "Destination": { "ToAddresses": mail.to },
+            "Destination": { "ToAddresses": [mail.to] },
             "Content": { "Raw": { "Data": STANDARD.encode(&mail.raw) } },
             "EmailTags": [{ "Name": RECIPIENT, "Value": mail.recipient }],
         });
@@ -92,7 +92,7 @@ mod tests {
     fn mail() -> RawMail {
         RawMail {
             from: "comments@example.org".to_owned(),
-            to: vec!["ada@example.org".to_owned()],
+            to: "ada@example.org".to_owned(),
             raw: b"Subject: Hello\r\n\r\nAda".to_vec(),
             recipient: "u7".to_owned(),
         }

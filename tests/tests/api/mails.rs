@@ -691,6 +691,24 @@ async fn a_mailbox_that_is_due_when_mails_are_turned_off_is_no_failure() {
 }
 
 #[tokio::test]
+async fn each_moderator_gets_a_digest_whatever_becomes_of_the_others() {
+    let mods = [("SVC_MODERATION_MAIL", "ada@example.org,bob@example.org"), ("SVC_REQUIRE_APPROVAL", "true")];
+    let world = World::with(&[&MAIL[..], &mods].concat());
+    world.user(7, "Ada").comment("posts/1", "please").await;
+    let mails = sent(&world).await;
+    let addresses: BTreeSet<&str> = mails.iter().map(|mail| header(mail, "To")).collect();
+    let names: BTreeSet<&str> = mails.iter().map(|mail| header(mail, "Message-ID")).collect();
+    assert_eq!((mails.len(), names.len()), (2, 2));
+    assert_eq!(addresses, BTreeSet::from(["ada@example.org", "bob@example.org"]));
+    world.refuse_mails(1);
+    world.user(7, "Ada").comment("posts/1", "again").await;
+    assert_eq!(sent(&world).await.len(), 3, "nobody gets it twice");
+    world.refuse_mails(2);
+    world.user(7, "Ada").comment("posts/1", "once more").await;
+    assert_eq!(sent(&world).await.len(), 5, "it is tried again when nobody got it");
+}
+
+#[tokio::test]
 async fn moderators_get_a_digest_of_what_waits_at_most_hourly() {
     let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_REQUIRE_APPROVAL", "true")];
     let world = World::with(&[&MAIL[..], &mods].concat());
