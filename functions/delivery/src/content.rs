@@ -101,7 +101,9 @@ pub(crate) fn confirmation(
     mailbox: &Mailbox,
 ) -> Result<Option<RawMail>, Fault> {
     let Some(letter) = worker.letter_to(recipient, mailbox) else { return Ok(None) };
-    let url = worker.link(recipient, Purpose::confirm(worker.app.clock.now()));
+    let address = mailbox.address.as_ref().and_then(|address| worker.app.mail_keys().address(&address.sealed));
+    let Some(address) = address else { return Ok(None) };
+    let url = worker.link(recipient, Purpose::confirm(address, worker.app.clock.now()));
     compose::confirmation(&letter, &url).map(Some)
 }
 

@@ -144,10 +144,13 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     };
     let action = action(&fields(call).await, &link)
         .ok_or_else(|| FieldErrors::one("action", "The action must be one of those that the page offers."))?;
-    let now = app.clock.now().0;
+    let (keys, now) = (app.mail_keys(), app.clock.now().0);
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
     let change = |mailbox: &mut Mailbox| match (action, &link.purpose) {
-        (Action::Confirm, _) => mailbox.confirm(now, wait),
+        (Action::Confirm, Purpose::Confirm { address, .. }) => {
+            let present = mailbox.address.as_ref().and_then(|present| keys.address(&present.sealed));
+            present.as_ref() == Some(address) && mailbox.confirm(now, wait)
+        }
         (Action::Mute, Purpose::Stop { thread: Some(thread) }) => {
             mailbox.mute(thread);
             true

@@ -19,6 +19,8 @@ use crate::domain::time::Timestamp;
 const SIGNATURE: usize = 22;
 /// Characters that stand for a thread in a link and among a mailbox's muted threads: 66 bits.
 const THREAD: usize = 11;
+/// Characters that stand for an address in a link: 66 bits.
+const ADDRESS: usize = 11;
 const HOUR: i64 = 3_600;
 /// Hours that a link of a confirmation is valid.
 const CONFIRM_HOURS: i64 = 7 * 24;
@@ -62,8 +64,8 @@ pub struct Link {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Confirms an address, until this hour since 1970.
-    Confirm { until: i64 },
+    /// Confirms this address, [`MailKeys::address`], until this hour since 1970.
+    Confirm { until: i64, address: String },
     /// Stops all mails, or those of this thread; [`MailKeys::thread`]. Never expires.
     Stop { thread: Option<String> },
 }
@@ -71,13 +73,13 @@ pub enum Purpose {
 impl Purpose {
     /// A confirmation that is valid from now on.
     #[must_use]
-    pub fn confirm(now: Timestamp) -> Self {
-        Self::Confirm { until: now.seconds() / HOUR + CONFIRM_HOURS }
+    pub fn confirm(address: String, now: Timestamp) -> Self {
+        Self::Confirm { until: now.seconds() / HOUR + CONFIRM_HOURS, address }
     }
 
     fn text(&self) -> String {
         match self {
-            Self::Confirm { until } => format!("c{until}"),
+            Self::Confirm { until, address } => format!("c{until}-{address}"),
             Self::Stop { thread } => format!("s{}", thread.as_deref().unwrap_or_default()),
         }
     }
@@ -88,7 +90,10 @@ impl FromStr for Purpose {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         match text.split_at_checked(1).ok_or(())? {
-            ("c", until) => Ok(Self::Confirm { until: until.parse().map_err(drop)? }),
+            ("c", text) => {
+                let (until, address) = text.split_once('-').ok_or(())?;
+                Ok(Self::Confirm { until: until.parse().map_err(drop)?, address: address.to_owned() })
+            }
             ("s", "") => Ok(Self::Stop { thread: None }),
             ("s", thread) => Ok(Self::Stop { thread: Some(thread.to_owned()) }),
             _ => Err(()),
@@ -115,6 +120,13 @@ impl MailKeys {
         Recipient(format!("m{}", tag(&self.names, &["guest", &canonical(address)], SIGNATURE)))
     }
 
+    /// What stands for a sealed address in a link. All spellings of one mailbox are the same. `None` when it cannot be opened.
+    #[must_use]
+    pub fn address(&self, sealed: &str) -> Option<String> {
+        let address = self.open(sealed)?;
+        Some(tag(&self.names, &["address", &canonical(&address)], ADDRESS))
+    }
+
     /// What stands for a thread among the muted ones.
     #[must_use]
     pub fn thread(&self, thread: &ThreadId) -> String {
@@ -139,7 +151,8 @@ impl MailKeys {
         self.seal.open(sealed)
     }
 
-    /// About sixty characters: longer ones are folded in headers, which breaks signatures of mails on some ways.
+    /// At most sixty characters for links that stop mails. Longer ones are folded in headers, which breaks signatures of mails
+    /// on some ways.
     #[must_use]
     pub fn token(&self, link: &Link) -> String {
         let (purpose, recipient) = (link.purpose.text(), &link.recipient.0);
@@ -158,7 +171,7 @@ impl MailKeys {
             return None;
         }
         let purpose: Purpose = purpose.parse().ok()?;
-        let expired = matches!(purpose, Purpose::Confirm { until } if until < now.seconds() / HOUR);
+        let expired = matches!(purpose, Purpose::Confirm { until, .. } if until < now.seconds() / HOUR);
         (!expired).then(|| Link { recipient: Recipient(recipient.to_owned()), purpose })
     }
 }
@@ -216,12 +229,24 @@ mod tests {
         assert_ne!(recipient("ada@example.org"), keys("b").guest("ada@example.org"));
     }
 
+    fn confirm(email: &str) -> Purpose {
+        Purpose::confirm(keys("a").address(&keys("a").seal(email)).unwrap(), NOW)
+    }
+
     #[test]
-    fn a_token_survives_its_way_through_a_mail_and_has_about_sixty_characters() {
+    fn a_link_confirms_one_address_however_it_is_spelled() {
+        assert_eq!(confirm("ada@example.org"), confirm("Ada+x@example.org"));
+        assert_ne!(confirm("ada@example.org"), confirm("eve@example.org"));
+        assert_eq!(keys("b").address(&keys("a").seal("ada@example.org")), None);
+    }
+
+    #[test]
+    fn a_token_survives_its_way_through_a_mail_and_fits_in_a_header() {
         let thread = keys("a").thread(&ThreadId::new("posts", "1").unwrap());
-        for purpose in [Purpose::confirm(NOW), Purpose::Stop { thread: None }, Purpose::Stop { thread: Some(thread) }] {
+        let stop = |thread| Purpose::Stop { thread };
+        for (purpose, length) in [(confirm("ada@example.org"), 66), (stop(None), 60), (stop(Some(thread)), 60)] {
             let token = keys("a").token(&link(purpose.clone()));
-            assert!(token.len() <= 60, "{token}");
+            assert!(token.len() <= length, "{token}");
             assert!(token.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)), "{token}");
             assert_eq!(keys("a").link(&token, NOW), Some(link(purpose)));
             assert_eq!(keys("b").link(&token, NOW), None);
@@ -244,7 +269,8 @@ mod tests {
     #[test]
     fn a_confirmation_expires_after_seven_days_and_stopping_never() {
         let day = 24 * HOUR * 1_000;
-        let (confirm, stop) = (keys("a").token(&link(Purpose::confirm(NOW))), link(Purpose::Stop { thread: None }));
+        let (confirm, stop) =
+            (keys("a").token(&link(confirm("ada@example.org"))), link(Purpose::Stop { thread: None }));
         let after = |token: &str, days| keys("a").link(token, Timestamp(NOW.0 + days * day)).is_some();
         assert!(after(&confirm, 6) && after(&confirm, 7) && !after(&confirm, 8));
         assert!(after(&keys("a").token(&stop), 10_000));

@@ -212,7 +212,7 @@ impl Mailbox {
     /// Whether an address that nobody has confirmed would be asked for a confirmation now.
     #[must_use]
     pub fn would_confirm(&self, address: &Address, now: i64) -> bool {
-        self.takes(address) && !address.confirmed && self.may_ask(now)
+        self.takes(address, now) && !address.confirmed && self.may_ask(now)
     }
 
     fn may_ask(&self, now: i64) -> bool {
@@ -235,11 +235,12 @@ impl Mailbox {
     }
 
     /// Whether the address would change anything. A mailbox that was stopped takes none, and one that bounced no address
-    /// that it has.
-    fn takes(&self, address: &Address) -> bool {
+    /// that it has. One that waits for a confirmation takes another unconfirmed address when that may be asked for its own.
+    fn takes(&self, address: &Address, now: i64) -> bool {
         let same = self.address.as_ref().is_some_and(|known| known.sealed == address.sealed);
         match self.state {
-            State::New | State::Asked => true,
+            State::New => true,
+            State::Asked => same || address.confirmed || self.may_ask(now),
             State::On => !same && address.confirmed,
             State::Off => false,
             State::Bounced => !same,
@@ -248,7 +249,7 @@ impl Mailbox {
 
     /// Somebody subscribed with this address.
     pub fn enrol(&mut self, address: Address, now: i64, wait: Duration) {
-        if !self.takes(&address) {
+        if !self.takes(&address, now) {
             return;
         }
         if address.confirmed {
@@ -671,6 +672,20 @@ mod tests {
             }
         }
         assert_eq!((sent, mailbox.state), (3, State::Asked));
+    }
+
+    #[test]
+    fn an_unconfirmed_address_takes_the_place_of_another_when_it_may_be_asked() {
+        let other = |confirmed| Address { sealed: "other".to_owned(), ..address(confirmed) };
+        let mut mailbox = Mailbox::default();
+        mailbox.enrol(address(false), NOW, WAIT);
+        mailbox.enrol(other(false), NOW + DAY - 1, WAIT);
+        assert_eq!((&mailbox.address, mailbox.state), (&Some(address(false)), State::Asked));
+        let mut proven = mailbox.clone();
+        proven.enrol(other(true), NOW + DAY - 1, WAIT);
+        assert_eq!((&proven.address, proven.state), (&Some(other(true)), State::On));
+        mailbox.enrol(other(false), NOW + DAY, WAIT);
+        assert_eq!((&mailbox.address, mailbox.state), (&Some(other(false)), State::Asked));
     }
 
     #[test]

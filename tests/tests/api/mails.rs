@@ -450,13 +450,39 @@ async fn an_address_that_the_issuer_has_not_verified_is_confirmed_first() {
     }
 }
 
+/// A member who says to have this address, without proof.
+fn claimant(world: &World, id: u64, email: &str) -> Actor {
+    world.claiming(&json!({ "sub": id.to_string(), "name": "Mallory", "email": email, "email_verified": false }))
+}
+
+#[tokio::test]
+async fn a_link_confirms_no_other_address_than_the_one_that_it_was_sent_to() {
+    let world = world();
+    let replies = json!({ "replies": true });
+    claimant(&world, 7, "mallory@example.org").put("me/notifications", replies.clone()).await.ok(200);
+    // Another address is asked as seldom as the first one.
+    let state = claimant(&world, 7, "victim@example.org").put("me/notifications", replies.clone()).await.ok(200);
+    assert_eq!(state.data()["email"], "m•••@example.org");
+    assert_eq!(subjects(&sent(&world).await), ["mallory@example.org: Confirm your address"]);
+    world.pass(Duration::from_hours(25));
+    let mallory = claimant(&world, 7, "victim@example.org");
+    let state = mallory.put("me/notifications", replies).await.ok(200);
+    assert_eq!(state.data()["email"], "v•••@example.org");
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails)[1..], ["victim@example.org: Confirm your address"]);
+    for (mail, says, state) in [(0, "nothing to confirm", "asked"), (1, "is confirmed", "on")] {
+        let page = press(&world.guest(), &links(&mails[mail])[0], "action=confirm").await.ok(200);
+        assert!(page.json.as_str().unwrap().contains(says), "{}", page.json);
+        assert_eq!(mallory.get("me/notifications").await.ok(200).data()["state"], state);
+    }
+}
+
 #[tokio::test]
 async fn an_address_that_members_claim_without_proof_is_asked_as_seldom_as_a_guests() {
     let world = world();
     let claim = async |id: u64| {
-        let email = format!("victim+{id}@example.org");
-        let claims = json!({ "sub": id.to_string(), "name": "Mallory", "email": email, "email_verified": false });
-        world.claiming(&claims).put("me/notifications", json!({ "replies": true })).await
+        let mallory = claimant(&world, id, &format!("victim+{id}@example.org"));
+        mallory.put("me/notifications", json!({ "replies": true })).await
     };
     claim(7).await.ok(200);
     claim(8).await.refused(429, "rate_limited");
