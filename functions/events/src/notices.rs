@@ -67,7 +67,8 @@ async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
     let member = comment.user.map(Recipient::from);
     let Some(recipient) = member.or_else(|| subscription.guest.clone()) else { return Ok(()) };
     let now = app.clock.now().0;
-    if app.may_enrol(&comment.visitor(), &recipient, address).await? {
+    let mailbox = app.store.mailbox(&recipient).await?;
+    if app.may_enrol(&comment.visitor(), &recipient, &mailbox, address).await? {
         let (mailbox, ()) =
             app.store.change_mailbox(&recipient, |mailbox| mailbox.enrol(address.clone(), now, mail.wait)).await?;
         app.start_delivery(&recipient, &mailbox).await?;

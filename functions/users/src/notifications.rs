@@ -33,10 +33,11 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
         own_records: input.flag("own_records"),
     };
     input.finish()?;
-    let known = app.store.mailbox(&recipient).await?.address;
+    let mut mailbox = app.store.mailbox(&recipient).await?;
+    mailbox.reopen();
     let unknown = || FieldErrors::one("email", "No e-mail address is known: the token has none that mail can go to.");
-    let address = address(app, call).or(known).ok_or_else(unknown)?;
-    if !app.may_enrol(&viewer.visitor, &recipient, &address).await? {
+    let address = address(app, call).or_else(|| mailbox.address.clone()).ok_or_else(unknown)?;
+    if !app.may_enrol(&viewer.visitor, &recipient, &mailbox, &address).await? {
         return Err(Refusal::RateLimited(app.rest_of_hour()).into());
     }
     let now = app.clock.now().0;

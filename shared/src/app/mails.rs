@@ -40,14 +40,21 @@ impl App {
         queue.send(&DueMailbox { mailbox: recipient.clone() }, self.until(due)).await
     }
 
-    /// Whether an address may be enrolled. One that would be asked for a confirmation counts against the bounds of its hour.
+    /// Whether an address may be enrolled in this mailbox. One that would be asked for a confirmation counts against the bounds
+    /// of its hour.
     ///
     /// # Errors
     ///
     /// When the table fails.
-    pub async fn may_enrol(&self, by: &Visitor, recipient: &Recipient, address: &Address) -> Result<bool, Fault> {
+    pub async fn may_enrol(
+        &self,
+        by: &Visitor,
+        recipient: &Recipient,
+        mailbox: &Mailbox,
+        address: &Address,
+    ) -> Result<bool, Fault> {
         let now = self.clock.now();
-        if !self.store.mailbox(recipient).await?.would_confirm(address, now.0) {
+        if !mailbox.would_confirm(address, now.0) {
             return Ok(true);
         }
         if self.store.count_in_hour("enrolled", &by.0, 1, now).await? > MAX_ENROLLED {

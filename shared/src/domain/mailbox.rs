@@ -267,11 +267,16 @@ impl Mailbox {
         self.address = Some(address);
     }
 
-    /// A member chooses. This also undoes a stop.
-    pub fn choose(&mut self, wants: Wants, address: Address, now: i64, wait: Duration) {
+    /// Makes a mailbox that was stopped take addresses again, because its member wants to choose.
+    pub fn reopen(&mut self) {
         if self.state == State::Off {
             self.state = State::New;
         }
+    }
+
+    /// A member chooses.
+    pub fn choose(&mut self, wants: Wants, address: Address, now: i64, wait: Duration) {
+        self.reopen();
         (self.replies, self.mentions, self.own_records) = (wants.replies, wants.mentions, wants.own_records);
         self.enrol(address, now, wait);
     }

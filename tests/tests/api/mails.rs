@@ -495,6 +495,23 @@ async fn an_address_that_members_claim_without_proof_is_asked_as_seldom_as_a_gue
 }
 
 #[tokio::test]
+async fn a_member_who_has_stopped_asks_an_address_as_seldom_as_others() {
+    let world = world();
+    let replies = json!({ "replies": true });
+    claimant(&world, 7, "mallory@example.org").put("me/notifications", replies.clone()).await.ok(200);
+    let stop = links(&sent(&world).await[0]).pop().unwrap();
+    press(&world.guest(), &stop, "action=stop").await.ok(200);
+    world.pass(Duration::from_hours(25));
+    subscribe_as_guest(&world.guest(), "victim@example.org").await;
+    let mallory = claimant(&world, 7, "victim@example.org");
+    mallory.put("me/notifications", replies.clone()).await.refused(429, "rate_limited");
+    assert_eq!(subjects(&sent(&world).await)[1..], ["victim@example.org: Confirm your address"]);
+    world.pass(Duration::from_hours(25));
+    let again = claimant(&world, 7, "victim@example.org");
+    assert_eq!(again.put("me/notifications", replies).await.ok(200).data()["state"], "asked");
+}
+
+#[tokio::test]
 async fn edits_mention_nobody_and_a_member_mentions_fifty_an_hour() {
     let world = World::with(&[&MAIL[..], &[("SVC_MAIL_WAIT", "3600")]].concat());
     let bob = member(&world, 99, "Bob");
