@@ -253,9 +253,7 @@ impl Mailbox {
             return;
         }
         if address.confirmed {
-            self.state = State::On;
-            self.confirms = false;
-            self.schedule_waiting(now, wait);
+            self.turn_on(now, wait);
         } else {
             if self.would_confirm(&address, now) {
                 self.confirms = true;
@@ -287,13 +285,20 @@ impl Mailbox {
             return false;
         };
         address.confirmed = true;
-        if self.state == State::Asked {
+        self.turn_on(now, wait);
+        true
+    }
+
+    /// The address of this mailbox is known to be the recipient's.
+    fn turn_on(&mut self, now: i64, wait: Duration) {
+        if self.state != State::On {
             self.state = State::On;
             self.confirms = false;
+            // Of a confirmation. What becomes of it does not matter any more.
+            self.claim = None;
             self.due = None;
-            self.schedule_waiting(now, wait);
         }
-        true
+        self.schedule_waiting(now, wait);
     }
 
     pub fn mute(&mut self, thread: &str) {
@@ -372,7 +377,7 @@ impl Mailbox {
     }
 
     fn schedule_waiting(&mut self, now: i64, wait: Duration) {
-        if !self.waiting.is_empty() && self.claim.is_none() {
+        if !self.waiting.is_empty() && self.claim.is_none() && self.due.is_none() {
             self.due = Some(self.next(now, wait));
         }
     }
@@ -704,6 +709,23 @@ mod tests {
         assert!(mailbox.confirm(NOW + DAY, WAIT));
         assert_eq!(mailbox.due(), Some(NOW + DAY + MINUTE));
         assert_eq!(mailbox.take(NOW + 2 * DAY, "worker"), Step::Tell(ids([1]), 0));
+    }
+
+    #[test]
+    fn what_gathers_goes_although_it_is_not_known_what_became_of_the_confirmation() {
+        for by_its_link in [false, true] {
+            let mut mailbox = Mailbox::default();
+            mailbox.enrol(address(false), NOW, WAIT);
+            tell(&mut mailbox, 1, NOW);
+            assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Confirm);
+            if by_its_link {
+                mailbox.confirm(NOW + MINUTE, WAIT);
+            } else {
+                mailbox.enrol(address(true), NOW + MINUTE, WAIT);
+            }
+            assert_eq!(mailbox.take(NOW + CLAIM + MINUTE, "second"), Step::Tell(ids([1]), 0));
+            assert!(!mailbox.is_claimed_by("worker"));
+        }
     }
 
     #[test]

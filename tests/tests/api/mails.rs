@@ -678,6 +678,27 @@ async fn a_worker_that_is_killed_at_any_step_tells_each_comment_once() {
 }
 
 #[tokio::test]
+async fn a_worker_that_is_killed_after_a_confirmation_went_loses_no_notice() {
+    for steps in 1.. {
+        let world = world();
+        let asked = subscribe(&claimant(&world, 7, "ada@example.org"), "posts/1").await;
+        member(&world, 8, "Bob").reply("posts/1", asked, "x").await;
+        world.wait_until_idle().await;
+        world.lose_deliveries().await;
+        world.pass(Duration::from_mins(1));
+        let lived = world.deliver(&["u7"], steps).await;
+        for mail in world.mails() {
+            press(&world.guest(), &links(&mail)[0], "action=confirm").await.ok(200);
+            assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob answered your comment: posts/1"]);
+        }
+        if lived {
+            assert_eq!(world.mails().len(), 2);
+            break;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_mail_that_the_server_refuses_goes_when_it_is_back_and_for_a_day() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
