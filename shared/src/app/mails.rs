@@ -67,7 +67,10 @@ impl App {
         let keys = self.mail_keys();
         let owner = keys.open(&address.sealed).map(|email| keys.guest(&email));
         match owner.filter(|owner| owner != recipient) {
-            Some(owner) => Ok(self.store.change_mailbox(&owner, |mailbox| mailbox.ask_for_member(now.0)).await?.1),
+            Some(owner) => {
+                let member = keys.member(recipient);
+                Ok(self.store.change_mailbox(&owner, |mailbox| mailbox.ask_for_member(&member, now.0)).await?.1)
+            }
             None => Ok(true),
         }
     }

@@ -133,6 +133,12 @@ impl MailKeys {
         tag(&self.names, &["thread", &thread.to_string()], THREAD)
     }
 
+    /// What stands for a member in the mailbox of an address that this member claims: it does not tell who it is.
+    #[must_use]
+    pub fn member(&self, member: &Recipient) -> String {
+        tag(&self.names, &["member", &member.0], SIGNATURE)
+    }
+
     /// A name for a mail that no other one has; `mail` is [`crate::domain::mailbox::Mailbox::mail`].
     #[must_use]
     pub fn mail(&self, recipient: &Recipient, mail: &str) -> String {

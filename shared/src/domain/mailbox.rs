@@ -186,6 +186,9 @@ pub struct Mailbox {
     confirmations: u32,
     #[serde(rename = "ca", default, skip_serializing_if = "is_default")]
     confirmation_asked_at: i64,
+    /// Who asked for the last confirmation: the member of [`Mailbox::ask_for_member`].
+    #[serde(rename = "cb", default, skip_serializing_if = "Option::is_none")]
+    confirmation_asked_by: Option<String>,
 }
 
 impl Mailbox {
@@ -220,18 +223,24 @@ impl Mailbox {
     }
 
     /// A member claims the address of this mailbox, and asks for a confirmation to be sent there. False when it may not be
-    /// sent: the address has stopped all mails, or was asked too often.
-    pub fn ask_for_member(&mut self, now: i64) -> bool {
-        let may_ask = self.state != State::Off && self.may_ask(now);
-        if may_ask {
-            self.count_confirmation(now);
+    /// sent: the address has stopped all mails, or was asked too often. Safe to repeat, until the member's own mailbox counts
+    /// the confirmation. `member` is what stands for the member: [`crate::domain::mail_keys::MailKeys::member`].
+    pub fn ask_for_member(&mut self, member: &str, now: i64) -> bool {
+        if self.state == State::Off {
+            return false;
         }
-        may_ask
+        let is_same = self.confirmation_asked_by.as_deref() == Some(member) && now - self.confirmation_asked_at < DAY;
+        if !is_same && self.may_ask(now) {
+            self.count_confirmation(Some(member.to_owned()), now);
+            return true;
+        }
+        is_same
     }
 
-    fn count_confirmation(&mut self, now: i64) {
+    fn count_confirmation(&mut self, member: Option<String>, now: i64) {
         self.confirmations += 1;
         self.confirmation_asked_at = now;
+        self.confirmation_asked_by = member;
     }
 
     /// Whether the address would change anything. A mailbox that was stopped takes none, and one that bounced no address
@@ -257,7 +266,7 @@ impl Mailbox {
         } else {
             if self.would_confirm(&address, now) {
                 self.confirms = true;
-                self.count_confirmation(now);
+                self.count_confirmation(None, now);
                 self.due = Some(now + millis(wait));
             }
             self.state = State::Asked;
@@ -325,6 +334,7 @@ impl Mailbox {
             sent: std::mem::take(&mut self.sent),
             confirmations: self.confirmations,
             confirmation_asked_at: self.confirmation_asked_at,
+            confirmation_asked_by: self.confirmation_asked_by.take(),
             muted: std::mem::take(&mut self.muted),
             ..Self::default()
         };
@@ -696,6 +706,19 @@ mod tests {
         assert_eq!((&proven.address, proven.state), (&Some(other(true)), State::On));
         mailbox.enrol(other(false), NOW + DAY, WAIT);
         assert_eq!((&mailbox.address, mailbox.state), (&Some(other(false)), State::Asked));
+    }
+
+    #[test]
+    fn a_member_who_claims_an_address_again_counts_once_and_others_wait() {
+        let (mut owner, ada, eve) = (Mailbox::default(), "ada", "eve");
+        assert!(owner.ask_for_member(ada, NOW));
+        let before = owner.clone();
+        assert!(owner.ask_for_member(ada, NOW + MINUTE) && !owner.ask_for_member(eve, NOW + MINUTE));
+        assert_eq!(owner, before);
+        assert!(owner.ask_for_member(eve, NOW + DAY) && !owner.ask_for_member(ada, NOW + DAY));
+        assert!(owner.ask_for_member(ada, NOW + 2 * DAY) && !owner.ask_for_member(ada, NOW + 3 * DAY), "three ever");
+        owner.stop();
+        assert!(!owner.ask_for_member(ada, NOW + 2 * DAY));
     }
 
     #[test]

@@ -155,7 +155,7 @@
 //! | `se`      | mailbox  | L    | times of the mails of the last 24 hours                                         |
 //! | `rf`, `rs` | mailbox | N    | how often the mail server has refused, and since when                           |
 //! | `cw`      | mailbox  | B    | a confirmation is to be sent                                                    |
-//! | `cn`, `ca` | mailbox | N    | confirmations that were asked for, and when the last one was                    |
+//! | `cn`, `ca`, `cb` | mailbox | N, N, S | confirmations that were asked for, when the last one was, hash of the member who claims the address |
 //! | `id`, `url` | endpoint | N, S | id, ordered by time, and address                                               |
 //! | `vn`      | endpoint, delivery | N | number of changes, for the condition of the next one                     |
 //! | `ev`      | endpoint | L    | names of the events that it wants                                               |
