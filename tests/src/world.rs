@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use shared::app::App;
 use shared::aws::outbound::{Lookup, system_lookup};
 use shared::config::Config;
-use shared::domain::ids::{Random, UserId};
+use shared::domain::ids::{CommentId, Random, UserId};
 use shared::domain::job::Job;
 use shared::domain::mail_keys::{Link, MailKeys, Purpose};
 use shared::domain::secret::Secret;
@@ -354,6 +354,16 @@ impl World {
             handled.as_mut().poll(context).map(|_| true)
         })
         .await
+    }
+
+    /// Delivers the record of a comment's creation again.
+    pub async fn repeat_creation(&self, id: u64) {
+        let app = app(self.config.clone(), &self.engine, &self.queues, &self.way, &self.time);
+        let found = self.store().find(CommentId(id), Reading::Consistent).await.expect("the table answers");
+        let comment = found.expect("the comment exists").comment;
+        let image: serde_dynamo::Item = serde_dynamo::to_item(&comment).expect("a comment is an item");
+        let record = json!({ "eventID": "1", "dynamodb": { "Keys": { "sk": { "S": "C" } }, "NewImage": image } });
+        events::handle(&app, &json!({ "Records": [record] })).await.expect("the record is handled");
     }
 
     /// The mail server refuses the next `count` mails.

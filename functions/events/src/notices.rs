@@ -5,14 +5,16 @@ use shared::config::Mail;
 use shared::domain::comment::Comment;
 use shared::domain::ids::UserId;
 use shared::domain::mail_keys::Recipient;
-use shared::domain::mailbox::{Mailbox, Told};
+use shared::domain::mailbox::{Cause, Mailbox, Told};
 use shared::domain::thread::Thread;
 use shared::error::Fault;
 use shared::policy::{self, News};
 use shared::store::Reading;
 
 /// Mentions by one member that are told in an hour.
-const MAX_MENTIONS: u64 = 50;
+const MAX_MENTIONS: usize = 50;
+/// What counts them.
+const MENTIONS: &str = "told";
 
 /// Tells of a comment that everyone may see now. Safe to repeat.
 pub(crate) async fn tell(app: &App, comment: &Comment) -> Result<(), Fault> {
@@ -30,13 +32,18 @@ pub(crate) async fn tell(app: &App, comment: &Comment) -> Result<(), Fault> {
     let mentioned = mentioned(app, comment).await?;
     let news = News { comment, parent: parent.as_ref(), mentioned: &mentioned, thread: &thread };
     let muted = app.mail_keys().thread(&comment.thread);
-    let now = app.clock.now().0;
+    let (now, mut mentions) = (app.clock.now(), 0);
     for (recipient, causes) in policy::told(news) {
         let tell = |mailbox: &mut Mailbox| {
             let wanted = causes.iter().any(|cause| mailbox.wants_to_know(*cause));
-            if wanted { mailbox.tell(comment.id, &muted, now, mail.wait) } else { Told::No }
+            if wanted { mailbox.tell(comment.id, &muted, now.0, mail.wait) } else { Told::No }
         };
-        app.tell(&recipient, tell).await?;
+        if app.tell(&recipient, tell).await? == Told::Added && causes.contains(&Cause::Mention) {
+            mentions += 1;
+        }
+    }
+    if mentions > 0 {
+        app.store.count_in_hour(MENTIONS, &comment.visitor().0, mentions, now).await?;
     }
     Ok(())
 }
@@ -45,19 +52,19 @@ pub(crate) async fn tell(app: &App, comment: &Comment) -> Result<(), Fault> {
 pub(crate) async fn alert(app: &App, comment: &Comment) -> Result<(), Fault> {
     let Some(mail) = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty()) else { return Ok(()) };
     let now = app.clock.now().0;
-    app.tell(&Recipient::moderators(), |mailbox| mailbox.alert(comment.id, now, mail.wait)).await
+    app.tell(&Recipient::moderators(), |mailbox| mailbox.alert(comment.id, now, mail.wait)).await.map(drop)
 }
 
-/// The members whom the comment mentions. None once its writer has mentioned too many in this hour.
+/// The members whom the comment mentions, as far as its writer may mention more in this hour.
 async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     if comment.mentions.is_empty() || comment.user.is_none() {
         return Ok(Vec::new());
     }
     let mut mentioned = app.store.users_of_handles(&comment.mentions).await?;
-    mentioned.truncate(policy::MAX_MENTIONED);
-    let (writer, now) = (comment.visitor(), app.clock.now());
-    let count = app.store.count_in_hour("told", &writer.0, mentioned.len(), now).await?;
-    Ok(if count > MAX_MENTIONS { Vec::new() } else { mentioned })
+    let told = app.store.counted_in_hour(MENTIONS, &comment.visitor().0, app.clock.now()).await?;
+    let left = MAX_MENTIONS.saturating_sub(usize::try_from(told).unwrap_or(usize::MAX));
+    mentioned.truncate(policy::MAX_MENTIONED.min(left));
+    Ok(mentioned)
 }
 
 /// Moves the address of a new comment to its writer's mailbox.

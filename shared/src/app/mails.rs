@@ -88,22 +88,27 @@ impl App {
     }
 
     /// Changes a mailbox by telling it of something, and sends the message that this needs: when a mail became due, and when
-    /// an earlier message may never have been sent.
+    /// an earlier message may never have been sent. Returns what `tell` says.
     ///
     /// # Errors
     ///
     /// When the table or the queue fails.
-    pub async fn tell(&self, recipient: &Recipient, tell: impl Fn(&mut Mailbox) -> Told) -> Result<(), Fault> {
+    pub async fn tell(&self, recipient: &Recipient, tell: impl Fn(&mut Mailbox) -> Told) -> Result<Told, Fault> {
         let now = self.clock.now().0;
         let change = |mailbox: &mut Mailbox| {
             let lost = mailbox.due().is_none() || mailbox.is_overdue(now);
-            match tell(mailbox) {
+            let told = tell(mailbox);
+            let needs_message = match told {
                 Told::No => false,
                 Told::Added => lost,
                 Told::Waiting => true,
-            }
+            };
+            (told, needs_message)
         };
-        let (mailbox, needs_message) = self.store.change_mailbox(recipient, change).await?;
-        if needs_message { self.start_delivery(recipient, &mailbox).await } else { Ok(()) }
+        let (mailbox, (told, needs_message)) = self.store.change_mailbox(recipient, change).await?;
+        if needs_message {
+            self.start_delivery(recipient, &mailbox).await?;
+        }
+        Ok(told)
     }
 }

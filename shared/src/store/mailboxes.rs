@@ -3,6 +3,7 @@
 
 use futures_util::future::try_join_all;
 
+use super::counts::count_of;
 use super::keys;
 use super::transaction::Write;
 use super::{Index, Query, Reading, Store, number, write};
@@ -79,10 +80,21 @@ impl Store {
 
     /// Counts `more` for a caller in this hour, and returns how many there are then.
     pub async fn count_in_hour(&self, scope: &str, caller: &str, more: usize, now: Timestamp) -> Result<u64, Fault> {
-        let hour = now.seconds().div_euclid(HOUR);
+        let hour = hour(now);
         let key = keys::limiter(scope, caller, hour);
         let count = Write::update(key).add("n", number(more)).set("x", number((hour + 2) * HOUR));
         let item = self.update("counting in an hour", count).await?.unwrap_or_default();
-        Ok(super::counts::count_of(&item))
+        Ok(count_of(&item))
     }
+
+    /// How many were counted for a caller in this hour.
+    pub async fn counted_in_hour(&self, scope: &str, caller: &str, now: Timestamp) -> Result<u64, Fault> {
+        let item = self.item(&keys::limiter(scope, caller, hour(now)), Reading::Consistent).await?;
+        Ok(count_of(&item.unwrap_or_default()))
+    }
+}
+
+/// Hours since 1970.
+fn hour(now: Timestamp) -> i64 {
+    now.seconds().div_euclid(HOUR)
 }

@@ -528,6 +528,22 @@ async fn edits_mention_nobody_and_a_member_mentions_fifty_an_hour() {
 }
 
 #[tokio::test]
+async fn a_record_that_comes_again_counts_no_mention_again() {
+    let world = World::with(&[&MAIL[..], &[("SVC_MAIL_WAIT", "3600")]].concat());
+    for id in 1..=6 {
+        choose(&member(&world, id, &format!("Member{id}")), json!({ "mentions": true })).await;
+    }
+    let bob = member(&world, 99, "Bob");
+    let repeated = bob.comment("posts/1", "@member1 @member2 @member3 @member4 @member5").await;
+    world.wait_until_idle().await;
+    for _ in 0..12 {
+        world.repeat_creation(repeated).await;
+    }
+    bob.comment("posts/1", "@member6").await;
+    assert_eq!(sent(&world).await.len(), 6);
+}
+
+#[tokio::test]
 async fn a_thousand_answers_are_told_in_a_handful_of_mails_and_each_once() {
     let world = world();
     let ada = member(&world, 7, "Ada");
