@@ -48,11 +48,12 @@ pub(crate) async fn tell(app: &App, comment: &Comment) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Tells the moderators of a comment that waits for them.
+/// Tells the moderators of a comment that waits for them. Safe to repeat.
 pub(crate) async fn alert(app: &App, comment: &Comment) -> Result<(), Fault> {
     let Some(mail) = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty()) else { return Ok(()) };
     let now = app.clock.now().0;
-    app.tell(&Recipient::moderators(), |mailbox| mailbox.alert(comment.id, now, mail.wait)).await.map(drop)
+    let alert = |mailbox: &mut Mailbox| mailbox.alert(comment.id, comment.occasion(), now, mail.wait);
+    app.tell(&Recipient::moderators(), alert).await.map(drop)
 }
 
 /// The members whom the comment mentions, as far as its writer may mention more in this hour.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
+use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor, fingerprint};
 use crate::domain::mail_keys::Recipient;
 use crate::domain::mailbox::Address;
 use crate::domain::report::{ReportExcerpt, Resolution};
@@ -275,6 +275,13 @@ impl Comment {
     #[must_use]
     pub fn waits_for_moderators(&self) -> bool {
         self.is_queued() || self.reported
+    }
+
+    /// Tells the times apart that it waits for a moderator. An edit or a report precedes each but the first.
+    #[must_use]
+    pub fn occasion(&self) -> u64 {
+        let edited_at = u64::try_from(self.edited_at.unwrap_or_default()).unwrap_or_default();
+        fingerprint([self.id, CommentId(edited_at), CommentId(self.reports)]).unsigned_abs()
     }
 
     /// Whether it waits for a moderator, as a new comment or with an edit.

@@ -159,6 +159,7 @@ pub struct Mailbox {
     in_flight: BTreeSet<u64>,
     #[serde(rename = "fm", default, skip_serializing_if = "is_default")]
     more_in_flight: u64,
+    /// Comments, and for moderators the occasions on which they were told.
     #[serde(rename = "td", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     told: BTreeSet<u64>,
     #[serde(rename = "ty", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
@@ -354,8 +355,7 @@ impl Mailbox {
         if self.waiting.contains(&id.0) || self.in_flight.contains(&id.0) {
             return Told::Waiting;
         }
-        let told = self.told.contains(&id.0) || self.told_before.contains(&id.0);
-        if told || self.is_muted(thread) || !matches!(self.state, State::On | State::Asked) {
+        if self.was_told(id.0) || self.is_muted(thread) || !matches!(self.state, State::On | State::Asked) {
             return Told::No;
         }
         self.add(id.0);
@@ -365,17 +365,35 @@ impl Mailbox {
         Told::Added
     }
 
-    /// Tells the moderators of a comment, at most once an hour.
-    pub fn alert(&mut self, id: CommentId, now: i64, wait: Duration) -> Told {
+    /// Tells the moderators of a comment, at most once an hour, and once for each `occasion`; [`Comment::occasion`].
+    ///
+    /// [`Comment::occasion`]: crate::domain::comment::Comment::occasion
+    pub fn alert(&mut self, id: CommentId, occasion: u64, now: i64, wait: Duration) -> Told {
         if self.waiting.contains(&id.0) || self.in_flight.contains(&id.0) {
             return Told::Waiting;
         }
+        if self.was_told(occasion) {
+            return Told::No;
+        }
+        self.remember([occasion].into(), now);
         self.state = State::On;
         self.add(id.0);
         if self.due.is_none() && self.claim.is_none() {
             self.due = Some(self.next_digest(now, wait));
         }
         Told::Added
+    }
+
+    fn was_told(&self, id: u64) -> bool {
+        self.told.contains(&id) || self.told_before.contains(&id)
+    }
+
+    fn remember(&mut self, mut told: BTreeSet<u64>, now: i64) {
+        if now - self.told_since >= DAY || self.told.len() + told.len() > MAX_TOLD {
+            self.told_before = std::mem::take(&mut self.told);
+            self.told_since = now;
+        }
+        self.told.append(&mut told);
     }
 
     fn add(&mut self, id: u64) {
@@ -493,11 +511,11 @@ impl Mailbox {
 
     /// There was nothing left to send: what waited is gone by now.
     pub fn dropped(&mut self, now: i64, wait: Duration, kind: Kind) {
-        self.settle(now);
         if kind == Kind::Digest {
-            // A comment may be reported again.
-            self.told.clear();
+            // A comment may be reported again. Its occasion is remembered.
+            self.in_flight.clear();
         }
+        self.settle(now);
         if !self.waiting.is_empty() && self.state == State::On {
             self.due = Some(if kind == Kind::Digest { self.next_digest(now, wait) } else { self.next(now, wait) });
         }
@@ -505,11 +523,8 @@ impl Mailbox {
 
     /// What is in flight counts as told.
     fn settle(&mut self, now: i64) {
-        if now - self.told_since >= DAY || self.told.len() + self.in_flight.len() > MAX_TOLD {
-            self.told_before = std::mem::take(&mut self.told);
-            self.told_since = now;
-        }
-        self.told.append(&mut self.in_flight);
+        let told = std::mem::take(&mut self.in_flight);
+        self.remember(told, now);
         self.more_in_flight = 0;
         self.claim = None;
         self.confirms = false;
@@ -791,10 +806,12 @@ mod tests {
     #[test]
     fn moderators_get_a_digest_an_hour_at_most() {
         let mut mods = Mailbox::default();
-        assert_eq!(mods.alert(CommentId(1), NOW, WAIT), Told::Added);
+        assert_eq!(mods.alert(CommentId(1), 21, NOW, WAIT), Told::Added);
         assert_eq!(mods.take(NOW + MINUTE, "worker"), Step::Tell(ids([1]), 0));
         mods.accepted(NOW + MINUTE, WAIT, Kind::Digest);
-        mods.alert(CommentId(1), NOW + 2 * MINUTE, WAIT);
+        assert_eq!(mods.alert(CommentId(1), 21, NOW + 2 * MINUTE, WAIT), Told::No);
+        assert_eq!(mods.due(), None);
+        assert_eq!(mods.alert(CommentId(1), 22, NOW + 2 * MINUTE, WAIT), Told::Added);
         assert_eq!(mods.due(), Some(NOW + MINUTE + HOUR));
     }
 }

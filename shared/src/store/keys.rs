@@ -148,7 +148,7 @@
 //! | `mu`      | mailbox  | L    | hashes of muted threads                                                         |
 //! | `wt`, `wm` | mailbox | NS, N | comments that wait for the next mail, and how many more                        |
 //! | `fl`, `fm` | mailbox | NS, N | comments of the mail that is being sent, and how many more                     |
-//! | `td`, `ty` | mailbox | NS   | comments that were told lately, and before                                      |
+//! | `td`, `ty` | mailbox | NS   | comments (for moderators, occasions) that were told lately, and before          |
 //! | `ro`      | mailbox  | N    | since when `td` is filled                                                       |
 //! | `du`      | mailbox  | N    | when the next mail is due                                                       |
 //! | `cl`      | mailbox  | M    | claim of a worker: `o` (S, owner), `u` (N, until), `r` (B, an earlier one died) |

@@ -801,6 +801,9 @@ async fn moderators_get_a_digest_of_what_waits_at_most_hourly() {
     assert_eq!(subjects(&mails), ["mods@example.org: Comments wait for moderators: 1"]);
     assert!(mails[0].text.contains("/svc/api/v1/moderate") && mails[0].text.contains("please"), "{}", mails[0].text);
     assert!(!mails[0].raw.contains("List-Unsubscribe"));
+    // Its record comes again after the digest.
+    world.repeat_creation(waits).await;
+    assert_eq!(sent(&world).await.len(), 1);
     let before = world.now();
     ada().comment("posts/1", "again").await;
     assert_eq!(sent(&world).await.len(), 2);
