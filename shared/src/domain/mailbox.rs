@@ -275,9 +275,9 @@ impl Mailbox {
         self.address = Some(address);
     }
 
-    /// Makes a mailbox that was stopped take addresses again, because its member wants to choose.
+    /// Makes a mailbox that was stopped or has bounced take any address again, because its member wants to choose.
     pub fn reopen(&mut self) {
-        if self.state == State::Off {
+        if matches!(self.state, State::Off | State::Bounced) {
             self.state = State::New;
         }
     }
@@ -784,11 +784,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bounced_address_stays_out_and_another_one_comes_in() {
+    fn a_bounced_address_stays_out_until_its_member_chooses_and_another_one_comes_in() {
         let mut mailbox = on();
         mailbox.bounce();
         mailbox.enrol(address(true), NOW, WAIT);
         assert_eq!((mailbox.state, tell(&mut mailbox, 1, NOW)), (State::Bounced, Told::No));
+        let mut chosen = mailbox.clone();
+        chosen.choose(Wants::default(), address(true), NOW, WAIT);
+        assert_eq!((chosen.state, &chosen.address), (State::On, &Some(address(true))));
         mailbox.enrol(Address { sealed: "other".to_owned(), ..address(true) }, NOW, WAIT);
         assert_eq!(mailbox.state, State::On);
     }

@@ -737,7 +737,7 @@ async fn a_mail_that_the_server_refuses_goes_when_it_is_back_and_for_a_day() {
 }
 
 #[tokio::test]
-async fn an_address_that_bounces_gets_no_more_and_one_that_complains_is_forgotten() {
+async fn an_address_that_bounces_or_complains_gets_no_more_until_its_member_chooses() {
     let world = world();
     let bob = member(&world, 8, "Bob");
     for (id, name, state) in [(20, "bounce", "bounced"), (21, "complaint", "off")] {
@@ -750,6 +750,9 @@ async fn an_address_that_bounces_gets_no_more_and_one_that_complains_is_forgotte
             assert_eq!(mails.iter().filter(|mail| mail.to.starts_with(name)).count(), expected);
         }
         assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], state);
+        choose(&ada, json!({ "replies": true })).await;
+        bob.reply("posts/1", parent, "z").await;
+        assert_eq!(sent(&world).await.iter().filter(|mail| mail.to.starts_with(name)).count(), 2);
     }
 }
 
