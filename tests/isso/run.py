@@ -1,0 +1,137 @@
+"""Writes comments through the API of a running Isso, imports its database into a data directory of `cargo local`, and
+compares what the API of `cargo local` then shows.
+
+Usage: run.py ISSO PROGRAM, with the programs of Isso and of `cargo local`."""
+
+import http.cookiejar
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+PATIENCE = 60
+PAGE = "/2024/hello world/"
+RECORD = "2024:hello~20world"
+
+
+class Isso:
+    """One visitor of a running Isso. Cookies make the writer."""
+
+    def __init__(self, base):
+        self.base = base
+        cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+        self.opener = urllib.request.build_opener(cookies)
+
+    def call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.base}{path}", data, method=method)
+        request.add_header("content-type", "application/json")
+        request.add_header("x-forwarded-for", "203.0.113.7")
+        with self.opener.open(request, timeout=PATIENCE) as answer:
+            return json.load(answer)
+
+    def comment(self, author, text, parent=None, email=None):
+        body = {"author": author, "email": email, "text": text, "parent": parent, "title": "Hello"}
+        return self.call("POST", f"/new?uri={urllib.request.quote(PAGE)}", body)["id"]
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def start_isso(program, folder):
+    base = f"http://127.0.0.1:{free_port()}"
+    (folder / "isso.cfg").write_text(
+        f"[general]\ndbpath = {folder}/isso.db\nhost = {base}\n"
+        f"[server]\nlisten = {base}\ntrusted-proxies = 127.0.0.1\n[guard]\nenabled = false\n"
+    )
+    with open(folder / "isso.log", "w") as log:
+        server = subprocess.Popen([program, "-c", folder / "isso.cfg", "run"], stdout=log, stderr=log)
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            urllib.request.urlopen(f"{base}/config", timeout=PATIENCE).close()
+            return base, server
+        except urllib.error.URLError:
+            assert server.poll() is None and time.monotonic() < end, (folder / "isso.log").read_text()
+            time.sleep(0.1)
+
+
+def write(isso_program, folder):
+    """The ids of the comments, by what happened to them."""
+    base, server = start_isso(isso_program, folder)
+    try:
+        ada, bob = Isso(base), Isso(base)
+        ids = {"top": ada.comment("Ada", "Hello **world**, <script>alert(1)</script>", email="ada@example.org")}
+        ids["reply"] = bob.comment("Bob", "An answer", parent=ids["top"])
+        ids["edited"] = ada.comment("Ada", "Tpyo")
+        ada.call("PUT", f"/id/{ids['edited']}", {"text": "Typo", "author": "Ada", "email": None, "website": None})
+        ids["gone"] = bob.comment("Bob", "Never mind")
+        bob.call("DELETE", f"/id/{ids['gone']}")
+        ids["answered"] = bob.comment("Bob", "Deleted, and answered")
+        ids["answer"] = ada.comment("Ada", "To nobody", parent=ids["answered"])
+        bob.call("DELETE", f"/id/{ids['answered']}")
+        liked = urllib.request.Request(f"{base}/id/{ids['top']}/like", b"{}", method="POST")
+        liked.add_header("content-type", "application/json")
+        liked.add_header("x-forwarded-for", "198.51.100.9")
+        urllib.request.urlopen(liked, timeout=PATIENCE).close()
+        return ids
+    finally:
+        server.terminate()
+        server.wait(PATIENCE)
+
+
+def run_import(program, folder, data):
+    command = [program, "import", "isso", folder / "isso.db", "--data-dir", data, "--report", folder / "report.json"]
+    subprocess.run(command, check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
+    return json.loads((folder / "report.json").read_text())
+
+
+def shown(program, data):
+    """The thread as the API of `cargo local` lists it."""
+    command = [program, "--data-dir", data, "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        base = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+/svc/api/v1", line)))
+        with urllib.request.urlopen(f"{base}/posts/{RECORD}/comments?sort=oldest", timeout=PATIENCE) as answer:
+            return json.load(answer)
+    finally:
+        server.terminate()
+        server.wait(PATIENCE)
+
+
+def main(isso_program, program):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        data = folder / "data"
+        ids = write(isso_program, folder)
+        first = run_import(program, folder, data)
+        assert (first["new"], first["refused"], first["unmapped"]) == (5, [], []), first
+        assert first["threads"] == {f"posts/{RECORD}": 5}, first
+        again = run_import(program, folder, data)
+        assert (again["new"], again["already_there"]) == (0, 5), again
+
+        page = shown(program, data)
+        top, edited, placeholder = page["data"]
+        assert page["meta"]["total"] == 3, page
+        assert "<strong>world</strong>" in top["html"] and "<script" not in top["html"], top
+        assert (top["user"]["name"], top["likes_count"], top["replies_count"]) == ("Ada", 1, 1), top
+        assert [reply["body"] for reply in top["replies"]] == ["An answer"], top
+        assert edited["body"] == "Typo" and edited["updated_at"] >= edited["created_at"], edited
+        assert placeholder["is_deleted"] and placeholder["body"] == "", placeholder
+        assert [reply["body"] for reply in placeholder["replies"]] == ["To nobody"], placeholder
+        print(f"{len(ids)} comments of Isso, {first['new']} imported, and the same shown")
+
+
+if __name__ == "__main__":
+    os.environ.pop("SVC_TYPES", None)
+    main(*sys.argv[1:])
