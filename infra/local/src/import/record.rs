@@ -142,7 +142,7 @@ pub struct Comment {
     /// `None` when the source has no valid time.
     #[serde(default, deserialize_with = "lenient_time")]
     pub created_at: Option<Timestamp>,
-    #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "exact_time", skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<Timestamp>,
     #[serde(default)]
     pub author: Author,
@@ -288,6 +288,12 @@ pub enum State {
 fn lenient_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.and_then(|text| time::parse_utc(&text)))
+}
+
+/// With its fraction of a second.
+fn exact_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.and_then(|text| text.parse().ok().or_else(|| time::parse_utc(&text))))
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
