@@ -67,8 +67,8 @@ pub struct Comment {
     /// Approved direct replies.
     #[serde(rename = "rc", default, skip_serializing_if = "is_default")]
     pub replies: u64,
-    /// The [`fingerprint`](super::ids::fingerprint) of the counted replies, which shows whether an index names all of
-    /// them. Top-level comments only.
+    /// The [`fingerprint()`] of the counted replies, which shows whether an index names all of them. Top-level comments
+    /// only.
     #[serde(rename = "fp", default, skip_serializing_if = "is_default")]
     pub fingerprint: i64,
     /// The inline replies: those that the index `thread` has in the thread's partition, beside this comment. They are
