@@ -12,6 +12,7 @@ use shared::domain::comment::Comment;
 use shared::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
 use shared::domain::user::User;
 use shared::error::Fault;
+use shared::store::Reading;
 use shared::store::counts::Cause;
 use shared::store::events::Event;
 
@@ -25,10 +26,11 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
     let mut endpoints = Endpoints::default();
     for record in event["Records"].as_array().into_iter().flatten() {
         let handled = async {
-            if let Some(event) = Event::read(record)? {
-                follow(app, event).await?;
-            }
-            webhooks::tell(app, &mut endpoints, record).await
+            let shown = match Event::read(record)? {
+                Some(event) => follow(app, event).await?,
+                None => None,
+            };
+            webhooks::tell(app, &mut endpoints, record, shown.as_ref()).await
         };
         let handled = handled.await;
         if let Err(fault) = &handled {
@@ -39,54 +41,71 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
     Ok(())
 }
 
-async fn follow(app: &App, event: Event) -> Result<(), Fault> {
+/// The comment of the event, when everyone sees it since then.
+async fn follow(app: &App, event: Event) -> Result<Option<Comment>, Fault> {
     match event {
         Event::CommentCreated(comment) if comment.may_count() => {
-            recount(app, &comment).await?;
-            notices::tell(app, &comment).await
+            let is_shown = recount(app, &comment).await?;
+            if is_shown {
+                notices::tell(app, &comment).await?;
+            }
+            return Ok(is_shown.then_some(comment));
         }
-        Event::CommentCreated(comment) => notices::alert(app, &comment).await,
-        Event::CommentErased(comment) => recount(app, &comment).await,
+        Event::CommentCreated(comment) => notices::alert(app, &comment).await?,
+        Event::CommentErased(comment) => {
+            recount(app, &comment).await?;
+        }
         Event::CommentRemoved(comment, deleted_at) => {
             if comment.is_approved() {
                 recount(app, &comment).await?;
             }
             app.store.leave_queues(&comment).await?;
             let job = Job::CleanUp(CleanUp { comment: comment.id, replies: comment.replies, deleted_at });
-            app.start_job(&job, Duration::ZERO).await
+            app.start_job(&job, Duration::ZERO).await?;
         }
         Event::CommentShownOrHidden(comment, changed_at) => {
-            recount(app, &comment).await?;
-            if comment.is_approved() && !comment.was_shown {
+            let is_shown = recount(app, &comment).await?;
+            let is_first = comment.is_approved() && !comment.was_shown;
+            if is_shown && is_first {
                 notices::tell(app, &comment).await?;
             }
-            if comment.replies == 0 {
-                return Ok(());
+            if comment.replies > 0 {
+                app.store.promote_below(&comment).await?;
+                let (thread, walks) = (comment.thread.clone(), vec![CountReplies::of(comment.id)]);
+                let job = CountBelow { thread, walks, incomplete: Vec::new(), is_first, changed_at };
+                app.start_job(&Job::CountBelow(job), Duration::ZERO).await?;
             }
-            app.store.promote_below(&comment).await?;
-            let walks = vec![CountReplies::of(comment.id)];
-            let job = CountBelow { thread: comment.thread, walks, incomplete: Vec::new(), changed_at };
-            app.start_job(&Job::CountBelow(job), Duration::ZERO).await
+            return Ok(is_shown.then_some(comment));
+        }
+        Event::ReplyShown(reply) => {
+            let reply = app.store.comment(reply, Reading::Consistent).await?;
+            let reply = reply.filter(|reply| reply.may_count() && reply.source.is_none());
+            if let Some(reply) = &reply {
+                notices::tell(app, reply).await?;
+            }
+            return Ok(reply);
         }
         Event::CommentChanged(parent, joined_queue) => {
             if joined_queue {
                 notices::alert(app, &parent).await?;
             }
-            app.store.promote_below(&parent).await
+            app.store.promote_below(&parent).await?;
         }
         Event::UserRenamed(before, after) => {
-            if !app.store.rename_in_directory(&before, &after).await? {
-                return Ok(());
+            if app.store.rename_in_directory(&before, &after).await? {
+                let delay = delay(&before, &after);
+                let job = Rename { user: after.id, name: after.name, avatar: after.avatar, before: None };
+                app.start_job(&Job::Rename(job), delay).await?;
             }
-            let delay = delay(&before, &after);
-            let job = Rename { user: after.id, name: after.name, avatar: after.avatar, before: None };
-            app.start_job(&Job::Rename(job), delay).await
         }
     }
+    Ok(None)
 }
 
-async fn recount(app: &App, comment: &Comment) -> Result<(), Fault> {
-    app.store.recount_comment(&comment.thread, comment.id, Cause::Event).await.map(drop)
+/// Whether everyone sees the comment.
+async fn recount(app: &App, comment: &Comment) -> Result<bool, Fault> {
+    let recounted = app.store.recount_comment(&comment.thread, comment.id, Cause::Event).await?;
+    Ok(recounted.is_some_and(|recounted| recounted.counts))
 }
 
 /// How long the comments keep the name of `before`.

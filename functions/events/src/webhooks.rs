@@ -6,6 +6,7 @@ use futures_util::future::try_join_all;
 use serde_json::Value;
 use shared::app::App;
 use shared::app::webhooks::DueWebhook;
+use shared::domain::comment::Comment;
 use shared::domain::webhook::{Endpoint, EventKind, Happening, MessageId, Subject, happened};
 use shared::error::Fault;
 use shared::store::events::CommentChange;
@@ -23,16 +24,21 @@ impl Endpoints {
     }
 }
 
-/// Tells of one record of the stream. Safe to repeat: the messages have the same ids then.
-pub(crate) async fn tell(app: &App, endpoints: &mut Endpoints, record: &Value) -> Result<(), Fault> {
+/// Tells of one record of the stream; `shown` is the comment that everyone sees since then. Safe to repeat: the messages
+/// have the same ids then.
+pub(crate) async fn tell(
+    app: &App,
+    endpoints: &mut Endpoints,
+    record: &Value,
+    shown: Option<&Comment>,
+) -> Result<(), Fault> {
     if !app.config.webhooks.on {
         return Ok(());
     }
-    let Some(change) = CommentChange::read(record)? else { return Ok(()) };
-    let events = happened(change.old.as_ref(), change.new.as_ref());
-    let Some(comment) = change.new.as_ref().or(change.old.as_ref()).filter(|_| !events.is_empty()) else {
-        return Ok(());
-    };
+    let change = CommentChange::read(record)?;
+    let events = happened(change.old.as_ref(), change.new.as_ref(), shown.is_some());
+    let comment = change.new.as_ref().or(change.old.as_ref()).or(shown);
+    let Some(comment) = comment.filter(|_| !events.is_empty()) else { return Ok(()) };
     let endpoints = endpoints.all(app).await?;
     let message = |endpoint: &Endpoint, event: EventKind| DueWebhook {
         webhook: endpoint.id,

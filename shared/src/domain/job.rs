@@ -36,6 +36,9 @@ pub struct CountBelow {
     /// Comments of which the index listed fewer replies than they count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<CommentId>,
+    /// Whether the comment is shown for the first time, and so everything below it.
+    #[serde(default)]
+    pub is_first: bool,
     /// When the comment was hidden or shown.
     #[serde(serialize_with = "milliseconds")]
     pub changed_at: Timestamp,
@@ -88,7 +91,7 @@ mod tests {
         let rename = Rename { user: UserId(7), name: "Ada".to_owned(), avatar: Avatar::Neutral, before: Some(comment) };
         let jobs = [
             Job::CleanUp(CleanUp { comment, replies: 2, deleted_at: time }),
-            Job::CountBelow(CountBelow { thread, walks, incomplete: vec![other], changed_at: time }),
+            Job::CountBelow(CountBelow { thread, walks, incomplete: vec![other], is_first: true, changed_at: time }),
             Job::Rename(rename),
         ];
         for job in jobs {

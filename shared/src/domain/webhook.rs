@@ -87,15 +87,17 @@ impl EventKind {
 }
 
 /// The events that one change of a comment is: the comment before, unless it is new, and after, unless it is gone. Likes
-/// and new names are none. What an import creates is told
-/// neither then nor when it is first approved.
+/// and new names are none. What an import creates is told neither then nor when it is first approved.
+///
+/// `is_shown`: everyone sees a comment since then. When it did not change itself, something above it was approved.
 #[must_use]
-pub fn happened(old: Option<&Comment>, new: Option<&Comment>) -> Vec<EventKind> {
+pub fn happened(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) -> Vec<EventKind> {
     let exists = |comment: &&Comment| !comment.is_placeholder;
     match (old.filter(exists), new.filter(exists)) {
         (None, Some(new)) => match new.state {
             _ if new.source.is_some() => Vec::new(),
-            State::Approved => vec![EventKind::Created],
+            State::Approved if is_shown => vec![EventKind::Created],
+            State::Approved => Vec::new(),
             State::Pending => vec![EventKind::Pending],
             State::Rejected => Vec::new(),
         },
@@ -103,7 +105,7 @@ pub fn happened(old: Option<&Comment>, new: Option<&Comment>) -> Vec<EventKind> 
         (Some(old), Some(new)) => {
             let accepted = |comment: &Comment| comment.is_approved() && !comment.in_review;
             let became = |is: fn(&Comment) -> bool| is(new) && !is(old);
-            let may_tell = new.source.is_none() || old.is_approved();
+            let may_tell = old.is_approved() || (is_shown && new.source.is_none());
             let changes = [
                 (old.body != new.body, EventKind::Updated),
                 (became(Comment::is_queued), EventKind::Pending),
@@ -113,6 +115,7 @@ pub fn happened(old: Option<&Comment>, new: Option<&Comment>) -> Vec<EventKind> 
             ];
             changes.into_iter().filter_map(|(changed, event)| changed.then_some(event)).collect()
         }
+        (None, None) if is_shown => vec![EventKind::Approved],
         (None, None) => Vec::new(),
     }
 }
@@ -543,8 +546,19 @@ mod tests {
             (Some(&plain), None, vec![EventKind::Deleted]),
             (Some(&placeholder), None, vec![]),
         ] {
-            assert_eq!(happened(old, new), events, "{old:?} {new:?}");
+            let is_shown = new.is_some_and(Comment::may_count);
+            assert_eq!(happened(old, new, is_shown), events, "{old:?} {new:?}");
         }
+    }
+
+    #[test]
+    fn a_reply_below_a_hidden_comment_is_told_once_everyone_sees_it() {
+        let (plain, pending) = (comment(), Comment { state: State::Pending, ..comment() });
+        for old in [None, Some(&pending)] {
+            assert_eq!(happened(old, Some(&plain), false), []);
+        }
+        assert_eq!(happened(None, None, true), [EventKind::Approved]);
+        assert_eq!(happened(Some(&plain), Some(&pending), false), [EventKind::Pending]);
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! missing or there. So a comment is counted once, however often and late its events arrive. The decision comes from the
 //! comment as it is now and never from an event. A condition on the comment that decided it holds until it is written.
 
+use aws_sdk_dynamodb::types::AttributeValue;
+
 use super::keys::{self, Item};
 use super::transaction::{Label, Outcome, Write};
 use super::{Reading, Store, number, read, stored_number};
@@ -26,26 +28,47 @@ pub enum Cause {
     Event,
     /// A walk, which other changes of the comment may overtake.
     Walk,
+    /// A walk below a comment that is shown for the first time. The rows that it writes say so, and the stream has them.
+    FirstShown,
+}
+
+/// What became of a comment that was recounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recounted {
+    /// Whether everyone sees it. Placeholders do not count.
+    pub counts: bool,
+    /// How many replies it has.
+    pub replies: u64,
 }
 
 impl Store {
-    /// Counts a comment, or stops counting it, whichever is right now. Safe to repeat. Returns how many replies the
-    /// comment has; `None` when it does not exist.
-    pub async fn recount_comment(&self, thread: &ThreadId, id: CommentId, cause: Cause) -> Result<Option<u64>, Fault> {
+    /// Counts a comment, or stops counting it, whichever is right now. Safe to repeat. `None` when it does not exist.
+    pub async fn recount_comment(
+        &self,
+        thread: &ThreadId,
+        id: CommentId,
+        cause: Cause,
+    ) -> Result<Option<Recounted>, Fault> {
         let mut attempts = self.attempts("counting a comment");
         loop {
             attempts.next().await?;
             let comment: Option<Comment> = self.get(&keys::comment(id), Reading::Consistent).await?;
             let Verdict { counts, mut checks } = self.judge(comment.as_ref()).await?;
-            if cause == Cause::Walk {
+            if cause != Cause::Event {
                 checks.push(unchanged(id, comment.as_ref()));
             }
-            let mut writes = if counts { count(thread, id) } else { discount(thread, id) };
+            let mut writes = match cause {
+                _ if !counts => discount(thread, id),
+                Cause::FirstShown => count_first(thread, id),
+                Cause::Event | Cause::Walk => count(thread, id),
+            };
             writes.extend(checks);
             match self.transact(writes).await? {
                 Outcome::Failed(failed) if !failed.is_only(Label::Counted) => {}
                 // When only the row's condition failed, the row is already as it should be.
-                Outcome::Done | Outcome::Failed(_) => return Ok(comment.map(|comment| comment.replies)),
+                Outcome::Done | Outcome::Failed(_) => {
+                    return Ok(comment.map(|comment| Recounted { counts, replies: comment.replies }));
+                }
             }
         }
     }
@@ -84,7 +107,18 @@ fn unchanged(id: CommentId, comment: Option<&Comment>) -> Write {
 
 /// Adds a comment to those that count, unless it is one of them.
 pub(super) fn count(thread: &ThreadId, id: CommentId) -> Vec<Write> {
-    let row = Write::put(keys::counted(thread, id).item()).when("attribute_not_exists(pk)");
+    count_by(thread, keys::counted(thread, id).item())
+}
+
+/// The same of a comment that was never shown before.
+fn count_first(thread: &ThreadId, id: CommentId) -> Vec<Write> {
+    let mut row = keys::counted(thread, id).item();
+    row.insert("f".to_owned(), AttributeValue::Bool(true));
+    count_by(thread, row)
+}
+
+fn count_by(thread: &ThreadId, row: Item) -> Vec<Write> {
+    let row = Write::put(row).when("attribute_not_exists(pk)");
     vec![row.label(Label::Counted), Write::update(keys::count(thread)).add("n", number(1))]
 }
 

@@ -102,6 +102,8 @@ pub enum Event {
     CommentErased(Comment),
     /// Any other change of a comment: the comment after, and whether it has joined a queue of the moderators.
     CommentChanged(Comment, bool),
+    /// A comment above this reply is shown for the first time.
+    ReplyShown(CommentId),
     /// A user's name or picture changed: the user before and after.
     UserRenamed(User, User),
 }
@@ -118,6 +120,7 @@ impl Event {
                 let known = old.filter(|old| !old.name.is_empty()).zip(new);
                 Ok(known.filter(|(old, new)| !old.looks_like(new)).map(|(old, new)| Self::UserRenamed(old, new)))
             }
+            Some(key) if change["NewImage"]["f"]["BOOL"] == true => Ok(keys::counted_by(key).map(Self::ReplyShown)),
             _ => Ok(None),
         }
     }
@@ -140,27 +143,27 @@ impl Event {
     }
 }
 
-/// A change of a comment, as webhooks tell it.
+/// A record of the stream, as webhooks tell it.
 #[derive(Debug)]
 pub struct CommentChange {
     /// The id of the record, the same whenever it is delivered.
     pub record: String,
     /// Exact to the second.
     pub at: Timestamp,
+    /// Both are `None` when it is of something else than a comment.
     pub old: Option<Comment>,
     pub new: Option<Comment>,
 }
 
 impl CommentChange {
-    /// Reads one element of `Records`; `None` when it is of something else.
-    pub fn read(record: &serde_json::Value) -> Result<Option<Self>, Fault> {
+    /// Reads one element of `Records`.
+    pub fn read(record: &serde_json::Value) -> Result<Self, Fault> {
         let change = &record["dynamodb"];
-        if change["Keys"]["sk"]["S"] != "C" {
-            return Ok(None);
-        }
+        let is_comment = change["Keys"]["sk"]["S"] == "C";
+        let image = |name| if is_comment { image(change, name) } else { Ok(None) };
+        let (old, new) = (image("OldImage")?, image("NewImage")?);
         let record = record["eventID"].as_str().unwrap_or_default().to_owned();
-        let (old, new) = (image(change, "OldImage")?, image(change, "NewImage")?);
-        Ok(Some(Self { record, at: time(change), old, new }))
+        Ok(Self { record, at: time(change), old, new })
     }
 }
 

@@ -141,9 +141,11 @@ impl Store {
         walk.after = Some(newest);
         walk.seen += replies.len() as u64;
         job.walks.push(walk);
+        let cause = if job.is_first { Cause::FirstShown } else { Cause::Walk };
         // One after the other, because each changes the count of the thread.
         for reply in replies {
-            if self.recount_comment(&job.thread, reply, Cause::Walk).await?.is_some_and(|below| below > 0) {
+            let recounted = self.recount_comment(&job.thread, reply, cause).await?;
+            if recounted.is_some_and(|recounted| recounted.replies > 0) {
                 job.walks.push(CountReplies::of(reply));
             }
         }

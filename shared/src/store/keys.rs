@@ -34,7 +34,7 @@
 //! | number of endpoints        | `W`                       | `W`        | webhooks: their bound                          |
 //! | delivery                   | `W#endpoint`              | `number#hash` | webhooks: a message and its attempts; expires |
 //!
-//! A hidden reply names an unapproved reply of `parent`. It, a handle, a queue entry and a counted comment are keys only.
+//! A hidden reply names an unapproved reply of `parent`. It, a handle and a queue entry are keys only, and most counted comments.
 //!
 //! # Indexes
 //!
@@ -102,6 +102,7 @@
 //! | `n`       | guest bound | N | likes or reports by guests of the network                                       |
 //! | `n`       | thread   | N    | number of approved top-level comments                                           |
 //! | `n`       | count    | N    | number of counted comments                                                      |
+//! | `f`       | counted comment | B | counted when what was above it was shown for the first time: `events` tells of it |
 //! | `pin`     | thread   | M    | the pin: `c` (N, comment id), `at` (N, time)                                    |
 //! | `au`      | thread   | N    | user id of the record's author                                                  |
 //! | `ti`      | thread   | S    | title of the record                                                             |
@@ -269,8 +270,12 @@ pub(super) fn all_counted() -> (AttributeValue, AttributeValue) {
 
 /// The comment that a counted comment's item names.
 pub(super) fn counted_of(item: &Item) -> Option<CommentId> {
-    let id = item.get("sk")?.as_s().ok()?.strip_prefix("K#")?;
-    id.trim_start_matches('0').parse().ok()
+    counted_by(item.get("sk")?.as_s().ok()?)
+}
+
+/// The same by the sort key.
+pub(super) fn counted_by(sort_key: &str) -> Option<CommentId> {
+    sort_key.strip_prefix("K#")?.trim_start_matches('0').parse().ok()
 }
 
 pub(super) fn count(thread: &ThreadId) -> Key {

@@ -293,7 +293,7 @@ async fn jobs_keep_to_their_bounds() {
 
     let thread = ThreadId::new("posts", "1").unwrap();
     let walks = vec![CountReplies::of(CommentId(parent))];
-    let job = CountBelow { thread: thread.clone(), walks, incomplete: Vec::new(), changed_at: now };
+    let job = CountBelow { thread: thread.clone(), walks, incomplete: Vec::new(), is_first: false, changed_at: now };
     follow("count 10 replies", run(Job::CountBelow(job)), (22.0, 80.0)).await;
     assert_eq!(store.counts(&[thread]).await.unwrap(), [11]);
 

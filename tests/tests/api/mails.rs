@@ -585,6 +585,21 @@ async fn a_comment_is_told_once_it_is_approved_and_never_when_it_is_gone_by_then
 }
 
 #[tokio::test]
+async fn a_reply_below_a_comment_that_waits_is_told_once_everyone_sees_it() {
+    let world = world();
+    let held = world.again(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    choose(&ada, json!({ "mentions": true })).await;
+    let parent = member(&held, 8, "Bob").comment("posts/1", "held").await;
+    bob.reply("posts/1", parent, "hello @ada").await;
+    assert_eq!(sent(&world).await.len(), 0);
+    for verdict in ["approve", "reject", "approve"] {
+        world.moderator().judge(parent, verdict).await.ok(200);
+        assert_eq!(subjects(&sent(&world).await), ["ada@example.org: Bob mentioned you: posts/1"], "{verdict}");
+    }
+}
+
+#[tokio::test]
 async fn a_muted_thread_is_silent_and_others_are_not() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));

@@ -108,6 +108,41 @@ async fn every_change_is_told_as_what_it_is_and_likes_and_names_are_not() {
 }
 
 #[tokio::test]
+async fn a_reply_below_a_comment_that_waits_is_told_when_everyone_sees_it() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let held = world.again(&[&WEBHOOKS[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
+    let parent = held.user(7, "Ada").comment("posts/1", "held").await;
+    held.wait_until_idle().await;
+    add(&world, &receiver, &ALL).await;
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let reply = ada.reply("posts/1", parent, "below").await;
+    let last = ada.reply("posts/1", reply, "below that").await;
+    world.finish_jobs().await;
+    assert_eq!(receiver.events(), [""; 0]);
+    moderator.judge(parent, "approve").await.ok(200);
+    world.finish_jobs().await;
+    let told = |known: usize| {
+        let told: Vec<(Value, Value)> = receiver
+            .received()
+            .split_off(known)
+            .iter()
+            .map(Received::json)
+            .map(|told| (told["type"].clone(), told["data"]["id"].clone()))
+            .collect();
+        told
+    };
+    let approved = |id| (json!("comment.approved"), json!(id));
+    let first = told(0);
+    assert_eq!(first.len(), 3, "{first:?}");
+    assert!([parent, reply, last].map(approved).iter().all(|expected| first.contains(expected)), "{first:?}");
+    moderator.judge(parent, "reject").await.ok(200);
+    world.finish_jobs().await;
+    moderator.judge(parent, "approve").await.ok(200);
+    world.finish_jobs().await;
+    assert_eq!(told(3), [(json!("comment.rejected"), json!(parent)), approved(parent)]);
+}
+
+#[tokio::test]
 async fn of_deleted_comments_the_ids_are_told_and_nothing_that_was_written() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));

@@ -103,7 +103,8 @@ impl Erasure<'_> {
     async fn count_below(&self, comment: &Comment) -> Result<(), Fault> {
         let walks = vec![CountReplies::of(comment.id)];
         let (thread, changed_at) = (comment.thread.clone(), self.clock.now());
-        let mut job = Job::CountBelow(CountBelow { thread, walks, incomplete: Vec::new(), changed_at });
+        let mut job =
+            Job::CountBelow(CountBelow { thread, walks, incomplete: Vec::new(), is_first: false, changed_at });
         loop {
             let deadline = Instant::now() + STEP;
             let Some(rest) = self.store.run_job(job, self.clock.now(), deadline).await? else { return Ok(()) };
