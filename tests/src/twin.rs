@@ -129,7 +129,11 @@ impl Twin {
 
 impl HttpConnector for Twin {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        HttpConnectorFuture::new(self.clone().answer(request))
+        // Whoever asks may be killed meanwhile. A request that one engine has must reach the other.
+        let answered = tokio::spawn(self.clone().answer(request));
+        HttpConnectorFuture::new(async {
+            answered.await.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))
+        })
     }
 }
 
