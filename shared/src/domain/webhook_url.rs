@@ -1,9 +1,10 @@
 //! Which addresses webhooks may have. Moderators choose them, and the service calls them from inside its network, so none
 //! may lead into a private one.
 
+use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use url::{Host, Url};
+use url::{Host, SyntaxViolation, Url};
 
 /// Characters.
 pub const MAX_URL: usize = 2_048;
@@ -59,7 +60,7 @@ pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
     if text.chars().count() > MAX_URL {
         return Err("The url may not be longer than 2048 characters.");
     }
-    let mut url = Url::parse(text).map_err(|_| NOT_WEB)?;
+    let mut url = parse_as_written(text).ok_or(NOT_WEB)?;
     url.set_fragment(None);
     if url.scheme() != "https" && !(private && url.scheme() == "http") {
         return Err(NOT_WEB);
@@ -82,6 +83,19 @@ pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
         return Err(NOT_WEB);
     }
     Ok(text)
+}
+
+/// The standard mends addresses that are written wrong. None is mended where that may change the host.
+fn parse_as_written(text: &str) -> Option<Url> {
+    let is_mended = Cell::new(text.chars().any(char::is_control));
+    let mend = |violation| {
+        use SyntaxViolation::{Backslash, C0SpaceIgnored, ExpectedDoubleSlash, TabOrNewlineIgnored};
+        if matches!(violation, Backslash | C0SpaceIgnored | ExpectedDoubleSlash | TabOrNewlineIgnored) {
+            is_mended.set(true);
+        }
+    };
+    let url = Url::options().syntax_violation_callback(Some(&mend)).parse(text).ok()?;
+    (!is_mended.get()).then_some(url)
 }
 
 /// Names that mean the machine itself on every machine (RFC 6761).
@@ -214,6 +228,14 @@ mod tests {
             "https://user@example.org/",
             "https://user:pass@example.org/",
             "https://exa mple.org/",
+            "https:///example.org/",
+            "https:/example.org/",
+            "https:example.org/",
+            "https:\\\\example.org/",
+            "https://example.org\\@example.com/",
+            "https://exam\nple.org/",
+            "https://example.org/\u{7}",
+            " https://example.org/",
             "javascript:alert(1)",
         ] {
             assert!(parse(url, false).is_err(), "{url}");
