@@ -22,6 +22,8 @@ const AKISMET_URL: &str = "https://rest.akismet.com";
 const MIN_SECRET: usize = 32;
 /// Addresses of `SVC_MODERATION_MAIL`. Each gets a mail of its own.
 const MAX_DIGESTS: usize = 50;
+/// What `SVC_PAGE_URL` accepts.
+const PAGE_URL: &str = "an http or https address with {type} and {id}";
 /// Characters of `SVC_SITE_NAME`.
 const MAX_SITE_NAME: usize = 100;
 
@@ -237,18 +239,18 @@ impl Mail {
         let made = || self.page_url.replace("{type}", &thread.kind).replace("{id}", &thread.record);
         said.map_or_else(made, str::to_owned)
     }
+}
 
-    fn check_smtp(&self) -> Result<(), ConfigError> {
-        let accepted =
-            || "smtp:// or smtps:// with a host, and user and password where the server wants them".to_owned();
-        let Some(url) = &self.smtp_url else { return Ok(()) };
-        let uri: Option<http::Uri> = url.expose().parse().ok();
-        let fits = |uri: &http::Uri| matches!(uri.scheme_str(), Some("smtp" | "smtps")) && uri.host().is_some();
-        if uri.as_ref().is_some_and(fits) {
-            return Ok(());
-        }
-        Err(ConfigError { variable: "SVC_SMTP_URL", held: None, accepted: accepted() })
+fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
+    let accepted = "smtp:// or smtps:// with a host, and user and password where the server wants them; @, :, /, ? and # in \
+                    them as %40, %3A, %2F, %3F and %23";
+    let uri: Option<http::Uri> = url.expose().parse().ok();
+    let fits = |uri: &http::Uri| matches!(uri.scheme_str(), Some("smtp" | "smtps")) && uri.host().is_some();
+    // A fragment means that a password holds a #, and ends there.
+    if uri.as_ref().is_some_and(fits) && !url.expose().contains('#') {
+        return Ok(());
     }
+    Err(ConfigError { variable: "SVC_SMTP_URL", held: None, accepted: accepted.to_owned() })
 }
 
 /// Whether records may have this type: up to 64 characters of `A-Z a-z 0-9 . _ ~ -`, and no name of a route.
@@ -315,7 +317,7 @@ impl Config {
             *secret = secrets::resolve(secret.expose(), sdk).await?;
         }
         self.auth.check_secret()?;
-        self.mail.as_ref().map_or(Ok(()), Mail::check_smtp)?;
+        self.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref()).map_or(Ok(()), check_smtp)?;
         Ok(self)
     }
 }
@@ -444,48 +446,72 @@ impl Vars<'_> {
         }
     }
 
-    /// Who is given `SVC_MAIL_FROM`, even an empty one, sends mails or has a part in it, so that subscriptions need it.
+    /// `None` without a sender. What is wrong is refused then too.
     fn mail(&self) -> Result<Option<Mail>, ConfigError> {
-        let Some(from) = self.text("SVC_MAIL_FROM") else {
-            let wanted = (self.0)("SVC_MAIL_FROM").is_some() && self.switch("SVC_SUBSCRIPTIONS", false)?;
-            let accepted = "an e-mail address, because SVC_SUBSCRIPTIONS is on";
-            return if wanted { Err(self.wrong("SVC_MAIL_FROM", accepted)) } else { Ok(None) };
-        };
-        if !is_mailable(&from) {
-            return Err(self.wrong("SVC_MAIL_FROM", "an e-mail address"));
-        }
+        let (from, page) = (self.mail_from()?, self.page_url()?);
+        let (site_name, smtp_url) = (self.site_name()?, self.smtp_url()?);
+        let (wait, moderators) = (self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?, self.moderation_mail()?);
+        let Some(from) = from else { return Ok(None) };
         let needed = |name, accepted: &str| self.wrong(name, format_args!("{accepted}, because SVC_MAIL_FROM is set"));
         let public_url = self.address_text("SVC_PUBLIC_URL")?;
         let public_url = public_url.ok_or_else(|| needed("SVC_PUBLIC_URL", "the base of the service's addresses"))?;
-        let page_url = self.text("SVC_PAGE_URL").filter(|url| url.contains("{type}") && url.contains("{id}"));
-        let page_host = page_url.as_deref().and_then(page_host);
-        let Some((page_url, host)) = page_url.zip(page_host) else {
-            return Err(needed("SVC_PAGE_URL", "an http or https address with {type} and {id}"));
-        };
-        let moderators = self.list("SVC_MODERATION_MAIL");
-        if moderators.len() > MAX_DIGESTS || !moderators.iter().all(|address| is_mailable(address)) {
-            let accepted = format!("at most {MAX_DIGESTS} e-mail addresses, separated by commas");
-            return Err(self.wrong("SVC_MODERATION_MAIL", accepted));
-        }
-        let site_name = self.text("SVC_SITE_NAME").unwrap_or(host);
-        if site_name.chars().any(char::is_control) || site_name.chars().count() > MAX_SITE_NAME {
-            return Err(self.wrong("SVC_SITE_NAME", format_args!("a name of at most {MAX_SITE_NAME} characters")));
-        }
-        let mail = Mail {
+        let (page_url, host) = page.ok_or_else(|| needed("SVC_PAGE_URL", PAGE_URL))?;
+        Ok(Some(Mail {
             from,
             public_url,
             page_url,
-            site_name,
-            smtp_url: self.text("SVC_SMTP_URL").map(Secret::from),
-            wait: Duration::from_secs(self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?),
+            site_name: site_name.unwrap_or(host),
+            smtp_url,
+            wait: Duration::from_secs(wait),
             moderators,
             configuration_set: self.text("MAIL_CONFIGURATION_SET"),
-        };
-        // A secret that is named by its ARN is checked once it is fetched.
-        if !mail.smtp_url.as_ref().is_some_and(|url| secrets::is_name(url.expose())) {
-            mail.check_smtp()?;
+        }))
+    }
+
+    /// Who is given `SVC_MAIL_FROM`, even an empty one, sends mails or has a part in it, so that subscriptions need it.
+    fn mail_from(&self) -> Result<Option<String>, ConfigError> {
+        match self.text("SVC_MAIL_FROM") {
+            Some(from) if is_mailable(&from) => Ok(Some(from)),
+            Some(_) => Err(self.wrong("SVC_MAIL_FROM", "an e-mail address")),
+            None if (self.0)("SVC_MAIL_FROM").is_some() && self.switch("SVC_SUBSCRIPTIONS", false)? => {
+                Err(self.wrong("SVC_MAIL_FROM", "an e-mail address, because SVC_SUBSCRIPTIONS is on"))
+            }
+            None => Ok(None),
         }
-        Ok(Some(mail))
+    }
+
+    /// `SVC_PAGE_URL` and its host.
+    fn page_url(&self) -> Result<Option<(String, String)>, ConfigError> {
+        let Some(url) = self.text("SVC_PAGE_URL") else { return Ok(None) };
+        let host = page_host(&url).filter(|_| url.contains("{type}") && url.contains("{id}"));
+        host.map(|host| Some((url, host))).ok_or_else(|| self.wrong("SVC_PAGE_URL", PAGE_URL))
+    }
+
+    fn site_name(&self) -> Result<Option<String>, ConfigError> {
+        let name = self.text("SVC_SITE_NAME");
+        let fits = |name: &String| !name.chars().any(char::is_control) && name.chars().count() <= MAX_SITE_NAME;
+        if name.as_ref().is_none_or(fits) {
+            return Ok(name);
+        }
+        Err(self.wrong("SVC_SITE_NAME", format_args!("a name of at most {MAX_SITE_NAME} characters")))
+    }
+
+    fn moderation_mail(&self) -> Result<Vec<String>, ConfigError> {
+        let addresses = self.list("SVC_MODERATION_MAIL");
+        if addresses.len() <= MAX_DIGESTS && addresses.iter().all(|address| is_mailable(address)) {
+            return Ok(addresses);
+        }
+        let accepted = format!("at most {MAX_DIGESTS} e-mail addresses, separated by commas");
+        Err(self.wrong("SVC_MODERATION_MAIL", accepted))
+    }
+
+    /// One that is named by its ARN is checked once it is fetched.
+    fn smtp_url(&self) -> Result<Option<Secret>, ConfigError> {
+        let url = self.text("SVC_SMTP_URL").map(Secret::from);
+        if let Some(url) = url.as_ref().filter(|url| !secrets::is_name(url.expose())) {
+            check_smtp(url)?;
+        }
+        Ok(url)
     }
 
     fn types(&self, name: &'static str) -> Result<Vec<String>, ConfigError> {
@@ -732,20 +758,23 @@ mod tests {
 
     #[test]
     fn settings_of_mail_that_are_not_valid_stop_the_start() {
+        let too_many = ["mods@example.org"; MAX_DIGESTS + 1].join(",");
         for (name, value) in [
             ("SVC_MAIL_FROM", "Comments <comments@example.org>"),
             ("SVC_PAGE_URL", "https://www.example.org/{type}"),
             ("SVC_PAGE_URL", "ftp://www.example.org/{type}/{id}"),
             ("SVC_MODERATION_MAIL", "mods@example.org,nobody"),
-            ("SVC_MODERATION_MAIL", &["mods@example.org"; MAX_DIGESTS + 1].join(",")),
+            ("SVC_MODERATION_MAIL", &too_many),
             ("SVC_SITE_NAME", "a\u{7}b"),
             ("SVC_MAIL_WAIT", "3601"),
             ("SVC_SMTP_URL", "https://user:hush@example.org"),
+            ("SVC_SMTP_URL", "smtp://user:hush#hush@example.org"),
         ] {
             let settings: Vec<_> =
                 MAIL.into_iter().filter(|(other, _)| *other != name).chain([(name, value)]).collect();
-            let error = with_all(&settings).unwrap_err().to_string();
-            assert!(error.starts_with(name) && !error.contains("hush"), "{error}");
+            for error in [with_all(&settings), with_all(&[(name, value)])].map(|config| config.unwrap_err().to_string()) {
+                assert!(error.starts_with(name) && !error.contains("hush"), "{error}");
+            }
         }
         for url in [
             "smtp://mail.example.org:587?tls=required",
