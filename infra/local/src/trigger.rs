@@ -70,8 +70,8 @@ impl Drop for Trigger {
 /// How often a queue is read at least. The clock of the queues may be set by a test.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Batches that are handled at once. Lambda begins with five, too.
-const BATCHES: usize = 5;
+/// Batches that are handled at once. Lambda begins with five and comes to a thousand when they are slow.
+const BATCHES: usize = 100;
 
 /// Invokes a function with the messages of a queue, and deletes those that it handled. Stops when dropped.
 #[derive(Debug)]
@@ -195,9 +195,15 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use http::StatusCode;
+    use shared::domain::ids::Random;
+    use shared::domain::time::Clock;
+    use tokio::sync::Barrier;
+
     use super::*;
     use crate::event_filter::EventFilter;
     use crate::publisher::Publisher;
+    use crate::queue::QueueSettings;
 
     #[tokio::test]
     async fn records_arrive_in_order_and_in_batches() {
@@ -219,6 +225,28 @@ mod tests {
         let batches = seen.lock().unwrap();
         assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [100, 100, 50]);
         assert!(batches.iter().flatten().map(|n| n.as_u64().unwrap()).eq(0..250));
+    }
+
+    #[tokio::test]
+    async fn batches_that_wait_hold_up_no_other() {
+        const WAITING: usize = 20;
+        let settings = QueueSettings { name: "Test".to_owned(), visibility: Duration::from_mins(10), redrive: None };
+        let queues = Queues::temporary(vec![settings], Clock::system(), Random::system()).unwrap();
+        for _ in 0..WAITING {
+            let message = json!({ "QueueUrl": Queues::url("Test"), "MessageBody": "x" }).to_string();
+            assert_eq!(queues.answer("SendMessage", message.as_bytes()).await.0, StatusCode::OK);
+        }
+        // Each waits until all are being handled.
+        let all = Arc::new(Barrier::new(WAITING));
+        let function: QueueFunction = Arc::new(move |_| {
+            let all = Arc::clone(&all);
+            Box::pin(async move {
+                all.wait().await;
+                Ok(json!({ "batchItemFailures": [] }))
+            })
+        });
+        let trigger = QueueTrigger::start(queues.clone(), "Test".to_owned(), 1, function);
+        trigger.idle(&queues).await;
     }
 
     #[tokio::test(start_paused = true)]
