@@ -110,6 +110,26 @@ test('a token that expires while one writes is asked for again, once', async (t)
   assert.equal(await page.evaluate(() => /** @type {any} */ (window).asked), 2)
 })
 
+test('what one writes when the session has ended is not sent as a guest', async (t) => {
+  const record = newRecord()
+  const init = `window.asked = 0
+    document.addEventListener('DOMContentLoaded', () => {
+      document.querySelector('comment-thread').auth = () => [${JSON.stringify(w.service.ada)}, null][window.asked++]
+    })`
+  const { page } = await w.open(t, { record, init })
+  /** @type {(string | undefined)[]} */
+  const sent = []
+  await page.route(/\/comments$/, async (route) => {
+    sent.push((await route.request().allHeaders()).authorization)
+    await route.fulfill({ status: 401, headers: { 'access-control-allow-origin': '*' }, json: { message: 'Sign in.', code: 'unauthenticated', errors: {} } })
+  })
+  await page.getByPlaceholder('Write a comment…').fill('Still me.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.getByText('Sign in to comment').waitFor()
+  assert.deepEqual(sent, [`Bearer ${w.service.ada}`])
+  assert.equal(await page.getByPlaceholder('Write a comment…').inputValue(), 'Still me.')
+})
+
 test('too many requests are told as such', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')

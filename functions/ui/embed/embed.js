@@ -75,7 +75,9 @@ export class Client {
       throw signal?.aborted ? error : new ApiError(0, { code: 'offline' })
     }
     const { ok, status } = response
-    if (status === 401 && !isLast && (await this.renew(token))) return this.request(method, path, options, true)
+    if (status === 401 && !isLast && (await this.renew(token)) && (method === 'GET' || (await this.token()))) {
+      return this.request(method, path, options, true)
+    }
     try {
       json = json ? JSON.parse(json) : null
     } catch {
