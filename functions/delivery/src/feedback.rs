@@ -1,5 +1,5 @@
-//! What SES says of mails it has sent: that they bounced, or that somebody complained. It comes by SNS. The tag of the mail
-//! names the recipient, so that no address is read here.
+//! What SES says of mails it has sent: that they bounced, or that somebody complained. It comes by SNS, perhaps days later.
+//! The tag of the mail names the recipient. What it says of an address that the recipient has no more changes nothing.
 
 use serde_json::Value;
 use shared::app::App;
@@ -13,7 +13,8 @@ pub(crate) async fn follow(app: &App, notification: &Value) -> Result<(), Fault>
     let message = notification["Message"].as_str().ok_or_else(|| Fault::new(doing, "it has no message"))?;
     // When the topic is set up, SES says so in words.
     let Ok(event) = serde_json::from_str::<Value>(message) else { return Ok(()) };
-    let Some(recipient) = event["mail"]["tags"][RECIPIENT][0].as_str() else { return Ok(()) };
+    let mail = &event["mail"];
+    let Some(recipient) = mail["tags"][RECIPIENT][0].as_str() else { return Ok(()) };
     let recipient = Recipient(recipient.to_owned());
     if recipient.is_moderators() {
         tracing::warn!("a digest for moderators bounced; see SVC_MODERATION_MAIL");
@@ -24,6 +25,14 @@ pub(crate) async fn follow(app: &App, notification: &Value) -> Result<(), Fault>
         Some("Bounce") if event["bounce"]["bounceType"] == "Permanent" => Mailbox::bounce,
         Some("Complaint") => Mailbox::stop,
         _ => return Ok(()),
+    };
+    let keys = app.mail_keys();
+    let sent_to = mail["destination"][0].as_str().map(|address| keys.plain_address(address));
+    let change = |mailbox: &mut Mailbox| {
+        let present = mailbox.address.as_ref().and_then(|address| keys.address(&address.sealed));
+        if present.is_some() && present == sent_to {
+            change(mailbox);
+        }
     };
     app.store.change_mailbox(&recipient, change).await.map(drop)
 }

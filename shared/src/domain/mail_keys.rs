@@ -123,8 +123,13 @@ impl MailKeys {
     /// What stands for a sealed address in a link. All spellings of one mailbox are the same. `None` when it cannot be opened.
     #[must_use]
     pub fn address(&self, sealed: &str) -> Option<String> {
-        let address = self.open(sealed)?;
-        Some(tag(&self.names, &["address", &canonical(&address)], ADDRESS))
+        Some(self.plain_address(&self.open(sealed)?))
+    }
+
+    /// Like [`Self::address`], of an address that is not sealed.
+    #[must_use]
+    pub fn plain_address(&self, address: &str) -> String {
+        tag(&self.names, &["address", &canonical(address)], ADDRESS)
     }
 
     /// What stands for a thread among the muted ones.

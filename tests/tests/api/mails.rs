@@ -771,6 +771,37 @@ async fn an_address_that_bounces_or_complains_gets_no_more_until_its_member_choo
     }
 }
 
+/// What SES says of a mail to this address.
+async fn hear_of(world: &World, recipient: &str, address: &str, kind: &str) {
+    let event = json!({
+        "eventType": kind,
+        "bounce": { "bounceType": "Permanent" },
+        "mail": { "destination": [address], "tags": { "recipient": [recipient] } },
+    });
+    let notification = json!({ "Type": "Notification", "Message": event.to_string() });
+    world.send_to_delivery(&notification.to_string()).await;
+    world.wait_until_idle().await;
+}
+
+#[tokio::test]
+async fn what_comes_back_of_an_earlier_address_changes_nothing() {
+    let world = world();
+    for (id, kind, state) in [(7, "Bounce", "bounced"), (8, "Complaint", "off")] {
+        let ada = |email: &str| world.claiming(&json!({ "sub": id.to_string(), "name": "Ada", "email": email }));
+        choose(&ada("before@example.org"), json!({ "replies": true })).await;
+        let now = ada("now@example.org");
+        choose(&now, json!({ "replies": true })).await;
+        let state_after = async |address: &str| {
+            hear_of(&world, &format!("u{id}"), address, kind).await;
+            now.get("me/notifications").await.ok(200).data()["state"].clone()
+        };
+        assert_eq!(state_after("before@example.org").await, "on");
+        assert_eq!(state_after("Now+tag@example.org").await, state, "all spellings are one mailbox");
+        now.delete("me/notifications").await.ok(204);
+        assert_eq!(state_after("now@example.org").await, "off", "of an address that is forgotten");
+    }
+}
+
 #[tokio::test]
 async fn what_ses_says_in_words_is_no_failure() {
     let world = world();
