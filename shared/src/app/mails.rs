@@ -11,8 +11,8 @@ use crate::domain::mailbox::{Address, Mailbox, Told};
 use crate::error::Fault;
 
 /// Unconfirmed addresses that one visitor enrols in an hour, and that all do.
-const MAX_ENROLLED: u64 = 5;
-const MAX_ENROLLED_BY_ALL: u64 = 200;
+const MAX_ENROLLED: usize = 5;
+const MAX_ENROLLED_BY_ALL: usize = 200;
 /// Seconds.
 const HOUR: i64 = 3_600;
 
@@ -41,7 +41,7 @@ impl App {
     }
 
     /// Whether an address may be enrolled in this mailbox. One that would be asked for a confirmation counts against the bounds
-    /// of its hour.
+    /// of its hour. Safe to repeat: what is refused does not count, and what is repeated counts once.
     ///
     /// # Errors
     ///
@@ -53,24 +53,27 @@ impl App {
         mailbox: &Mailbox,
         address: &Address,
     ) -> Result<bool, Fault> {
-        let now = self.clock.now();
-        if !mailbox.would_confirm(address, now.0) {
+        let (keys, now) = (self.mail_keys(), self.clock.now());
+        let Some(email) = keys.open(&address.sealed).filter(|_| mailbox.would_confirm(address, now.0)) else {
             return Ok(true);
-        }
-        if self.store.count_in_hour("enrolled", &by.0, 1, now).await? > MAX_ENROLLED {
-            return Ok(false);
-        }
-        if self.store.count_in_hour("enrolled", "all", 1, now).await? > MAX_ENROLLED_BY_ALL {
-            return Ok(false);
-        }
+        };
         // An address is asked as seldom when several members claim it.
-        let keys = self.mail_keys();
-        let owner = keys.open(&address.sealed).map(|email| keys.guest(&email));
-        match owner.filter(|owner| owner != recipient) {
-            Some(owner) => {
-                let member = keys.member(recipient);
-                Ok(self.store.change_mailbox(&owner, |mailbox| mailbox.ask_for_member(&member, now.0)).await?.1)
+        let member = keys.member(recipient);
+        let ask = |owner: &mut Mailbox| owner.ask_for_member(&member, now.0);
+        let owner = Some(keys.guest(&email)).filter(|owner| owner != recipient);
+        if let Some(owner) = &owner
+            && !ask(&mut self.store.mailbox(owner).await?)
+        {
+            return Ok(false);
+        }
+        let address = keys.plain_address(&email);
+        for (caller, most) in [(by.0.as_str(), MAX_ENROLLED), ("all", MAX_ENROLLED_BY_ALL)] {
+            if !self.store.count_enrolled(caller, &address, most, now).await? {
+                return Ok(false);
             }
+        }
+        match owner {
+            Some(owner) => Ok(self.store.change_mailbox(&owner, ask).await?.1),
             None => Ok(true),
         }
     }

@@ -133,6 +133,7 @@
 //! | `nm`, `ad`, `vs`, `sj` | erasure | L | names, hashes of addresses, visitors, hashes of subjects                |
 //! | `re`, `se` | erasure | L    | recipients of mails, sealed addresses                                            |
 //! | `n`       | limiter  | N    | requests booked                                                                 |
+//! | `es`      | limiter  | SS   | hashes of the addresses that were enrolled, which are counted                   |
 //! | `n`       | import journal | N | transactions about visitors that are done                                    |
 //! | `f`       | import journal | S | comments are written in batches: hash of all that they and their counts follow from |
 //! | `c`       | import journal | N | comments are written one by one: id of the last one, which may not be counted |

@@ -1,12 +1,13 @@
 //! Mailboxes of people who are told of comments. What happens in a mailbox is decided in memory (`domain::mailbox`) and
 //! written on condition that nobody else has changed it.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
 
 use super::counts::count_of;
 use super::keys;
 use super::transaction::Write;
-use super::{Index, Query, Reading, Store, number, write};
+use super::{Index, Query, Reading, Store, number, text, write};
 use crate::domain::comment::{Comment, Subscription};
 use crate::domain::ids::UserId;
 use crate::domain::list::Order;
@@ -76,6 +77,25 @@ impl Store {
             Ok::<_, Fault>(found.iter().filter_map(keys::user_of_handle).collect::<Vec<_>>())
         });
         Ok(try_join_all(users).await?.into_iter().flatten().collect())
+    }
+
+    /// Counts an address among those that a caller enrols in this hour. False when there are `most` others. An address that is
+    /// counted again changes nothing. `address` is [`crate::domain::mail_keys::MailKeys::plain_address`].
+    pub async fn count_enrolled(
+        &self,
+        caller: &str,
+        address: &str,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<bool, Fault> {
+        let hour = hour(now);
+        let count = Write::update(keys::limiter("enrolled", caller, hour))
+            .add("es", AttributeValue::Ss(vec![address.to_owned()]))
+            .set("x", number((hour + 2) * HOUR))
+            .when("attribute_not_exists(es) OR size(es) < :most OR contains(es, :address)")
+            .with(":most", number(most))
+            .with(":address", text(address));
+        Ok(self.update("counting an enrolment", count).await?.is_some())
     }
 
     /// Counts `more` for a caller in this hour, and returns how many there are then.

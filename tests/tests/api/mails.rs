@@ -495,6 +495,23 @@ async fn an_address_that_members_claim_without_proof_is_asked_as_seldom_as_a_gue
 }
 
 #[tokio::test]
+async fn an_enrolment_that_is_repeated_counts_once_and_a_refused_one_not_at_all() {
+    let world = world();
+    let claim = async |id: u64, email: &str| {
+        claimant(&world, id, email).put("me/notifications", json!({ "replies": true })).await
+    };
+    for _ in 0..6 {
+        claim(7, "first@example.org").await.ok(200);
+        // As when the process dies after it has counted.
+        world.remove("E#u7", "E").await;
+    }
+    for _ in 0..6 {
+        claim(8, "first@example.org").await.refused(429, "rate_limited");
+    }
+    claim(8, "second@example.org").await.ok(200);
+}
+
+#[tokio::test]
 async fn a_member_who_has_stopped_asks_an_address_as_seldom_as_others() {
     let world = world();
     let replies = json!({ "replies": true });

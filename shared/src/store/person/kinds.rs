@@ -82,7 +82,7 @@ kinds! {
     "import journal" "J" Some("J"), key false, [], others ["n", "f", "c"];
     "import lease" "J" Some("J"), key false, [], others ["h", "x"];
     "imported salt" "J" Some("J"), key false, [], others ["h"];
-    "limiter" "L" Some("L"), key true, [], others ["n", "x"];
+    "limiter" "L" Some("L"), key true, [], others ["n", "es", "x"];
     "repeat" "P" Some("P"), key true, [], others ["rq", "x"];
     "idempotency" "I" Some("I"), key true, [], others ["rq", "an", "x"];
     "mailbox" "E" Some("E"), key true, ["ad" Hash],
