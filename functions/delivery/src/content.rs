@@ -100,10 +100,13 @@ pub(crate) fn confirmation(
     recipient: &Recipient,
     mailbox: &Mailbox,
 ) -> Result<Option<RawMail>, Fault> {
+    let (app, address) = (worker.app, mailbox.address.as_ref());
     let Some(letter) = worker.letter_to(recipient, mailbox) else { return Ok(None) };
-    let address = mailbox.address.as_ref().and_then(|address| worker.app.mail_keys().address(&address.sealed));
-    let Some(address) = address else { return Ok(None) };
-    let url = worker.link(recipient, Purpose::confirm(address, worker.app.clock.now()));
+    let Some(name) = address.and_then(|address| app.mail_keys().address(&address.sealed)) else { return Ok(None) };
+    let Some(owner) = address.and_then(|address| app.owner(address)) else { return Ok(None) };
+    let url = worker.link(recipient, Purpose::confirm(name, app.clock.now()));
+    // It stops mails to the address, whoever claims it.
+    let letter = Letter { stop_url: Some(worker.link(&owner, Purpose::Stop { thread: None })), ..letter };
     compose::confirmation(&letter, &url).map(Some)
 }
 

@@ -20,19 +20,25 @@ pub(crate) async fn follow(app: &App, notification: &Value) -> Result<(), Fault>
         tracing::warn!("a digest for moderators bounced; see SVC_MODERATION_MAIL");
         return Ok(());
     }
-    let change = match event["eventType"].as_str() {
-        // Others pass, and SES tries again by itself.
-        Some("Bounce") if event["bounce"]["bounceType"] == "Permanent" => Mailbox::bounce,
-        Some("Complaint") => Mailbox::stop,
-        _ => return Ok(()),
-    };
     let keys = app.mail_keys();
     let sent_to = mail["destination"][0].as_str().map(|address| keys.plain_address(address));
-    let change = |mailbox: &mut Mailbox| {
+    let has_address = |mailbox: &Mailbox| {
         let present = mailbox.address.as_ref().and_then(|address| keys.address(&address.sealed));
-        if present.is_some() && present == sent_to {
-            change(mailbox);
-        }
+        present.is_some() && present == sent_to
     };
-    app.store.change_mailbox(&recipient, change).await.map(drop)
+    match event["eventType"].as_str() {
+        // Others pass, and SES tries again by itself.
+        Some("Bounce") if event["bounce"]["bounceType"] == "Permanent" => {
+            let bounce = |mailbox: &mut Mailbox| {
+                if has_address(mailbox) {
+                    mailbox.bounce();
+                }
+            };
+            app.store.change_mailbox(&recipient, bounce).await.map(drop)
+        }
+        Some("Complaint") if has_address(&app.store.mailbox(&recipient).await?) => {
+            app.stop_mails(&recipient, sent_to.as_deref()).await
+        }
+        _ => Ok(()),
+    }
 }

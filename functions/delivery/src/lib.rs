@@ -118,6 +118,10 @@ impl<'a> Worker<'a> {
         let (kind, content) = match step {
             Step::Nothing => return Ok(Disposition::Done),
             Step::Wait(until) => return self.later(receipt, until).await,
+            _ if self.app.is_stopped(recipient, &mailbox).await? => {
+                self.app.stop_mailbox(recipient).await?;
+                return Ok(Disposition::Done);
+            }
             Step::Confirm => (Kind::Confirmation, content::confirmation(self, recipient, &mailbox).map(Vec::from_iter)),
             Step::Tell(ids, more) if recipient.is_moderators() => {
                 (Kind::Digest, content::digest(self, &mailbox, &ids, more).await)

@@ -12,7 +12,7 @@ use ring::digest;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::language::Language;
-use shared::domain::mail_keys::{Link, Purpose};
+use shared::domain::mail_keys::{Link, Purpose, Recipient};
 use shared::domain::mailbox::Mailbox;
 use shared::domain::rate_limit::RateClass;
 use shared::error::{FieldErrors, Result};
@@ -144,34 +144,44 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     };
     let action = action(&fields(call).await, &link)
         .ok_or_else(|| FieldErrors::one("action", "The action must be one of those that the page offers."))?;
-    let (keys, now) = (app.mail_keys(), app.clock.now().0);
-    let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
-    let change = |mailbox: &mut Mailbox| match (action, &link.purpose) {
-        (Action::Confirm, Purpose::Confirm { address, .. }) => {
-            let present = mailbox.address.as_ref().and_then(|present| keys.address(&present.sealed));
-            present.as_ref() == Some(address) && mailbox.confirm(now, wait)
+    let says = match (action, &link.purpose) {
+        (Action::Confirm, Purpose::Confirm { address, .. }) if confirm(app, &link.recipient, address).await? => {
+            words.confirmed
         }
+        (Action::Confirm, _) => words.nothing_to_confirm,
         (Action::Mute, Purpose::Stop { thread: Some(thread) }) => {
-            mailbox.mute(thread);
-            true
+            app.store.change_mailbox(&link.recipient, |mailbox| mailbox.mute(thread)).await?;
+            words.muted
         }
-        _ => {
-            mailbox.stop();
-            true
+        (_, purpose) => {
+            let got_mail_at = match purpose {
+                Purpose::Confirm { address, .. } => Some(address.as_str()),
+                Purpose::Stop { .. } => None,
+            };
+            app.stop_mails(&link.recipient, got_mail_at).await?;
+            words.stopped
         }
-    };
-    let (mailbox, is_done) = app.store.change_mailbox(&link.recipient, change).await?;
-    // Links outlive the setting: nothing is sent while mails are turned off.
-    if action == Action::Confirm && is_done && app.config.mail.is_some() {
-        app.start_delivery(&link.recipient, &mailbox).await?;
-    }
-    let says = match action {
-        Action::Confirm if !is_done => words.nothing_to_confirm,
-        Action::Confirm => words.confirmed,
-        Action::Mute => words.muted,
-        Action::Stop => words.stopped,
     };
     Ok(page(call, StatusCode::OK, says, &[]))
+}
+
+/// Whether there is still this address to confirm, as `MailKeys::address` names it.
+async fn confirm(app: &App, recipient: &Recipient, address: &str) -> Result<bool> {
+    let (keys, now) = (app.mail_keys(), app.clock.now().0);
+    let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
+    if app.is_stopped(recipient, &app.store.mailbox(recipient).await?).await? {
+        return Ok(false);
+    }
+    let change = |mailbox: &mut Mailbox| {
+        let present = mailbox.address.as_ref().and_then(|present| keys.address(&present.sealed));
+        present.as_deref() == Some(address) && mailbox.confirm(now, wait)
+    };
+    let (mailbox, is_done) = app.store.change_mailbox(recipient, change).await?;
+    // Links outlive the setting: nothing is sent while mails are turned off.
+    if is_done && app.config.mail.is_some() {
+        app.start_delivery(recipient, &mailbox).await?;
+    }
+    Ok(is_done)
 }
 
 /// The button that was pressed, or the one click of a mail program (RFC 8058).

@@ -17,7 +17,12 @@ use shared::policy;
 /// GET `me/notifications`
 pub(crate) async fn show(app: &App, call: &Call) -> Result<Answer> {
     let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
-    let mailbox = app.store.mailbox(&recipient(&viewer)?).await?;
+    let recipient = recipient(&viewer)?;
+    let mut mailbox = app.store.mailbox(&recipient).await?;
+    if app.is_stopped(&recipient, &mailbox).await? {
+        // The next mail would find out.
+        mailbox.stop(app.clock.now().0, None);
+    }
     Ok(Answer::ok(&resource(app, &mailbox)))
 }
 
@@ -33,14 +38,13 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
         own_records: input.flag("own_records"),
     };
     input.finish()?;
-    let mut mailbox = app.store.mailbox(&recipient).await?;
-    mailbox.reopen();
+    let (mut mailbox, now) = (app.store.mailbox(&recipient).await?, app.clock.now().0);
+    mailbox.reopen(now);
     let unknown = || FieldErrors::one("email", "No e-mail address is known: the token has none that mail can go to.");
-    let address = address(app, call).or_else(|| mailbox.address.clone()).ok_or_else(unknown)?;
+    let address = address(app, call, &mailbox).or_else(|| mailbox.address.clone()).ok_or_else(unknown)?;
     if !app.may_enrol(&viewer.visitor, &recipient, &mailbox, &address).await? {
         return Err(Refusal::RateLimited(app.rest_of_hour()).into());
     }
-    let now = app.clock.now().0;
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
     let choose = |mailbox: &mut Mailbox| mailbox.choose(wants, address.clone(), now, wait);
     let (mailbox, ()) = app.store.change_mailbox(&recipient, choose).await?;
@@ -61,11 +65,13 @@ fn recipient(viewer: &Viewer) -> Result<Recipient, Refusal> {
 }
 
 /// The address of the token.
-fn address(app: &App, call: &Call) -> Option<Address> {
+fn address(app: &App, call: &Call, mailbox: &Mailbox) -> Option<Address> {
     let Credential::User(identity) = &call.credential else { return None };
     let email = identity.claims.email.as_deref().filter(|email| is_mailable(email))?;
     let language = call.language().tag().to_owned();
-    Some(Address { sealed: app.mail_keys().seal(email), language, confirmed: !identity.claims.email_unverified })
+    let keys = app.mail_keys();
+    let confirmed = !identity.claims.email_unverified || mailbox.has_proven(&keys.plain_address(email));
+    Some(Address { sealed: keys.seal(email), language, confirmed })
 }
 
 fn resource(app: &App, mailbox: &Mailbox) -> Value {

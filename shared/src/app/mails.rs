@@ -54,21 +54,25 @@ impl App {
         address: &Address,
     ) -> Result<bool, Fault> {
         let (keys, now) = (self.mail_keys(), self.clock.now());
-        let Some(email) = keys.open(&address.sealed).filter(|_| mailbox.would_confirm(address, now.0)) else {
+        if !mailbox.takes(address, now.0) {
             return Ok(true);
-        };
-        // An address is asked as seldom when several members claim it.
+        }
+        let Some(name) = keys.address(&address.sealed) else { return Ok(false) };
         let member = keys.member(recipient);
         let ask = |owner: &mut Mailbox| owner.ask_for_member(&member, now.0);
-        let owner = Some(keys.guest(&email)).filter(|owner| owner != recipient);
-        if let Some(owner) = &owner
-            && !ask(&mut self.store.mailbox(owner).await?)
-        {
-            return Ok(false);
+        let owner = self.owner(address).filter(|owner| owner != recipient);
+        if let Some(owner) = &owner {
+            let mut owner = self.store.mailbox(owner).await?;
+            // An address is asked as seldom when several members claim it.
+            if mailbox.is_stopped_by(&owner) || (mailbox.would_confirm(address, now.0) && !ask(&mut owner)) {
+                return Ok(false);
+            }
         }
-        let address = keys.plain_address(&email);
+        if !mailbox.would_confirm(address, now.0) {
+            return Ok(true);
+        }
         for (caller, most) in [(by.0.as_str(), MAX_ENROLLED), ("all", MAX_ENROLLED_BY_ALL)] {
-            if !self.store.count_enrolled(caller, &address, most, now).await? {
+            if !self.store.count_enrolled(caller, &name, most, now).await? {
                 return Ok(false);
             }
         }
@@ -76,6 +80,60 @@ impl App {
             Some(owner) => Ok(self.store.change_mailbox(&owner, ask).await?.1),
             None => Ok(true),
         }
+    }
+
+    /// Whose an address is: the recipient of guests' mails to it. `None` when it was sealed under another salt.
+    #[must_use]
+    pub fn owner(&self, address: &Address) -> Option<Recipient> {
+        let keys = self.mail_keys();
+        keys.open(&address.sealed).map(|email| keys.guest(&email))
+    }
+
+    /// Whether all mails to the address of this mailbox were stopped, by a mail to another recipient who has it.
+    ///
+    /// # Errors
+    ///
+    /// When the table fails.
+    pub async fn is_stopped(&self, recipient: &Recipient, mailbox: &Mailbox) -> Result<bool, Fault> {
+        match mailbox.address.as_ref().and_then(|address| self.owner(address)).filter(|owner| owner != recipient) {
+            Some(owner) => Ok(mailbox.is_stopped_by(&self.store.mailbox(&owner).await?)),
+            None => Ok(false),
+        }
+    }
+
+    /// Stops all mails to a recipient and to the address, whoever else has it. An address that is merely claimed is stopped by
+    /// who has got a mail there: `got_mail_at` is what stands for that one, [`MailKeys::address`].
+    ///
+    /// # Errors
+    ///
+    /// When the table fails.
+    pub async fn stop_mails(&self, recipient: &Recipient, got_mail_at: Option<&str>) -> Result<(), Fault> {
+        let keys = self.mail_keys();
+        let is_theirs = |address: &Address| {
+            address.confirmed
+                || got_mail_at.is_some_and(|known| keys.address(&address.sealed).as_deref() == Some(known))
+        };
+        let address = self.store.mailbox(recipient).await?.address.filter(is_theirs);
+        // First, because the recipient's own mailbox forgets the address.
+        if let Some(owner) = address.and_then(|address| self.owner(&address)).filter(|owner| owner != recipient) {
+            self.stop_mailbox(&owner).await?;
+        }
+        self.stop_mailbox(recipient).await
+    }
+
+    /// Stops all mails to a recipient, and none to others who have the address.
+    ///
+    /// # Errors
+    ///
+    /// When the table fails.
+    pub async fn stop_mailbox(&self, recipient: &Recipient) -> Result<(), Fault> {
+        let (keys, now) = (self.mail_keys(), self.clock.now().0);
+        let stop = |mailbox: &mut Mailbox| {
+            let confirmed = mailbox.address.as_ref().filter(|address| address.confirmed);
+            let proven = confirmed.and_then(|address| keys.address(&address.sealed));
+            mailbox.stop(now, proven);
+        };
+        self.store.change_mailbox(recipient, stop).await.map(drop)
     }
 
     /// Seconds until the bounds of the next hour hold.

@@ -190,6 +190,16 @@ pub struct Mailbox {
     /// Who asked for the last confirmation: the member of [`Mailbox::ask_for_member`].
     #[serde(rename = "cb", default, skip_serializing_if = "Option::is_none")]
     confirmation_asked_by: Option<String>,
+    /// When the mails were last stopped.
+    #[serde(rename = "so", default, skip_serializing_if = "is_default")]
+    stopped_at: i64,
+    /// When the member last chose.
+    #[serde(rename = "ch", default, skip_serializing_if = "is_default")]
+    chosen_at: i64,
+    /// What stands for a confirmed address that was forgotten because the mails were stopped:
+    /// [`crate::domain::mail_keys::MailKeys::address`]. It needs no other confirmation.
+    #[serde(rename = "pv", default, skip_serializing_if = "Option::is_none")]
+    proven: Option<String>,
 }
 
 impl Mailbox {
@@ -244,9 +254,22 @@ impl Mailbox {
         self.confirmation_asked_by = member;
     }
 
+    /// Whether the member has confirmed this address before, as [`crate::domain::mail_keys::MailKeys::address`] names it.
+    #[must_use]
+    pub fn has_proven(&self, address: &str) -> bool {
+        self.proven.as_deref() == Some(address)
+    }
+
+    /// Whether mails to the address of this mailbox were stopped since its member chose. `owner` is the address's own mailbox.
+    #[must_use]
+    pub fn is_stopped_by(&self, owner: &Self) -> bool {
+        owner.state == State::Off && owner.stopped_at > self.chosen_at
+    }
+
     /// Whether the address would change anything. A mailbox that was stopped takes none, and one that bounced no address
     /// that it has. One that waits for a confirmation takes another unconfirmed address when that may be asked for its own.
-    fn takes(&self, address: &Address, now: i64) -> bool {
+    #[must_use]
+    pub fn takes(&self, address: &Address, now: i64) -> bool {
         let same = self.address.as_ref().is_some_and(|known| known.sealed == address.sealed);
         match self.state {
             State::New => true,
@@ -276,7 +299,8 @@ impl Mailbox {
     }
 
     /// Makes a mailbox that was stopped or has bounced take any address again, because its member wants to choose.
-    pub fn reopen(&mut self) {
+    pub fn reopen(&mut self, now: i64) {
+        self.chosen_at = now;
         if matches!(self.state, State::Off | State::Bounced) {
             self.state = State::New;
         }
@@ -284,7 +308,7 @@ impl Mailbox {
 
     /// A member chooses.
     pub fn choose(&mut self, wants: Wants, address: Address, now: i64, wait: Duration) {
-        self.reopen();
+        self.reopen(now);
         (self.replies, self.mentions, self.own_records) = (wants.replies, wants.mentions, wants.own_records);
         self.enrol(address, now, wait);
     }
@@ -319,14 +343,22 @@ impl Mailbox {
         }
     }
 
-    /// Forgets the address, so that nobody can enrol it again.
-    pub fn stop(&mut self) {
-        self.forget();
-        self.state = State::Off;
+    /// Forgets the address, so that nobody can enrol it again. `proven` is what stands for it if it was confirmed.
+    pub fn stop(&mut self, now: i64, proven: Option<String>) {
+        let proven = proven.or(self.proven.take());
+        self.clear();
+        (self.state, self.stopped_at, self.proven) = (State::Off, now, proven);
     }
 
-    /// Forgets the address and the switches. What was told stays known.
+    /// Forgets the address and the switches. A mailbox that was stopped has no address, and stays stopped.
     pub fn forget(&mut self) {
+        if self.state != State::Off {
+            self.clear();
+        }
+    }
+
+    /// What was told stays known.
+    fn clear(&mut self) {
         *self = Self {
             version: self.version,
             told: std::mem::take(&mut self.told),
@@ -337,6 +369,7 @@ impl Mailbox {
             confirmation_asked_at: self.confirmation_asked_at,
             confirmation_asked_by: self.confirmation_asked_by.take(),
             muted: std::mem::take(&mut self.muted),
+            chosen_at: self.chosen_at,
             ..Self::default()
         };
     }
@@ -345,7 +378,7 @@ impl Mailbox {
     pub fn bounce(&mut self) {
         if matches!(self.state, State::On | State::Asked) {
             let address = self.address.take();
-            self.forget();
+            self.clear();
             (self.state, self.address) = (State::Bounced, address);
         }
     }
@@ -732,7 +765,7 @@ mod tests {
         assert_eq!(owner, before);
         assert!(owner.ask_for_member(eve, NOW + DAY) && !owner.ask_for_member(ada, NOW + DAY));
         assert!(owner.ask_for_member(ada, NOW + 2 * DAY) && !owner.ask_for_member(ada, NOW + 3 * DAY), "three ever");
-        owner.stop();
+        owner.stop(NOW, None);
         assert!(!owner.ask_for_member(ada, NOW + 2 * DAY));
     }
 
@@ -770,9 +803,12 @@ mod tests {
     fn a_stopped_mailbox_is_turned_on_by_its_member_alone() {
         let mut mailbox = on();
         tell(&mut mailbox, 1, NOW);
-        mailbox.stop();
+        mailbox.stop(NOW, None);
         assert_eq!((mailbox.state, &mailbox.address), (State::Off, &None));
         assert_eq!(mailbox.take(NOW + DAY, "worker"), Step::Nothing);
+        let stopped = mailbox.clone();
+        mailbox.forget();
+        assert_eq!(mailbox, stopped);
         for confirmed in [false, true] {
             mailbox.enrol(address(confirmed), NOW, WAIT);
             assert_eq!((mailbox.state, &mailbox.address), (State::Off, &None));
@@ -781,6 +817,29 @@ mod tests {
         mailbox.choose(Wants { replies: true, ..Wants::default() }, address(true), NOW, WAIT);
         assert_eq!(mailbox.state, State::On);
         assert!(mailbox.wants_to_know(Cause::Reply { subscribed: false }) && !mailbox.wants_to_know(Cause::Mention));
+    }
+
+    #[test]
+    fn what_stops_the_address_stops_who_has_not_chosen_since() {
+        let (mut owner, mut member) = (on(), on());
+        owner.stop(NOW, None);
+        assert!(member.is_stopped_by(&owner) && !member.is_stopped_by(&on()));
+        member.choose(Wants::default(), address(true), NOW, WAIT);
+        member.forget();
+        assert!(!member.is_stopped_by(&owner));
+        owner.stop(NOW + 1, None);
+        assert!(member.is_stopped_by(&owner));
+    }
+
+    #[test]
+    fn what_a_member_has_confirmed_stays_known_after_stopping_and_not_after_choosing_to_be_forgotten() {
+        let mut mailbox = on();
+        mailbox.stop(NOW, Some("ada".to_owned()));
+        mailbox.stop(NOW, None);
+        assert!(mailbox.has_proven("ada") && !mailbox.has_proven("eve"));
+        mailbox.choose(Wants::default(), address(true), NOW, WAIT);
+        mailbox.forget();
+        assert!(!mailbox.has_proven("ada"));
     }
 
     #[test]

@@ -158,6 +158,8 @@
 //! | `rf`, `rs` | mailbox | N    | how often the mail server has refused, and since when                           |
 //! | `cw`      | mailbox  | B    | a confirmation is to be sent                                                    |
 //! | `cn`, `ca`, `cb` | mailbox | N, N, S | confirmations that were asked for, when the last one was, hash of the member who claims the address |
+//! | `so`, `ch` | mailbox | N    | when the mails were last stopped, and when the member last chose                |
+//! | `pv`      | mailbox  | S    | hash of a confirmed address that was forgotten because the mails were stopped   |
 //! | `id`, `url` | endpoint | N, S | id, ordered by time, and address                                               |
 //! | `vn`      | endpoint, delivery | N | number of changes, for the condition of the next one                     |
 //! | `ev`      | endpoint | L    | names of the events that it wants                                               |

@@ -284,6 +284,158 @@ async fn a_member_who_stopped_by_a_link_turns_mails_on_again() {
     assert_eq!(sent(&world).await.len(), 2);
 }
 
+/// Two comments that wait for answers by mail to one address: of a member, and of a guest who has confirmed it.
+struct TwoRoles {
+    world: World,
+    ada: Actor,
+    of_member: u64,
+    of_guest: u64,
+}
+
+impl TwoRoles {
+    async fn new() -> Self {
+        let world = world();
+        let of_guest = subscribe_as_guest(&world.guest(), "ada@example.org").await;
+        press(&world.guest(), &links(&sent(&world).await[0])[0], "action=confirm").await.ok(200);
+        let ada = member(&world, 7, "Ada");
+        choose(&ada, json!({ "replies": true })).await;
+        let of_member = ada.comment("posts/2", "x").await;
+        Self { world, ada, of_member, of_guest }
+    }
+
+    /// The new mails once somebody has answered both comments.
+    async fn answered(&self) -> Vec<SentMail> {
+        let bob = member(&self.world, 8, "Bob");
+        bob.reply("posts/2", self.of_member, "to the member").await;
+        bob.reply("posts/1", self.of_guest, "to the guest").await;
+        let known = self.world.mails().len();
+        sent(&self.world).await.split_off(known)
+    }
+
+    async fn stop(&self, mails: &[SentMail], posts: &str) {
+        let mail = mails.iter().find(|mail| mail.subject.ends_with(posts)).unwrap();
+        press(&self.world.guest(), links(mail).last().unwrap(), "action=stop").await.ok(200);
+    }
+
+    async fn state(&self) -> Value {
+        self.ada.get("me/notifications").await.ok(200).data()["state"].clone()
+    }
+}
+
+#[tokio::test]
+async fn who_stops_all_mails_gets_none_whoever_they_are_for() {
+    for stopped in ["posts/1", "posts/2"] {
+        let both = TwoRoles::new().await;
+        let mails = both.answered().await;
+        assert_eq!(mails.len(), 2);
+        both.stop(&mails, stopped).await;
+        assert_eq!(both.state().await, "off");
+        let other = both.world.claiming(&json!({ "sub": "9", "name": "Other", "email": "ada@example.org" }));
+        let asked = subscribe(&other, "posts/3").await;
+        member(&both.world, 8, "Bob").reply("posts/3", asked, "to another account").await;
+        assert_eq!(subjects(&both.answered().await), [""; 0], "stopped by the mail about {stopped}");
+        choose(&both.ada, json!({ "replies": true })).await;
+        let mails = both.answered().await;
+        assert_eq!(subjects(&mails), ["ada@example.org: Bob answered your comment: posts/2"]);
+        both.stop(&mails, "posts/2").await;
+        assert_eq!((both.answered().await.len(), both.state().await), (0, json!("off")));
+    }
+}
+
+#[tokio::test]
+async fn a_mail_that_waits_does_not_go_once_its_address_has_stopped() {
+    let both = TwoRoles::new().await;
+    let mails = both.answered().await;
+    let parent = both.of_member;
+    member(&both.world, 8, "Bob").reply("posts/2", parent, "one more").await;
+    both.world.wait_until_idle().await;
+    both.stop(&mails, "posts/1").await;
+    assert_eq!(sent(&both.world).await.len(), 3);
+    let mailbox = both.world.item("E#u7", "E").await.unwrap();
+    assert!(!mailbox.contains_key("ad"), "the address is forgotten: {mailbox:?}");
+}
+
+#[tokio::test]
+async fn an_address_that_a_stranger_claims_is_stopped_by_its_owner_alone() {
+    let world = world();
+    let bob = member(&world, 8, "Bob");
+    let mallory = |email: &str| claimant(&world, 7, email);
+    mallory("mallory@example.org").put("me/notifications", json!({ "replies": true })).await.ok(200);
+    press(&world.guest(), &links(&sent(&world).await[0])[0], "action=confirm").await.ok(200);
+    let parent = mallory("mallory@example.org").comment("posts/2", "x").await;
+    bob.reply("posts/2", parent, "y").await;
+    let old = links(&sent(&world).await[1]).pop().unwrap();
+    let parent = subscribe_as_guest(&world.guest(), "ada@example.org").await;
+    press(&world.guest(), &links(&sent(&world).await[2])[0], "action=confirm").await.ok(200);
+    world.pass(Duration::from_hours(25));
+    mallory("ada@example.org").delete("me/notifications").await.ok(204);
+    let claimed = mallory("ada@example.org").put("me/notifications", json!({ "replies": true })).await;
+    assert_eq!(claimed.ok(200).data()["email"], "a•••@example.org");
+    press(&world.guest(), &old, "action=stop").await.ok(200);
+    member(&world, 8, "Bob").reply("posts/1", parent, "told").await;
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails)[3..], ["ada@example.org: Bob answered your comment: posts/1"]);
+}
+
+#[tokio::test]
+async fn who_refuses_a_strangers_claim_is_asked_by_nobody_again() {
+    for (link, action) in [(0, "action=stop"), (1, "action=stop"), (1, "List-Unsubscribe=One-Click")] {
+        let world = world();
+        claimant(&world, 7, "ada@example.org").put("me/notifications", json!({ "replies": true })).await.ok(200);
+        let links = links(&sent(&world).await[0]);
+        press(&world.guest(), &links[link], action).await.ok(200);
+        let page = press(&world.guest(), &links[0], "action=confirm").await.ok(200);
+        assert!(page.json.as_str().unwrap().contains("nothing to confirm"), "{}", page.json);
+        let again = claimant(&world, 7, "ada@example.org").get("me/notifications").await;
+        assert_eq!(again.ok(200).data()["state"], "off");
+        world.pass(Duration::from_hours(25));
+        for id in [7, 8] {
+            let mallory = claimant(&world, id, "ada@example.org");
+            mallory.put("me/notifications", json!({ "replies": true })).await.refused(429, "rate_limited");
+        }
+        subscribe_as_guest(&world.guest(), "ada@example.org").await;
+        assert_eq!(sent(&world).await.len(), 1, "link {link}, {action}");
+    }
+}
+
+#[tokio::test]
+async fn a_member_who_was_forgotten_is_enrolled_by_a_comment_and_one_who_stopped_is_not() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    choose(&ada, json!({ "replies": true })).await;
+    let silent = ada.comment("posts/1", "x").await;
+    ada.delete("me/notifications").await.ok(204);
+    let asked = subscribe(&ada, "posts/2").await;
+    bob.reply("posts/1", silent, "not asked for").await;
+    bob.reply("posts/2", asked, "asked for").await;
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["ada@example.org: Bob answered your comment: posts/2"]);
+    press(&world.guest(), links(&mails[0]).last().unwrap(), "action=stop").await.ok(200);
+    for _ in 0..2 {
+        let asked = subscribe(&ada, "posts/3").await;
+        bob.reply("posts/3", asked, "after stopping").await;
+        assert_eq!(sent(&world).await.len(), 1);
+        ada.delete("me/notifications").await.ok(204);
+    }
+    choose(&ada, json!({ "replies": true })).await;
+    bob.reply("posts/1", silent, "after choosing").await;
+    assert_eq!(sent(&world).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_member_who_confirmed_an_address_and_stopped_needs_no_second_confirmation() {
+    let world = world();
+    let ada = claimant(&world, 7, "ada@example.org");
+    let wants = json!({ "replies": true });
+    ada.put("me/notifications", wants.clone()).await.ok(200);
+    let mails = sent(&world).await;
+    press(&world.guest(), &links(&mails[0])[0], "action=confirm").await.ok(200);
+    press(&world.guest(), &links(&mails[0])[1], "action=stop").await.ok(200);
+    claimant(&world, 8, "ada@example.org").put("me/notifications", wants.clone()).await.refused(429, "rate_limited");
+    choose(&ada, wants).await;
+    assert_eq!(sent(&world).await.len(), 1);
+}
+
 #[tokio::test]
 async fn likes_edits_and_renames_tell_nobody() {
     let world = world();

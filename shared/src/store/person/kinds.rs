@@ -87,7 +87,7 @@ kinds! {
     "idempotency" "I" Some("I"), key true, [], others ["rq", "an", "x"];
     "mailbox" "E" Some("E"), key true, ["ad" Hash],
         others ["vn", "st", "re", "me", "ow", "mu", "wt", "wm", "fl", "fm", "td", "ty", "ro", "du", "cl", "se", "rf", "rs", "cw",
-                "cn", "ca", "cb"];
+                "cn", "ca", "cb", "so", "ch", "pv"];
     "endpoint" "W" None, key false, [], others ["id", "url", "vn", "ev", "en", "se", "fs", "un"];
     "number of endpoints" "W" Some("W"), key false, [], others ["n"];
     "delivery" "W" None, key false, [], others ["mg", "ev", "vn", "ha", "c", "p", "t", "st", "tr", "rn", "du", "cl", "x"];
