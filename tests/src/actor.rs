@@ -276,6 +276,13 @@ impl Actor {
     }
 }
 
+/// What a member chooses to be told by mail: these of the switches, and no others.
+#[must_use]
+pub fn wants(on: &[&str]) -> Value {
+    let is_on = |name: &str| on.contains(&name);
+    json!({ "replies": is_on("replies"), "mentions": is_on("mentions"), "own_records": is_on("own_records") })
+}
+
 /// A guest's comment with name and e-mail address.
 #[must_use]
 pub fn by_guest(body: &str) -> Value {

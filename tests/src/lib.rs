@@ -15,7 +15,7 @@ mod table;
 mod twin;
 mod world;
 
-pub use self::actor::{Actor, by_guest, sign};
+pub use self::actor::{Actor, by_guest, sign, wants};
 pub use self::faults::Faults;
 pub use self::form::{dot, form};
 pub use self::privacy::lines_logged;

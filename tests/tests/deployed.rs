@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
 use shared::domain::job::{CleanUp, Job};
 use shared::routes::{self, ROUTES};
-use tests::{Actor, MAIL, Remote, SECRET, TestResponse, WEBHOOKS, World, ids, seen};
+use tests::{Actor, MAIL, Remote, SECRET, TestResponse, WEBHOOKS, World, ids, seen, wants};
 use tokio::net::TcpListener;
 
 const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
         let is_on = self.guest.get("ui").await.ok(200).data()["features"]["subscriptions"] == true;
         let ada = &self.cast.ada;
         assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], "off");
-        let chosen = ada.put("me/notifications", json!({ "replies": true })).await;
+        let chosen = ada.put("me/notifications", wants(&["replies"])).await;
         if is_on {
             chosen.invalid("email")
         } else {
@@ -480,7 +480,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
         world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email, "email_verified": verified }))
     };
     let (hal, ivy) = (member(80, "Hal", true), member(81, "Ivy", false));
-    ivy.put("me/notifications", json!({ "mentions": true })).await.ok(200);
+    ivy.put("me/notifications", wants(&["mentions"])).await.ok(200);
     let asked = json!({ "body": "x", "subscribe_to_replies": true });
     let parent = hal.post("posts/mails/comments", asked).await.ok(201).id();
     ivy.reply("posts/mails", parent, "an answer to @hal").await;

@@ -1,6 +1,7 @@
 //! Who is told of a comment: its id goes into their mailboxes. The function `delivery` writes the mails.
 
 use shared::app::App;
+use shared::app::mails::Enrolment;
 use shared::config::Mail;
 use shared::domain::comment::Comment;
 use shared::domain::ids::UserId;
@@ -76,7 +77,7 @@ async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
     let Some(recipient) = member.or_else(|| subscription.guest.clone()) else { return Ok(()) };
     let now = app.clock.now().0;
     let mailbox = app.store.mailbox(&recipient).await?;
-    if app.may_enrol(&comment.visitor(), &recipient, &mailbox, address).await? {
+    if app.enrolment(&comment.visitor(), &recipient, &mailbox, address).await? == Enrolment::Allowed {
         let (mailbox, ()) =
             app.store.change_mailbox(&recipient, |mailbox| mailbox.enrol(address.clone(), now, mail.wait)).await?;
         app.start_delivery(&recipient, &mailbox).await?;

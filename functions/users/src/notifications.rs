@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
+use shared::app::mails::Enrolment;
 use shared::domain::email::{is_mailable, masked};
 use shared::domain::mail_keys::Recipient;
 use shared::domain::mailbox::{Address, Mailbox, State, Wants};
@@ -33,17 +34,19 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     let recipient = recipient(&viewer)?;
     let mut input = Input::new(call.json()?);
     let wants = Wants {
-        replies: input.flag("replies"),
-        mentions: input.flag("mentions"),
-        own_records: input.flag("own_records"),
+        replies: input.required_flag("replies"),
+        mentions: input.required_flag("mentions"),
+        own_records: input.required_flag("own_records"),
     };
     input.finish()?;
     let (mut mailbox, now) = (app.store.mailbox(&recipient).await?, app.clock.now().0);
     mailbox.reopen(now);
     let unknown = || FieldErrors::one("email", "No e-mail address is known: the token has none that mail can go to.");
     let address = address(app, call, &mailbox).or_else(|| mailbox.address.clone()).ok_or_else(unknown)?;
-    if !app.may_enrol(&viewer.visitor, &recipient, &mailbox, &address).await? {
-        return Err(Refusal::RateLimited(app.rest_of_hour()).into());
+    match app.enrolment(&viewer.visitor, &recipient, &mailbox, &address).await? {
+        Enrolment::Allowed => {}
+        Enrolment::After(seconds) => return Err(Refusal::RateLimited(seconds).into()),
+        Enrolment::Never => return Err(FieldErrors::one("email", "The email takes no more confirmations.").into()),
     }
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
     let choose = |mailbox: &mut Mailbox| mailbox.choose(wants, address.clone(), now, wait);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::domain::ids::Visitor;
 use crate::domain::mail_keys::{MailKeys, Recipient};
-use crate::domain::mailbox::{Address, Mailbox, Told};
+use crate::domain::mailbox::{Address, Asking, Mailbox, Told};
 use crate::error::Fault;
 
 /// Unconfirmed addresses that one visitor enrols in an hour, and that all do.
@@ -20,6 +20,16 @@ const HOUR: i64 = 3_600;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueMailbox {
     pub mailbox: Recipient,
+}
+
+/// Whether an address may be enrolled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enrolment {
+    Allowed,
+    /// Not before so many seconds have passed.
+    After(u64),
+    /// The owner of the address wants no mails, or was asked for a confirmation as often as may be.
+    Never,
 }
 
 impl App {
@@ -46,39 +56,52 @@ impl App {
     /// # Errors
     ///
     /// When the table fails.
-    pub async fn may_enrol(
+    pub async fn enrolment(
         &self,
         by: &Visitor,
         recipient: &Recipient,
         mailbox: &Mailbox,
         address: &Address,
-    ) -> Result<bool, Fault> {
+    ) -> Result<Enrolment, Fault> {
         let (keys, now) = (self.mail_keys(), self.clock.now());
         if !mailbox.takes(address, now.0) {
-            return Ok(true);
+            return Ok(Enrolment::Allowed);
         }
-        let Some(name) = keys.address(&address.sealed) else { return Ok(false) };
+        let Some(name) = keys.address(&address.sealed) else { return Ok(Enrolment::Never) };
+        let asks = mailbox.would_confirm(address, now.0);
         let member = keys.member(recipient);
         let ask = |owner: &mut Mailbox| owner.ask_for_member(&member, now.0);
         let owner = self.owner(address).filter(|owner| owner != recipient);
         if let Some(owner) = &owner {
             let mut owner = self.store.mailbox(owner).await?;
+            if mailbox.is_stopped_by(&owner) {
+                return Ok(Enrolment::Never);
+            }
             // An address is asked as seldom when several members claim it.
-            if mailbox.is_stopped_by(&owner) || (mailbox.would_confirm(address, now.0) && !ask(&mut owner)) {
-                return Ok(false);
+            let asking = if asks { ask(&mut owner) } else { Asking::Allowed };
+            if asking != Asking::Allowed {
+                return Ok(self.enrolment_when(asking));
             }
         }
-        if !mailbox.would_confirm(address, now.0) {
-            return Ok(true);
+        if !asks {
+            return Ok(Enrolment::Allowed);
         }
         for (caller, most) in [(by.0.as_str(), MAX_ENROLLED), ("all", MAX_ENROLLED_BY_ALL)] {
             if !self.store.count_enrolled(caller, &name, most, now).await? {
-                return Ok(false);
+                return Ok(Enrolment::After(self.rest_of_hour()));
             }
         }
         match owner {
-            Some(owner) => Ok(self.store.change_mailbox(&owner, ask).await?.1),
-            None => Ok(true),
+            Some(owner) => Ok(self.enrolment_when(self.store.change_mailbox(&owner, ask).await?.1)),
+            None => Ok(Enrolment::Allowed),
+        }
+    }
+
+    fn enrolment_when(&self, asking: Asking) -> Enrolment {
+        match asking {
+            Asking::Allowed => Enrolment::Allowed,
+            Asking::From(time) => Enrolment::After(self.until(time).as_secs()),
+            Asking::Never => Enrolment::Never,
         }
     }
 
@@ -137,8 +160,7 @@ impl App {
     }
 
     /// Seconds until the bounds of the next hour hold.
-    #[must_use]
-    pub fn rest_of_hour(&self) -> u64 {
+    fn rest_of_hour(&self) -> u64 {
         (HOUR - self.clock.now().seconds().rem_euclid(HOUR)).unsigned_abs()
     }
 

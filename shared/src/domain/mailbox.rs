@@ -102,6 +102,16 @@ pub struct Claim {
     pub again: bool,
 }
 
+/// Whether an address may be asked for a confirmation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    Allowed,
+    /// Not before this time, in Unix milliseconds.
+    From(i64),
+    /// Its owner wants no mails, or was asked as often as may be.
+    Never,
+}
+
 /// What a worker does with a mailbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -230,22 +240,34 @@ impl Mailbox {
     }
 
     fn may_ask(&self, now: i64) -> bool {
-        self.confirmations == 0 || (self.confirmations < MAX_CONFIRMATIONS && now - self.confirmation_asked_at >= DAY)
+        self.asking(now) == Asking::Allowed
     }
 
-    /// A member claims the address of this mailbox, and asks for a confirmation to be sent there. False when it may not be
-    /// sent: the address has stopped all mails, or was asked too often. Safe to repeat, until the member's own mailbox counts
-    /// the confirmation. `member` is what stands for the member: [`crate::domain::mail_keys::MailKeys::member`].
-    pub fn ask_for_member(&mut self, member: &str, now: i64) -> bool {
+    fn asking(&self, now: i64) -> Asking {
+        let next = self.confirmation_asked_at + DAY;
+        match self.confirmations {
+            0 => Asking::Allowed,
+            MAX_CONFIRMATIONS.. => Asking::Never,
+            _ if next > now => Asking::From(next),
+            _ => Asking::Allowed,
+        }
+    }
+
+    /// A member claims the address of this mailbox, and asks for a confirmation to be sent there. Safe to repeat, until the
+    /// member's own mailbox counts the confirmation. `member` is what stands for the member:
+    /// [`crate::domain::mail_keys::MailKeys::member`].
+    pub fn ask_for_member(&mut self, member: &str, now: i64) -> Asking {
         if self.state == State::Off {
-            return false;
+            return Asking::Never;
         }
-        let is_same = self.confirmation_asked_by.as_deref() == Some(member) && now - self.confirmation_asked_at < DAY;
-        if !is_same && self.may_ask(now) {
+        if self.confirmation_asked_by.as_deref() == Some(member) && now - self.confirmation_asked_at < DAY {
+            return Asking::Allowed;
+        }
+        let asking = self.asking(now);
+        if asking == Asking::Allowed {
             self.count_confirmation(Some(member.to_owned()), now);
-            return true;
         }
-        is_same
+        asking
     }
 
     fn count_confirmation(&mut self, member: Option<String>, now: i64) {
@@ -759,14 +781,18 @@ mod tests {
     #[test]
     fn a_member_who_claims_an_address_again_counts_once_and_others_wait() {
         let (mut owner, ada, eve) = (Mailbox::default(), "ada", "eve");
-        assert!(owner.ask_for_member(ada, NOW));
+        assert_eq!(owner.ask_for_member(ada, NOW), Asking::Allowed);
         let before = owner.clone();
-        assert!(owner.ask_for_member(ada, NOW + MINUTE) && !owner.ask_for_member(eve, NOW + MINUTE));
+        assert_eq!(owner.ask_for_member(ada, NOW + MINUTE), Asking::Allowed);
+        assert_eq!(owner.ask_for_member(eve, NOW + MINUTE), Asking::From(NOW + DAY));
         assert_eq!(owner, before);
-        assert!(owner.ask_for_member(eve, NOW + DAY) && !owner.ask_for_member(ada, NOW + DAY));
-        assert!(owner.ask_for_member(ada, NOW + 2 * DAY) && !owner.ask_for_member(ada, NOW + 3 * DAY), "three ever");
-        owner.stop(NOW, None);
-        assert!(!owner.ask_for_member(ada, NOW + 2 * DAY));
+        assert_eq!(owner.ask_for_member(eve, NOW + DAY), Asking::Allowed);
+        assert_eq!(owner.ask_for_member(ada, NOW + DAY), Asking::From(NOW + 2 * DAY));
+        assert_eq!(owner.ask_for_member(ada, NOW + 2 * DAY), Asking::Allowed);
+        assert_eq!(owner.ask_for_member(ada, NOW + 3 * DAY), Asking::Never, "three ever");
+        let mut stopped = Mailbox::default();
+        stopped.stop(NOW, None);
+        assert_eq!(stopped.ask_for_member(ada, NOW + 2 * DAY), Asking::Never);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use http::header::{CONTENT_TYPE, ORIGIN};
 use local::outbox::SentMail;
 use serde_json::{Value, json};
 use shared::store::meter::{self, Cost};
-use tests::{Actor, MAIL, TestResponse, World, by_guest};
+use tests::{Actor, MAIL, TestResponse, World, by_guest, wants};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -122,7 +122,7 @@ async fn a_mail_says_whose_it_is_and_how_to_stop_it() {
 async fn one_click_stops_mails_in_either_encoding_of_forms() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
-    choose(&ada, json!({ "replies": true })).await;
+    choose(&ada, wants(&["replies"])).await;
     let asked = ada.comment("posts/1", "x").await;
     bob.reply("posts/1", asked, "y").await;
     let stop = header(&sent(&world).await[0], "List-Unsubscribe").trim_matches(['<', '>']).to_owned();
@@ -215,6 +215,9 @@ async fn all_guests_together_enrol_two_hundred_addresses_an_hour() {
         }
     }
     assert_eq!(sent(&world).await.len(), 200);
+    let refused = claimant(&world, 7, "more@example.org").put("me/notifications", wants(&["replies"])).await;
+    let rest_of_hour = 3_600 - world.now().seconds() % 3_600;
+    assert_eq!(refused.refused(429, "rate_limited").header("retry-after"), rest_of_hour.to_string());
     world.pass(Duration::from_hours(1));
     subscribe_as_guest(&world.guest(), "later@example.org").await;
     assert_eq!(sent(&world).await.len(), 201);
@@ -271,7 +274,7 @@ async fn pages_of_links_and_confirmations_speak_four_languages() {
 async fn a_member_who_stopped_by_a_link_turns_mails_on_again() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
-    choose(&ada, json!({ "replies": true })).await;
+    choose(&ada, wants(&["replies"])).await;
     let asked = ada.comment("posts/1", "x").await;
     bob.reply("posts/1", asked, "one").await;
     let stop = links(&sent(&world).await[0]).pop().unwrap();
@@ -279,7 +282,7 @@ async fn a_member_who_stopped_by_a_link_turns_mails_on_again() {
     let again = subscribe(&ada, "posts/1").await;
     bob.reply("posts/1", again, "two").await;
     assert_eq!(sent(&world).await.len(), 1);
-    choose(&ada, json!({ "replies": true })).await;
+    choose(&ada, wants(&["replies"])).await;
     bob.reply("posts/1", asked, "three").await;
     assert_eq!(sent(&world).await.len(), 2);
 }
@@ -298,7 +301,7 @@ impl TwoRoles {
         let of_guest = subscribe_as_guest(&world.guest(), "ada@example.org").await;
         press(&world.guest(), &links(&sent(&world).await[0])[0], "action=confirm").await.ok(200);
         let ada = member(&world, 7, "Ada");
-        choose(&ada, json!({ "replies": true })).await;
+        choose(&ada, wants(&["replies"])).await;
         let of_member = ada.comment("posts/2", "x").await;
         Self { world, ada, of_member, of_guest }
     }
@@ -334,7 +337,7 @@ async fn who_stops_all_mails_gets_none_whoever_they_are_for() {
         let asked = subscribe(&other, "posts/3").await;
         member(&both.world, 8, "Bob").reply("posts/3", asked, "to another account").await;
         assert_eq!(subjects(&both.answered().await), [""; 0], "stopped by the mail about {stopped}");
-        choose(&both.ada, json!({ "replies": true })).await;
+        choose(&both.ada, wants(&["replies"])).await;
         let mails = both.answered().await;
         assert_eq!(subjects(&mails), ["ada@example.org: Bob answered your comment: posts/2"]);
         both.stop(&mails, "posts/2").await;
@@ -360,7 +363,7 @@ async fn an_address_that_a_stranger_claims_is_stopped_by_its_owner_alone() {
     let world = world();
     let bob = member(&world, 8, "Bob");
     let mallory = |email: &str| claimant(&world, 7, email);
-    mallory("mallory@example.org").put("me/notifications", json!({ "replies": true })).await.ok(200);
+    mallory("mallory@example.org").put("me/notifications", wants(&["replies"])).await.ok(200);
     press(&world.guest(), &links(&sent(&world).await[0])[0], "action=confirm").await.ok(200);
     let parent = mallory("mallory@example.org").comment("posts/2", "x").await;
     bob.reply("posts/2", parent, "y").await;
@@ -369,7 +372,7 @@ async fn an_address_that_a_stranger_claims_is_stopped_by_its_owner_alone() {
     press(&world.guest(), &links(&sent(&world).await[2])[0], "action=confirm").await.ok(200);
     world.pass(Duration::from_hours(25));
     mallory("ada@example.org").delete("me/notifications").await.ok(204);
-    let claimed = mallory("ada@example.org").put("me/notifications", json!({ "replies": true })).await;
+    let claimed = mallory("ada@example.org").put("me/notifications", wants(&["replies"])).await;
     assert_eq!(claimed.ok(200).data()["email"], "a•••@example.org");
     press(&world.guest(), &old, "action=stop").await.ok(200);
     member(&world, 8, "Bob").reply("posts/1", parent, "told").await;
@@ -381,7 +384,7 @@ async fn an_address_that_a_stranger_claims_is_stopped_by_its_owner_alone() {
 async fn who_refuses_a_strangers_claim_is_asked_by_nobody_again() {
     for (link, action) in [(0, "action=stop"), (1, "action=stop"), (1, "List-Unsubscribe=One-Click")] {
         let world = world();
-        claimant(&world, 7, "ada@example.org").put("me/notifications", json!({ "replies": true })).await.ok(200);
+        claimant(&world, 7, "ada@example.org").put("me/notifications", wants(&["replies"])).await.ok(200);
         let links = links(&sent(&world).await[0]);
         press(&world.guest(), &links[link], action).await.ok(200);
         let page = press(&world.guest(), &links[0], "action=confirm").await.ok(200);
@@ -391,7 +394,7 @@ async fn who_refuses_a_strangers_claim_is_asked_by_nobody_again() {
         world.pass(Duration::from_hours(25));
         for id in [7, 8] {
             let mallory = claimant(&world, id, "ada@example.org");
-            mallory.put("me/notifications", json!({ "replies": true })).await.refused(429, "rate_limited");
+            mallory.put("me/notifications", wants(&["replies"])).await.invalid("email");
         }
         subscribe_as_guest(&world.guest(), "ada@example.org").await;
         assert_eq!(sent(&world).await.len(), 1, "link {link}, {action}");
@@ -402,7 +405,7 @@ async fn who_refuses_a_strangers_claim_is_asked_by_nobody_again() {
 async fn a_member_who_was_forgotten_is_enrolled_by_a_comment_and_one_who_stopped_is_not() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
-    choose(&ada, json!({ "replies": true })).await;
+    choose(&ada, wants(&["replies"])).await;
     let silent = ada.comment("posts/1", "x").await;
     ada.delete("me/notifications").await.ok(204);
     let asked = subscribe(&ada, "posts/2").await;
@@ -417,7 +420,7 @@ async fn a_member_who_was_forgotten_is_enrolled_by_a_comment_and_one_who_stopped
         assert_eq!(sent(&world).await.len(), 1);
         ada.delete("me/notifications").await.ok(204);
     }
-    choose(&ada, json!({ "replies": true })).await;
+    choose(&ada, wants(&["replies"])).await;
     bob.reply("posts/1", silent, "after choosing").await;
     assert_eq!(sent(&world).await.len(), 2);
 }
@@ -426,13 +429,13 @@ async fn a_member_who_was_forgotten_is_enrolled_by_a_comment_and_one_who_stopped
 async fn a_member_who_confirmed_an_address_and_stopped_needs_no_second_confirmation() {
     let world = world();
     let ada = claimant(&world, 7, "ada@example.org");
-    let wants = json!({ "replies": true });
-    ada.put("me/notifications", wants.clone()).await.ok(200);
+    let replies = wants(&["replies"]);
+    ada.put("me/notifications", replies.clone()).await.ok(200);
     let mails = sent(&world).await;
     press(&world.guest(), &links(&mails[0])[0], "action=confirm").await.ok(200);
     press(&world.guest(), &links(&mails[0])[1], "action=stop").await.ok(200);
-    claimant(&world, 8, "ada@example.org").put("me/notifications", wants.clone()).await.refused(429, "rate_limited");
-    choose(&ada, wants).await;
+    claimant(&world, 8, "ada@example.org").put("me/notifications", replies.clone()).await.invalid("email");
+    choose(&ada, replies).await;
     assert_eq!(sent(&world).await.len(), 1);
 }
 
@@ -440,7 +443,7 @@ async fn a_member_who_confirmed_an_address_and_stopped_needs_no_second_confirmat
 async fn likes_edits_and_renames_tell_nobody() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
-    choose(&ada, json!({ "replies": true, "mentions": true, "own_records": true })).await;
+    choose(&ada, wants(&["replies", "mentions", "own_records"])).await;
     world.moderator().put("posts/1", json!({ "author_id": 7 })).await.ok(200);
     let parent = ada.comment("posts/1", "x").await;
     let reply = bob.reply("posts/1", parent, "one").await;
@@ -554,7 +557,7 @@ async fn members_choose_what_they_are_told() {
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let nothing = json!({ "email": null, "state": "off", "replies": false, "mentions": false, "own_records": false });
     assert_eq!(ada.get("me/notifications").await.ok(200).data(), &nothing);
-    let chosen = ada.put("me/notifications", json!({ "replies": true, "mentions": true })).await.ok(200);
+    let chosen = ada.put("me/notifications", wants(&["replies", "mentions"])).await.ok(200);
     let expected = json!({
         "email": "a•••@example.org", "state": "on", "replies": true, "mentions": true, "own_records": false,
     });
@@ -567,7 +570,7 @@ async fn members_choose_what_they_are_told() {
     let mails = sent(&world).await;
     assert_eq!(subjects(&mails), ["ada@example.org: 2 new comments"]);
     assert!(mails[0].text.contains("Bob mentioned you") && mails[0].text.contains("On threads"), "{}", mails[0].text);
-    choose(&ada, json!({ "own_records": true })).await;
+    choose(&ada, wants(&["own_records"])).await;
     bob.comment("posts/1", "another").await;
     assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob wrote a comment: On threads"]);
     ada.delete("me/notifications").await.ok(204);
@@ -578,8 +581,21 @@ async fn members_choose_what_they_are_told() {
 async fn choosing_needs_an_address_and_switches_that_are_booleans() {
     let world = world();
     let nameless = world.user(7, "Ada");
-    nameless.put("me/notifications", json!({ "replies": true })).await.invalid("email");
-    member(&world, 8, "Bob").put("me/notifications", json!({ "replies": "yes" })).await.invalid("replies");
+    nameless.put("me/notifications", wants(&["replies"])).await.invalid("email");
+    let bob = member(&world, 8, "Bob");
+    for field in ["replies", "mentions", "own_records"] {
+        for wrong in [json!("true"), json!(1), Value::Null] {
+            let mut choice = wants(&["replies", "mentions", "own_records"]);
+            choice[field] = wrong;
+            bob.put("me/notifications", choice.clone()).await.invalid(field);
+            choice.as_object_mut().unwrap().remove(field);
+            bob.put("me/notifications", choice).await.invalid(field);
+        }
+    }
+    assert_eq!(bob.get("me/notifications").await.ok(200).data()["state"], "off");
+    let mut choice = wants(&[]);
+    choice["unknown"] = json!(1);
+    bob.put("me/notifications", choice).await.ok(200);
     world.guest().put("me/notifications", json!({})).await.refused(401, "unauthenticated");
     World::new().user(7, "Ada").put("me/notifications", json!({})).await.refused(404, "not_found");
 }
@@ -592,7 +608,7 @@ async fn an_address_that_the_issuer_has_not_verified_is_confirmed_first() {
         let email = format!("ada{id}@example.org");
         let claims = json!({ "sub": id.to_string(), "name": "Ada", "email": email, "email_verified": verified });
         let ada = world.claiming(&claims);
-        let state = ada.put("me/notifications", json!({ "replies": true })).await.ok(200);
+        let state = ada.put("me/notifications", wants(&["replies"])).await.ok(200);
         assert_eq!(state.data()["state"], "asked");
         let mails = sent(&world).await;
         let mail = mails.last().unwrap();
@@ -610,7 +626,7 @@ fn claimant(world: &World, id: u64, email: &str) -> Actor {
 #[tokio::test]
 async fn a_link_confirms_no_other_address_than_the_one_that_it_was_sent_to() {
     let world = world();
-    let replies = json!({ "replies": true });
+    let replies = wants(&["replies"]);
     claimant(&world, 7, "mallory@example.org").put("me/notifications", replies.clone()).await.ok(200);
     // Another address is asked as seldom as the first one.
     let state = claimant(&world, 7, "victim@example.org").put("me/notifications", replies.clone()).await.ok(200);
@@ -634,24 +650,29 @@ async fn an_address_that_members_claim_without_proof_is_asked_as_seldom_as_a_gue
     let world = world();
     let claim = async |id: u64| {
         let mallory = claimant(&world, id, &format!("victim+{id}@example.org"));
-        mallory.put("me/notifications", json!({ "replies": true })).await
+        mallory.put("me/notifications", wants(&["replies"])).await
     };
     claim(7).await.ok(200);
-    claim(8).await.refused(429, "rate_limited");
+    world.pass(Duration::from_mins(10));
+    let refused = claim(8).await.refused(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), (24 * 3_600 - 600).to_string());
     subscribe_as_guest(&world.guest(), "victim@example.org").await;
     let mails = sent(&world).await;
     assert_eq!(subjects(&mails), ["victim+7@example.org: Confirm your address"]);
+    for (id, known) in [(9, 2), (10, 3)] {
+        world.pass(Duration::from_hours(25));
+        claim(id).await.ok(200);
+        assert_eq!(sent(&world).await.len(), known);
+    }
     world.pass(Duration::from_hours(25));
-    claim(9).await.ok(200);
-    assert_eq!(sent(&world).await.len(), 2);
+    claim(11).await.invalid("email");
 }
 
 #[tokio::test]
 async fn an_enrolment_that_is_repeated_counts_once_and_a_refused_one_not_at_all() {
     let world = world();
-    let claim = async |id: u64, email: &str| {
-        claimant(&world, id, email).put("me/notifications", json!({ "replies": true })).await
-    };
+    let claim =
+        async |id: u64, email: &str| claimant(&world, id, email).put("me/notifications", wants(&["replies"])).await;
     for _ in 0..6 {
         claim(7, "first@example.org").await.ok(200);
         // As when the process dies after it has counted.
@@ -666,7 +687,7 @@ async fn an_enrolment_that_is_repeated_counts_once_and_a_refused_one_not_at_all(
 #[tokio::test]
 async fn a_member_who_has_stopped_asks_an_address_as_seldom_as_others() {
     let world = world();
-    let replies = json!({ "replies": true });
+    let replies = wants(&["replies"]);
     claimant(&world, 7, "mallory@example.org").put("me/notifications", replies.clone()).await.ok(200);
     let stop = links(&sent(&world).await[0]).pop().unwrap();
     press(&world.guest(), &stop, "action=stop").await.ok(200);
@@ -685,7 +706,7 @@ async fn edits_mention_nobody_and_a_member_mentions_fifty_an_hour() {
     let world = World::with(&[&MAIL[..], &[("SVC_MAIL_WAIT", "3600")]].concat());
     let bob = member(&world, 99, "Bob");
     for id in 1..=60 {
-        choose(&member(&world, id, &format!("Member{id}")), json!({ "mentions": true })).await;
+        choose(&member(&world, id, &format!("Member{id}")), wants(&["mentions"])).await;
     }
     let quiet = bob.comment("posts/1", "x").await;
     bob.edit(quiet, "@member60").await.ok(200);
@@ -700,7 +721,7 @@ async fn edits_mention_nobody_and_a_member_mentions_fifty_an_hour() {
 async fn a_record_that_comes_again_counts_no_mention_again() {
     let world = World::with(&[&MAIL[..], &[("SVC_MAIL_WAIT", "3600")]].concat());
     for id in 1..=6 {
-        choose(&member(&world, id, &format!("Member{id}")), json!({ "mentions": true })).await;
+        choose(&member(&world, id, &format!("Member{id}")), wants(&["mentions"])).await;
     }
     let bob = member(&world, 99, "Bob");
     let repeated = bob.comment("posts/1", "@member1 @member2 @member3 @member4 @member5").await;
@@ -772,7 +793,7 @@ async fn a_reply_below_a_comment_that_waits_is_told_once_everyone_sees_it() {
 async fn a_muted_thread_is_silent_and_others_are_not() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
-    choose(&ada, json!({ "replies": true })).await;
+    choose(&ada, wants(&["replies"])).await;
     let parents = [ada.comment("posts/1", "x").await, ada.comment("posts/2", "x").await];
     bob.reply("posts/1", parents[0], "one").await;
     let mails = sent(&world).await;
@@ -817,7 +838,7 @@ async fn no_plain_address_is_in_the_table_or_in_a_queue() {
     let world = world();
     let ada = member(&world, 7, "Ada");
     subscribe_as_guest(&world.guest(), "grace@example.org").await;
-    choose(&ada, json!({ "replies": true })).await;
+    choose(&ada, wants(&["replies"])).await;
     subscribe(&ada, "posts/1").await;
     let look = async || {
         let stored = format!("{:?}", world.items().await);
@@ -926,7 +947,7 @@ async fn an_address_that_bounces_or_complains_gets_no_more_until_its_member_choo
     let bob = member(&world, 8, "Bob");
     for (id, name, state) in [(20, "bounce", "bounced"), (21, "complaint", "off")] {
         let ada = member(&world, id, name);
-        choose(&ada, json!({ "replies": true })).await;
+        choose(&ada, wants(&["replies"])).await;
         let parent = ada.comment("posts/1", "x").await;
         for expected in [1, 1] {
             bob.reply("posts/1", parent, "y").await;
@@ -934,7 +955,7 @@ async fn an_address_that_bounces_or_complains_gets_no_more_until_its_member_choo
             assert_eq!(mails.iter().filter(|mail| mail.to.starts_with(name)).count(), expected);
         }
         assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], state);
-        choose(&ada, json!({ "replies": true })).await;
+        choose(&ada, wants(&["replies"])).await;
         bob.reply("posts/1", parent, "z").await;
         assert_eq!(sent(&world).await.iter().filter(|mail| mail.to.starts_with(name)).count(), 2);
     }
@@ -957,9 +978,9 @@ async fn what_comes_back_of_an_earlier_address_changes_nothing() {
     let world = world();
     for (id, kind, state) in [(7, "Bounce", "bounced"), (8, "Complaint", "off")] {
         let ada = |email: &str| world.claiming(&json!({ "sub": id.to_string(), "name": "Ada", "email": email }));
-        choose(&ada("before@example.org"), json!({ "replies": true })).await;
+        choose(&ada("before@example.org"), wants(&["replies"])).await;
         let now = ada("now@example.org");
-        choose(&now, json!({ "replies": true })).await;
+        choose(&now, wants(&["replies"])).await;
         let state_after = async |address: &str| {
             hear_of(&world, &format!("u{id}"), address, kind).await;
             now.get("me/notifications").await.ok(200).data()["state"].clone()

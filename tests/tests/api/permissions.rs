@@ -7,7 +7,7 @@ use std::path::Path;
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::{ROUTES, Route};
-use tests::{Actor, MAIL, WEBHOOKS, World, by_guest, mail_token};
+use tests::{Actor, MAIL, WEBHOOKS, World, by_guest, mail_token, wants};
 
 use crate::images::IMAGE;
 use crate::routes::{deployed, key};
@@ -27,6 +27,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         "svc-pro.comments.store" => by_guest("Hello"),
         "svc-pro.comments.update" | "svc-pro.markdown.preview" => json!({ "body": "Hello" }),
         "svc-pro.comments.report" => json!({ "reason": "spam" }),
+        "svc-pro.me.notifications.update" => wants(&["replies"]),
         "svc-pro.moderation.bulk" => json!({ "ids": [id], "action": "approve" }),
         "svc-pro.moderation.webhooks.store" => json!({ "url": "http://127.0.0.1:9/", "events": ["comment.reported"] }),
         "svc-pro.moderation.ban" | "svc-pro.moderation.record" | "svc-pro.moderation.webhooks.update" => json!({}),

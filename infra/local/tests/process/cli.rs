@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use http::{HeaderName, Method};
 use serde_json::json;
-use tests::{MAIL, SECRET, START, Service, TestResponse, sign};
+use tests::{MAIL, SECRET, START, Service, TestResponse, sign, wants};
 
 use crate::{local, on_data, serve, stderr};
 
@@ -39,7 +39,7 @@ async fn mails_become_files_in_the_data_directory() {
     let claims =
         json!({ "sub": "7", "email": "ada@example.org", "email_verified": false, "exp": START / 1000, "name": "Ada" });
     let ada = service.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET));
-    let choice = ada.put("me/notifications", json!({ "replies": true })).await.ok(200);
+    let choice = ada.put("me/notifications", wants(&["replies"])).await.ok(200);
     assert_eq!(choice.data()["state"], "asked");
     let until = Instant::now() + PATIENCE;
     let mail = loop {
