@@ -17,7 +17,7 @@ use shared::policy;
 
 /// GET `me/notifications`
 pub(crate) async fn show(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
+    let viewer = app.admit(call, RateClass::Read, exists(app), AuthRequirement::User).await?;
     let recipient = recipient(&viewer)?;
     let mut mailbox = app.store.mailbox(&recipient).await?;
     if app.is_stopped(&recipient, &mailbox).await? {
@@ -29,8 +29,7 @@ pub(crate) async fn show(app: &App, call: &Call) -> Result<Answer> {
 
 /// PUT `me/notifications`
 pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
-    let exists = policy::feature(app.config.features.subscriptions && app.config.mail.is_some());
-    let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
+    let viewer = app.admit(call, RateClass::Write, exists(app), AuthRequirement::User).await?;
     let recipient = recipient(&viewer)?;
     let mut input = Input::new(call.json()?);
     let wants = Wants {
@@ -55,12 +54,16 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     Ok(Answer::ok(&resource(app, &mailbox)))
 }
 
-/// DELETE `me/notifications`. Counts as a read, so that nobody is kept from being forgotten: not in read-only mode, and no
-/// banned member.
+/// DELETE `me/notifications`. Counts as a read, so that nobody is kept from being forgotten: not in read-only mode, no banned
+/// member, and none after subscriptions were turned off.
 pub(crate) async fn destroy(app: &App, call: &Call) -> Result<Answer> {
     let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
     app.store.change_mailbox(&recipient(&viewer)?, Mailbox::forget).await?;
     Ok(Answer::no_content())
+}
+
+fn exists(app: &App) -> Result<(), Refusal> {
+    policy::feature(app.config.features.subscriptions && app.config.mail.is_some())
 }
 
 fn recipient(viewer: &Viewer) -> Result<Recipient, Refusal> {

@@ -597,7 +597,28 @@ async fn choosing_needs_an_address_and_switches_that_are_booleans() {
     choice["unknown"] = json!(1);
     bob.put("me/notifications", choice).await.ok(200);
     world.guest().put("me/notifications", json!({})).await.refused(401, "unauthenticated");
-    World::new().user(7, "Ada").put("me/notifications", json!({})).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn without_subscriptions_there_is_nothing_to_choose_but_to_be_forgotten_and_to_stop() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    choose(&ada, wants(&["replies"])).await;
+    let parent = ada.comment("posts/1", "x").await;
+    bob.reply("posts/1", parent, "y").await;
+    let stop = links(&sent(&world).await[0]).pop().unwrap();
+    choose(&bob, wants(&["replies"])).await;
+    let off = world.again(&[]);
+    for who in [off.user(7, "Ada"), off.guest()] {
+        who.get("me/notifications").await.refused(404, "not_found");
+        who.put("me/notifications", wants(&["replies"])).await.refused(404, "not_found");
+    }
+    off.guest().get(&stop).await.ok(200);
+    press(&off.guest(), &stop, "action=stop").await.ok(200);
+    off.user(8, "Bob").delete("me/notifications").await.ok(204);
+    for actor in [ada, bob] {
+        assert_eq!(actor.get("me/notifications").await.ok(200).data()["email"], Value::Null);
+    }
 }
 
 #[tokio::test]

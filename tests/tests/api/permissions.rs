@@ -88,8 +88,8 @@ async fn lines(world: &World, columns: &[(&str, Actor)], erased: bool) -> String
 async fn matrix() -> String {
     let mail: Vec<_> = MAIL.into_iter().filter(|(name, _)| *name != "SVC_ALLOW_GUESTS").collect();
     let world = World::with(&[&mail[..], &WEBHOOKS].concat());
-    let open = world.again(&[&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")][..], &WEBHOOKS].concat());
-    let closed = world.again(&[&[("SVC_READ_ONLY", "true")][..], &WEBHOOKS].concat());
+    let open = world.again(&[&MAIL[..], &[("SVC_GUEST_LIKES", "true")], &WEBHOOKS].concat());
+    let closed = world.again(&[&mail[..], &[("SVC_READ_ONLY", "true")], &WEBHOOKS].concat());
     let columns: [(&str, Actor); 7] = [
         ("guest", world.guest()),
         ("guest, when allowed", open.guest()),
