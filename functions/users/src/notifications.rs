@@ -54,10 +54,10 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     Ok(Answer::ok(&resource(app, &mailbox)))
 }
 
-/// DELETE `me/notifications`. Counts as a read, so that nobody is kept from being forgotten: not in read-only mode, no banned
-/// member, and none after subscriptions were turned off.
+/// DELETE `me/notifications`. Nobody is kept from being forgotten: not in read-only mode, no banned member, and none after
+/// subscriptions were turned off.
 pub(crate) async fn destroy(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
+    let viewer = app.admit(call, RateClass::Forget, Ok(()), AuthRequirement::User).await?;
     app.store.change_mailbox(&recipient(&viewer)?, Mailbox::forget).await?;
     Ok(Answer::no_content())
 }

@@ -1,11 +1,11 @@
 //! The checks before a handler acts. Every request is refused for the first of these that applies:
 //!
 //! 1. 429 `rate_limited`; 503 `unavailable` for a write that cannot be counted
-//! 2. 423 `read_only`: writes in read-only mode
+//! 2. 423 `read_only`: writes in read-only mode, except those that make the service forget the caller
 //! 3. 404 `not_found`, 405 `method_not_allowed`: the route, the type, the feature
 //! 4. 401 `unauthenticated`; 503 `unavailable`: a token that cannot be verified at the moment; 403 `forbidden`: a guest's
 //!    write from a page of another site
-//! 5. 403 `comment_banned`: writes of banned users
+//! 5. 403 `comment_banned`: the same writes, of banned users
 //! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
 //! 7. 403 `forbidden`: the viewer is not the owner, or no moderator
 //! 8. 413 and 422: the fields and what they refer to, the idempotency key, spam
@@ -109,7 +109,7 @@ impl App {
     ) -> Result<(Viewer, T)> {
         let (user, read) = self.admit_work(call, class, exists, auth, work).await?;
         let viewer = self.viewer(call, user?);
-        if !class.is_read() {
+        if class.is_restricted() {
             policy::not_banned(&viewer)?;
         }
         Ok((viewer, read?))
@@ -160,7 +160,7 @@ impl App {
         exists: Result<(), Refusal>,
         auth: AuthRequirement,
     ) -> Result<(), Refusal> {
-        if !class.is_read() {
+        if class.is_restricted() {
             policy::writable(&self.config)?;
         }
         exists?;
@@ -205,7 +205,7 @@ impl App {
                     return Ok(());
                 }
             },
-            RateClass::Write => write(class).await.map_err(|fault| uncounted(&fault))?,
+            RateClass::Write | RateClass::Forget => write(RateClass::Write).await.map_err(|fault| uncounted(&fault))?,
             RateClass::Upload => {
                 let counted = tokio::try_join!(write(RateClass::Write), write(RateClass::Upload));
                 let (written, uploaded) = counted.map_err(|fault| uncounted(&fault))?;
@@ -241,7 +241,7 @@ impl App {
         let limits = &self.config.limits;
         let limit = match class {
             RateClass::Read | RateClass::Changes => limits.read,
-            RateClass::Write => limits.write,
+            RateClass::Write | RateClass::Forget => limits.write,
             RateClass::Upload => limits.upload,
         };
         Counter { class, caller, limit, now: self.clock.now() }

@@ -8,6 +8,8 @@ pub enum RateClass {
     Changes,
     Write,
     Upload,
+    /// A write that makes the service forget the caller.
+    Forget,
 }
 
 impl RateClass {
@@ -17,13 +19,19 @@ impl RateClass {
         matches!(self, Self::Read | Self::Changes)
     }
 
+    /// Whether read-only mode and bans refuse it. Nobody is kept from being forgotten.
+    #[must_use]
+    pub fn is_restricted(self) -> bool {
+        matches!(self, Self::Write | Self::Upload)
+    }
+
     /// The limiters that count it.
     #[must_use]
     pub fn limiters(self) -> &'static [Self] {
         match self {
             Self::Read => &[Self::Read],
             Self::Changes => &[Self::Changes],
-            Self::Write => &[Self::Write],
+            Self::Write | Self::Forget => &[Self::Write],
             Self::Upload => &[Self::Write, Self::Upload],
         }
     }
@@ -33,7 +41,7 @@ impl RateClass {
         match self {
             Self::Read => "r",
             Self::Changes => "c",
-            Self::Write => "w",
+            Self::Write | Self::Forget => "w",
             Self::Upload => "u",
         }
     }

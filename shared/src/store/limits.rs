@@ -78,7 +78,7 @@ impl Window {
             RateClass::Read | RateClass::Changes => {
                 Self { granted: BLOCK.min(limit), closed: limit <= BLOCK, ..Self::default() }
             }
-            RateClass::Write | RateClass::Upload => Self::default(),
+            RateClass::Write | RateClass::Upload | RateClass::Forget => Self::default(),
         }
     }
 
@@ -128,7 +128,7 @@ impl Window {
     fn has_room(&self, class: RateClass, limit: u32) -> bool {
         match class {
             RateClass::Read | RateClass::Changes => self.used < self.granted,
-            RateClass::Write | RateClass::Upload => !self.closed && self.counted() < limit,
+            RateClass::Write | RateClass::Upload | RateClass::Forget => !self.closed && self.counted() < limit,
         }
     }
 }

@@ -622,6 +622,20 @@ async fn without_subscriptions_there_is_nothing_to_choose_but_to_be_forgotten_an
 }
 
 #[tokio::test]
+async fn being_forgotten_counts_as_a_write() {
+    let limits = [("SVC_WRITE_LIMIT", "2"), ("SVC_READ_LIMIT", "1")];
+    let world = World::with(&[&MAIL[..], &limits].concat());
+    let ada = member(&world, 7, "Ada");
+    ada.get("me/notifications").await.ok(200);
+    for left in ["1", "0"] {
+        let forgotten = ada.delete("me/notifications").await.ok(204);
+        assert_eq!((forgotten.header("x-ratelimit-limit"), forgotten.header("x-ratelimit-remaining")), ("2", left));
+    }
+    ada.delete("me/notifications").await.refused(429, "rate_limited");
+    ada.put("me/notifications", wants(&["replies"])).await.refused(429, "rate_limited");
+}
+
+#[tokio::test]
 async fn an_address_that_the_issuer_has_not_verified_is_confirmed_first() {
     let world = world();
     // Some issuers send the claim as a text.
