@@ -11,7 +11,7 @@ use shared::domain::language::Language;
 use shared::domain::mail_keys::Recipient;
 use shared::error::Fault;
 
-use crate::words::{Words, fill, words};
+use crate::words::{Words, fill, moderators, words};
 
 /// Characters of a comment in a mail.
 const EXCERPT: usize = 300;
@@ -100,27 +100,30 @@ pub(crate) fn notices(letter: &Letter<'_>, sections: &[Section], more: u64) -> R
 pub(crate) fn digest(letter: &Letter<'_>, sections: &[Section], more: u64, page: &str) -> Result<RawMail, Fault> {
     let words = words(letter.language);
     let named: usize = sections.iter().map(|section| section.notices.len()).sum();
-    let subject = fill(words.digest_subject, "count", &(named as u64 + more).to_string());
-    let intro = fill(words.digest, "site", letter.site);
+    let subject = fill(moderators::DIGEST_SUBJECT, "count", &(named as u64 + more).to_string());
+    let intro = fill(moderators::DIGEST, "site", letter.site);
     let (text, html) = listed(words, sections, more);
-    let text = format!("{intro}\n\n{}: {page}\n\n{text}", words.moderate);
+    let text = format!("{intro}\n\n{}: {page}\n\n{text}", moderators::MODERATE);
     let html = format!(
         "<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p>{html}",
         escaped(&intro),
         href(page),
-        words.moderate
+        moderators::MODERATE
     );
     letter.compose(&subject, &text, &html)
 }
 
 /// A mail that tells the moderators of a webhook that was disabled.
 pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Result<RawMail, Fault> {
-    let words = words(letter.language);
-    let intro = fill(words.webhook_disabled, "url", url);
-    let text = format!("{intro}\n\n{}: {page}\n", words.moderate);
-    let html =
-        format!("<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p>", escaped(&intro), href(page), words.moderate);
-    letter.compose(words.webhook_subject, &text, &html)
+    let intro = fill(moderators::WEBHOOK_DISABLED, "url", url);
+    let text = format!("{intro}\n\n{}: {page}\n", moderators::MODERATE);
+    let html = format!(
+        "<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p>",
+        escaped(&intro),
+        href(page),
+        moderators::MODERATE
+    );
+    letter.compose(moderators::WEBHOOK_SUBJECT, &text, &html)
 }
 
 fn listed(words: &Words, sections: &[Section], more: u64) -> (String, String) {

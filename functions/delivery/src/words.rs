@@ -1,4 +1,5 @@
-//! The words of mails, in every language. Names in braces are filled in.
+//! The words of mails. Names in braces are filled in. Mails to people who asked for them are in their language. Nobody knows
+//! the languages of moderators, who are addresses in a setting, so that mails to them are in English.
 
 use shared::domain::language::Language;
 
@@ -16,11 +17,6 @@ pub(crate) struct Words {
     pub(crate) confirm: &'static str,
     pub(crate) confirm_link: &'static str,
     pub(crate) confirm_ignore: &'static str,
-    pub(crate) digest_subject: &'static str,
-    pub(crate) digest: &'static str,
-    pub(crate) moderate: &'static str,
-    pub(crate) webhook_subject: &'static str,
-    pub(crate) webhook_disabled: &'static str,
 }
 
 pub(crate) fn words(language: Language) -> &'static Words {
@@ -46,11 +42,6 @@ const ENGLISH: Words = Words {
     confirm: "Somebody asked {site} to send mails about replies to this address. If that was you, please confirm the address.",
     confirm_link: "Confirm the address",
     confirm_ignore: "If it was not you, ignore this mail, or refuse all mails:",
-    digest_subject: "Comments wait for moderators: {count}",
-    digest: "These comments on {site} wait for a decision.",
-    moderate: "To the moderators' page",
-    webhook_subject: "A webhook was disabled",
-    webhook_disabled: "The webhook {url} has failed for five days, so it was disabled. Nothing is sent to it until a moderator enables it again.",
 };
 
 const SPANISH: Words = Words {
@@ -67,11 +58,6 @@ const SPANISH: Words = Words {
     confirm: "Alguien ha pedido a {site} que envíe a esta dirección correos sobre respuestas. Si has sido tú, confirma la dirección.",
     confirm_link: "Confirmar la dirección",
     confirm_ignore: "Si no has sido tú, ignora este correo o rechaza todos los correos:",
-    digest_subject: "Comentarios pendientes de moderación: {count}",
-    digest: "Estos comentarios en {site} esperan una decisión.",
-    moderate: "A la página de moderación",
-    webhook_subject: "Se ha desactivado un webhook",
-    webhook_disabled: "El webhook {url} lleva cinco días fallando y se ha desactivado. No se le enviará nada hasta que alguien de moderación lo active de nuevo.",
 };
 
 const GERMAN: Words = Words {
@@ -88,11 +74,6 @@ const GERMAN: Words = Words {
     confirm: "Jemand hat {site} gebeten, an diese Adresse Mails über Antworten zu schicken. Wenn du das warst, bestätige bitte die Adresse.",
     confirm_link: "Adresse bestätigen",
     confirm_ignore: "Wenn du es nicht warst, beachte diese Mail nicht weiter oder lehne alle Mails ab:",
-    digest_subject: "Kommentare warten auf die Moderation: {count}",
-    digest: "Diese Kommentare auf {site} warten auf eine Entscheidung.",
-    moderate: "Zur Seite für die Moderation",
-    webhook_subject: "Ein Webhook wurde abgeschaltet",
-    webhook_disabled: "Der Webhook {url} schlägt seit fünf Tagen fehl und wurde abgeschaltet. Es wird nichts mehr dorthin gesendet, bis ihn jemand aus der Moderation wieder einschaltet.",
 };
 
 const FRENCH: Words = Words {
@@ -109,12 +90,16 @@ const FRENCH: Words = Words {
     confirm: "Quelqu’un a demandé à {site} d’envoyer à cette adresse des mails sur les réponses. Si c’était vous, confirmez l’adresse.",
     confirm_link: "Confirmer l’adresse",
     confirm_ignore: "Si ce n’était pas vous, ignorez ce mail ou refusez tous les mails :",
-    digest_subject: "Commentaires en attente de modération : {count}",
-    digest: "Ces commentaires sur {site} attendent une décision.",
-    moderate: "Vers la page de modération",
-    webhook_subject: "Un webhook a été désactivé",
-    webhook_disabled: "Le webhook {url} échoue depuis cinq jours et a été désactivé. Rien n’y est envoyé tant qu’une personne de la modération ne l’a pas réactivé.",
 };
+
+/// Of mails to moderators.
+pub(crate) mod moderators {
+    pub(crate) const DIGEST_SUBJECT: &str = "Comments wait for moderators: {count}";
+    pub(crate) const DIGEST: &str = "These comments on {site} wait for a decision.";
+    pub(crate) const MODERATE: &str = "To the moderators' page";
+    pub(crate) const WEBHOOK_SUBJECT: &str = "A webhook was disabled";
+    pub(crate) const WEBHOOK_DISABLED: &str = "The webhook {url} has failed for five days, so it was disabled. Nothing is sent to it until a moderator enables it again.";
+}
 
 /// Fills in one name. What is filled in is not looked at again.
 pub(crate) fn fill(template: &str, name: &str, value: &str) -> String {
@@ -145,9 +130,6 @@ mod tests {
                 (words.more, "{count}"),
                 (words.why, "{site}"),
                 (words.confirm, "{site}"),
-                (words.digest_subject, "{count}"),
-                (words.digest, "{site}"),
-                (words.webhook_disabled, "{url}"),
             ] {
                 assert_eq!(text.matches('{').count(), text.matches(name).count(), "{text}");
                 assert_eq!(text.matches(name).count(), 1, "{text}");
