@@ -33,9 +33,9 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     let recipient = recipient(&viewer)?;
     let mut input = Input::new(call.json()?);
     let wants = Wants {
-        replies: input.required_flag("replies"),
-        mentions: input.required_flag("mentions"),
-        own_records: input.required_flag("own_records"),
+        replies: input.flag("replies"),
+        mentions: input.flag("mentions"),
+        own_records: input.flag("own_records"),
     };
     input.finish()?;
     let (mut mailbox, now) = (app.store.mailbox(&recipient).await?, app.clock.now().0);

@@ -119,14 +119,6 @@ impl Input {
         }
     }
 
-    /// A boolean that must be given. False when it is refused.
-    pub fn required_flag(&mut self, field: &'static str) -> bool {
-        if self.value(field).is_none() {
-            self.fail_missing(field);
-        }
-        self.flag(field)
-    }
-
     /// A time as in RFC 3339; absent and null are `None`.
     pub fn optional_time(&mut self, field: &'static str) -> Option<Timestamp> {
         let time = self.value(field)?.as_str().and_then(Timestamp::parse);
