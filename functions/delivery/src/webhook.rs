@@ -82,9 +82,9 @@ async fn note(app: &App, senders: &Senders, endpoint: &Endpoint, made: Made<'_>)
     let finish = |delivery: &mut Delivery| delivery.finish(worker, attempt.clone(), now);
     let noted = persist(|| app.store.change_delivery(endpoint.id, &due.message, None, finish)).await?;
     let outcome = webhook::Outcome::of(attempt.status);
-    let heard = app.store.change_endpoint(endpoint.id, |endpoint| endpoint.heard(outcome, now)).await?;
+    let noted_endpoint = app.store.change_endpoint(endpoint.id, |endpoint| endpoint.note_outcome(outcome, now)).await?;
     match noted.and_then(|(delivery, ())| delivery.due()) {
-        Some(next) if heard.as_ref().is_some_and(|(endpoint, ())| endpoint.enabled) => {
+        Some(next) if noted_endpoint.as_ref().is_some_and(|(endpoint, ())| endpoint.enabled) => {
             later(app, due, receipt, next).await
         }
         Some(_) => {

@@ -25,20 +25,18 @@ const RENAME_PAUSE: i64 = 60;
 pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
     let mut endpoints = Endpoints::default();
     for record in event["Records"].as_array().into_iter().flatten() {
-        let handled = async {
-            let shown = match Event::read(record)? {
-                Some(event) => follow(app, event).await?,
-                None => None,
-            };
-            webhooks::tell(app, &mut endpoints, record, shown.as_ref()).await
-        };
-        let handled = handled.await;
-        if let Err(fault) = &handled {
-            tracing::error!(error = fault.chain(), "record not handled");
-        }
-        handled?;
+        let handled = handle_record(app, record, &mut endpoints).await;
+        handled.inspect_err(|fault| tracing::error!(error = fault.chain(), "record not handled"))?;
     }
     Ok(())
+}
+
+async fn handle_record(app: &App, record: &Value, endpoints: &mut Endpoints) -> Result<(), Fault> {
+    let shown = match Event::read(record)? {
+        Some(event) => follow(app, event).await?,
+        None => None,
+    };
+    webhooks::tell(app, endpoints, record, shown.as_ref()).await
 }
 
 /// The comment of the event, when everyone sees it since then.

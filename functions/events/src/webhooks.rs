@@ -45,13 +45,10 @@ pub(crate) async fn tell(
         message: MessageId::new(endpoint.id, event, &change.record, change.at),
         happening: Happening { event, at: change.at.0, subject: Some(Subject::of(comment)) },
     };
-    let wanted = events
-        .iter()
-        .flat_map(|event| endpoints.iter().filter(|each| each.wants(*event)).zip([*event].into_iter().cycle()));
-    try_join_all(wanted.map(|(endpoint, event)| {
-        let due = message(endpoint, event);
-        async move { app.start_webhook(&due, Duration::ZERO).await }
-    }))
-    .await
-    .map(drop)
+    let of_event = |event: EventKind| {
+        let wanting = endpoints.iter().filter(move |endpoint| endpoint.wants(event));
+        wanting.map(move |endpoint| message(endpoint, event))
+    };
+    let messages = events.iter().copied().flat_map(of_event);
+    try_join_all(messages.map(|due| async move { app.start_webhook(&due, Duration::ZERO).await })).await.map(drop)
 }

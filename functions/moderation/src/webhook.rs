@@ -118,7 +118,7 @@ pub(crate) async fn update(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let endpoint = find(app, id).await?;
     let fields = Fields::read(app, call, false)?;
     let change = |endpoint: &mut Endpoint| {
-        endpoint.url = fields.url.clone().unwrap_or_else(|| endpoint.url.clone());
+        endpoint.move_to(fields.url.clone().unwrap_or_else(|| endpoint.url.clone()));
         endpoint.events = fields.events.clone().unwrap_or_else(|| endpoint.events.clone());
         endpoint.enable(fields.enabled.unwrap_or(endpoint.enabled));
     };

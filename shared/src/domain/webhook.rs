@@ -97,15 +97,15 @@ pub fn happened(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) ->
         (None, Some(new)) => match new.state {
             _ if new.source.is_some() => Vec::new(),
             State::Approved if is_shown => vec![EventKind::Created],
-            State::Approved => Vec::new(),
             State::Pending => vec![EventKind::Pending],
-            State::Rejected => Vec::new(),
+            State::Approved | State::Rejected => Vec::new(),
         },
         (Some(_), None) => vec![EventKind::Deleted],
         (Some(old), Some(new)) => {
             let accepted = |comment: &Comment| comment.is_approved() && !comment.in_review;
             let became = |is: fn(&Comment) -> bool| is(new) && !is(old);
-            let may_tell = old.is_approved() || (is_shown && new.source.is_none());
+            let was_told = new.source.is_none() || new.was_shown;
+            let may_tell = old.is_approved() || (is_shown && was_told);
             let changes = [
                 (old.body != new.body, EventKind::Updated),
                 (became(Comment::is_queued), EventKind::Pending),
@@ -224,6 +224,14 @@ impl Endpoint {
         self.enabled && self.events.contains(&event)
     }
 
+    /// Another address has not failed yet.
+    pub fn move_to(&mut self, url: String) {
+        if self.url != url {
+            self.failing_since = None;
+        }
+        self.url = url;
+    }
+
     pub fn enable(&mut self, enabled: bool) {
         if enabled && !self.enabled {
             self.failing_since = None;
@@ -233,7 +241,7 @@ impl Endpoint {
     }
 
     /// What an attempt says of the endpoint.
-    pub fn heard(&mut self, outcome: Outcome, now: i64) {
+    pub fn note_outcome(&mut self, outcome: Outcome, now: i64) {
         match outcome {
             Outcome::Delivered => self.failing_since = None,
             Outcome::Gone => self.enabled = false,
@@ -520,6 +528,8 @@ mod tests {
             comment.state = State::Pending;
         });
         let imported = with(|comment| comment.source = Some(SourceId("disqus:1".to_owned())));
+        let rejected_import = Comment { state: State::Rejected, was_shown: true, ..imported.clone() };
+        let import_shown_again = Comment { was_shown: true, ..imported.clone() };
         let other = with(|comment| {
             comment.likes = 1;
             comment.name = "Ada".to_owned();
@@ -531,6 +541,8 @@ mod tests {
             (None, Some(&pending), vec![EventKind::Pending]),
             (None, Some(&imported), vec![]),
             (Some(&pending_import), Some(&imported), vec![]),
+            (Some(&imported), Some(&rejected_import), vec![EventKind::Rejected]),
+            (Some(&rejected_import), Some(&import_shown_again), vec![EventKind::Approved]),
             (None, Some(&placeholder), vec![]),
             (Some(&pending), Some(&plain), vec![EventKind::Approved]),
             (Some(&pending), Some(&rejected), vec![EventKind::Rejected]),
@@ -612,17 +624,21 @@ mod tests {
         let id = EndpointId(7);
         let mut endpoint = Endpoint { id, version, url, events, enabled: true, secret, failing_since, untold };
         let day = 24 * HOUR * 1_000;
-        endpoint.heard(Outcome::Failed, NOW);
-        endpoint.heard(Outcome::Delivered, NOW + 4 * day);
-        endpoint.heard(Outcome::Failed, NOW + 6 * day);
-        endpoint.heard(Outcome::Failed, NOW + 11 * day - 1);
+        endpoint.note_outcome(Outcome::Failed, NOW);
+        endpoint.note_outcome(Outcome::Delivered, NOW + 4 * day);
+        endpoint.note_outcome(Outcome::Failed, NOW + 6 * day);
+        endpoint.note_outcome(Outcome::Failed, NOW + 11 * day - 1);
         assert!(endpoint.enabled && endpoint.wants(EventKind::Created) && !endpoint.wants(EventKind::Deleted));
-        endpoint.heard(Outcome::Failed, NOW + 11 * day);
+        endpoint.note_outcome(Outcome::Failed, NOW + 11 * day);
         assert!(!endpoint.enabled && endpoint.untold && !endpoint.wants(EventKind::Created));
         endpoint.enable(true);
-        endpoint.heard(Outcome::Failed, NOW + 20 * day);
+        endpoint.note_outcome(Outcome::Failed, NOW + 20 * day);
         assert!(endpoint.enabled && !endpoint.untold);
-        endpoint.heard(Outcome::Gone, NOW);
+        endpoint.move_to("https://example.org/".to_owned());
+        assert_eq!(endpoint.failing_since, Some(NOW + 20 * day));
+        endpoint.move_to("https://example.org/new".to_owned());
+        assert_eq!(endpoint.failing_since, None);
+        endpoint.note_outcome(Outcome::Gone, NOW);
         assert!(!endpoint.enabled && !endpoint.untold);
     }
 
