@@ -508,7 +508,7 @@ impl Mailbox {
             }
             Some(claim) if claim.again => {
                 // Two workers died with it. One of them may have sent it.
-                self.settle(now);
+                self.mark_told(now);
                 self.due = (!self.waiting.is_empty()).then_some(now + MINUTE);
                 return self.due.map_or(Step::Nothing, Step::Wait);
             }
@@ -570,14 +570,14 @@ impl Mailbox {
             // A comment may be reported again. Its occasion is remembered.
             self.in_flight.clear();
         }
-        self.settle(now);
+        self.mark_told(now);
         if !self.waiting.is_empty() && self.state == State::On {
             self.due = Some(if kind == Kind::Digest { self.next_digest(now, wait) } else { self.next(now, wait) });
         }
     }
 
     /// What is in flight counts as told.
-    fn settle(&mut self, now: i64) {
+    fn mark_told(&mut self, now: i64) {
         let told = std::mem::take(&mut self.in_flight);
         self.remember(told, now);
         self.more_in_flight = 0;
@@ -593,8 +593,7 @@ impl Mailbox {
             self.refused_since = now;
         }
         if now - self.refused_since >= GIVE_UP {
-            self.settle(now);
-            return;
+            return self.give_up(now);
         }
         let retry = RETRIES[usize::try_from(self.refusals).unwrap_or(usize::MAX).min(RETRIES.len() - 1)];
         self.refusals += 1;
@@ -604,6 +603,22 @@ impl Mailbox {
         self.more += std::mem::take(&mut self.more_in_flight);
         self.claim = None;
         self.due = Some(now + retry);
+    }
+
+    /// What was in flight counts as told, but for what was written since the first refusal. That has a day of its own.
+    fn give_up(&mut self, now: i64) {
+        let is_newer = |id: &u64| CommentId(*id).created_at().0 > self.refused_since;
+        let (newer, older): (BTreeSet<u64>, BTreeSet<u64>) =
+            std::mem::take(&mut self.in_flight).into_iter().partition(is_newer);
+        self.in_flight = older;
+        self.mark_told(now);
+        for id in newer {
+            self.add(id);
+        }
+        if !self.waiting.is_empty() {
+            (self.refusals, self.refused_since) = (1, now);
+            self.due = Some(now + HOUR);
+        }
     }
 }
 
@@ -618,6 +633,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::time::Timestamp;
 
     const NOW: i64 = 1_800_000_000_000;
     const WAIT: Duration = Duration::from_mins(1);
@@ -747,6 +763,34 @@ mod tests {
         assert!((23 * HOUR..=25 * HOUR).contains(&(now - NOW)), "{pauses:?}");
         assert_eq!(tell(&mut mailbox, 1, now), Told::No);
         assert_eq!(tell(&mut mailbox, 2, now), Told::Added);
+    }
+
+    #[test]
+    fn what_is_written_while_the_server_refuses_mails_is_tried_for_a_day_of_its_own() {
+        let id = |at: i64| CommentId::slots(Timestamp(at), 0).unwrap().next().unwrap().0;
+        let (first, later, last) = (id(NOW), id(NOW + 20 * HOUR), id(NOW + 25 * HOUR));
+        let (mut mailbox, mut now) = (on(), NOW + MINUTE);
+        tell(&mut mailbox, first, NOW);
+        while let Step::Tell(tried, _) = mailbox.take(now, "worker") {
+            if now >= NOW + 20 * HOUR && !tried.contains(&later) {
+                tell(&mut mailbox, later, now);
+            }
+            if !tried.contains(&first) {
+                break;
+            }
+            if now - NOW >= DAY {
+                tell(&mut mailbox, last, now);
+            }
+            mailbox.refused(now);
+            now = mailbox.due().unwrap();
+        }
+        assert_eq!(mailbox.in_flight, ids([later, last]));
+        mailbox.refused(now);
+        while now - NOW < 44 * HOUR {
+            now = mailbox.due().unwrap();
+            assert_eq!(mailbox.take(now, "worker"), Step::Tell(ids([later, last]), 0));
+            mailbox.refused(now);
+        }
     }
 
     #[test]
