@@ -245,7 +245,12 @@ fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let accepted = "smtp:// or smtps:// with a host, and user and password where the server wants them; @, :, /, ? and # in \
                     them as %40, %3A, %2F, %3F and %23";
     let uri: Option<http::Uri> = url.expose().parse().ok();
-    let fits = |uri: &http::Uri| matches!(uri.scheme_str(), Some("smtp" | "smtps")) && uri.host().is_some();
+    // Mails and passwords go to other machines by TLS alone.
+    let is_secure = |query: &str| query.split('&').all(|pair| pair == "tls=required" || !pair.starts_with("tls="));
+    let fits = |uri: &http::Uri| {
+        let is_smtp = matches!(uri.scheme_str(), Some("smtp" | "smtps"));
+        is_smtp && uri.host().is_some() && uri.query().is_none_or(is_secure)
+    };
     // A fragment means that a password holds a #, and ends there.
     if uri.as_ref().is_some_and(fits) && !url.expose().contains('#') {
         return Ok(());
@@ -468,7 +473,8 @@ impl Vars<'_> {
         }))
     }
 
-    /// Who is given `SVC_MAIL_FROM`, even an empty one, sends mails or has a part in it, so that subscriptions need it.
+    /// A function whose environment has `SVC_MAIL_FROM`, even an empty one, has a part in mails: there subscriptions need a
+    /// sender.
     fn mail_from(&self) -> Result<Option<String>, ConfigError> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),
@@ -769,10 +775,12 @@ mod tests {
             ("SVC_MAIL_WAIT", "3601"),
             ("SVC_SMTP_URL", "https://user:hush@example.org"),
             ("SVC_SMTP_URL", "smtp://user:hush#hush@example.org"),
+            ("SVC_SMTP_URL", "smtp://user:hush@example.org?tls=opportunistic"),
         ] {
             let settings: Vec<_> =
                 MAIL.into_iter().filter(|(other, _)| *other != name).chain([(name, value)]).collect();
-            for error in [with_all(&settings), with_all(&[(name, value)])].map(|config| config.unwrap_err().to_string()) {
+            for error in [with_all(&settings), with_all(&[(name, value)])].map(|config| config.unwrap_err().to_string())
+            {
                 assert!(error.starts_with(name) && !error.contains("hush"), "{error}");
             }
         }
