@@ -8,6 +8,10 @@ use shared::store::Store;
 
 /// Between two renewals of the lease, which holds for a minute.
 const RENEWAL: Duration = Duration::from_secs(15);
+/// The table may fail for this long before the lease counts as lost.
+const LAST_RENEWAL: Duration = Duration::from_secs(45);
+/// Before another attempt.
+const AGAIN: Duration = Duration::from_secs(1);
 /// The lease of a process that was killed ends within this time.
 pub const PATIENCE: Duration = Duration::from_secs(65);
 
@@ -46,21 +50,23 @@ impl Lease<'_> {
 
     async fn take(&self) -> Result<(), LeaseError> {
         let start = Instant::now();
-        while let Err(error) = self.renew().await {
-            if start.elapsed() >= self.patience {
-                return Err(error);
+        loop {
+            match self.renew().await {
+                Err(LeaseError::Taken) if start.elapsed() < self.patience => tokio::time::sleep(AGAIN).await,
+                taken => return taken,
             }
-            tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        Ok(())
     }
 
     /// Renews the lease for as long as it is polled. Returns when it is lost.
     async fn keep(&self) -> LeaseError {
+        let (mut renewed, mut pause) = (Instant::now(), RENEWAL);
         loop {
-            tokio::time::sleep(RENEWAL).await;
-            if let Err(error) = self.renew().await {
-                return error;
+            tokio::time::sleep(pause).await;
+            match self.renew().await {
+                Ok(()) => (renewed, pause) = (Instant::now(), RENEWAL),
+                Err(LeaseError::Table(_)) if renewed.elapsed() < LAST_RENEWAL => pause = AGAIN,
+                Err(lost) => return lost,
             }
         }
     }
