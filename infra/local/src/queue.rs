@@ -292,6 +292,15 @@ impl Queues {
         }
     }
 
+    /// The bodies of all messages, hidden ones too.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue.
+    pub fn bodies(&self, name: &str) -> Result<Vec<String>> {
+        Ok(self.queue(name)?.messages().values().map(|message| message.body.clone()).collect())
+    }
+
     /// Up to `most` visible messages, hidden from now on. A message that was received too often goes to the dead letters.
     ///
     /// # Errors

@@ -842,8 +842,8 @@ async fn names_and_titles_cannot_write_headers_or_markup() {
     let ada = member(&world, 7, "Ada");
     let mallory = world.claiming(&json!({ "sub": "8", "name": "<b>Mal</b>\r\nBcc: eve@example.org" }));
     let title = "<img src=x>\r\nX-Evil: yes\r\n\r\nbody";
-    world.moderator().put("posts/1", json!({ "title": title, "url": "https://example.org/a\"b" })).await;
-    world.moderator().put("posts/1", json!({ "title": title })).await.ok(200);
+    let url = "https://example.org/?a=1&lt;b";
+    world.moderator().put("posts/1", json!({ "title": title, "url": url })).await.ok(200);
     let asked = subscribe(&ada, "posts/1").await;
     mallory.reply("posts/1", asked, "<script>alert(1)</script>\n\n\u{7}![x](https://evil.test/x.png)").await;
     let mails = sent(&world).await;
@@ -851,6 +851,7 @@ async fn names_and_titles_cannot_write_headers_or_markup() {
     for evil in ["\nBcc", "\nX-Evil"] {
         assert!(!head.contains(evil), "{head}");
     }
+    assert!(mails[0].html.contains("href=\"https://example.org/?a=1&amp;lt;b\""), "{}", mails[0].html);
     for evil in ["<script", "<img", "<b>Mal"] {
         assert!(!mails[0].html.contains(evil), "{}", mails[0].html);
     }
@@ -880,8 +881,8 @@ async fn no_plain_address_is_in_the_table_or_in_a_queue() {
     look().await;
     world.wait_until_idle().await;
     look().await;
-    let messages = world.queues().receive(local::settings::DELIVERIES, 10);
-    assert!(!format!("{messages:?}").contains('@'), "{messages:?}");
+    let messages = world.queues().bodies(local::settings::DELIVERIES).unwrap();
+    assert!(!messages.is_empty() && !messages.iter().any(|message| message.contains('@')), "{messages:?}");
     world.pass(Duration::from_hours(1));
     world.finish_jobs().await;
     look().await;
