@@ -37,7 +37,7 @@ pub(crate) struct Letter<'a> {
     pub(crate) stop_url: Option<String>,
     /// Names of the threads that the mail is about.
     pub(crate) threads: Vec<String>,
-    /// No other mail has it, but the same mail that is sent again.
+    /// Names this mail alone. A mail that is sent again has the same.
     pub(crate) id: String,
 }
 

@@ -11,7 +11,7 @@ use shared::aws::ses::{NotSent, RawMail, Ses};
 use shared::domain::secret::Secret;
 use shared::error::Fault;
 
-/// Bounds the connection itself. The library bounds nothing after it.
+/// Bounds the TCP connection. The library bounds nothing that follows.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// As many as a batch has messages.
 const CONNECTIONS: u32 = 10;

@@ -1035,6 +1035,7 @@ class WebhooksPanel {
     this.#end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
     try {
       const { data } = await desk.client.get('moderation/webhooks')
+      this.#add.hidden = false
       this.#rows.replaceChildren(...data.map((/** @type {Webhook} */ webhook) => this.#row(webhook)))
       this.#end.replaceChildren(below(desk, this.#rows, null, () => {}, 'empty_webhooks'))
     } catch (error) {

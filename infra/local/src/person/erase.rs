@@ -56,7 +56,7 @@ impl Eraser<'_> {
         let hashes = PersonHashes::new(self.salt);
         let name = hashes.who(&who);
         let earlier = self.store.unfinished_erasure(&name).await?;
-        let person = self.store.meet(who, earlier).await?.ok_or(PersonError::Importing)?;
+        let person = self.store.identify(who, earlier).await?.ok_or(PersonError::Importing)?;
         self.store.begin_erasure(&person, &hashes, self.clock.now()).await?;
         let mut gone = Gone::new();
         self.erase_mails(&person, &mut gone)?;

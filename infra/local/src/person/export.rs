@@ -18,7 +18,7 @@ use crate::import::record::Record;
 
 /// `salt` is the fingerprint of the salt. Returns the number of records after the head.
 pub async fn export(store: &Store, who: Who, salt: String, out: &mut impl Write) -> Result<u64, PersonError> {
-    let person = store.meet(who, None).await?.ok_or(PersonError::Importing)?;
+    let person = store.identify(who, None).await?.ok_or(PersonError::Importing)?;
     let mut found = Found { person: &person, records: BTreeMap::new(), pins: BTreeMap::new() };
     let mut position = None;
     loop {

@@ -113,9 +113,9 @@ impl Erasure<'_> {
         }
     }
 
-    /// Counts what a new placeholder changes, and removes it if nothing is below it. With `shown`, everybody may see now what is
-    /// below it. What follows from its removal is done here as
-    /// well, because there may be no running service that follows the events.
+    /// Counts what a new placeholder changes, and removes the placeholder if nothing is below it. With `shown`, everybody
+    /// may see now what is below it. The consequences of its removal are handled here too, because no running service may
+    /// follow the events.
     async fn finish_comment(&self, id: CommentId, shown: bool) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let comment = store.comment(id, Reading::Consistent).await?;

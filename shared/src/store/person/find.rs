@@ -119,22 +119,22 @@ pub fn wrote(person: &Person, comment: &Comment) -> bool {
 impl Store {
     /// Collects what the table knows a person by. `earlier` is what an erasure knew that did not end. `None` while a thread
     /// lacks its counts, because an import has not finished it.
-    pub async fn meet(&self, who: Who, earlier: Option<KnownBy>) -> Result<Option<Person>, Fault> {
+    pub async fn identify(&self, who: Who, earlier: Option<KnownBy>) -> Result<Option<Person>, Fault> {
         let mut person = Person::new(who);
         person.known.extend(earlier.unwrap_or_default());
-        let mut meeting = Meeting::default();
+        let mut identified = Identification::default();
         let mut result = Ok(());
         self.for_each_item(|item| {
             if result.is_ok() {
-                result = meeting.add(&person, item);
+                result = identified.add(&person, item);
             }
         })
         .await?;
         result?;
         // A network and a browser may be shared. Then nobody knows whose the likes are.
-        meeting.known.visitors.retain(|visitor| !meeting.others.contains(visitor));
-        person.known.extend(meeting.known);
-        Ok((!meeting.is_importing).then_some(person))
+        identified.known.visitors.retain(|visitor| !identified.others.contains(visitor));
+        person.known.extend(identified.known);
+        Ok((!identified.is_importing).then_some(person))
     }
 
     /// All that is to be erased, in order. `see` is told every comment of the table, and whether the person wrote it.
@@ -175,14 +175,14 @@ impl Store {
 
 /// What is collected to know a person.
 #[derive(Default)]
-struct Meeting {
+struct Identification {
     known: KnownBy,
     /// Guests who gave another address, or none.
     others: BTreeSet<Visitor>,
     is_importing: bool,
 }
 
-impl Meeting {
+impl Identification {
     fn add(&mut self, person: &Person, item: Item) -> Result<(), Fault> {
         let Some(key) = Key::of(&item) else { return Ok(()) };
         let user = person.user();
