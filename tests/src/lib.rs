@@ -19,7 +19,7 @@ pub use self::actor::{Actor, by_guest, sign, wants};
 pub use self::faults::Faults;
 pub use self::form::{dot, form};
 pub use self::privacy::lines_logged;
-pub use self::receiver::{Received, Receiver, WEBHOOKS};
+pub use self::receiver::{Received, Receiver, WEBHOOKS, webhook_message};
 pub use self::remote::Remote;
 pub use self::response::{TestResponse, ids, reversed, seen};
 pub use self::service::{Service, command};

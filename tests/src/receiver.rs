@@ -6,12 +6,21 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
 use local::server;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 /// Settings with which webhooks may call this machine.
 pub const WEBHOOKS: [(&str, &str); 2] = [("SVC_WEBHOOKS", "true"), ("SVC_WEBHOOK_PRIVATE", "true")];
+
+/// A message to the function `delivery`: the endpoint is to be told that a comment in `posts/1` was created.
+#[must_use]
+pub fn webhook_message(endpoint: u64, comment: u64, message: &str) -> String {
+    let due = json!({
+        "webhook": endpoint, "message": message, "ev": "comment.created", "ha": 1, "c": comment, "t": "posts#1",
+    });
+    due.to_string()
+}
 
 /// A request that arrived.
 #[derive(Clone, Debug)]

@@ -340,10 +340,16 @@ impl World {
     /// Hands a batch of messages about these mailboxes to a function that is killed after so many steps. Whether it lived to
     /// the end.
     pub async fn deliver(&self, mailboxes: &[&str], steps: usize) -> bool {
+        let messages: Vec<String> = mailboxes.iter().copied().map(delivery_message).collect();
+        self.deliver_messages(&messages, steps).await
+    }
+
+    /// Like [`Self::deliver`], with any messages of the queue.
+    pub async fn deliver_messages(&self, messages: &[String], steps: usize) -> bool {
         let app = app(self.config.clone(), &self.engine, &self.queues, &self.way, &self.time);
         let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
-        let message = |mailbox| json!({ "messageId": "1", "receiptHandle": "1", "body": delivery_message(mailbox) });
-        let event = json!({ "Records": mailboxes.iter().copied().map(message).collect::<Vec<_>>() });
+        let message = |body| json!({ "messageId": "1", "receiptHandle": "1", "body": body });
+        let event = json!({ "Records": messages.iter().map(message).collect::<Vec<_>>() });
         let mut handled = pin!(delivery::handle(&app, &senders, &event));
         let mut left = steps;
         future::poll_fn(|context| {

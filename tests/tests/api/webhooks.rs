@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use http::Method;
-use local::queue::Queues;
-use local::settings::DELIVERIES;
 use serde_json::{Value, json};
 use shared::aws::outbound::Lookup;
 use standardwebhooks::Webhook;
-use tests::{Actor, MAIL, Received, Receiver, Setup, TestResponse, WEBHOOKS, World, ids};
+use tests::{Actor, MAIL, Received, Receiver, Setup, TestResponse, WEBHOOKS, World, ids, webhook_message};
 
 const ALL: [&str; 7] = [
     "comment.created",
@@ -397,13 +395,45 @@ async fn a_message_that_comes_again_and_late_is_not_sent_again() {
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let first = told(&world, &receiver, 0).await[0].clone();
     for _ in 0..3 {
-        let body = json!({ "webhook": hook.id, "message": first.id(), "ev": "comment.created", "ha": 1, "c": id, "t": "posts#1" });
-        let message = json!({ "QueueUrl": Queues::url(DELIVERIES), "MessageBody": body.to_string() });
-        world.queues().answer("SendMessage", message.to_string().as_bytes()).await;
+        world.send_to_delivery(&webhook_message(hook.id, id, first.id())).await;
         world.pass(Duration::from_hours(1));
         world.finish_jobs().await;
     }
     assert_eq!((receiver.received().len(), hook.deliveries(&world).await.rows().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_worker_that_is_killed_at_any_step_tells_an_endpoint_at_least_once_and_under_one_id() {
+    let (mut sent_before, mut sent_after) = (0, 0);
+    for steps in 1.. {
+        let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+        let id = world.user(7, "Ada").comment("posts/1", "x").await;
+        world.wait_until_idle().await;
+        let hook = add(&world, &receiver, &["comment.created"]).await;
+        let message = webhook_message(hook.id, id, "msg_1_00000000000000000000000000000000");
+        let lived = world.deliver_messages(&[message.clone(), message.clone()], steps).await;
+        for _ in 0..2 {
+            world.pass(Duration::from_secs(61));
+            world.deliver_messages(std::slice::from_ref(&message), usize::MAX).await;
+        }
+        world.finish_jobs().await;
+        let received = receiver.received();
+        let names: BTreeSet<&str> = received.iter().map(Received::id).collect();
+        assert!(names.len() == 1 && received.len() <= 2, "{steps} steps: {} messages, {names:?}", received.len());
+        assert!(received.iter().all(|told| told.json()["data"]["id"] == id), "{steps} steps");
+        let deliveries = hook.deliveries(&world).await;
+        assert_eq!(statuses(&deliveries), ["delivered"], "{steps} steps");
+        assert_eq!(deliveries.rows()[0]["attempts"].as_array().unwrap().len(), 1, "{steps} steps");
+        if lived {
+            assert_eq!(received.len(), 1);
+            break;
+        }
+        *(if received.len() == 1 { &mut sent_before } else { &mut sent_after }) += 1;
+    }
+    assert!(
+        sent_before > 0 && sent_after > 0,
+        "killed {sent_before} times without a message that was lost, {sent_after} times with one"
+    );
 }
 
 #[tokio::test]
