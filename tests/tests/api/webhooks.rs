@@ -403,6 +403,20 @@ async fn a_message_that_comes_again_and_late_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn a_record_of_the_stream_that_comes_again_is_the_same_message() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    world.wait_until_idle().await;
+    let hook = add(&world, &receiver, &["comment.created"]).await;
+    for _ in 0..3 {
+        world.repeat_creation(id).await;
+        world.wait_until_idle().await;
+        world.pass(Duration::from_hours(1));
+    }
+    assert_eq!((receiver.events(), hook.deliveries(&world).await.rows().len()), (vec!["comment.created".into()], 1));
+}
+
+#[tokio::test]
 async fn a_worker_that_is_killed_at_any_step_tells_an_endpoint_at_least_once_and_under_one_id() {
     let (mut sent_before, mut sent_after) = (0, 0);
     for steps in 1.. {
