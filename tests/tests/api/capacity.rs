@@ -13,7 +13,7 @@ use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::counts::Cause;
 use shared::store::{Reading, Store, meter};
-use tests::{Actor, Receiver, START, TestResponse, WEBHOOKS, World, two_engines};
+use tests::{Actor, Receiver, START, TestResponse, WEBHOOKS, World, two_engines, webhook_message};
 use tokio::time::Instant;
 
 /// Replies of each parent that has any.
@@ -342,7 +342,7 @@ async fn webhooks_keep_to_their_bounds() {
     moderator.get("ui").await.ok(200);
     let webhook = json!({ "url": receiver.url, "events": ["comment.created"] });
     let added = moderator.post("moderation/webhooks", webhook).await.ok(201);
-    let path = format!("moderation/webhooks/{}", added.id());
+    let (id, path) = (added.id(), format!("moderation/webhooks/{}", added.id()));
     table.row("add a webhook", added, (0.5, 7.0, 3));
     table.row("webhooks", moderator.get("moderation/webhooks").await, (1.5, 0.0, 2));
     for _ in 0..49 {
@@ -353,6 +353,16 @@ async fn webhooks_keep_to_their_bounds() {
     world.wait_until_idle().await;
     table.row("deliveries, 50", moderator.get(&format!("{path}/deliveries?per_page=50")).await, (4.5, 0.0, 4));
     let change = moderator.patch(&path, json!({ "enabled": false }));
+    let comment = world.user(7, "Ada Lovelace").comment("posts/1", &prose(1)).await;
+    world.wait_until_idle().await;
+    let known = receiver.received().len();
+    let message = webhook_message(id, comment, "msg_1_00000000000000000000000000000000");
+    let deliver = async {
+        assert!(world.deliver_messages(&[message], usize::MAX).await);
+        Ok::<_, Fault>(())
+    };
+    follow("deliver a webhook", deliver, (6.5, 2.0)).await;
+    assert_eq!(receiver.received().len(), known + 1);
     table.measure(&world, "change a webhook", change, (2.5, 5.0, 5)).await;
     table.measure(&world, "remove a webhook", moderator.delete(&path), (1.5, 7.0, 4)).await;
     table.check();
