@@ -74,7 +74,7 @@ impl App {
         let owner = self.owner(address).filter(|owner| owner != recipient);
         if let Some(owner) = &owner {
             let mut owner = self.store.mailbox(owner).await?;
-            if mailbox.is_stopped_by(&owner) {
+            if mailbox.is_stopped_by(&owner, address) {
                 return Ok(Enrolment::Never);
             }
             // An address is asked as seldom when several members claim it.
@@ -118,8 +118,9 @@ impl App {
     ///
     /// When the table fails.
     pub async fn is_stopped(&self, recipient: &Recipient, mailbox: &Mailbox) -> Result<bool, Fault> {
-        match mailbox.address.as_ref().and_then(|address| self.owner(address)).filter(|owner| owner != recipient) {
-            Some(owner) => Ok(mailbox.is_stopped_by(&self.store.mailbox(&owner).await?)),
+        let Some(address) = &mailbox.address else { return Ok(false) };
+        match self.owner(address).filter(|owner| owner != recipient) {
+            Some(owner) => Ok(mailbox.is_stopped_by(&self.store.mailbox(&owner).await?, address)),
             None => Ok(false),
         }
     }

@@ -282,10 +282,11 @@ impl Mailbox {
         self.proven.as_deref() == Some(address)
     }
 
-    /// Whether mails to the address of this mailbox were stopped since its member chose. `owner` is the address's own mailbox.
+    /// Whether mails to this address of the member were stopped since the member chose. What a member chooses for an address
+    /// without proof does not count. `owner` is the address's own mailbox.
     #[must_use]
-    pub fn is_stopped_by(&self, owner: &Self) -> bool {
-        owner.state == State::Off && owner.stopped_at > self.chosen_at
+    pub fn is_stopped_by(&self, owner: &Self, address: &Address) -> bool {
+        owner.state == State::Off && (owner.stopped_at > self.chosen_at || !address.confirmed)
     }
 
     /// Whether the address would change anything. A mailbox that was stopped takes none, and one that bounced no address
@@ -893,12 +894,13 @@ mod tests {
     fn what_stops_the_address_stops_who_has_not_chosen_since() {
         let (mut owner, mut member) = (on(), on());
         owner.stop(NOW, None);
-        assert!(member.is_stopped_by(&owner) && !member.is_stopped_by(&on()));
+        assert!(member.is_stopped_by(&owner, &address(true)) && !member.is_stopped_by(&on(), &address(true)));
         member.choose(Wants::default(), address(true), NOW, WAIT);
         member.forget();
-        assert!(!member.is_stopped_by(&owner));
+        assert!(!member.is_stopped_by(&owner, &address(true)));
+        assert!(member.is_stopped_by(&owner, &address(false)), "anybody may claim an address");
         owner.stop(NOW + 1, None);
-        assert!(member.is_stopped_by(&owner));
+        assert!(member.is_stopped_by(&owner, &address(true)));
     }
 
     #[test]
