@@ -20,7 +20,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 
-use super::record::{BodyFormat, Record, Thread};
+use super::record::{Record, Thread};
 use super::source::{ReadError, Source};
 
 /// Takes the records of a source.
@@ -95,14 +95,4 @@ fn page(url: &str, title: Option<String>) -> Record {
         title,
         ..Thread::default()
     })
-}
-
-/// The format of a body that is Markdown unless it begins with a tag.
-fn markdown_or_html(body: &str) -> BodyFormat {
-    let tag =
-        body.trim_start().strip_prefix('<').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
-    // `<https://example.org>` is a link in Markdown.
-    let name = body.trim_start().trim_start_matches('<').split(|c: char| !c.is_ascii_alphanumeric()).next();
-    let autolink = matches!(name, Some("http" | "https" | "mailto" | "ftp"));
-    if tag && !autolink { BodyFormat::Html } else { BodyFormat::Markdown }
 }

@@ -1,10 +1,13 @@
 //! Turns the HTML of other systems into Markdown that renders to the same text, links and images.
 //!
+//! Their Markdown becomes HTML first where it shows something else than ours: `dialect`.
+//!
 //! `tree` reads the HTML, `block` turns it into blocks, `write` writes these as Markdown. What is written is rendered at
 //! once and compared with the source; if it differs, plainer Markdown is written. What Markdown cannot have (colours,
 //! tables, videos) is dropped, its text is kept.
 
 mod block;
+mod dialect;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -13,6 +16,7 @@ mod write;
 use shared::domain::markdown;
 
 use self::block::Content;
+pub(super) use self::dialect::RawHtml;
 use self::write::Style;
 
 /// The Markdown of a body in HTML.
@@ -27,6 +31,11 @@ pub(super) fn from_html(html: &str) -> String {
         }
     }
     written
+}
+
+/// What another system shows of Markdown, in Markdown. A text that shows the same here stays as it was typed.
+pub(super) fn from_dialect(markdown: &str, raw_html: RawHtml) -> String {
+    dialect::to_html(markdown, raw_html).map_or_else(|| markdown.to_owned(), |html| from_html(&html))
 }
 
 /// What readers see of Markdown.

@@ -3,10 +3,11 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, Comment, Record, State};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
-use super::{Sink, markdown_or_html, page};
+use super::{Sink, page};
 
 pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     if input.peek().map_err(ReadError::whole)? != Some(b'[') {
@@ -24,7 +25,6 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
 }
 
 fn comment(value: &Value, zone: &TimeZone) -> Comment {
-    let body = value.body("content");
     Comment {
         source_id: value.text("id"),
         thread: value.text("page_key"),
@@ -37,8 +37,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
             email: value.text("email"),
             ..Author::default()
         },
-        format: markdown_or_html(&body),
-        body,
+        body: markdown::from_dialect(&value.body("content"), RawHtml::Markup),
         state: if value.flag("is_pending") { State::Pending } else { State::Approved },
         likes: value.count("vote_up"),
         pinned: value.flag("is_pinned"),

@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, Comment, Record, State, Thread};
 use super::super::source::{ReadError, Reader};
 use super::Sink;
@@ -58,7 +59,7 @@ fn comment(value: &Value, thread: &str, parent: Option<String>, zone: &TimeZone)
         created_at: value.time("createdAt", zone),
         edited_at: value.time("lastEditedAt", zone),
         author: author(value),
-        body: value.body("body"),
+        body: markdown::from_dialect(&value.body("body"), RawHtml::Markup),
         state: state(value),
         likes: value.count("upvoteCount"),
         ..Comment::default()

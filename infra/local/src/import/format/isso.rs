@@ -5,10 +5,11 @@ use std::path::Path;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Row};
 
-use super::super::record::{Author, Comment, Record, State, Thread};
+use super::super::markdown::{self, RawHtml};
+use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
 use super::super::source::ReadError;
 use super::super::time;
-use super::{Sink, markdown_or_html};
+use super::Sink;
 
 pub(super) fn read(path: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -43,7 +44,7 @@ fn sink_thread(row: &Row<'_>) -> Record {
 }
 
 fn comment(row: &Row<'_>) -> Record {
-    let body = text(row, 6);
+    let (format, body) = body(&text(row, 6));
     Record::Comment(Box::new(Comment {
         thread: text(row, 0),
         source_id: text(row, 1),
@@ -55,12 +56,26 @@ fn comment(row: &Row<'_>) -> Record {
             "4" => State::Deleted,
             _ => State::Pending,
         },
-        format: markdown_or_html(&body),
+        format,
         body,
         author: Author { name: text(row, 7), email: text(row, 8), ..Author::default() },
         likes: text(row, 9).parse().unwrap_or_default(),
         ..Comment::default()
     }))
+}
+
+/// Markdown, unless it begins with a tag: comments that Isso imported are in HTML. Other HTML is text.
+fn body(typed: &str) -> (BodyFormat, String) {
+    let tag =
+        typed.trim_start().strip_prefix('<').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
+    // `<https://example.org>` is a link in Markdown.
+    let name = typed.trim_start().trim_start_matches('<').split(|c: char| !c.is_ascii_alphanumeric()).next();
+    let autolink = matches!(name, Some("http" | "https" | "mailto" | "ftp"));
+    if tag && !autolink {
+        (BodyFormat::Html, typed.to_owned())
+    } else {
+        (BodyFormat::Markdown, markdown::from_dialect(typed, RawHtml::Text))
+    }
 }
 
 /// Columns of `SQLite` hold values of any type.

@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, BodyFormat, Comment, Record, State};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
@@ -24,7 +25,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
     // `orig` is what was typed. Comments that came from another system have the HTML alone.
     let (body, format) = match value.body("orig") {
         typed if typed.trim().is_empty() => (value.body("text"), BodyFormat::Html),
-        typed => (typed, BodyFormat::Markdown),
+        typed => (markdown::from_dialect(&typed, RawHtml::Markup), BodyFormat::Markdown),
     };
     Comment {
         source_id: value.text("id"),

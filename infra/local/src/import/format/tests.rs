@@ -368,21 +368,41 @@ mod waline {
     use super::*;
 
     #[test]
-    fn times_are_texts_or_objects_and_html_begins_with_a_tag() {
+    fn times_are_texts_or_objects_and_accounts_are_users() {
         let parsed = parse_in(Format::Waline, include_bytes!("../samples/waline.json"), "Asia/Shanghai").unwrap();
-        assert_eq!(
-            parsed.states(),
-            [("w1", State::Approved), ("w2", State::Pending), ("w3", State::Spam), ("w4", State::Approved),]
-        );
+        let states = [
+            ("w1", State::Approved),
+            ("w2", State::Pending),
+            ("w3", State::Spam),
+            ("w4", State::Approved),
+            ("5", State::Approved),
+        ];
+        assert_eq!(parsed.states(), states);
         assert_eq!(parsed.comment("w1").created_at, at("2021-02-03T04:05:06Z"));
         assert_eq!(parsed.comment("w2").created_at, at("2021-02-02T20:05:06Z"), "in the zone");
-        assert_eq!(parsed.comment("w1").format, BodyFormat::Html);
-        assert_eq!(parsed.comment("w2").format, BodyFormat::Markdown);
-        assert_eq!(parsed.comment("w4").format, BodyFormat::Markdown, "an autolink is no tag");
+        assert_eq!(parsed.comment("5").author.key, parsed.users[0].id);
         assert_eq!(parsed.comment("w2").parent.as_deref(), Some("w1"));
         assert_eq!(parsed.comment("w4").parent.as_deref(), Some("w2"));
         assert_eq!((parsed.users[0].id.as_str(), parsed.users[0].moderator), ("7", true));
         assert_eq!((parsed.comment("w1").likes, parsed.comment("w1").pinned), (5, true));
+    }
+
+    #[test]
+    fn bodies_are_markdown_with_html_line_breaks_and_bare_addresses() {
+        let parsed = parse(Format::Waline, include_str!("../samples/waline.json"));
+        assert_eq!(parsed.comment("w1").body, "an [address](https://blog.example)");
+        assert_eq!(parsed.comment("w2").body, "**plain**");
+        assert_eq!(parsed.comment("w4").body, "<https://blog.example/>", "an autolink is no tag");
+        let emoji = "![yes](https://e.example/yes.png) **yes**\\\n<https://blog.example/b_c>.";
+        assert_eq!(parsed.comment("5").body, emoji);
+        assert_eq!(parsed.comment("5").format, BodyFormat::Markdown);
+    }
+
+    #[test]
+    fn the_answer_of_the_api_is_read_as_the_file_that_is_in_it() {
+        let file = include_str!("../samples/waline.json");
+        let parsed = parse(Format::Waline, &format!("{{\"errno\":0,\"errmsg\":\"\",\"data\":{file}}}"));
+        assert_eq!((parsed.comments.len(), parsed.users.len()), (5, 1));
     }
 
     #[test]

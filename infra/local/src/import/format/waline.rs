@@ -5,12 +5,15 @@ use std::io::BufRead;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, Comment, Record, State, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path};
-use super::{Sink, markdown_or_html, page};
+use super::{Sink, page};
 
-const TABLES: &[Path] = &[&["data", "Comment"], &["data", "Users"], &["results"]];
+/// The file of the management page; the answer of `GET /api/db`, which that is in; an answer of `LeanCloud`.
+const TABLES: &[Path] =
+    &[&["data", "Comment"], &["data", "Users"], &["data", "data", "Comment"], &["data", "data", "Users"], &["results"]];
 const ALONE: &[Path] = &[&[]];
 
 pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -20,7 +23,7 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
     }
     let paths = if first == Some(b'{') { TABLES } else { ALONE };
     json::read(input, paths, &mut |path, value| {
-        if path == ["data", "Users"] {
+        if path.last() == Some(&"Users") {
             return sink(Record::User(user(&value)));
         }
         let comment = comment(&value, zone);
@@ -46,7 +49,6 @@ fn user(value: &Value) -> User {
 }
 
 fn comment(value: &Value, zone: &TimeZone) -> Comment {
-    let body = value.body("comment");
     let created_at = value.time("insertedAt", zone).or_else(|| value.time("createdAt", zone));
     Comment {
         source_id: id(value),
@@ -60,8 +62,8 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
             email: value.text("mail"),
             ..Author::default()
         },
-        format: markdown_or_html(&body),
-        body,
+        // HTML is Markdown as well: it begins many comments that came from elsewhere, and emoji are images.
+        body: markdown::from_dialect(&value.body("comment"), RawHtml::Markup),
         state: match value.text("status").as_str() {
             "" | "approved" => State::Approved,
             "spam" => State::Spam,

@@ -122,6 +122,41 @@ fn deep_markup_is_flattened_and_its_text_kept() {
     assert_eq!(shown(&from_html(&bold)).text.trim(), "text");
 }
 
+#[test]
+fn markdown_of_others_breaks_lines_and_links_addresses() {
+    for (typed, expected) in [
+        ("plain *text* with `https://a.example`", None),
+        ("two\n\nparagraphs\\\nand a break", None),
+        ("```\nhttps://a.example\nb\n```", None),
+        ("[https://a.example](https://a.example)", None),
+        ("one\ntwo", Some("one\\\ntwo")),
+        ("> one\n> two", Some("> one\\\n> two")),
+        ("see https://a.example/b_c, or", Some("see <https://a.example/b_c>, or")),
+    ] {
+        for raw_html in [RawHtml::Markup, RawHtml::Text] {
+            assert_eq!(from_dialect(typed, raw_html), expected.unwrap_or(typed), "{typed}");
+        }
+    }
+}
+
+#[test]
+fn html_in_markdown_of_others_is_markup_or_text() {
+    for (typed, as_markup, as_text) in [
+        ("a <b>bold</b> *word*", "a **bold** *word*", "a <b>bold</b> *word*"),
+        ("<p>one</p>\n\ntwo", "one\n\ntwo", "<p>one</p>\n\ntwo"),
+        (
+            "<a href=\"/x\">https://a.example</a>",
+            "[https://a.example](/x)",
+            "\\<a href=\"/x\"><https://a.example>\\</a>",
+        ),
+        ("Vec<u8>\nnext", "Vec\\\nnext", "Vec\\<u8>\\\nnext"),
+        ("<script>alert(1)</script>", "", "<script>alert(1)</script>"),
+    ] {
+        assert_eq!(from_dialect(typed, RawHtml::Markup), as_markup, "{typed}");
+        assert_eq!(from_dialect(typed, RawHtml::Text), as_text, "{typed}");
+    }
+}
+
 /// What a browser shows of HTML that ammonia has cleaned: the text without white space, and the addresses.
 fn oracle(source: &str) -> (String, Vec<String>) {
     let mut cleaner = ammonia::Builder::default();
