@@ -87,12 +87,13 @@ impl Users {
         self.0.get(&name.trim().to_lowercase()).copied().filter(|_| !name.trim().is_empty())
     }
 
-    /// `known` is the record of the author's account in the source.
+    /// `known` is the record of the author's account in the source. Its name, address and picture are newer than those of
+    /// the comment.
     #[must_use]
     pub fn writer(&self, author: &record::Author, known: Option<&record::User>) -> Writer {
-        let own = |text: &str, of_account: fn(&record::User) -> &str| match text {
-            "" => known.map_or_else(String::new, |known| of_account(known).to_owned()),
-            text => text.to_owned(),
+        let own = |text: &str, of_account: fn(&record::User) -> &str| match known.map_or("", of_account) {
+            "" => text.to_owned(),
+            of_account => of_account.to_owned(),
         };
         let email = own(&author.email, |known| &known.email);
         let user = self.find(&author.key).or_else(|| self.find(&email));
@@ -188,6 +189,13 @@ mod tests {
         };
         let writer = Users::default().writer(&Author { key: "k".into(), ..Author::default() }, Some(&account));
         assert_eq!((writer.name.as_str(), writer.moderator, writer.avatar), ("Ada", true, gravatar("ada@example.org")));
+    }
+
+    #[test]
+    fn an_account_names_its_owner_as_of_now_and_the_comment_says_the_rest() {
+        let account = User { id: "gh-7".into(), name: "Ada Lovelace".into(), ..User::default() };
+        let writer = Users::default().writer(&ada(), Some(&account));
+        assert_eq!((writer.name.as_str(), writer.avatar), ("Ada Lovelace", gravatar("ada@example.org")));
     }
 
     #[test]
