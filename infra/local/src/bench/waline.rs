@@ -20,15 +20,8 @@ use super::{Failure, Operation, PER_PAGE, REPLIES, Target, without_body};
 
 /// Attempts to connect at the start, a tenth of a second apart.
 const ATTEMPTS: u32 = 200;
-/// Starts the package in the folder that is the first argument, on the port that is the second. As the package's own
-/// `vanilla.js`, but on the loopback interface alone.
-const START: &str = "
-    const { join } = require('node:path');
-    const root = process.argv[1];
-    const Application = require(require.resolve('thinkjs', { paths: [root] }));
-    new Application({ ROOT_PATH: root, APP_PATH: join(root, 'src'), proxy: true, env: 'production' }).run();
-    think.config('host', '127.0.0.1');
-";
+/// Starts the package in the folder that is the first argument, on the port that is the second.
+const START: &str = include_str!("../../../../tests/waline/server.cjs");
 /// It asks another service which sign-ins there are, before every request. The answer: none.
 const NO_SIGN_IN: &str = r#"data:application/json,{"services":[]}"#;
 /// Its documentation has these tables as a file.

@@ -1,0 +1,263 @@
+"""Writes comments through the API of a running Waline, exports them as its management page does, imports the file into a data
+directory of `cargo local`, and compares what both show.
+
+Usage: run.py PACKAGE PROGRAM, with the folder of @waline/vercel and the program of `cargo local`."""
+
+import html.parser
+import json
+import os
+import re
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from datetime import datetime, timezone
+from pathlib import Path
+
+PATIENCE = 60
+PAGE = "/2024/hello world/"
+RECORD = "2024:hello~20world"
+# Waline stores times without a zone. Its image is in this one unless its environment says otherwise.
+ZONE = "Asia/Shanghai"
+START = Path(__file__).with_name("server.cjs")
+# As Waline's documentation has them, columns of social accounts aside.
+TABLES = """
+    CREATE TABLE wl_Comment (id INTEGER PRIMARY KEY AUTOINCREMENT, user_id INTEGER, comment TEXT,
+        insertedAt DATETIME DEFAULT (datetime('now', 'localtime')), ip TEXT, link TEXT, mail TEXT, nick TEXT, rid INTEGER,
+        pid INTEGER, sticky NUMERIC, status TEXT NOT NULL, "like" INTEGER, ua TEXT, url TEXT,
+        createdAt DATETIME DEFAULT (datetime('now', 'localtime')), updatedAt DATETIME DEFAULT (datetime('now', 'localtime')));
+    CREATE TABLE wl_Counter (id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER, url TEXT,
+        createdAt DATETIME DEFAULT (datetime('now', 'localtime')), updatedAt DATETIME DEFAULT (datetime('now', 'localtime')));
+    CREATE TABLE wl_Users (id INTEGER PRIMARY KEY AUTOINCREMENT, display_name TEXT, email TEXT, password TEXT, type TEXT,
+        label TEXT, url TEXT, avatar TEXT, "2fa" TEXT,
+        createdAt DATETIME DEFAULT (datetime('now', 'localtime')), updatedAt DATETIME DEFAULT (datetime('now', 'localtime')));
+"""
+AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+# The widget puts its emoji into a comment as images.
+EMOJI = '<img class="wl-emoji" src="https://emoji.example/yes.png" alt="yes">'
+
+
+class Waline:
+    """A visitor of a running Waline, or with a token a user."""
+
+    def __init__(self, base, token=None):
+        self.base = base
+        self.token = token
+
+    def call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.base}/api/{path}", data, method=method)
+        request.add_header("content-type", "application/json")
+        if self.token:
+            request.add_header("authorization", f"Bearer {self.token}")
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+            answer = json.load(response)
+        assert answer["errno"] == 0, answer
+        return answer["data"]
+
+    def sign_up(self, name, email):
+        """The first who does is the administrator."""
+        self.call("POST", "user", {"display_name": name, "email": email, "password": email, "url": ""})
+        return Waline(self.base, self.call("POST", "token", {"email": email, "password": email})["token"])
+
+    def comment(self, nick, text, parent=None, **more):
+        """`parent` is the comment answered, as this returned it."""
+        body = {"nick": nick, "mail": "", "link": "", "ua": AGENT, "url": PAGE, "comment": text, **more}
+        if parent:
+            body |= {"pid": parent["objectId"], "rid": parent["rid"] or parent["objectId"], "at": parent["nick"]}
+        return {"rid": None, **self.call("POST", "comment", body)}
+
+    def change(self, written, **fields):
+        self.call("PUT", f"comment/{written['objectId']}", fields)
+
+    def shown(self):
+        """The comments of the page as guests see them, oldest first, replies within."""
+        query = urllib.parse.urlencode({"path": PAGE, "page": 1, "pageSize": 100, "sortBy": "insertedAt_asc"})
+        page = self.call("GET", f"comment?{query}")
+        return page["data"]
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def start_waline(package, folder):
+    with sqlite3.connect(folder / "waline.sqlite") as database:
+        database.executescript(TABLES)
+    port = free_port()
+    environment = os.environ | {
+        "SQLITE_PATH": str(folder),
+        "JWT_TOKEN": "secret",
+        "TZ": ZONE,
+        # No comment is held back for its speed, one is spam for its words, and no other service is asked.
+        "IPQPS": "0",
+        "FORBIDDEN_WORDS": "pills",
+        "AKISMET_KEY": "false",
+        "OAUTH_URL": 'data:application/json,{"services":[]}',
+    }
+    command = ["node", "--eval", START.read_text(), Path(package).resolve(), str(port)]
+    with open(folder / "waline.log", "w") as log:
+        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+    waline = Waline(f"http://127.0.0.1:{port}")
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            waline.shown()
+            return waline, server
+        except urllib.error.URLError:
+            assert server.poll() is None and time.monotonic() < end, (folder / "waline.log").read_text()
+            time.sleep(0.1)
+
+
+def write(guest):
+    """What is not shown is no part of the comparison: it is the last three."""
+    admin = guest.sign_up("Admin", "admin@blog.example")
+    text = "Hello **world**, <script>alert(1)</script>\nsecond line, https://blog.example/a_b_c?x=1&y=2."
+    top = guest.comment("Ada", text, mail="ada@blog.example", link="https://ada.example")
+    reply = guest.comment("Bob", f"{EMOJI} *yes*", top)
+    guest.comment("Ada", "> yes\n\nno, `https://code.example`", reply, mail="ada@blog.example")
+    guest.comment("汪小喵", "<p>an <b>old</b> comment</p>\n<p>by <a href='https://hexo.example/'>import</a></p>")
+    signed = admin.comment("As I was called", "By the *house*", top)
+    admin.change(signed, comment="By the **house**")
+    pinned = guest.comment("Bob", "- one\n- two\n\n```js\nif (a < b) { c(); }\n```\n![cat](https://images.example/cat.png)")
+    admin.change(pinned, sticky=1)
+    guest.change(top, like=True)
+    guest.change(top, like=True)
+    guest.comment("Spammer", "buy pills", top)
+    admin.change(guest.comment("Eve", "waits"), status="waiting")
+    admin.call("DELETE", f"comment/{guest.comment('Eve', 'gone')['objectId']}")
+    return admin
+
+
+def run_import(program, folder, data):
+    command = [program, "import", "waline", folder / "waline.json", "--zone", ZONE, "--data-dir", data]
+    subprocess.run(command + ["--report", folder / "report.json"], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
+    return json.loads((folder / "report.json").read_text())
+
+
+def imported(program, data):
+    """The thread as the API of `cargo local` lists it."""
+    command = [program, "--data-dir", data, "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        base = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+/svc/api/v1", line)))
+
+        def get(path):
+            with urllib.request.urlopen(f"{base}/{path}", timeout=PATIENCE) as answer:
+                return json.load(answer)["data"]
+
+        def with_replies(comment):
+            return comment | {"replies": [with_replies(reply) for reply in get(f"comments/{comment['id']}/replies")]}
+
+        return [with_replies(comment) for comment in get(f"posts/{RECORD}/comments?sort=oldest")]
+    finally:
+        server.terminate()
+        server.wait(PATIENCE)
+
+
+class Content(html.parser.HTMLParser):
+    """What readers see of HTML: text without white space, breaks, links, images, emphasis, code and items."""
+
+    KEPT = {"strong": "strong", "b": "strong", "em": "em", "i": "em", "br": "br", "code": "code", "li": "li"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.seen = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag == "a":
+            self.seen += f"<link {attributes['href']}>"
+        elif tag == "img":
+            self.seen += f"<image {attributes['src']} {attributes['alt']}>"
+        elif tag in self.KEPT:
+            self.seen += f"<{self.KEPT[tag]}>"
+
+    def handle_data(self, data):
+        self.seen += "".join(data.split())
+
+
+def of_waline(comment):
+    created = datetime.fromtimestamp(comment["time"] / 1000, timezone.utc)
+    return {
+        "name": comment["nick"],
+        "content": Content(comment["comment"]).seen,
+        "created_at": created.isoformat(),
+        "likes": comment["like"],
+        "pinned": bool(comment["sticky"]),
+        "moderator": comment.get("type") == "administrator",
+    }
+
+
+def of_ours(comment):
+    return {
+        "name": comment["user"]["name"],
+        "content": Content(comment["html"]).seen,
+        "created_at": comment["created_at"],
+        "likes": comment["likes_count"],
+        "pinned": comment["pinned"],
+        "moderator": comment["is_moderator"],
+    }
+
+
+def tree_of_waline(comments):
+    """Oldest first, and what is pinned before that. Waline has all replies below their top-level comment, with `pid` for the one
+    that each answers."""
+
+    def below(parent, replies):
+        answers = sorted((each for each in replies if each["pid"] == parent["objectId"]), key=lambda each: each["objectId"])
+        return [(of_waline(each), below(each, replies)) for each in answers]
+
+    roots = sorted(comments, key=lambda each: (not each["sticky"], each["objectId"]))
+    return [(of_waline(root), below(root, root["children"])) for root in roots]
+
+
+def tree_of_ours(comments):
+    return [(of_ours(each), tree_of_ours(each["replies"])) for each in comments]
+
+
+def main(package, program):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        data = folder / "data"
+        waline, server = start_waline(package, folder)
+        try:
+            admin = write(waline)
+            expected = tree_of_waline(waline.shown())
+            # What the management page offers as waline.json.
+            (folder / "waline.json").write_text(json.dumps(admin.call("GET", "db"), indent="\t", ensure_ascii=False))
+        finally:
+            server.terminate()
+            server.wait(PATIENCE)
+
+        first = run_import(program, folder, data)
+        assert (first["new"], first["skipped"]) == (7, {"spam": 1}), first
+        assert (first["refused"], first["unmapped"], first["moved"]) == ([], [], []), first
+        assert first["threads"] == {f"posts/{RECORD}": 7}, first
+        again = run_import(program, folder, data)
+        assert (again["new"], again["already_there"]) == (0, 7), again
+
+        shown = tree_of_ours(imported(program, data))
+        compare(expected, shown)
+        print(f"8 comments of Waline, {first['new']} imported, and those that everyone sees are shown the same")
+
+
+def compare(expected, shown):
+    assert len(expected) == len(shown), (expected, shown)
+    for (theirs, below_theirs), (ours, below_ours) in zip(expected, shown):
+        assert theirs == ours, f"\nWaline: {theirs}\n  ours: {ours}"
+        compare(below_theirs, below_ours)
+
+
+if __name__ == "__main__":
+    os.environ.pop("SVC_TYPES", None)
+    main(*sys.argv[1:])
