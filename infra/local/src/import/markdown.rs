@@ -55,32 +55,45 @@ pub(super) fn decode(text: &str) -> String {
     decoded.trim().to_owned()
 }
 
-/// HTML in which a line feed is a line break, as `WordPress` shows it: outside of tags and of `pre`.
-pub(super) fn with_breaks(html: &str) -> String {
+/// HTML in which line feeds are line breaks and addresses are links, as `WordPress` shows it: outside of tags and of `pre`,
+/// addresses also outside of links and code.
+pub(super) fn with_breaks_and_links(html: &str) -> String {
     let mut out = String::with_capacity(html.len() + 16);
-    let mut rest = html;
-    let mut is_verbatim = false;
-    while let Some(start) = rest.find('<') {
-        push_lines(&mut out, &rest[..start], is_verbatim);
-        let tag = &rest[start..];
-        let end = tag.find('>').map_or(tag.len(), |end| end + 1);
-        let lower = tag[..end].to_ascii_lowercase();
-        if lower.starts_with("<pre") {
-            is_verbatim = true;
-        } else if lower.starts_with("</pre") {
-            is_verbatim = false;
+    let mut verbatim: Option<&str> = None;
+    for part in tags_and_texts(html) {
+        match (tag_name(part), verbatim) {
+            (Some(name), None) => {
+                verbatim = ["pre", "a", "code"].into_iter().find(|each| name.eq_ignore_ascii_case(each));
+                out.push_str(part);
+            }
+            (Some(name), Some(open)) => {
+                let is_end = name.strip_prefix('/').is_some_and(|name| name.eq_ignore_ascii_case(open));
+                verbatim = verbatim.filter(|_| !is_end);
+                out.push_str(part);
+            }
+            (None, Some("pre")) => out.push_str(part),
+            (None, Some(_)) => out.push_str(&lines(part)),
+            (None, None) => dialect::push_links(&mut out, &lines(part)),
         }
-        out.push_str(&tag[..end]);
-        rest = &tag[end..];
     }
-    push_lines(&mut out, rest, is_verbatim);
     out
 }
 
-fn push_lines(out: &mut String, text: &str, is_verbatim: bool) {
-    if is_verbatim {
-        out.push_str(text);
-    } else {
-        out.push_str(&text.replace("\r\n", "\n").replace(['\r', '\n'], "<br>"));
-    }
+fn tags_and_texts(html: &str) -> impl Iterator<Item = &str> {
+    let mut rest = html;
+    std::iter::from_fn(move || {
+        let end = if rest.starts_with('<') { rest.find('>').map(|end| end + 1) } else { rest.find('<') };
+        let (part, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+/// With `/` in front if it ends an element. `None` for text.
+fn tag_name(part: &str) -> Option<&str> {
+    part.strip_prefix('<')?.split(|c: char| c.is_whitespace() || c == '>').next()
+}
+
+fn lines(text: &str) -> String {
+    text.replace("\r\n", "\n").replace(['\r', '\n'], "<br>")
 }

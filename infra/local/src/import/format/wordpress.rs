@@ -94,7 +94,7 @@ fn comment(element: &Element, item: &Item, zone: &TimeZone) -> Comment {
         parent: (!parent.is_empty() && parent != "0").then_some(parent),
         created_at: created_at(element, zone),
         author: author(element),
-        body: markdown::with_breaks(&element.text("comment_content")),
+        body: markdown::with_breaks_and_links(&element.text("comment_content")),
         format: BodyFormat::Html,
         state: state(element),
         ..Comment::default()

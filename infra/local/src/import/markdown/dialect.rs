@@ -78,14 +78,12 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self, text: CowStr<'a>) {
-        let mut finder = LinkFinder::new();
-        finder.kinds(&[LinkKind::Url]);
-        if finder.links(&text).next().is_none() {
+        if finder().links(&text).next().is_none() {
             self.events.push(Event::Text(text));
             return;
         }
         self.differs = true;
-        for span in finder.spans(&text) {
+        for span in finder().spans(&text) {
             let part: CowStr<'a> = span.as_str().to_owned().into();
             if span.kind().is_some() {
                 let address = part.clone();
@@ -97,6 +95,23 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Addresses in a text of HTML as links.
+pub(super) fn push_links(out: &mut String, html: &str) {
+    for span in finder().spans(html) {
+        let part = span.as_str();
+        match span.kind() {
+            Some(_) => out.extend(["<a href=\"", part, "\">", part, "</a>"]),
+            None => out.push_str(part),
+        }
+    }
+}
+
+fn finder() -> LinkFinder {
+    let mut finder = LinkFinder::new();
+    finder.kinds(&[LinkKind::Url]);
+    finder
 }
 
 fn is_verbatim(tag: TagEnd) -> bool {

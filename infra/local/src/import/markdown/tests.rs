@@ -27,6 +27,7 @@ fn each_kind_of_markup_has_its_markdown() {
         ("<ul><li>one</li><li>two<ul><li>in</li></ul></li></ul>", "- one\n\n- two\n\n  - in"),
         ("<ol start=3><li>one<li>two</ol>", "3. one\n4. two"),
         ("<h2>Title</h2>text", "## Title\n\ntext"),
+        ("<h2>C#</h2><h2>#</h2><h2>\\#</h2>", "## C\\#\n\n## \\#\n\n## \\\\\\#"),
         ("a<hr>b", "a\n\n***\n\nb"),
         ("use <code>a `b` *c*</code>", "use ``a `b` *c*``"),
         (
@@ -40,6 +41,7 @@ fn each_kind_of_markup_has_its_markdown() {
         ("&lt;b&gt; &amp;amp; &copy; &#8230; &nbsp;x", "\\<b> \\&amp; © … \u{a0}x"),
         ("<p>unclosed <b>bold<p>next", "unclosed **bold**\n\nnext"),
         ("<a href='/x'><p>block</p></a>", "[block](/x)"),
+        ("<p><a href='/x'>a<ul><li>item</li></ul>b</a>c</p>", "[a](/x)\n\n- [item](/x)\n\n[b](/x)c"),
     ] {
         assert_eq!(from_html(source), expected, "{source}");
     }
@@ -103,10 +105,24 @@ fn emphasis_that_markdown_cannot_have_is_dropped_and_its_text_kept() {
 
 #[test]
 fn line_feeds_become_breaks_outside_of_tags_and_pre() {
-    assert_eq!(with_breaks("a\r\nb\n\nc"), "a<br>b<br><br>c");
-    assert_eq!(with_breaks("<a\nhref='/x'>y\nz</a>"), "<a\nhref='/x'>y<br>z</a>");
-    assert_eq!(with_breaks("<pre>\na\nb</pre>\nc"), "<pre>\na\nb</pre><br>c");
-    assert_eq!(from_html(&with_breaks("<ul>\n<li>a</li>\n<li>b</li>\n</ul>\nc")), "- a\n- b\n\nc");
+    assert_eq!(with_breaks_and_links("a\r\nb\n\nc"), "a<br>b<br><br>c");
+    assert_eq!(with_breaks_and_links("<a\nhref='/x'>y\nz</a>"), "<a\nhref='/x'>y<br>z</a>");
+    assert_eq!(with_breaks_and_links("<pre>\na\nb</pre>\nc"), "<pre>\na\nb</pre><br>c");
+    assert_eq!(with_breaks_and_links("<PRE>\n<b>a</b>\n</PRE>\nc <"), "<PRE>\n<b>a</b>\n</PRE><br>c <");
+    assert_eq!(from_html(&with_breaks_and_links("<ul>\n<li>a</li>\n<li>b</li>\n</ul>\nc")), "- a\n- b\n\nc");
+}
+
+#[test]
+fn addresses_become_links_outside_of_links_and_code() {
+    for (source, expected) in [
+        ("see https://a.example/?x=1&amp;y=2.", "see [https://a.example/?x=1\\&y=2](<https://a.example/?x=1\\&y=2>)."),
+        ("https://a.example/b\n<b>https://c.example/d</b>", "<https://a.example/b>\\\n**<https://c.example/d>**"),
+        ("<a href='/x'>https://a.example</a>", "[https://a.example](/x)"),
+        ("<A HREF='/x'><i>https://a.example</i></A>", "[*https://a.example*](/x)"),
+        ("<code>https://a.example</code>", "`https://a.example`"),
+    ] {
+        assert_eq!(from_html(&with_breaks_and_links(source)), expected, "{source}");
+    }
 }
 
 #[test]

@@ -152,10 +152,13 @@ struct Builder {
     /// The innermost element is the last.
     open: Vec<Element>,
     done: Vec<Node>,
+    /// The attributes of a link that has not ended. It goes on when a paragraph that it began in is closed.
+    link: Option<Vec<(String, String)>>,
 }
 
 impl Builder {
     fn text(&mut self, text: &str) {
+        self.reopen_link();
         let siblings = self.siblings();
         match siblings.last_mut() {
             Some(Node::Text(before)) => before.push_str(text),
@@ -174,7 +177,7 @@ impl Builder {
         let name = tag.name.to_string();
         match name.as_str() {
             "li" => self.close_up_to("li", &["ul", "ol"]),
-            "a" => self.close_up_to("a", &[]),
+            "a" => self.end_link(),
             "td" | "th" => {
                 self.close_up_to("td", &["tr", "table"]);
                 self.close_up_to("th", &["tr", "table"]);
@@ -184,10 +187,15 @@ impl Builder {
         }
         if is_block(&name) {
             self.close_up_to("p", &["blockquote", "li", "td", "div"]);
+        } else {
+            self.reopen_link();
         }
         let attributes =
             tag.attrs.iter().map(|attribute| (attribute.name.local.to_string(), attribute.value.to_string()));
         let element = Element { attributes: attributes.collect(), name, children: Vec::new() };
+        if element.name == "a" {
+            self.link = Some(element.attributes.clone());
+        }
         if VOID.contains(&element.name.as_str()) {
             self.siblings().push(Node::Element(element));
         } else if self.open.len() < MAX_DEPTH {
@@ -195,8 +203,23 @@ impl Builder {
         }
     }
 
+    fn reopen_link(&mut self) {
+        if let Some(attributes) = &self.link
+            && !self.is_open("a")
+            && self.open.len() < MAX_DEPTH
+        {
+            self.open.push(Element { name: "a".to_owned(), attributes: attributes.clone(), children: Vec::new() });
+        }
+    }
+
+    fn end_link(&mut self) {
+        self.link = None;
+        self.close_up_to("a", &[]);
+    }
+
     fn end(&mut self, name: &str) {
         match name {
+            "a" => self.end_link(),
             "br" => self.siblings().push(Node::Element(Element { name: "br".to_owned(), ..Element::default() })),
             // An end without a start is an empty paragraph, which separates what is around it.
             "p" if !self.is_open("p") => {

@@ -35,10 +35,7 @@ impl Writer {
         match block {
             Block::Paragraph(inlines) => self.inlines(inlines),
             Block::Heading(level, inlines) => {
-                let text = self.inlines(inlines);
-                // Number signs at the end would belong to the heading's marks.
-                let text = text.strip_suffix('#').map_or(text.clone(), |text| format!("{text}\\#"));
-                format!("{} {text}", "#".repeat(*level))
+                format!("{} {}", "#".repeat(*level), with_final_sign(self.inlines(inlines)))
             }
             Block::Quote(blocks) => prefixed(&self.blocks(blocks), "> ", "> "),
             Block::List { start, items } => self.list(*start, items),
@@ -124,6 +121,13 @@ impl Writer {
             before = Some(c);
         }
     }
+}
+
+/// Number signs at the end would belong to the heading's marks.
+fn with_final_sign(text: String) -> String {
+    let Some(before) = text.strip_suffix('#') else { return text };
+    let backslashes = before.bytes().rev().take_while(|byte| *byte == b'\\').count();
+    if backslashes % 2 == 0 { format!("{before}\\#") } else { text }
 }
 
 fn is_word(c: Option<char>) -> bool {
