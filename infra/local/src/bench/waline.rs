@@ -21,7 +21,7 @@ use super::{Failure, Operation, PER_PAGE, REPLIES, Target, without_body};
 /// Attempts to connect at the start, a tenth of a second apart.
 const ATTEMPTS: u32 = 200;
 /// Starts the package in the folder that is the first argument, on the port that is the second.
-const START: &str = include_str!("../../../../tests/waline/server.cjs");
+const START: &str = include_str!("../../../../tests/import/waline.cjs");
 /// It asks another service which sign-ins there are, before every request. The answer: none.
 const NO_SIGN_IN: &str = r#"data:application/json,{"services":[]}"#;
 /// Its documentation has these tables as a file.

@@ -1,22 +1,22 @@
 """Writes comments through the API of a running Isso, imports its database into a data directory of `cargo local`, and
 compares what the API of `cargo local` then shows.
 
-Usage: run.py ISSO PROGRAM, with the programs of Isso and of `cargo local`."""
+Usage: isso.py ISSO PROGRAM, with the programs of Isso and of `cargo local`."""
 
 import http.cookiejar
 import json
-import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-PATIENCE = 60
+sys.dont_write_bytecode = True
+import moved
+from moved import PATIENCE
+
 PAGE = "/2024/hello world/"
 RECORD = "2024:hello~20world"
 
@@ -42,28 +42,24 @@ class Isso:
         return self.call("POST", f"/new?uri={urllib.request.quote(PAGE)}", body)["id"]
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def start_isso(program, folder):
-    base = f"http://127.0.0.1:{free_port()}"
+    base = f"http://127.0.0.1:{moved.free_port()}"
     (folder / "isso.cfg").write_text(
         f"[general]\ndbpath = {folder}/isso.db\nhost = {base}\n"
         f"[server]\nlisten = {base}\ntrusted-proxies = 127.0.0.1\n[guard]\nenabled = false\n"
     )
     with open(folder / "isso.log", "w") as log:
         server = subprocess.Popen([program, "-c", folder / "isso.cfg", "run"], stdout=log, stderr=log)
-    end = time.monotonic() + PATIENCE
-    while True:
+
+    def answers():
         try:
             urllib.request.urlopen(f"{base}/config", timeout=PATIENCE).close()
-            return base, server
         except urllib.error.URLError:
-            assert server.poll() is None and time.monotonic() < end, (folder / "isso.log").read_text()
-            time.sleep(0.1)
+            return False
+        return True
+
+    moved.wait_for(server, answers, folder / "isso.log")
+    return base, server
 
 
 def write(isso_program, folder):
@@ -90,39 +86,18 @@ def write(isso_program, folder):
         server.wait(PATIENCE)
 
 
-def run_import(program, folder, data):
-    command = [program, "import", "isso", folder / "isso.db", "--data-dir", data, "--report", folder / "report.json"]
-    subprocess.run(command, check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
-    return json.loads((folder / "report.json").read_text())
-
-
-def shown(program, data):
-    """The thread as the API of `cargo local` lists it."""
-    command = [program, "--data-dir", data, "--port", "0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        base = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+/svc/api/v1", line)))
-        with urllib.request.urlopen(f"{base}/posts/{RECORD}/comments?sort=oldest", timeout=PATIENCE) as answer:
-            return json.load(answer)
-    finally:
-        server.terminate()
-        server.wait(PATIENCE)
-
-
 def main(isso_program, program):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         data = folder / "data"
         ids = write(isso_program, folder)
-        first = run_import(program, folder, data)
+        first = moved.run_import(program, "isso", folder / "isso.db", data)
         assert (first["new"], first["refused"], first["unmapped"]) == (5, [], []), first
         assert first["threads"] == {f"posts/{RECORD}": 5}, first
-        again = run_import(program, folder, data)
+        again = moved.run_import(program, "isso", folder / "isso.db", data)
         assert (again["new"], again["already_there"]) == (0, 5), again
 
-        page = shown(program, data)
-        top, edited, placeholder = page["data"]
-        assert page["meta"]["total"] == 3, page
+        top, edited, placeholder = moved.threads(program, data, [RECORD])[RECORD]
         assert "<strong>world</strong>" in top["html"] and "<script" not in top["html"], top
         # Isso breaks lines where its writers do.
         assert re.search(r"<br />\s*next line", top["html"]), top
@@ -135,5 +110,4 @@ def main(isso_program, program):
 
 
 if __name__ == "__main__":
-    os.environ.pop("SVC_TYPES", None)
     main(*sys.argv[1:])

@@ -1,30 +1,29 @@
 """Writes comments through the API of a running Waline, exports them as its management page does, imports the file into a data
 directory of `cargo local`, and compares what both show.
 
-Usage: run.py PACKAGE PROGRAM, with the folder of @waline/vercel and the program of `cargo local`."""
+Usage: waline.py PACKAGE PROGRAM, with the folder of @waline/vercel and the program of `cargo local`."""
 
-import html.parser
 import json
 import os
-import re
-import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from datetime import datetime, timezone
 from pathlib import Path
 
-PATIENCE = 60
+sys.dont_write_bytecode = True
+import moved
+from moved import PATIENCE
+
 PAGE = "/2024/hello world/"
 RECORD = "2024:hello~20world"
 # Waline stores times without a zone. Its image is in this one unless its environment says otherwise.
 ZONE = "Asia/Shanghai"
-START = Path(__file__).with_name("server.cjs")
+START = Path(__file__).with_name("waline.cjs")
 # As Waline's documentation has them, columns of social accounts aside.
 TABLES = """
     CREATE TABLE wl_Comment (id INTEGER PRIMARY KEY AUTOINCREMENT, user_id INTEGER, comment TEXT,
@@ -82,16 +81,10 @@ class Waline:
         return page["data"]
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def start_waline(package, folder):
     with sqlite3.connect(folder / "waline.sqlite") as database:
         database.executescript(TABLES)
-    port = free_port()
+    port = moved.free_port()
     environment = os.environ | {
         "SQLITE_PATH": str(folder),
         "JWT_TOKEN": "secret",
@@ -106,14 +99,15 @@ def start_waline(package, folder):
     with open(folder / "waline.log", "w") as log:
         server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
     waline = Waline(f"http://127.0.0.1:{port}")
-    end = time.monotonic() + PATIENCE
-    while True:
+
+    def answers():
         try:
-            waline.shown()
-            return waline, server
+            return waline.shown() == []
         except urllib.error.URLError:
-            assert server.poll() is None and time.monotonic() < end, (folder / "waline.log").read_text()
-            time.sleep(0.1)
+            return False
+
+    moved.wait_for(server, answers, folder / "waline.log")
+    return waline, server
 
 
 def write(guest):
@@ -136,61 +130,11 @@ def write(guest):
     return admin
 
 
-def run_import(program, folder, data):
-    command = [program, "import", "waline", folder / "waline.json", "--zone", ZONE, "--data-dir", data]
-    subprocess.run(command + ["--report", folder / "report.json"], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
-    return json.loads((folder / "report.json").read_text())
-
-
-def imported(program, data):
-    """The thread as the API of `cargo local` lists it."""
-    command = [program, "--data-dir", data, "--port", "0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        base = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+/svc/api/v1", line)))
-
-        def get(path):
-            with urllib.request.urlopen(f"{base}/{path}", timeout=PATIENCE) as answer:
-                return json.load(answer)["data"]
-
-        def with_replies(comment):
-            return comment | {"replies": [with_replies(reply) for reply in get(f"comments/{comment['id']}/replies")]}
-
-        return [with_replies(comment) for comment in get(f"posts/{RECORD}/comments?sort=oldest")]
-    finally:
-        server.terminate()
-        server.wait(PATIENCE)
-
-
-class Content(html.parser.HTMLParser):
-    """What readers see of HTML: text without white space, breaks, links, images, emphasis, code and items."""
-
-    KEPT = {"strong": "strong", "b": "strong", "em": "em", "i": "em", "br": "br", "code": "code", "li": "li"}
-
-    def __init__(self, text):
-        super().__init__()
-        self.seen = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        if tag == "a":
-            self.seen += f"<link {attributes['href']}>"
-        elif tag == "img":
-            self.seen += f"<image {attributes['src']} {attributes['alt']}>"
-        elif tag in self.KEPT:
-            self.seen += f"<{self.KEPT[tag]}>"
-
-    def handle_data(self, data):
-        self.seen += "".join(data.split())
-
-
 def of_waline(comment):
     created = datetime.fromtimestamp(comment["time"] / 1000, timezone.utc)
     return {
         "name": comment["nick"],
-        "content": Content(comment["comment"]).seen,
+        "content": moved.content(comment["comment"]),
         "created_at": created.isoformat(),
         "likes": comment["like"],
         "pinned": bool(comment["sticky"]),
@@ -201,7 +145,7 @@ def of_waline(comment):
 def of_ours(comment):
     return {
         "name": comment["user"]["name"],
-        "content": Content(comment["html"]).seen,
+        "content": moved.content(comment["html"]),
         "created_at": comment["created_at"],
         "likes": comment["likes_count"],
         "pinned": comment["pinned"],
@@ -239,25 +183,16 @@ def main(package, program):
             server.terminate()
             server.wait(PATIENCE)
 
-        first = run_import(program, folder, data)
+        first = moved.run_import(program, "waline", folder / "waline.json", data, "--zone", ZONE)
         assert (first["new"], first["skipped"]) == (7, {"spam": 1}), first
         assert (first["refused"], first["unmapped"], first["moved"]) == ([], [], []), first
         assert first["threads"] == {f"posts/{RECORD}": 7}, first
-        again = run_import(program, folder, data)
+        again = moved.run_import(program, "waline", folder / "waline.json", data, "--zone", ZONE)
         assert (again["new"], again["already_there"]) == (0, 7), again
 
-        shown = tree_of_ours(imported(program, data))
-        compare(expected, shown)
-        print(f"8 comments of Waline, {first['new']} imported, and those that everyone sees are shown the same")
-
-
-def compare(expected, shown):
-    assert len(expected) == len(shown), (expected, shown)
-    for (theirs, below_theirs), (ours, below_ours) in zip(expected, shown):
-        assert theirs == ours, f"\nWaline: {theirs}\n  ours: {ours}"
-        compare(below_theirs, below_ours)
+        moved.compare(expected, tree_of_ours(moved.threads(program, data, [RECORD])[RECORD]))
+        print(f"{first['read']} comments of Waline, {first['new']} imported, and what guests see is the same")
 
 
 if __name__ == "__main__":
-    os.environ.pop("SVC_TYPES", None)
     main(*sys.argv[1:])
