@@ -696,6 +696,10 @@ test('a moderator adds a webhook, tests it, reads what was sent, sends it again 
   while (!received.length) await page.waitForTimeout(20)
   await row.getByRole('button', { name: 'Deliveries' }).click()
   await dialog.getByText('webhook.test').waitFor()
+  // The answer is written down after it was given.
+  const { data: [webhook] } = await w.service.call('GET', 'moderation/webhooks', w.service.moderator)
+  const deliveries = () => w.service.call('GET', `moderation/webhooks/${webhook.id}/deliveries`, w.service.moderator)
+  while ((await deliveries()).data[0].status !== 'delivered') await page.waitForTimeout(20)
   await dialog.getByRole('button', { name: 'Refresh' }).click()
   await dialog.getByText('delivered').waitFor()
   await dialog.getByText('204').waitFor()

@@ -1,13 +1,13 @@
 //! Somebody else's service, which is told by webhooks: a real HTTP server on this machine.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
 use local::server;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Settings with which webhooks may call this machine.
@@ -65,20 +65,22 @@ struct Shared {
     received: Vec<Received>,
     status: u16,
     location: Option<String>,
-    delay: Duration,
+    /// Closed while answers are held.
+    gate: watch::Sender<bool>,
 }
 
 impl Receiver {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let shared = Shared { received: Vec::new(), status: 204, location: None, delay: Duration::ZERO };
+        let shared = Shared { received: Vec::new(), status: 204, location: None, gate: watch::Sender::new(true) };
         let shared = Arc::new(Mutex::new(shared));
         let answering = Arc::clone(&shared);
         let task = tokio::spawn(server::serve(listener, move |request| {
-            let (answer, delay) = answer(&mut lock(&answering), request);
+            let (answer, mut gate) = answer(&mut lock(&answering), request);
             async move {
-                tokio::time::sleep(delay).await;
+                // It is open or comes to be, while there is a receiver.
+                drop(gate.wait_for(|open| *open).await);
                 answer
             }
         }));
@@ -109,9 +111,14 @@ impl Receiver {
         shared.location = Some(location.to_owned());
     }
 
-    /// Answers so late from now on.
-    pub fn delay(&self, delay: Duration) {
-        lock(&self.shared).delay = delay;
+    /// Answers nothing from now on.
+    pub fn hold(&self) {
+        lock(&self.shared).gate.send_replace(false);
+    }
+
+    /// Answers what was held, and all that comes.
+    pub fn release(&self) {
+        lock(&self.shared).gate.send_replace(true);
     }
 
     /// The port.
@@ -127,7 +134,7 @@ impl Drop for Receiver {
     }
 }
 
-fn answer(shared: &mut Shared, request: Request<Bytes>) -> (Response<Bytes>, Duration) {
+fn answer(shared: &mut Shared, request: Request<Bytes>) -> (Response<Bytes>, watch::Receiver<bool>) {
     let (head, body) = request.into_parts();
     let body = String::from_utf8(body.to_vec()).expect("text");
     shared.received.push(Received { path: head.uri.path().to_owned(), headers: head.headers, body });
@@ -135,7 +142,7 @@ fn answer(shared: &mut Shared, request: Request<Bytes>) -> (Response<Bytes>, Dur
     if let Some(location) = &shared.location {
         answer.headers_mut().insert("location", location.parse().expect("a header"));
     }
-    (answer, shared.delay)
+    (answer, shared.gate.subscribe())
 }
 
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {

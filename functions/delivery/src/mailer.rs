@@ -184,8 +184,10 @@ mod tests {
         }
     }
 
+    const SHORT: Duration = Duration::from_secs(1);
+
     /// A sender to a server that fails at this command in every conversation.
-    async fn sender(fails_at: &'static str, failure: Failure) -> Smtp {
+    async fn sender(fails_at: &'static str, failure: Failure, bounds: Bounds) -> Smtp {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("smtp://{}", listener.local_addr().unwrap());
         tokio::spawn(async move {
@@ -194,8 +196,7 @@ mod tests {
             }
         });
         let Ok(Mailer::Smtp(smtp)) = Mailer::smtp(&Secret::from(url), None) else { panic!("not by SMTP") };
-        let bound = Duration::from_secs(1);
-        Smtp { bounds: Bounds { connecting: bound, sending: bound }, ..smtp }
+        Smtp { bounds, ..smtp }
     }
 
     fn mail() -> RawMail {
@@ -211,7 +212,8 @@ mod tests {
     async fn a_server_that_fails_before_it_is_handed_a_mail_has_not_taken_it() {
         for fails_at in ["GREETING", "EHLO", "NOOP"] {
             for failure in [Failure::Closes, Failure::SaysNothing] {
-                let error = sender(fails_at, failure).await.send(&mail()).await.unwrap_err();
+                let bounds = Bounds { connecting: SHORT, ..BOUNDS };
+                let error = sender(fails_at, failure, bounds).await.send(&mail()).await.unwrap_err();
                 assert!(!error.unknown, "{failure:?} at {fails_at}: {error}");
             }
         }
@@ -220,13 +222,13 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_fails_with_a_mail_in_its_hands_may_have_taken_it() {
         for failure in [Failure::Closes, Failure::SaysNothing] {
-            let smtp = sender(".", failure).await;
+            let smtp = sender(".", failure, Bounds { sending: SHORT, ..BOUNDS }).await;
             for attempt in 1..=2 {
                 let error = smtp.send(&mail()).await.unwrap_err();
                 assert!(error.unknown, "{failure:?}, attempt {attempt}: {error}");
             }
         }
-        sender("nothing", Failure::Closes).await.send(&mail()).await.unwrap();
+        sender("nothing", Failure::Closes, BOUNDS).await.send(&mail()).await.unwrap();
     }
 
     #[test]

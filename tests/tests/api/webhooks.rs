@@ -311,12 +311,13 @@ async fn a_slow_endpoint_delays_no_other() {
     let (world, slow, fast) = (World::with(&WEBHOOKS), Receiver::start().await, Receiver::start().await);
     let hook = add(&world, &slow, &["comment.created"]).await;
     add(&world, &fast, &["comment.created"]).await;
-    slow.delay(Duration::from_secs(4));
+    slow.hold();
     world.user(7, "Ada").comment("posts/1", "x").await;
     while fast.received().is_empty() || slow.received().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(hook.deliveries(&world).await.data()[0]["attempts"], json!([]));
+    slow.release();
     world.wait_until_idle().await;
     assert_eq!(statuses(&hook.deliveries(&world).await), ["delivered"]);
 }
@@ -325,7 +326,7 @@ async fn a_slow_endpoint_delays_no_other() {
 async fn an_endpoint_that_never_answers_is_given_up_after_ten_seconds() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let hook = add(&world, &receiver, &["comment.created"]).await;
-    receiver.delay(Duration::from_mins(10));
+    receiver.hold();
     world.user(7, "Ada").comment("posts/1", "x").await;
     world.wait_until_idle().await;
     let attempt = hook.deliveries(&world).await.data()[0]["attempts"][0].clone();
