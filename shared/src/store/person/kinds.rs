@@ -65,7 +65,7 @@ kinds! {
     "hidden reply" "C" Some("H"), key false, [], others [];
     "guest bound" "C" Some("G"), key false, [], others ["n"];
     "thread" "T" Some("T"), key false, ["au" User, "ti" Words, "url" Words], others ["n", "pin"];
-    "counted comment" "T" Some("K"), key false, [], others [];
+    "counted comment" "T" Some("K"), key false, [], others ["f"];
     "count" "T" Some("K"), key false, [], others ["n"];
     "visitor's thread state" "V" Some("V"), key true, [], others ["lk", "rd", "fl", "up", "ur", "ut"];
     "overflow" "V" Some("V"), key true, [], others ["lk", "rd"];
