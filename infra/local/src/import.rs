@@ -72,6 +72,13 @@ pub struct Import {
     pub forgotten: Option<Forgotten>,
 }
 
+/// Fails at the first file that cannot be read at all.
+pub fn check_files(files: &[PathBuf]) -> Result<(), ImportError> {
+    files.iter().try_for_each(|path| {
+        Source::check(path).map_err(|cause| ImportError::Open { file: path.display().to_string(), cause })
+    })
+}
+
 impl Import {
     /// Without options.
     #[must_use]
@@ -88,14 +95,19 @@ impl Import {
             let name = path.display().to_string();
             let sources = Source::open(path, directory).map_err(|cause| ImportError::Open { file: name, cause })?;
             for source in sources {
-                let file = source.name.clone();
+                let (file, before) = (source.name.clone(), scratch.comments());
                 let mut sink = |record| {
                     scratch.add(record)?;
                     progress(scratch.comments());
                     Ok(())
                 };
                 let read = self.format.read(source, &self.zone, directory, &mut sink);
-                read.map_err(|cause| ImportError::Read { file, cause })?;
+                if let Err(cause) = read {
+                    return Err(ImportError::Read { file, cause });
+                }
+                if scratch.comments() == before {
+                    scratch.silent.push(file);
+                }
             }
         }
         if let Some(forgotten) = &self.forgotten {

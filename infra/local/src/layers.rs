@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// From the bottom to the top.
 const LAYERS: [&[&str]; 10] = [
-    &["access", "account", "data_dir", "event_filter", "server"],
+    &["access", "account", "data_dir", "event_filter", "server", "temporary"],
     &["publisher"],
     &["bucket", "engine", "gateway", "queue"],
     &["outbox", "template", "trigger"],

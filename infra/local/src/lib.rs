@@ -1,7 +1,7 @@
 //! The whole service on one machine, for development and tests: API Gateway, Lambda, the table, the bucket, the
 //! queues and the mail server.
 //!
-//! Layers: `access, account, data_dir, event_filter, server ← publisher ← bucket, engine, gateway, queue ← outbox,
+//! Layers: `access, account, data_dir, event_filter, server, temporary ← publisher ← bucket, engine, gateway, queue ← outbox,
 //! template, trigger ← settings, stack, token ← service ← bench, check, import ← export ← person ← commands`. A module
 //! uses the modules of the layers to its left; a test in `layers.rs` checks it.
 
@@ -28,5 +28,6 @@ pub mod service;
 pub mod settings;
 pub mod stack;
 pub mod template;
+pub mod temporary;
 pub mod token;
 pub mod trigger;

@@ -23,7 +23,7 @@ use crate::engine::Engine;
 use crate::import::lease::{Lease, PATIENCE};
 use crate::import::scratch::Scratch;
 use crate::import::write::{self, Manners, Writer};
-use crate::import::{Format, Import, Map, Report, ThreadKeys, Users};
+use crate::import::{Format, Import, Map, Report, ThreadKeys, Users, check_files};
 use crate::settings;
 use crate::template::{DEPLOYED, Template};
 
@@ -118,6 +118,8 @@ impl Options {
     }
 
     async fn import(self) -> Result<Report, Failure> {
+        // Before a data directory is created.
+        check_files(&self.files)?;
         let config = settings::load(None, None)?;
         let (path, users) = (self.report.clone(), self.users.clone().unwrap_or_default());
         let table = Table::open(&self, &config).await?;
@@ -153,6 +155,7 @@ impl Options {
         if other_salt.is_some() {
             eprintln!("{OTHER_SALT}");
         }
+        print_notes(&scratch, &config.types)?;
         let report = scratch.report()?;
         write!(io::stdout(), "{report}")?;
         if let Some(mut file) = file {
@@ -205,6 +208,17 @@ impl Options {
             forgotten,
         }
     }
+}
+
+/// Tells what may be a mistake, though nothing was refused.
+fn print_notes(scratch: &Scratch, types: &[String]) -> Result<(), Failure> {
+    for file in &scratch.silent {
+        eprintln!("note: {file} has no comments");
+    }
+    for kind in scratch.types()?.iter().filter(|kind| !types.contains(kind)) {
+        eprintln!("note: SVC_TYPES has no {kind}; comments there are not shown until it has");
+    }
+    Ok(())
 }
 
 /// Where comments go, and where the scratch file is.

@@ -11,11 +11,11 @@ use shared::domain::report::Report;
 use shared::domain::thread::{Thread, VisitorThreadState};
 use shared::domain::user::User;
 use shared::store::export::{GuestCount, StoredItem};
-use tempfile::NamedTempFile;
 
 use super::ExportError;
 use super::records::{self, thread_key};
 use crate::import::record::Record;
+use crate::temporary::{self, TemporaryFile};
 
 const SCHEMA: &str = "
     PRAGMA journal_mode = OFF;
@@ -40,15 +40,13 @@ const TABLES: [&str; 7] = ["thread", "user", "tombstone", "comment", "vote", "re
 
 pub(super) struct Sorted {
     database: Connection,
-    /// Removed when this is dropped.
-    _file: NamedTempFile,
+    _file: TemporaryFile,
     has_hashed_users: bool,
 }
 
 impl Sorted {
     pub(super) fn create(directory: &Path) -> Result<Self, ExportError> {
-        let file = NamedTempFile::new_in(directory).map_err(ExportError::ScratchFile)?;
-        let database = Connection::open(file.path())?;
+        let (database, file) = temporary::database(directory).map_err(ExportError::ScratchFile)?;
         database.execute_batch(SCHEMA)?;
         Ok(Self { database, _file: file, has_hashed_users: false })
     }

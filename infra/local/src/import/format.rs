@@ -10,7 +10,7 @@ mod json;
 mod native;
 mod remark42;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod waline;
 mod wordpress;
 mod xml;
@@ -69,8 +69,8 @@ impl Format {
     /// `zone` is that of times without an offset, unless the format says what they are.
     pub fn read(self, source: Source, zone: &TimeZone, scratch: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         if self == Self::Isso {
-            let (path, _temporary) = source.file(scratch).map_err(ReadError::whole)?;
-            return isso::read(&path, sink);
+            let (_temporary, database) = source.database(scratch).map_err(ReadError::whole)?;
+            return isso::read(&database, sink);
         }
         let mut reader = source.reader().map_err(ReadError::whole)?;
         match self {

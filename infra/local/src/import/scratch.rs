@@ -12,16 +12,16 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use shared::domain::ids::{ThreadId, sha256_hex};
-use shared::domain::visible;
+use shared::domain::ids::{CommentId, ThreadId, sha256_hex};
+use shared::domain::{time, visible};
 use shared::store::person::forgotten::Forgotten;
-use tempfile::NamedTempFile;
 
 use super::author::{Users, Writer};
 use super::markdown;
 use super::native::{self, Salts};
 use super::record::{self, BodyFormat, Record, State, User};
 use super::report::{Entry, Report};
+use crate::temporary::{self, TemporaryFile};
 
 /// Bytes of a body. What is longer is cut.
 pub(super) const MAX_BODY: usize = 64 * 1024;
@@ -98,11 +98,12 @@ pub struct Planned {
 
 pub struct Scratch {
     pub(super) database: Connection,
-    /// Removed when this is dropped.
-    _file: NamedTempFile,
+    _file: TemporaryFile,
     /// Of the last thread record, because many sources repeat it with every comment.
     last_thread: Option<record::Thread>,
     pub(super) comments: u64,
+    /// The names of files without comments.
+    pub silent: Vec<String>,
     pub(super) salts: Salts,
     /// Whose comments may have been erased from the table.
     pub(super) forgotten: Option<Forgotten>,
@@ -110,11 +111,11 @@ pub struct Scratch {
 
 impl Scratch {
     pub fn create(directory: &Path) -> Result<Self, ScratchError> {
-        let file = NamedTempFile::new_in(directory)?;
-        let database = Connection::open(file.path())?;
+        let (database, file) = temporary::database(directory)?;
         database.execute_batch(SCHEMA)?;
         database.execute_batch(native::SCHEMA)?;
-        Ok(Self { database, _file: file, last_thread: None, comments: 0, salts: Salts::default(), forgotten: None })
+        let (silent, salts) = (Vec::new(), Salts::default());
+        Ok(Self { database, _file: file, last_thread: None, comments: 0, silent, salts, forgotten: None })
     }
 
     /// The number of comments that were added.
@@ -166,7 +167,7 @@ impl Scratch {
             has_id,
             comment.thread,
             comment.parent,
-            comment.created_at.map(Timestamp::as_second),
+            comment.created_at.filter(|at| has_ids(*at)).map(Timestamp::as_second),
             comment.edited_at.map(Timestamp::as_millisecond),
             json(&comment.state),
             i64::try_from(comment.likes).unwrap_or(i64::MAX),
@@ -224,6 +225,13 @@ impl Scratch {
             unmapped: self.unmapped()?,
             moved: self.entries("moved IS NOT NULL AND fate IN ('new', 'placeholder')", "moved")?,
         })
+    }
+
+    /// The types of threads that have comments of the source.
+    pub fn types(&self) -> rusqlite::Result<Vec<String>> {
+        let query = "SELECT DISTINCT substr(target, 1, instr(target, '/') - 1) FROM comment
+            WHERE fate IN ('new', 'placeholder', 'there') ORDER BY 1";
+        self.database.prepare(query)?.query_map([], |row| row.get(0))?.collect()
     }
 
     fn pairs(&self, query: &str) -> rusqlite::Result<Vec<(String, u64)>> {
@@ -310,6 +318,11 @@ fn content_id(comment: &record::Comment, body: &str) -> String {
     let created = comment.created_at.map_or(0, Timestamp::as_second);
     let text = json(&(&comment.thread, &comment.parent, created, &comment.author.name, body));
     format!("~{}", &sha256_hex(&text)[..16])
+}
+
+/// Whether a comment of this time can have an id.
+fn has_ids(at: Timestamp) -> bool {
+    CommentId::slots(time::Timestamp(at.as_millisecond()), 0).is_some()
 }
 
 fn from_json<T: serde::de::DeserializeOwned + Default>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {

@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
-use tempfile::NamedTempFile;
+use rusqlite::{Connection, OpenFlags};
 use zip::ZipArchive;
+
+use crate::temporary::{self, TemporaryFile};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 /// Of a zip with files, and of an empty one.
@@ -63,7 +65,8 @@ pub struct Source {
 enum Content {
     /// A file that is neither compressed nor temporary.
     Plain(PathBuf),
-    Unpacked(NamedTempFile),
+    /// A temporary file, at its beginning.
+    Unpacked(File),
     Stream(Box<dyn Read>),
 }
 
@@ -74,9 +77,9 @@ impl Source {
             return of_stream("standard input", Box::new(io::stdin()), scratch);
         }
         let name = path.display().to_string();
-        let mut file = File::open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(io::Error::other("is a directory"));
+        let mut file = open_file(path)?;
+        if !file.metadata()?.is_file() {
+            return of_stream(&name, Box::new(file), scratch);
         }
         let mut head = [0; 4];
         let length = read_head(&mut file, &mut head)?;
@@ -88,23 +91,37 @@ impl Source {
         }
     }
 
+    /// Fails when there is no such file, or none that may be read. A pipe is not opened, as that could wait for its writer.
+    pub fn check(path: &Path) -> io::Result<()> {
+        if path == Path::new("-") || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+            return Ok(());
+        }
+        open_file(path).map(drop)
+    }
+
     pub fn reader(self) -> io::Result<Reader> {
         let input: Box<dyn Read> = match self.content {
             Content::Plain(path) => Box::new(File::open(path)?),
-            Content::Unpacked(file) => Box::new(file.reopen()?),
+            Content::Unpacked(file) => Box::new(file),
             Content::Stream(stream) => stream,
         };
         Reader::new(input)
     }
 
-    /// As a file with a name. It is removed with the second value if it is temporary.
-    pub fn file(self, scratch: &Path) -> io::Result<(PathBuf, Option<NamedTempFile>)> {
-        let file = match self.content {
-            Content::Plain(path) => return Ok((path, None)),
-            Content::Unpacked(file) => file,
-            Content::Stream(mut stream) => spool(&mut stream, scratch)?,
+    /// As a `SQLite` database. A temporary file must live as long.
+    pub fn database(self, scratch: &Path) -> io::Result<(Option<TemporaryFile>, Connection)> {
+        let mut content: Box<dyn Read> = match self.content {
+            Content::Plain(path) => {
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+                return Ok((None, Connection::open_with_flags(path, flags).map_err(io::Error::other)?));
+            }
+            Content::Unpacked(file) => Box::new(file),
+            Content::Stream(stream) => stream,
         };
-        Ok((file.path().to_owned(), Some(file)))
+        let (database, mut temporary) = temporary::database(scratch)?;
+        io::copy(&mut content, &mut temporary.file)?;
+        leave_wal_mode(&mut temporary.file)?;
+        Ok((Some(temporary), database))
     }
 }
 
@@ -116,7 +133,7 @@ fn of_stream(name: &str, stream: Box<dyn Read>, scratch: &Path) -> io::Result<Ve
         return Ok(vec![Source { name: name.to_owned(), content: Content::Stream(Box::new(inside)) }]);
     }
     if is_zip(head) {
-        return unzip(name, spool(&mut input, scratch)?.reopen()?, scratch);
+        return unzip(name, spool(&mut input, scratch)?, scratch);
     }
     Ok(vec![Source { name: name.to_owned(), content: Content::Stream(Box::new(input)) }])
 }
@@ -132,12 +149,13 @@ fn unzip(name: &str, file: File, scratch: &Path) -> io::Result<Vec<Source>> {
             continue;
         }
         let name = format!("{name}/{inner}");
-        let unpacked =
+        let mut unpacked =
             spool(&mut entry, scratch).map_err(|error| io::Error::new(error.kind(), format!("{inner}: {error}")))?;
         let mut head = [0; 4];
-        let length = read_head(&mut unpacked.reopen()?, &mut head)?;
+        let length = read_head(&mut unpacked, &mut head)?;
+        unpacked.seek(SeekFrom::Start(0))?;
         if head[..length].starts_with(GZIP) {
-            sources.extend(of_stream(&name, Box::new(unpacked.reopen()?), scratch)?);
+            sources.extend(of_stream(&name, Box::new(unpacked), scratch)?);
         } else {
             sources.push(Source { name, content: Content::Unpacked(unpacked) });
         }
@@ -149,10 +167,32 @@ fn is_zip(head: &[u8]) -> bool {
     ZIPS.iter().any(|zip| head.starts_with(zip))
 }
 
-fn spool(input: &mut impl Read, scratch: &Path) -> io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::new_in(scratch)?;
+/// Copies to a temporary file, which is at its beginning then.
+fn spool(input: &mut impl Read, scratch: &Path) -> io::Result<File> {
+    let mut file = tempfile::tempfile_in(scratch)?;
     io::copy(input, &mut file)?;
+    file.seek(SeekFrom::Start(0))?;
     Ok(file)
+}
+
+/// A database that is written through a log opens it by the name of the database, which a temporary one has lost. A copy has
+/// no log.
+fn leave_wal_mode(database: &mut File) -> io::Result<()> {
+    const VERSIONS: SeekFrom = SeekFrom::Start(18);
+    let mut versions = [0; 2];
+    database.seek(VERSIONS)?;
+    if database.read(&mut versions)? == 2 && versions == [2, 2] {
+        database.seek(VERSIONS)?;
+        database.write_all(&[1, 1])?;
+    }
+    Ok(())
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    if path.metadata()?.is_dir() {
+        return Err(io::Error::other("is a directory"));
+    }
+    File::open(path)
 }
 
 fn read_head(file: &mut File, head: &mut [u8]) -> io::Result<usize> {
@@ -229,8 +269,6 @@ fn lines(text: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use zip::ZipWriter;
@@ -278,6 +316,29 @@ mod tests {
         assert_eq!(contents(&[gzip("<x>"), gzip("</x>")].concat()).unwrap(), named(&[("", "<x></x>")]));
         let files = zip(&[("a.xml", b"<a/>"), ("__MACOSX/._a.xml", b"?"), ("d/b.gz", &gzip("<b/>"))]);
         assert_eq!(contents(&files).unwrap(), named(&[("/a.xml", "<a/>"), ("/d/b.gz", "<b/>")]));
+    }
+
+    #[test]
+    fn files_of_a_zip_have_no_name_on_the_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("dump.zip");
+        std::fs::write(&path, zip(&[("a.xml", b"<a/>"), ("b.gz", &gzip("<b/>"))])).unwrap();
+        let sources = Source::open(&path, directory.path()).unwrap();
+        assert_eq!(sources.len(), 2);
+        if cfg!(unix) {
+            assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_before_it_is_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("dump.xml");
+        assert_eq!(Source::check(&file).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(Source::check(directory.path()).unwrap_err().to_string(), "is a directory");
+        std::fs::write(&file, "<a/>").unwrap();
+        Source::check(&file).unwrap();
+        Source::check(Path::new("-")).unwrap();
     }
 
     #[test]

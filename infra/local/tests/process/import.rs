@@ -141,6 +141,101 @@ fn a_source_that_cannot_be_used_is_3_and_nothing_is_written() {
 }
 
 #[test]
+fn a_file_that_is_not_there_is_told_before_a_data_directory_is_created() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let missing = directory.path().join("none.xml");
+    for (file, why) in [(missing.as_path(), "No such file"), (directory.path(), "is a directory")] {
+        let output = import(&["disqus"], file, &data);
+        assert_eq!(output.status.code(), Some(3));
+        let told = stderr(&output);
+        assert!(told.starts_with(&format!("error: {}: {why}", file.display())), "{told}");
+        assert!(told.lines().count() == 1 && !data.exists(), "{told}");
+    }
+}
+
+/// Everything else would be shown, and nobody would see why it is not.
+#[test]
+fn what_may_be_a_mistake_is_told_beside_the_report() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, map) = (directory.path().join("data"), directory.path().join("map"));
+    let (file, empty) = (directory.path().join("dump.xml"), directory.path().join("empty.xml"));
+    fs::write(&file, DISQUS).unwrap();
+    fs::write(&empty, "<disqus></disqus>").unwrap();
+    fs::write(&map, "https://blog.example/* videos/*\n").unwrap();
+    let hidden = |kind: &str| format!("note: SVC_TYPES has no {kind}; comments there are not shown until it has\n");
+    let nothing = import(&["disqus"], &empty, &data);
+    assert_eq!(stderr(&nothing), format!("note: {} has no comments\n", empty.display()));
+    for (words, kind) in [(["--map", map.to_str().unwrap()], "videos"), (["--type", "pages"], "pages")] {
+        let output = import(&["disqus", "--dry-run", words[0], words[1]], &file, &data);
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), hidden(kind).as_str()));
+    }
+    let mut known = on_data(&["import", "disqus", "--type", "pages"], &data);
+    let known = known.arg(&file).env("SVC_TYPES", "posts,pages").output().unwrap();
+    assert_eq!((known.status.code(), stderr(&known)), (Some(0), ""));
+}
+
+#[tokio::test]
+async fn every_option_has_its_effect() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, users, data) =
+        (directory.path().join("dump.xml"), directory.path().join("users"), directory.path().join("data"));
+    let post = |id: usize, thread: usize, more: &str| {
+        format!(
+            r#"<post dsq:id="{id}"><message>of {id}</message><createdAt>2014-07-02T03:04:05</createdAt>
+            <author><name>Ada</name><email>ada@blog.example</email></author><thread dsq:id="{thread}"/>{more}</post>"#
+        )
+    };
+    let links = ["https://blog.example/?p=4&amp;utm=1", "https://other.example/", "http://www.blog.example/gone/"];
+    let threads: String = links
+        .iter()
+        .zip(1..)
+        .map(|(link, id)| format!(r#"<thread dsq:id="{id}"><link>{link}</link></thread>"#))
+        .collect();
+    let posts = [
+        post(10, 1, ""),
+        post(11, 1, "<isSpam>true</isSpam>"),
+        post(12, 2, ""),
+        post(13, 3, "<isApproved>false</isApproved>"),
+    ];
+    fs::write(&file, format!("<disqus>{threads}{}</disqus>", posts.concat())).unwrap();
+    fs::write(&users, "ada@blog.example 7\n").unwrap();
+    let words = [
+        "disqus",
+        "--host",
+        "blog.example",
+        "--host",
+        "WWW.blog.example",
+        "--keep-query",
+        "id,p",
+        "--spam",
+        "keep",
+        "--zone",
+        "Europe/Berlin",
+        "--users",
+        users.to_str().unwrap(),
+    ];
+    let output = import(&words, &file, &data);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(1), ""));
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        told,
+        "refused 12: host\nposts/gone: 1\nposts/~3Fp~3D4: 2\n4 read: 3 new, 0 already there, 0 skipped, 1 refused\n"
+    );
+    let service = serve(&data);
+    let list = service.guest().list("posts/~3Fp~3D4", "").await;
+    let comment = &list.json["data"][0];
+    assert_eq!((&comment["body"], &list.json["meta"]["total"]), (&json!("of 10"), &json!(1)));
+    assert_eq!((&comment["user"]["id"], &comment["created_at"]), (&json!(7), &json!("2014-07-02T01:04:05+00:00")));
+    let moderator = service.guest().with_token(service.said("moderator"));
+    for (state, body, held_for) in [("pending", "of 13", json!("approval")), ("rejected", "of 11", Value::Null)] {
+        let queue = moderator.get(&format!("moderation/comments?state={state}")).await.ok(200);
+        let found = queue.rows();
+        assert_eq!((found.len(), &found[0]["body"], &found[0]["held_for"]), (1, &json!(body), &held_for), "{state}");
+    }
+}
+
+#[test]
 fn a_data_directory_in_use_is_3() {
     let directory = tempfile::tempdir().unwrap();
     let (file, data) = (directory.path().join("dump.xml"), directory.path().join("data"));
@@ -187,8 +282,11 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     assert!(import.try_wait().unwrap().is_none(), "it was too fast to be killed");
     import.kill().unwrap();
     import.wait().unwrap();
+    let names = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = names.filter(|name| name.starts_with('.')).collect();
+    assert_eq!(left, [""; 0], "the scratch file holds addresses");
     let check = on_data(&["check", "--repair"], &data).output().unwrap();
-    assert!(!check.status.success());
+    assert_eq!(check.status.code(), Some(1));
     let found = String::from_utf8_lossy(&check.stdout);
     assert!(found.contains("an import is not finished"), "{found}");
     let finished = on_data(&["import", "native", file.to_str().unwrap()], &data).output().unwrap();

@@ -1,9 +1,7 @@
 //! Isso: a `SQLite` database with the tables `threads` and `comments`.
 
-use std::path::Path;
-
 use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, Row};
 
 use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
@@ -11,13 +9,11 @@ use super::super::source::ReadError;
 use super::super::time;
 use super::Sink;
 
-pub(super) fn read(path: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let database = Connection::open_with_flags(path, flags).map_err(ReadError::whole)?;
-    each(&database, "SELECT id, uri, title FROM threads", &mut |row| Ok(sink_thread(row)), sink)?;
+pub(super) fn read(database: &Connection, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    each(database, "SELECT id, uri, title FROM threads", &mut |row| Ok(sink_thread(row)), sink)?;
     let comments =
         "SELECT tid, id, parent, created, modified, mode, text, author, email, likes FROM comments ORDER BY id";
-    each(&database, comments, &mut |row| Ok(comment(row)), sink)
+    each(database, comments, &mut |row| Ok(comment(row)), sink)
 }
 
 fn each(
