@@ -70,8 +70,8 @@ impl CommandLine {
         match self.command {
             None => self.serve.run().await,
             Some(Command::Token(options)) => options.run(),
-            Some(Command::Check(options)) => options.run().await,
             Some(Command::Bench(options)) => options.run().await,
+            Some(Command::Check(options)) => return options.run().await,
             Some(Command::Import(options)) => return options.run().await,
             Some(Command::Export(options)) => return options.run().await,
             Some(Command::Person(command)) => return command.run().await,

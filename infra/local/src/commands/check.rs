@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
@@ -9,7 +10,7 @@ use clap::Args;
 use shared::domain::ids::Random;
 use shared::store::Store;
 
-use super::{DEFAULT_DATA_DIR, Failure};
+use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE};
 use crate::check::Check;
 use crate::data_dir::DataDir;
 use crate::engine::Engine;
@@ -18,9 +19,10 @@ use crate::settings;
 /// A deployed service completes the requests under way within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Recount a table and print what is wrong; the exit code is 1 if anything is
+/// Recount a table and print what is wrong. The exit code is 1 if anything is,
+/// 3 if the table cannot be used
 #[derive(Debug, Args)]
-#[command(args_override_self = true)]
+#[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     /// Directory of the table
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
@@ -35,18 +37,25 @@ pub(super) struct Options {
 }
 
 impl Options {
-    pub(super) async fn run(self) -> Result<(), Failure> {
-        let findings = match self.table {
+    pub(super) async fn run(self) -> Result<ExitCode, Failure> {
+        match self.findings().await {
+            Ok(0) => Ok(ExitCode::SUCCESS),
+            Ok(_) => Err("the table is not consistent".into()),
+            Err(error) => {
+                eprintln!("error: {error}");
+                Ok(ExitCode::from(UNUSABLE))
+            }
+        }
+    }
+
+    async fn findings(self) -> Result<usize, Failure> {
+        match self.table {
             Some(name) => {
                 let client = Client::new(&shared::aws::config::sdk_config().await);
                 let store = Store::new(client, name, Random::system());
-                check(&store, self.repair, PATIENCE).await?
+                check(&store, self.repair, PATIENCE).await
             }
-            None => check_data_dir(&self.data_dir, self.repair).await?,
-        };
-        match findings {
-            0 => Ok(()),
-            _ => Err("the table is not consistent".into()),
+            None => check_data_dir(&self.data_dir, self.repair).await,
         }
     }
 }

@@ -71,7 +71,7 @@ pub(super) async fn write_to<T>(
         return Ok(written);
     };
     let output = Output::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut file = BufWriter::new(output.file());
+    let mut file = BufWriter::new(Named { path, file: output.file() });
     let written = if path.extension() == Some(OsStr::new("gz")) {
         let mut compressed = GzEncoder::new(&mut file, Compression::default());
         let written = write(&mut compressed).await?;
@@ -84,6 +84,28 @@ pub(super) async fn write_to<T>(
     drop(file);
     output.finish(path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(written)
+}
+
+/// Tells errors with the path that the user gave.
+struct Named<'a> {
+    path: &'a Path,
+    file: &'a File,
+}
+
+impl Named<'_> {
+    fn name<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display())))
+    }
+}
+
+impl Write for Named<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.name((&mut &*self.file).write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.name((&mut &*self.file).flush())
+    }
 }
 
 /// A file gets its name when it is whole.
@@ -100,7 +122,9 @@ impl Output {
             Ok(existing) if !existing.is_file() => File::options().write(true).open(path).map(Self::Special),
             _ => {
                 let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-                NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map(Self::Temporary)
+                let file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")));
+                // Without the name of the temporary file.
+                file.map(Self::Temporary).map_err(|error| error.kind().into())
             }
         }
     }

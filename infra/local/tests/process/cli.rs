@@ -157,6 +157,20 @@ fn a_taken_port_of_the_table_is_one_clear_line() {
 }
 
 #[test]
+fn a_table_that_cannot_be_checked_is_3() {
+    let directory = tempfile::tempdir().unwrap();
+    let data_dir = directory.path().join("data");
+    let missing = on_data(&["check"], &data_dir).output().unwrap();
+    assert_eq!(missing.status.code(), Some(3));
+    assert_eq!(stderr(&missing), format!("error: there is no table in {}\n", data_dir.display()));
+    assert!(!data_dir.exists());
+    let _service = serve(&data_dir);
+    let used = on_data(&["check"], &data_dir).output().unwrap();
+    assert_eq!(used.status.code(), Some(3));
+    assert!(stderr(&used).starts_with("error: another process uses"), "{}", stderr(&used));
+}
+
+#[test]
 fn an_unknown_option_is_refused_and_help_is_printed() {
     let output = local(&["--prot", "1"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -131,7 +131,10 @@ async fn a_directory_that_cannot_be_used_is_3_and_leaves_no_file() {
     is_unusable(&place.export("none", "a.jsonl"), "there is no table in");
     assert_eq!(names(place.directory.path()), [""; 0]);
     place.served("data").await;
-    is_unusable(&place.export("data", "missing/a.jsonl"), "missing/a.jsonl: ");
+    let missing = place.path("missing/a.jsonl");
+    let told = place.export("data", "missing/a.jsonl");
+    is_unusable(&told, "entity not found");
+    assert_eq!(stderr(&told), format!("error: {}: entity not found\n", missing.display()));
     is_unusable(&place.export("data", "data"), "is a directory");
     let service = serve(&place.path("data"));
     is_unusable(&place.export("data", "a.jsonl"), "another process uses");
@@ -139,6 +142,36 @@ async fn a_directory_that_cannot_be_used_is_3_and_leaves_no_file() {
     assert_eq!(names(place.directory.path()), ["data"]);
     let wrong = local(&["export", "--table", "t", "--data-dir", "d"]).output().unwrap();
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_device_that_is_full_is_named() {
+    let place = Place::new();
+    place.served("data").await;
+    for words in [&["export"] as &[&str], &["person", "export", "--user", "1"]] {
+        let output = on_data(words, &place.path("data")).args(["--out", "/dev/full"]).output().unwrap();
+        is_unusable(&output, "error: /dev/full: No space left on device");
+    }
+}
+
+#[tokio::test]
+async fn a_comment_that_was_written_here_and_deleted_comes_back_from_an_older_export_and_an_imported_one_does_not() {
+    let place = Place::new();
+    let delete_all = async |data: &str| {
+        let service = serve(&place.path(data));
+        let ada = service.guest().with_token(service.said("member"));
+        for id in ada.list("posts/1", "").await.ids() {
+            ada.remove(id).await.ok(204);
+        }
+        assert!(service.stop().success());
+    };
+    place.served("data").await;
+    succeeded(&place.export("data", "a.jsonl"));
+    delete_all("data").await;
+    assert!(succeeded(&place.import("a.jsonl", "data")).contains(": 2 new"));
+    delete_all("data").await;
+    assert!(succeeded(&place.import("a.jsonl", "data")).contains(": 0 new, 0 already there, 2 skipped (deleted 2)"));
 }
 
 #[tokio::test]
