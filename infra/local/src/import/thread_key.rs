@@ -326,8 +326,11 @@ mod tests {
             assert_eq!(id.len(), MAX_ID);
             assert_eq!(&id[..=CUT], format!("{}~", "x".repeat(CUT)));
         }
-        // SHA-256 of 129 times `x`, so that others can compare.
-        assert!(target(&keys(), &page(&"x".repeat(129))).ends_with(&sha256_hex(&"x".repeat(129))[..32]));
+        // As `printf 'x%.0s' {1..129} | sha256sum` says.
+        assert!(target(&keys(), &page(&"x".repeat(129))).ends_with("~0ec9eb33e74510bcdd1f2ea55206e82f"));
+        // Of what the rule has made of the address, and a character is three of the id.
+        let words = target(&keys(), &page(&"/a b".repeat(50)));
+        assert!(words.starts_with("posts/a~20b:a~20b:") && words.len() == "posts/".len() + MAX_ID, "{words}");
     }
 
     #[test]

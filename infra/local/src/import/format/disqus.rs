@@ -20,7 +20,7 @@ pub(super) fn read(input: impl BufRead, zone: &TimeZone, sink: &mut Sink<'_>) ->
             _ => {}
         }
     }
-    Ok(())
+    xml.end()
 }
 
 fn thread(element: &Element) -> Thread {

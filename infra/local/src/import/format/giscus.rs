@@ -13,10 +13,16 @@ const DISCUSSIONS: &[Path] = &[
     &["data", "repository", "discussions", "nodes"],
     &["data", "repository", "discussion"],
     &["data", "search", "nodes"],
+    ERRORS,
 ];
+const ERRORS: Path = &["errors"];
 
 pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    json::read(input, DISCUSSIONS, &mut |_, discussion| {
+    json::read(input, DISCUSSIONS, &mut |path, discussion| {
+        if path == ERRORS {
+            let message = discussion.text("message");
+            return Err(ReadError::whole(format_args!("an answer has an error, and so is not whole: {message}")));
+        }
         let thread = thread(&discussion);
         let key = thread.key.clone();
         sink(Record::Thread(thread))?;

@@ -157,7 +157,7 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
 
     /// An empty list, as Go writes it.
     fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        self.walk.found |= self.wanted().is_some();
+        self.walk.found |= self.wanted().is_some_and(|path| !path.is_empty());
         Ok(())
     }
 
@@ -235,6 +235,8 @@ fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
+        // As `MongoDB` exports ids.
+        Value::Object(object) => object.get("$oid").and_then(Value::as_str).unwrap_or_default().to_owned(),
         _ => String::new(),
     }
 }

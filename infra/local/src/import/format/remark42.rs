@@ -10,14 +10,26 @@ use super::json::{self, Attributes};
 use super::{Sink, page};
 
 pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut is_backup = false;
     json::read(input, &[&[]], &mut |_, value| {
-        if value.get("locator").is_none() && value.get("version").is_some() {
+        let is_about_users = is_about_users(&value);
+        is_backup |= is_about_users || value.get("locator").is_some();
+        if !is_backup {
+            return Err(ReadError::whole("begins with no comment of remark42; is it of this format?"));
+        }
+        if is_about_users {
             return Ok(());
         }
         let comment = comment(&value, zone);
         sink(page(&comment.thread, value.optional("title")))?;
         sink(Record::Comment(Box::new(comment)))
     })
+}
+
+/// The object at the beginning.
+fn is_about_users(value: &Value) -> bool {
+    let mut names = value.as_object().into_iter().flat_map(|object| object.keys());
+    value.get("version").is_some() && names.all(|name| matches!(name.as_str(), "version" | "users" | "posts"))
 }
 
 fn comment(value: &Value, zone: &TimeZone) -> Comment {

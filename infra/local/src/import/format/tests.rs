@@ -51,7 +51,7 @@ fn parse_in(format: Format, content: &[u8], zone: &str) -> Result<Parsed, String
         Ok(())
     };
     let zone = TimeZone::get(zone).unwrap();
-    for source in Source::open(file.path(), directory.path()).unwrap() {
+    for source in Source::open(file.path(), directory.path()).map_err(|error| error.to_string())? {
         format.read(source, &zone, directory.path(), &mut sink).map_err(|error| error.to_string())?;
     }
     Ok(parsed)
@@ -65,39 +65,87 @@ fn at(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
+/// A file of each format.
+pub(in crate::import) fn samples() -> Vec<(Format, Vec<u8>)> {
+    let text = |text: &str| text.as_bytes().to_vec();
+    vec![
+        (Format::Native, text(include_str!("../samples/native.jsonl"))),
+        (Format::Disqus, text(include_str!("../samples/disqus.xml"))),
+        (Format::Wordpress, text(include_str!("../samples/wordpress.xml"))),
+        (Format::Remark42, text(include_str!("../samples/remark42.json"))),
+        (Format::Commento, text(include_str!("../samples/commento.json"))),
+        (Format::Comentario, text(include_str!("../samples/comentario.json"))),
+        (Format::Artalk, text(include_str!("../samples/artalk.json"))),
+        (Format::Waline, text(include_str!("../samples/waline.json"))),
+        (Format::Giscus, text(include_str!("../samples/giscus.json"))),
+        (Format::Isso, isso::database(isso::TABLES)),
+    ]
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zip(content: &[u8]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    writer.start_file("dump", zip::write::SimpleFileOptions::default()).unwrap();
+    writer.write_all(content).unwrap();
+    writer.finish().unwrap().into_inner()
+}
+
 #[test]
 fn every_text_format_fails_where_it_is_cut_off() {
-    for (format, content) in [
-        (Format::Native, include_str!("../samples/native.jsonl")),
-        (Format::Disqus, include_str!("../samples/disqus.xml")),
-        (Format::Wordpress, include_str!("../samples/wordpress.xml")),
-        (Format::Remark42, include_str!("../samples/remark42.json")),
-        (Format::Commento, include_str!("../samples/commento.json")),
-        (Format::Comentario, include_str!("../samples/comentario.json")),
-        (Format::Artalk, include_str!("../samples/artalk.json")),
-        (Format::Waline, include_str!("../samples/waline.json")),
-        (Format::Giscus, include_str!("../samples/giscus.json")),
-    ] {
-        let cut = content.floor_char_boundary(content.trim_end().len() - 8);
-        let error = parse_in(format, &content.as_bytes()[..cut], "UTC").unwrap_err();
+    for (format, content) in samples().into_iter().filter(|(format, _)| *format != Format::Isso) {
+        let cut = content.trim_ascii_end().len() - 8;
+        let error = parse_in(format, &content[..cut], "UTC").unwrap_err();
         assert!(error.starts_with("line ") || error.starts_with("byte "), "{format:?}: {error}");
     }
 }
 
 #[test]
+fn every_format_fails_wherever_it_is_cut_off_in_a_gzip_or_a_zip() {
+    for (format, content) in samples() {
+        for whole in [gzip(&content), zip(&content)] {
+            let ids = |bytes| parse_in(format, bytes, "UTC").map(|parsed| parsed.comments.len());
+            assert!(ids(&whole).unwrap() > 0, "{format:?}");
+            for cut in [0, 1, 3, 9, whole.len() / 3, whole.len() / 2, whole.len() - 9, whole.len() - 1] {
+                assert!(ids(&whole[..cut]).is_err(), "{format:?} cut at {cut} of {}", whole.len());
+            }
+        }
+    }
+}
+
+#[test]
 fn a_gzip_that_is_cut_off_tells_the_place_in_its_content() {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    encoder.write_all(include_bytes!("../samples/disqus.xml")).unwrap();
-    let whole = encoder.finish().unwrap();
+    let whole = gzip(include_bytes!("../samples/disqus.xml"));
     let error = parse_in(Format::Disqus, &whole[..whole.len() / 2], "UTC").unwrap_err();
     assert!(error.starts_with("byte "), "{error}");
 }
 
+/// Where it cannot be told, nothing of it can be imported, and every comment is refused.
 #[test]
-fn a_file_of_another_format_is_an_error() {
-    for format in Format::value_variants().iter().copied().filter(|format| *format != Format::Remark42) {
-        let error = parse_in(format, b"{\"hello\": 1}", "UTC").unwrap_err();
-        assert!(!error.is_empty(), "{format:?}");
+fn a_file_of_another_format_brings_no_comment() {
+    let is_good = |comment: &Comment| !comment.thread.is_empty() && comment.created_at.is_some();
+    let mut others = samples();
+    others.push((Format::Native, b"{\"hello\": 1}".to_vec()));
+    others.push((Format::Native, b"[{\"hello\": 1}]".to_vec()));
+    for (other, content) in others {
+        for format in Format::value_variants().iter().copied().filter(|format| *format != other) {
+            let Ok(parsed) = parse_in(format, &content, "UTC") else { continue };
+            assert!(!parsed.comments.is_empty(), "{other:?} as {format:?} succeeds with nothing");
+            assert!(!parsed.comments.iter().any(is_good), "{other:?} as {format:?}: {parsed:?}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_file_is_an_error() {
+    for format in Format::value_variants() {
+        for content in [&b""[..], b" \n", b"\xef\xbb\xbf", b"null"] {
+            parse_in(*format, content, "UTC").expect_err(&format!("{format:?}: {content:?}"));
+        }
     }
 }
 
@@ -147,6 +195,34 @@ mod disqus {
             ("1006", State::Approved),
         ];
         assert_eq!(sample().states(), expected);
+    }
+
+    /// Everything that its exports were seen with, in one file.
+    #[test]
+    fn what_is_no_xml_is_read_as_it_is_meant() {
+        let text = "\u{feff}\u{1}`\n<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<disqus>\n\
+            <thread dsq:id= ' 7 ' ><id>\u{b}</id><link>\n http://blog.example/a?x=1&y=2 \n</link><title>A\u{8} &amp;amp; B</title></thread>\n\
+            <thread dsq:id=8><id /><link/></thread>\n\
+            <post dsq:id=9>\n<id/><message>\n<![CDATA[<p>1 &lt; 2</p>]]>\n</message><createdAt>\n2020-01-02T03:04:05Z\n</createdAt>\
+            <isDeleted> false </isDeleted><isSpam>\n true\n</isSpam><author><name> Ada </name></author><thread dsq:id=7 /></post>\n\
+            <post dsq:id=\"10\"><message>&lt;p&gt;AT&T &amp;lt; &#7;x&lt;/p&gt;</message><createdAt>2020-01-02T03:04:05</createdAt>\
+            <isDeleted/><isSpam/><author/><thread dsq:id=7/><parent dsq:id=9/></post>\n\
+            </disqus>\n\u{0} trailing < junk & more";
+        let parsed = parse_in(Format::Disqus, text.as_bytes(), "Europe/Berlin").unwrap();
+        assert_eq!(parsed.thread("7").url.as_deref(), Some("http://blog.example/a?x=1&y=2"));
+        assert_eq!(parsed.thread("7").title.as_deref(), Some("A &amp; B"));
+        assert_eq!((parsed.thread("7").aliases.len(), parsed.thread("8").url.as_deref()), (0, None));
+        assert_eq!(parsed.states(), [("9", State::Spam), ("10", State::Approved)]);
+        assert_eq!(
+            (parsed.comment("9").body.as_str(), parsed.comment("9").author.name.as_str()),
+            ("<p>1 &lt; 2</p>", "Ada")
+        );
+        let reply = parsed.comment("10");
+        assert_eq!(
+            (reply.body.as_str(), reply.thread.as_str(), reply.parent.as_deref()),
+            ("<p>AT&T &lt; x</p>", "7", Some("9"))
+        );
+        assert_eq!(reply.created_at, at("2020-01-02T02:04:05Z"), "without a zone");
     }
 
     #[test]
@@ -218,6 +294,56 @@ mod wordpress {
     }
 
     #[test]
+    fn every_mark_of_a_comment_that_is_not_shown_is_known() {
+        let comment = |id: usize, approved: &str, kind: &str| {
+            format!(
+                "<wp:comment><wp:comment_id>{id}</wp:comment_id><wp:comment_approved> {approved}\n</wp:comment_approved>\
+                 <wp:comment_type>{kind}</wp:comment_type></wp:comment>"
+            )
+        };
+        let cases = [
+            ("1", "", State::Approved),
+            ("1", "comment", State::Approved),
+            ("1", "review", State::Approved),
+            ("0", "", State::Pending),
+            ("hold", "", State::Pending),
+            ("", "", State::Pending),
+            ("spam", "comment", State::Spam),
+            ("trash", "", State::Trash),
+            ("post-trashed", "", State::Trash),
+            ("1", "pingback", State::Pingback),
+            ("0", "trackback", State::Pingback),
+            ("1", "webmention", State::Other),
+        ];
+        let comments: String =
+            cases.iter().enumerate().map(|(id, (approved, kind, _))| comment(id, approved, kind)).collect();
+        let text = format!("<rss><channel><item><wp:post_id>1</wp:post_id>{comments}</item></channel></rss>");
+        let parsed = parse(Format::Wordpress, &text);
+        let states: Vec<State> = parsed.comments.iter().map(|comment| comment.state).collect();
+        assert_eq!(states, cases.map(|(_, _, state)| state));
+    }
+
+    /// Blogs had other encodings once, and some files are in UTF-8 whatever they say.
+    #[test]
+    fn a_file_may_be_in_the_encoding_that_it_names() {
+        let file = |encoding: &str, name: &[u8]| {
+            let before = format!(
+                "<?xml version='1.0' encoding='{encoding}'?><rss><channel><item><wp:comment><wp:comment_id>1</wp:comment_id>\
+                 <wp:comment_author><![CDATA["
+            );
+            let after = b"]]></wp:comment_author></wp:comment></item></channel></rss>";
+            parse_in(Format::Wordpress, &[before.as_bytes(), name, after].concat(), "UTC")
+        };
+        let name = |encoding, name| file(encoding, name).unwrap().comment("1").author.name.clone();
+        assert_eq!(name("ISO-8859-1", b"Ren\xe9"), "René");
+        assert_eq!(name("windows-1251", b"\xc0\xe4\xe0"), "Ада");
+        assert_eq!(name("UTF-8", "René".as_bytes()), "René");
+        assert_eq!(name("iso-8859-1", "René".as_bytes()), "René");
+        let error = file("klingon", b"x").unwrap_err();
+        assert_eq!(error, "is in klingon; convert it to UTF-8, and say so in its first line");
+    }
+
+    #[test]
     fn one_id_in_two_items_is_two_comments() {
         let parsed = sample();
         let twins = parsed.comments.iter().filter(|comment| comment.source_id == "11");
@@ -228,13 +354,13 @@ mod wordpress {
     }
 }
 
-mod isso {
+pub(in crate::import) mod isso {
     use rusqlite::Connection;
 
     use super::*;
 
     /// As Isso 0.13 makes it.
-    const TABLES: &str = "
+    pub(in crate::import) const TABLES: &str = "
         CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR(256) UNIQUE, title VARCHAR(256));
         CREATE TABLE comments (tid REFERENCES threads(id), id INTEGER PRIMARY KEY, parent INTEGER, created FLOAT NOT NULL,
             modified FLOAT, mode INTEGER, remote_addr VARCHAR, text VARCHAR, author VARCHAR, email VARCHAR, website VARCHAR,
@@ -246,7 +372,7 @@ mod isso {
             (2, 3, NULL, 1700000200.0, NULL, 4, '198.51.100.0', '', 'Bob', NULL, NULL, 0, 0, x'00', 0),
             (2, 4, 3, 'soon', NULL, 1, '198.51.100.0', '<p>html</p>', 'Bob', NULL, NULL, 0, 0, x'00', 0);";
 
-    fn database(statements: &str) -> Vec<u8> {
+    pub(in crate::import) fn database(statements: &str) -> Vec<u8> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("isso.db");
         Connection::open(&path).unwrap().execute_batch(statements).unwrap();
@@ -267,6 +393,14 @@ mod isso {
         let states = [State::Approved, State::Pending, State::Deleted, State::Approved];
         assert_eq!(parsed.comments.iter().map(|comment| comment.state).collect::<Vec<_>>(), states);
         assert_eq!((parsed.comment("4").created_at, parsed.comment("4").format), (None, BodyFormat::Html));
+    }
+
+    #[test]
+    fn a_compressed_database_is_read_whatever_its_journal() {
+        let whole = database(&format!("PRAGMA journal_mode = WAL; {TABLES}"));
+        for content in [gzip(&whole), zip(&whole)] {
+            assert_eq!(parse_in(Format::Isso, &content, "UTC").unwrap().ids(), ["1", "2", "3", "4"]);
+        }
     }
 
     #[test]
@@ -299,6 +433,23 @@ mod remark42 {
         assert_eq!(parsed.comment("a3").state, State::Deleted);
         assert_eq!((parsed.comment("a4").likes, parsed.comment("a4").created_at), (0, None));
     }
+
+    #[test]
+    fn values_may_stand_on_one_line_and_backups_may_follow_each_other() {
+        let comment =
+            |id: &str| format!(r#"{{"id":"{id}","orig":"x","locator":{{"url":"/a"}},"time":"2019-09-14T07:16:18Z"}}"#);
+        let meta = r#"{"version":1,"users":null,"posts":null}"#;
+        for text in [
+            format!("{meta}{}{}", comment("1"), comment("2")),
+            format!("{}\n{meta}\n{}", comment("1"), comment("2")),
+            format!("{}\n\n\n{}", comment("1"), comment("2")),
+        ] {
+            assert_eq!(parse(Format::Remark42, &text).ids(), ["1", "2"], "{text}");
+        }
+        let bad = format!("{meta}\n{}\n{{\"id\":\"2\"}}\n{}", comment("1"), comment("3"));
+        let parsed = parse(Format::Remark42, &bad);
+        assert_eq!((parsed.ids(), parsed.comment("2").thread.as_str()), (vec!["1", "2", "3"], ""));
+    }
 }
 
 mod commento {
@@ -319,6 +470,28 @@ mod commento {
         assert_eq!(parsed.comment("c4").state, State::Pending);
         let ada = &parsed.users[0];
         assert_eq!((ada.id.as_str(), ada.name.as_str(), ada.picture.as_str(), ada.moderator), ("u1", "Ada", "", true));
+    }
+
+    #[test]
+    fn the_zero_time_is_no_time_and_every_other_state_waits() {
+        let comment = |id: usize, state: &str, time: &str| {
+            format!(r#"{{"commentHex":"{id}","url":"/a","markdown":"x","state":"{state}","creationDate":"{time}"}}"#)
+        };
+        let now = "2020-01-27T14:07:49.244432Z";
+        let comments = [
+            comment(0, "approved", "0001-01-01T00:00:00Z"),
+            comment(1, "", now),
+            comment(2, "unapproved", now),
+            comment(3, "flagged", now),
+        ];
+        let text = format!(r#"{{"version":1,"comments":[{}],"commenters":null}}"#, comments.join(","));
+        let parsed = parse(Format::Commento, &text);
+        assert_eq!(
+            (parsed.comment("0").created_at, parsed.comment("1").created_at),
+            (None, at("2020-01-27T14:07:49Z"))
+        );
+        let states = [State::Approved, State::Approved, State::Pending, State::Pending];
+        assert_eq!(parsed.comments.iter().map(|comment| comment.state).collect::<Vec<_>>(), states);
     }
 }
 
@@ -406,6 +579,19 @@ mod waline {
     }
 
     #[test]
+    fn ids_of_mongodb_are_objects() {
+        let of = |id: &str| format!(r#"{{"$oid":"{id}"}}"#);
+        let text = format!(
+            r#"[{{"_id":{},"url":"/a","comment":"one","insertedAt":{{"$date":"2021-02-03T04:05:06.000Z"}}}},{{"_id":{},"pid":"m1","url":"/a"}}]"#,
+            of("m1"),
+            of("m2")
+        );
+        let parsed = parse(Format::Waline, &text);
+        assert_eq!((parsed.ids(), parsed.comment("m2").parent.as_deref()), (vec!["m1", "m2"], Some("m1")));
+        assert_eq!(parsed.comment("m1").created_at, at("2021-02-03T04:05:06Z"));
+    }
+
+    #[test]
     fn lines_of_leancloud_follow_a_line_about_their_type() {
         let lines = "#filetype:JSON-streaming {\"type\":\"Class\",\"class\":\"Comment\"}\n\
             {\"objectId\":\"l1\",\"url\":\"/a/\",\"comment\":\"one\",\"insertedAt\":{\"__type\":\"Date\",\"iso\":\"2021-02-03T04:05:06.000Z\"}}\n\
@@ -415,6 +601,11 @@ mod waline {
         assert_eq!(
             (parsed.comment("l1").created_at, parsed.comment("l2").created_at),
             (at("2021-02-03T04:05:06Z"), None)
+        );
+        let cut = lines.trim_end().len() - 1;
+        assert_eq!(
+            parse_in(Format::Waline, &lines.as_bytes()[..cut], "UTC").unwrap_err(),
+            "line 3: EOF while parsing an object"
         );
         let array = format!("[{}]", r#"{"objectId":"l1","url":"/a/"}"#);
         assert_eq!(parse(Format::Waline, &array).ids(), ["l1"]);
@@ -436,6 +627,15 @@ mod giscus {
         assert_eq!((first.edited_at, first.format), (at("2022-02-03T04:05:06Z"), BodyFormat::Markdown));
         assert_eq!((parsed.comment("D2").author.name.as_str(), parsed.comment("D2").state), ("ghost", State::Approved));
         assert_eq!((parsed.comment("D3").state, parsed.comment("D4").state), (State::Deleted, State::Spam));
+    }
+
+    #[test]
+    fn an_answer_with_an_error_is_an_error() {
+        let one = include_str!("../samples/giscus.json");
+        let limited =
+            r#"{"data":{"repository":null},"errors":[{"type":"RATE_LIMITED","message":"API rate limit exceeded"}]}"#;
+        let error = parse_in(Format::Giscus, format!("{one}{limited}").as_bytes(), "UTC").unwrap_err();
+        assert_eq!(error, "an answer has an error, and so is not whole: API rate limit exceeded");
     }
 
     #[test]

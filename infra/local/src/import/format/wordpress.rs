@@ -22,7 +22,7 @@ pub(super) fn read(input: impl BufRead, zone: &TimeZone, sink: &mut Sink<'_>) ->
                 _ => skip(&mut xml, tag)?,
             },
             Step::End => {}
-            Step::Done => return Ok(()),
+            Step::Done => return xml.end(),
         }
     }
 }

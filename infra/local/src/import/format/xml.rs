@@ -1,11 +1,13 @@
 //! Reads XML as other systems write it: with control characters, HTML's entities, attributes without quotes and text around
 //! the root.
 
+use std::borrow::Cow;
 use std::io::BufRead;
 
+use encoding_rs::{Encoding, UTF_8};
 use quick_xml::Reader as Events;
 use quick_xml::escape::resolve_html5_entity;
-use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
 use super::super::source::{Place, ReadError};
 
@@ -59,6 +61,8 @@ pub(super) enum Step {
 
 pub(super) struct Xml<R> {
     events: Events<R>,
+    /// What the file says of its text.
+    encoding: &'static Encoding,
     buffer: Vec<u8>,
     /// The names of the open elements.
     open: Vec<String>,
@@ -71,7 +75,7 @@ impl<R: BufRead> Xml<R> {
     pub(super) fn open(input: R, root: &str) -> Result<Self, ReadError> {
         let mut events = Events::from_reader(input);
         events.config_mut().allow_dangling_amp = true;
-        let mut xml = Self { events, buffer: Vec::new(), open: Vec::new(), is_empty: false };
+        let mut xml = Self { events, encoding: UTF_8, buffer: Vec::new(), open: Vec::new(), is_empty: false };
         match xml.step() {
             Ok(Step::Start(tag)) if tag.name == root => Ok(xml),
             Ok(Step::Start(tag)) => Err(ReadError::whole(format!("begins with <{}>, not with <{root}>", tag.name))),
@@ -122,8 +126,8 @@ impl<R: BufRead> Xml<R> {
                 Event::Empty(start) => return self.start(&start, true),
                 Event::End(_) => return Ok(self.close()),
                 Event::Eof => return self.end_of_file(),
-                Event::Text(text) => clean(&text),
-                Event::CData(text) => clean(&text),
+                Event::Text(text) => clean(&self.decode(&text)),
+                Event::CData(text) => clean(&self.decode(&text)),
                 Event::GeneralRef(reference) => resolve(&reference),
                 _ => continue,
             };
@@ -133,9 +137,19 @@ impl<R: BufRead> Xml<R> {
         }
     }
 
+    /// Reads what follows the root, so that a compressed file is checked to its end.
+    pub(super) fn end(mut self) -> Result<(), ReadError> {
+        let rest = std::io::copy(self.events.get_mut(), &mut std::io::sink());
+        rest.map(drop).map_err(|error| ReadError::at(Place::Offset(self.events.buffer_position()), error))
+    }
+
     fn event(&mut self) -> Result<Event<'static>, ReadError> {
         self.buffer.clear();
         match self.events.read_event_into(&mut self.buffer) {
+            Ok(Event::Decl(declaration)) => {
+                self.encoding = encoding(&declaration)?;
+                Ok(Event::Decl(declaration.into_owned()))
+            }
             Ok(event) => Ok(event.into_owned()),
             Err(error) => Err(ReadError::at(Place::Offset(self.events.error_position()), error)),
         }
@@ -145,10 +159,29 @@ impl<R: BufRead> Xml<R> {
         if self.open.len() == MAX_DEPTH {
             return Err(self.broken("elements are nested too deep"));
         }
-        let tag = tag(start);
+        let tag = self.tag(start);
         self.open.push(tag.name.clone());
         self.is_empty = is_empty;
         Ok(Step::Start(tag))
+    }
+
+    fn tag(&self, start: &BytesStart<'_>) -> Tag {
+        let mut attributes = start.html_attributes();
+        let attributes = attributes.with_checks(false).flatten().map(|attribute| {
+            let value = self.decode(&attribute.value);
+            let value =
+                quick_xml::escape::unescape(&value).map_or_else(|_| value.to_string(), |value| value.to_string());
+            (self.decode(attribute.key.local_name().as_ref()).into_owned(), value.trim().to_owned())
+        });
+        Tag { attributes: attributes.collect(), name: self.decode(start.local_name().as_ref()).into_owned() }
+    }
+
+    /// What is UTF-8 is taken as such, whatever the file says.
+    fn decode<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
+        match str::from_utf8(bytes) {
+            Ok(text) => text.into(),
+            Err(_) => self.encoding.decode_without_bom_handling(bytes).0,
+        }
     }
 
     fn close(&mut self) -> Step {
@@ -169,20 +202,19 @@ impl<R: BufRead> Xml<R> {
     }
 }
 
-fn tag(start: &BytesStart<'_>) -> Tag {
-    let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let mut attributes = start.html_attributes();
-    let attributes = attributes.with_checks(false).flatten().map(|attribute| {
-        let value = String::from_utf8_lossy(&attribute.value);
-        let value = quick_xml::escape::unescape(&value).map_or_else(|_| value.to_string(), |value| value.to_string());
-        (name(attribute.key.local_name().as_ref()), value.trim().to_owned())
-    });
-    Tag { name: name(start.local_name().as_ref()), attributes: attributes.collect() }
+/// That of the first line of the file.
+fn encoding(declaration: &BytesDecl<'_>) -> Result<&'static Encoding, ReadError> {
+    let Some(Ok(name)) = declaration.encoding() else { return Ok(UTF_8) };
+    let known = Encoding::for_label(&name).filter(|encoding| encoding.is_ascii_compatible());
+    let name = String::from_utf8_lossy(&name);
+    known.ok_or_else(|| {
+        ReadError::whole(format_args!("is in {name}; convert it to UTF-8, and say so in its first line"))
+    })
 }
 
 /// Without the control characters, which XML does not allow.
-fn clean(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+fn clean(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 fn resolve(reference: &BytesRef<'_>) -> String {

@@ -46,7 +46,8 @@ impl Scratch {
         self.database.prepare_cached(query)?.query_row([key], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
 
-    /// A reason to skip comes before a reason to refuse: nobody misses a deleted comment whose time is bad.
+    /// A reason to skip comes before a reason to refuse: nobody misses a deleted comment whose time is bad. Of doubles, the
+    /// first counts that is neither.
     fn skip_and_refuse(&self, keep_spam: bool) -> rusqlite::Result<()> {
         if keep_spam {
             self.database.execute_batch(
@@ -60,16 +61,16 @@ impl Scratch {
                 FROM thread WHERE thread.key = comment.thread;
             UPDATE comment SET fate = 'skipped', reason = 'deleted' WHERE fate = 'new'
                 AND thread IN (SELECT key FROM thread WHERE deleted);
-            CREATE INDEX by_source_id ON comment (target, source_id, seq);
-            UPDATE comment SET fate = 'there' WHERE fate = 'new' AND EXISTS (SELECT 1 FROM comment earlier
-                WHERE earlier.target = comment.target AND earlier.source_id = comment.source_id
-                AND earlier.seq < comment.seq);
             UPDATE comment SET fate = 'skipped', reason = CASE state
                     WHEN '"deleted"' THEN 'deleted' WHEN '"spam"' THEN 'spam' WHEN '"trash"' THEN 'trash'
                     WHEN '"pingback"' THEN 'pingback' ELSE 'type' END
                 WHERE fate = 'new' AND state NOT IN ('"approved"', '"pending"', '"rejected"');
             UPDATE comment SET fate = 'refused', reason = 'time' WHERE fate = 'new' AND created IS NULL;
             UPDATE comment SET fate = 'refused', reason = 'empty' WHERE fate = 'new' AND body = '' AND NOT placeholder;
+            CREATE INDEX by_source_id ON comment (target, source_id, seq);
+            UPDATE comment SET fate = 'there' WHERE fate = 'new' AND EXISTS (SELECT 1 FROM comment earlier
+                WHERE earlier.target = comment.target AND earlier.source_id = comment.source_id
+                AND earlier.seq < comment.seq AND earlier.fate IN ('new', 'there'));
             "#,
         )
     }
@@ -82,7 +83,7 @@ impl Scratch {
             UPDATE comment SET parent = (SELECT parent.seq FROM comment parent
                     WHERE parent.target = comment.target AND parent.source_id = comment.parent_id
                     AND (parent.fate = 'new' OR parent.fate = 'skipped' AND parent.created IS NOT NULL)
-                    ORDER BY parent.seq LIMIT 1)
+                    ORDER BY parent.fate = 'skipped', parent.seq LIMIT 1)
                 WHERE parent_id IS NOT NULL AND fate IN ('new', 'skipped');
             CREATE INDEX by_any_source_id ON comment (source_id);
             UPDATE comment SET moved = CASE WHEN EXISTS (SELECT 1 FROM comment other

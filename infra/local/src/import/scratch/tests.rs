@@ -226,6 +226,18 @@ fn a_comment_that_is_read_twice_is_there_once() {
 }
 
 #[test]
+fn of_doubles_the_first_counts_that_can_be_imported() {
+    let gone = Comment { state: State::Deleted, ..comment("1") };
+    let timeless = Comment { created_at: None, ..comment("2") };
+    let outcome = outcome(&[gone.clone(), timeless, reply("3", "1"), comment("1"), comment("2"), comment("2"), gone]);
+    assert_eq!((outcome.report.new, outcome.report.already_there), (3, 1));
+    assert_eq!(outcome.report.skipped, [("deleted".to_owned(), 2)].into());
+    assert_eq!(outcome.refused(), [("2", "time")]);
+    assert!(!outcome.find("1").unwrap().is_placeholder);
+    assert_eq!((outcome.parent("3"), outcome.moved()), (Some("1"), vec![]));
+}
+
+#[test]
 fn one_id_on_two_pages_is_two_comments() {
     let other = Comment { thread: "/b".to_owned(), ..comment("1") };
     let below = Comment { thread: "/b".to_owned(), ..reply("2", "1") };
