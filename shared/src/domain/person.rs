@@ -64,6 +64,9 @@ pub struct KnownBy {
     /// Addresses, as mailboxes have them.
     #[serde(rename = "se", default)]
     pub sealed: BTreeSet<String>,
+    /// The profile has a picture that does not come from an address.
+    #[serde(rename = "pi", default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_picture: bool,
 }
 
 impl KnownBy {
@@ -74,6 +77,7 @@ impl KnownBy {
         self.subjects.extend(other.subjects);
         self.recipients.extend(other.recipients);
         self.sealed.extend(other.sealed);
+        self.has_picture |= other.has_picture;
     }
 }
 

@@ -132,6 +132,7 @@
 //! | `sf`      | forgotten person | S | fingerprint of the salt of the hash                                        |
 //! | `nm`, `ad`, `vs`, `sj` | erasure | L | names, hashes of addresses, visitors, hashes of subjects                |
 //! | `re`, `se` | erasure | L    | recipients of mails, sealed addresses                                            |
+//! | `pi`      | erasure  | B    | the profile has a picture that does not come from an address                     |
 //! | `n`       | limiter  | N    | requests booked                                                                 |
 //! | `es`      | limiter  | SS   | hashes of the addresses that were enrolled, which are counted                   |
 //! | `n`       | import journal | N | transactions about visitors that are done                                    |

@@ -192,6 +192,24 @@ async fn a_second_erasure_finds_nothing() {
 }
 
 #[tokio::test]
+async fn the_receipt_of_a_member_with_a_picture_says_that_guests_with_the_address_stay() {
+    let world = World::with(&GUESTS);
+    let picture = "https://pictures.example/ada.png";
+    let ada = world.claiming(&json!({ "sub": "7", "name": "Ada Lovelace", "email": EMAIL, "picture": picture }));
+    ada.comment("posts/1", "as a member").await;
+    let signed = json!({ "body": "as a guest", "guest_name": "Ada Lovelace", "guest_email": EMAIL });
+    world.guest().post("posts/1/comments", signed).await.ok(201);
+    world.finish_jobs().await;
+    let member = erase(&world, Who::User(UserId(7))).await;
+    let stays: Vec<&str> = member.stays.iter().map(|stay| stay.what.as_str()).collect();
+    assert!(stays.contains(&"what guests wrote with the user's address"), "{member:?}");
+    assert!(items_with(&world, &[picture.to_owned()]).await.is_empty());
+    let guest = erase(&world, guest()).await;
+    assert_eq!((guest.gone["comments"], guest.left, guest.stays.len()), (1, 0, 0), "{guest:?}");
+    assert!(items_with(&world, &[hash(), "Ada Lovelace".to_owned()]).await.is_empty());
+}
+
+#[tokio::test]
 async fn words_of_others_below_and_about_an_erased_member_stay() {
     let Scene { world, id, bob, answered, leaf, mention, linked, keyed, of_bob, .. } = Scene::new().await;
     erase(&world, Who::User(UserId(id))).await;

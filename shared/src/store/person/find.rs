@@ -203,6 +203,7 @@ impl Identification {
             ItemKind::User(id) if user == Some(id) => {
                 let User { name, avatar, subject, .. } = read(item)?;
                 self.picture(&avatar);
+                self.known.has_picture |= matches!(avatar, Avatar::Picture(_));
                 self.known.names.insert(name);
                 self.known.subjects.extend(subject);
             }
@@ -417,6 +418,10 @@ impl Search<'_> {
         if self.guests > 0 {
             let what = format!("{} of guests", self.guests);
             self.stays.insert(Stay::new(what, "with the address of this user's picture; --email erases them"));
+        }
+        if self.person.known.has_picture && self.person.known.addresses.is_empty() {
+            let why = "not looked for, because the user's picture does not tell the address; --email erases it";
+            self.stays.insert(Stay::new("what guests wrote with the user's address", why));
         }
         Remains { left: self.left, stays: self.stays.into_iter().collect() }
     }
