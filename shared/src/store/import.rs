@@ -9,7 +9,7 @@
 //! A thread with comments gains each comment in a transaction, parents first, and is counted comment by comment. The journal
 //! row names the last one, which may not have been counted when an import ended early.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 
@@ -20,9 +20,10 @@ use super::restore::Attached;
 use super::transaction::{Label, Outcome, Write};
 use super::{Reading, Store, number, placement, read, stored_number, text, yes};
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
+use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use crate::domain::thread::{Pin, Thread};
 use crate::domain::time::Timestamp;
+use crate::domain::user::User;
 use crate::error::Fault;
 
 /// Seconds for which a lease holds.
@@ -164,6 +165,13 @@ impl Store {
             Ok((comment.id, Occupant { source: comment.source, thread: comment.thread, visitor, is_placeholder }))
         });
         occupants.collect()
+    }
+
+    /// The users among these that are known.
+    pub async fn profiles(&self, ids: BTreeSet<UserId>) -> Result<HashMap<UserId, User>, Fault> {
+        let items = self.batch_get(ids.into_iter().map(keys::user).collect(), Reading::Consistent).await?;
+        let profiles = items.into_values().map(|item| read::<User>(item).map(|user| (user.id, user)));
+        profiles.collect()
     }
 
     /// The ids of the comments that were imported from these sources and deleted since.
@@ -320,6 +328,11 @@ impl Store {
         Ok(ImportedOne::Done)
     }
 
+    /// Pins a comment of the thread, if none is pinned.
+    pub async fn pin_imported(&self, thread: &ThreadId, pin: Pin) -> Result<(), Fault> {
+        self.transact(pinning(Write::update(keys::thread(thread)), pin)?).await.map(drop)
+    }
+
     /// Tells of a record what the host application has not said itself.
     pub async fn describe_thread(&self, thread: &ThreadId, about: &Thread) -> Result<(), Fault> {
         let stored = self.thread(thread, Reading::Consistent).await?;
@@ -340,19 +353,24 @@ impl Store {
 
 /// The thread gains its counts and the pin, and the import is finished.
 fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<Vec<Write>, Fault> {
-    let mut gain = Write::update(keys::thread(thread)).add("n", number(totals.parents));
+    let gain = Write::update(keys::thread(thread)).add("n", number(totals.parents));
     let mut writes = vec![
         Write::delete(keys::import_journal(thread)).exists(),
         Write::update(keys::count(thread)).add("n", number(totals.counted)),
     ];
-    if let Some(pin) = pin {
-        let value = serde_dynamo::to_attribute_value(pin).map_err(|error| Fault::new("serializing a pin", error))?;
-        gain = gain.set("pin", value).still("pin", None).label(Label::Pin);
-        let may_be_pinned = "attribute_exists(pk) AND attribute_not_exists(s) AND attribute_not_exists(ph)";
-        writes.push(Write::check(keys::comment(pin.comment), may_be_pinned).label(Label::Pin));
+    match pin {
+        Some(pin) => writes.extend(pinning(gain, pin)?),
+        None => writes.push(gain),
     }
-    writes.push(gain);
     Ok(writes)
+}
+
+/// A change of a thread that pins a comment besides. It fails when another one is pinned, or this one may not be.
+fn pinning(thread: Write, pin: Pin) -> Result<Vec<Write>, Fault> {
+    let value = serde_dynamo::to_attribute_value(pin).map_err(|error| Fault::new("serializing a pin", error))?;
+    let may_be_pinned = "attribute_exists(pk) AND attribute_not_exists(s) AND attribute_not_exists(ph)";
+    let comment = Write::check(keys::comment(pin.comment), may_be_pinned);
+    Ok(vec![thread.set("pin", value).still("pin", None).label(Label::Pin), comment.label(Label::Pin)])
 }
 
 /// A visitor gains unapproved comments.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use shared::domain::comment::Avatar;
 use shared::domain::ids::UserId;
-use shared::domain::user::{MAX_NAME, gravatar};
+use shared::domain::user::{MAX_NAME, User, gravatar};
 use shared::domain::visible;
 use shared::store::person::forgotten::Forgotten;
 
@@ -64,6 +64,16 @@ impl Writer {
     pub fn is_forgotten(&self, forgotten: &Forgotten) -> bool {
         let has_address = |avatar: &Avatar| matches!(avatar, Avatar::Gravatar(hash) if forgotten.has_address(hash));
         self.user.is_some_and(|user| forgotten.has_user(user)) || has_address(&self.avatar)
+    }
+}
+
+impl Writer {
+    /// Takes the name and the picture that a user has in the table, as on comments written there.
+    pub(super) fn take_profile(&mut self, profile: &User) {
+        if !profile.name.is_empty() {
+            self.name.clone_from(&profile.name);
+            self.avatar.clone_from(&profile.avatar);
+        }
     }
 }
 
@@ -142,7 +152,7 @@ fn is_hash(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Author, User};
+    use record::Author;
 
     fn ada() -> Author {
         Author { key: "gh-7".into(), name: "Ada".into(), email: " Ada@Example.org ".into(), ..Author::default() }
@@ -180,12 +190,12 @@ mod tests {
 
     #[test]
     fn an_account_has_what_the_comment_leaves_out() {
-        let account = User {
+        let account = record::User {
             id: "k".into(),
             name: "Ada".into(),
             email: "ada@example.org".into(),
             moderator: true,
-            ..User::default()
+            ..record::User::default()
         };
         let writer = Users::default().writer(&Author { key: "k".into(), ..Author::default() }, Some(&account));
         assert_eq!((writer.name.as_str(), writer.moderator, writer.avatar), ("Ada", true, gravatar("ada@example.org")));
@@ -193,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_account_names_its_owner_as_of_now_and_the_comment_says_the_rest() {
-        let account = User { id: "gh-7".into(), name: "Ada Lovelace".into(), ..User::default() };
+        let account = record::User { id: "gh-7".into(), name: "Ada Lovelace".into(), ..record::User::default() };
         let writer = Users::default().writer(&ada(), Some(&account));
         assert_eq!((writer.name.as_str(), writer.avatar), ("Ada Lovelace", gravatar("ada@example.org")));
     }

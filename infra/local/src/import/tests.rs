@@ -1,5 +1,6 @@
 //! Imports into a table, which a recount finds in order afterwards.
 
+mod samples;
 mod unfinished;
 
 use aws_sdk_dynamodb::config::Builder;

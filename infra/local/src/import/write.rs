@@ -3,7 +3,7 @@
 //! An import that ended early is finished by the next one with the same plan for the thread. What another plan has left is
 //! put in order first.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem;
 use std::slice;
 use std::time::Duration;
@@ -180,7 +180,7 @@ impl Writer<'_> {
         let mut totals = ThreadTotals::default();
         let mut page = self.scratch.first_page(Direction::RepliesFirst);
         loop {
-            let located = self.scratch.page(target, &mut page, self.users)?;
+            let located = self.page(target, &mut page).await?;
             if located.is_empty() {
                 break;
             }
@@ -199,11 +199,27 @@ impl Writer<'_> {
         Ok(self.store.finish_import(thread, &totals).await?)
     }
 
+    /// The next comments of a thread. Those that are new have the present names of their users, but for those of an export,
+    /// which stay as they were.
+    async fn page(&self, target: &str, page: &mut Page) -> Result<Vec<Located>, WriteError> {
+        let mut all = self.scratch.page(target, page, self.users)?;
+        let is_named_here = |located: &Located| !located.is_there && located.planned.kept.is_none();
+        let new = all.iter().filter(|located| is_named_here(located));
+        let users: BTreeSet<UserId> = new.filter_map(|located| located.planned.writer.user).collect();
+        let profiles = self.store.profiles(users).await?;
+        for Located { planned, .. } in all.iter_mut().filter(|located| is_named_here(located)) {
+            if let Some(profile) = planned.writer.user.and_then(|user| profiles.get(&user)) {
+                planned.writer.take_profile(profile);
+            }
+        }
+        Ok(all)
+    }
+
     /// Parents first, because each reply changes its parent.
     async fn write_one_by_one(&self, target: &str, course: &mut Course<'_>) -> Result<(), WriteError> {
         let mut page = self.scratch.first_page(Direction::ParentsFirst);
         loop {
-            let located = self.scratch.page(target, &mut page, self.users)?;
+            let located = self.page(target, &mut page).await?;
             if located.is_empty() {
                 return Ok(());
             }
@@ -221,6 +237,9 @@ impl Writer<'_> {
             self.pace(course, cost.write_units).await;
             match written? {
                 ImportedOne::Done => {
+                    if let Some(pin) = pin(&located, &comment) {
+                        self.store.pin_imported(&comment.thread, pin).await?;
+                    }
                     course.written(1);
                     return Ok(());
                 }
@@ -308,12 +327,16 @@ pub(super) fn add(totals: &mut ThreadTotals, mut imported: Imported, located: &L
         imported.is_inline = totals.hidden.entry(comment.visitor()).or_default().add(comment);
     } else if comment.is_top_level() {
         totals.parents += 1;
-        if located.planned.pinned && !comment.is_placeholder && totals.pin.is_none() {
-            let at = located.planned.pinned_at().unwrap_or_else(|| comment.id.created_at());
-            totals.pin = Some(Pin { comment: comment.id, at: at.0 });
-        }
+        totals.pin = totals.pin.or_else(|| pin(located, comment));
     }
     imported
+}
+
+/// The pin of a comment that is pinned in the source.
+fn pin(located: &Located, comment: &Comment) -> Option<Pin> {
+    let at = located.planned.pinned_at().unwrap_or_else(|| comment.id.created_at());
+    let is_pinned = located.planned.pinned && comment.is_top_level() && comment.may_count();
+    is_pinned.then_some(Pin { comment: comment.id, at: at.0 })
 }
 
 /// A comment with its id.

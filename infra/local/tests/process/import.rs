@@ -187,18 +187,15 @@ async fn every_option_has_its_effect() {
         )
     };
     let links = ["https://blog.example/?p=4&amp;utm=1", "https://other.example/", "http://www.blog.example/gone/"];
-    let threads: String = links
-        .iter()
-        .zip(1..)
-        .map(|(link, id)| format!(r#"<thread dsq:id="{id}"><link>{link}</link></thread>"#))
-        .collect();
+    let thread = |(link, id): (&&str, u32)| format!(r#"<thread dsq:id="{id}"><link>{link}</link></thread>"#);
+    let threads: Vec<String> = links.iter().zip(1..).map(thread).collect();
     let posts = [
         post(10, 1, ""),
         post(11, 1, "<isSpam>true</isSpam>"),
         post(12, 2, ""),
         post(13, 3, "<isApproved>false</isApproved>"),
     ];
-    fs::write(&file, format!("<disqus>{threads}{}</disqus>", posts.concat())).unwrap();
+    fs::write(&file, format!("<disqus>{}{}</disqus>", threads.concat(), posts.concat())).unwrap();
     fs::write(&users, "ada@blog.example 7\n").unwrap();
     let words = [
         "disqus",

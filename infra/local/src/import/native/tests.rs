@@ -204,6 +204,27 @@ async fn likes_of_an_export_whose_import_ended_early_are_not_added_to_another_on
     }
 }
 
+/// Their visitors' states have likes that the comment does not count. That is told, and a repair counts them.
+#[tokio::test]
+async fn likes_whose_import_ended_early_beside_other_comments_are_counted_by_the_same_file_or_by_a_repair() {
+    for is_same in [true, false] {
+        let store = store();
+        import(&store, &export(&[comment(9)], &[])).await;
+        let scratch = located(&store, &dump()).await;
+        let entries = scratch.entries_after("posts/1", &Visitor(String::new())).unwrap();
+        store.restore_entries(&thread(), &entries).await.unwrap();
+        let without_likes = |record: &Value| is_same || record.get("like").is_none();
+        import(&store, &dump().into_iter().filter(without_likes).collect::<Vec<_>>()).await;
+        let found = store.check(shared::domain::time::Clock::system().now()).await.unwrap();
+        assert_eq!(found.is_empty(), is_same, "{found:?}");
+        for finding in &found {
+            assert!(store.repair(finding).await.unwrap());
+        }
+        assert_eq!(findings(&store).await, [""; 0]);
+        assert_eq!((find(&store, 1).await.likes, find(&store, 3).await.likes), (2, 1));
+    }
+}
+
 /// Another comment is given the id between the search and the writing.
 #[tokio::test]
 async fn an_id_that_is_taken_meanwhile_is_refused_with_what_is_below_it() {

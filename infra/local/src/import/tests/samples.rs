@@ -1,0 +1,165 @@
+//! A file of each format, from reading to the table.
+
+use shared::domain::comment::Avatar;
+use shared::domain::ids::UserId;
+
+use super::super::format::tests::samples;
+use super::*;
+
+fn import_of(format: Format, path: &Path) -> Import {
+    let mut import = Import::new(format, vec![path.to_owned()]);
+    import.keys.kind = "posts".to_owned();
+    import
+}
+
+/// As the command does it.
+async fn run(store: &Store, import: &Import) -> Report {
+    let directory = tempfile::tempdir().unwrap();
+    let scratch = import.read(directory.path(), |_| ()).unwrap();
+    let writer = Writer { prefix: import.format.name(), ..writer(store, &scratch, &import.users) };
+    writer.run(&mut |_| ()).await.unwrap();
+    let report = scratch.report().unwrap();
+    let (skipped, refused) = (report.skipped.values().sum::<u64>(), report.refused.len() as u64);
+    assert_eq!(report.read, report.new + report.already_there + skipped + refused);
+    assert_eq!(report.threads.values().sum::<u64>(), report.new + report.already_there);
+    report
+}
+
+/// The lines of the report about the sample of a format.
+fn expected(format: Format) -> &'static str {
+    match format {
+        Format::Native => "refused 3: time; posts/1: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused",
+        Format::Disqus => {
+            "refused 1006: time; posts/2020:hello: 3; 6 read: 3 new, 0 already there, 2 skipped (deleted 1, spam 1), 1 refused"
+        }
+        Format::Wordpress => {
+            "refused 7: time; posts/18: 3; posts/4: 1; posts/about: 1; \
+             10 read: 5 new, 0 already there, 4 skipped (pingback 1, spam 1, trash 1, type 1), 1 refused"
+        }
+        Format::Isso => {
+            "refused 4: time; posts/2014:test: 2; 4 read: 2 new, 0 already there, 1 skipped (deleted 1), 1 refused"
+        }
+        Format::Remark42 => {
+            "refused a4: time; posts/demo: 2; 4 read: 2 new, 0 already there, 1 skipped (deleted 1), 1 refused"
+        }
+        Format::Commento => "posts/post:first: 3; 4 read: 3 new, 0 already there, 1 skipped (deleted 1), 0 refused",
+        Format::Comentario => {
+            "refused k5: time; posts/post: 3; 5 read: 3 new, 0 already there, 1 skipped (deleted 1), 1 refused"
+        }
+        Format::Artalk => {
+            "refused #3: thread; unmapped ; posts/test:1000.html: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused"
+        }
+        Format::Waline => "posts/a: 3; 4 read: 3 new, 0 already there, 1 skipped (spam 1), 0 refused",
+        Format::Giscus => {
+            "posts/posts:hello: 2; 4 read: 2 new, 0 already there, 2 skipped (deleted 1, spam 1), 0 refused"
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_format_is_imported_once_with_everything_told() {
+    let directory = tempfile::tempdir().unwrap();
+    for (format, content) in samples() {
+        let path = directory.path().join(format.name());
+        std::fs::write(&path, content).unwrap();
+        let store = store();
+        let first = run(&store, &import_of(format, &path)).await;
+        assert_eq!(first.to_string().trim_end().replace('\n', "; "), expected(format), "{format:?}");
+        assert_eq!(findings(&store).await, [""; 0], "{format:?}");
+        let again = run(&store, &import_of(format, &path)).await;
+        assert_eq!((again.new, again.already_there), (0, first.new), "{format:?}");
+        assert_eq!((&again.skipped, &again.refused), (&first.skipped, &first.refused), "{format:?}");
+        assert_eq!(findings(&store).await, [""; 0], "{format:?}");
+    }
+}
+
+#[tokio::test]
+async fn unwanted_comments_that_are_kept_are_rejected_and_wait_for_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    for (format, kept) in [(Format::Wordpress, 3), (Format::Disqus, 1), (Format::Waline, 1), (Format::Giscus, 1)] {
+        let content = samples().into_iter().find(|(other, _)| *other == format).unwrap().1;
+        let path = directory.path().join(format.name());
+        std::fs::write(&path, content).unwrap();
+        let (store, skipping) = (store(), super::store());
+        let import = Import { keep_spam: true, ..import_of(format, &path) };
+        let without = run(&skipping, &import_of(format, &path)).await;
+        assert_eq!(run(&store, &import).await.new, without.new + kept, "{format:?}");
+        assert_eq!(findings(&store).await, [""; 0], "{format:?}");
+    }
+}
+
+/// Ada signed in before with a name and a picture, Bob is known by his ban alone, and nothing is known of Eve.
+#[tokio::test]
+async fn a_user_has_the_name_and_the_picture_of_the_profile_at_once() {
+    let store = store();
+    let profile = |id: u64, name: &str, picture: &str| {
+        serde_json::from_value(serde_json::json!({ "u": id, "n": name, "av": picture })).unwrap()
+    };
+    store
+        .restore_users(&[profile(7, "Ada Lovelace", "https://pictures.example/ada.png"), profile(8, "", "")])
+        .await
+        .unwrap();
+    let author = |user: u64| Author { user_id: Some(user), ..Author::default() };
+    let by = |id: &str, author: Author| Comment { author, ..comment(id) };
+    let named = Author { name: "Ada".into(), email: "ada@blog.example".into(), ..Author::default() };
+    let dump = [
+        by("1", author(7)),
+        by("2", Author { name: "Bob".into(), ..author(8) }),
+        by("3", author(9)),
+        by("4", named.clone()),
+        Comment { author: named, state: State::Pending, ..reply("5", "1") },
+    ];
+    let users = Users::parse("ada@blog.example 7").unwrap();
+    // The second time the thread has comments.
+    for dump in [&dump[..4], &dump[..]] {
+        let scratch = scratch(&store, dump).await;
+        writer(&store, &scratch, &users).run(&mut |_| ()).await.unwrap();
+    }
+    let ada = (Some(UserId(7)), "Ada Lovelace", Avatar::Picture("https://pictures.example/ada.png".into()));
+    for (id, expected) in [
+        ("1", ada.clone()),
+        ("2", (Some(UserId(8)), "Bob", Avatar::Neutral)),
+        ("3", (Some(UserId(9)), "Anonymous", Avatar::Neutral)),
+        ("4", ada.clone()),
+        ("5", ada),
+    ] {
+        let stored = find(&store, &dump, id).await.unwrap();
+        assert_eq!((stored.user, stored.name.as_str(), stored.avatar), expected, "{id}");
+    }
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_thread_with_comments_gains_the_pin_unless_it_has_one() {
+    let store = store();
+    let pin = async || store.thread(&thread("a"), Reading::Consistent).await.unwrap().pin.map(|pin| pin.comment);
+    write_live(&store, None).await;
+    let pinned = |id: &str| Comment { pinned: true, ..comment(id) };
+    let first =
+        [Comment { pinned: true, ..reply("3", "2") }, Comment { state: State::Pending, ..pinned("1") }, pinned("2")];
+    import(&store, &first).await;
+    let kept = find(&store, &first, "2").await.unwrap().id;
+    assert_eq!(pin().await, Some(kept));
+    import(&store, &[&first[..], &[pinned("4")]].concat()).await;
+    assert_eq!(pin().await, Some(kept));
+    assert_eq!(findings(&store).await, [""; 0]);
+    // What moderators have unpinned is not pinned again.
+    let clock = Clock::system();
+    let ids = IdSource::new(clock.clone(), Random::system());
+    let moderator = serde_json::from_value(serde_json::json!({ "u": 1 })).unwrap();
+    let by = shared::store::log::Moderator { user: &moderator, ids: &ids, clock: &clock };
+    store.unpin(&find(&store, &first, "2").await.unwrap(), by).await.unwrap();
+    import(&store, &[&first[..], &[comment("5")]].concat()).await;
+    assert_eq!(pin().await, None);
+}
+
+#[tokio::test]
+async fn a_time_that_no_id_can_have_is_refused() {
+    let store = store();
+    let at = |id: &str, time: &str| Comment { created_at: time.parse().ok(), ..comment(id) };
+    let report =
+        import(&store, &[at("1", "9000-01-01T00:00:00Z"), at("2", "2020-01-01T00:00:00Z"), reply("3", "1")]).await;
+    let refused: Vec<_> = report.refused.iter().map(|entry| (entry.id.as_str(), entry.reason.as_str())).collect();
+    assert_eq!((refused, report.new), (vec![("1", "time")], 2));
+    assert_eq!(findings(&store).await, [""; 0]);
+}
