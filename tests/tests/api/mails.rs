@@ -429,14 +429,20 @@ async fn a_member_who_was_forgotten_is_enrolled_by_a_comment_and_one_who_stopped
 async fn a_member_who_confirmed_an_address_and_stopped_needs_no_second_confirmation() {
     let world = world();
     let ada = claimant(&world, 7, "ada@example.org");
-    let replies = wants(&["replies"]);
-    ada.put("me/notifications", replies.clone()).await.ok(200);
+    ada.put("me/notifications", wants(&["replies"])).await.ok(200);
+    press(&world.guest(), &links(&sent(&world).await[0])[0], "action=confirm").await.ok(200);
+    let parent = ada.comment("posts/1", "x").await;
+    member(&world, 8, "Bob").reply("posts/1", parent, "y").await;
     let mails = sent(&world).await;
-    press(&world.guest(), &links(&mails[0])[0], "action=confirm").await.ok(200);
-    press(&world.guest(), &links(&mails[0])[1], "action=stop").await.ok(200);
-    claimant(&world, 8, "ada@example.org").put("me/notifications", replies.clone()).await.invalid("email");
-    choose(&ada, replies).await;
-    assert_eq!(sent(&world).await.len(), 1);
+    assert_eq!(mails.len(), 2);
+    for mail in &mails {
+        press(&world.guest(), links(mail).last().unwrap(), "action=stop").await.ok(200);
+        assert_eq!(ada.get("me/notifications").await.ok(200).data()["state"], "off");
+        let eve = claimant(&world, 9, "ada@example.org");
+        eve.put("me/notifications", wants(&["replies"])).await.invalid("email");
+        choose(&ada, wants(&["replies"])).await;
+    }
+    assert_eq!(sent(&world).await.len(), 2);
 }
 
 #[tokio::test]
