@@ -181,6 +181,10 @@ impl fmt::Debug for Faulty {
 }
 
 impl Faulty {
+    pub(crate) fn lags(&self) -> bool {
+        self.faults.lag.is_some()
+    }
+
     /// With the timeouts and attempts of the functions' own client.
     pub(crate) fn client(&self) -> Client {
         let connector = SharedHttpConnector::new(self.clone());

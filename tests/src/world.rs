@@ -279,16 +279,19 @@ impl World {
         self.stack.wait_until_idle().await;
     }
 
-    /// Waits until every job is done, those that wait and those that failed as well. The clock moves on for them, except
-    /// where they wait for an index that lags.
+    /// Waits until every job is done, those that wait and those that failed as well. The clock moves on for them. Where
+    /// copies of the table lag, real time passes too.
     pub async fn finish_jobs(&self) {
         loop {
             self.wait_until_idle().await;
             let Some(next) = self.queues.next_visible() else { return };
             let wait = Duration::from_millis(u64::try_from(next - self.now().0).unwrap_or_default());
-            if matches!(self.way, Way::Faulty(_)) && wait <= LONGEST_WAIT {
+            // Copies that lag catch up by the real clock.
+            let sleeps = matches!(&self.way, Way::Faulty(faulty) if faulty.lags()) && wait <= LONGEST_WAIT;
+            if sleeps {
                 tokio::time::sleep(wait).await;
-            } else {
+            }
+            if !sleeps || self.time.start.is_some() {
                 self.pass(wait);
             }
         }

@@ -77,7 +77,7 @@ kinds! {
     "log" "A" None, key false, ["mo" User, "u" User, "n" Name], others ["id", "ac", "c", "t"];
     "banned" "B" None, key false, ["u" User], others ["x"];
     "forgotten person" "F" None, key false, [], others ["c", "sf"];
-    "erasure" "F" Some("J"), key false, [], others ["nm", "ad", "vs", "sj", "re", "se"];
+    "erasure" "F" Some("J"), key false, [], others ["nm", "ad", "vs", "sj", "re", "se", "pi"];
     "erased comment" "F" None, key false, [], others [];
     "import journal" "J" Some("J"), key false, [], others ["n", "f", "c"];
     "import lease" "J" Some("J"), key false, [], others ["h", "x"];
