@@ -8,7 +8,8 @@
 //! ```
 //!
 //! An id is in one set at a time, so that each comment is told once, however often its event and the queue's message are
-//! delivered. What is in flight when a worker dies is sent once more.
+//! delivered. What is in flight when a worker dies is sent once more. Of more than a hundred that wait only the number of
+//! the others is kept, and an event that is delivered again raises it again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
