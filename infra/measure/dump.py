@@ -2,9 +2,11 @@
 """Writes a Disqus dump of a given size in MB, to measure imports with:
 
     infra/measure/dump.py 300 > target/dump.xml
-    /usr/bin/time -v cargo local import disqus target/dump.xml --dry-run
+
+A post in twenty is spam, and six in ten answer one of the last twenty posts of their thread. `import` here measures with it.
 """
 
+import collections
 import random
 import sys
 
@@ -22,11 +24,14 @@ def main():
     for thread in range(1, 1001):
         print(f'<thread dsq:id="{thread}"><link>https://blog.example/post/{thread}/</link><title>Post {thread}</title></thread>')
     post = 1000
+    # Of each thread, those that may be answered next.
+    recent = collections.defaultdict(lambda: collections.deque(maxlen=20))
     while written < limit:
         post += 1
         thread = rng.randint(1, 1000)
-        # A post of the same thread, if it exists.
-        parent = f'<parent dsq:id="{post - rng.randint(1, 2000)}"/>' if rng.random() < 0.6 else ""
+        is_reply = recent[thread] and rng.random() < 0.6
+        parent = f'<parent dsq:id="{rng.choice(recent[thread])}"/>' if is_reply else ""
+        recent[thread].append(post)
         spam = "true" if rng.random() < 0.05 else "false"
         text = (
             f'<post dsq:id="{post}"><message><![CDATA[{message(rng)}]]></message>'

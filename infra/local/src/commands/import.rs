@@ -147,7 +147,8 @@ impl Options {
                     table.still_has(forgotten.as_ref()).await?;
                     Ok::<_, Failure>(writer.run(&mut |step| progress.write(step)).await?)
                 };
-                self.lease(writer.store).hold(work).await?;
+                let units = self.lease(writer.store).hold(work).await?;
+                progress.written(units);
             }
             None => scratch.locate(table.store.as_ref(), import.format.name()).await?,
         }
@@ -275,12 +276,13 @@ struct Progress {
     is_terminal: bool,
     /// When writing began.
     writing: Option<Instant>,
+    done: u64,
     shown: Instant,
 }
 
 impl Progress {
     fn new() -> Self {
-        Self { is_terminal: io::stderr().is_terminal(), writing: None, shown: Instant::now() }
+        Self { is_terminal: io::stderr().is_terminal(), writing: None, done: 0, shown: Instant::now() }
     }
 
     fn write(&mut self, step: write::Progress<'_>) {
@@ -292,9 +294,19 @@ impl Progress {
             write::Progress::Written { done, total } => {
                 let elapsed = self.writing.get_or_insert_with(Instant::now).elapsed().as_secs().max(1);
                 let rate = (done / elapsed).max(1);
+                self.done = done;
                 let left = total.saturating_sub(done) / rate;
                 self.show(|| format!("{done} of {total} comments written, {rate} a second, {left} seconds left"));
             }
+        }
+    }
+
+    /// After the last comment.
+    fn written(&self, units: f64) {
+        self.end();
+        if let (true, Some(start)) = (self.is_terminal, self.writing) {
+            let seconds = start.elapsed().as_secs_f64();
+            eprintln!("{} comments written in {seconds:.1} seconds, with {units:.0} write units", self.done);
         }
     }
 
