@@ -49,6 +49,6 @@ pub async fn export(store: &Store, salt: String, scratch: &Path, out: &mut impl 
     }
     // Hashed ids of users cannot have come from elsewhere.
     let imported = if sorted.has_hashed_users() { None } else { store.imported_salt().await? };
-    sorted.settle()?;
+    sorted.drop_orphans()?;
     sorted.write(imported.unwrap_or(salt), out)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use local::import::write::{Manners, Writer};
+use local::import::write::{Pace, Writer};
 use local::import::{Format, Import, Report, Users};
 use serde_json::{Value, json};
 use shared::domain::comment::Comment;
@@ -36,7 +36,7 @@ pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Repor
         prefix: Format::Native.name(),
         embedded,
         clock: Clock::system(),
-        table: Manners::default(),
+        table: Pace::default(),
         other_salt: None,
     };
     writer.run(&mut |_| ()).await.unwrap();

@@ -22,7 +22,7 @@ use crate::data_dir::{DataDir, Lock};
 use crate::engine::Engine;
 use crate::import::lease::{Lease, PATIENCE};
 use crate::import::scratch::Scratch;
-use crate::import::write::{self, Manners, Writer};
+use crate::import::write::{self, Pace, Writer};
 use crate::import::{Format, Import, Map, Report, ThreadKeys, Users, check_files};
 use crate::settings;
 use crate::template::{DEPLOYED, Template};
@@ -138,7 +138,7 @@ impl Options {
             prefix: import.format.name(),
             embedded: config.lists.replies_per_parent,
             clock: Clock::system(),
-            table: self.manners(),
+            table: self.pace(),
             other_salt: other_salt.clone(),
         });
         match writer {
@@ -186,10 +186,10 @@ impl Options {
     }
 
     /// Nobody else uses the table of a data directory.
-    fn manners(&self) -> Manners {
+    fn pace(&self) -> Pace {
         let deployed = self.table.is_some();
         let recheck = if deployed { RECHECK } else { Duration::ZERO };
-        Manners { rate: self.rate.or(deployed.then_some(RATE)), recheck }
+        Pace { rate: self.rate.or(deployed.then_some(RATE)), recheck }
     }
 
     fn plan(&self, config: &Config, users: Users, forgotten: Option<Forgotten>) -> Import {

@@ -128,7 +128,7 @@ impl Sorted {
 
     /// To be called when everything was added. Comments below a deleted one wait for their removal. They are left out, and
     /// leave the tombstones that the removal would leave. What is about comments that are gone is left out too.
-    pub(super) fn settle(&self) -> Result<(), ExportError> {
+    pub(super) fn drop_orphans(&self) -> Result<(), ExportError> {
         let find = "INSERT INTO orphan SELECT id, source FROM comment
             WHERE parent IS NOT NULL AND parent NOT IN (SELECT id FROM comment)";
         while self.database.execute(find, [])? > 0 {

@@ -16,7 +16,7 @@ use shared::store::{Reading, Store, client};
 use super::lease::{Lease, LeaseError};
 use super::record::{Author, Comment, Record, State, Thread};
 use super::scratch::Scratch;
-use super::write::{Direction, Located, Manners, Writer};
+use super::write::{Direction, Located, Pace, Writer};
 use super::*;
 use crate::engine::Engine;
 use crate::template::{DEPLOYED, Template};
@@ -78,7 +78,7 @@ pub(super) fn writer<'a>(store: &'a Store, scratch: &'a Scratch, users: &'a User
         prefix: "test",
         embedded: EMBEDDED,
         clock: Clock::system(),
-        table: Manners::default(),
+        table: Pace::default(),
         other_salt: None,
     }
 }

@@ -54,14 +54,14 @@ pub struct Writer<'a> {
     /// Replies of a parent that are embedded in lists.
     pub embedded: usize,
     pub clock: Clock,
-    pub table: Manners,
+    pub table: Pace,
     /// The fingerprint of another salt under which the hashes of the source were made.
     pub other_salt: Option<String>,
 }
 
 /// How to treat a table that others may be using.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Manners {
+pub struct Pace {
     /// Write units a second; as fast as possible without.
     pub rate: Option<u32>,
     /// What a recount finds must still be there after this time. Zero when nobody else writes.
@@ -84,7 +84,7 @@ impl Writer<'_> {
         self.locate().await?;
         if let Some(thread) = self.unsettled().await? {
             progress(Progress::Settling(&thread));
-            self.settle().await?;
+            self.repair_unfinished().await?;
             self.locate().await?;
         }
         self.write(progress).await
@@ -150,7 +150,7 @@ impl Writer<'_> {
     }
 
     /// Puts in order what imports that ended early have left in the table.
-    async fn settle(&self) -> Result<(), WriteError> {
+    async fn repair_unfinished(&self) -> Result<(), WriteError> {
         for _ in 0..ROUNDS {
             let (threads, mut findings) = self.store.check_unfinished(self.clock.now()).await?;
             findings.retain(Finding::has_repair);

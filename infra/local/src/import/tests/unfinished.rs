@@ -234,7 +234,7 @@ async fn the_lease_is_kept_while_an_import_waits_for_its_rate() {
     let start = tokio::time::Instant::now();
     let now = move || Millis(i64::try_from(start.elapsed().as_millis()).unwrap());
     let lease = Lease { clock: Clock::new(now), ..lease(&store, "one") };
-    let table = Manners { rate: Some(1), ..Manners::default() };
+    let table = Pace { rate: Some(1), ..Pace::default() };
     let slow = Writer { table, ..writer(&store, &scratch, &users) };
     let other = async {
         let mut refused = 0;
