@@ -49,7 +49,7 @@ fn expected(format: Format) -> &'static str {
         Format::Artalk => {
             "refused #3: thread; unmapped ; posts/test:1000.html: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused"
         }
-        Format::Waline => "posts/a: 3; 4 read: 3 new, 0 already there, 1 skipped (spam 1), 0 refused",
+        Format::Waline => "posts/a: 4; 5 read: 4 new, 0 already there, 1 skipped (spam 1), 0 refused",
         Format::Giscus => {
             "posts/posts:hello: 2; 4 read: 2 new, 0 already there, 2 skipped (deleted 1, spam 1), 0 refused"
         }
