@@ -1,10 +1,11 @@
 //! One process at a time writes to a table in bulk.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shared::domain::time::Clock;
 use shared::error::Fault;
 use shared::store::Store;
+use tokio::time::Instant;
 
 /// Between two renewals of the lease, which holds for a minute.
 const RENEWAL: Duration = Duration::from_secs(15);

@@ -227,6 +227,40 @@ async fn one_import_runs_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_table_that_fails_for_less_than_the_lease_ends_no_import() {
+    use std::time::Duration;
+
+    for (outage, survives) in [(20, true), (300, false)] {
+        let table = unsent(usize::MAX);
+        let store = store_of(engine().client_builder().interceptor(table.clone()));
+        let fails = |fails| table.left.store(if fails { 0 } else { usize::MAX }, Ordering::Relaxed);
+        let work = async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            fails(true);
+            tokio::time::sleep(Duration::from_secs(outage)).await;
+            fails(false);
+            tokio::time::sleep(Duration::from_secs(100)).await;
+            Ok::<_, LeaseError>(())
+        };
+        let start = tokio::time::Instant::now();
+        let held = lease(&store, "one").hold(work).await;
+        assert_eq!(held.is_ok(), survives, "{outage} seconds: {held:?}");
+        let ended = start.elapsed() < Duration::from_mins(1);
+        assert!(survives || (ended && matches!(held, Err(LeaseError::Table(_)))), "{held:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_is_not_there_is_told_at_once() {
+    let store = store_of(engine().client_builder().interceptor(unsent(0)));
+    let patient = Lease { patience: std::time::Duration::from_secs(65), ..lease(&store, "one") };
+    let start = tokio::time::Instant::now();
+    let held = patient.hold(async { Ok::<_, LeaseError>(()) }).await;
+    assert!(matches!(held, Err(LeaseError::Table(_))), "{held:?}");
+    assert!(start.elapsed() < std::time::Duration::from_mins(1), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_lease_is_kept_while_an_import_waits_for_its_rate() {
     let store = store();
     let scratch = scratch(&store, &dump()).await;
