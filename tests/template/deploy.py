@@ -1,0 +1,157 @@
+"""Deploys as README.md says, up to the change set: `sam build` with a cargo that compiles nothing, then `sam deploy` against a
+server on this machine, which keeps objects as S3 does and knows of no stack. Expects the zip of every function and the
+template to be uploaded, and nothing to be refused but CreateChangeSet.
+
+Usage: deploy.py, with the Python and the sam of one environment."""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+from samtranslator.yaml_helper import yaml_parse
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 120
+BUCKET = "uploads"
+FUNCTION = "AWS::Serverless::Function"
+
+# sam calls these. A binary holds its own name.
+PROGRAMS = {
+    "cargo": """#!/bin/sh
+[ "$1" != metadata ] || exit 1    # Each function then has a target directory of its own.
+while [ "$1" != --bin ]; do shift; done
+mkdir -p "target/lambda/$2" && printf %s "$2" >"target/lambda/$2/bootstrap"
+""",
+    "cargo-lambda": "#!/bin/sh\n",
+}
+
+# The stack with the bucket that sam makes once in a region.
+SAM_STACK = "aws-sam-cli-managed-default"
+STACKS = f"""<DescribeStacksResponse><DescribeStacksResult><Stacks><member>
+<StackName>{SAM_STACK}</StackName><StackStatus>CREATE_COMPLETE</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime>
+<Tags><member><Key>ManagedStackSource</Key><Value>AwsSamCli</Value></member></Tags>
+<Outputs><member><OutputKey>SourceBucket</OutputKey><OutputValue>{BUCKET}</OutputValue></member></Outputs>
+</member></Stacks></DescribeStacksResult></DescribeStacksResponse>"""
+REFUSAL = "<ErrorResponse><Error><Code>ValidationError</Code><Message>{}</Message></Error></ErrorResponse>"
+
+
+class Aws(BaseHTTPRequestHandler):
+    """S3, and a CloudFormation without any stack but sam's own."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self):
+        self.answer(200 if self.path in self.server.objects else 404)
+
+    def do_PUT(self):
+        self.server.objects[urlsplit(self.path).path] = self.body()
+        self.answer(200)
+
+    def do_POST(self):
+        call = dict(parse_qsl(self.body().decode()))
+        self.server.calls.append(call)
+        if call.get("Action") != "DescribeStacks":
+            self.answer(400, REFUSAL.format("there is no CloudFormation"))
+        elif call["StackName"] == SAM_STACK:
+            self.answer(200, STACKS)
+        else:
+            self.answer(400, REFUSAL.format(f"Stack with id {call['StackName']} does not exist"))
+
+    def body(self):
+        return self.rfile.read(int(self.headers["content-length"]))
+
+    def answer(self, status, body=""):
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def documented_command():
+    """The one command with which both documents deploy."""
+    documents = [ROOT / "README.md", ROOT / "infra/README.md"]
+    commands = {line for path in documents for line in re.findall(r"^    (sam build .*)$", path.read_text(), re.M)}
+    [command] = commands
+    assert " && sam deploy " in command, command
+    return command
+
+
+def checkout(directory):
+    """What sam reads, beside the programs that it calls, in a directory in which it may build."""
+    for name in ["functions", "infra/samconfig.toml", "template.yaml"]:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, directory / name)
+    (directory / "bin").mkdir()
+    for name, program in PROGRAMS.items():
+        (directory / "bin" / name).write_text(program)
+        (directory / "bin" / name).chmod(0o755)
+
+
+def run(command, directory, server):
+    """The command's output. It reaches nothing but the server, whatever the environment of the caller says."""
+    environment = {
+        "PATH": f"{directory / 'bin'}:{Path(sys.executable).parent}:{os.defpath}",
+        "HOME": str(directory),
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
+        "AWS_ACCESS_KEY_ID": "nobody",
+        "AWS_SECRET_ACCESS_KEY": "nobody",
+        "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
+        "SAM_CLI_TELEMETRY": "0",
+    }
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.run(command, shell=True, cwd=directory, env=environment, timeout=PATIENCE, check=False, **both).stdout
+
+
+def deploy(command, stack, parameters, directory, template):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Aws)
+    server.objects, server.calls = {}, []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    output = run(command, directory, server)
+    server.shutdown()
+    refused = f"Failed to create changeset for the stack: {stack}, "
+    if refused not in output or "there is no CloudFormation" not in output:
+        sys.exit(f"{output}\n{command} does not reach the change set")
+    create = server.calls[-1]
+    given = {create[name]: create[name.replace("Key", "Value")] for name in create if name.endswith(".ParameterKey")}
+    assert create["Action"] == "CreateChangeSet" and given == parameters, create
+
+    # The template names the objects, and is otherwise as it was.
+    uploaded = yaml_parse(server.objects[urlsplit(create["TemplateURL"]).path].decode())
+    functions = {name: resource for name, resource in template["Resources"].items() if resource["Type"] == FUNCTION}
+    for name, function in functions.items():
+        properties = uploaded["Resources"][name]["Properties"]
+        archive = server.objects[properties["CodeUri"].removeprefix("s3:/")]
+        binary = zipfile.ZipFile(io.BytesIO(archive)).read("bootstrap").decode()
+        assert binary == function["Metadata"]["BuildProperties"]["Binary"], f"{name} is {binary}"
+        properties["CodeUri"] = function["Properties"]["CodeUri"]
+    assert uploaded == template
+    assert len(server.objects) == len(functions) + 1
+    print(f"{stack}: {len(functions)} functions and the template are uploaded, the change set is asked for")
+
+
+def main():
+    command = documented_command()
+    template = yaml_parse((ROOT / "template.yaml").read_text())
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        checkout(directory)
+        deploy(command, "comments", {"DeletionProtection": "true"}, directory, template)
+        of_dev = {"DeletionProtection": "false", "LogLevel": "DEBUG", "LogRetentionDays": "7"}
+        deploy(command.replace("prod", "dev"), "comments-dev", of_dev, directory, template)
+
+
+main()
