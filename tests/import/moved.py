@@ -39,7 +39,7 @@ def threads(program, data, records):
     command = [program, "--data-dir", data, "--port", "0"]
     server = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        base = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+/svc/api/v1", line)))
+        base = next(found[1] for line in server.stdout if (found := re.match(r"API +(\S+)", line)))
 
         def get(path):
             with urllib.request.urlopen(f"{base}/{path}", timeout=PATIENCE) as answer:

@@ -61,9 +61,9 @@ def main(program):
     command = [program, "--port", "0", "--ephemeral"]
     service = subprocess.Popen(command, env={**os.environ, **settings}, stdout=subprocess.PIPE, text=True)
     try:
-        lines = [service.stdout.readline() for _ in range(4)]
-        base = next(line.split()[1] for line in lines if line.startswith("API"))
-        token = next(line.split()[1] for line in lines if line.startswith("moderator"))
+        base, token = (
+            next(line.split()[1] for line in service.stdout if line.startswith(label)) for label in ("API", "moderator")
+        )
         hook = {"url": f"http://127.0.0.1:{receiver.server_port}/hook", "events": ["comment.created"]}
         secret = call(base, token, "POST", "moderation/webhooks", hook)["data"]["secret"]
         written = call(base, token, "POST", "posts/1/comments", {"body": "Grüße 😀"})["data"]

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod demo;
 mod export;
+mod greeting;
 mod import;
 mod log;
 mod person;

@@ -60,6 +60,7 @@ pub struct MissingFunction {
 #[derive(Debug)]
 pub struct Exchange {
     pub method: Method,
+    /// Without tokens.
     pub path: String,
     pub status: StatusCode,
     pub elapsed: Duration,

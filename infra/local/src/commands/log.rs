@@ -1,4 +1,4 @@
-//! The log for people: a line for each request, without addresses, query strings and bodies.
+//! The log for people: a line for each request, without addresses, query strings, tokens and bodies.
 
 use shared::store::meter::Cost;
 

@@ -11,8 +11,9 @@ use shared::domain::ids::Random;
 use shared::domain::time::Clock;
 use shared::store::Store;
 
+use super::greeting::greeting;
 use super::stop::stop_signal;
-use super::{DEFAULT_DATA_DIR, Failure, demo, listen, log, sample_tokens, services};
+use super::{DEFAULT_DATA_DIR, Failure, demo, listen, log, services};
 use crate::bucket::{Bucket, BucketError};
 use crate::check::Check;
 use crate::data_dir::{DataDir, Lock};
@@ -88,15 +89,8 @@ async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<S
 
     // Whoever reads the first line may send the signal at once.
     let stopped = stop_signal()?;
-    let mut stdout = io::stdout();
-    writeln!(stdout, "listening on http://{address}")?;
-    writeln!(stdout, "API        http://{address}/{}", config.api_prefix)?;
-    if config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none()) {
-        writeln!(stdout, "mails      http://{address}/_mail")?;
-    }
-    for (role, token) in sample_tokens(&config)? {
-        writeln!(stdout, "{role:<10} {token}")?;
-    }
+    let mut stdout = anstream::stdout();
+    write!(stdout, "{}", greeting(&config, address)?)?;
     stdout.flush()?;
 
     stack.gateway.clone().serve(listener, stopped, |exchange| anstream::eprintln!("{}", log::line(exchange))).await;

@@ -80,6 +80,17 @@ impl Route {
         rest.is_empty().then_some(parameters)
     }
 
+    /// Where in a path of this route, or below it, the parameter `token` is.
+    fn token(&self, path: &[&str]) -> Option<usize> {
+        let Pattern::Path { segments, .. } = &self.pattern else { return None };
+        let place = segments.iter().position(|segment| *segment == Segment::Parameter("token".to_owned()))?;
+        let before = path.get(..place).filter(|_| path.len() > place)?;
+        let mut pairs = segments.iter().zip(before);
+        pairs
+            .all(|(segment, value)| !matches!(segment, Segment::Literal(text) if decode(value) != *text))
+            .then_some(place)
+    }
+
     fn precedence(&self) -> (bool, &[Segment], bool) {
         match &self.pattern {
             Pattern::Default => (true, &[], true),
@@ -121,6 +132,16 @@ pub fn find<'a>(routes: &'a [Route], method: &Method, path: &str) -> Option<Matc
         let (fallback, segments, any_method) = found.route.precedence();
         (fallback, segments.iter().map(Segment::rank).collect::<Vec<_>>(), any_method)
     })
+}
+
+/// The path as logs may have it: without a token that is a part of it, and what follows.
+#[must_use]
+pub fn without_token(routes: &[Route], path: &str) -> String {
+    let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    match routes.iter().find_map(|route| route.token(&segments)) {
+        Some(place) => format!("/{}/{{token}}", segments[..place].join("/")),
+        None => path.to_owned(),
+    }
 }
 
 pub(crate) fn decode(text: &str) -> String {
@@ -169,6 +190,18 @@ mod tests {
     fn parameters_are_decoded_after_the_path_was_split() {
         assert_eq!(found(&Method::GET, "/v1/p%20o/a%2Fb/comments").1, ["p o", "a/b"]);
         assert_eq!(found(&Method::GET, "/docs/a/b%20c"), ("docs".to_owned(), vec!["a/b c".to_owned()]));
+    }
+
+    #[test]
+    fn tokens_in_paths_are_left_out_of_logs() {
+        let routes = [Route::fallback("any"), Route::new("GET", "/v1/mail/{token}", "mail").unwrap()];
+        for path in ["/v1/mail/secret", "/v1/mail/secret/", "/v1/m%61il/secret/x", "//v1/mail/secret"] {
+            let logged = without_token(&routes, path);
+            assert!(logged.ends_with("/{token}") && !logged.contains("secret"), "{logged}");
+        }
+        for path in ["/", "/v1/mail", "/v1/posts/7", "//v1/posts"] {
+            assert_eq!(without_token(&routes, path), path);
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 
-use super::{BODY_LIMIT, Exchange, Gateway, Refusal};
+use super::{BODY_LIMIT, Exchange, Gateway, Refusal, route};
 
 /// The time that open connections have to finish once the server stops.
 const GRACE: Duration = Duration::from_secs(5);
@@ -66,7 +66,7 @@ impl Gateway {
     async fn exchange(&self, request: Request<Incoming>, ip: IpAddr, log: impl Fn(&Exchange)) -> Response<Full<Bytes>> {
         let start = Instant::now();
         let (head, body) = request.into_parts();
-        let (method, path) = (head.method.clone(), head.uri.path().to_owned());
+        let (method, path) = (head.method.clone(), route::without_token(&self.shared.routes, head.uri.path()));
         let response = match read(body).await {
             Ok(body) => self.call(Request::from_parts(head, body), ip).await,
             Err(error) => {

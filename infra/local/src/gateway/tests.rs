@@ -12,13 +12,15 @@ use super::*;
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 9));
 
-/// Routes `POST /things/{id}` and all else to one function.
+/// Routes `POST /things/{id}`, `GET /mail/{token}` and all else to one function.
 fn gateway<F, T>(handler: F) -> Gateway
 where
     F: Fn(lambda_http::Request) -> T + Send + Sync + 'static,
     T: Future<Output = Result<Response<Body>, lambda_http::Error>> + Send + 'static,
 {
-    let routes = vec![Route::new("POST", "/things/{id}", "things").unwrap(), Route::fallback("things")];
+    let routes = [("POST", "/things/{id}"), ("GET", "/mail/{token}")];
+    let routes = routes.map(|(method, path)| Route::new(method, path, "things").unwrap());
+    let routes = routes.into_iter().chain([Route::fallback("things")]).collect();
     Gateway::new(routes, HashMap::from([("things".to_owned(), function(handler))]), Vec::new(), None).unwrap()
 }
 
@@ -199,10 +201,10 @@ async fn it_serves_over_tcp_until_the_shutdown() {
     let shutdown = async move { drop(stopped.await) };
     let server = tokio::spawn(gateway(echo_body).serve(listener, shutdown, log_exchange));
 
-    let ask = async |body: &[u8]| {
+    let ask = async |path: &str, body: &[u8]| {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let head = format!(
-            "POST /things/1?a=b HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();
@@ -211,12 +213,16 @@ async fn it_serves_over_tcp_until_the_shutdown() {
         stream.read_to_string(&mut answer).await.unwrap();
         answer
     };
-    let answer = ask(b"hello").await;
+    let answer = ask("/things/1?a=b", b"hello").await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.ends_with("\r\n\r\nhello"), "{answer}");
     assert_eq!(log.recv().await.unwrap(), "POST /things/1 200");
-    let answer = ask(&vec![b'a'; BODY_LIMIT + 1_000_000]).await;
+    let answer = ask("/things/1", &vec![b'a'; BODY_LIMIT + 1_000_000]).await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    assert_eq!(log.recv().await.unwrap(), "POST /things/1 413");
+    // Whoever reads the log cannot act for whom a mail was sent to.
+    ask("/mail/secret/?token=secret", b"").await;
+    assert_eq!(log.recv().await.unwrap(), "POST /mail/{token} 200");
 
     stop.send(()).unwrap();
     server.await.unwrap();

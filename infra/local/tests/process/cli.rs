@@ -19,14 +19,39 @@ const PATIENCE: Duration = Duration::from_mins(1);
 async fn it_says_where_it_listens_and_gives_tokens_that_work() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
-    let labels = service.printed.iter().map(|line| line.split_whitespace().next().unwrap());
-    assert_eq!(labels.collect::<Vec<_>>(), ["listening", "API", "member", "moderator"]);
+    let labels = service.printed.iter().filter_map(|line| line.split_whitespace().next());
+    assert_eq!(
+        labels.collect::<Vec<_>>(),
+        ["listening", "demo", "moderate", "guests", "embed", "<comment-thread", "API", "member", "moderator"]
+    );
     assert_eq!(service.said("API"), format!("{}/svc/api/v1", service.said("listening")));
     for role in ["member", "moderator"] {
         let ui = service.guest().with_token(service.said(role)).get("ui").await.ok(200);
         assert_eq!(ui.data()["auth"]["authenticated"], true);
     }
     service.guest().send_at(Method::GET, "/nowhere", "").await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn it_shows_a_newcomer_where_to_look_and_what_to_put_on_a_page() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let service = serve(data_dir.path());
+    let site = service.said("listening");
+    let line = |label| service.printed.iter().find(|line| line.starts_with(label)).unwrap();
+    assert_eq!(service.said("demo"), format!("{site}/"));
+    service.at(site).send_at(Method::GET, "/", "").await.ok(200);
+    let (page, token) = service.said("moderate ").split_once("#token=").unwrap();
+    assert_eq!(page, format!("{site}/svc/api/v1/moderate"));
+    service.guest().with_token(token).get("moderation/comments").await.ok(200);
+    assert_eq!(line("guests"), "guests     off; SVC_ALLOW_GUESTS=true cargo local turns them on");
+    assert_eq!(
+        line("embed"),
+        &format!("embed      <script type=\"module\" src=\"{site}/svc/api/v1/embed.js\"></script>")
+    );
+    assert_eq!(line("<comment-thread"), "<comment-thread type=\"posts\" record=\"42\"></comment-thread>");
+
+    let service = Service::start(local(&["--ephemeral", "--port", "0"]).env("SVC_ALLOW_GUESTS", "true"), "moderator");
+    assert!(service.printed.contains(&"guests     on".to_owned()), "{:?}", service.printed);
 }
 
 #[tokio::test]
