@@ -9,18 +9,25 @@ pub struct Route {
     pub method: &'static str,
     /// Below the API's prefix, with parameters in braces.
     pub path: &'static str,
+    /// Whether it answers HEAD too: GET routes that are open to everyone do.
+    pub answers_head: bool,
 }
 
 const fn route(name: &'static str, method: &'static str, path: &'static str) -> Route {
-    Route { name, method, path }
+    Route { name, method, path, answers_head: false }
+}
+
+/// A GET route that is open to everyone.
+const fn open(name: &'static str, path: &'static str) -> Route {
+    Route { name, method: "GET", path, answers_head: true }
 }
 
 pub const ROUTES: &[Route] = &[
-    route("svc-pro.ui", "GET", "ui"),
-    route("svc-pro.comments.index", "GET", "{type}/{id}/comments"),
+    open("svc-pro.ui", "ui"),
+    open("svc-pro.comments.index", "{type}/{id}/comments"),
     route("svc-pro.comments.store", "POST", "{type}/{id}/comments"),
-    route("svc-pro.comments.replies", "GET", "comments/{id}/replies"),
-    route("svc-pro.comments.show", "GET", "comments/{id}"),
+    open("svc-pro.comments.replies", "comments/{id}/replies"),
+    open("svc-pro.comments.show", "comments/{id}"),
     route("svc-pro.comments.update", "PATCH", "comments/{id}"),
     route("svc-pro.comments.destroy", "DELETE", "comments/{id}"),
     route("svc-pro.comments.like", "POST", "comments/{id}/like"),
@@ -32,7 +39,7 @@ pub const ROUTES: &[Route] = &[
     route("svc-pro.me.notifications.show", "GET", "me/notifications"),
     route("svc-pro.me.notifications.update", "PUT", "me/notifications"),
     route("svc-pro.me.notifications.destroy", "DELETE", "me/notifications"),
-    route("svc-pro.mail.show", "GET", "mail/{token}"),
+    open("svc-pro.mail.show", "mail/{token}"),
     route("svc-pro.mail.act", "POST", "mail/{token}"),
     route("svc-pro.media.store", "POST", "media"),
     route("svc-pro.media.destroy", "DELETE", "media/{name}"),
@@ -55,17 +62,21 @@ pub const ROUTES: &[Route] = &[
     route("svc-pro.moderation.webhooks.test", "POST", "moderation/webhooks/{id}/test"),
     route("svc-pro.moderation.webhooks.deliveries", "GET", "moderation/webhooks/{id}/deliveries"),
     route("svc-pro.moderation.webhooks.redeliver", "POST", "moderation/webhooks/{id}/deliveries/{message}/redeliver"),
-    route("svc-pro.counts", "GET", "counts"),
-    route("svc-pro.changes", "GET", "{type}/{id}/changes"),
-    route("svc-pro.feed", "GET", "{type}/{id}/feed.atom"),
-    route("svc-pro.embed", "GET", "embed.js"),
-    route("svc-pro.moderation.script", "GET", "moderation.js"),
-    route("svc-pro.moderation.page", "GET", "moderate"),
-    route("svc-pro.openapi", "GET", "openapi.json"),
-    route("svc-pro.docs", "GET", "docs"),
+    open("svc-pro.counts", "counts"),
+    open("svc-pro.changes", "{type}/{id}/changes"),
+    open("svc-pro.feed", "{type}/{id}/feed.atom"),
+    open("svc-pro.embed", "embed.js"),
+    open("svc-pro.moderation.script", "moderation.js"),
+    open("svc-pro.moderation.page", "moderate"),
+    open("svc-pro.openapi", "openapi.json"),
+    open("svc-pro.docs", "docs"),
 ];
 
 impl Route {
+    pub fn methods(&self) -> impl Iterator<Item = &'static str> + use<> {
+        std::iter::once(self.method).chain(self.answers_head.then_some("HEAD"))
+    }
+
     fn fits(&self, segments: &[&str]) -> bool {
         let pattern: Vec<&str> = self.path.split('/').collect();
         let fits = |(pattern, segment): (&&str, &&str)| {
@@ -79,7 +90,8 @@ impl Route {
 
 /// Of several, the one with the fewest parameters: `users/{id}/comments` before `{type}/{id}/comments`.
 pub fn find(method: &Method, segments: &[&str]) -> Option<&'static Route> {
-    let fitting = ROUTES.iter().filter(|route| route.method == method.as_str() && route.fits(segments));
+    let answers = |route: &&Route| route.methods().any(|answered| answered == method.as_str());
+    let fitting = ROUTES.iter().filter(answers).filter(|route| route.fits(segments));
     fitting.min_by_key(|route| route.path.matches('{').count())
 }
 
@@ -96,7 +108,7 @@ pub(crate) fn is_reserved(name: &str) -> bool {
 /// The methods of the routes at this path, each once; empty when there is none.
 pub fn methods(segments: &[&str]) -> Vec<Method> {
     let fitting = ROUTES.iter().filter(|route| route.fits(segments));
-    let methods = fitting.filter_map(|route| Method::from_bytes(route.method.as_bytes()).ok());
+    let methods = fitting.flat_map(Route::methods).filter_map(|method| Method::from_bytes(method.as_bytes()).ok());
     methods.fold(Vec::new(), |mut methods, method| {
         if !methods.contains(&method) {
             methods.push(method);
@@ -117,6 +129,8 @@ mod tests {
         assert_eq!(name(Method::POST, "users/7/comments"), Some("svc-pro.comments.store"));
         assert_eq!(name(Method::PATCH, "comments/7"), Some("svc-pro.comments.update"));
         assert_eq!(name(Method::PUT, "posts/7"), Some("svc-pro.moderation.record"));
+        assert_eq!(name(Method::HEAD, "comments/7"), Some("svc-pro.comments.show"));
+        assert_eq!(name(Method::HEAD, "moderation/comments"), None);
         for reserved in reserved_types() {
             assert_eq!(name(Method::PUT, &format!("{reserved}/7")), None);
         }
@@ -127,7 +141,8 @@ mod tests {
     #[test]
     fn the_methods_of_a_path_are_known() {
         assert_eq!(methods(&["comments", "7", "pin"]), [Method::POST, Method::DELETE]);
-        assert_eq!(methods(&["users", "7", "comments"]), [Method::GET, Method::POST]);
+        assert_eq!(methods(&["users", "7", "comments"]), [Method::GET, Method::HEAD, Method::POST]);
+        assert_eq!(methods(&["users"]), [Method::GET]);
         assert!(methods(&["nothing"]).is_empty());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::Method;
-use http::header::IF_NONE_MATCH;
+use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, IF_NONE_MATCH, ORIGIN};
 use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
 use shared::domain::job::{CleanUp, Job};
@@ -100,6 +100,7 @@ impl<'a> Walk<'a> {
         self.record().await;
         self.mails().await;
         self.webhooks().await;
+        self.without_bodies(&parents).await;
         self.mistakes().await;
         let orphan = self.deleting(&parents, &replies).await;
         Left { kept: parents[0], reply: replies[4], orphan, thumbnail }
@@ -389,6 +390,31 @@ impl<'a> Walk<'a> {
         soon(|| self.list(&self.guest, ""), is_author).await;
     }
 
+    /// HEAD, where everyone may read.
+    async fn without_bodies(&self, parents: &[u64]) {
+        let shown = format!("comments/{}", parents[1]);
+        let of_thread = ["comments", "changes", "feed.atom"].map(|name| format!("{}/{name}", self.thread));
+        let files = ["ui", "docs", "openapi.json", "embed.js", "moderation.js", "moderate"].map(str::to_owned);
+        let others =
+            [format!("{shown}/replies"), shown, format!("counts?threads={}", self.thread), "mail/x".to_owned()];
+        for path in of_thread.iter().chain(&files).chain(&others) {
+            let got = self.guest.get(path).await;
+            let asked = self.guest.send(Method::HEAD, path, "").await.ok(got.status);
+            assert!(asked.body.is_empty(), "{path}");
+            assert_eq!(asked.headers.get("content-type"), got.headers.get("content-type"), "{path}");
+        }
+    }
+
+    /// What a browser asks before a page of another origin may do this.
+    async fn preflight(&self, method: &str, path: &str) {
+        let page = self.guest.clone().with(ORIGIN, "https://blog.example").with(ACCESS_CONTROL_REQUEST_METHOD, method);
+        let page = page.with(ACCESS_CONTROL_REQUEST_HEADERS, "authorization,content-type");
+        let allowed = page.send(Method::OPTIONS, path, "").await.ok(204);
+        assert_eq!(allowed.header("access-control-allow-origin"), "*", "{path}");
+        assert!(allowed.header("access-control-allow-methods").contains(method), "{path}");
+        assert!(allowed.header("access-control-allow-headers").contains("authorization"), "{path}");
+    }
+
     async fn mistakes(&self) {
         self.guest.get("pages/1/comments").await.refused(404, "not_found");
         self.guest.get("comments/1/replies").await.refused(404, "not_found");
@@ -397,8 +423,10 @@ impl<'a> Walk<'a> {
         // `cargo lambda watch` has no `$default` route. Its own 404 has this title.
         if nowhere.json["title"] != "Default function disabled" {
             nowhere.refused(404, "not_found");
-            assert_eq!(wrong.refused(405, "method_not_allowed").header("allow"), "GET");
+            self.preflight("POST", "comments/1/like").await;
         }
+        assert_eq!(wrong.refused(405, "method_not_allowed").header("allow"), "GET, HEAD");
+        self.preflight("PATCH", "comments/1").await;
         self.guest.clone().with_token("no.good.token").post("media", Value::Null).await.refused(401, "unauthenticated");
     }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE};
 use http::{Extensions, HeaderValue, Method, Request, Response, StatusCode};
 use jiff::Timestamp;
 use serde_json::json;
@@ -104,15 +104,14 @@ impl Gateway {
     }
 
     async fn answer_with_cors(&self, request: Request<Bytes>, ip: IpAddr, request_id: &str) -> Response<Bytes> {
-        let Some(cors) = &self.shared.cors else {
-            return self.answer(request, ip, request_id).await.unwrap_or_else(Refusal::into_response);
-        };
-        if let Some(answer) = cors.preflight(&request) {
-            return answer;
-        }
-        let headers = cors.headers(request.headers());
+        let is_preflight =
+            request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        let cors = self.shared.cors.as_ref().filter(|_| !is_preflight);
+        let headers = cors.map(|cors| cors.headers(request.headers()));
         let mut response = self.answer(request, ip, request_id).await.unwrap_or_else(Refusal::into_response);
-        cors::replace(response.headers_mut(), headers);
+        if let Some(headers) = headers {
+            cors::replace(response.headers_mut(), headers);
+        }
         response
     }
 

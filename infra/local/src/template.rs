@@ -280,8 +280,8 @@ Resources:
 
         assert_eq!(
             function_at(&template, &Method::GET, "/svc/api/v1/posts/7/comments"),
-            "GET /svc/api/v1/{type}/{id}/comments"
+            "ANY /svc/api/v1/{type}/{id}/comments"
         );
-        assert_eq!(function_at(&template, &Method::PUT, "/svc/api/v1/ui"), "$default");
+        assert_eq!(function_at(&template, &Method::PUT, "/svc/api/v1/users"), "$default");
     }
 }

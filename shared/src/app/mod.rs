@@ -31,11 +31,11 @@ use crate::domain::time::Clock;
 use crate::domain::user::Identity;
 use crate::domain::viewer::Viewer;
 use crate::error::{Error, Fault, Refusal, Result};
+use crate::http::cors;
 use crate::http::request::{Call, Credential, bearer, path_id};
 use crate::http::resource::CommentPresenter;
 use crate::http::response::Answer;
 use crate::policy;
-use crate::routes;
 use crate::store::comments::CommentWithAncestors;
 use crate::store::idempotency::IdempotencyRequest;
 use crate::store::log::Moderator;
@@ -135,18 +135,18 @@ impl App {
         let request_id = request.lambda_context_ref().map(|context| context.request_id.clone());
         let credential = self.credential(&request).await;
         let call = Call::new(&self.config, request, credential);
-        let route = routes::find(&call.method, &call.path());
         let work = async {
-            match route {
-                Some(_) => handler.handle(self, &call).await,
-                None => self.unrouted(&call).await,
+            match (call.route, cors::preflight(&self.config.cors_origins, &call)) {
+                (_, Some(answer)) => Ok(answer),
+                (Some(_), None) => handler.handle(self, &call).await,
+                (None, None) => self.unrouted(&call).await,
             }
         };
         let (result, cost) = meter::measure(work).await;
         self.charge(&call, &cost);
         let answer = result.unwrap_or_else(|error| refusal(error).into());
         let line = LogLine {
-            route: route.map_or("unknown", |route| route.name),
+            route: call.route.map_or("unknown", |route| route.name),
             request_id: request_id.unwrap_or_default(),
             status: answer.status.as_u16(),
             took: started.elapsed(),

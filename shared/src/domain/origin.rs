@@ -26,6 +26,13 @@ impl Origins {
             None => origin.eq_ignore_ascii_case(listed),
         })
     }
+
+    /// What `Access-Control-Allow-Origin` is for a page of this origin; `None` when the list has it not.
+    #[must_use]
+    pub fn allow<'a>(&self, origin: &'a str) -> Option<&'a str> {
+        let any = self.0.iter().any(|listed| listed == "*");
+        if any { Some("*") } else { self.contains(origin).then_some(origin) }
+    }
 }
 
 impl fmt::Display for Origins {
@@ -69,6 +76,9 @@ mod tests {
         assert!(Origins::parse("*").unwrap().contains("null"));
         let secure = Origins::parse("https://*").unwrap();
         assert!(secure.contains("https://a.example") && !secure.contains("http://a.example"));
+        assert_eq!(Origins::parse("*").unwrap().allow("https://a.example"), Some("*"));
+        assert_eq!(secure.allow("https://a.example"), Some("https://a.example"));
+        assert_eq!(secure.allow("http://a.example"), None);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::domain::rate_limit::RateLimitStatus;
 use crate::domain::user::Identity;
 use crate::error::{FieldErrors, Refusal};
 use crate::http::{language, quality};
+use crate::routes::{self, Route};
 
 /// The caller according to the token, before the table is read.
 #[derive(Debug)]
@@ -32,7 +33,11 @@ pub enum Credential {
 }
 
 pub struct Call {
+    /// GET for HEAD, if the route answers that.
     pub method: Method,
+    /// Whether the answer goes without its body.
+    pub is_head: bool,
+    pub route: Option<&'static Route>,
     /// The decoded segments of the path below the API's prefix. Empty for a path that is not below it.
     pub segments: Vec<String>,
     /// Decoded parameters in their order.
@@ -60,8 +65,12 @@ impl Call {
         let network = network(edge_ip(config, request.headers()).unwrap_or_else(|| source_ip(&request)));
         let base_url = base_url(config, request.headers());
         let (parts, body) = request.into_parts();
+        let is_head = parts.method == Method::HEAD;
+        let route = routes::find(&parts.method, &segments.iter().map(String::as_str).collect::<Vec<_>>());
         Self {
-            method: parts.method,
+            method: if is_head && route.is_some() { Method::GET } else { parts.method },
+            is_head,
+            route,
             segments,
             query,
             headers: parts.headers,

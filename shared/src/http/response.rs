@@ -123,7 +123,8 @@ impl Answer {
         self.body.len()
     }
 
-    /// Adds the headers that every answer carries, answers 304 to a caller that has the body already, and compresses.
+    /// Adds the headers that every answer carries, answers 304 to a caller that has the body already, compresses, and leaves
+    /// the body out of an answer to HEAD.
     #[must_use]
     pub fn into_response(mut self, call: &Call) -> Response<Body> {
         self.set_common_headers(call);
@@ -132,6 +133,9 @@ impl Answer {
         }
         if self.body.len() >= COMPRESS_FROM && call.accepts_gzip() {
             self.compress();
+        }
+        if call.is_head {
+            self.body.clear();
         }
         let mut response = Response::new(into_body(self.body));
         *response.status_mut() = self.status;

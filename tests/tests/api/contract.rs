@@ -10,7 +10,7 @@ use http::Method;
 use local::template::{DEPLOYED, Template};
 use serde_json::Value;
 use shared::error::Refusal;
-use shared::routes::ROUTES;
+use shared::routes::{ROUTES, Route};
 use tests::World;
 
 use crate::images::IMAGE;
@@ -26,7 +26,7 @@ fn named() -> BTreeSet<[String; 3]> {
     ROUTES.iter().map(|route| [route.name, route.method, route.path].map(str::to_owned)).collect()
 }
 
-/// Method, path, function.
+/// Method or `ANY`, path, function.
 fn deployed() -> BTreeSet<[String; 3]> {
     let routes = Template::parse(DEPLOYED, &[]).unwrap().routes().unwrap();
     let routed = routes.iter().filter_map(|route| {
@@ -188,16 +188,23 @@ async fn openapi_has_the_errors_with_their_statuses_and_messages() {
 
 #[test]
 fn the_template_has_the_routes() {
-    let routes = deployed().into_iter().map(|[method, path, _]| [method, path]);
-    let named = named().into_iter().map(|[_, method, path]| [method, path]);
-    assert_eq!(routes.collect::<BTreeSet<_>>(), named.collect());
+    let answers_head = |path: &str| ROUTES.iter().any(|route| route.path == path && route.answers_head);
+    let routed = |route: &Route| {
+        let method = if answers_head(route.path) { "ANY" } else { route.method };
+        [method, route.path].map(str::to_owned)
+    };
+    let deployed = deployed().into_iter().map(|[method, path, _]| [method, path]);
+    assert_eq!(deployed.collect::<BTreeSet<_>>(), ROUTES.iter().map(routed).collect());
 }
 
 #[test]
 fn the_watch_router_leads_where_the_template_does() {
     let lines = MANIFEST.lines().filter_map(|line| line.strip_prefix('"')?.strip_prefix(PREFIX)?.split_once("\" = "));
     let routes = lines.flat_map(|(path, targets)| {
-        let words = targets.split('"').skip(1).step_by(2).collect::<Vec<_>>();
+        let mut words = targets.split('"').skip(1).step_by(2).collect::<Vec<_>>();
+        if let [_function] = words[..] {
+            words.insert(0, "ANY");
+        }
         words.chunks(2).map(|pair| [pair[0], path, pair[1]].map(str::to_owned)).collect::<Vec<_>>()
     });
     assert_eq!(routes.collect::<BTreeSet<_>>(), deployed());

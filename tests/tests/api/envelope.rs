@@ -26,13 +26,15 @@ async fn an_unknown_address_is_404_in_the_envelope() {
 async fn a_wrong_method_is_405_in_the_envelope_with_the_right_ones() {
     let world = World::new();
     for (method, path, allow) in [
-        (Method::POST, "ui", "GET"),
-        (Method::DELETE, "posts/1/comments", "GET, POST"),
-        (Method::PUT, "comments/1", "GET, PATCH, DELETE"),
-        (Method::POST, "comments/1", "GET, PATCH, DELETE"),
-        (Method::POST, "comments/1/replies", "GET"),
+        (Method::POST, "ui", "GET, HEAD"),
+        (Method::DELETE, "posts/1/comments", "GET, HEAD, POST"),
+        (Method::PUT, "comments/1", "GET, HEAD, PATCH, DELETE"),
+        (Method::POST, "comments/1", "GET, HEAD, PATCH, DELETE"),
+        (Method::POST, "comments/1/replies", "GET, HEAD"),
+        (Method::PUT, "mail/x", "GET, HEAD, POST"),
         (Method::GET, "markdown/preview", "POST"),
-        (Method::OPTIONS, "ui", "GET"),
+        (Method::OPTIONS, "ui", "GET, HEAD"),
+        (Method::POST, "users", "GET"),
         (Method::PUT, "comments/1/pin", "POST, DELETE"),
         (Method::GET, "users/1/ban", "PUT, DELETE"),
         (Method::PATCH, "posts/1", "PUT"),
@@ -222,6 +224,36 @@ async fn pages_of_other_origins_get_the_cors_headers_of_the_template() {
         );
     }
     assert_eq!(access_control(&world.guest().get("ui").await), []);
+}
+
+#[tokio::test]
+async fn a_preflight_is_answered_wherever_it_leads_and_not_counted() {
+    let world = World::with(&[("SVC_READ_LIMIT", "1"), ("SVC_WRITE_LIMIT", "1"), ("SVC_READ_ONLY", "true")]);
+    let page = world.guest().with(ORIGIN, "https://blog.example").with(ACCESS_CONTROL_REQUEST_METHOD, "PUT");
+    for path in ["ui", "posts/1/comments", "comments/7/like", "pages/1", "moderation/log", "media", "users", "nowhere"]
+    {
+        let preflight = page.send(Method::OPTIONS, path, "").await.ok(204);
+        assert_eq!(access_control(&preflight).len(), 4, "{path}");
+        assert!(!preflight.headers.contains_key("x-ratelimit-limit"), "{path}");
+        assert_eq!((preflight.cost.trips, preflight.body.len()), (0, 0), "{path}");
+    }
+    world.guest().send(Method::OPTIONS, "ui", "").await.refused(405, "method_not_allowed");
+}
+
+#[tokio::test]
+async fn a_preflight_of_an_origin_that_is_not_listed_names_none() {
+    let world = World::with(&[("SVC_CORS_ORIGINS", "https://blog.example, http://*")]);
+    let asked = async |origin| {
+        let page = world.guest().with(ORIGIN, origin).with(ACCESS_CONTROL_REQUEST_METHOD, "POST");
+        let preflight = page.send(Method::OPTIONS, "posts/1/comments", "").await.ok(204);
+        preflight.headers.get("access-control-allow-origin").map(|value| value.to_str().unwrap().to_owned())
+    };
+    for listed in ["https://blog.example", "http://localhost:8080"] {
+        assert_eq!(asked(listed).await.as_deref(), Some(listed));
+    }
+    for other in ["https://evil.example", "null"] {
+        assert_eq!(asked(other).await, None);
+    }
 }
 
 /// The CORS headers, in order of their names, repeated ones too.

@@ -67,7 +67,7 @@ async fn no_limiter_counts_a_file_and_the_table_is_not_asked() {
     }
     let other = world.guest();
     let wrong = other.send(Method::POST, "embed.js", "").await.refused(405, "method_not_allowed");
-    assert_eq!(wrong.header("allow"), "GET");
+    assert_eq!(wrong.header("allow"), "GET, HEAD");
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod envelope;
 mod events;
 mod feed;
 mod files;
+mod head;
 mod hostile;
 mod idempotency;
 mod images;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Map, Value, json};
+use shared::http::cors;
 use shared::routes::ROUTES;
 
 use super::DEPLOYED;
@@ -324,6 +325,18 @@ fn the_default_cache_behaviour_tells_callers_and_languages_apart() {
     let policy = cache_policy(&template, &edge["DefaultCacheBehavior"]);
     let headers = &policy["ParametersInCacheKeyAndForwardedToOrigin"]["HeadersConfig"]["Headers"];
     assert_eq!(headers, &json!(["Authorization", "Accept-Language", "Origin"]));
+}
+
+#[test]
+fn api_gateway_and_the_functions_answer_preflights_alike() {
+    let template = template();
+    let configured = &template["Resources"]["Api"]["Properties"]["CorsConfiguration"];
+    let listed = |names: &str| names.split(',').map(Value::from).collect::<Value>();
+    assert_eq!(configured["AllowMethods"], listed(cors::METHODS));
+    assert_eq!(configured["AllowHeaders"], listed(cors::HEADERS));
+    assert_eq!(configured["MaxAge"], cors::MAX_AGE);
+    let origins = &template["Globals"]["Function"]["Environment"]["Variables"]["SVC_CORS_ORIGINS"];
+    assert_eq!(referred(&configured["AllowOrigins"]), referred(origins));
 }
 
 #[test]

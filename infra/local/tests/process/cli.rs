@@ -105,6 +105,8 @@ async fn a_page_on_another_origin_gets_each_cors_header_once() {
             "access-control-allow-methods: GET,POST,PUT,PATCH,DELETE",
             "access-control-allow-origin: *",
             "access-control-max-age: 7200",
+            "cache-control: no-store",
+            "x-content-type-options: nosniff",
         ]
     );
     assert_eq!(

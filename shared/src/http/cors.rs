@@ -1,0 +1,31 @@
+//! Preflights: browsers ask with OPTIONS before they send some requests for a page of another origin. API Gateway knows the
+//! answer, and hands some of them to a function all the same. The headers of all other answers are API Gateway's.
+
+use http::{HeaderValue, Method, header};
+
+use crate::domain::origin::Origins;
+use crate::http::request::Call;
+use crate::http::response::Answer;
+
+/// As in the `CorsConfiguration` of `template.yaml`; a test compares them.
+pub const METHODS: &str = "GET,POST,PUT,PATCH,DELETE";
+pub const HEADERS: &str = "accept-language,authorization,content-type,idempotency-key,if-none-match";
+/// Seconds.
+pub const MAX_AGE: u16 = 7200;
+
+/// The answer to a preflight; `None` when the call is none. The browser refuses for a page whose origin is not named in it.
+pub(crate) fn preflight(origins: &Origins, call: &Call) -> Option<Answer> {
+    let asks = call.method == Method::OPTIONS && call.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    if !asks {
+        return None;
+    }
+    let mut answer = Answer::no_content();
+    let allowed = call.header(header::ORIGIN).and_then(|origin| origins.allow(origin));
+    if let Some(origin) = allowed.and_then(|origin| HeaderValue::from_str(origin).ok()) {
+        answer.set(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        answer.set(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
+        answer.set(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(HEADERS));
+        answer.set(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from(MAX_AGE));
+    }
+    Some(answer)
+}
