@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { article, newRecord, world } from './world.js'
+import { article, newRecord, stickingOut, token, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
@@ -109,5 +109,39 @@ test('at 320 pixels, in both directions, nothing is wider than the page', async 
     await article(page, parent.id).waitFor()
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320, dir)
     assert.ok(((await article(page, parent.id).locator('> .content').boundingBox())?.width ?? 0) > 120, dir)
+  }
+})
+
+test('names and words of any length break, or scroll where they are code or tables', async (t) => {
+  const word = 'W'.repeat(100)
+  const body = `# ${word}\n\n${word} **${word}** [${word}](https://example.org/${word}) https://example.org/${word} \`${word}\`
+
+> ${word}
+
+- ${word}
+
+| ${word} | b |\n|---|---|\n| ${word} | ${word} |
+
+\`\`\`\n${word}\n\`\`\``
+  const record = newRecord()
+  const who = token(31, word)
+  const parent = await w.service.comment(record, body, { who })
+  await w.service.call('POST', `posts/${record}/comments`, null, { body, parent_id: parent.id, guest_name: 'M'.repeat(100), guest_email: 'm@example.org' })
+  for (const dir of ['ltr', 'rtl']) {
+    const { page } = await w.open(t, { record, dir, who, context: { viewport: { width: 320, height: 800 } } })
+    const comment = article(page, parent.id).locator('> .content')
+    await comment.waitFor()
+    assert.deepEqual(await stickingOut(page), [], `the list, ${dir}`)
+    await comment.getByRole('button', { name: 'Reply' }).click()
+    await page.keyboard.type('@www')
+    await page.locator('[role=option]').waitFor()
+    assert.ok(((await page.locator('[role=option] .avatar').boundingBox())?.width ?? 0) === 28, 'avatars keep their size')
+    assert.deepEqual(await stickingOut(page), [], `the suggestions, ${dir}`)
+    await page.keyboard.press('Escape')
+    const text = page.getByPlaceholder('Write a comment…')
+    await text.fill(body)
+    await page.getByRole('button', { name: 'Preview' }).first().click()
+    await page.locator('.preview pre').waitFor()
+    assert.deepEqual(await stickingOut(page), [], `the preview, ${dir}`)
   }
 })

@@ -81,6 +81,7 @@ test('what the API would never send does not get through, on either path', async
     <img src="data:image/svg+xml,bad" alt="a" onerror="bad()"> <img src="x" srcset="y"><img src="https://example.org/a.png" alt="b">
     <script>bad()</script><style>p { color: red }</style><iframe src="//x"></iframe><svg><a href="x">y</a><script>bad()</script></svg>
     <form action="/x"><input name="y"></form><template><p>z</p></template><math><mi>q</mi></math><b>not allowed</b>
+    <constructor>inherited</constructor><constructor title="x">inherited</constructor><p constructor="x">own</p>
     <ol start="3"><li>three</ol><pre><code class="language-js">1</code></pre><code class="other">2</code>
     <table><tr><td onclick="bad()">cell</table><p><table><tr><td>in a paragraph</table></body></html><p>after`
   const record = newRecord()
@@ -106,7 +107,7 @@ test('what the API would never send does not get through, on either path', async
   assert.match(one, /<p>text<\/p>/)
   assert.match(one, /<a href="\/users\/ada" rel="nofollow ugc noopener" title="t">ada<\/a>/)
   assert.match(one, /<a href="mailto:a@example.org">/)
-  assert.match(one, /<img src="https:\/\/example.org\/a.png" alt="b" loading="lazy">/)
+  assert.match(one, /<img src="https:\/\/example.org\/a.png" alt="b" loading="lazy" referrerpolicy="no-referrer">/)
   assert.match(one, /<code class="language-js">/)
-  assert.doesNotMatch(one, /bad|style|iframe|svg|form|template|data-|class="other"|srcset|not allowed|math|target|data:/)
+  assert.doesNotMatch(one, /bad|style|iframe|svg|form|template|data-|class="other"|srcset|not allowed|inherited|constructor|math|target|data:/)
 })

@@ -167,6 +167,17 @@ test('a permalink shows a comment anywhere in the thread, focused', async (t) =>
   await page.waitForFunction((hash) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === hash, href?.split('#')[1])
 })
 
+test('permalinks stay on a page whose path begins with two slashes', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Here.')
+  const path = `//elsewhere.example/${newRecord()}`
+  const { page } = await w.open(t, { record, path, hash: '?draft=1#top' })
+  const link = article(page, id).locator('header a')
+  assert.equal(await link.evaluate((a) => /** @type {HTMLAnchorElement} */ (a).href), `${w.site.url}${path}?draft=1#comment-${id}`)
+  await link.click()
+  assert.equal(page.url(), `${w.site.url}${path}?draft=1#comment-${id}`)
+})
+
 test('a permalink to a comment of another thread shows nothing of it', async (t) => {
   const elsewhere = await w.service.comment(newRecord(), 'Elsewhere.')
   const record = newRecord()

@@ -78,7 +78,7 @@ export class Site {
   /** @type {Map<string, { html: string, headers: Record<string, string> }>} */
   #pages = new Map()
   #server = createServer((request, response) => {
-    const page = this.#pages.get(new URL(request.url ?? '/', 'http://site').pathname)
+    const page = this.#pages.get((request.url ?? '/').split('?')[0])
     response.writeHead(page ? 200 : 404, { 'content-type': 'text/html; charset=utf-8', ...page?.headers })
     response.end(page?.html)
   })
@@ -95,11 +95,40 @@ export class Site {
     this.#server.closeAllConnections()
   }
 
-  /** The address of a new page. @param {string} html @param {Record<string, string>} [headers] */
-  add(html, headers = {}) {
-    const path = `/${randomUUID()}`
+  /** The address of a new page. @param {string} html @param {Record<string, string>} [headers] @param {string} [path] */
+  add(html, headers = {}, path = `/${randomUUID()}`) {
     this.#pages.set(path, { html, headers })
     return `${this.url}${path}`
+  }
+}
+
+/** A server of images, which remembers who asked for what. */
+export class Images {
+  /** @type {{ path: string, referer: string | undefined }[]} */
+  requests = []
+  #server = createServer(({ url = '', headers: { referer } }, response) => {
+    this.requests.push({ path: url, referer })
+    response.writeHead(200, { 'content-type': 'image/png', 'cache-control': 'no-store' }).end(PIXEL)
+  })
+
+  async start() {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+    const address = /** @type {import('node:net').AddressInfo} */ (this.#server.address())
+    this.url = `http://127.0.0.1:${address.port}`
+  }
+
+  stop() {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+
+  /** Waits until an image was asked for. @param {string} path */
+  async asked(path) {
+    for (const end = Date.now() + 10_000; !this.requests.some((request) => request.path === path); ) {
+      if (Date.now() > end) throw new Error(`nobody asked for ${path}`)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
   }
 }
 
@@ -110,10 +139,17 @@ const STYLE = `
   footer { margin-block: 2rem }
 `
 
-/** Serves the module as it is in the working tree, without a build. @param {import('playwright-core').Route} route */
-async function fromDisk(route) {
-  const body = await readFile(new URL('../../functions/ui/embed/embed.js', import.meta.url))
-  await route.fulfill({ contentType: 'text/javascript', headers: { 'access-control-allow-origin': '*' }, body })
+/**
+ * Serves the modules as they are in the working tree, without a build, where `EMBED_FROM_DISK` asks for that.
+ * @param {import('playwright-core').BrowserContext} context @param {string} api
+ */
+export async function fromDisk(context, api) {
+  for (const name of process.env.EMBED_FROM_DISK ? ['embed.js', 'moderation.js'] : []) {
+    await context.route(`${api}/${name}`, async (route) => {
+      const body = await readFile(new URL(`../../functions/ui/embed/${name}`, import.meta.url))
+      await route.fulfill({ contentType: 'text/javascript', headers: { 'access-control-allow-origin': '*' }, body })
+    })
+  }
 }
 
 /**
@@ -140,15 +176,16 @@ export function world(settings) {
 
   /**
    * A page with the given content.
-   * @param {{ html: string, head?: string, lang?: string, dir?: string, headers?: Record<string, string> }} page
+   * @param {{ html: string, head?: string, lang?: string, dir?: string, headers?: Record<string, string>, path?: string }} page
    */
-  const add = ({ html, head = '', lang = 'en', dir = 'ltr', headers }) =>
+  const add = ({ html, head = '', lang = 'en', dir = 'ltr', headers, path }) =>
     site.add(
       `<!doctype html><html lang="${lang}" dir="${dir}"><head><meta charset="utf-8"><title>A post</title>
        <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
        ${headers ? '' : `<style>${STYLE}</style>`}${head}<script type="module" src="${service.api}/embed.js"></script></head>
        <body><main><h1>A post</h1><p>What it says.</p>${html}</main><footer>The end of the page.</footer></body></html>`,
       headers,
+      path,
     )
 
   /**
@@ -156,7 +193,7 @@ export function world(settings) {
    * @param {import('node:test').TestContext | null} t
    * @param {{
    *   record?: string, who?: string | null, attributes?: string, html?: string, head?: string, hash?: string, lang?: string, dir?: string,
-   *   headers?: Record<string, string>, context?: import('playwright-core').BrowserContextOptions, init?: string,
+   *   headers?: Record<string, string>, path?: string, context?: import('playwright-core').BrowserContextOptions, init?: string,
    *   ready?: boolean, prepare?: (page: import('playwright-core').Page) => Promise<any>,
    * }} options `ready: false` does not wait for the thread
    */
@@ -167,7 +204,7 @@ export function world(settings) {
     // Nothing leaves this machine.
     await context.route(/^https:/, (route) => route.fulfill({ contentType: 'image/png', body: PIXEL }))
     context.setDefaultTimeout(10_000)
-    if (process.env.EMBED_FROM_DISK) await context.route(`${service.api}/embed.js`, fromDisk)
+    await fromDisk(context, service.api)
     const page = await context.newPage()
     /** @type {string[]} */
     const errors = []
@@ -201,3 +238,20 @@ export const article = (page, id) => page.locator(`#comment-${id}`)
 /** The id of the element with the focus, or of the comment around it. @param {import('playwright-core').Page} page */
 export const focusedComment = (page) =>
   page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id)
+
+/**
+ * What of our element sticks out of the page, but for code, tables and tabs, which scroll by themselves, and what is cut.
+ * @param {import('playwright-core').Page} page
+ */
+export const stickingOut = (page) =>
+  page.evaluate(() => {
+    const root = document.querySelector('comment-thread, comment-moderation')?.shadowRoot
+    /** @param {Element | null} element @returns {boolean} */
+    const isCut = (element) => !!element && ((!element.matches('dialog') && getComputedStyle(element).overflowX !== 'visible') || isCut(element.parentElement))
+    const out = [...(root?.querySelectorAll('*') ?? [])].filter((element) => {
+      const { left, right, width } = element.getBoundingClientRect()
+      return width > 1 && (left < -1 || right > innerWidth + 1) && !isCut(element.parentElement)
+    })
+    const wide = document.documentElement.scrollWidth > innerWidth ? ['the page'] : []
+    return [...wide, ...out.map(({ outerHTML }) => outerHTML.slice(0, 120))]
+  })

@@ -150,6 +150,62 @@ test('a draft outlives the page, for each thread by itself, until it is sent', a
   assert.equal(await text.inputValue(), '')
 })
 
+/** Somebody else is at the device, as the host says. @param {import('playwright-core').Page} page @param {string | null} auth */
+async function become(page, auth) {
+  const text = page.getByPlaceholder('Write a comment…')
+  const before = await text.elementHandle()
+  await page.locator('comment-thread').evaluate((element, auth) => Object.assign(element, { auth }), auth)
+  await page.waitForFunction((element) => !element?.isConnected, before)
+  await text.waitFor()
+}
+
+test('a draft is shown to its visitor alone, on a device that others use too', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.')
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const [text, answer] = [page.getByPlaceholder('Write a comment…'), page.getByPlaceholder('Write a reply…')]
+  await text.fill('Between us')
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  await answer.fill('What Ada answers')
+  await become(page, w.service.bob)
+  assert.deepEqual([await text.inputValue(), await answer.inputValue()], ['', ''])
+  await text.fill('What Bob thinks')
+  await become(page, null)
+  assert.deepEqual([await text.inputValue(), await answer.inputValue()], ['', ''])
+  await page.reload()
+  await text.waitFor()
+  assert.equal(await text.inputValue(), 'Between us')
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  assert.equal(await answer.inputValue(), 'What Ada answers')
+  await become(page, w.service.bob)
+  assert.deepEqual([await text.inputValue(), await answer.inputValue()], ['What Bob thinks', ''])
+})
+
+test('what a guest has typed stays when they sign in, and is theirs from then on', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record })
+  const text = page.getByPlaceholder('Write a comment…')
+  await text.fill('What I think')
+  await become(page, w.service.ada)
+  assert.equal(await text.inputValue(), 'What I think')
+  for (const who of [null, w.service.bob]) {
+    await become(page, who)
+    assert.equal(await text.inputValue(), '')
+  }
+  await become(page, w.service.ada)
+  assert.equal(await text.inputValue(), 'What I think')
+  await become(page, null)
+  await text.fill('What a guest left')
+  // Another day, on the same device.
+  await page.reload()
+  await text.waitFor()
+  assert.equal(await text.inputValue(), 'What a guest left')
+  await become(page, w.service.ada)
+  assert.equal(await text.inputValue(), 'What I think')
+  await become(page, w.service.bob)
+  assert.equal(await text.inputValue(), '')
+})
+
 test('after a failure the text stays, and the second try has the same key', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, who: w.service.ada })

@@ -97,7 +97,7 @@ export const newKey = () => crypto.getRandomValues(new Uint32Array(4)).join('-')
 
 // Comments' HTML
 
-const ALLOWED = { a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'] }
+const ALLOWED = { __proto__: null, a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'] }
 for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre table thead tbody tr th td'.split(' ')) {
   ALLOWED[name] = []
 }
@@ -158,7 +158,7 @@ function tidy(element) {
   keep('href', /^(https?|mailto):$/, schemeOf)
   keep('src', /^https?:$/, schemeOf)
   if (element.matches('pre, table')) element.setAttribute('tabindex', '0')
-  if (element.matches('img')) element.setAttribute('loading', 'lazy')
+  if (element.matches('img')) Object.assign(element, { loading: 'lazy', referrerPolicy: 'no-referrer' })
 }
 
 const schemeOf = (address) => (URL.canParse(address, document.baseURI) ? new URL(address, document.baseURI).protocol : '')
@@ -266,6 +266,8 @@ const MARKS = {
   list: { line: '- ' },
 }
 
+const typedByGuests = {}
+
 const handleOf = (name) => name.replace(/_?[^A-Za-z0-9_]+/g, '_').toLowerCase()
 
 function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft, value = '', placeholder, action, send, cancel }) {
@@ -274,7 +276,9 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
   let busy = 0
   let last = { content: '', key: '' }
   let search = new AbortController()
-  const kept = `${API} ${path} ${draft}`
+  const keptBy = (visitor) => `${API} ${path} ${draft} ${visitor}`
+  const left = keptBy('guest')
+  const kept = isGuest ? left : keptBy(ui.auth.user?.id)
   const named = (label) => ({ 'aria-label': label, placeholder: label })
 
   const text = h('textarea', {
@@ -288,6 +292,10 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
     paste: (event) => take(event, event.clipboardData),
     drop: (event) => take(event, event.dataTransfer),
   })
+  if (!isGuest && typedByGuests[left]) {
+    keep(typedByGuests[left])
+    device.set(left, (typedByGuests[left] = ''))
+  }
   text.value = device.get(kept) || value
   const people = h('div', { id: `people-${draft}`, class: 'people', role: 'listbox', 'aria-label': say('mention'), hidden: true })
   const shown = h('div', { class: 'body preview', tabindex: 0, hidden: true })
@@ -341,7 +349,7 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
       last.content = ''
       if (text.value === body) text.value = ''
       if (!shown.hidden) preview()
-      device.set(kept, text.value)
+      keep(text.value)
     })
   }
 
@@ -354,9 +362,14 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
     text.hidden = isOn
   }
 
+  function keep(body) {
+    device.set(kept, body)
+    if (isGuest) typedByGuests[kept] = body
+  }
+
   function changed() {
     problem.textContent = ''
-    device.set(kept, text.value === value ? '' : text.value)
+    keep(text.value === value ? '' : text.value)
     suggest()
   }
 
@@ -504,7 +517,7 @@ class CommentView {
     if (comment.is_deleted) return this.content.replaceChildren(h('p', { id: `author-${id}`, class: 'muted' }, say('deleted')))
     showHtml(this.body, comment.html, comment.body)
     const time = h('time', { datetime: created_at, title: inFull(created_at, language) }, ago(created_at, language))
-    const href = `${location.pathname}${location.search}#comment-${id}`
+    const href = new URL(`#comment-${id}`, location.href)
     this.content.replaceChildren(
       h(
         'header',
@@ -1019,7 +1032,6 @@ class Thread {
     })
   }
 
-  /** Asks in a dialog. The focus returns to where it was, or goes to what `act` returns. */
   ask(title, fields, action, act) {
     /** @type {any} */
     let target = this.root.activeElement
@@ -1060,7 +1072,6 @@ class CommentThread extends HTMLElement {
 
   constructor() {
     super()
-    // What the page has set before this module was loaded hides the accessor.
     const { auth } = this
     delete (/** @type {any} */ (this).auth)
     this.auth = auth
@@ -1134,7 +1145,6 @@ function count() {
   }
 }
 
-/** An unknown type is refused with all others, so halves are asked for. */
 async function ask(threads, elements) {
   try {
     const { data } = await new Client().request('GET', `counts?threads=${threads}`, { anonymous: true })
@@ -1178,6 +1188,7 @@ export const styles = sheet(`
   --danger: light-dark(#b3261e, #f2b8b5);
   --tint: color-mix(in srgb, var(--accent) 8%, transparent);
   display: block;
+  overflow-wrap: anywhere;
   font-family: var(--comment-font, inherit);
   line-height: 1.5;
 }
@@ -1200,7 +1211,7 @@ button:hover { background: var(--tint) }
 dialog { inline-size: min(26em, 90%) }
 .badge { padding: 0 .5em; border: 1px solid var(--border); border-radius: 1em; font-size: .75em }
 .badge, .muted { color: var(--muted) }
-.avatar { display: grid; place-items: center; inline-size: 36px; block-size: 36px; border-radius: 50%; object-fit: cover; background: var(--border) }
+.avatar { flex: none; display: grid; place-items: center; inline-size: 36px; block-size: 36px; border-radius: 50%; object-fit: cover; background: var(--border) }
 .error { color: var(--danger) }
 `)
 
@@ -1235,7 +1246,6 @@ article { display: grid; grid-template-columns: 36px minmax(0, 1fr); gap: 0 .75e
 .replies article { margin-block: 1em 0; grid-template-columns: 28px minmax(0, 1fr) }
 .replies .avatar, .people .avatar { inline-size: 28px; block-size: 28px }
 header a { padding: .25em 0; font-size: .875em; text-decoration: none }
-.body { overflow-wrap: anywhere }
 .plain { white-space: pre-wrap }
 .body > * { margin-block: .25em .5em; unicode-bidi: plaintext; text-align: start }
 h1, h4, h5, h6, .body :is(h2, h3) { font-size: 1em }

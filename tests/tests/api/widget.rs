@@ -47,7 +47,7 @@ fn the_widget_has_no_way_to_run_markup_and_keeps_no_token() {
     // All that is stored goes through one object, whose values are drafts, a guest's name, and a flag.
     let stored: BTreeSet<&str> =
         WIDGET.split("device.set(").skip(1).filter_map(|call| call.split(',').next()).collect();
-    assert_eq!(stored, BTreeSet::from(["'name'", "`${API} mine`", "kept"]));
+    assert_eq!(stored, BTreeSet::from(["'name'", "`${API} mine`", "kept", "left"]));
     assert_eq!(WIDGET.matches("localStorage").count(), 2);
 }
 
