@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { PIXEL, newRecord, token, world } from './world.js'
+import { PIXEL, fromDisk, newRecord, stickingOut, token, world } from './world.js'
 
 /** The write limit is the one of a service without settings: moderators who work quickly must stay below it. */
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true' })
@@ -47,6 +47,7 @@ async function open(t, { who = null, clock = false, context: more, prepare }) {
   t.after(() => context.close())
   context.setDefaultTimeout(10_000)
   await context.route(/^https:/, (route) => route.fulfill({ contentType: 'image/png', body: PIXEL }))
+  await fromDisk(context, w.service.api)
   const page = await context.newPage()
   /** @type {string[]} */
   const errors = []
@@ -597,6 +598,121 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     }
   })
 }
+
+for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+  test(`axe finds nothing where there is nothing to show, ${colorScheme}`, async (t) => {
+    const grace = moderator('Grace')
+    for (const width of [1000, 320]) {
+      const { page } = await open(t, {
+        who: grace.token,
+        context: { colorScheme, viewport: { width, height: 800 }, bypassCSP: true },
+        prepare: (page) => page.route(/moderation\/(comments|users|webhooks|log)\b/, (route) => route.fulfill({ json: { data: [], links: {}, meta: { next_cursor: null } } })),
+      })
+      await page.addScriptTag({ path: axe })
+      for (const [name, text] of [['Pending', 'Nothing is waiting'], ['Reported', 'No reports'], ['Rejected', 'Nothing was rejected'], ['Users', 'Nobody is banned'], ['Webhooks', 'No webhooks'], ['Log', 'No decisions yet']]) {
+        await tab(page, name)
+        await page.getByText(text).waitFor()
+        const { violations, incomplete } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
+        // What axe cannot decide by itself counts for roles.
+        const found = [...violations, ...incomplete.filter((/** @type {any} */ { id }) => id.startsWith('aria'))]
+        assert.deepEqual(found.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), [], `${name} at ${width}`)
+      }
+    }
+  })
+}
+
+test('names, titles and words of any length break, or scroll where they are code or tables', async (t) => {
+  await emptyQueue()
+  const word = 'W'.repeat(100)
+  const [grace, long] = [moderator(word), member(word)]
+  const record = newRecord()
+  const body = `# ${word}\n\n${word} **${word}** [${word}](https://example.org/${word}) \`${word}\`\n\n> ${word}\n\n| ${word} | b |\n|---|---|\n| ${word} | b |\n\n\`\`\`\n${word}\n\`\`\`\n\n![${word}](https://example.org/x.png)`
+  await w.service.call('PUT', `posts/${record}`, grace.token, { title: word, url: `https://blog.example/${word}` })
+  const parent = await w.service.comment(record, body, { who: long.token })
+  await w.service.call('POST', `comments/${parent.id}/approve`, grace.token)
+  await w.service.call('POST', `comments/${parent.id}/report`, grace.token, { reason: 'spam', additional_details: word })
+  await w.service.comment(record, body, { who: long.token, parent: parent.id })
+  for (const width of [320, 1000]) {
+    const context = { viewport: { width, height: 800 }, reducedMotion: /** @type {const} */ ('reduce') }
+    const { page } = await open(t, { who: grace.token, context })
+    const fits = async (/** @type {string} */ what) => assert.deepEqual(await stickingOut(page), [], `${what} at ${width}`)
+    await page.locator('article.current').waitFor()
+    await fits('pending')
+    await press(page, 'b')
+    await page.getByRole('dialog').waitFor()
+    await fits('the ban')
+    await press(page, 'Escape')
+    await page.getByRole('button', { name: /^All by/ }).first().click()
+    await page.getByRole('dialog').locator('article').first().waitFor()
+    await fits('all by a writer')
+    await press(page, 'Escape', 'a')
+    await fits('a decision')
+    await press(page, 'u')
+    await tab(page, 'Reported')
+    await page.locator('article').waitFor()
+    await fits('reported')
+    await tab(page, 'Users')
+    await page.getByRole('searchbox').fill('www')
+    await page.locator('.user').first().waitFor()
+    await fits('users')
+    await tab(page, 'Log')
+    await page.locator('.log li').first().waitFor()
+    await fits('the log')
+    const refused = await open(t, { who: long.token, context })
+    await refused.page.getByRole('alert').waitFor()
+    assert.deepEqual(await stickingOut(refused.page), [], `a refusal at ${width}`)
+  }
+})
+
+/** What the service answers to a moderator who may not. @param {string} code */
+const forbidden = (code) => ({ status: 403, json: { message: 'No.', code, errors: {} } })
+
+test('a moderator who is banned is told so, and what was decided comes back', async (t) => {
+  await emptyQueue()
+  const [grace, linus] = [moderator('Grace'), moderator('Linus')]
+  await w.service.comment(newRecord(), 'Decided too late')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'Decided too late')
+  await page.route(/moderation\//, (route) => route.fulfill(forbidden('comment_banned')))
+  await press(page, 'a')
+  await page.clock.runFor(5_100)
+  await card(page, 'Decided too late').getByText('Not decided: You are banned and cannot moderate.').waitFor()
+  await tab(page, 'Log')
+  await page.getByRole('alert').getByText('You are banned and cannot moderate.').waitFor()
+  await w.service.call('PUT', `users/${grace.id}/ban`, linus.token, {})
+  const { page: later } = await open(t, { who: grace.token })
+  await later.getByRole('heading', { name: 'You are banned' }).waitFor()
+  await later.getByText('You are signed in as Grace. Whoever is banned cannot moderate.').waitFor()
+  assert.equal(await later.getByRole('tab').count(), 0)
+})
+
+test('moderators are offered no ban of themselves, and are told when somebody cannot be banned', async (t) => {
+  await emptyQueue()
+  const [grace, ada] = [moderator('Grace who stays'), member('Ada who stays')]
+  const record = newRecord()
+  await w.service.comment(record, 'By somebody else', { who: ada.token })
+  await w.service.comment(record, 'By herself', { who: grace.token })
+  const { page, sent } = await open(t, { who: grace.token })
+  await card(page, 'By herself').waitFor()
+  assert.equal(await card(page, 'By herself').getByRole('button', { name: 'Ban…' }).count(), 0)
+  await card(page, 'By herself').click()
+  await press(page, 'b')
+  await page.getByRole('status').getByText('You cannot ban yourself').waitFor({ state: 'attached' })
+  await card(page, 'By herself').getByRole('button', { name: 'All by' }).click()
+  await page.getByRole('dialog').getByText(`#${grace.id}`).waitFor()
+  assert.equal(await page.getByRole('dialog').getByRole('button', { name: 'Ban…' }).count(), 0)
+  await press(page, 'Escape')
+  await page.route(/\/ban$/, (route) => route.fulfill(forbidden('forbidden')))
+  await card(page, 'By somebody else').getByRole('button', { name: 'Ban…' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Ban', exact: true }).click()
+  await page.getByRole('dialog').getByRole('alert').getByText('You cannot ban yourself or a moderator whom the settings name').waitFor()
+  await press(page, 'Escape')
+  await tab(page, 'Users')
+  await page.getByRole('searchbox').fill('who stays')
+  await page.locator('.user', { hasText: ada.name }).getByRole('button', { name: 'Ban…' }).waitFor()
+  assert.equal(await page.locator('.user', { hasText: grace.name }).getByRole('button', { name: 'Ban…' }).count(), 0)
+  assert.deepEqual(sent.map(({ path }) => path), [`users/${ada.id}/ban`])
+})
 
 test('what waits when somebody else signs in is sent for whoever decided it', async (t) => {
   await emptyQueue()

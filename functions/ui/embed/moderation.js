@@ -74,6 +74,8 @@ export const TEXTS = /** @type {Record<string, [string, string, string, string]>
   written: ['Comments', 'Comentarios', 'Kommentare', 'Commentaires'],
   show: ['Show', 'Mostrar', 'Anzeigen', 'Afficher'],
   one: ['Comment', 'Comentario', 'Kommentar', 'Commentaire'],
+  load_image: ['Load the image', 'Cargar la imagen', 'Bild laden', 'Charger l’image'],
+  load_image_of: ['Load the image: {name}', 'Cargar la imagen: {name}', 'Bild laden: {name}', 'Charger l’image : {name}'],
   show_all: ['Show all of it', 'Mostrar todo', 'Ganz anzeigen', 'Tout afficher'],
   undo: ['Undo', 'Deshacer', 'Rückgängig', 'Annuler'],
   hide: ['Hide', 'Ocultar', 'Ausblenden', 'Masquer'],
@@ -135,6 +137,7 @@ export const TEXTS = /** @type {Record<string, [string, string, string, string]>
   now_banned: ['{name} is banned', '{name} está bloqueado', '{name} ist gesperrt', '{name} est banni'],
   now_unbanned: ['The ban of {name} is lifted', 'El bloqueo de {name} está levantado', 'Die Sperre von {name} ist aufgehoben', 'Le bannissement de {name} est levé'],
   guests_no_ban: ['Guests have no account to ban', 'Los invitados no tienen cuenta que bloquear', 'Gäste haben kein Konto, das man sperren könnte', 'Les invités n’ont pas de compte à bannir'],
+  no_ban: ['You cannot ban yourself or a moderator whom the settings name', 'No puedes bloquearte a ti ni a quien la configuración nombra moderador', 'Du kannst weder dich selbst sperren noch wen die Einstellungen als Moderator nennen', 'Vous ne pouvez bannir ni vous-même ni un modérateur que la configuration désigne'],
   ban_title: ['Ban {name}', 'Bloquear a {name}', '{name} sperren', 'Bannir {name}'],
   ban_effect: ['Banned users can read, but not write, like or report.', 'Quien está bloqueado puede leer, pero no escribir ni reaccionar.', 'Gesperrte können lesen, aber nicht schreiben oder reagieren.', 'Une personne bannie peut lire, mais pas écrire ni réagir.'],
   ban_length: ['For how long?', '¿Por cuánto tiempo?', 'Wie lange?', 'Pour combien de temps ?'],
@@ -210,6 +213,8 @@ export const TEXTS = /** @type {Record<string, [string, string, string, string]>
   sign_out: ['Sign out', 'Cerrar sesión', 'Abmelden', 'Se déconnecter'],
   refused: ['You are not a moderator', 'No eres moderador', 'Du bist kein Moderator', 'Vous n’êtes pas modérateur'],
   refused_more: ['You are signed in as {name}. Only moderators may use this page.', 'Has iniciado sesión como {name}. Solo los moderadores pueden usar esta página.', 'Du bist als {name} angemeldet. Nur Moderatoren dürfen diese Seite verwenden.', 'Vous êtes connecté en tant que {name}. Seuls les modérateurs peuvent utiliser cette page.'],
+  banned: ['You are banned', 'Estás bloqueado', 'Du bist gesperrt', 'Vous êtes banni'],
+  banned_more: ['You are signed in as {name}. Whoever is banned cannot moderate. Another moderator can lift the ban.', 'Has iniciado sesión como {name}. Quien está bloqueado no puede moderar. Otro moderador puede levantar el bloqueo.', 'Du bist als {name} angemeldet. Wer gesperrt ist, kann nicht moderieren. Andere Moderatoren können die Sperre aufheben.', 'Vous êtes connecté en tant que {name}. Une personne bannie ne peut pas modérer. Un autre modérateur peut lever le bannissement.'],
   read_only: ['Read-only mode: decisions cannot be stored at the moment.', 'Modo de solo lectura: ahora no se pueden guardar decisiones.', 'Nur-Lesen-Modus: Entscheidungen können zurzeit nicht gespeichert werden.', 'Mode lecture seule : les décisions ne peuvent pas être enregistrées.'],
 
   error: ['That did not work', 'No ha funcionado', 'Das hat nicht geklappt', 'Cela n’a pas fonctionné'],
@@ -217,6 +222,7 @@ export const TEXTS = /** @type {Record<string, [string, string, string, string]>
   error_busy: ['Too many requests. Try again in a moment.', 'Demasiadas peticiones. Inténtalo en un momento.', 'Zu viele Anfragen. Versuche es gleich noch einmal.', 'Trop de requêtes. Réessayez dans un instant.'],
   error_server: ['The service has a problem. Try again in a moment.', 'El servicio tiene un problema. Inténtalo en un momento.', 'Der Dienst hat ein Problem. Versuche es gleich noch einmal.', 'Le service a un problème. Réessayez dans un instant.'],
   error_refused: ['The service refused it.', 'El servicio lo ha rechazado.', 'Der Dienst hat das abgelehnt.', 'Le service l’a refusé.'],
+  error_banned: ['You are banned and cannot moderate.', 'Estás bloqueado y no puedes moderar.', 'Du bist gesperrt und kannst nicht moderieren.', 'Vous êtes banni et ne pouvez pas modérer.'],
   error_date: ['Choose a day in the future.', 'Elige un día futuro.', 'Wähle einen Tag in der Zukunft.', 'Choisissez un jour à venir.'],
 })
 
@@ -244,6 +250,7 @@ const ICONS = {
   clock: 'M8 4.5V8l2.5 1.5M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0Z',
   ban: 'M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0ZM3.8 3.8l8.4 8.4',
   all: 'M3 4h10M3 8h10M3 12h6',
+  image: 'M2.5 3.5h11v9h-11ZM2.5 11 6 7.5l5 5M10.5 6.5h.01',
   warning: 'M8 6v3.5M8 11.5v.01M8 2 1.5 13.5h13Z',
 }
 
@@ -393,6 +400,9 @@ const decided = (item, action) => ({
   reports: [],
 })
 
+/** Where texts of comments are put together: no image loads there. */
+const inert = document.implementation.createHTMLDocument()
+
 /** One comment with all that a moderator needs to decide. */
 class Card {
   element = h('article', { class: 'card', tabindex: '-1' })
@@ -432,8 +442,7 @@ class Card {
     const label = [t('comment_by', { name: this.list.desk.nameOf(item) }), `${t('on')} ${where}`, this.#reason()]
     this.element.setAttribute('aria-label', label.filter(Boolean).join(', '))
     this.element.classList.toggle('noted', !!this.note)
-    const body = h('div', { class: 'body', dir: 'auto' })
-    showHtml(body, item.html, item.body)
+    const body = this.#text('body', item, standing(item) === 'visible')
     const children = [this.#head(where), item.parent && this.#parent(item.parent), body, this.#showAll(body)]
     this.element.replaceChildren(...children.filter((child) => child != null), ...this.#reports(), this.#note(), this.#actions())
   }
@@ -479,10 +488,31 @@ class Card {
   /** @param {Comment} parent */
   #parent(parent) {
     const { desk } = this.list
-    const text = h('div', { class: 'quoted', dir: 'auto' })
-    showHtml(text, parent.html, parent.body)
     return h('blockquote', { class: 'parent' },
-      h('span', { class: 'muted' }, icon('reply'), desk.t('in_reply_to', { name: desk.nameOf(parent) })), text)
+      h('span', { class: 'muted' }, icon('reply'), desk.t('in_reply_to', { name: desk.nameOf(parent) })),
+      this.#text('quoted', parent, parent.is_approved))
+  }
+
+  /** What a comment says. Images load at once if it is approved, else by a button each. @param {string} name of a class @param {Comment} comment @param {boolean} approved */
+  #text(name, { html, body }, approved) {
+    const text = inert.adoptNode(h('div', { class: name, dir: 'auto' }))
+    showHtml(text, html, body)
+    if (!approved) text.querySelectorAll('img').forEach((image) => image.replaceWith(this.#load(image)))
+    return text
+  }
+
+  /** A button that puts an image in its place. @param {HTMLImageElement} image */
+  #load(image) {
+    const { t } = this.list.desk
+    const { alt: name } = image
+    const button = h('button', { type: 'button', class: 'load', title: image.getAttribute('src') }, icon('image'), name ? t('load_image_of', { name }) : t('load_image'))
+    button.addEventListener('click', (event) => {
+      // It may stand in a link.
+      event.preventDefault()
+      button.replaceWith(image)
+      this.element.focus({ preventScroll: true })
+    })
+    return button
   }
 
   /** @param {HTMLElement} body */
@@ -550,7 +580,7 @@ class Card {
     return h('div', { class: 'actions' },
       applies(item, first) && h('button', { type: 'button', class: 'approve', title: keep && t('keep_hint'), click: decide('approve') }, sign('approve', 'a'), t(keep ? 'keep' : 'approve')),
       applies(item, 'reject') && h('button', { type: 'button', class: 'reject', click: decide('reject') }, sign('reject', 'r'), t('reject')),
-      known && h('button', { type: 'button', class: 'quiet', click: () => this.ban() }, sign('ban', 'b'), t('ban')),
+      known && !desk.isMe(item.user) && h('button', { type: 'button', class: 'quiet', click: () => this.ban() }, sign('ban', 'b'), t('ban')),
       known && h('button', { type: 'button', class: 'quiet', click: () => desk.showWriter(item.user) }, icon('all'), h('span', { class: 'long' }, t('all_by', { name: desk.nameOf(item) }))))
   }
 
@@ -559,6 +589,7 @@ class Card {
     const { desk } = this.list
     const { user } = this.item
     if (user.id == null) return desk.tell(desk.t('guests_no_ban'))
+    if (desk.isMe(user)) return desk.tell(desk.t('no_ban'))
     const rejectable = applies(this.item, 'reject')
     const { banned, reject } = await desk.askBan({ ...user, id: user.id }, rejectable)
     if (banned && reject) this.list.decide('reject', [this])
@@ -991,7 +1022,7 @@ class UsersPanel {
         h('button', { type: 'button', class: 'quiet', click: () => desk.showWriter(user) }, t('written')),
         ban
           ? h('button', { type: 'button', class: 'quiet', click: () => desk.unban(user).then(again) }, t('unban'))
-          : h('button', { type: 'button', class: 'quiet', click: () => desk.askBan(user, false).then(again) }, t('ban'))))
+          : !desk.isMe(user) && h('button', { type: 'button', class: 'quiet', click: () => desk.askBan(user, false).then(again) }, t('ban'))))
     const again = () => {
       const fresh = this.#row(user)
       row.replaceWith(fresh)
@@ -1347,7 +1378,8 @@ function banDialog({ t, explain }, user, rejectable, submit) {
       await submit({ until: end == null ? null : apiTime(end), reason: reason.value.trim() || null }, reject.checked && rejectable)
       dialog.close('banned')
     } catch (refusal) {
-      error.textContent = explain(refusal)
+      const isForbidden = refusal instanceof ApiError && refusal.code === 'forbidden'
+      error.textContent = isForbidden ? t('no_ban') : explain(refusal)
       error.hidden = false
       send.disabled = false
     }
@@ -1524,7 +1556,8 @@ class Desk {
       this.#me = ui.auth.user
       this.showTheme(ui.theme)
       if (!ui.auth.authenticated) this.#showSignIn(this.t('bad_token'))
-      else if (!ui.auth.moderator) this.#showRefusal()
+      else if (ui.auth.banned) this.#showRefusal('banned')
+      else if (!ui.auth.moderator) this.#showRefusal('refused')
       else this.#showDesk(ui.features.read_only)
     } catch (error) {
       if (run === this.#run) this.#screen(this.problem(error, () => this.start()))
@@ -1547,10 +1580,10 @@ class Desk {
     this.client.auth = auth
     if (!this.#expired) return this.start()
     try {
-      const { authenticated, moderator, user } = (await this.#askWho()).auth
+      const { authenticated, moderator, banned, user } = (await this.#askWho()).auth
       if (!authenticated) return this.#showWrong(this.t('bad_token'))
       // Somebody else begins anew.
-      if (!moderator || user?.id !== this.#me?.id) {
+      if (!moderator || banned || user?.id !== this.#me?.id) {
         this.#outbox.takeAll()
         return this.start()
       }
@@ -1601,12 +1634,13 @@ class Desk {
     this.#wrong.hidden = false
   }
 
-  #showRefusal() {
+  /** @param {'banned' | 'refused'} why */
+  #showRefusal(why) {
     const { t } = this
     this.#screen(h('div', { class: 'panel card-like', role: 'alert' },
       h('span', { class: 'mark bad' }, icon('reject')),
-      h('h1', {}, t('refused')),
-      h('p', { class: 'muted' }, t('refused_more', { name: this.#me?.name ?? '' })),
+      h('h1', {}, t(why)),
+      h('p', { class: 'muted' }, t(`${why}_more`, { name: this.#me?.name ?? '' })),
       this.standalone && h('button', { type: 'button', class: 'outlined', click: () => this.signOut() }, t('sign_out'))))
   }
 
@@ -1777,7 +1811,7 @@ class Desk {
       h('div', { class: 'by' }, h('span', { class: 'muted' }, `#${user.id}`), ban && h('span', { class: 'ban' }, this.banText(ban))),
       ban
         ? h('button', { type: 'button', class: 'outlined', click: () => this.unban(user).then(again) }, t('unban'))
-        : h('button', { type: 'button', class: 'outlined', click: () => this.askBan(user, false).then(again) }, t('ban')))
+        : this.isMe(user) ? '' : h('button', { type: 'button', class: 'outlined', click: () => this.askBan(user, false).then(again) }, t('ban')))
   }
 
   /** One comment, at the side. @param {number} id */
@@ -2041,6 +2075,11 @@ class Desk {
 
   // Bans
 
+  /** Nobody bans themselves. @param {User} user */
+  isMe({ id }) {
+    return id != null && id === this.#me?.id
+  }
+
   /** Keeps what a list of users says. @param {KnownUser} user */
   learn(user) {
     if (user.banned) this.bans.set(user.id, user)
@@ -2105,6 +2144,7 @@ class Desk {
     const { t } = this
     if (!(error instanceof ApiError) || error.status === 0) return t('error_offline')
     if (error.status === 401) return t('bad_token')
+    if (error.code === 'comment_banned') return t('error_banned')
     if (error.status === 404) return t('gone')
     if (error.status === 423) return t('read_only')
     if (error.status === 429) return t('error_busy')
@@ -2174,7 +2214,7 @@ h1, h2, p { margin: 0 }
 .visually-hidden { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
 h1 { font-size: 1.0625rem; font-weight: 650; letter-spacing: -.01em }
 h2 { font-size: 1.0625rem; font-weight: 600 }
-button { display: inline-flex; align-items: center; justify-content: center; gap: .375em; min-block-size: 30px; white-space: nowrap; transition: background-color .12s }
+button { display: inline-flex; align-items: center; justify-content: center; gap: .375em; min-block-size: 30px; max-inline-size: 100%; white-space: nowrap; transition: background-color .12s }
 .quiet { color: var(--muted) }
 .quiet:hover { color: var(--text) }
 .quiet.end { margin-inline-start: auto }
@@ -2200,6 +2240,8 @@ kbd {
 [role=tab]:focus-visible { outline-offset: -3px; border-radius: var(--radius) }
 [role=tab][aria-selected=true] { color: var(--text) }
 [role=tab][aria-selected=true]::after { content: ''; position: absolute; inset: auto .5em 0; block-size: 2px; border-radius: 2px; background: var(--accent) }
+.top h1 { flex: none }
+.long { overflow: hidden; text-overflow: ellipsis }
 .me { max-inline-size: 10em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: .875em }
 .banner { display: flex; gap: .5em; align-items: center; max-inline-size: 58rem; margin: 1rem auto 0; padding: .5rem 1rem; border-radius: var(--radius); background: color-mix(in srgb, var(--warn) 14%, transparent); color: var(--warn) }
 
@@ -2210,6 +2252,7 @@ kbd {
 .toolbar.selecting .muted { color: var(--text); font-weight: 600 }
 input[type=checkbox], input[type=radio] { flex: none; inline-size: 18px; block-size: 18px; min-block-size: 0; margin: 3px; padding: 0 }
 
+.cards:empty, .rows:empty { display: none }
 .cards { display: grid; grid-template-columns: minmax(0, 1fr); gap: .625rem; padding-block-start: 2px }
 .card {
   --indent: 31px; scroll-margin: 52px 0 96px; padding: .75rem 1rem .5rem; border: 1px solid var(--line); border-radius: calc(var(--radius) + 2px);
@@ -2221,13 +2264,13 @@ input[type=checkbox], input[type=radio] { flex: none; inline-size: 18px; block-s
 .card header, .row { display: flex; align-items: center; gap: .625rem }
 .card header { align-items: flex-start }
 .card header > input { margin-block-start: 9px; margin-inline-end: 0 }
-.avatar { inline-size: 32px; block-size: 32px; flex: none; margin-block-start: 2px }
+.avatar { inline-size: 32px; block-size: 32px; margin-block-start: 2px }
 span.avatar { background: color-mix(in srgb, var(--muted) 20%, var(--surface)); color: var(--text); font-weight: 600; font-size: .875em; text-transform: uppercase }
 .by { display: flex; flex-direction: column; flex: 1; min-inline-size: 0; line-height: 1.35 }
 .name { display: flex; flex-wrap: wrap; align-items: center; gap: .125rem .5em }
-.name strong { font-weight: 600; overflow-wrap: anywhere }
+.name strong { font-weight: 600 }
 .badge.bad { border-color: currentColor; color: var(--danger) }
-.where { font-size: .875em; overflow-wrap: anywhere }
+.where { font-size: .875em }
 .where a { color: inherit; text-decoration-color: var(--border); text-underline-offset: 2px }
 .where a:hover { color: var(--accent) }
 .where .icon { margin-inline-start: .25em; vertical-align: -.1em; inline-size: .85em }
@@ -2239,7 +2282,6 @@ span.avatar { background: color-mix(in srgb, var(--muted) 20%, var(--surface)); 
 .parent { margin: .5rem 0 0; padding: .125rem 0 .125rem .75rem; border-inline-start: 3px solid var(--line); font-size: .875em }
 .parent .icon { margin-inline-end: .375em; vertical-align: -.125em }
 .quoted { max-block-size: 3em; overflow: hidden; color: var(--muted) }
-.body, .quoted { overflow-wrap: anywhere }
 .plain { white-space: pre-wrap }
 .body { max-block-size: 13.5em; overflow: hidden; padding-block: .375rem .125rem }
 .body.whole { max-block-size: none }
@@ -2247,6 +2289,7 @@ span.avatar { background: color-mix(in srgb, var(--muted) 20%, var(--surface)); 
 .body > :last-child, .quoted > :last-child { margin-block-end: 0 }
 .body img { max-inline-size: 100%; max-block-size: 12rem; border-radius: var(--radius) }
 .quoted img { max-block-size: 2.5em }
+.load { margin-block: .125rem; padding: .25em .75em; border: 1px dashed var(--border); color: var(--muted); text-align: start; white-space: normal }
 .body h1, .body h2, .body h3, .body h4, .body h5, .body h6 { font-size: 1em; font-weight: 600 }
 pre, table { max-inline-size: 100%; overflow-x: auto }
 .body table { display: block; border-collapse: collapse }
@@ -2260,7 +2303,7 @@ code { font-size: .9em }
 .reports ul { margin: .25rem 0 0; padding: 0; list-style: none }
 .reports li { display: flex; flex-wrap: wrap; gap: 0 .625em; padding-block: .125rem }
 .reports li strong { font-weight: 600 }
-.details { overflow-wrap: anywhere; min-inline-size: 0 }
+.details { min-inline-size: 0 }
 .reports li .muted { margin-inline-start: auto }
 .note { display: flex; align-items: center; gap: .5em; margin-block-start: .5rem; padding: .375rem .75rem; border-radius: var(--radius); background: color-mix(in srgb, var(--warn) 13%, transparent); color: var(--warn); font-size: .875em; font-weight: 500 }
 .note .link { margin-inline-start: auto }
@@ -2291,18 +2334,17 @@ code { font-size: .9em }
 .users { padding-block-start: 1rem }
 .search input { inline-size: 100%; background: var(--surface) }
 .users h2 { margin: 1.25rem 0 .5rem; font-size: .875em; color: var(--muted) }
-.rows { margin: 0; padding: 0; list-style: none; border-radius: calc(var(--radius) + 2px); background: var(--surface) }
-.rows:not(:empty) { border: 1px solid var(--line) }
+.rows { margin: 0; padding: 0; border: 1px solid var(--line); list-style: none; border-radius: calc(var(--radius) + 2px); background: var(--surface) }
 .row { flex-wrap: wrap; padding: .5rem .75rem .5rem 1rem; min-block-size: 48px }
 .row + .row { border-block-start: 1px solid var(--line) }
 .row .avatar { margin: 0 }
 .row .actions { font-size: .875em }
 .row .muted { font-size: .875em }
-.ban { color: var(--danger); font-size: .875em; overflow-wrap: anywhere }
+.ban { color: var(--danger); font-size: .875em }
 .log .row { display: grid; grid-template-columns: 8em minmax(0, 2fr) minmax(0, 1.5fr) minmax(15em, auto); padding-block: .25rem; min-block-size: 42px }
 .log strong { font-weight: 600 }
 .log .actions { flex-wrap: nowrap; justify-content: flex-end }
-.webhooks .by strong { overflow-wrap: anywhere; font-weight: 500 }
+.webhooks .by strong { font-weight: 500 }
 .webhooks .actions { flex-wrap: wrap }
 .webhook-dialog { inline-size: min(34rem, calc(100% - 2rem)) }
 .thread { overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
@@ -2316,7 +2358,6 @@ code { font-size: .9em }
   background: light-dark(#22272d, #e8eaed); color: light-dark(#fff, #17191c); box-shadow: 0 6px 28px #00000040; font-size: .9375em;
 }
 .bar > span:only-child { padding-inline-end: .5rem }
-.bar span { overflow-wrap: anywhere }
 .bar button { flex: none; color: light-dark(#a8c7fa, #0b57d0); font-weight: 600 }
 .bar button:hover { background: light-dark(#ffffff1f, #0000000f) }
 .bar :focus-visible { outline-color: currentColor }
@@ -2328,9 +2369,9 @@ dialog h2 { margin-block-end: .5rem; outline: none }
 dialog form { display: grid; gap: .75rem }
 fieldset { display: flex; flex-wrap: wrap; gap: .375rem; margin: 0; padding: 0; border: 0; min-inline-size: 0 }
 fieldset legend { margin-block-end: .375rem; padding: 0; font-weight: 500 }
-fieldset label { display: inline-flex; align-items: center; gap: .375rem; min-block-size: 40px; padding: 0 .75rem 0 .5rem; border: 1px solid var(--border); border-radius: var(--radius); cursor: pointer }
+fieldset label { display: inline-flex; align-items: center; gap: .375rem; max-inline-size: 100%; min-block-size: 40px; padding: 0 .75rem 0 .5rem; border: 1px solid var(--border); border-radius: var(--radius); white-space: nowrap; cursor: pointer }
 fieldset label:has(:checked) { border-color: var(--accent); background: var(--tint) }
-fieldset input[type=date] { min-block-size: 30px; padding: 0 .25em; border: 0; background: none }
+fieldset input[type=date] { min-inline-size: 0; min-block-size: 30px; padding: 0 .25em; border: 0; background: none }
 .check { display: flex; align-items: center; gap: .375rem }
 .buttons { display: flex; justify-content: flex-end; gap: .5rem; margin-block-start: .5rem }
 button.danger, button.danger:hover { background: var(--danger) }
@@ -2341,7 +2382,7 @@ dl kbd + kbd { margin-inline-start: .25rem }
 dd { margin: 0 }
 .drawer { inline-size: min(40rem, 100%); max-inline-size: none; block-size: 100%; max-block-size: none; margin: 0 0 0 auto; margin-inline: auto 0; padding: 0 1.25rem 6rem; border-width: 0; border-inline-start-width: 1px; border-radius: 0; background: var(--ground); overflow-y: auto }
 .drawer-head { position: sticky; inset-block-start: 0; z-index: 1; display: flex; align-items: center; gap: 1rem; margin-inline: -1.25rem; padding: .75rem 1.25rem; background: var(--ground) }
-.drawer-head h2 { flex: 1; margin: 0; overflow-wrap: anywhere }
+.drawer-head h2 { flex: 1; margin: 0 }
 .about { display: flex; flex-wrap: wrap; align-items: center; gap: .75rem; padding-block-end: .75rem }
 .about:empty { display: none }
 .drawer .card { scroll-margin: 64px 0 96px }
@@ -2397,8 +2438,10 @@ const page = sheet('body { margin: 0 } html { color-scheme: light dark; font-fam
 
 /** A token in the page's address, which is taken out of it at once. */
 function tokenOfAddress() {
-  const token = /^#token=(.+)$/.exec(location.hash)?.[1] ?? null
-  if (token) history.replaceState(history.state, '', location.pathname + location.search)
+  const address = new URL(location.href)
+  const token = /^#token=(.+)$/.exec(address.hash)?.[1] ?? null
+  address.hash = ''
+  if (token) history.replaceState(history.state, '', address)
   return token
 }
 
