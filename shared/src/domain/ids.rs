@@ -28,6 +28,9 @@ const RANDOM_BITS: u32 = 12;
 const SEAM: u64 = 1 << 47;
 /// The low bits of ids below [`SEAM`], which tell the comments of one second apart.
 const TIE_BITS: u32 = 16;
+/// How far ids of an instance may be ahead of its clock: a second. Ids that come closer together than their clock grow
+/// nevertheless. When the clock is set back further than that, they follow it.
+const MOST_AHEAD: u64 = 1_000 << RANDOM_BITS;
 
 /// The high bits are the time of creation, so ids are in order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -52,6 +55,12 @@ impl CommentId {
         } else {
             Timestamp((self.0 >> RANDOM_BITS).cast_signed() + EPOCH)
         }
+    }
+
+    /// All ids that are handed out later than this time are above this one.
+    #[must_use]
+    pub fn last_of(time: Timestamp) -> Self {
+        Self(u64::try_from(time.0 - EPOCH + 1).map_or(0, |next| (next << RANDOM_BITS).saturating_sub(1)))
     }
 
     /// The ids that a comment written at this time may have, for comments that were not created here. The low bits of `tie`
@@ -283,9 +292,9 @@ impl Random {
     }
 }
 
-/// Hands out comment ids. The ids of one instance grow, so two comments of one millisecond keep their order. Two
-/// instances may hand out the same id; then the conditional put of the second comment fails and is tried again with
-/// another id.
+/// Hands out ids that hold the time. The ids of one instance grow, so two comments of one millisecond keep their order. An
+/// id may be handed out twice: by two instances, after a clock was set back, or by [`after`](IdSource::after). Then the
+/// conditional put of the second item fails and is tried again with another id.
 pub struct IdSource {
     clock: Clock,
     random: Random,
@@ -300,17 +309,22 @@ impl IdSource {
 
     #[must_use]
     pub fn next(&self) -> CommentId {
-        self.after(CommentId(0))
+        let elapsed = u64::try_from(self.clock.now().0 - EPOCH).unwrap_or(0);
+        let low = u64::from(u16::from_be_bytes(self.random.bytes())) % (1 << RANDOM_BITS);
+        let now = (elapsed << RANDOM_BITS | low).max(SEAM);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = if now + MOST_AHEAD < *last { now } else { now.max(*last + 1) };
+        CommentId(*last)
     }
 
-    /// An id above `floor`, which may be from an instance whose clock is ahead.
+    /// An id above `floor`. When `floor` is ahead of the clock, it is `steps` milliseconds above it, and says nothing
+    /// about the ids that follow.
     #[must_use]
-    pub fn after(&self, floor: CommentId) -> CommentId {
-        let elapsed = u64::try_from(self.clock.now().0 - EPOCH).unwrap_or(0);
-        let low = u64::from(u16::from_be_bytes(self.random.bytes())) & ((1 << RANDOM_BITS) - 1);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = (elapsed << RANDOM_BITS | low).max(SEAM).max(*last + 1).max(floor.0 + 1);
-        CommentId(*last)
+    pub fn after(&self, floor: CommentId, steps: u64) -> CommentId {
+        let id = self.next();
+        // The low bits tell the ids of one instance apart, and mostly those of two.
+        let raised = || CommentId(floor.0 + 1 + (steps << RANDOM_BITS | id.0 % (1 << RANDOM_BITS)));
+        if id > floor { id } else { raised() }
     }
 }
 
@@ -343,11 +357,50 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_above_one_of_a_clock_that_is_ahead() {
+    fn an_id_above_one_of_the_future_dates_nothing_after_it() {
+        let now = Timestamp(seam().0 + 5_000);
+        let ids = source_at(now);
+        let ahead = source_at(Timestamp(now.0 + 3_600_000)).next();
+        let raised: Vec<CommentId> = (0..100).map(|step| ids.after(ahead, step)).collect();
+        assert!(raised[0] > ahead && raised.windows(2).all(|pair| pair[0] < pair[1]), "{raised:?}");
+        assert!(raised.iter().all(|id| id.created_at().seconds() == ahead.created_at().seconds()), "{raised:?}");
+        assert_eq!(ids.next().created_at(), now);
+        let behind = source_at(Timestamp(now.0 - 1)).next();
+        assert_eq!(ids.after(behind, 100).created_at(), now);
+    }
+
+    #[test]
+    fn ids_above_the_same_one_differ() {
         let ids = source_at(Timestamp(seam().0 + 5_000));
         let ahead = source_at(Timestamp(seam().0 + 6_000)).next();
-        assert_eq!(ids.after(ahead), CommentId(ahead.0 + 1));
-        assert!(ids.next() > ahead);
+        let handed: std::collections::BTreeSet<CommentId> = (0..1_000).map(|_| ids.after(ahead, 3)).collect();
+        assert_eq!(handed.len(), 1_000);
+    }
+
+    #[test]
+    fn ids_wait_for_a_clock_that_is_set_back_by_a_second_and_follow_it_further() {
+        let time = Arc::new(std::sync::atomic::AtomicI64::new(seam().0 + 7_200_000));
+        let clock = Clock::new({
+            let time = Arc::clone(&time);
+            move || Timestamp(time.load(std::sync::atomic::Ordering::Relaxed))
+        });
+        let ids = IdSource::new(clock, Random::system());
+        let first = ids.next();
+        time.fetch_sub(900, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(ids.next(), CommentId(first.0 + 1));
+        let now = time.fetch_sub(3_600_000, std::sync::atomic::Ordering::Relaxed) - 3_600_000;
+        let handed = [ids.next(), ids.next()];
+        assert_eq!(handed.map(CommentId::created_at), [Timestamp(now); 2]);
+        assert!(handed[0] < handed[1]);
+    }
+
+    #[test]
+    fn later_ids_are_above_the_last_one_of_a_time() {
+        for time in [seam(), Timestamp(seam().0 + 5_000), Timestamp(0), Timestamp(i64::MIN / 2)] {
+            let last = CommentId::last_of(time);
+            assert!(source_at(Timestamp(time.0 + 1)).next() > last, "{time:?}");
+            assert!(time < seam() || CommentId(last.0 + 1).created_at() == Timestamp(time.0 + 1), "{time:?}");
+        }
     }
 
     #[test]

@@ -204,8 +204,11 @@ impl Store {
                     return Ok(Created::ParentGone);
                 }
             }
-            comment.id =
-                parent.as_ref().map_or_else(|| ids.next(), |parent| ids.after(placement::newest_above(parent)));
+            comment.id = match &parent {
+                None => ids.next(),
+                // Replies to a comment that is dated in the future keep their order.
+                Some(parent) => ids.after(placement::newest_above(parent), parent.replies),
+            };
             let mut writes = creation(&comment, parent.as_ref(), visitor_state, self.embedded)?;
             writes.extend(idempotency.map(|idempotency| idempotency.write(comment.id)).transpose()?);
             match self.transact(writes).await? {

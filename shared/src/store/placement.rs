@@ -83,7 +83,7 @@ fn reply_keys(
     }
 }
 
-/// The id of a new reply must be above this one, even if the clock of this instance is behind.
+/// The id of a new reply is above this one, even if the clock of this instance is behind.
 pub(super) fn newest_above(parent: &Comment) -> CommentId {
     parent.inline.last().map_or(parent.id, |last| parent.id.max(CommentId(*last)))
 }

@@ -1,5 +1,6 @@
 //! Comments that were written elsewhere: older than the service, with likes of nobody, and never imported twice.
 
+use futures_util::future::join_all;
 use local::template::DEPLOYED;
 use serde_json::{Value, json};
 use shared::domain::comment::Comment;
@@ -70,6 +71,42 @@ async fn a_reply_that_is_older_than_others_comes_before_them() {
     let shown = ada.see("posts/1", top).await;
     assert_eq!((tests::ids(&shown["replies"]), &shown["replies_count"]), (vec![old, newer[0], newer[1]], &json!(5)));
     assert_eq!(ada.replies(top, "").await.ids(), [&[old], &newer[..]].concat());
+    world.wait_until_idle().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_reply_to_a_comment_of_the_future_dates_no_other_comment() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let future = world.import(&imported("2060-01-01T00:00:00Z", 1)).await;
+    let mut replies = Vec::new();
+    for n in 0..8 {
+        let writer = if n % 2 == 0 { &ada } else { &bob };
+        let reply = writer.write("posts/1", Some(future), "to the future").await.ok(201);
+        assert_eq!(reply.data()["created_at"], "2060-01-01T00:00:00+00:00");
+        let other = writer.write("posts/2", None, "now").await.ok(201);
+        assert_eq!(other.data()["created_at"], "2050-01-02T03:04:05+00:00");
+        let below = writer.write("posts/2", Some(other.id()), "now").await.ok(201);
+        assert_eq!(below.data()["created_at"], "2050-01-02T03:04:05+00:00");
+        replies.push(reply.id());
+    }
+    assert!(replies.is_sorted() && replies[0] > future, "{future} {replies:?}");
+    assert_eq!(ada.replies(future, "").await.ids(), replies);
+    assert_eq!(tests::ids(&ada.see("posts/1", future).await["replies"]), replies[..3]);
+    world.wait_until_idle().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parallel_replies_to_a_comment_of_the_future_are_all_kept() {
+    let world = World::new();
+    let (again, future) = (world.again(&[]), world.import(&imported("2060-01-01T00:00:00Z", 1)).await);
+    let writers = (0..48).map(|n| (if n % 2 == 0 { &world } else { &again }).user(100 + n, "Writer"));
+    let writers: Vec<_> = writers.collect();
+    let mut written = join_all(writers.iter().map(|writer| writer.reply("posts/1", future, "at once"))).await;
+    written.sort_unstable();
+    assert_eq!(world.guest().replies(future, "per_page=50").await.ids(), written);
     world.wait_until_idle().await;
     assert_eq!(world.findings().await, [""; 0]);
 }
