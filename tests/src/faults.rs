@@ -17,11 +17,14 @@ use aws_smithy_types::body::SdkBody;
 use local::engine::Engine;
 use serde_json::{Value, json};
 use shared::store;
+use tokio::sync::oneshot;
 
 use crate::replica::{Replica, is_eventual};
 
 /// How many of a thousand requests meet each kind of fault.
 const RATE: u64 = 50;
+/// For a delayed request to be made. Without it a service that does not make it would hang the test.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug)]
 enum Fault {
@@ -31,6 +34,8 @@ enum Fault {
     TimedOut,
     /// The request is carried out, but its answer gets lost.
     Dropped,
+    /// Refused for good: nobody tries again.
+    Denied,
     /// Half of a batch is left over.
     Partial,
 }
@@ -50,7 +55,7 @@ pub struct Faults {
 
 type SharedReplica = Arc<tokio::sync::Mutex<Replica>>;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// Whether any request may fail, by the plan.
     random: AtomicBool,
@@ -59,6 +64,49 @@ struct State {
     unreachable: Mutex<Option<&'static str>>,
     losing: Mutex<Option<&'static str>>,
     conflicts: AtomicU64,
+    /// Requests that are still carried out.
+    left: AtomicU64,
+    delayed: Mutex<Option<Delay>>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            random: AtomicBool::default(),
+            requests: AtomicU64::default(),
+            made: AtomicU64::default(),
+            unreachable: Mutex::default(),
+            losing: Mutex::default(),
+            conflicts: AtomicU64::default(),
+            left: AtomicU64::new(u64::MAX),
+            delayed: Mutex::default(),
+        }
+    }
+}
+
+/// A request on its way to the table.
+#[derive(Debug)]
+struct Delay {
+    operation: &'static str,
+    partition: &'static str,
+    arrived: oneshot::Sender<()>,
+    released: oneshot::Receiver<()>,
+}
+
+/// The test's end of a delayed request.
+#[derive(Debug)]
+pub struct Delayed {
+    arrived: oneshot::Receiver<()>,
+    release: oneshot::Sender<()>,
+}
+
+impl Delayed {
+    /// Does something else while the request waits, and lets it go on.
+    pub async fn during(self, meanwhile: impl Future<Output = ()>) {
+        tokio::time::timeout(PATIENCE, self.arrived).await.expect("the request is made").expect("the faults live on");
+        meanwhile.await;
+        self.release.send(()).expect("the request waits");
+    }
 }
 
 impl Faults {
@@ -98,6 +146,21 @@ impl Faults {
         self.state.conflicts.store(count, Ordering::Relaxed);
     }
 
+    /// The next request of this operation that names an item whose partition key begins with this waits until the test
+    /// lets it go on.
+    #[must_use]
+    pub fn delay(&self, operation: &'static str, partition: &'static str) -> Delayed {
+        let ((arrive, arrived), (release, released)) = (oneshot::channel(), oneshot::channel());
+        let delay = Delay { operation, partition, arrived: arrive, released };
+        *self.state.delayed.lock().unwrap_or_else(PoisonError::into_inner) = Some(delay);
+        Delayed { arrived, release }
+    }
+
+    /// So many further requests are carried out, and then none: as if the process was killed.
+    pub fn kill_after(&self, requests: u64) {
+        self.state.left.store(requests, Ordering::Relaxed);
+    }
+
     /// Conflicts that are still to come.
     #[must_use]
     pub fn conflicts(&self) -> u64 {
@@ -134,7 +197,13 @@ impl Faults {
         let unreachable = *state.unreachable.lock().unwrap_or_else(PoisonError::into_inner);
         let mut losing = state.losing.lock().unwrap_or_else(PoisonError::into_inner);
         let one_less = |left: u64| left.checked_sub(1);
-        let fault = if unreachable.is_some_and(names) {
+        let is_dead = match state.left.load(Ordering::Relaxed) {
+            u64::MAX => false,
+            _ => state.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err(),
+        };
+        let fault = if is_dead {
+            Some(Fault::Denied)
+        } else if unreachable.is_some_and(names) {
             Some(Fault::Broken)
         } else if losing.take_if(|partition| names(partition)).is_some() {
             Some(Fault::Dropped)
@@ -148,6 +217,19 @@ impl Faults {
         };
         state.made.fetch_add(u64::from(fault.is_some()), Ordering::Relaxed);
         fault
+    }
+
+    /// Waits if a test wants this request to.
+    async fn wait(&self, operation: &str, body: &str) {
+        let wanted = |delay: &mut Delay| {
+            delay.operation == operation && body.contains(&format!("{{\"S\":\"{}", delay.partition))
+        };
+        let delay = self.state.delayed.lock().unwrap_or_else(PoisonError::into_inner).take_if(wanted);
+        if let Some(delay) = delay
+            && delay.arrived.send(()).is_ok()
+        {
+            drop(delay.released.await);
+        }
     }
 
     fn by_plan(&self) -> Option<Fault> {
@@ -201,6 +283,7 @@ impl Faulty {
         let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        self.faults.wait(&operation, &body).await;
         let fault = self.faults.next(&operation, &body);
         if let Some(refusal) = fault.and_then(|fault| refusal(fault, &operation, &body)) {
             return Ok(refusal);
@@ -266,6 +349,7 @@ fn refusal(fault: Fault, operation: &str, body: &str) -> Option<HttpResponse> {
     let kind = |name: &str| json!({ "__type": format!("com.amazonaws.dynamodb.v20120810#{name}") });
     match (fault, operation) {
         (Fault::Throttled, _) => Some(response(400, &kind("ThrottlingException"))),
+        (Fault::Denied, _) => Some(response(400, &kind("AccessDeniedException"))),
         (Fault::Broken, _) => Some(response(500, &kind("InternalServerError"))),
         (Fault::Conflict, "TransactWriteItems") => {
             let body: Value = serde_json::from_str(body).unwrap_or_default();

@@ -401,6 +401,11 @@ impl World {
         Store::new(self.client(), TABLE.to_owned(), Random::system()).embedding(3)
     }
 
+    /// The same with these faults on the way.
+    pub fn store_behind(&self, faults: &Faults) -> Store {
+        Store::new(faults.before(&self.engine).client(), TABLE.to_owned(), Random::system()).embedding(3)
+    }
+
     /// The findings of a recount of the table.
     pub async fn findings(&self) -> Vec<String> {
         let findings = self.store().check(self.now()).await.expect("the table answers");

@@ -33,7 +33,7 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let bound = super::bound(app, call, &viewer, "reports", id, app.config.guests.reports_per_ip);
     let new = NewReport {
         comment: found.comment,
-        report: new_report(app, &viewer, reason),
+        report: new_report(&viewer, reason),
         visitor_state,
         bound: bound.as_ref(),
         idempotency: idempotency.as_ref(),
@@ -49,13 +49,13 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
     }
 }
 
-/// The store gives it its id.
-fn new_report(app: &App, viewer: &Viewer, reason: String) -> Report {
+/// The store gives it its id and its time.
+fn new_report(viewer: &Viewer, reason: String) -> Report {
     let user = viewer.user.as_ref();
     Report {
         id: 0,
         reason,
-        created_at: app.clock.now().0,
+        created_at: 0,
         visitor: viewer.visitor.clone(),
         user: viewer.user_id(),
         name: user.map(|user| user.name.clone()).unwrap_or_default(),

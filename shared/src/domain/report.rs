@@ -15,7 +15,7 @@ const NOBODY: char = '-';
 /// A report as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// In order of time. The store sets it.
+    /// In order of time. The store sets it, and the time.
     #[serde(rename = "id")]
     pub id: u64,
     /// The reason, and the details after a colon when there are any.

@@ -314,10 +314,10 @@ impl<'a> Decision<'a> {
         let mut write = as_reported(as_read(Write::update(keys::comment(before.id)), before), before);
         write = write.still("ro", before.reported.then(yes));
         if before.reported {
-            // The clock is read after the reports were.
-            let resolutions = resolutions(before, Resolution { until: clock.now().0, status });
-            let resolutions = resolutions.map_err(|error| Fault::new("serializing resolutions", error))?;
-            write = write.remove("ro").set("rs", resolutions);
+            // The newest report may be of an instance whose clock is ahead.
+            let newest = before.newest_reports.first().map_or(0, |newest| newest.created_at);
+            let resolution = Resolution { until: clock.now().0.max(newest), status };
+            write = write.remove("ro").assign("rs", resolutions(&with_resolution(before, resolution))?);
         }
         if before.state != after.state {
             write = write.assign("s", state_text(after.state).map(text));
@@ -367,12 +367,18 @@ impl<'a> Decision<'a> {
     }
 }
 
-/// The resolutions of a comment after another one, as stored.
-fn resolutions(comment: &Comment, next: Resolution) -> Result<AttributeValue, serde_dynamo::Error> {
+/// The resolutions of a comment after another one.
+fn with_resolution(comment: &Comment, next: Resolution) -> Vec<Resolution> {
     let mut resolutions = comment.resolutions.clone();
     resolutions.push(next);
     if resolutions.len() > MAX_RESOLUTIONS {
         resolutions.remove(0);
     }
-    serde_dynamo::to_attribute_value(resolutions)
+    resolutions
+}
+
+/// The attribute `rs`; `None` when it is missing.
+pub(super) fn resolutions(resolutions: &[Resolution]) -> Result<Option<AttributeValue>, Fault> {
+    let stored = (!resolutions.is_empty()).then(|| serde_dynamo::to_attribute_value(resolutions)).transpose();
+    stored.map_err(|error| Fault::new("serializing resolutions", error))
 }

@@ -3,6 +3,7 @@
 use super::comments::{CommentWithAncestors, as_reported, present};
 use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Key};
+use super::moderation::resolutions;
 use super::placement;
 use super::threads::VisitorSlot;
 use super::transaction::{Label, Outcome, Write};
@@ -12,6 +13,7 @@ use crate::domain::ids::{CommentId, IdSource, ThreadId, Visitor};
 use crate::domain::list::Order;
 use crate::domain::report::{Report, newest};
 use crate::domain::thread::VisitorThreadState;
+use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
 /// The result of [`Store::toggle_like`].
@@ -51,7 +53,7 @@ impl GuestBound {
 #[derive(Debug)]
 pub struct NewReport<'a> {
     pub comment: Comment,
-    /// Without an id.
+    /// Without id and time.
     pub report: Report,
     /// The reporter's.
     pub visitor_state: VisitorThreadState,
@@ -61,6 +63,15 @@ pub struct NewReport<'a> {
 }
 
 impl NewReport<'_> {
+    /// Dates the report after every decision that was read, so that none of them covers it.
+    fn date(&mut self, ids: &IdSource) {
+        let decided = self.comment.resolutions.last();
+        let floor = decided.map_or(CommentId(0), |decided| CommentId::last_of(Timestamp(decided.until)));
+        let id = ids.after(floor, 0);
+        (self.report.id, self.report.created_at) = (id.0, id.created_at().0);
+    }
+
+    /// On condition that nobody has reported the comment or decided about its reports since it was read.
     fn writes(&self) -> Result<Vec<Write>, Fault> {
         let (id, report) = (self.comment.id, &self.report);
         let slot = VisitorSlot::next(&self.visitor_state, &report.visitor, &self.comment);
@@ -69,7 +80,7 @@ impl NewReport<'_> {
         let newest = newest.map_err(|error| Fault::new("serializing reports", error))?;
         let comment = Write::update(keys::comment(id)).add("rp", number(1)).set("ro", yes()).set("rl", newest);
         let mut writes = vec![
-            present(as_reported(comment, &self.comment)),
+            present(as_reported(comment, &self.comment)).still("rs", resolutions(&self.comment.resolutions)?),
             slot.enter("rd", id),
             Write::put(write(&keys::report(id, report.id), report)?).when("attribute_not_exists(pk)"),
             Write::put(keys::queue("reported", id).item()),
@@ -168,9 +179,9 @@ impl Store {
         Ok(self.get(&keys::visitor_state(visitor, thread), Reading::Consistent).await?.unwrap_or_default())
     }
 
-    /// Stores a report under a new id. A visitor reports a comment once.
+    /// Stores a report with a new id and the present time. A visitor reports a comment once.
     pub async fn report(&self, ids: &IdSource, mut new: NewReport<'_>) -> Result<Reported, Fault> {
-        // Not `change`: the visitor's thread state is read again as well, and each attempt has a new id.
+        // Not `change`: the visitor's thread state is read again as well, and each attempt has a new time.
         let mut attempts = self.attempts("reporting a comment");
         loop {
             if attempts.next().await? {
@@ -182,7 +193,7 @@ impl Store {
             if new.visitor_state.reported.contains(&new.comment.id.0) {
                 return Ok(Reported::Already);
             }
-            new.report.id = ids.next().0;
+            new.date(ids);
             match self.transact(new.writes()?).await? {
                 Outcome::Done => return Ok(Reported::Done),
                 // A full item changes no more, so the entry is in the overflow item.

@@ -47,10 +47,10 @@ impl Attached {
     /// The comment with what follows from its reports.
     #[must_use]
     pub fn counted_in(&self, comment: Comment) -> Comment {
-        let waits = self.reports.iter().any(|report| report.status(&comment) == ReportStatus::Pending);
+        let reported = self.reports.iter().any(|report| report.status(&comment) == ReportStatus::Pending);
         Comment {
             reports: self.reports.len() as u64,
-            reported: waits || (comment.reported && !self.reports.is_empty()),
+            reported,
             newest_reports: newest(self.reports.iter().map(ReportExcerpt::from)),
             ..comment
         }

@@ -6,10 +6,16 @@ use futures_util::future::join_all;
 use http::header::USER_AGENT;
 use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
-use tests::{Actor, TestResponse, World};
+use tests::{Actor, Faults, Setup, TestResponse, World};
 
 async fn report_with(actor: &Actor, id: u64, body: Value) -> TestResponse {
     actor.post(&format!("comments/{id}/report"), body).await
+}
+
+/// The decisions about its reports, the newest report first.
+async fn statuses(world: &World, id: u64) -> Vec<String> {
+    let reply = world.moderator().get(&format!("comments/{id}/reports")).await.ok(200);
+    reply.rows().iter().map(|row| row["status"].as_str().unwrap().to_owned()).collect()
 }
 
 async fn reasons(world: &World, id: u64) -> Vec<String> {
@@ -245,4 +251,49 @@ async fn a_deleted_comments_reports_are_gone() {
     ada.remove(id).await.ok(204);
     world.moderator().get(&format!("comments/{id}/reports")).await.refused(404, "not_found");
     assert!(world.moderator().queue("reported").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_report_that_is_stored_after_a_decision_waits_for_the_next_one() {
+    for (verdict, status) in [("approve", "reviewed"), ("reject", "reviewed"), ("reports/dismiss", "dismissed")] {
+        let faults = Faults::new(16);
+        let world = Setup::new(&[]).faults(&faults).start();
+        let moderator = world.moderator();
+        let id = world.user(7, "Ada").comment("posts/1", "x").await;
+        world.user(8, "Bob").report(id, "spam").await.ok(201);
+        let decision = async {
+            moderator.judge(id, verdict).await.ok(200);
+        };
+        let (cy, delayed) = (world.user(9, "Cy"), faults.delay("TransactWriteItems", "Q#reported"));
+        let (reported, ()) = tokio::join!(cy.report(id, "other"), delayed.during(decision));
+        reported.ok(201);
+        assert_eq!(statuses(&world, id).await, ["pending", status], "{verdict}");
+        assert_eq!(moderator.queue("reported").await, [id], "{verdict}");
+        assert_eq!(world.findings().await, [""; 0]);
+        moderator.judge(id, "reports/dismiss").await.ok(200);
+        assert_eq!(statuses(&world, id).await, ["dismissed", status], "{verdict}");
+        assert!(moderator.queue("reported").await.is_empty(), "{verdict}");
+        assert_eq!(world.findings().await, [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn what_a_decision_covers_does_not_depend_on_clocks() {
+    let world = World::new();
+    let moderator = world.moderator();
+    let id = world.user(7, "Ada").comment("posts/1", "x").await;
+    world.pass(Duration::from_mins(1));
+    world.user(8, "Bob").report(id, "spam").await.ok(201);
+    world.turn_back(Duration::from_mins(1));
+    moderator.judge(id, "reports/dismiss").await.ok(200);
+    assert_eq!(statuses(&world, id).await, ["dismissed"]);
+    world.user(9, "Cy").report(id, "spam").await.ok(201);
+    world.user(10, "Di").report(id, "spam").await.ok(201);
+    assert_eq!(statuses(&world, id).await, ["pending", "pending", "dismissed"]);
+    assert_eq!(moderator.queue("reported").await, [id]);
+    assert_eq!(world.findings().await, [""; 0]);
+    moderator.judge(id, "approve").await.ok(200);
+    assert_eq!(statuses(&world, id).await, ["reviewed", "reviewed", "dismissed"]);
+    assert!(moderator.queue("reported").await.is_empty());
+    assert_eq!(world.findings().await, [""; 0]);
 }

@@ -107,8 +107,7 @@ impl<'a> Recount<'a> {
             ("rv", Some(AttributeValue::Bool(comment.in_review && comment.may_count()))),
             ("rp", Some(number(reports.map_or(0, BTreeMap::len)))),
             ("rl", newest_reports(reports)),
-            // A report made in the very millisecond of a resolution has the status of the resolution.
-            ("ro", Some(AttributeValue::Bool(reported || (comment.reported && reports.is_some())))),
+            ("ro", Some(AttributeValue::Bool(reported))),
         ];
         if comment.is_placeholder {
             wanted.extend(ERASED.into_iter().chain(["s"]).map(|name| (name, None)));
