@@ -92,8 +92,7 @@ async fn follow(app: &App, event: Event) -> Result<Option<Comment>, Fault> {
         Event::UserRenamed(before, after) => {
             if app.store.rename_in_directory(&before, &after).await? {
                 let delay = delay(&before, &after);
-                let job = Rename { user: after.id, name: after.name, avatar: after.avatar, before: None };
-                app.start_job(&Job::Rename(job), delay).await?;
+                app.start_job(&Job::Rename(Rename::to(after)), delay).await?;
             }
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::domain::comment::Avatar;
 use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::time::Timestamp;
+use crate::domain::user::User;
 
 /// A message of the queue `Jobs`. It may be delivered twice, and late.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +73,17 @@ pub struct Rename {
     /// Comments from this one on have been renamed, from the newest to the oldest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<CommentId>,
+    /// Whether this is the second walk, over what was written about the time of the change.
+    #[serde(default)]
+    pub again: bool,
+}
+
+impl Rename {
+    /// Of all comments of this user.
+    #[must_use]
+    pub fn to(user: User) -> Self {
+        Self { user: user.id, name: user.name, avatar: user.avatar, before: None, again: false }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -88,7 +100,7 @@ mod tests {
         let (comment, other, time) = (CommentId(12), CommentId(13), Timestamp(1_767_323_045_678));
         let walks = vec![CountReplies::of(comment), CountReplies { comment: other, after: Some(comment), seen: 3 }];
         let thread = ThreadId::new("posts", "1").unwrap();
-        let rename = Rename { user: UserId(7), name: "Ada".to_owned(), avatar: Avatar::Neutral, before: Some(comment) };
+        let rename = Rename { before: Some(comment), again: true, ..Rename::to(User::named("Ada")) };
         let jobs = [
             Job::CleanUp(CleanUp { comment, replies: 2, deleted_at: time }),
             Job::CountBelow(CountBelow { thread, walks, incomplete: vec![other], is_first: true, changed_at: time }),

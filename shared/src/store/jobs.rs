@@ -24,6 +24,9 @@ use crate::error::Fault;
 /// An index that has not listed a reply by then, counted from the deletion of its parent, will not. The parent then
 /// counted too many.
 const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
+/// For so long after a change of name, comments with the old one may be written, by requests that have read it before, and
+/// the index may not list them.
+const LATE_NAMES: Duration = Duration::from_secs(90);
 /// The shortest delay before an index is read again.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 /// Comments changed concurrently.
@@ -43,7 +46,7 @@ impl Store {
         match job {
             Job::CleanUp(job) => self.clean_up(job, now, deadline).await,
             Job::CountBelow(job) => self.count_below(job, now, deadline).await,
-            Job::Rename(job) => self.rename(job, deadline).await,
+            Job::Rename(job) => self.rename(job, now, deadline).await,
         }
     }
 
@@ -152,12 +155,16 @@ impl Store {
         Ok(())
     }
 
-    /// From the newest comment to the oldest. It ends when the user has another name by now: another job follows.
-    async fn rename(&self, mut job: Rename, deadline: Instant) -> Result<Option<Rest>, Fault> {
+    /// From the newest comment to the oldest, and once more over the newest. It ends when the user has another name by now:
+    /// another job follows.
+    async fn rename(&self, mut job: Rename, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         let Some(user) = self.user(job.user, Reading::Consistent).await? else { return Ok(None) };
         if user.name != job.name || user.avatar != job.avatar {
             return Ok(None);
         }
+        let changed_at = user.renamed_at.map(|seconds| Timestamp(seconds * 1_000));
+        let is_earlier =
+            |comment: CommentId| changed_at.is_some_and(|then| age(then, comment.created_at()) > LATE_NAMES);
         loop {
             let written = Query {
                 index: Index::Author,
@@ -167,9 +174,15 @@ impl Store {
                 limit: AT_ONCE,
             };
             let written: Vec<CommentId> = self.query_all(written).await?.iter().filter_map(keys::comment_of).collect();
-            let Some(oldest) = written.last() else { return Ok(None) };
-            job.before = Some(*oldest);
-            try_join_all(written.into_iter().map(|comment| self.rename_author(comment, &user))).await?;
+            try_join_all(written.iter().map(|comment| self.rename_author(*comment, &user))).await?;
+            job.before = written.last().copied();
+            if job.before.is_none_or(|oldest| job.again && is_earlier(oldest)) {
+                let second = changed_at.filter(|_| !job.again).map(|then| Rest {
+                    job: Job::Rename(Rename { again: true, ..job }),
+                    delay: LATE_NAMES.saturating_sub(age(now, then)),
+                });
+                return Ok(second);
+            }
             if Instant::now() >= deadline {
                 return Ok(Some(Rest { job: Job::Rename(job), delay: Duration::ZERO }));
             }
@@ -187,6 +200,7 @@ impl Store {
     }
 }
 
+/// Zero when it is in the future.
 fn age(now: Timestamp, then: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(now.0 - then.0).unwrap_or_default())
 }

@@ -1,4 +1,5 @@
-//! Edits and decisions of moderators that cross: the second applies to the state that the first one left.
+//! Edits, decisions of moderators, new comments and new names that cross: the second applies to the state that the first one
+//! left.
 
 use std::time::Duration;
 
@@ -33,8 +34,8 @@ impl SlowCheck {
     }
 
     /// An instance that also asks this check.
-    fn with(&self, world: &World) -> World {
-        world.again(&[HELD, ("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)])
+    fn with(&self, world: &World, settings: &[(&str, &str)]) -> World {
+        world.again(&[settings, &[("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)]].concat())
     }
 
     /// Answers one request with `spam`, after `meanwhile`.
@@ -90,7 +91,7 @@ impl Scene {
     /// Ada's edit to `new`. While the spam check decides on it, something else is done.
     async fn edit_while(&self, spam: bool, meanwhile: impl Future<Output = ()>) -> TestResponse {
         let check = SlowCheck::start().await;
-        let checked = check.with(&self.world);
+        let checked = check.with(&self.world, &[HELD]);
         let ada = ada(&checked);
         let (reply, ()) = tokio::join!(ada.edit(self.id, "new"), check.answer(spam, meanwhile));
         reply
@@ -258,4 +259,25 @@ async fn an_edit_based_on_an_older_state_applies_to_the_new_one() {
     let edited = scene.world.store().edit(&seen, edit).await.unwrap().unwrap();
     assert!(!edited.is_approved() && !edited.in_review && edited.body == "new");
     scene.is_queued(&["rejected"]).await;
+}
+
+#[tokio::test]
+async fn a_comment_that_is_checked_while_its_writer_gets_a_new_name_has_the_new_name() {
+    for spam in [false, true] {
+        let (world, check) = (World::new(), SlowCheck::start().await);
+        let checked = check.with(&world, &[]);
+        let byron = checked.user(7, "Ada Byron");
+        let old = byron.get("ui").await.ok(200);
+        assert_eq!(old.data()["auth"]["user"]["name"], "Ada Byron");
+        world.pass(Duration::from_secs(1));
+        let rename = async {
+            world.user(7, "Ada Lovelace").get("ui").await.ok(200);
+            world.wait_until_idle().await;
+        };
+        let (written, ()) = tokio::join!(byron.write("posts/1", None, "new"), check.answer(spam, rename));
+        let id = written.ok(201).id();
+        world.finish_jobs().await;
+        let shown = world.moderator().get(&format!("comments/{id}")).await.ok(200);
+        assert_eq!(shown.data()["user"]["name"], "Ada Lovelace", "{spam}");
+    }
 }

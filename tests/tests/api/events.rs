@@ -6,7 +6,6 @@ use serde_json::json;
 use shared::domain::ids::{CommentId, UserId};
 use shared::domain::job::{CleanUp, Job, Rename};
 use shared::domain::time::{Clock, Timestamp};
-use shared::domain::user::User;
 use shared::store::{Reading, Store};
 use tests::{Item, World, ids};
 use tokio::time::Instant;
@@ -66,10 +65,6 @@ async fn run(store: &Store, job: Job) {
     assert_eq!(store.run_job(job, now, Instant::now() + Duration::from_mins(1)).await.unwrap(), None);
 }
 
-fn rename(user: &User) -> Rename {
-    Rename { user: user.id, name: user.name.clone(), avatar: user.avatar.clone(), before: None }
-}
-
 #[tokio::test]
 async fn a_record_of_the_stream_handled_twice_does_no_harm() {
     let world = World::new();
@@ -84,7 +79,7 @@ async fn a_record_of_the_stream_handled_twice_does_no_harm() {
     for _ in 0..2 {
         store.promote_below(&parent.comment).await.unwrap();
         assert!(store.rename_in_directory(&ada_before, &ada_before).await.unwrap());
-        run(&store, Job::Rename(rename(&ada_before))).await;
+        run(&store, Job::Rename(Rename::to(ada_before.clone()))).await;
     }
     assert_eq!(ids(&ada.see("posts/1", top).await["replies"]), replies[..3]);
     assert_eq!(ada.replies(top, "").await.ids(), replies);

@@ -210,14 +210,17 @@ async fn an_outdated_change_of_name_is_ignored() {
     world.set_of_comment(id, "n", Some(AttributeValue::S("Ada".to_owned()))).await;
     let shown = async || world.guest().see("posts/1", id).await["user"]["name"].clone();
     let job = |user: &User| {
-        let rename = Rename { user: user.id, name: user.name.clone(), avatar: user.avatar.clone(), before: None };
+        let rename = Rename::to(user.clone());
         store.run_job(Job::Rename(rename), world.now(), Instant::now() + Duration::from_mins(1))
     };
     assert!(!store.rename_in_directory(&rows[0], &rows[1]).await.unwrap());
     assert_eq!(job(&rows[1]).await.unwrap(), None);
     assert_eq!(shown().await, "Ada");
     assert!(store.rename_in_directory(&rows[1], &rows[2]).await.unwrap());
-    assert_eq!(job(&rows[2]).await.unwrap(), None);
+    let second = job(&rows[2]).await.unwrap().unwrap();
+    assert_eq!(second.delay, Duration::from_secs(90));
+    let again = store.run_job(second.job, world.now(), Instant::now() + Duration::from_mins(1));
+    assert_eq!(again.await.unwrap(), None);
     assert_eq!(shown().await, "Ada Lovelace");
     assert_eq!(names(&world.user(8, "Bob"), "ada").await, ["Ada Lovelace"]);
 }

@@ -194,3 +194,16 @@ async fn a_reply_that_the_index_lists_late_stops_counting_when_its_parent_is_hid
     table.world.finish_jobs().await;
     table.is_in_order().await;
 }
+
+#[tokio::test]
+async fn a_comment_that_the_index_lists_late_gets_its_writers_new_name() {
+    let table = Lagging::new();
+    let byron = table.world.user(7, "Ada Byron");
+    table.hold_all().await;
+    let id = byron.comment("posts/1", "text").await;
+    table.world.user(7, "Ada Lovelace").get("ui").await.ok(200);
+    table.world.wait_until_idle().await;
+    table.hold(&[]).await;
+    table.world.finish_jobs().await;
+    assert_eq!(byron.see("posts/1", id).await["user"]["name"], "Ada Lovelace");
+}
