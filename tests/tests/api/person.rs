@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use local::import::lease::Lease;
+use local::person::PersonError;
 use local::person::erase::{Eraser, Receipt};
 use local::person::export::export;
 use local::settings::MEDIA;
@@ -16,19 +17,24 @@ use shared::domain::person::Who;
 use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
 use shared::domain::user::gravatar;
-use tests::{Actor, MAIL, SALT, World, by_guest, ids};
+use shared::store::Store;
+use tests::{Actor, Faults, MAIL, SALT, World, by_guest, ids};
 
 const EMAIL: &str = "lovelace@example.org";
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
 
 async fn erase(world: &World, who: Who) -> Receipt {
-    let (store, salt, now) = (world.store(), Secret::from(SALT.to_owned()), world.now());
+    erase_by(world, &world.store(), who).await.unwrap()
+}
+
+async fn erase_by(world: &World, store: &Store, who: Who) -> Result<Receipt, PersonError> {
+    let (salt, now) = (Secret::from(SALT.to_owned()), world.now());
     let clock = Clock::new(move || now);
-    let lease = Lease { store: &store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
+    let lease = Lease { store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
     let objects = world.bucket().client();
     let bucket = Bucket::new(&objects, MEDIA);
-    let eraser = Eraser { store: &store, bucket, salt: &salt, clock, lease, mails: None };
-    eraser.erase(who).await.unwrap()
+    let eraser = Eraser { store, bucket, salt: &salt, clock, lease, mails: None };
+    eraser.erase(who).await
 }
 
 fn guest() -> Who {
@@ -408,4 +414,57 @@ async fn no_answer_to_an_erased_comment_is_lost_while_others_write() {
     let left = bob.list("posts/1", "per_page=50").await;
     assert!(left.rows().iter().all(|row| row["is_deleted"] == json!(true)), "{:#}", left.json);
     assert!(ids(&left.json["data"]).len() <= parents.len());
+}
+
+/// A comment of Ada's with an answer of hers, and one with an answer of Bob's. The ids of these two, which an erasure leaves.
+async fn conversation(world: &World) -> [u64; 2] {
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let top = ada.comment("posts/1", "of Ada").await;
+    ada.reply("posts/1", top, "of Ada").await;
+    let answered = ada.comment("posts/1", "of Ada").await;
+    let answer = bob.reply("posts/1", answered, "of Bob").await;
+    world.wait_until_idle().await;
+    [answered, answer]
+}
+
+async fn stored_comments(world: &World) -> Vec<u64> {
+    let items = world.items().await;
+    let comments = items.iter().filter(|item| item["sk"].as_s().is_ok_and(|sk| sk == "C"));
+    let mut ids: Vec<u64> = comments.map(|item| item["i"].as_n().unwrap().parse().unwrap()).collect();
+    ids.sort_unstable();
+    ids
+}
+
+#[tokio::test]
+async fn an_erasure_that_ended_at_any_step_is_finished_by_the_next_one() {
+    let ada = || Who::User(UserId(7));
+    for steps in 0.. {
+        let (world, faults) = (World::new(), Faults::new(1));
+        let stay = conversation(&world).await;
+        faults.kill_after(steps);
+        let first = erase_by(&world, &world.store_behind(&faults), ada()).await;
+        let second = erase(&world, ada()).await;
+        assert_eq!(second.left, 0, "{steps}: {second:?}");
+        world.finish_jobs().await;
+        assert_eq!(world.findings().await, [""; 0], "{steps}");
+        assert_eq!(stored_comments(&world).await, stay, "{steps}: {second:?}");
+        if first.is_ok() {
+            assert!(second.gone.is_empty() && steps > 30, "{steps}: {second:?}");
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_empty_placeholder_goes_with_the_last_reply_below_it() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let top = ada.comment("posts/1", "of Ada").await;
+    let below = ada.reply("posts/1", top, "of Ada").await;
+    bob.reply("posts/1", below, "of Bob").await;
+    for (id, left) in [(7, 3), (8, 0)] {
+        erase(&world, Who::User(UserId(id))).await;
+        world.finish_jobs().await;
+        assert_eq!((stored_comments(&world).await.len(), world.findings().await), (left, Vec::new()), "{id}");
+    }
 }

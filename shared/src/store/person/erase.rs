@@ -35,6 +35,16 @@ const STEP: Duration = Duration::from_secs(10);
 /// How many of each kind are gone.
 pub type Gone = BTreeMap<&'static str, u64>;
 
+/// What became of a placeholder.
+enum Finish {
+    /// Something is below it.
+    Kept,
+    Gone {
+        /// The placeholder above it, if nothing is below that one any more.
+        emptied: Option<CommentId>,
+    },
+}
+
 /// One erasure.
 pub struct Erasure<'a> {
     pub store: &'a Store,
@@ -125,7 +135,10 @@ impl Erasure<'_> {
                 self.count_below(comment).await?;
             }
         }
-        let kept = self.remove_unless_answered(id).await?;
+        let (kept, emptied) = match self.remove_unless_answered(id).await? {
+            Finish::Kept => (true, None),
+            Finish::Gone { emptied } => (false, emptied),
+        };
         if !kept {
             while store.remove_items(id).await? {}
         }
@@ -137,31 +150,47 @@ impl Erasure<'_> {
         {
             store.promote_below(&parent).await?;
         }
+        if let Some(emptied) = emptied {
+            Box::pin(self.finish_comment(emptied, false)).await?;
+        }
         Ok(Some(if kept { "placeholders" } else { "comments" }))
     }
 
-    /// Whether the placeholder is kept. Then a hash takes the place of its source.
-    async fn remove_unless_answered(&self, id: CommentId) -> Result<bool, Fault> {
+    /// When the placeholder is kept, a hash takes the place of its source. When it goes and empties another one, the note about
+    /// that one is written with it.
+    async fn remove_unless_answered(&self, id: CommentId) -> Result<Finish, Fault> {
         let store = self.store;
         let mut attempts = store.attempts("erasing a comment");
         loop {
             attempts.next().await?;
-            let Some(comment) = store.comment(id, Reading::Consistent).await? else { return Ok(false) };
+            let Some(comment) = store.comment(id, Reading::Consistent).await? else {
+                return Ok(Finish::Gone { emptied: None });
+            };
             let hashed =
                 |source: &SourceId| if source.is_hashed() { source.clone() } else { self.hashes.source(source) };
             let source = comment.source.as_ref().map(hashed);
             let kept = comment.replies > 0 || store.has_hidden_replies(id).await?;
-            let writes = if kept {
+            let (writes, finish): (Vec<Write>, _) = if kept {
                 let hash = source.map(|source| Write::update(keys::comment(id)).set("so", text(source.0)).exists());
-                hash.into_iter().collect()
+                (hash.into_iter().collect(), Finish::Kept)
             } else {
+                let emptied = self.emptied_by(&comment).await?;
+                let note = emptied.map(|above| Write::put(keys::erased_comment(&self.who(), above).item()));
                 let tombstone = source.map(|source| tombstone_of(&source, id));
-                removal(&comment).into_iter().chain(tombstone).collect::<Vec<_>>()
+                (removal(&comment).into_iter().chain(tombstone).chain(note).collect(), Finish::Gone { emptied })
             };
             if writes.is_empty() || store.transact(writes).await? == Outcome::Done {
-                return Ok(kept);
+                return Ok(finish);
             }
         }
+    }
+
+    /// The placeholder above the comment, if nothing else is below it.
+    async fn emptied_by(&self, comment: &Comment) -> Result<Option<CommentId>, Fault> {
+        let Some(parent) = comment.parent() else { return Ok(None) };
+        let above = self.store.comment(parent, Reading::Consistent).await?;
+        let is_single = above.is_some_and(|above| above.is_placeholder && above.replies == 1);
+        Ok((is_single && !self.store.has_hidden_replies(parent).await?).then_some(parent))
     }
 
     async fn erase_visitor_state(&self, key: &Key, visitor: &Visitor, gone: &mut Gone) -> Result<(), Fault> {

@@ -27,13 +27,13 @@ pub struct Trace(pub(super) Left);
 /// In the order in which it is erased.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Left {
+    /// A placeholder that an erasure which did not end has made.
+    Placeholder(CommentId),
     /// Deepest first, so that a comment below which only the person wrote is deleted as well.
     Comment {
         height: std::cmp::Reverse<usize>,
         id: CommentId,
     },
-    /// A placeholder that an erasure which did not end has made.
-    Placeholder(CommentId),
     /// Likes and reports in a thread.
     VisitorState(Key, Visitor),
     Report(CommentId, u64),
