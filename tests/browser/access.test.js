@@ -112,6 +112,25 @@ test('at 320 pixels, in both directions, nothing is wider than the page', async 
   }
 })
 
+test('nothing that a stranger writes is wider than the page, however deep it is nested', async (t) => {
+  const record = newRecord()
+  const family = '👨\u200d'.repeat(50)
+  const deep = ['- ', '> ', '1. ', '> - '].map((mark) => `${mark.repeat(32 / mark.length / (mark === '> - ' ? 1 : 2))}deep`)
+  for (const body of [...deep, `# ${family}`, family]) {
+    const guest = { guest_name: family, guest_email: 'm@example.org' }
+    const { data } = await w.service.call('POST', `posts/${record}/comments`, null, { body, ...guest })
+    await w.service.call('POST', `posts/${record}/comments`, null, { body, parent_id: data.id, ...guest })
+  }
+  for (const dir of ['ltr', 'rtl']) {
+    const { page } = await w.open(t, { record, dir, context: { viewport: { width: 320, height: 800 } } })
+    await page.locator('article').first().waitFor()
+    assert.deepEqual(await stickingOut(page), [], dir)
+    const cut = await page.locator('.body', { hasText: 'deep' }).evaluateAll((all) => all.filter((body) => body.scrollWidth > body.clientWidth).length)
+    assert.equal(cut, 0, dir)
+    assert.deepEqual(await violations(page), [])
+  }
+})
+
 test('names and words of any length break, or scroll where they are code or tables', async (t) => {
   const word = 'W'.repeat(100)
   const body = `# ${word}\n\n${word} **${word}** [${word}](https://example.org/${word}) https://example.org/${word} \`${word}\`

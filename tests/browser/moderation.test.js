@@ -664,6 +664,33 @@ test('names, titles and words of any length break, or scroll where they are code
   }
 })
 
+test('no text of a stranger is wider than the page of moderators, or cut', async (t) => {
+  await emptyQueue()
+  const record = newRecord()
+  const family = '👨\u200d'.repeat(50)
+  for (const body of ['- '.repeat(16) + 'deep', family]) {
+    await w.service.call('POST', `posts/${record}/comments`, null, { body, guest_name: family, guest_email: 'm@example.org' })
+  }
+  const { page } = await open(t, { who: moderator('Grace').token, context: { viewport: { width: 320, height: 800 } } })
+  await page.locator('article').nth(1).waitFor()
+  assert.deepEqual(await stickingOut(page), [])
+  const deep = card(page, 'deep').locator('.body')
+  assert.ok(await deep.evaluate((body) => body.scrollWidth <= body.clientWidth), 'what is nested deep can be read')
+})
+
+test('links of comments open elsewhere, so that none signs a moderator out or tells where the page is', async (t) => {
+  await emptyQueue()
+  await w.service.comment(newRecord(), 'Please see [this page](#token=nobody)')
+  const { page, context } = await open(t, { who: moderator('Grace').token })
+  const link = card(page, 'Please see').getByRole('link', { name: 'this page' })
+  const opened = context.waitForEvent('page')
+  await link.click()
+  await opened
+  assert.match((await link.getAttribute('rel')) ?? '', /\bnoreferrer\b/)
+  await page.getByRole('tab', { name: 'Pending' }).waitFor()
+  assert.equal(await card(page, 'Please see').count(), 1)
+})
+
 /** What the service answers to a moderator who may not. @param {string} code */
 const forbidden = (code) => ({ status: 403, json: { message: 'No.', code, errors: {} } })
 

@@ -1216,6 +1216,7 @@ dialog { inline-size: min(26em, 90%) }
 `)
 
 const threadStyles = sheet(`
+section { overflow-x: clip; overflow-clip-margin: 4px }
 h2, h3 { margin: 0; font-size: 1.125em }
 .top, .bar, header, .actions, .guest, .toolbar { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5em }
 .top { justify-content: space-between }
@@ -1251,7 +1252,8 @@ header a { padding: .25em 0; font-size: .875em; text-decoration: none }
 h1, h4, h5, h6, .body :is(h2, h3) { font-size: 1em }
 .body img { max-inline-size: 100%; block-size: 14em; object-fit: scale-down }
 pre, table { display: block; overflow: auto }
-blockquote { margin-inline: 0; padding-inline-start: .75em; border-inline-start: 3px solid var(--border); color: var(--muted) }
+ul, ol { padding-inline-start: min(40px, 10%) }
+blockquote { margin-inline: 0; padding-inline-start: min(.75em, 5%); border-inline-start: 3px solid var(--border); color: var(--muted) }
 .actions, .more { margin-inline-start: -.5em; font-size: .875em }
 .actions { color: var(--muted) }
 .like[aria-pressed=true] svg { fill: currentColor }

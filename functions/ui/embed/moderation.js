@@ -493,10 +493,11 @@ class Card {
       this.#text('quoted', parent, parent.is_approved))
   }
 
-  /** What a comment says. Images load at once if it is approved, else by a button each. @param {string} name of a class @param {Comment} comment @param {boolean} approved */
+  /** What a comment says. Its links open elsewhere: one to `#token=` would sign out whoever follows it. Images load at once if it is approved, else by a button each. @param {string} name of a class @param {Comment} comment @param {boolean} approved */
   #text(name, { html, body }, approved) {
     const text = inert.adoptNode(h('div', { class: name, dir: 'auto' }))
     showHtml(text, html, body)
+    for (const link of text.querySelectorAll('a')) Object.assign(link, { target: '_blank', rel: 'noopener noreferrer' })
     if (!approved) text.querySelectorAll('img').forEach((image) => image.replaceWith(this.#load(image)))
     return text
   }
@@ -2204,7 +2205,7 @@ const own = sheet(`
   background: var(--ground);
   font-size: .9375rem;
 }
-.frame { display: flow-root; min-block-size: 100%; padding: 0 0 6rem; border-radius: 0; background: var(--ground); color: var(--text) }
+.frame { display: flow-root; overflow-x: clip; min-block-size: 100%; padding: 0 0 6rem; border-radius: 0; background: var(--ground); color: var(--text) }
 :host([standalone]) .frame { min-block-size: 100vh }
 main { display: block }
 .content { max-inline-size: 60rem; margin-inline: auto; padding: 0 1rem; outline: none }
@@ -2296,7 +2297,8 @@ pre, table { max-inline-size: 100%; overflow-x: auto }
 td, th { padding: .25em .5em; border: 1px solid var(--border) }
 pre { padding: .5em .75em; border-radius: var(--radius); background: var(--ground) }
 code { font-size: .9em }
-.body blockquote { margin-inline: 0; padding-inline-start: .75em; border-inline-start: 3px solid var(--line); color: var(--muted) }
+:is(.body, .quoted) :is(ul, ol) { padding-inline-start: min(40px, 10%) }
+.body blockquote { margin-inline: 0; padding-inline-start: min(.75em, 5%); border-inline-start: 3px solid var(--line); color: var(--muted) }
 
 .reports { margin-block-start: .5rem; padding: .5rem .75rem; border-radius: var(--radius); background: color-mix(in srgb, var(--danger) 7%, transparent); font-size: .875em }
 .reports .count { display: flex; align-items: center; gap: .5em; color: var(--danger); font-weight: 600 }
