@@ -157,7 +157,7 @@ function tidy(element) {
   keep('class', /^language-\S+$/)
   keep('href', /^(https?|mailto):$/, schemeOf)
   keep('src', /^https?:$/, schemeOf)
-  if (element.matches('pre, table')) element.setAttribute('tabindex', '0')
+  if (element.matches('pre, table')) element.tabIndex = 0
   if (element.matches('img')) Object.assign(element, { loading: 'lazy', referrerPolicy: 'no-referrer' })
 }
 
@@ -266,7 +266,7 @@ const MARKS = {
   list: { line: '- ' },
 }
 
-const typedByGuests = {}
+const typed = {}
 
 const handleOf = (name) => name.replace(/_?[^A-Za-z0-9_]+/g, '_').toLowerCase()
 
@@ -276,9 +276,8 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
   let busy = 0
   let last = { content: '', key: '' }
   let search = new AbortController()
-  const keptBy = (visitor) => `${API} ${path} ${draft} ${visitor}`
-  const left = keptBy('guest')
-  const kept = isGuest ? left : keptBy(ui.auth.user?.id)
+  const left = `${API} ${path} ${draft} guest`
+  const kept = isGuest ? left : `${API} ${path} ${draft} ${ui.auth.user?.id}`
   const named = (label) => ({ 'aria-label': label, placeholder: label })
 
   const text = h('textarea', {
@@ -292,9 +291,9 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
     paste: (event) => take(event, event.clipboardData),
     drop: (event) => take(event, event.dataTransfer),
   })
-  if (!isGuest && typedByGuests[left]) {
-    keep(typedByGuests[left])
-    device.set(left, (typedByGuests[left] = ''))
+  if (!isGuest && typed[left]) {
+    keep(typed[left])
+    device.set(left, (typed[left] = ''))
   }
   text.value = device.get(kept) || value
   const people = h('div', { id: `people-${draft}`, class: 'people', role: 'listbox', 'aria-label': say('mention'), hidden: true })
@@ -364,7 +363,7 @@ function editor({ api, ui, say, path, explain }, /** @type {Purpose} */ { draft,
 
   function keep(body) {
     device.set(kept, body)
-    if (isGuest) typedByGuests[kept] = body
+    typed[kept] = body
   }
 
   function changed() {
