@@ -272,6 +272,17 @@ impl Config {
         Self::from_vars(|name| std::env::var(name).ok())
     }
 
+    /// Whether `SVC_MODERATORS` names the user of this id. A `sub` has another id with every issuer of tokens; those looked
+    /// at are `issuer`, and none.
+    #[must_use]
+    pub fn names_moderator_by_id(&self, user: UserId, issuer: Option<&str>) -> bool {
+        let is_of = |sub: &str, issuer: &str| UserId::hashed(&self.visitor_salt, issuer, sub).0 == user;
+        self.auth.moderators.iter().any(|moderator| match moderator {
+            Moderator::Id(named) => *named == user,
+            Moderator::Sub(sub) => issuer.is_some_and(|issuer| is_of(sub, issuer)) || is_of(sub, ""),
+        })
+    }
+
     /// Reads the variables from `var`. Missing and empty ones have their defaults.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let vars = Vars(&var);

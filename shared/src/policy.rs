@@ -107,7 +107,14 @@ fn own(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
 
 /// Everything that only moderators do or read.
 pub fn moderate(viewer: &Viewer) -> Result<(), Refusal> {
-    if viewer.moderator { Ok(()) } else { Err(Refusal::Forbidden) }
+    if viewer.is_moderator() { Ok(()) } else { Err(Refusal::Forbidden) }
+}
+
+/// Banning this user: never oneself, nor whom `SVC_MODERATORS` names. `issuer` is that of the viewer's token.
+pub fn ban(config: &Config, viewer: &Viewer, issuer: Option<&str>, user: UserId) -> Result<(), Refusal> {
+    moderate(viewer)?;
+    let is_spared = viewer.user_id() == Some(user) || config.names_moderator_by_id(user, issuer);
+    if is_spared { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 
 /// Pinning and unpinning. A pin also needs [`pinnable`].
@@ -133,7 +140,7 @@ pub fn unapproved_pin() -> Refusal {
 /// else sees an approved comment unless one above it is hidden from them. Nobody sees a placeholder.
 pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
     exists(comment)?;
-    let seen = viewer.moderator
+    let seen = viewer.is_moderator()
         || comment.visitor() == viewer.visitor
         || (comment.is_approved() && ancestors.iter().all(|above| shown_to(&viewer.visitor, above)));
     if seen { Ok(()) } else { Err(Refusal::NotFound) }
@@ -141,7 +148,7 @@ pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<
 
 /// Reading a comment in its place: with the comments above it, or with the replies below it. It may be a placeholder.
 pub fn read_in_place(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
-    let listed = viewer.moderator || in_lists(&viewer.visitor, comment, ancestors);
+    let listed = viewer.is_moderator() || in_lists(&viewer.visitor, comment, ancestors);
     if listed { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
@@ -227,7 +234,7 @@ mod tests {
         Viewer {
             visitor: user.as_ref().map_or_else(|| Visitor("guest".to_owned()), |user| user.id.into()),
             user,
-            moderator: name.ends_with("moderator"),
+            has_role: name.ends_with("moderator"),
             banned: name.starts_with("banned"),
         }
     }
@@ -311,9 +318,30 @@ mod tests {
     }
 
     #[test]
-    fn moderators_moderate_and_banned_ones_still_read() {
+    fn moderators_moderate_and_a_banned_one_is_none() {
         let no = "forbidden";
-        check("moderate", moderate, [no, no, no, no, "ok", "ok"]);
+        check("moderate", moderate, [no, no, no, no, "ok", no]);
+    }
+
+    #[test]
+    fn nobody_bans_themselves_or_whom_the_settings_name() {
+        let no = "forbidden";
+        let config = config(&[("SVC_MODERATORS", "9, auth0|grace")]);
+        let salt = config.visitor_salt.clone();
+        let of_grace = |issuer| UserId::hashed(&salt, issuer, "auth0|grace").0;
+        let login = "https://login.example";
+        for (user, issuer, verdict) in [
+            (UserId(8), None, "ok"),
+            (UserId(1), None, no),
+            (UserId(9), None, no),
+            (of_grace(""), None, no),
+            (of_grace(""), Some(login), no),
+            (of_grace(login), Some(login), no),
+            (of_grace(login), Some("https://other.example"), "ok"),
+        ] {
+            let expected = [no, no, no, no, verdict, no];
+            check(&format!("{user:?} {issuer:?}"), |viewer| ban(&config, viewer, issuer, user), expected);
+        }
     }
 
     #[test]
@@ -336,7 +364,7 @@ mod tests {
     fn unapproved_comments_are_seen_by_their_writers_and_by_moderators() {
         use State::{Approved, Pending, Rejected};
         let no = "not_found";
-        let hidden = [no, no, "ok", "ok", "ok", "ok"];
+        let hidden = [no, no, "ok", "ok", "ok", no];
         for (of, above, expected) in [
             (Approved, Approved, ["ok"; 6]),
             (Pending, Approved, hidden),
@@ -377,8 +405,8 @@ mod tests {
         let theirs = Comment { user: Some(UserId(9)), ..owned(State::Pending, 0) };
         let (comment, ancestors) = (owned(State::Approved, 1), [theirs]);
         let no = "not_found";
-        check("see", |viewer| see(viewer, &comment, &ancestors), [no, no, "ok", "ok", "ok", "ok"]);
-        check("read in place", |viewer| read_in_place(viewer, &comment, &ancestors), [no, no, no, no, "ok", "ok"]);
+        check("see", |viewer| see(viewer, &comment, &ancestors), [no, no, "ok", "ok", "ok", no]);
+        check("read in place", |viewer| read_in_place(viewer, &comment, &ancestors), [no, no, no, no, "ok", no]);
     }
 
     #[test]

@@ -213,7 +213,7 @@ fn new_comment(viewer: &Viewer, loaded: &Loaded, parent: Option<&Comment>) -> Co
         guest: viewer.user.is_none().then(|| viewer.visitor.clone()),
         name,
         avatar,
-        by_moderator: viewer.moderator,
+        by_moderator: viewer.is_moderator(),
         body: loaded.input.body.clone(),
         mentions: loaded.mentions.clone(),
         subscribed: loaded.input.subscribe,

@@ -128,7 +128,7 @@ fn ids(subject: &Subject) -> Value {
 
 async fn present(app: &App, comment: &Comment) -> Result<Value, Fault> {
     let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
-    let everyone = Viewer { visitor: Visitor(String::new()), user: None, moderator: false, banned: false };
+    let everyone = Viewer { visitor: Visitor(String::new()), user: None, has_role: false, banned: false };
     let presenter = CommentPresenter {
         config: &app.config,
         viewer: &everyone,

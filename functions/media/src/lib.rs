@@ -71,7 +71,7 @@ impl Media {
     /// DELETE `media/{name}`. Works with uploads switched off too, so that earlier uploads can be removed.
     async fn remove(&self, app: &App, call: &Call, file: &str) -> Result<Answer> {
         let file = Name::of_file(file).ok_or(Refusal::NotFound);
-        let viewer = app.admit(call, RateClass::Write, exists(&file), AuthRequirement::User).await?;
+        let viewer = app.admit(call, RateClass::Write, exists(&file), AuthRequirement::Moderator).await?;
         policy::moderate(&viewer)?;
         let (name, format) = file?;
         let (bucket, image, thumbnail) = (self.bucket(&app.config), name.upload(format), name.thumbnail());

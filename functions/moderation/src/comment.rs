@@ -112,7 +112,7 @@ async fn find(
     id: &str,
 ) -> Result<(Viewer, Comment)> {
     let find = app.find_comment(id);
-    let (viewer, found) = app.admit_with(call, class, exists, AuthRequirement::User, find).await?;
+    let (viewer, found) = app.admit_with(call, class, exists, AuthRequirement::Moderator, find).await?;
     policy::see(&viewer, &found.comment, &found.ancestors)?;
     policy::moderate(&viewer)?;
     Ok((viewer, found.comment))

@@ -13,7 +13,7 @@ use shared::policy;
 use crate::walk::Walk;
 
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
+    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
     let walk = Walk::new(app, call, "log".to_owned())?;
     let (entries, cursors) = app.store.log(walk.cursor, walk.per_page).await?;

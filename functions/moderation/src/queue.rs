@@ -62,7 +62,7 @@ impl From<&ReportExcerpt> for ReportResource {
 }
 
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
+    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
     let state = state(call)?;
     let walk = Walk::new(app, call, format!("queue {}", state.name()))?;
@@ -73,7 +73,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
 
 pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let id = path_id::<UserId>(id);
-    let viewer = app.admit(call, RateClass::Read, exists(&id), AuthRequirement::User).await?;
+    let viewer = app.admit(call, RateClass::Read, exists(&id), AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
     let id = id?;
     let walk = Walk::new(app, call, format!("user {id}"))?;

@@ -48,7 +48,7 @@ impl ModeratedUser {
 
 /// GET `moderation/users`: users whose names contain `q`, or those banned now.
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::User).await?;
+    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
     match (call.parameter("q"), call.parameter("banned")) {
         (Some(part), None) => search(app, part).await,
@@ -79,6 +79,7 @@ async fn banned(app: &App, call: &Call) -> Result<Answer> {
 /// PUT `users/{id}/ban`
 pub(crate) async fn ban(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, id) = find(app, call, id).await?;
+    policy::ban(&app.config, &viewer, call.issuer(), id)?;
     let mut input = Input::new(call.json()?);
     let reason = input.optional_text("reason", MAX_REASON);
     let until = input.value("until").and_then(Value::as_str).and_then(Timestamp::parse);
@@ -101,7 +102,7 @@ pub(crate) async fn unban(app: &App, call: &Call, id: &str) -> Result<Answer> {
 /// The caller, who may moderate, and the user whom the path names.
 async fn find(app: &App, call: &Call, id: &str) -> Result<(Viewer, UserId)> {
     let id = path_id::<UserId>(id);
-    let viewer = app.admit(call, RateClass::Write, exists(&id), AuthRequirement::User).await?;
+    let viewer = app.admit(call, RateClass::Write, exists(&id), AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
     Ok((viewer, id?))
 }

@@ -178,7 +178,7 @@ async fn send(app: &App, endpoint: EndpointId, message: &MessageId, new: Option<
 /// A moderator, where there are webhooks.
 async fn admit(app: &App, call: &Call, class: RateClass) -> Result<Viewer> {
     let exists = policy::feature(app.config.webhooks.on);
-    let viewer = app.admit(call, class, exists, AuthRequirement::User).await?;
+    let viewer = app.admit(call, class, exists, AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
     Ok(viewer)
 }

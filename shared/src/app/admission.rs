@@ -5,7 +5,7 @@
 //! 3. 404 `not_found`, 405 `method_not_allowed`: the route, the type, the feature
 //! 4. 401 `unauthenticated`; 503 `unavailable`: a token that cannot be verified at the moment; 403 `forbidden`: a guest's
 //!    write from a page of another site
-//! 5. 403 `comment_banned`: the same writes, of banned users
+//! 5. 403 `comment_banned`: the same writes, of banned users; all that moderators do, of banned ones
 //! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
 //! 7. 403 `forbidden`: the viewer is not the owner, or no moderator
 //! 8. 413 and 422: the fields and what they refer to, the idempotency key, spam
@@ -41,6 +41,8 @@ pub enum AuthRequirement {
     /// Users, and guests if the switch is on.
     GuestsIf(bool),
     User,
+    /// Users here. The handler asks [`policy::moderate`] once it has found what the request is about.
+    Moderator,
 }
 
 /// The argument `exists` of [`App::admit`], from the result of parsing a path.
@@ -109,7 +111,8 @@ impl App {
     ) -> Result<(Viewer, T)> {
         let (user, read) = self.admit_work(call, class, exists, auth, work).await?;
         let viewer = self.viewer(call, user?);
-        if class.is_restricted() {
+        // Who never was a moderator is refused by the handler.
+        if class.is_restricted() || (auth == AuthRequirement::Moderator && viewer.has_role) {
             policy::not_banned(&viewer)?;
         }
         Ok((viewer, read?))
@@ -174,7 +177,9 @@ impl App {
             | (_, Credential::User(_))
             | (AuthRequirement::GuestsIf(true), Credential::None) => Ok(()),
             (_, Credential::Unverified) => Err(Refusal::Unavailable),
-            (AuthRequirement::GuestsIf(_) | AuthRequirement::User, _) => Err(Refusal::Unauthenticated),
+            (AuthRequirement::GuestsIf(_) | AuthRequirement::User | AuthRequirement::Moderator, _) => {
+                Err(Refusal::Unauthenticated)
+            }
         }
     }
 
@@ -289,7 +294,7 @@ impl App {
     }
 
     fn viewer(&self, call: &Call, user: Option<User>) -> Viewer {
-        let moderator = match &call.credential {
+        let has_role = match &call.credential {
             Credential::User(Identity { id, claims, .. }) => {
                 claims.moderator || self.config.auth.names_moderator(*id, &claims.sub)
             }
@@ -297,7 +302,7 @@ impl App {
         };
         Viewer {
             visitor: self.visitor(call),
-            moderator,
+            has_role,
             banned: user.as_ref().is_some_and(|user| user.present_ban(self.clock.now()).is_some()),
             user,
         }

@@ -9,11 +9,16 @@ pub struct Viewer {
     /// `None` for guests.
     pub user: Option<User>,
     /// By the token's claim or by `SVC_MODERATORS`.
-    pub moderator: bool,
+    pub has_role: bool,
     pub banned: bool,
 }
 
 impl Viewer {
+    /// A banned moderator is none.
+    pub fn is_moderator(&self) -> bool {
+        self.has_role && !self.banned
+    }
+
     pub fn user_id(&self) -> Option<UserId> {
         self.user.as_ref().map(|user| user.id)
     }

@@ -127,6 +127,15 @@ impl Call {
         key.map(Some).ok_or_else(|| FieldErrors::one(NAME, "The Idempotency-Key must be 1 to 255 ASCII characters."))
     }
 
+    /// The `iss` of the token.
+    #[must_use]
+    pub fn issuer(&self) -> Option<&str> {
+        match &self.credential {
+            Credential::User(identity) => identity.claims.issuer.as_deref(),
+            Credential::None | Credential::Bad | Credential::Unverified => None,
+        }
+    }
+
     /// The language to answer in.
     #[must_use]
     pub fn language(&self) -> Language {

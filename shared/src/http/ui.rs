@@ -61,7 +61,7 @@ fn auth(config: &Config, viewer: &Viewer) -> Value {
     });
     json!({
         "authenticated": user.is_some(),
-        "moderator": viewer.moderator,
+        "moderator": viewer.is_moderator(),
         "banned": viewer.banned,
         "can_comment": policy::comment(config, viewer).is_ok(),
         "user": user,

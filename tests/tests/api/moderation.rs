@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use tests::{TestResponse, World, ids, seen};
+use tests::{Actor, TestResponse, World, ids, seen};
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
@@ -310,6 +310,82 @@ async fn a_bans_fields_are_checked() {
     }
     moderator.put("users/999/ban", Value::Null).await.ok(200);
     world.user(999, "New").post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
+}
+
+/// Who came with a token of these claims, and the id.
+async fn known(world: &World, claims: Value) -> (Actor, u64) {
+    let actor = world.claiming(&claims);
+    let id = actor.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
+    (actor, id)
+}
+
+#[tokio::test]
+async fn nobody_bans_themselves_or_whom_the_settings_name() {
+    let world = World::with(&[("SVC_MODERATORS", "9, auth0|grace, 7007007007007007")]);
+    let (moderator, bob) = (world.moderator(), world.user(8, "Bob"));
+    let grace = json!({ "sub": "auth0|grace", "iss": "https://login.example" });
+    let (grace, of_grace) = known(&world, grace).await;
+    let other = json!({ "sub": "auth0|mod", "iss": "https://login.example", "roles": ["moderator"] });
+    let (other, of_other) = known(&world, other).await;
+    let ban = async |who: &Actor, id: u64| who.put(&format!("users/{id}/ban"), json!({})).await;
+    for (who, id) in
+        [(&moderator, 1), (&moderator, 9), (&moderator, 7_007_007_007_007_007), (&other, of_other), (&other, of_grace)]
+    {
+        ban(who, id).await.refused(403, "forbidden");
+    }
+    moderator.put("users/1/ban", json!({ "until": 7 })).await.refused(403, "forbidden");
+    ban(&grace, of_grace).await.refused(403, "forbidden");
+    assert!(moderator.get("moderation/users?banned=true").await.ok(200).ids().is_empty());
+    // Whose role is a claim of the token may be banned by another, and everybody's ban may be lifted.
+    ban(&grace, of_other).await.ok(200);
+    ban(&grace, 8).await.ok(200);
+    bob.post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
+    for id in [1, 9, of_grace, of_other] {
+        moderator.delete(&format!("users/{id}/ban")).await.ok(204);
+    }
+}
+
+#[tokio::test]
+async fn a_named_subject_is_not_banned_before_the_first_sign_in() {
+    let claims = json!({ "sub": "auth0|grace" });
+    let (_, id) = known(&World::new(), claims).await;
+    let world = World::with(&[("SVC_MODERATORS", "auth0|grace")]);
+    world.moderator().put(&format!("users/{id}/ban"), json!({})).await.refused(403, "forbidden");
+}
+
+#[tokio::test]
+async fn a_banned_moderator_is_none_until_the_ban_ends() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let shown = ada.comment("posts/1", "shown").await;
+    let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]).user(7, "Ada").comment("posts/1", "held").await;
+    let (eve, id) = known(&world, json!({ "sub": "14", "name": "Eve", "roles": ["moderator"] })).await;
+    eve.get(&format!("comments/{held}")).await.ok(200);
+    world.moderator().put(&format!("users/{id}/ban"), json!({ "until": "2050-01-02T03:34:05Z" })).await.ok(200);
+
+    let auth = eve.get("ui").await.ok(200).data()["auth"].clone();
+    assert_eq!((&auth["moderator"], &auth["banned"]), (&json!(false), &json!(true)));
+    eve.get(&format!("comments/{held}")).await.refused(404, "not_found");
+    assert_eq!(eve.see("posts/1", shown).await["can"], json!({ "update": false, "delete": false, "pin": false }));
+    for path in [
+        "moderation/comments",
+        "moderation/users?q=a",
+        "moderation/users?banned=true",
+        "moderation/log",
+        "users/7/comments",
+        &format!("comments/{shown}/reports"),
+        &format!("comments/{held}/reports"),
+        "comments/1/reports",
+    ] {
+        eve.get(path).await.refused(403, "comment_banned");
+    }
+    eve.judge(held, "approve").await.refused(403, "comment_banned");
+    eve.delete(&format!("users/{id}/ban")).await.refused(403, "comment_banned");
+    // A member who is banned never was one.
+    world.banned().await.get("moderation/comments").await.refused(403, "forbidden");
+
+    world.pass(Duration::from_mins(30));
+    eve.judge(held, "approve").await.ok(200);
 }
 
 #[tokio::test]

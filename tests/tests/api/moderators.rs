@@ -169,7 +169,7 @@ async fn a_user_who_is_unknown_wrote_nothing_and_one_that_cannot_be_is_404() {
     let refused = ada.post("users/7/comments", json!({ "body": "x" })).await.refused(404, "not_found");
     assert_eq!(refused.json["message"], "Unknown commentable type.");
     let refused = ada.put("users/7/comments", json!({})).await.refused(405, "method_not_allowed");
-    assert_eq!(refused.header("allow"), "GET, POST");
+    assert_eq!(refused.header("allow"), "GET, HEAD, POST");
 }
 
 #[tokio::test]

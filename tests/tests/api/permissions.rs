@@ -88,13 +88,17 @@ async fn matrix() -> String {
     let world = World::with(&[&mail[..], &WEBHOOKS].concat());
     let open = world.again(&[&MAIL[..], &[("SVC_GUEST_LIKES", "true")], &WEBHOOKS].concat());
     let closed = world.again(&[&mail[..], &[("SVC_READ_ONLY", "true")], &WEBHOOKS].concat());
-    let columns: [(&str, Actor); 7] = [
+    let banned_moderator = world.claiming(&json!({ "sub": "14", "name": "Eve", "roles": ["moderator"] }));
+    banned_moderator.get("ui").await.ok(200);
+    world.moderator().put("users/14/ban", json!({})).await.ok(200);
+    let columns: [(&str, Actor); 8] = [
         ("guest", world.guest()),
         ("guest, when allowed", open.guest()),
         ("member", world.user(8, "Bob")),
         ("owner", world.user(7, "Ada")),
         ("banned member", world.banned().await),
         ("moderator", world.moderator()),
+        ("banned moderator", banned_moderator),
         ("moderator, read-only", closed.moderator()),
     ];
     let mut text = format!("{:40}", "route");
