@@ -1,8 +1,13 @@
 //! Runs a function in Lambda: sets up logging, builds the app from the environment, serves requests.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use lambda_http::{Error, Request, service_fn};
+use lambda_http::request::LambdaRequest;
+use lambda_http::tower::ServiceExt;
+use lambda_http::tower::util::MapRequest;
+use lambda_http::{Adapter, Body, Error, LambdaEvent, Request, Response, Service, lambda_runtime, service_fn};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tracing::{Level, Subscriber};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
@@ -15,14 +20,37 @@ use crate::app::{App, Handler};
 pub async fn run(handler: impl Handler) -> Result<(), Error> {
     log_to_stdout();
     let function = Arc::new((App::from_env().await?, handler));
-    lambda_http::run(service_fn(move |request: Request| {
+    lambda_runtime::run(adapter(service_fn(move |request: Request| {
         let function = Arc::clone(&function);
         async move {
             let (app, handler) = &*function;
             Ok::<_, Error>(app.answer(handler, request).await)
         }
-    }))
+    })))
     .await
+}
+
+type Event = LambdaEvent<LambdaRequest>;
+
+/// Answers events of API Gateway by a service of requests. `lambda_http` alone panics where `http::Uri` refuses the query.
+pub fn adapter<S>(service: S) -> MapRequest<Adapter<'static, Response<Body>, S>, fn(Event) -> Event>
+where
+    S: Service<Request, Response = Response<Body>, Error = Error>,
+    S::Future: Send + 'static,
+{
+    Adapter::from(service).map_request(with_valid_query)
+}
+
+/// API Gateway passes on what the client sent.
+fn with_valid_query(mut event: Event) -> Event {
+    const REFUSED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
+    if let LambdaRequest::ApiGatewayV2(request) = &mut event.payload
+        && let Some(query) = &mut request.raw_query_string
+        && let Cow::Owned(encoded) = utf8_percent_encode(query, REFUSED).into()
+    {
+        *query = encoded;
+    }
+    event
 }
 
 /// The crates that may log below INFO. Others log whole requests there, tokens included.

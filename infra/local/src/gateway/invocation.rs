@@ -6,7 +6,8 @@ use std::sync::mpsc::sync_channel;
 
 use http::{Extensions, Response};
 use lambda_http::request::LambdaRequest;
-use lambda_http::{Adapter, Body, Context, Error, LambdaEvent, Service};
+use lambda_http::{Body, Context, Error, LambdaEvent, Service};
+use shared::app::lambda;
 
 /// Lambda's limits for the payload of an invocation and for its answer, which may have 100 bytes more.
 pub(super) const EVENT_LIMIT: usize = 6_291_456;
@@ -35,7 +36,7 @@ pub(super) async fn invoke(function: Function, event: &str, request_id: &str) ->
     // in Lambda.
     let run = tokio::spawn(async move {
         let (sender, extensions) = sync_channel(1);
-        let mut adapter = Adapter::from(lambda_http::service_fn(move |request| {
+        let mut adapter = lambda::adapter(lambda_http::service_fn(move |request| {
             let (answer, sender) = (function(request), sender.clone());
             async move {
                 let mut response = answer.await?;

@@ -74,6 +74,31 @@ async fn odd_requests_reach_the_function_too() {
 }
 
 #[tokio::test]
+async fn a_query_that_no_address_may_have_reaches_the_function_as_it_was_meant() {
+    let seen = |request: &lambda_http::Request| {
+        let query = request.uri().query().unwrap_or_default();
+        let (name, value) = form_urlencoded::parse(query.as_bytes()).next().unwrap();
+        format!("{name}={value}")
+    };
+    let echo = function(move |request| std::future::ready(Ok(Response::new(Body::from(seen(&request))))));
+    let routes = [Route::fallback("echo")];
+    let request = Request::get("/").header(HOST, "localhost:3000").body(Bytes::new()).unwrap();
+    let found = route::find(&routes, request.method(), "/").unwrap();
+    let mut event = event(&request, &found, CLIENT, "local-000001", Timestamp::UNIX_EPOCH);
+    for (sent, meant) in [
+        ("q=\"<a>\"", "q=\"<a>\""),
+        ("q=a b%20c+d", "q=a b c d"),
+        ("q=\u{1}\u{7f}é", "q=\u{1}\u{7f}é"),
+        ("q=a#b", "q=a#b"),
+        ("q=%zz", "q=%zz"),
+    ] {
+        event["rawQueryString"] = json!(sent);
+        let (answer, _) = invoke(Arc::clone(&echo), &event.to_string(), "local-000001").await.unwrap();
+        assert_eq!(into_http(&answer).unwrap().body(), meant, "{sent}");
+    }
+}
+
+#[tokio::test]
 async fn bytes_go_both_ways_unchanged() {
     let body: Vec<u8> = (0..=255).collect();
     let gateway = gateway(async |request| {
