@@ -1,5 +1,7 @@
 //! What pages ask about the comments that count (`counts`): how many a thread has, and the newest of them.
 
+use std::collections::BTreeSet;
+
 use futures_util::future::try_join;
 
 use super::keys;
@@ -43,7 +45,7 @@ impl Store {
         Ok(Newest { count: count.as_ref().map_or(0, counts::count_of), ids })
     }
 
-    /// `feed`: in two trips.
+    /// `feed`: in two trips, and a third one for what is above replies and not among the newest.
     pub async fn newest_comments(&self, thread: &ThreadId) -> Result<NewestComments, Fault> {
         let key = keys::thread(thread);
         let (thread, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread)).await?;
@@ -51,8 +53,21 @@ impl Store {
         let mut found = self.batch_get(keys.clone(), Reading::Eventual).await?;
         let comments = keys.iter().filter_map(|key| found.remove(key)).map(read);
         let mut comments = comments.collect::<Result<Vec<Comment>, Fault>>()?;
-        // A comment that was hidden just now may still be among those that count.
+        // What was hidden or deleted just now, and what is below it, may still be among those that count.
         comments.retain(Comment::is_approved);
+        let mut approved: BTreeSet<CommentId> = comments.iter().map(|comment| comment.id).collect();
+        let above: BTreeSet<CommentId> = comments
+            .iter()
+            .flat_map(|comment| &comment.ancestors)
+            .filter(|id| !approved.contains(id))
+            .copied()
+            .collect();
+        let above = self.batch_get(above.into_iter().map(keys::comment).collect(), Reading::Eventual).await?;
+        for item in above.into_values() {
+            let comment: Comment = read(item)?;
+            approved.extend(comment.is_approved().then_some(comment.id));
+        }
+        comments.retain(|comment| comment.ancestors.iter().all(|id| approved.contains(id)));
         Ok(NewestComments { thread: thread.map(read).transpose()?.unwrap_or_default(), comments })
     }
 

@@ -393,6 +393,15 @@ async fn what_pages_ask_repeatedly_keeps_to_its_bounds() {
         assert_eq!(feed.json.as_str().unwrap().matches("<entry>").count(), 20);
         table.row(format!("feed{who}"), feed, (12.0, 0.0, 2));
     }
+    let parent = ada.comment("posts/3", &prose(0)).await;
+    for n in 0..20 {
+        ada.reply("posts/3", parent, &prose(n)).await;
+    }
+    world.wait_until_idle().await;
+    // What the newest twenty answer is read too, unless it is among them.
+    let feed = world.guest().get("posts/3/feed.atom").await;
+    assert_eq!(feed.json.as_str().unwrap().matches("<entry>").count(), 20);
+    table.row("feed of replies", feed, (12.5, 0.0, 3));
     table.check();
 }
 

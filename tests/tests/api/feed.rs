@@ -5,7 +5,7 @@ use std::time::Duration;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use serde_json::json;
-use tests::{Actor, World, by_guest};
+use tests::{Actor, Item, TABLE, World, by_guest};
 
 /// An element of the feed or of an entry.
 #[derive(Debug)]
@@ -211,6 +211,33 @@ async fn what_is_hidden_is_not_fed() {
     let feed = Feed::parse(ada.get("posts/1/feed.atom").await.ok(200).json.as_str().unwrap());
     assert!(!feed.contents().contains(&"<p>rejected</p>\n") && !feed.contents().contains(&"<p>top</p>\n"));
     assert_eq!(Feed::of(&world, &ada).await.contents(), ["<p>other</p>\n"]);
+}
+
+#[tokio::test]
+async fn what_is_below_a_hidden_comment_is_not_fed_even_while_it_still_counts() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let (top, gone) = (ada.comment("posts/1", "top").await, ada.comment("posts/1", "gone").await);
+    let below = ada.reply("posts/1", top, "below").await;
+    ada.reply("posts/1", below, "deeper").await;
+    let orphan = ada.reply("posts/1", gone, "orphan").await;
+    let placeholder = ada.comment("posts/1", "erased").await;
+    ada.reply("posts/1", placeholder, "kept").await;
+    world.erase(placeholder).await;
+    world.wait_until_idle().await;
+    let has = |item: &Item, name: &str, text: &str| item[name].as_s().is_ok_and(|key| key.starts_with(text));
+    let is_walked = |item: &Item| has(item, "sk", "K#") || has(item, "pk", &format!("C#{orphan}"));
+    let walked: Vec<Item> = world.items().await.into_iter().filter(is_walked).collect();
+
+    moderator.judge(top, "reject").await.ok(200);
+    ada.remove(gone).await.ok(204);
+    world.finish_jobs().await;
+    // As it is before the walks that stop counting what is below, and remove it.
+    for item in walked {
+        world.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
+    }
+    let feed = Feed::parse(ada.get("posts/1/feed.atom").await.ok(200).json.as_str().unwrap());
+    assert_eq!(feed.contents(), ["<p>kept</p>\n"]);
 }
 
 #[tokio::test]
