@@ -98,7 +98,8 @@ enum Meta {
 impl<T> Envelope<T> {
     #[must_use]
     pub fn page(call: &Call, data: Vec<T>, page: usize, per_page: usize, total: usize) -> Self {
-        let last_page = total.div_ceil(per_page).max(1);
+        // Pages by number end before lists do.
+        let last_page = total.min(MAX_NUMBERED).div_ceil(per_page).max(1);
         let link = |page: usize| Some(link(call, "page", &page.to_string()));
         let links = Links {
             first: link(1),

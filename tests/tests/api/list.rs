@@ -1,5 +1,6 @@
 //! `comments.index` and `comments.replies`, page by page.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tests::{World, ids, reversed, seen};
@@ -173,6 +174,22 @@ async fn a_page_beyond_10000_comments_is_refused_with_the_advice_to_use_a_cursor
     for query in ["page=1001", "per_page=50&page=201", "per_page=1&page=10001", "page=18446744073709551615"] {
         let reply = guest.get(&format!("posts/1/comments?{query}")).await.invalid("page");
         assert!(reply.json["message"].as_str().unwrap().contains("cursor"), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn pages_by_number_link_to_no_page_beyond_those_that_are_answered() {
+    let world = World::new();
+    world.written(1).await;
+    world.set("T#posts#1", "T", "n", Some(AttributeValue::N("25000".to_owned()))).await;
+    let guest = world.guest();
+    for (per_page, last) in [(10, 1_000), (50, 200), (7, 1_429), (1, 10_000)] {
+        let list = guest.list("posts/1", &format!("per_page={per_page}&page={}", last - 1)).await;
+        let meta = &list.json["meta"];
+        assert_eq!((&meta["last_page"], &meta["total"]), (&json!(last), &json!(25_000)));
+        let at_the_end = guest.get(list.next().unwrap()).await.ok(200);
+        assert_eq!(list.json["links"]["last"].as_str(), list.next());
+        assert_eq!((&at_the_end.json["meta"]["current_page"], at_the_end.next()), (&json!(last), None));
     }
 }
 
