@@ -45,6 +45,19 @@ fn phrases_match_whatever_their_case() {
 }
 
 #[test]
+fn phrases_match_whatever_form_their_letters_have() {
+    for body in ["ＣＡＳＩＮＯ", "𝐜𝐚𝐬𝐢𝐧𝐨", "𝓒asi\u{2099}o", "ⓒⓐⓢⓘⓝⓞ", "ＦＲＥＥ\u{3000}ｍｏｎｅｙ"]
+    {
+        assert_eq!(judge_body(&rules(), body), Verdict::Review, "{body}");
+    }
+    let rules = Rules { deny: vec!["ﬁne café ΐ".into()], ..Rules::default() };
+    for body in ["fine café ΐ", "FINE CAFE\u{301} Ι\u{308}\u{301}", "ﬁne cafe\u{301} ι\u{308}\u{301}"] {
+        assert_eq!(judge_body(&rules, body), Verdict::Deny, "{body}");
+    }
+    assert_eq!(judge_body(&rules, "fine cafe ι"), Verdict::Pass);
+}
+
+#[test]
 fn white_space_in_a_phrase_is_one_space() {
     for body in ["free \t\n money", "free\u{a0}money", "free\r\nmoney"] {
         assert_eq!(judge_body(&rules(), body), Verdict::Review, "{body:?}");

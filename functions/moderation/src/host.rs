@@ -5,17 +5,14 @@ use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::domain::ids::UserId;
 use shared::domain::rate_limit::RateClass;
+use shared::domain::thread::{MAX_ADDRESS, MAX_TITLE, is_address};
+use shared::domain::visible;
 use shared::error::Result;
 use shared::http::input::Input;
 use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::moderation::HostRecord;
-
-/// Characters of a record's title.
-const MAX_TITLE: usize = 300;
-/// Characters of a record's address.
-const MAX_URL: usize = 2_048;
 
 /// PUT `{type}/{id}`: describes a record. Omitted fields are removed.
 pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
@@ -26,9 +23,12 @@ pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -
     let mut input = Input::new(call.json()?);
     let author = input.optional_id("author_id").map(UserId);
     let title = input.optional_text("title", MAX_TITLE);
-    let url = input.optional_text("url", MAX_URL);
-    if url.as_ref().is_some_and(|url| !is_web(url)) {
-        input.fail("url", "The url must be an http or https address.");
+    if title.as_ref().is_some_and(|title| !visible::is_plain_line(title)) {
+        input.fail("title", "The title must be one line, without control characters and bidirectional overrides.");
+    }
+    let url = input.optional_text("url", MAX_ADDRESS);
+    if url.as_ref().is_some_and(|url| !is_address(url)) {
+        input.fail("url", "The url must be an http or https address, without user and password.");
     }
     input.finish()?;
     let record = HostRecord { author, title, url };
@@ -40,8 +40,4 @@ pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -
         "title": record.title,
         "url": record.url,
     } })))
-}
-
-fn is_web(url: &str) -> bool {
-    url.parse::<http::Uri>().is_ok_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some())
 }

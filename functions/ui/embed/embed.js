@@ -1134,7 +1134,7 @@ class CommentThread extends HTMLElement {
 const uncounted = new Set()
 
 function count() {
-  const elements = [...uncounted].filter(({ thread }) => /^[\w.~-]+\/[\w.~:-]{1,128}$/.test(thread))
+  const elements = [...uncounted].filter(({ thread }) => /^[\w.~-]+\/(?!\.{1,2}$)[\w.~:-]{1,128}$/.test(thread))
   const threads = [...new Set(elements.map(({ thread }) => thread))]
   uncounted.clear()
   while (threads.length) {

@@ -10,7 +10,7 @@ const MODERATE: &str = include_str!("../embed/moderate.html");
 
 /// Sheets are constructed by script, so the page needs no source of styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' https:; \
-                      frame-ancestors 'none'; require-trusted-types-for 'script'";
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const PAGE: &str = "text/html; charset=utf-8";

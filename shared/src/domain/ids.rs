@@ -167,9 +167,15 @@ pub struct ThreadId {
 }
 
 impl ThreadId {
-    /// `None` when `record` is not valid. The caller checks the kind against the configuration.
+    /// `None` when `record` is not valid, or a step of a path. The caller checks the kind against the configuration.
     #[must_use]
     pub fn new(kind: &str, record: &str) -> Option<Self> {
+        Self::stored(kind, record).filter(|thread| ![".", ".."].contains(&thread.record.as_str()))
+    }
+
+    /// A thread that exists. Its record may be a step of a path, as records once could.
+    #[must_use]
+    pub fn stored(kind: &str, record: &str) -> Option<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._~:-".contains(&b);
         let valid = (1..=128).contains(&record.len()) && record.bytes().all(allowed);
         valid.then(|| Self { kind: kind.to_owned(), record: record.to_owned() })
@@ -193,7 +199,7 @@ impl TryFrom<String> for ThreadId {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let (kind, record) = text.split_once('#').ok_or("not type#record")?;
-        Self::new(kind, record).ok_or("not a record id")
+        Self::stored(kind, record).ok_or("not a record id")
     }
 }
 
@@ -551,6 +557,10 @@ mod tests {
         for bad in ["", "a b", "a#b", "a/b", "é", &"x".repeat(129)] {
             assert!(ThreadId::new("posts", bad).is_none(), "{bad}");
         }
+        for step in [".", ".."] {
+            assert!(ThreadId::new("posts", step).is_none() && ThreadId::try_from(format!("posts#{step}")).is_ok());
+        }
+        assert!(ThreadId::new("posts", "...").is_some());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The configured rules of the spam check. `app::akismet` asks Akismet, and `policy` decides what follows from a
 //! verdict.
 
+use icu_normalizer::ComposingNormalizerBorrowed;
 use percent_encoding::percent_decode_str;
 
 use crate::domain::fold::fold;
@@ -17,8 +18,8 @@ pub enum Verdict {
     Deny,
 }
 
-/// Phrases are searched in the text that readers see and in the addresses and titles of links, without regard to case
-/// and white space. A limit is reached with this many links; 0 means no limit.
+/// Phrases are searched in the text that readers see and in the addresses and titles of links, without regard to case,
+/// to white space, and to variants of letters that NFKC makes one. A limit is reached with this many links; 0 means no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub deny: Vec<String>,
@@ -73,9 +74,12 @@ fn is_absolute(address: &str) -> bool {
     ["//", "http:", "https:"].iter().any(|start| address.starts_with(start))
 }
 
-/// `text` in one case, with one space for each run of white space, and without invisible characters.
+/// `text` in NFKC and one case, with one space for each run of white space, and without invisible characters.
 fn comparable(text: &str) -> String {
+    const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
     let visible = visible::without_invisible(text);
-    let words: Vec<&str> = visible.split_whitespace().collect();
-    fold(&words.join(" "))
+    let normal = NFKC.normalize(&visible);
+    let words: Vec<&str> = normal.split_whitespace().collect();
+    // Once more, because folding takes some letters apart.
+    NFKC.normalize(&fold(&words.join(" "))).into_owned()
 }

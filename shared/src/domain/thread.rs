@@ -3,8 +3,15 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use url::Url;
 
 use crate::domain::ids::{CommentId, UserId};
+use crate::domain::visible;
+
+/// Characters of a record's title.
+pub const MAX_TITLE: usize = 300;
+/// Characters of a record's address.
+pub const MAX_ADDRESS: usize = 2_048;
 
 /// The default is a thread that the table has no item for: without comments, and without data about its record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,6 +60,36 @@ pub struct VisitorThreadState {
     pub hidden_separate: bool,
 }
 
+/// Whether this may be the address of a record: of a web page, without user and password. Links lead to it.
+#[must_use]
+pub fn is_address(text: &str) -> bool {
+    let is_web = |uri: http::Uri| {
+        let host = uri.authority().filter(|authority| !authority.as_str().contains('@'));
+        matches!(uri.scheme_str(), Some("http" | "https")) && host.is_some_and(|host| !host.host().is_empty())
+    };
+    text.chars().count() <= MAX_ADDRESS && visible::is_plain_line(text) && text.parse().is_ok_and(is_web)
+}
+
+/// The address of a record as another system has it. `None` when it is none, even in the normal form of the URL standard and
+/// without user and password.
+#[must_use]
+pub fn imported_address(text: &str) -> Option<String> {
+    if is_address(text) {
+        return Some(text.to_owned());
+    }
+    let mut url = Url::parse(text).ok()?;
+    url.set_username("").ok()?;
+    url.set_password(None).ok()?;
+    Some(String::from(url)).filter(|text| is_address(text))
+}
+
+/// The title of a record as another system has it, made plain and cut. `None` when nothing of it shows.
+#[must_use]
+pub fn imported_title(text: &str) -> Option<String> {
+    let title: String = visible::plain_line(text).chars().take(MAX_TITLE).collect();
+    (!visible::shows_nothing(&title)).then_some(title)
+}
+
 /// A stored count as it is used. It is below zero while an import has written comments, and has not added them to the
 /// counts, and some of them are deleted.
 #[must_use]
@@ -72,5 +109,67 @@ impl VisitorThreadState {
     /// Whether the visitor sees the thread as everyone does.
     pub fn is_plain(&self) -> bool {
         self.liked.is_empty() && self.reported.is_empty() && !self.full && !self.has_hidden()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_that_of_a_web_page_and_names_nobody() {
+        for good in
+            ["https://example.org", "http://localhost:8080/a?b#c", "HTTPS://example.org/é/@ada", "https://[::1]/"]
+        {
+            assert!(is_address(good), "{good}");
+        }
+        for bad in [
+            "",
+            "example.org",
+            "//example.org/",
+            "ftp://example.org/",
+            "javascript:alert(1)",
+            "https:///a",
+            "https://ada@example.org/",
+            "https://ada:secret@example.org/",
+            "https://@example.org/",
+            "https://example.org/\u{202e}gnp.exe",
+            "https://example.org/a\u{2029}b",
+            "https://example.org/a\u{85}b",
+            "https://example.org/a\tb",
+            &format!("https://example.org/{}", "a".repeat(MAX_ADDRESS)),
+        ] {
+            assert!(!is_address(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn imported_addresses_stay_as_they_are_or_become_plain_or_go() {
+        for (given, kept) in [
+            ("https://Example.org", Some("https://Example.org")),
+            (" https://example.org/a\n", Some("https://example.org/a")),
+            ("https://ada:secret@example.org/a", Some("https://example.org/a")),
+            ("https://example.org/a b", Some("https://example.org/a%20b")),
+            ("https://example.org/\u{202e}b", Some("https://example.org/%E2%80%AEb")),
+            ("https://bücher.example/a", Some("https://xn--bcher-kva.example/a")),
+            ("/a", None),
+            ("javascript:alert(1)", None),
+            ("mailto:ada@example.org", None),
+        ] {
+            assert_eq!(imported_address(given).as_deref(), kept, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn imported_titles_become_one_line_of_so_many_characters() {
+        for (given, kept) in [
+            ("Hello  \u{2067}עדה\u{2069}", Some("Hello  \u{2067}עדה\u{2069}")),
+            ("a\u{202e}b\nc\u{2028}d\u{0}e", Some("ab c d e")),
+            (" \t\u{202e}", None),
+            ("", None),
+        ] {
+            assert_eq!(imported_title(given).as_deref(), kept, "{given:?}");
+        }
+        assert_eq!(imported_title(&"é".repeat(301)).map(|title| title.chars().count()), Some(MAX_TITLE));
     }
 }

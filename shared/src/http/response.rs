@@ -18,6 +18,10 @@ use crate::http::request::Call;
 /// Bytes. Smaller answers gain nothing from compression.
 const COMPRESS_FROM: usize = 1024;
 
+/// Half a year: longer than a moderator stays away. Not longer, because the owner may give up the domain. Only for this host,
+/// because the others of a domain are not ours. Browsers ignore it where `cargo local` answers by http.
+const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=15768000");
+
 /// Which caches may keep an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
@@ -149,6 +153,7 @@ impl Answer {
             self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(rate_limit.remaining));
         }
         self.set(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        self.set(header::STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
         let alone = call.is_for_the_caller_alone();
         let control = if alone { "private, no-store".into() } else { self.sharing.cache_control() };
         if let Ok(control) = HeaderValue::from_str(&control) {

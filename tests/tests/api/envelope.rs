@@ -56,6 +56,15 @@ async fn answers_are_json_and_forbid_sniffing() {
 }
 
 #[tokio::test]
+async fn browsers_come_back_by_https_alone_and_to_this_host_alone() {
+    let guest = World::new().guest();
+    for path in ["ui", "posts/1/comments", "nowhere", "moderate", "docs", "embed.js", "mail/x", "posts/1/feed.atom"] {
+        let reply = guest.get(path).await;
+        assert_eq!(reply.header("strict-transport-security"), "max-age=15768000", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn long_answers_are_compressed_for_those_who_accept_it() {
     let world = World::new();
     let guest = world.guest();

@@ -84,8 +84,8 @@ async fn the_moderators_page_loads_its_script_and_allows_nothing_else() {
     assert!(text(&page).contains(r#"moderation.js"></script>"#), "{}", text(&page));
     assert_eq!(
         page.header("content-security-policy"),
-        "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' https:; frame-ancestors 'none'; \
-         require-trusted-types-for 'script'"
+        "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' https:; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
     );
     assert_eq!(page.header("referrer-policy"), "no-referrer");
     // The policy forbids inline styles, scripts and handlers.

@@ -417,13 +417,33 @@ async fn the_fields_of_a_record_are_checked() {
     for author in [json!("7"), json!(0), json!(-1), json!(1.5)] {
         moderator.put("posts/1", json!({ "author_id": author })).await.invalid("author_id");
     }
-    moderator.put("posts/1", json!({ "title": 7 })).await.invalid("title");
-    for url in [json!(7), json!("javascript:alert(1)"), json!("posts/1")] {
+    for title in
+        [json!(7), json!("a\u{202e}b"), json!("a\nb"), json!("a\u{2028}b"), json!("a\u{0}b"), json!("a\u{85}b")]
+    {
+        moderator.put("posts/1", json!({ "title": title })).await.invalid("title");
+    }
+    for url in [
+        json!(7),
+        json!("javascript:alert(1)"),
+        json!("posts/1"),
+        json!("https://ada@example.org/"),
+        json!("https://ada:secret@example.org/"),
+        json!("https://example.org/a\u{202e}b"),
+        json!("https://example.org/a\u{2028}b"),
+        json!("https://example.org/a\nb"),
+    ] {
         moderator.put("posts/1", json!({ "url": url })).await.invalid("url");
     }
+    let fine = json!({ "title": "\u{2067}עדה\u{2069} – 李", "url": "https://example.org/@ada/é?a=b@c:d#e" });
+    assert_eq!(moderator.put("posts/1", fine.clone()).await.ok(200).data()["url"], fine["url"]);
     let reply = moderator.put("pages/1", json!({})).await.refused(404, "not_found");
     assert_eq!(reply.json["message"], "Unknown commentable type.");
-    moderator.put("posts/a%20b", json!({})).await.refused(404, "not_found");
+    for id in ["a%20b", ".", "..", "%2e", "%2E%2e"] {
+        moderator.put(&format!("posts/{id}"), json!({})).await.refused(404, "not_found");
+        moderator.get(&format!("posts/{id}/comments")).await.refused(404, "not_found");
+    }
+    moderator.get("counts?threads=posts/..").await.invalid("threads");
+    moderator.put("posts/...", json!({})).await.ok(200);
 }
 
 #[tokio::test]

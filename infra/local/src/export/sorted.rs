@@ -196,7 +196,7 @@ fn thread_line(row: &Row<'_>) -> Result<String, ExportError> {
         return Ok(line);
     }
     let key: String = row.get(1)?;
-    let id = key.split_once('/').and_then(|(kind, record)| ThreadId::new(kind, record));
+    let id = key.split_once('/').and_then(|(kind, record)| ThreadId::stored(kind, record));
     line(&records::thread(&id.ok_or(rusqlite::Error::InvalidQuery)?, &Thread::default()))
 }
 

@@ -335,6 +335,6 @@ pub(super) fn name_of(thread: &ThreadId) -> String {
 
 /// From `type/id`.
 pub(super) fn thread_id(target: &str) -> rusqlite::Result<ThreadId> {
-    let thread = target.split_once('/').and_then(|(kind, record)| ThreadId::new(kind, record));
+    let thread = target.split_once('/').and_then(|(kind, record)| ThreadId::stored(kind, record));
     thread.ok_or(rusqlite::Error::InvalidQuery)
 }

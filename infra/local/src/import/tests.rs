@@ -58,8 +58,9 @@ pub(super) fn reply(id: &str, parent: &str) -> Comment {
 async fn scratch(store: &Store, comments: &[Comment]) -> Scratch {
     let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
     for key in ["/a", "/b"] {
-        let url = Some(format!("https://blog.example{key}"));
-        let title = Some(format!("Page {key}"));
+        // With what no thread keeps.
+        let url = Some(format!("https://ada:secret@blog.example{key}"));
+        let title = Some(format!("Page\n{key}\u{202e}"));
         scratch.add(Record::Thread(Thread { key: key.to_owned(), url, title, ..Thread::default() })).unwrap();
     }
     for comment in comments {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::{Row, params};
 use shared::domain::comment::{Comment, State};
 use shared::domain::ids::{CommentId, ThreadId, UserId, fingerprint, sha256_hex};
-use shared::domain::thread::{Pin, Thread};
+use shared::domain::thread::{Pin, Thread, imported_address, imported_title};
 use shared::domain::time::Clock;
 use shared::error::Fault;
 use shared::store::Store;
@@ -462,12 +462,8 @@ impl Scratch {
         while let Some(row) = rows.next()? {
             let json: String = row.get(0)?;
             let page: record::Thread = serde_json::from_str(&json).unwrap_or_default();
-            about.title = about.title.or(page.title.filter(|title| !title.trim().is_empty()));
-            let absolute = |url: &String| {
-                let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-                matches!(scheme.as_deref(), Some("http" | "https"))
-            };
-            about.url = about.url.or(page.url.filter(absolute));
+            about.title = about.title.or(page.title.as_deref().and_then(imported_title));
+            about.url = about.url.or(page.url.as_deref().and_then(imported_address));
             about.author = about.author.or(page.author_id.map(UserId));
         }
         Ok(about)

@@ -106,6 +106,7 @@ async fn a_page_on_another_origin_gets_each_cors_header_once() {
             "access-control-allow-origin: *",
             "access-control-max-age: 7200",
             "cache-control: no-store",
+            "strict-transport-security: max-age=15768000",
             "x-content-type-options: nosniff",
         ]
     );
@@ -116,6 +117,7 @@ async fn a_page_on_another_origin_gets_each_cors_header_once() {
             "access-control-expose-headers: etag,retry-after,x-ratelimit-limit,x-ratelimit-remaining",
             "cache-control: public, max-age=0, s-maxage=5",
             "content-type: application/json",
+            "strict-transport-security: max-age=15768000",
             "vary: Authorization, Accept-Encoding, Accept-Language",
             "x-content-type-options: nosniff",
             "x-ratelimit-limit: 300",

@@ -3,7 +3,7 @@
 use shared::domain::comment::{Comment, HeldFor, State};
 use shared::domain::ids::{SourceId, ThreadId, UserId, Visitor};
 use shared::domain::report::Resolution;
-use shared::domain::thread::Thread;
+use shared::domain::thread::{Thread, imported_address, imported_title};
 use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::meter::measure;
@@ -43,7 +43,9 @@ impl Writer<'_> {
             last.clone_from(name);
             for (name, record) in threads {
                 let author = record.author_id.map(UserId);
-                let about = Thread { title: record.title, url: record.url, author, ..Thread::default() };
+                let title = record.title.as_deref().and_then(imported_title);
+                let url = record.url.as_deref().and_then(imported_address);
+                let about = Thread { title, url, author, ..Thread::default() };
                 self.paced(course, self.store.describe_thread(&thread_id(&name)?, &about)).await?;
             }
         }
