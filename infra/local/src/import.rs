@@ -18,6 +18,7 @@ mod native;
 pub mod record;
 mod report;
 pub mod scratch;
+mod site;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub mod write;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
+use shared::domain::time::Clock;
 use shared::store::person::forgotten::Forgotten;
 
 pub use self::author::Users;
@@ -36,10 +38,14 @@ pub use self::locate::LocateError;
 pub use self::native::OtherSalt;
 pub use self::report::{Entry, Report};
 use self::scratch::{Scratch, ScratchError};
+use self::site::Site;
 pub use self::source::ReadError;
 use self::source::Source;
 pub use self::thread_key::{Map, ThreadKeys};
 use self::write::WriteError;
+
+/// Seconds by which the clock of a source may be ahead.
+const AHEAD: i64 = 5 * 60;
 
 /// A source that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +74,9 @@ pub struct Import {
     /// Spam, trash and pingbacks become rejected comments.
     pub keep_spam: bool,
     pub users: Users,
+    /// The name of the site. Without it, the one that the files name.
+    pub site: Option<String>,
+    pub clock: Clock,
     /// Comments of these people count as deleted.
     pub forgotten: Option<Forgotten>,
 }
@@ -84,19 +93,24 @@ impl Import {
     #[must_use]
     pub fn new(format: Format, files: Vec<PathBuf>) -> Self {
         let (keys, users) = (ThreadKeys::default(), Users::default());
-        Self { format, files, keys, zone: TimeZone::UTC, keep_spam: false, users, forgotten: None }
+        let (site, clock) = (None, Clock::system());
+        Self { format, files, keys, zone: TimeZone::UTC, keep_spam: false, users, site, clock, forgotten: None }
     }
 
     /// Reads all files into a scratch file in `directory` and decides what becomes of each comment. `progress` gets the
     /// number of comments read so far, after each.
     pub fn read(&self, directory: &Path, mut progress: impl FnMut(u64)) -> Result<Scratch, ImportError> {
         let mut scratch = Scratch::create(directory)?;
+        let mut site = Site::given(self.site.clone());
+        scratch.latest = self.clock.now().seconds() + AHEAD;
         for path in &self.files {
             let name = path.display().to_string();
             let sources = Source::open(path, directory).map_err(|cause| ImportError::Open { file: name, cause })?;
             for source in sources {
                 let (file, before) = (source.name.clone(), scratch.comments());
+                scratch.file += 1;
                 let mut sink = |record| {
+                    site.note(&file, &record)?;
                     scratch.add(record)?;
                     progress(scratch.comments());
                     Ok(())
@@ -110,6 +124,7 @@ impl Import {
                 }
             }
         }
+        scratch.site = site.name;
         if let Some(forgotten) = &self.forgotten {
             scratch.forget(&self.users, forgotten).map_err(ScratchError::from)?;
         }

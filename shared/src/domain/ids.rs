@@ -86,12 +86,28 @@ pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
 /// Begins the id of a hashed source. Parsers begin ids of their own with one tilde.
 pub(super) const HASHED_SOURCE: &str = "~~";
 
-/// The id of an imported comment in the place it came from, after the name of the format: `disqus:558`.
+/// The id of an imported comment in the place it came from, after the name of the format, and of the site where it is known:
+/// `disqus:558`, `disqus@blog:558`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourceId(pub String);
 
 impl SourceId {
+    /// What the sources of a site begin with. The first colon ends it, whatever the site is called.
+    #[must_use]
+    pub fn prefix(format: &str, site: Option<&str>) -> String {
+        match site {
+            None => format.to_owned(),
+            Some(site) => format!("{format}@{}", site.replace('%', "%25").replace(':', "%3A")),
+        }
+    }
+
+    /// The name of the format.
+    #[must_use]
+    pub fn format(&self) -> &str {
+        self.0.split([':', '@']).next().unwrap_or_default()
+    }
+
     /// Whether it is the hash of a source, as `PersonHashes::source` makes them.
     #[must_use]
     pub fn is_hashed(&self) -> bool {
@@ -102,6 +118,35 @@ impl SourceId {
 impl fmt::Display for SourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// What tells a comment from one of another site that has the same source: short hashes of the page and of the writer there. That
+/// of the writer is too short to say who it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<String>,
+}
+
+impl Provenance {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether both have a page, and not the same.
+    #[must_use]
+    pub fn is_on_another_page(&self, other: &Self) -> bool {
+        self.thread.as_ref().zip(other.thread.as_ref()).is_some_and(|(own, other)| own != other)
+    }
+
+    /// Whether both have a writer, and not the same.
+    #[must_use]
+    pub fn is_by_another_writer(&self, other: &Self) -> bool {
+        self.writer.as_ref().zip(other.writer.as_ref()).is_some_and(|(own, other)| own != other)
     }
 }
 

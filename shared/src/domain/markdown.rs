@@ -42,7 +42,14 @@ pub fn render(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -
         return String::new();
     }
     let body = without_nul(body);
-    to_html(&body, users_route_prefix, known).unwrap_or_else(|| plain(&body))
+    to_html(&body, users_route_prefix, known).unwrap_or_else(|| plain(&body).0)
+}
+
+/// Whether [`render`] shows all of `body` when it mentions nobody who is known.
+#[must_use]
+pub fn is_shown_whole(body: &str) -> bool {
+    let body = without_nul(body);
+    to_html(&body, "", &[] as &[&str]).is_some() || plain(&body).1
 }
 
 /// Whether [`render`] may show `body` as plain text: it does when all mentions are known and the HTML is too long.
@@ -396,27 +403,37 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// `body` as it was typed, in paragraphs. An escape takes at most 5 bytes. `<br />` with its line feed takes 7 and has
-/// at least one character of text before it. So a character takes at most 6 bytes on average, and `MAX_CHARS` stay
-/// within [`MAX_HTML`].
-fn plain(body: &str) -> String {
-    const MAX_CHARS: usize = MAX_HTML / 6 - 2;
+/// `body` as it was typed, in paragraphs, and whether that is all of it: an ellipsis stands for what [`MAX_HTML`] has no room
+/// for. Bodies of 10,000 characters always fit, since a character takes at most 6 bytes on average: an escape takes at most 5, and
+/// `<br />` with its line feed takes 7 and has at least one character of text before it.
+fn plain(body: &str) -> (String, bool) {
+    const END: &str = "</p>\n";
+    const ELLIPSIS: &str = "…";
 
-    let end = body.char_indices().nth(MAX_CHARS).map_or(body.len(), |(end, _)| end);
     let mut html = String::from("<p>");
+    // Up to here, an ellipsis fits as well.
+    let mut room = html.len();
     let mut separator = "";
-    for line in body[..end].lines().map(str::trim) {
+    for line in body.lines().map(str::trim) {
         if line.is_empty() {
             if !separator.is_empty() {
                 separator = "</p>\n<p>";
             }
-        } else {
-            html.push_str(separator);
+            continue;
+        }
+        html.push_str(separator);
+        separator = "<br />\n";
+        for character in line.chars() {
             // Writing to a `String` does not fail.
-            let _ = escape_html_body_text(&mut html, line);
-            separator = "<br />\n";
+            let _ = escape_html_body_text(&mut html, character.encode_utf8(&mut [0; 4]));
+            if html.len() + END.len() > MAX_HTML {
+                html.truncate(room);
+                return (html + ELLIPSIS + END, false);
+            }
+            if html.len() + ELLIPSIS.len() + END.len() <= MAX_HTML {
+                room = html.len();
+            }
         }
     }
-    html.push_str("</p>\n");
-    html
+    (html + END, true)
 }

@@ -171,10 +171,10 @@ impl PersonHashes {
         addresses.chain([self.who(&person.who)]).collect()
     }
 
-    /// What stands for the source of an erased comment: ids of other systems may be names.
+    /// What stands for the source of an erased comment: ids and sites of other systems may be names.
     #[must_use]
     pub fn source(&self, source: &SourceId) -> SourceId {
-        let format = source.0.split(':').next().unwrap_or_default();
+        let format = source.format();
         SourceId(format!("{format}:{HASHED_SOURCE}{}", keyed_hash(&self.0, &["person", "source", &source.0])))
     }
 

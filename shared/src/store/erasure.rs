@@ -4,7 +4,7 @@ use super::comments::Plan;
 use super::keys;
 use super::moderation::Decision;
 use super::transaction::Write;
-use super::{Reading, Store, number};
+use super::{Reading, Store, number, yes};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, SourceId};
 use crate::domain::report::ReportStatus;
@@ -58,11 +58,11 @@ fn without_pin(comment: &Comment, thread: &Thread) -> Write {
     write.with(":id", number(comment.id))
 }
 
-/// The tombstone of a comment that is deleted. It keeps later imports from bringing the comment back.
+/// Makes the row of its source the tombstone of a comment that is deleted. It keeps later imports from bringing the comment back.
 pub(super) fn tombstone(comment: &Comment) -> Option<Write> {
     comment.source.as_ref().map(|source| tombstone_of(source, comment.id))
 }
 
 pub(super) fn tombstone_of(source: &SourceId, id: CommentId) -> Write {
-    Write::update(keys::tombstone(source)).set("i", number(id))
+    Write::update(keys::source(source)).set("i", number(id)).set("dl", yes())
 }

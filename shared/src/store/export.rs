@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::keys::{self, Item, ItemKind, Key};
+use super::sources::SourceRow;
 use super::{Reading, Store, fault, read};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
@@ -21,7 +22,7 @@ pub enum StoredItem {
     /// One of the items of a visitor in a thread.
     VisitorThreadState(Visitor, ThreadId, VisitorThreadState),
     User(User),
-    Tombstone(SourceId, CommentId),
+    Source(SourceId, SourceRow),
     /// An import into this thread is not finished, and what is there has not been counted.
     Importing(ThreadId),
 }
@@ -80,7 +81,7 @@ fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
         ItemKind::Thread(id) => StoredItem::Thread(id, read(item)?),
         ItemKind::VisitorThreadState(visitor, thread) => StoredItem::VisitorThreadState(visitor, thread, read(item)?),
         ItemKind::User(_) => StoredItem::User(read(item)?),
-        ItemKind::Tombstone(source) => StoredItem::Tombstone(source, CommentId(number(&item, "i").unwrap_or_default())),
+        ItemKind::Source(source) => StoredItem::Source(source, read(item)?),
         // One that writes comments one by one leaves the table in order at every step.
         ItemKind::ImportJournal(thread) if !item.contains_key("c") => StoredItem::Importing(thread),
         // They follow from what is exported,

@@ -6,11 +6,12 @@ use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use super::counts::Cause;
 use super::keys::{self, Item};
 use super::moderation::QueueState;
-use super::transaction::Outcome;
+use super::sources::source_row;
+use super::transaction::{Outcome, Write};
 use super::users::WRITE_BATCH;
 use super::{Reading, Store, comments, write};
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, ThreadId, Visitor};
+use crate::domain::ids::{CommentId, Provenance, ThreadId, Visitor};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
@@ -65,7 +66,9 @@ impl Store {
             },
         };
         let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor()).await?;
-        let writes = comments::creation(comment, parent.as_ref(), &visitor_state, self.embedded)?;
+        let mut writes = comments::creation(comment, parent.as_ref(), &visitor_state, self.embedded)?;
+        let provenance = Provenance { thread: Some("a page".to_owned()), writer: Some("a writer".to_owned()) };
+        writes.extend(source_row(comment, &provenance).map(Write::put));
         if self.transact(writes).await? != Outcome::Done {
             return Ok(false);
         }

@@ -17,10 +17,11 @@ use super::comments::{creation, item, queues};
 use super::counts::Cause;
 use super::keys::{self, Item};
 use super::restore::Attached;
+use super::sources::source_row;
 use super::transaction::{Label, Outcome, Write};
 use super::{Reading, Store, number, placement, read, stored_number, text, yes};
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
+use crate::domain::ids::{CommentId, Provenance, SourceId, ThreadId, UserId, Visitor};
 use crate::domain::thread::{Pin, Thread};
 use crate::domain::time::Timestamp;
 use crate::domain::user::User;
@@ -79,6 +80,7 @@ pub struct Imported {
     /// With all that the import adds below it.
     pub comment: Comment,
     pub attached: Attached,
+    pub provenance: Provenance,
     /// Of a reply.
     pub is_inline: bool,
     /// It is approved, with nothing hidden above it.
@@ -90,6 +92,7 @@ impl Imported {
     fn dependents(&self) -> Result<Vec<Item>, Fault> {
         let comment = &self.comment;
         let mut items = self.attached.items(comment.id)?;
+        items.extend(source_row(comment, &self.provenance));
         items.extend(self.counts.then(|| keys::counted(&comment.thread, comment.id).item()));
         items.extend(queues(comment).map(|state| keys::queue(state, comment.id).item()));
         let hidden_below = comment.parent().filter(|_| !comment.is_approved());
@@ -172,17 +175,6 @@ impl Store {
         let items = self.batch_get(ids.into_iter().map(keys::user).collect(), Reading::Consistent).await?;
         let profiles = items.into_values().map(|item| read::<User>(item).map(|user| (user.id, user)));
         profiles.collect()
-    }
-
-    /// The ids of the comments that were imported from these sources and deleted since.
-    pub async fn tombstones(&self, sources: &[SourceId]) -> Result<HashMap<SourceId, CommentId>, Fault> {
-        let mut items = self.batch_get(sources.iter().map(keys::tombstone).collect(), Reading::Consistent).await?;
-        let found = sources.iter().filter_map(|source| {
-            let item = items.remove(&keys::tombstone(source))?;
-            let id = item.get("i")?.as_n().ok()?.parse().ok()?;
-            Some((source.clone(), CommentId(id)))
-        });
-        Ok(found.collect())
     }
 
     /// The threads among these that an import has not finished, and how it wrote them.
@@ -294,7 +286,12 @@ impl Store {
     }
 
     /// Adds a comment to a thread as it is now.
-    pub async fn import_one(&self, comment: &Comment, attached: &Attached) -> Result<ImportedOne, Fault> {
+    pub async fn import_one(
+        &self,
+        comment: &Comment,
+        attached: &Attached,
+        provenance: &Provenance,
+    ) -> Result<ImportedOne, Fault> {
         let mut attached = attached.items(comment.id)?;
         self.put_all(attached.split_off(ATTACHED.min(attached.len()))).await?;
         let mut attempts = self.attempts("importing a comment");
@@ -315,7 +312,7 @@ impl Store {
             };
             let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor()).await?;
             let mut writes = creation(comment, parent.as_ref(), &visitor_state, self.embedded)?;
-            writes.extend(attached.iter().cloned().map(Write::put));
+            writes.extend(attached.iter().cloned().chain(source_row(comment, provenance)).map(Write::put));
             // A comment that is created is in no queue once it is approved.
             let queues = queues(comment).filter(|_| comment.is_approved());
             writes.extend(queues.map(|state| Write::put(keys::queue(state, comment.id).item())));

@@ -17,7 +17,7 @@
 //! | handle                     | `H#handle`                | `U#id`     | mentions                                       |
 //! | name fragment              | `N#rank#letter`           | `text#id`  | the search of names                            |
 //! | queue entry                | `Q#state#shard`           | `id`       | moderators                                     |
-//! | tombstone                  | `S#source`                | `S`        | imports: the comment imported from there was deleted |
+//! | source                     | `S#source`                | `S`        | imports: the comment that was imported from there; its tombstone once it is deleted |
 //! | log                        | `A`                       | `id`       | moderators: what they did                      |
 //! | banned                     | `B`                       | `id`       | moderators: who is banned; expires with the ban |
 //! | forgotten person           | `F`                       | `hash`     | imports: nothing of this person comes back     |
@@ -72,7 +72,7 @@
 //! | `rv`      | comment  | B    | approved, but an edit waits for review                                          |
 //! | `sp`      | comment  | B    | the spam check doubted a text that waited for approval                          |
 //! | `ph`      | comment  | B    | placeholder of a deleted comment: approved, without writer and body             |
-//! | `so`      | comment  | S    | source of an imported comment: a format and the id there, such as `disqus:558`  |
+//! | `so`      | comment  | S    | source of an imported comment: format, site and id there: `disqus:558`, `disqus@blog:558` |
 //! | `lc`      | comment  | N    | number of likes, imported ones included                                         |
 //! | `il`      | comment  | N    | number of likes that were imported without voters                               |
 //! | `rc`      | comment  | N    | number of approved direct replies                                               |
@@ -98,7 +98,9 @@
 //! | `v`       | report   | S    | visitor who reported                                                            |
 //! | `u`       | report   | N    | user id of the reporter; missing for guests                                     |
 //! | `n`, `av` | report   | S    | name and picture of the reporter                                                |
-//! | `i`       | tombstone | N   | id of the deleted comment                                                       |
+//! | `i`       | source   | N    | id of the comment                                                               |
+//! | `dl`      | source   | B    | the comment was deleted and does not come back: a tombstone                     |
+//! | `th`, `wr` | source  | S    | short hashes of the page and of the writer there, by which two sites are told apart |
 //! | `n`       | guest bound | N | likes or reports by guests of the network                                       |
 //! | `n`       | thread   | N    | number of approved top-level comments                                           |
 //! | `n`       | count    | N    | number of counted comments                                                      |
@@ -341,7 +343,7 @@ pub(super) fn queued_comment(sk: &str) -> Option<CommentId> {
     sk.trim_start_matches('0').parse().ok()
 }
 
-pub(super) fn tombstone(source: &SourceId) -> Key {
+pub(super) fn source(source: &SourceId) -> Key {
     Key::new(format!("S#{source}"), "S")
 }
 
@@ -500,7 +502,7 @@ pub(super) enum ItemKind {
         state: String,
         id: CommentId,
     },
-    Tombstone(SourceId),
+    Source(SourceId),
     Log,
     /// With the id of the ban.
     Banned(u64),
@@ -535,7 +537,7 @@ impl ItemKind {
             ("U", ("U", "")) => Self::User(rest.parse().ok()?),
             ("H", ("U", id)) => Self::Directory(id.parse().ok()?),
             ("N", _) => Self::Directory(key.sk.rsplit_once('#')?.1.parse().ok()?),
-            ("S", ("S", "")) => Self::Tombstone(SourceId(rest.to_owned())),
+            ("S", ("S", "")) => Self::Source(SourceId(rest.to_owned())),
             ("Q", _) => Self::Queue { state: rest.split_once('#')?.0.to_owned(), id: queued_comment(&key.sk)? },
             ("A", _) => Self::Log,
             ("J", ("J", "")) => Self::ImportJournal(ThreadId::try_from(rest.to_owned()).ok()?),
@@ -661,7 +663,7 @@ pub(super) mod tests {
             (handle("ada", ada), ItemKind::Directory(ada)),
             (name_fragment(1, "a#d#a", ada), ItemKind::Directory(ada)),
             (queue("pending", id), ItemKind::Queue { state: "pending".to_owned(), id }),
-            (tombstone(&source), ItemKind::Tombstone(source.clone())),
+            (self::source(&source), ItemKind::Source(source.clone())),
             (log(5), ItemKind::Log),
             (banned(5), ItemKind::Banned(5)),
             (forgotten("hash"), ItemKind::Other),

@@ -31,6 +31,7 @@ pub mod reactions;
 pub mod recount;
 #[cfg(feature = "import")]
 pub mod restore;
+pub mod sources;
 pub mod threads;
 mod transaction;
 pub mod users;

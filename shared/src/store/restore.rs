@@ -12,6 +12,7 @@ use futures_util::future::try_join_all;
 use super::bans;
 use super::export::GuestCount;
 use super::keys::{self, Item};
+use super::sources::SourceRow;
 use super::threads::MAX_ENTRIES;
 use super::transaction::{Outcome, Write};
 use super::users::versions;
@@ -137,18 +138,19 @@ impl Store {
     }
 
     /// Adds tombstones, except of comments that are there.
-    pub async fn restore_tombstones(&self, tombstones: &[(SourceId, CommentId)]) -> Result<(), Fault> {
-        let ids: BTreeSet<CommentId> = tombstones.iter().map(|(_, id)| *id).collect();
+    pub async fn restore_tombstones(&self, tombstones: &[(SourceId, SourceRow)]) -> Result<(), Fault> {
+        let sources: Vec<SourceId> = tombstones.iter().map(|(source, _)| source.clone()).collect();
+        let rows = self.sources(&sources).await?;
+        let ids: BTreeSet<CommentId> =
+            tombstones.iter().map(|(_, row)| row).chain(rows.values()).map(|row| row.comment).collect();
         let there: HashMap<_, _> = self.occupants(&ids.into_iter().collect::<Vec<_>>()).await?;
-        let gone = tombstones
-            .iter()
-            .filter(|(source, id)| there.get(id).is_none_or(|occupant| occupant.source.as_ref() != Some(source)));
-        let items = gone.map(|(source, id)| {
-            let mut item = keys::tombstone(source).item();
-            item.insert("i".to_owned(), number(id));
-            item
+        let is_there = |source: &SourceId, row: &SourceRow| {
+            there.get(&row.comment).is_some_and(|occupant| occupant.source.as_ref() == Some(source))
+        };
+        let gone = tombstones.iter().filter(|(source, row)| {
+            !is_there(source, row) && !rows.get(source).is_some_and(|row| is_there(source, row))
         });
-        self.put_all(items).await
+        self.put_all(gone.map(|(source, row)| row.item(source))).await
     }
 
     /// Notes that hashes of another salt are in the table. The first one stays.

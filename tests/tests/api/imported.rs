@@ -25,7 +25,8 @@ async fn tombstones(world: &World) -> Vec<String> {
     world.wait_until_idle().await;
     assert_eq!(world.findings().await, [""; 0]);
     let items = world.items().await;
-    let tombstones = items.iter().filter_map(|item| item["pk"].as_s().unwrap().strip_prefix("S#"));
+    let deleted = items.iter().filter(|item| item.contains_key("dl") && item["sk"].as_s().unwrap() == "S");
+    let tombstones = deleted.filter_map(|item| item["pk"].as_s().unwrap().strip_prefix("S#"));
     let mut tombstones: Vec<String> = tombstones.map(str::to_owned).collect();
     tombstones.sort_unstable();
     tombstones

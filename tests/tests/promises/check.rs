@@ -181,7 +181,9 @@ fn damage_to_others(busy: &Busy) -> Vec<Damage> {
         damage("is missing in the visitor's state", ada, "rd", None),
         damage("no report of", ("V#u2#posts#1", "V"), "rd", Some(numbers(&[replies[0], *parent]))),
         damage("is no hidden reply", (&format!("C#{parent}"), &hidden), "x", Some(number(1))),
-        damage("disqus:1 has a tombstone", ("S#disqus:1", "S"), "i", Some(number(1))),
+        damage("disqus:1 has a tombstone", ("S#disqus:1", "S"), "dl", Some(Bool(true))),
+        damage("disqus:1 names 1 instead", ("S#disqus:1", "S"), "i", Some(number(1))),
+        damage("is gone, but disqus:77 names it", ("S#disqus:77", "S"), "i", Some(number(1))),
         damage("does not belong in the queue", (&queue, &format!("{pinned:016}")), "x", Some(number(1))),
         damage("matches no user", ("H#ghost", "U#1"), "x", Some(number(1))),
         damage("is not listed as banned", ("U#99", "U"), "bi", None),
@@ -214,6 +216,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
         ("is missing among the hidden replies", &*comment, &*format!("H#{hidden_reply:016}")),
         ("is missing in the queue pending", &*format!("Q#pending#{}", pending % 4), &*format!("{pending:016}")),
         ("is not as user 1 is", "H#ada_lovelace", "U#1"),
+        ("disqus:1 does not name it", "S#disqus:1", "S"),
         ("is gone", &*comment, "C"),
     ] {
         world.remove(pk, sk).await;

@@ -172,11 +172,12 @@ fn names(prefix: &str, value: &Value) -> Vec<String> {
 const ATTRIBUTES: &str = "comment.author.avatar comment.author.moderator comment.author.name comment.author.user_id
     comment.author.visitor comment.body comment.created_at comment.edited_at comment.format comment.held_for comment.id
     comment.likes comment.mentions comment.parent comment.pinned comment.pinned_at comment.reported
-    comment.resolutions.status comment.resolutions.until comment.source comment.state comment.subscribed comment.thread
+    comment.provenance.thread comment.provenance.writer comment.resolutions.status comment.resolutions.until comment.source
+    comment.state comment.subscribed comment.thread
     guest_bound.comment guest_bound.count guest_bound.network head.format head.records head.salt head.source head.version
     like.comment like.visitor report.avatar report.comment report.created_at report.id report.name report.reason
     report.user_id report.visitor thread.author_id thread.id thread.key thread.title thread.type thread.url
-    tombstone.id tombstone.source user.ban.id user.ban.reason user.ban.until user.learned_at user.name user.picture
+    tombstone.id tombstone.provenance.thread tombstone.provenance.writer tombstone.source user.ban.id user.ban.reason user.ban.until user.learned_at user.name user.picture
     user.renamed_at user.subject user.told_at user.user_id";
 
 /// What everybody reads, by path.

@@ -72,6 +72,10 @@ pub(super) struct Options {
     /// Zone of times that do not say theirs
     #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = parse_zone)]
     pub(super) zone: TimeZone,
+    /// Site that the files are of, if they do not name it:
+    /// other sites have the same ids
+    #[arg(long, value_name = "NAME", value_parser = parse_site, verbatim_doc_comment)]
+    pub(super) site: Option<String>,
     /// Host of the site; threads of others are refused
     #[arg(long = "host", value_name = "HOST")]
     pub(super) hosts: Vec<String>,
@@ -127,6 +131,7 @@ impl Options {
         let import = self.plan(&config, users.clone(), forgotten.clone());
         let mut progress = Progress::new();
         let scratch = import.read(&table.scratch, |read| progress.show(|| format!("{read} comments read")))?;
+        let prefix = scratch.prefix(self.format);
         let other_salt = self.compare_salts(&scratch).await?;
         // An address that cannot be written is told before anything is.
         let file = path.map(|path| fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display())));
@@ -135,7 +140,7 @@ impl Options {
             scratch: &scratch,
             store,
             users: &users,
-            prefix: import.format.name(),
+            prefix: &prefix,
             embedded: config.lists.replies_per_parent,
             clock: Clock::system(),
             table: self.pace(),
@@ -150,7 +155,7 @@ impl Options {
                 let units = self.lease(writer.store).hold(work).await?;
                 progress.written(units);
             }
-            None => scratch.locate(table.store.as_ref(), import.format.name()).await?,
+            None => scratch.locate(table.store.as_ref(), &prefix).await?,
         }
         progress.end();
         if other_salt.is_some() {
@@ -206,6 +211,8 @@ impl Options {
             zone: self.zone.clone(),
             keep_spam: self.spam == Spam::Keep,
             users,
+            site: self.site.clone(),
+            clock: Clock::system(),
             forgotten,
         }
     }
@@ -338,6 +345,11 @@ fn parse_users(path: &str) -> Result<Users, String> {
 
 fn read(path: &str) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+fn parse_site(name: &str) -> Result<String, &'static str> {
+    let is_name = !name.trim().is_empty() && name.len() <= 200 && !name.chars().any(char::is_control);
+    is_name.then(|| name.to_owned()).ok_or("expected 1 to 200 bytes without control characters")
 }
 
 fn parse_zone(name: &str) -> Result<TimeZone, &'static str> {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use shared::domain::comment::{Comment, State};
-use shared::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
+use shared::domain::ids::{CommentId, Provenance, SourceId, ThreadId, Visitor};
 use shared::domain::report::Report;
 use shared::domain::thread::Thread;
 use shared::domain::user::{Ban, User};
@@ -17,6 +17,7 @@ pub fn head(salt: String, records: u64) -> Record {
         format: FORMAT.to_owned(),
         version: VERSION,
         source: NATIVE.to_owned(),
+        site: None,
         salt: Some(salt),
         records: Some(records),
     })
@@ -62,7 +63,7 @@ fn ban(id: u64, stored: &Ban) -> record::Ban {
     record::Ban { id, until: stored.until.map(instant), reason: stored.reason.clone() }
 }
 
-/// A placeholder is a deleted comment. The pin is missing, as it is stored with the thread.
+/// A placeholder is a deleted comment. The pin and the provenance are missing, as they are stored elsewhere.
 #[must_use]
 pub fn comment(stored: &Comment) -> Record {
     let resolutions = stored.resolutions.iter();
@@ -82,12 +83,14 @@ pub fn comment(stored: &Comment) -> Record {
         likes: stored.imported_likes,
         pinned: false,
         source: foreign_source(stored),
+        provenance: Provenance::default(),
         pinned_at: None,
         held_for: stored.held_for(),
         mentions: stored.mentions.clone(),
         subscribed: stored.subscribed,
         reported: stored.reported,
         resolutions: resolutions.collect(),
+        is_oversized: false,
     }))
 }
 
@@ -146,8 +149,8 @@ pub fn guest_bound(stored: &GuestCount) -> Record {
 }
 
 #[must_use]
-pub fn tombstone(source: &SourceId, id: CommentId) -> Record {
-    Record::Tombstone(record::Tombstone { source: source.0.clone(), id: id.0 })
+pub fn tombstone(source: &SourceId, id: CommentId, provenance: Provenance) -> Record {
+    Record::Tombstone(record::Tombstone { source: source.0.clone(), id: id.0, provenance })
 }
 
 /// Times beyond the year 9999, which no text can tell, become its end.

@@ -6,11 +6,12 @@ use std::path::Path;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, ToSql, params};
 use shared::domain::comment::Comment;
-use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
+use shared::domain::ids::{CommentId, Provenance, SourceId, ThreadId, UserId, Visitor};
 use shared::domain::report::Report;
 use shared::domain::thread::{Thread, VisitorThreadState};
 use shared::domain::user::User;
 use shared::store::export::{GuestCount, StoredItem};
+use shared::store::sources::SourceRow;
 
 use super::ExportError;
 use super::records::{self, thread_key};
@@ -25,13 +26,15 @@ const SCHEMA: &str = "
     -- without a line: a thread that is known by its comments alone
     CREATE TABLE thread (key TEXT PRIMARY KEY, line TEXT) WITHOUT ROWID;
     CREATE TABLE user (id INTEGER PRIMARY KEY, line TEXT NOT NULL);
-    CREATE TABLE tombstone (source TEXT PRIMARY KEY, comment INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE source (source TEXT PRIMARY KEY, comment INTEGER NOT NULL, deleted INTEGER NOT NULL, page TEXT, writer TEXT)
+        WITHOUT ROWID;
     CREATE TABLE comment (id INTEGER PRIMARY KEY, parent INTEGER, thread TEXT NOT NULL, source TEXT, line TEXT NOT NULL);
     CREATE TABLE pin (comment INTEGER PRIMARY KEY, at INTEGER NOT NULL);
     CREATE TABLE vote (comment INTEGER, visitor TEXT, PRIMARY KEY (comment, visitor)) WITHOUT ROWID;
     CREATE TABLE report (comment INTEGER, id INTEGER, line TEXT NOT NULL, PRIMARY KEY (comment, id)) WITHOUT ROWID;
     CREATE TABLE bound (comment INTEGER, network TEXT, line TEXT NOT NULL, PRIMARY KEY (comment, network)) WITHOUT ROWID;
     CREATE TABLE orphan (id INTEGER PRIMARY KEY, source TEXT);
+    CREATE VIEW tombstone AS SELECT source, comment, page, writer FROM source WHERE deleted;
     BEGIN;
 ";
 
@@ -64,7 +67,7 @@ impl Sorted {
             StoredItem::Thread(id, thread) => self.add_thread(&id, &thread),
             StoredItem::VisitorThreadState(visitor, _, state) => self.add_votes(&visitor, &state),
             StoredItem::User(user) => self.add_user(&user),
-            StoredItem::Tombstone(source, comment) => self.add_tombstone(&source, comment),
+            StoredItem::Source(source, row) => self.add_source(&source, &row),
             StoredItem::Importing(thread) => Err(ExportError::Importing(thread)),
         }
     }
@@ -113,8 +116,10 @@ impl Sorted {
         self.insert("INSERT OR REPLACE INTO user VALUES (?, ?)", params![user.id.0, line])
     }
 
-    fn add_tombstone(&self, source: &SourceId, comment: CommentId) -> Result<(), ExportError> {
-        self.insert("INSERT OR REPLACE INTO tombstone VALUES (?, ?)", params![source.0, comment.0])
+    fn add_source(&self, source: &SourceId, row: &SourceRow) -> Result<(), ExportError> {
+        let Provenance { thread, writer } = row.provenance();
+        let insert = "INSERT OR REPLACE INTO source VALUES (?, ?, ?, ?, ?)";
+        self.insert(insert, params![source.0, row.comment.0, row.is_deleted, thread, writer])
     }
 
     fn insert(&self, insert: &str, values: &[&dyn ToSql]) -> Result<(), ExportError> {
@@ -133,7 +138,8 @@ impl Sorted {
             WHERE parent IS NOT NULL AND parent NOT IN (SELECT id FROM comment)";
         while self.database.execute(find, [])? > 0 {
             self.database.execute_batch(
-                "INSERT OR IGNORE INTO tombstone SELECT source, id FROM orphan WHERE source IS NOT NULL;
+                "INSERT INTO source SELECT source, id, 1, NULL, NULL FROM orphan WHERE source IS NOT NULL
+                    ON CONFLICT DO UPDATE SET deleted = 1;
                  DELETE FROM comment WHERE id IN (SELECT id FROM orphan);
                  DELETE FROM orphan;",
             )?;
@@ -155,10 +161,13 @@ impl Sorted {
         writeln!(out, "{}", line(&records::head(salt, records))?)?;
         self.write_lines("SELECT line, key FROM thread ORDER BY key", out, thread_line)?;
         self.write_lines("SELECT line FROM user ORDER BY id", out, stored_line)?;
-        self.write_lines("SELECT source, comment FROM tombstone ORDER BY source", out, |row| {
-            line(&records::tombstone(&SourceId(row.get(0)?), CommentId(row.get(1)?)))
+        let tombstones = "SELECT source, comment, page, writer FROM tombstone ORDER BY source";
+        self.write_lines(tombstones, out, |row| {
+            let provenance = Provenance { thread: row.get(2)?, writer: row.get(3)? };
+            line(&records::tombstone(&SourceId(row.get(0)?), CommentId(row.get(1)?), provenance))
         })?;
-        let comments = "SELECT line, at FROM comment LEFT JOIN pin ON pin.comment = comment.id ORDER BY id";
+        let comments = "SELECT line, at, page, writer FROM comment LEFT JOIN pin ON pin.comment = comment.id
+            LEFT JOIN source ON source.source = comment.source AND source.comment = comment.id ORDER BY id";
         self.write_lines(comments, out, comment_line)?;
         self.write_lines("SELECT comment, visitor FROM vote ORDER BY comment, visitor", out, |row| {
             line(&records::like(CommentId(row.get(0)?), &Visitor(row.get(1)?)))
@@ -200,14 +209,19 @@ fn thread_line(row: &Row<'_>) -> Result<String, ExportError> {
     line(&records::thread(&id.ok_or(rusqlite::Error::InvalidQuery)?, &Thread::default()))
 }
 
-/// With the pin, which is stored with the thread.
+/// With the pin, which is stored with the thread, and the provenance, which is stored with the source.
 fn comment_line(row: &Row<'_>) -> Result<String, ExportError> {
     let stored: String = row.get(0)?;
-    let Some(at) = row.get::<_, Option<i64>>(1)? else { return Ok(stored) };
+    let (pinned, thread, writer) = (row.get::<_, Option<i64>>(1)?, row.get(2)?, row.get(3)?);
+    let provenance = Provenance { thread, writer };
+    if pinned.is_none() && provenance.is_empty() {
+        return Ok(stored);
+    }
     let mut record: Record = serde_json::from_str(&stored).map_err(io::Error::from)?;
     if let Record::Comment(comment) = &mut record {
-        comment.pinned = true;
-        comment.pinned_at = Timestamp::from_millisecond(at).ok();
+        comment.pinned = pinned.is_some();
+        comment.pinned_at = pinned.and_then(|at| Timestamp::from_millisecond(at).ok());
+        comment.provenance = if comment.source.is_some() { provenance } else { Provenance::default() };
     }
     line(&record)
 }

@@ -1,19 +1,21 @@
 //! Finds for each comment the id under which it stands in the table, or will stand.
 //!
-//! An id follows from the time and the id in the source, so that every run finds the same one. If another comment has it,
-//! the next one of that second is taken. What was imported before is recognised by its source; what was deleted since has
-//! left a tombstone.
+//! What was imported before is found by the row of its source, whatever time, page or writer it has now; so is what was deleted
+//! since. The id of a new comment follows from the time and the id in the source. If another comment has it, the next one of
+//! that second is taken.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, params};
-use shared::domain::ids::{CommentId, SourceId, ThreadId, sha256_hex};
+use shared::domain::ids::{CommentId, Provenance, SourceId, ThreadId, sha256_hex};
 use shared::domain::time;
 use shared::error::Fault;
 use shared::store::Store;
+use shared::store::import::Occupant;
+use shared::store::sources::SourceRow;
 
-use super::scratch::{Scratch, name_of};
+use super::scratch::{Scratch, name_of, provenance};
 
 /// Comments at once.
 const BATCH: usize = 100;
@@ -35,6 +37,9 @@ struct Seeker {
     source: SourceId,
     /// What stands for the source if the comment was erased.
     erased: Option<SourceId>,
+    provenance: Provenance,
+    /// As `type/id`.
+    target: String,
     /// Those that it may have, the first choice first.
     slots: Box<dyn Iterator<Item = CommentId>>,
     candidate: Option<CommentId>,
@@ -48,11 +53,13 @@ impl Seeker {
 }
 
 /// What was found for a comment.
-enum Place {
+pub(super) enum Place {
     Free(CommentId),
     /// In this thread: with another map the comment may have gone to another one.
     AlreadyThere(CommentId, ThreadId),
     Deleted(CommentId),
+    /// Its source is that of another comment.
+    OtherSite,
     /// Its time has no id, or all ids of that time are taken.
     None,
 }
@@ -63,7 +70,7 @@ impl Scratch {
         self.database.execute_batch(
             "CREATE UNIQUE INDEX IF NOT EXISTS by_slot ON comment (slot);
              UPDATE comment SET fate = CASE WHEN placeholder THEN 'placeholder' ELSE 'new' END, reason = NULL, slot = NULL,
-                path = NULL, rank = NULL WHERE slot IS NOT NULL OR reason = 'taken';
+                path = NULL, rank = NULL WHERE slot IS NOT NULL OR reason = 'taken' OR reason = 'site' AND tag IS NOT NULL;
              DELETE FROM entry;
              CREATE INDEX IF NOT EXISTS unlocated ON comment (level, created, tag)
                 WHERE slot IS NULL AND fate IN ('new', 'placeholder');",
@@ -84,7 +91,7 @@ impl Scratch {
     /// The next comments without an id, in an order that is the same in every run.
     fn seekers(&self, prefix: &str) -> rusqlite::Result<Vec<Seeker>> {
         let mut statement = self.database.prepare_cached(
-            "SELECT seq, tag, created FROM comment INDEXED BY unlocated WHERE slot IS NULL AND fate IN ('new', 'placeholder')
+            "SELECT seq, tag, created, thread, writer, target FROM comment INDEXED BY unlocated WHERE slot IS NULL AND fate IN ('new', 'placeholder')
              ORDER BY level, created, tag LIMIT ?",
         )?;
         statement.query_map([BATCH], |row| self.seeker(row, prefix))?.collect()
@@ -98,6 +105,8 @@ impl Scratch {
             slots: slots(row.get("created")?, &tag),
             erased: self.erased(&source),
             source,
+            provenance: provenance(row)?,
+            target: row.get("target")?,
             candidate: None,
         })
     }
@@ -108,18 +117,17 @@ impl Scratch {
     }
 
     async fn locate_batch(&self, store: Option<&Store>, mut seekers: Vec<Seeker>) -> Result<(), LocateError> {
-        let deleted = match store {
-            Some(store) => {
-                let sources: Vec<SourceId> = seekers.iter().flat_map(Seeker::sources).cloned().collect();
-                store.tombstones(&sources).await?
+        if let Some(store) = store {
+            let sources: Vec<SourceId> = seekers.iter().flat_map(Seeker::sources).cloned().collect();
+            let known = Known::of(store, &sources).await?;
+            let mut unknown = Vec::new();
+            for seeker in seekers {
+                match known.place(&seeker) {
+                    Some(place) => self.place(seeker.seq, &place)?,
+                    None => unknown.push(seeker),
+                }
             }
-            None => HashMap::default(),
-        };
-        let deletion = |seeker: &Seeker| seeker.sources().find_map(|source| deleted.get(source).copied());
-        for seeker in seekers.extract_if(.., |seeker| deletion(seeker).is_some()).collect::<Vec<_>>() {
-            if let Some(id) = deletion(&seeker) {
-                self.place(seeker.seq, &Place::Deleted(id))?;
-            }
+            seekers = unknown;
         }
         while !seekers.is_empty() {
             self.choose(&mut seekers)?;
@@ -163,11 +171,12 @@ impl Scratch {
         Ok(())
     }
 
-    fn place(&self, seq: i64, place: &Place) -> rusqlite::Result<()> {
+    pub(super) fn place(&self, seq: i64, place: &Place) -> rusqlite::Result<()> {
         let (slot, fate, reason) = match place {
             Place::Free(slot) => (Some(slot.0), None, None),
             Place::AlreadyThere(slot, _) => (Some(slot.0), Some("there"), None),
             Place::Deleted(slot) => (Some(slot.0), Some("skipped"), Some("deleted")),
+            Place::OtherSite => (None, Some("refused"), Some("site")),
             Place::None => (None, Some("refused"), Some("time")),
         };
         // Of two sources with tombstones of one id, the first counts.
@@ -190,7 +199,7 @@ impl Scratch {
         prefix: &str,
         seq: i64,
     ) -> Result<Option<CommentId>, LocateError> {
-        let query = "SELECT seq, tag, created, slot FROM comment WHERE seq = ?";
+        let query = "SELECT seq, tag, created, thread, writer, target, slot FROM comment WHERE seq = ?";
         let (seeker, taken) =
             self.database.query_row(query, [seq], |row| Ok((self.seeker(row, prefix)?, row.get::<_, u64>("slot")?)))?;
         self.locate_batch(Some(store), vec![seeker]).await?;
@@ -217,14 +226,14 @@ impl Scratch {
     }
 
     /// What is below a comment that was deleted after its import went with it, and does not come back either. What is below
-    /// one whose id is taken is refused with it. Replies to what was imported into another thread before follow it. Fills in
+    /// one whose id is taken, or that is of another site, is refused with it. Replies to what was imported into another thread before follow it. Fills in
     /// the ids of the ancestors, whether everyone may see a comment, and its rank among the replies of its parent.
     fn follow_parents(&self) -> rusqlite::Result<()> {
         let mut below = self.database.prepare(
             "UPDATE comment SET
-                fate = CASE WHEN parent.reason = 'taken' THEN 'refused'
+                fate = CASE WHEN parent.reason IN ('taken', 'site') THEN 'refused'
                     WHEN parent.fate IN ('skipped', 'refused') THEN 'skipped' ELSE comment.fate END,
-                reason = CASE WHEN parent.reason = 'taken' THEN 'taken'
+                reason = CASE WHEN parent.reason IN ('taken', 'site') THEN parent.reason
                     WHEN parent.fate IN ('skipped', 'refused') THEN 'deleted' ELSE comment.reason END,
                 path = coalesce(parent.path || ',', '') || parent.slot,
                 shown = parent.shown AND comment.state = '\"approved\"'
@@ -248,6 +257,53 @@ impl Scratch {
              WHERE ranked.seq = comment.seq;
              CREATE INDEX IF NOT EXISTS by_target ON comment (target, level, slot);",
         )
+    }
+}
+
+/// What the table knows of some sources.
+#[derive(Default)]
+pub(super) struct Known {
+    rows: HashMap<SourceId, SourceRow>,
+    /// By their ids.
+    comments: HashMap<CommentId, Occupant>,
+}
+
+impl Known {
+    pub(super) async fn of(store: &Store, sources: &[SourceId]) -> Result<Self, Fault> {
+        let rows = store.sources(sources).await?;
+        let ids: BTreeSet<CommentId> = rows.values().filter(|row| !row.is_deleted).map(|row| row.comment).collect();
+        let comments = store.occupants(&ids.into_iter().collect::<Vec<_>>()).await?;
+        Ok(Self { rows, comments })
+    }
+
+    pub(super) fn is_deleted(&self, source: &SourceId) -> bool {
+        self.rows.get(source).is_some_and(|row| row.is_deleted)
+    }
+
+    /// The comment that was imported from there and exists.
+    pub(super) fn comment(&self, source: &SourceId) -> Option<(CommentId, &Occupant)> {
+        let id = self.rows.get(source).filter(|row| !row.is_deleted)?.comment;
+        let occupant = self.comments.get(&id)?;
+        (occupant.source.as_ref() == Some(source)).then_some((id, occupant))
+    }
+
+    /// `None` when the source was not imported, or an import ended early before the comment was written.
+    fn place(&self, seeker: &Seeker) -> Option<Place> {
+        seeker.sources().find_map(|source| {
+            let row = self.rows.get(source)?;
+            let provenance = row.provenance();
+            let elsewhere = provenance.is_on_another_page(&seeker.provenance);
+            let place = if row.is_deleted {
+                (!elsewhere).then_some(Place::Deleted(row.comment))
+            } else {
+                let (id, occupant) = self.comment(source)?;
+                // A page may have got another address.
+                let same_thread = name_of(&occupant.thread) == seeker.target;
+                (!elsewhere || same_thread).then(|| Place::AlreadyThere(id, occupant.thread.clone()))
+            };
+            let same_writer = !provenance.is_by_another_writer(&seeker.provenance);
+            Some(place.filter(|_| same_writer).unwrap_or(Place::OtherSite))
+        })
     }
 }
 

@@ -13,7 +13,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::domain::comment::HeldFor;
-use shared::domain::ids::{CommentId, SourceId};
+use shared::domain::ids::{CommentId, Provenance, SourceId};
 use shared::domain::report::{ReportStatus, bare_reason, nobody};
 
 use super::time;
@@ -50,12 +50,24 @@ pub struct Head {
     /// The system that the comments were written in.
     #[serde(default)]
     pub source: String,
+    /// The site there, if the source names it. Other sites may have the same ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
     /// Of an export: the fingerprint of the salt under which its hashes were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salt: Option<String>,
     /// Of an export: how many records follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
+}
+
+impl Record {
+    /// For sources that name the site somewhere.
+    #[must_use]
+    pub fn of_site(site: String) -> Self {
+        let (format, source) = (FORMAT.to_owned(), String::new());
+        Self::Head(Head { format, version: VERSION, source, site: Some(site), salt: None, records: None })
+    }
 }
 
 /// A page that was commented on. Of several records with one key, the first value of each attribute counts.
@@ -157,9 +169,12 @@ pub struct Comment {
     pub likes: u64,
     #[serde(default, skip_serializing_if = "is_default")]
     pub pinned: bool,
-    /// What it was imported from, such as `disqus:558`.
+    /// What it was imported from, such as `disqus:558` or `disqus@blog:558`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Of the source.
+    #[serde(default, skip_serializing_if = "Provenance::is_empty")]
+    pub provenance: Provenance,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned_at: Option<Timestamp>,
     /// Why it waits for a moderator.
@@ -177,6 +192,9 @@ pub struct Comment {
     /// Decisions about reports, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolutions: Vec<Resolution>,
+    /// One of its values is too long to be read.
+    #[serde(skip)]
+    pub is_oversized: bool,
 }
 
 /// A decision about all reports up to a moment, except those of earlier decisions.
@@ -259,6 +277,8 @@ pub struct GuestBound {
 pub struct Tombstone {
     pub source: String,
     pub id: u64,
+    #[serde(default, skip_serializing_if = "Provenance::is_empty")]
+    pub provenance: Provenance,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,11 @@ use std::fmt;
 
 use serde::Serialize;
 
+/// Names in a line of the printed report, which tells the others by their number.
+const SHOWN: usize = 5;
+/// Characters of such a name.
+const WIDTH: usize = 100;
+
 /// `read` is the sum of the four counts after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -21,6 +26,8 @@ pub struct Report {
     pub unmapped: Vec<String>,
     /// Comments that stand below another parent than in the source.
     pub moved: Vec<Entry>,
+    /// Comments of which readers do not see all.
+    pub cut: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -33,14 +40,26 @@ pub struct Entry {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Entry { id, reason } in &self.refused {
-            writeln!(f, "refused {id}: {reason}")?;
+        for (reason, ids) in by_reason(&self.refused) {
+            writeln!(f, "refused {} as {reason}: {}", ids.len(), first(&ids))?;
+            let unmapped: Vec<&str> = self.unmapped.iter().map(String::as_str).collect();
+            match reason {
+                "thread" => {
+                    writeln!(f, "  no address says what their pages are; name each with --map: {}", first(&unmapped))?
+                }
+                "site" => writeln!(
+                    f,
+                    "  other comments were imported with these ids; if these are of another site, name it with --site"
+                )?,
+                _ => {}
+            }
         }
-        for Entry { id, reason } in &self.moved {
-            writeln!(f, "moved {id}: {reason}")?;
+        for (reason, ids) in by_reason(&self.moved) {
+            writeln!(f, "moved {} ({reason}): {}", ids.len(), first(&ids))?;
         }
-        for key in &self.unmapped {
-            writeln!(f, "unmapped {key}")?;
+        if !self.cut.is_empty() {
+            let ids: Vec<&str> = self.cut.iter().map(String::as_str).collect();
+            writeln!(f, "cut {}, too long to be shown whole: {}", ids.len(), first(&ids))?;
         }
         for (thread, count) in &self.threads {
             writeln!(f, "{thread}: {count}")?;
@@ -53,6 +72,28 @@ impl fmt::Display for Report {
             write!(f, " ({})", reasons.join(", "))?;
         }
         writeln!(f, ", {refused} refused")
+    }
+}
+
+/// The ids of each reason.
+fn by_reason(entries: &[Entry]) -> BTreeMap<&str, Vec<&str>> {
+    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for Entry { id, reason } in entries {
+        groups.entry(reason).or_default().push(id);
+    }
+    groups
+}
+
+/// The first few of them, on one line.
+fn first(names: &[&str]) -> String {
+    let shown = names.iter().take(SHOWN).map(|name| {
+        let line = name.chars().map(|c| if c.is_control() { ' ' } else { c });
+        if name.is_empty() { "(empty)".to_owned() } else { line.take(WIDTH).collect() }
+    });
+    let shown = shown.collect::<Vec<String>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
@@ -71,21 +112,38 @@ mod tests {
             threads: [("posts/1".to_owned(), 3)].into(),
             unmapped: vec!["1337".to_owned()],
             moved: vec![entry("559", "parent")],
+            cut: vec!["560".to_owned()],
         }
     }
 
     #[test]
     fn every_refusal_and_move_is_told_and_the_counts_come_last() {
-        let expected = "refused 558: time\nmoved 559: parent\nunmapped 1337\nposts/1: 3\n\
+        let expected = "refused 1 as time: 558\nmoved 1 (parent): 559\ncut 1, too long to be shown whole: 560\nposts/1: 3\n\
                         7 read: 2 new, 1 already there, 3 skipped (deleted 1, spam 2), 1 refused\n";
         assert_eq!(report().to_string(), expected);
+    }
+
+    #[test]
+    fn many_refusals_are_one_line_for_each_reason_and_say_what_helps() {
+        let refused =
+            |id: u32| Entry { id: id.to_string(), reason: if id < 30_000 { "thread" } else { "site" }.to_owned() };
+        let refused = (0..30_002).map(refused).collect();
+        let report = Report { refused, unmapped: vec![String::new(), "a\nb".into()], ..Report::default() };
+        let told = report.to_string();
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines[0], "refused 2 as site: 30000, 30001");
+        assert!(lines[1].contains("--site"), "{told}");
+        assert_eq!(lines[2], "refused 30000 as thread: 0, 1, 2, 3, 4 and 29995 more");
+        assert!(lines[3].contains("--map: (empty), a b"), "{told}");
+        assert_eq!(lines.len(), 5, "{told}");
     }
 
     #[test]
     fn as_json_it_has_the_documented_names() {
         let json = serde_json::to_value(report()).unwrap();
         let names: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-        let mut expected = ["read", "new", "already_there", "skipped", "refused", "threads", "unmapped", "moved"];
+        let mut expected =
+            ["read", "new", "already_there", "skipped", "refused", "threads", "unmapped", "moved", "cut"];
         expected.sort_unstable();
         assert_eq!(names, expected);
         assert_eq!(json["refused"], serde_json::json!([{ "id": "558", "reason": "time" }]));

@@ -12,17 +12,20 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use shared::domain::ids::{CommentId, ThreadId, sha256_hex};
-use shared::domain::{time, visible};
+use shared::domain::ids::{CommentId, ID_BOUND, Provenance, SourceId, ThreadId, sha256_hex};
+use shared::domain::{markdown as rendering, time, visible};
 use shared::store::person::forgotten::Forgotten;
 
 use super::author::{Users, Writer};
+use super::format::Format;
 use super::markdown;
 use super::native::{self, Salts};
 use super::record::{self, BodyFormat, Record, State, User};
 use super::report::{Entry, Report};
 use crate::temporary::{self, TemporaryFile};
 
+/// Bytes of an id in the source. A hash stands for what is longer.
+const MAX_ID: usize = 512;
 /// Bytes of a body. What is longer is cut.
 pub(super) const MAX_BODY: usize = 64 * 1024;
 
@@ -38,9 +41,16 @@ const SCHEMA: &str = "
     ) WITHOUT ROWID;
     CREATE TABLE user (id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE comment (
-        seq INTEGER PRIMARY KEY, source_id TEXT NOT NULL, has_id INTEGER NOT NULL, thread TEXT NOT NULL, parent_id TEXT,
+        seq INTEGER PRIMARY KEY, file INTEGER NOT NULL, source_id TEXT NOT NULL, has_id INTEGER NOT NULL, thread TEXT NOT NULL,
+        parent_id TEXT,
         created INTEGER, edited INTEGER, state TEXT NOT NULL, likes INTEGER NOT NULL, pinned INTEGER NOT NULL,
         author TEXT NOT NULL, body TEXT NOT NULL,
+        -- a short hash of who wrote it in the source; null where the source may have forgotten
+        writer TEXT,
+        -- why the record itself cannot be imported
+        refusal TEXT,
+        -- readers do not see all of it
+        cut INTEGER NOT NULL DEFAULT 0,
         -- what resolve decides
         target TEXT, fate TEXT NOT NULL DEFAULT 'new', reason TEXT, moved TEXT, parent INTEGER, level INTEGER,
         placeholder INTEGER NOT NULL DEFAULT 0, tag TEXT,
@@ -94,6 +104,7 @@ pub struct Planned {
     pub pinned: bool,
     /// The record of a comment of an export, without its body.
     pub kept: Option<Box<record::Comment>>,
+    pub(super) provenance: Provenance,
 }
 
 pub struct Scratch {
@@ -102,6 +113,12 @@ pub struct Scratch {
     /// Of the last thread record, because many sources repeat it with every comment.
     last_thread: Option<record::Thread>,
     pub(super) comments: u64,
+    /// The number of the file that is read.
+    pub(super) file: u64,
+    /// The site that the source names.
+    pub(super) site: Option<String>,
+    /// Unix seconds after which no comment can have been written.
+    pub(super) latest: i64,
     /// The names of files without comments.
     pub silent: Vec<String>,
     pub(super) salts: Salts,
@@ -115,7 +132,24 @@ impl Scratch {
         database.execute_batch(SCHEMA)?;
         database.execute_batch(native::SCHEMA)?;
         let (silent, salts) = (Vec::new(), Salts::default());
-        Ok(Self { database, _file: file, last_thread: None, comments: 0, silent, salts, forgotten: None })
+        Ok(Self {
+            database,
+            _file: file,
+            last_thread: None,
+            comments: 0,
+            file: 0,
+            site: None,
+            latest: i64::MAX,
+            silent,
+            salts,
+            forgotten: None,
+        })
+    }
+
+    /// What the sources of the comments begin with.
+    #[must_use]
+    pub fn prefix(&self, format: Format) -> String {
+        SourceId::prefix(format.name(), self.site.as_deref())
     }
 
     /// The number of comments that were added.
@@ -156,24 +190,32 @@ impl Scratch {
     }
 
     fn add_comment(&mut self, comment: record::Comment) -> rusqlite::Result<()> {
-        let body = body(&comment);
+        let refusal = refusal(&comment);
+        let (body, is_cut) = if refusal.is_some() { (String::new(), false) } else { body(&comment) };
         let has_id = !comment.source_id.is_empty();
-        let source_id = if has_id { comment.source_id } else { content_id(&comment, &body) };
-        let insert = "INSERT INTO comment
-            (source_id, has_id, thread, parent_id, created, edited, state, likes, pinned, author, body)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let source_id = if has_id { bounded_id(comment.source_id) } else { content_id(&comment, &body) };
+        let writer = (comment.state != State::Deleted).then(|| writer_hash(&source_id, &comment.author));
+        let created = comment.created_at.filter(|at| has_ids(*at)).map(Timestamp::as_second);
+        let insert =
+            "INSERT INTO comment (file, source_id, has_id, thread, parent_id, created, edited, state, likes, pinned,
+                author, body, writer, refusal, cut)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         self.database.prepare_cached(insert)?.execute(params![
+            self.file,
             source_id,
             has_id,
             comment.thread,
-            comment.parent,
-            comment.created_at.filter(|at| has_ids(*at)).map(Timestamp::as_second),
+            comment.parent.map(bounded_id),
+            created.filter(|at| *at <= self.latest),
             comment.edited_at.map(Timestamp::as_millisecond),
             json(&comment.state),
             i64::try_from(comment.likes).unwrap_or(i64::MAX),
             comment.pinned,
             json(&comment.author),
             body,
+            writer,
+            refusal,
+            is_cut,
         ])?;
         self.comments += 1;
         Ok(())
@@ -201,6 +243,7 @@ impl Scratch {
             voters: row.get("voters")?,
             pinned: row.get("pinned")?,
             kept,
+            provenance: provenance(row)?,
         })
     }
 
@@ -224,6 +267,7 @@ impl Scratch {
                 .collect(),
             unmapped: self.unmapped()?,
             moved: self.entries("moved IS NOT NULL AND fate IN ('new', 'placeholder')", "moved")?,
+            cut: self.entries("cut AND fate = 'new'", "''")?.into_iter().map(|entry| entry.id).collect(),
         })
     }
 
@@ -301,16 +345,47 @@ fn merge(known: Option<record::Thread>, new: record::Thread) -> record::Thread {
     known
 }
 
-/// In Markdown, without characters that must not be stored. Empty when it shows nothing.
-fn body(comment: &record::Comment) -> String {
+/// In Markdown, without characters that must not be stored. Empty when it shows nothing. And whether readers do not see all of it.
+fn body(comment: &record::Comment) -> (String, bool) {
     let body = match comment.format {
         BodyFormat::Markdown => comment.body.replace("\r\n", "\n"),
         BodyFormat::Html => markdown::from_html(&comment.body),
     };
     let body: String = body.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
     let body = visible::without_bidi_overrides(body.trim_matches(['\n', ' ']));
-    let cut = body.floor_char_boundary(MAX_BODY);
-    if shared::domain::markdown::shown(&body[..cut]).is_nothing() { String::new() } else { body[..cut].to_owned() }
+    let kept = &body[..body.floor_char_boundary(MAX_BODY)];
+    if rendering::shown(kept).is_nothing() {
+        return (String::new(), false);
+    }
+    (kept.to_owned(), kept.len() < body.len() || !rendering::is_shown_whole(kept))
+}
+
+/// Why the record cannot be imported, whatever else it says.
+pub(super) fn refusal(comment: &record::Comment) -> Option<&'static str> {
+    if comment.is_oversized {
+        return Some("size");
+    }
+    (comment.likes >= ID_BOUND).then_some("likes")
+}
+
+/// Ids are part of keys, which have a bound.
+fn bounded_id(id: String) -> String {
+    if id.len() <= MAX_ID { id } else { format!("~{}", sha256_hex(&id)) }
+}
+
+/// What tells the comment from one of another site that has the same source.
+pub(super) fn provenance(row: &Row<'_>) -> rusqlite::Result<Provenance> {
+    let page: String = row.get("thread")?;
+    // The same page with and without TLS.
+    let page = page.split_once("//").map_or(page.as_str(), |(_, rest)| rest).trim_end_matches('/');
+    Ok(Provenance { thread: Some(sha256_hex(page)[..16].to_owned()), writer: row.get("writer")? })
+}
+
+/// Differs for every comment, so that it does not say which ones are of the same person.
+fn writer_hash(source_id: &str, author: &record::Author) -> String {
+    let names = [author.email.trim().to_lowercase(), author.key.clone(), author.name.clone()];
+    let name = names.into_iter().find(|name| !name.is_empty());
+    sha256_hex(&json(&(source_id, name)))[..4].to_owned()
 }
 
 /// An id for a comment without one, the same in every run.

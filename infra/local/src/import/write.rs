@@ -49,7 +49,7 @@ pub struct Writer<'a> {
     /// With a client that meters its calls, for the rate.
     pub store: &'a Store,
     pub users: &'a Users,
-    /// The name of the source's system.
+    /// What sources begin with ([`Scratch::prefix`]).
     pub prefix: &'a str,
     /// Replies of a parent that are embedded in lists.
     pub embedded: usize,
@@ -231,9 +231,9 @@ impl Writer<'_> {
 
     async fn write_one(&self, mut located: Located, course: &mut Course<'_>) -> Result<(), WriteError> {
         loop {
-            let attached = self.attached(&located)?;
+            let (attached, provenance) = (self.attached(&located)?, located.planned.provenance());
             let comment = attached.counted_in(self.comment(&located));
-            let (written, cost) = measure(self.store.import_one(&comment, &attached)).await;
+            let (written, cost) = measure(self.store.import_one(&comment, &attached, &provenance)).await;
             self.pace(course, cost.write_units).await;
             match written? {
                 ImportedOne::Done => {
@@ -315,7 +315,8 @@ impl Writer<'_> {
         let is_inline = comment.ancestors.len() == 1
             && located.parent_is_approved
             && located.rank.is_some_and(|rank| rank <= self.embedded);
-        Ok(Imported { counts: located.is_shown && comment.may_count(), is_inline, attached, comment })
+        let (counts, provenance) = (located.is_shown && comment.may_count(), located.planned.provenance());
+        Ok(Imported { counts, is_inline, attached, provenance, comment })
     }
 }
 

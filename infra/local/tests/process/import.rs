@@ -76,7 +76,7 @@ fn a_dry_run_writes_nothing_and_reports_the_same() {
     assert_eq!(report(&dry), report(&real));
     let expected = json!({
         "read": 4, "new": 2, "already_there": 0, "skipped": { "spam": 1 }, "refused": [{ "id": "13", "reason": "thread" }],
-        "threads": { "posts/hello": 2 }, "unmapped": ["2"], "moved": [],
+        "threads": { "posts/hello": 2 }, "unmapped": ["2"], "moved": [], "cut": [],
     });
     assert_eq!(report(&real), expected);
     let later = import(&["disqus", "--dry-run", "--report", dry.to_str().unwrap()], &file, &data);
@@ -217,7 +217,7 @@ async fn every_option_has_its_effect() {
     let told = String::from_utf8(output.stdout).unwrap();
     assert_eq!(
         told,
-        "refused 12: host\nposts/gone: 1\nposts/~3Fp~3D4: 2\n4 read: 3 new, 0 already there, 0 skipped, 1 refused\n"
+        "refused 1 as host: 12\nposts/gone: 1\nposts/~3Fp~3D4: 2\n4 read: 3 new, 0 already there, 0 skipped, 1 refused\n"
     );
     let service = serve(&data);
     let list = service.guest().list("posts/~3Fp~3D4", "").await;

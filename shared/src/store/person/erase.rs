@@ -1,6 +1,7 @@
 //! Erases what one person left, one thing at a time. Each step is a transaction, or safe to repeat, and leaves the table in order.
 
 use std::collections::BTreeMap;
+use std::slice;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -8,7 +9,7 @@ use tokio::time::Instant;
 
 use super::find::{Left, Trace};
 use crate::domain::comment::{Comment, State};
-use crate::domain::ids::{CommentId, SourceId, UserId, Visitor};
+use crate::domain::ids::{CommentId, UserId, Visitor};
 use crate::domain::job::{CountBelow, CountReplies, Job};
 use crate::domain::list::Order;
 use crate::domain::person::{Person, PersonHashes};
@@ -22,6 +23,7 @@ use crate::store::counts::Cause;
 use crate::store::erasure::tombstone_of;
 use crate::store::keys::{self, Key};
 use crate::store::reactions::add_likes;
+use crate::store::sources::SourceRow;
 use crate::store::transaction::{Outcome, Write};
 use crate::store::users::versions;
 use crate::store::{Index, Query, Reading, Store, id_set, number, placement, read, text, write, yes};
@@ -99,7 +101,12 @@ impl Erasure<'_> {
             // It is below a comment that was deleted, and nobody sees it.
             let Some(comment) = store.comment(id, Reading::Consistent).await? else { return Ok(None) };
             store.leave_queues(&comment).await?;
-            return Ok(store.remove_comment(id).await?.then_some("comments"));
+            let removed = store.remove_comment(id).await?;
+            let hidden = self.hide_source(&comment, false).await?;
+            if !hidden.is_empty() {
+                store.transact(hidden).await?;
+            }
+            return Ok(removed.then_some("comments"));
         };
         let note = Write::put(keys::erased_comment(&self.who(), id).item());
         let was_hidden = !found.comment.is_approved();
@@ -166,19 +173,15 @@ impl Erasure<'_> {
             let Some(comment) = store.comment(id, Reading::Consistent).await? else {
                 return Ok(Finish::Gone { emptied: None });
             };
-            let hashed =
-                |source: &SourceId| if source.is_hashed() { source.clone() } else { self.hashes.source(source) };
-            let source = comment.source.as_ref().map(hashed);
             let kept = comment.replies > 0 || store.has_hidden_replies(id).await?;
-            let (writes, finish): (Vec<Write>, _) = if kept {
-                let hash = source.map(|source| Write::update(keys::comment(id)).set("so", text(source.0)).exists());
-                (hash.into_iter().collect(), Finish::Kept)
+            let (mut writes, finish) = if kept {
+                (Vec::new(), Finish::Kept)
             } else {
                 let emptied = self.emptied_by(&comment).await?;
                 let note = emptied.map(|above| Write::put(keys::erased_comment(&self.who(), above).item()));
-                let tombstone = source.map(|source| tombstone_of(&source, id));
-                (removal(&comment).into_iter().chain(tombstone).chain(note).collect(), Finish::Gone { emptied })
+                (removal(&comment).into_iter().chain(note).collect(), Finish::Gone { emptied })
             };
+            writes.extend(self.hide_source(&comment, kept).await?);
             if writes.is_empty() || store.transact(writes).await? == Outcome::Done {
                 return Ok(finish);
             }
@@ -191,6 +194,20 @@ impl Erasure<'_> {
         let above = self.store.comment(parent, Reading::Consistent).await?;
         let is_single = above.is_some_and(|above| above.is_placeholder && above.replies == 1);
         Ok((is_single && !self.store.has_hidden_replies(parent).await?).then_some(parent))
+    }
+
+    /// Puts a hash in the place of the source of a comment, in its row too, which forgets the writer.
+    async fn hide_source(&self, comment: &Comment, kept: bool) -> Result<Vec<Write>, Fault> {
+        let Some(source) = &comment.source else { return Ok(Vec::new()) };
+        if source.is_hashed() {
+            return Ok(if kept { Vec::new() } else { vec![tombstone_of(source, comment.id)] });
+        }
+        let hash = self.hashes.source(source);
+        let provenance = self.store.sources(slice::from_ref(source)).await?.remove(source).map(|row| row.provenance());
+        let row = SourceRow::new(comment.id, !kept, provenance.unwrap_or_default()).without_writer();
+        let mut writes = vec![row.put(&hash), Write::delete(keys::source(source))];
+        writes.extend(kept.then(|| Write::update(keys::comment(comment.id)).set("so", text(hash.0)).exists()));
+        Ok(writes)
     }
 
     async fn erase_visitor_state(&self, key: &Key, visitor: &Visitor, gone: &mut Gone) -> Result<(), Fault> {

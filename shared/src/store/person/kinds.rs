@@ -73,7 +73,7 @@ kinds! {
     "handle" "H" Some("U"), key true, [], others [];
     "name fragment" "N" None, key true, ["u" User, "n" Name, "av" Picture], others ["bn"];
     "queue entry" "Q" None, key false, [], others [];
-    "tombstone" "S" Some("S"), key false, [], others ["i"];
+    "source" "S" Some("S"), key false, [], others ["i", "dl", "th", "wr"];
     "log" "A" None, key false, ["mo" User, "u" User, "n" Name], others ["id", "ac", "c", "t"];
     "banned" "B" None, key false, ["u" User], others ["x"];
     "forgotten person" "F" None, key false, [], others ["c", "sf"];

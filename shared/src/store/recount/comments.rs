@@ -29,7 +29,11 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
         }
         repair.extend(queues(comment).map(|state| Write::delete(keys::queue(state, *id))));
         let was_deleted = snapshot.deleted.contains(missing) || !snapshot.importing.contains(&comment.thread);
-        repair.extend(tombstone(comment).filter(|_| was_deleted));
+        repair.extend(if was_deleted {
+            tombstone(comment)
+        } else {
+            comment.source.as_ref().map(|source| Write::delete(keys::source(source)))
+        });
         Finding::of_comment(*id, format_args!("{missing} above it is gone"), repair)
     });
     orphans.collect()

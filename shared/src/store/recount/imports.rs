@@ -1,27 +1,56 @@
-//! What should be so of imported comments: each was imported once, and has no tombstone while it exists.
+//! What should be so of imported comments: each was imported once, and the row of its source names it.
 
 use std::collections::BTreeMap;
 
 use super::Finding;
+use super::repair::absent;
 use super::snapshot::Snapshot;
 use crate::domain::ids::{CommentId, SourceId};
+use crate::store::erasure::tombstone_of;
 use crate::store::transaction::Write;
-use crate::store::{keys, text};
+use crate::store::{keys, number, text};
 
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
-    let mut imported: BTreeMap<&SourceId, CommentId> = BTreeMap::new();
-    let mut findings = Vec::new();
+    let mut imported: BTreeMap<&SourceId, Vec<CommentId>> = BTreeMap::new();
     for (id, stored) in &snapshot.comments {
-        let Some(source) = &stored.comment.source else { continue };
-        if let Some(other) = imported.insert(source, *id) {
-            // Nobody knows which of the two has the replies and likes to keep.
-            findings.push(Finding::of_comment(*id, format!("{source} was imported as {other} too"), Vec::new()));
-        }
-        if snapshot.tombstones.contains(source) {
-            let exists = Write::check(keys::comment(*id), "so = :source").with(":source", text(source.to_string()));
-            let repair = vec![Write::delete(keys::tombstone(source)), exists];
-            findings.push(Finding::of_comment(*id, format!("exists, but {source} has a tombstone"), repair));
+        if let Some(source) = &stored.comment.source {
+            imported.entry(source).or_default().push(*id);
         }
     }
+    let mut findings = Vec::new();
+    for (source, ids) in &imported {
+        match ids.as_slice() {
+            [id] => findings.extend(check_row(snapshot, source, *id)),
+            // Nobody knows which of them has the replies and likes to keep.
+            [first, others @ ..] => findings.extend(others.iter().map(|other| {
+                Finding::of_comment(*other, format_args!("{source} was imported as {first} too"), Vec::new())
+            })),
+            [] => {}
+        }
+    }
+    let live = snapshot.sources.iter().filter(|(_, row)| !row.is_deleted);
+    let gone = live.filter(|(source, _)| !imported.contains_key(source));
+    findings.extend(gone.map(|(source, row)| {
+        // An import that ended early has not written the comment, which was not deleted.
+        let row_of = Write::delete(keys::source(source)).when("i = :id").with(":id", number(row.comment));
+        let row_of = if snapshot.importing.is_empty() { tombstone_of(source, row.comment) } else { row_of };
+        Finding::of_comment(
+            row.comment,
+            format_args!("is gone, but {source} names it"),
+            vec![row_of, absent(row.comment)],
+        )
+    }));
     findings
+}
+
+fn check_row(snapshot: &Snapshot, source: &SourceId, id: CommentId) -> Option<Finding> {
+    let problem = match snapshot.sources.get(source) {
+        Some(row) if row.is_deleted => format!("exists, but {source} has a tombstone"),
+        Some(row) if row.comment != id => format!("{source} names {} instead", row.comment),
+        Some(_) => return None,
+        None => format!("{source} does not name it"),
+    };
+    let row = Write::update(keys::source(source)).set("i", number(id)).remove("dl");
+    let exists = Write::check(keys::comment(id), "so = :source").with(":source", text(source.to_string()));
+    Some(Finding::of_comment(id, problem, vec![row, exists]))
 }

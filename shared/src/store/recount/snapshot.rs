@@ -10,7 +10,8 @@ use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
 use crate::error::Fault;
 use crate::store::keys::{Item, ItemKind, Key};
-use crate::store::{read, stored_number, text};
+use crate::store::sources::SourceRow;
+use crate::store::{read, text};
 
 pub(super) struct StoredComment {
     /// Without its body.
@@ -63,8 +64,8 @@ pub(super) struct Snapshot {
     /// By partition and sort key.
     pub(super) directory: BTreeMap<(String, String), Item>,
     pub(super) queue: Vec<QueueEntry>,
-    pub(super) tombstones: BTreeSet<SourceId>,
-    /// The comments of which these are tombstones.
+    pub(super) sources: BTreeMap<SourceId, SourceRow>,
+    /// The comments that have a tombstone.
     pub(super) deleted: BTreeSet<CommentId>,
     /// Items that are not what their key says.
     pub(super) unreadable: Vec<Key>,
@@ -125,9 +126,10 @@ impl Snapshot {
             // Nothing follows from the log, and it follows from nothing.
             ItemKind::Log => drop(read::<LogEntry>(item)?),
             ItemKind::Queue { state, id } => self.queue.push(QueueEntry { key, state, comment: id }),
-            ItemKind::Tombstone(source) => {
-                self.deleted.extend(u64::try_from(stored_number(&item, "i")).map(CommentId));
-                self.tombstones.insert(source);
+            ItemKind::Source(source) => {
+                let row: SourceRow = read(item)?;
+                self.deleted.extend(row.is_deleted.then_some(row.comment));
+                self.sources.insert(source, row);
             }
             ItemKind::Other => {}
         }

@@ -14,6 +14,9 @@ pub(super) fn read(input: impl BufRead, zone: &TimeZone, sink: &mut Sink<'_>) ->
     let mut xml = Xml::open(input, "disqus")?;
     while let Step::Start(tag) = xml.step()? {
         let element = xml.element(tag)?;
+        if let "category" | "thread" = element.tag.name.as_str() {
+            sink(Record::of_site(element.text("forum")))?;
+        }
         match element.tag.name.as_str() {
             "thread" => sink(Record::Thread(thread(&element)))?,
             "post" => sink(Record::Comment(Box::new(post(&element, zone))))?,

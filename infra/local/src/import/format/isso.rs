@@ -11,8 +11,8 @@ use super::Sink;
 
 pub(super) fn read(database: &Connection, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     each(database, "SELECT id, uri, title FROM threads", &mut |row| Ok(sink_thread(row)), sink)?;
-    let comments =
-        "SELECT tid, id, parent, created, modified, mode, text, author, email, likes FROM comments ORDER BY id";
+    let comments = "SELECT coalesce(nullif(page.uri, ''), tid), comments.id, parent, created, modified, mode, text, author, email, likes
+        FROM comments LEFT JOIN (SELECT id, min(uri) AS uri FROM threads GROUP BY id) page ON page.id = tid ORDER BY comments.id";
     each(database, comments, &mut |row| Ok(comment(row)), sink)
 }
 
@@ -31,9 +31,12 @@ fn each(
 }
 
 fn sink_thread(row: &Row<'_>) -> Record {
+    // Every file counts its threads from 1, so that a number is no name.
+    let (number, url) = (text(row, 0), Some(text(row, 1)).filter(|url| !url.is_empty()));
     Record::Thread(Thread {
-        key: text(row, 0),
-        url: Some(text(row, 1)).filter(|url| !url.is_empty()),
+        key: url.clone().unwrap_or_else(|| number.clone()),
+        aliases: vec![number],
+        url,
         title: Some(text(row, 2)).filter(|title| !title.is_empty()),
         ..Thread::default()
     })

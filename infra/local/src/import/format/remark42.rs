@@ -20,6 +20,7 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
         if is_about_users {
             return Ok(());
         }
+        sink(Record::of_site(value.attribute("locator").text("site")))?;
         let comment = comment(&value, zone);
         sink(page(&comment.thread, value.optional("title")))?;
         sink(Record::Comment(Box::new(comment)))

@@ -382,12 +382,13 @@ pub(in crate::import) mod isso {
     #[test]
     fn rows_become_comments() {
         let parsed = parse_in(Format::Isso, &database(TABLES), "Asia/Tokyo").unwrap();
-        assert_eq!(parsed.thread("1").url.as_deref(), Some("/2014/test/"));
-        assert_eq!(parsed.thread("2").title, None);
+        let page = parsed.thread("/2014/test/");
+        assert_eq!((page.url.as_deref(), page.aliases.as_slice()), (Some("/2014/test/"), &["1".to_owned()][..]));
+        assert_eq!(parsed.thread("/?p=4").title, None);
         let first = parsed.comment("1");
         assert_eq!(first.created_at, at("2023-11-14T22:13:20Z"), "seconds since 1970 have no zone");
         assert_eq!(first.edited_at, at("2023-11-14T22:23:20Z"));
-        assert_eq!((first.likes, first.author.name.as_str(), first.thread.as_str()), (3, "Ada", "1"));
+        assert_eq!((first.likes, first.author.name.as_str(), first.thread.as_str()), (3, "Ada", "/2014/test/"));
         assert_eq!((first.body.as_str(), first.format), ("*hi*", BodyFormat::Markdown));
         assert_eq!(parsed.comment("2").parent.as_deref(), Some("1"));
         let states = [State::Approved, State::Pending, State::Deleted, State::Approved];

@@ -19,6 +19,10 @@ pub(super) fn read(input: impl BufRead, zone: &TimeZone, sink: &mut Sink<'_>) ->
             Step::Start(tag) => match tag.name.as_str() {
                 "channel" => {}
                 "item" => item(&mut xml, zone, sink)?,
+                "base_blog_url" => {
+                    let url = xml.element(tag)?.own_text();
+                    sink(Record::of_site(url))?;
+                }
                 _ => skip(&mut xml, tag)?,
             },
             Step::End => {}

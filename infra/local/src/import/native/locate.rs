@@ -7,7 +7,7 @@ use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use shared::store::Store;
 use shared::store::import::Occupant;
 
-use crate::import::locate::LocateError;
+use crate::import::locate::{Known, LocateError, Place};
 use crate::import::record::{self, own_source};
 use crate::import::scratch::{Scratch, thread_id};
 
@@ -52,14 +52,17 @@ impl Scratch {
             let sources: HashSet<SourceId> = candidates.iter().flat_map(Candidate::sources).cloned().collect();
             let ids: HashSet<CommentId> = candidates.iter().map(|candidate| candidate.id).collect();
             let (sources, ids): (Vec<_>, Vec<_>) = (sources.into_iter().collect(), ids.into_iter().collect());
-            let (deleted, occupants) = match store {
-                Some(store) => (store.tombstones(&sources).await?, store.occupants(&ids).await?),
-                None => (HashMap::default(), HashMap::default()),
+            let (known, occupants) = match store {
+                Some(store) => (Known::of(store, &sources).await?, store.occupants(&ids).await?),
+                None => (Known::default(), HashMap::default()),
             };
             for candidate in candidates {
                 let occupant = occupants.get(&candidate.id);
-                if candidate.sources().any(|source| deleted.contains_key(source)) {
+                let elsewhere = candidate.sources().find_map(|source| known.comment(source));
+                if candidate.sources().any(|source| known.is_deleted(source)) {
                     self.decide(&candidate, "skipped", Some("deleted"))?;
+                } else if let Some((id, imported)) = elsewhere.filter(|(id, _)| *id != candidate.id) {
+                    self.place(candidate.seq, &Place::AlreadyThere(id, imported.thread.clone()))?;
                 } else if occupant.is_some_and(|occupant| !candidate.is(occupant)) {
                     self.refuse(&candidate)?;
                 } else {

@@ -2,18 +2,20 @@
 
 use rusqlite::params;
 use shared::domain::ids::{CommentId, SourceId, UserId, Visitor};
+use shared::domain::markdown as rendering;
 use shared::domain::report::Report;
 use shared::domain::user::{Ban, User};
 use shared::store::export::GuestCount;
 use shared::store::restore::{Attached, Entry, VisitorEntries};
+use shared::store::sources::SourceRow;
 
 use crate::import::author::{kept_avatar, kept_name};
 use crate::import::record::{self, Record, State};
-use crate::import::scratch::{MAX_BODY, Scratch, json};
+use crate::import::scratch::{MAX_BODY, Scratch, json, refusal};
 
 pub(in crate::import) const SCHEMA: &str = "
     CREATE TABLE account (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
-    CREATE TABLE tombstone (source TEXT PRIMARY KEY, comment INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE tombstone (source TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE vote (comment INTEGER, visitor TEXT, PRIMARY KEY (comment, visitor)) WITHOUT ROWID;
     CREATE TABLE report (comment INTEGER, id INTEGER, visitor TEXT NOT NULL, record TEXT NOT NULL,
         PRIMARY KEY (comment, id)) WITHOUT ROWID;
@@ -50,7 +52,7 @@ impl Scratch {
                 params![bound.comment, bound.network, bound.count],
             ),
             Record::Tombstone(tombstone) => {
-                insert("INSERT OR IGNORE INTO tombstone VALUES (?, ?)", params![tombstone.source, tombstone.id])
+                insert("INSERT OR IGNORE INTO tombstone VALUES (?, ?)", params![tombstone.source, json(&tombstone)])
             }
             Record::Head(_) | Record::Thread(_) => Ok(()),
         }
@@ -64,11 +66,15 @@ impl Scratch {
         let is_placeholder = comment.state == State::Deleted;
         let state = if is_placeholder { State::Approved } else { comment.state };
         let body = std::mem::take(&mut comment.body);
-        let body = if is_placeholder { "" } else { &body[..body.floor_char_boundary(MAX_BODY)] };
-        let insert = "INSERT INTO comment (source_id, has_id, thread, parent_id, created, state, likes, pinned, author,
-                body, placeholder, id, kept)
-            VALUES (?, 1, ?, ?, ?, ?, ?, ?, '{}', ?, ?, ?, ?)";
+        let refusal = refusal(&comment);
+        let kept = if is_placeholder || refusal.is_some() { "" } else { &body[..body.floor_char_boundary(MAX_BODY)] };
+        let is_cut = !is_placeholder && (kept.len() < body.len() || !rendering::is_shown_whole(kept));
+        let insert =
+            "INSERT INTO comment (file, source_id, has_id, thread, parent_id, created, state, likes, pinned, author,
+                body, refusal, cut, placeholder, id, kept)
+            VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, '{}', ?, ?, ?, ?, ?, ?)";
         self.database.prepare_cached(insert)?.execute(params![
+            self.file,
             if comment.source_id.is_empty() { &text } else { &comment.source_id },
             comment.thread,
             comment.parent,
@@ -76,7 +82,9 @@ impl Scratch {
             json(&state),
             i64::try_from(comment.likes).unwrap_or(i64::MAX),
             comment.pinned,
-            body,
+            kept,
+            refusal,
+            is_cut,
             is_placeholder,
             i64::try_from(id).unwrap_or(i64::MAX),
             json(&comment),
@@ -119,10 +127,14 @@ impl Scratch {
     }
 
     /// The next tombstones, in order of their sources.
-    pub(super) fn tombstones_after(&self, last: &str) -> rusqlite::Result<Vec<(SourceId, CommentId)>> {
-        let query = "SELECT source, comment FROM tombstone WHERE source > ? ORDER BY source LIMIT ?";
+    pub(super) fn tombstones_after(&self, last: &str) -> rusqlite::Result<Vec<(SourceId, SourceRow)>> {
+        let query = "SELECT source, record FROM tombstone WHERE source > ? ORDER BY source LIMIT ?";
         let mut statement = self.database.prepare_cached(query)?;
-        let tombstone = |row: &rusqlite::Row<'_>| Ok((SourceId(row.get(0)?), CommentId(row.get(1)?)));
+        let tombstone = |row: &rusqlite::Row<'_>| {
+            let record: record::Tombstone =
+                serde_json::from_str(&row.get::<_, String>(1)?).map_err(|_| rusqlite::Error::InvalidQuery)?;
+            Ok((SourceId(row.get(0)?), SourceRow::new(CommentId(record.id), true, record.provenance)))
+        };
         statement.query_map(params![last, BATCH], tombstone)?.collect()
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::domain::comment::Comment;
-use shared::domain::ids::{CommentId, ThreadId, UserId, Visitor};
+use shared::domain::ids::{CommentId, Provenance, ThreadId, UserId, Visitor};
 use shared::domain::user::Ban;
 use shared::store::import::{ImportedOne, ThreadTotals};
 use shared::store::restore::Attached;
@@ -234,7 +234,7 @@ async fn an_id_that_is_taken_meanwhile_is_refused_with_what_is_below_it() {
     let scratch = located(&store, &export(&comments, &[])).await;
     let stranger = Comment { body: "a stranger's".to_owned(), ..Comment::blank(thread()) };
     let stranger = Comment { id: CommentId(id(1)), ..stranger };
-    let written = store.import_one(&stranger, &Attached::default()).await.unwrap();
+    let written = store.import_one(&stranger, &Attached::default(), &Provenance::default()).await.unwrap();
     assert_eq!(written, ImportedOne::Done);
     writer(&store, &scratch, &Users::default()).write(&mut |_| ()).await.unwrap();
     let report = scratch.report().unwrap();
@@ -268,7 +268,7 @@ async fn a_ban_is_imported_once_and_a_name_that_is_known_stays() {
 /// Each like costs a unit besides when its visitor likes nothing else in the thread. A visitor's further likes there cost
 /// none, up to a hundred.
 #[tokio::test]
-async fn a_comment_costs_three_to_six_write_units_and_a_like_at_most_one() {
+async fn a_comment_costs_four_to_seven_write_units_and_a_like_at_most_one() {
     let body = "a quiet morning ".repeat(20);
     let parents = (0..100).map(|number| with(comment(number + 1), &json!({ "body": body })));
     let replies = (100..300).map(|number| with(reply(number + 1, number % 100 + 1), &json!({ "body": body })));
@@ -282,7 +282,7 @@ async fn a_comment_costs_three_to_six_write_units_and_a_like_at_most_one() {
         writer(&store, &scratch, &users).run(&mut |_| ()).await.unwrap()
     };
     let plain = units(&[]).await;
-    assert!(plain / 300.0 > 3.0 && plain / 300.0 <= 6.0, "{}", plain / 300.0);
+    assert!(plain / 300.0 > 4.0 && plain / 300.0 <= 7.0, "{}", plain / 300.0);
     let by_strangers = units(&strangers).await - plain;
     assert!((by_strangers - 300.0).abs() < 1.0, "{by_strangers}");
     let by_friend = units(&friend).await - plain;

@@ -1,7 +1,7 @@
 //! Writes what only an export holds.
 
 use shared::domain::comment::{Comment, HeldFor, State};
-use shared::domain::ids::{SourceId, ThreadId, UserId, Visitor};
+use shared::domain::ids::{Provenance, SourceId, ThreadId, UserId, Visitor};
 use shared::domain::report::Resolution;
 use shared::domain::thread::{Thread, imported_address, imported_title};
 use shared::domain::time::Timestamp;
@@ -91,6 +91,11 @@ impl Planned {
             Some(kept) => kept.source.clone().map_or_else(|| own_source(located.id), SourceId),
             None => SourceId(format!("{prefix}:{}", self.tag)),
         }
+    }
+
+    /// What tells the comment from one of another site.
+    pub(in crate::import) fn provenance(&self) -> Provenance {
+        self.kept.as_ref().map_or_else(|| self.provenance.clone(), |kept| kept.provenance.clone())
     }
 
     /// When the comment was pinned.

@@ -58,7 +58,8 @@ impl Scratch {
                     let (author, mentions) = (Author::default(), Vec::new());
                     json(&Comment { author, mentions, edited_at: None, held_for: None, subscribed: false, ..*kept })
                 });
-                let mark = "UPDATE comment SET state = '\"deleted\"', placeholder = 0, kept = ? WHERE seq = ?";
+                let mark =
+                    "UPDATE comment SET state = '\"deleted\"', writer = NULL, placeholder = 0, kept = ? WHERE seq = ?";
                 self.database.prepare_cached(mark)?.execute(params![kept, seq])?;
             }
         }

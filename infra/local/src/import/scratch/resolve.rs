@@ -15,6 +15,7 @@ impl Scratch {
     pub fn resolve(&mut self, keys: &ThreadKeys, keep_spam: bool) -> rusqlite::Result<()> {
         self.name_threads(keys)?;
         self.skip_and_refuse(keep_spam)?;
+        self.refuse_other_sites()?;
         self.find_parents()?;
         self.measure_depth()?;
         self.keep_placeholders()?;
@@ -65,14 +66,34 @@ impl Scratch {
                     WHEN '"deleted"' THEN 'deleted' WHEN '"spam"' THEN 'spam' WHEN '"trash"' THEN 'trash'
                     WHEN '"pingback"' THEN 'pingback' ELSE 'type' END
                 WHERE fate = 'new' AND state NOT IN ('"approved"', '"pending"', '"rejected"');
+            UPDATE comment SET fate = 'refused', reason = refusal WHERE fate = 'new' AND refusal IS NOT NULL;
             UPDATE comment SET fate = 'refused', reason = 'time' WHERE fate = 'new' AND created IS NULL;
             UPDATE comment SET fate = 'refused', reason = 'empty' WHERE fate = 'new' AND body = '' AND NOT placeholder;
             CREATE INDEX by_source_id ON comment (target, source_id, seq);
+            CREATE INDEX by_id ON comment (source_id, seq);
             UPDATE comment SET fate = 'there' WHERE fate = 'new' AND EXISTS (SELECT 1 FROM comment earlier
                 WHERE earlier.target = comment.target AND earlier.source_id = comment.source_id
-                AND earlier.seq < comment.seq AND earlier.fate IN ('new', 'there'));
+                AND earlier.seq < comment.seq AND earlier.fate IN ('new', 'there')
+                AND coalesce(earlier.writer = comment.writer, 1));
             "#,
         )
+    }
+
+    /// Files of one command are parts of one site, where an id names one comment. Within a file some systems write an id twice,
+    /// on two pages ([`tag`](Self::tag)). What answers a comment that is refused is refused with it.
+    fn refuse_other_sites(&self) -> rusqlite::Result<()> {
+        self.database.execute_batch(
+            "UPDATE comment SET fate = 'refused', reason = 'site' WHERE fate = 'new' AND id IS NULL
+                AND EXISTS (SELECT 1 FROM comment earlier WHERE earlier.source_id = comment.source_id
+                    AND earlier.seq < comment.seq AND earlier.fate IN ('new', 'there')
+                    AND CASE WHEN earlier.target = comment.target THEN earlier.writer <> comment.writer
+                        ELSE earlier.file <> comment.file END)",
+        )?;
+        let below = "UPDATE comment SET fate = 'refused', reason = 'site' WHERE fate = 'new' AND parent_id IS NOT NULL
+            AND EXISTS (SELECT 1 FROM comment parent WHERE parent.target = comment.target AND parent.source_id = comment.parent_id
+                AND parent.file = comment.file AND parent.reason = 'site')";
+        while self.database.execute(below, [])? > 0 {}
+        Ok(())
     }
 
     /// In the same thread of the host application, whichever page of the source it was on. A skipped comment can be a
@@ -85,12 +106,10 @@ impl Scratch {
                     AND (parent.fate = 'new' OR parent.fate = 'skipped' AND parent.created IS NOT NULL)
                     ORDER BY parent.fate = 'skipped', parent.seq LIMIT 1)
                 WHERE parent_id IS NOT NULL AND fate IN ('new', 'skipped');
-            CREATE INDEX by_any_source_id ON comment (source_id);
             UPDATE comment SET moved = CASE WHEN EXISTS (SELECT 1 FROM comment other
                     WHERE other.source_id = comment.parent_id AND other.target IS NOT comment.target)
                     THEN 'thread' ELSE 'parent' END
                 WHERE parent_id IS NOT NULL AND parent IS NULL AND fate IN ('new', 'skipped');
-            DROP INDEX by_any_source_id;
             CREATE INDEX by_parent ON comment (parent);
             CREATE INDEX by_level ON comment (level);
             UPDATE comment SET level = 0 WHERE parent IS NULL AND fate IN ('new', 'skipped');
@@ -131,7 +150,8 @@ impl Scratch {
     /// From the deepest level up: a skipped comment with a reply that stays becomes a placeholder, which stays as well.
     fn keep_placeholders(&self) -> rusqlite::Result<()> {
         let mut keep = self.database.prepare(
-            "UPDATE comment SET fate = 'placeholder', placeholder = 1, state = '\"approved\"', edited = NULL, body = '', author = '{}', likes = 0, pinned = 0
+            "UPDATE comment SET fate = 'placeholder', placeholder = 1, state = '\"approved\"', edited = NULL, body = '', author = '{}', writer = NULL,
+                likes = 0, pinned = 0
              WHERE level = ? AND fate = 'skipped'
              AND EXISTS (SELECT 1 FROM comment reply WHERE reply.parent = comment.seq AND reply.fate IN ('new', 'placeholder'))",
         )?;
@@ -145,7 +165,6 @@ impl Scratch {
     fn tag(&self) -> rusqlite::Result<()> {
         self.database.execute_batch(
             "
-            CREATE INDEX by_id ON comment (source_id, seq);
             UPDATE comment SET tag = CASE WHEN EXISTS (SELECT 1 FROM comment earlier
                     WHERE earlier.source_id = comment.source_id AND earlier.seq < comment.seq
                     AND earlier.target IS NOT NULL AND earlier.target <> comment.target)

@@ -28,26 +28,26 @@ async fn run(store: &Store, import: &Import) -> Report {
 /// The lines of the report about the sample of a format.
 fn expected(format: Format) -> &'static str {
     match format {
-        Format::Native => "refused 3: time; posts/1: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused",
+        Format::Native => "refused 1 as time: 3; posts/1: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused",
         Format::Disqus => {
-            "refused 1006: time; posts/2020:hello: 3; 6 read: 3 new, 0 already there, 2 skipped (deleted 1, spam 1), 1 refused"
+            "refused 1 as time: 1006; posts/2020:hello: 3; 6 read: 3 new, 0 already there, 2 skipped (deleted 1, spam 1), 1 refused"
         }
         Format::Wordpress => {
-            "refused 7: time; posts/18: 3; posts/4: 1; posts/about: 1; \
+            "refused 1 as time: 7; posts/18: 3; posts/4: 1; posts/about: 1; \
              10 read: 5 new, 0 already there, 4 skipped (pingback 1, spam 1, trash 1, type 1), 1 refused"
         }
         Format::Isso => {
-            "refused 4: time; posts/2014:test: 2; 4 read: 2 new, 0 already there, 1 skipped (deleted 1), 1 refused"
+            "refused 1 as time: 4; posts/2014:test: 2; 4 read: 2 new, 0 already there, 1 skipped (deleted 1), 1 refused"
         }
         Format::Remark42 => {
-            "refused a4: time; posts/demo: 2; 4 read: 2 new, 0 already there, 1 skipped (deleted 1), 1 refused"
+            "refused 1 as time: a4; posts/demo: 2; 4 read: 2 new, 0 already there, 1 skipped (deleted 1), 1 refused"
         }
         Format::Commento => "posts/post:first: 3; 4 read: 3 new, 0 already there, 1 skipped (deleted 1), 0 refused",
         Format::Comentario => {
-            "refused k5: time; posts/post: 3; 5 read: 3 new, 0 already there, 1 skipped (deleted 1), 1 refused"
+            "refused 1 as time: k5; posts/post: 3; 5 read: 3 new, 0 already there, 1 skipped (deleted 1), 1 refused"
         }
         Format::Artalk => {
-            "refused #3: thread; unmapped ; posts/test:1000.html: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused"
+            "refused 1 as thread: #3;   no address says what their pages are; name each with --map: (empty); posts/test:1000.html: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused"
         }
         Format::Waline => "posts/a: 4; 5 read: 4 new, 0 already there, 1 skipped (spam 1), 0 refused",
         Format::Giscus => {

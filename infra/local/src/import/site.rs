@@ -1,0 +1,84 @@
+//! The site that comments come from. Ids are unique within it.
+
+use shared::domain::ids::sha256_hex;
+
+use super::record::Record;
+use super::source::ReadError;
+
+/// Bytes of a name. A hash stands for what is longer.
+const MAX_SITE: usize = 200;
+
+/// That of all files of an import.
+#[derive(Debug, Default)]
+pub(super) struct Site {
+    pub(super) name: Option<String>,
+    /// The file that named it; `None` when the user did.
+    named_by: Option<String>,
+    /// The last file that named a site. Of several names in one file, the first counts.
+    last: Option<String>,
+}
+
+impl Site {
+    pub(super) fn given(name: Option<String>) -> Self {
+        Self { name: name.as_deref().and_then(plain), ..Self::default() }
+    }
+
+    /// Takes the site that a record names. Fails when another file named another one.
+    pub(super) fn note(&mut self, file: &str, record: &Record) -> Result<(), ReadError> {
+        let Record::Head(head) = record else { return Ok(()) };
+        let is_given = self.name.is_some() && self.named_by.is_none();
+        let Some(named) = head.site.as_deref().and_then(plain).filter(|_| !is_given) else { return Ok(()) };
+        if self.last.as_deref() == Some(file) {
+            return Ok(());
+        }
+        self.last = Some(file.to_owned());
+        match (&self.name, &self.named_by) {
+            (Some(name), Some(other)) if *name != named => Err(ReadError::whole(format_args!(
+                "is of the site {named}, but {other} of {name}; import each site by a command of its own, or name one with --site"
+            ))),
+            (Some(_), _) => Ok(()),
+            (None, _) => {
+                (self.name, self.named_by) = (Some(named), Some(file.to_owned()));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whatever the scheme and the case.
+fn plain(name: &str) -> Option<String> {
+    let name = name.trim().to_lowercase();
+    let name = ["https://", "http://"].iter().find_map(|scheme| name.strip_prefix(scheme)).unwrap_or(&name);
+    let name = name.trim_end_matches('/');
+    let name = if name.len() <= MAX_SITE { name.to_owned() } else { sha256_hex(name) };
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(given: Option<&str>, files: &[(&str, &str)]) -> Result<Option<String>, String> {
+        let mut site = Site::given(given.map(str::to_owned));
+        for (file, name) in files {
+            site.note(file, &Record::of_site((*name).to_owned())).map_err(|error| error.to_string())?;
+        }
+        Ok(site.name)
+    }
+
+    #[test]
+    fn the_user_names_the_site_or_else_the_files_do() {
+        let files = [("a.xml", "https://Blog.example/"), ("a.xml", "another"), ("b.xml", "http://blog.example")];
+        assert_eq!(named(None, &files).unwrap().as_deref(), Some("blog.example"));
+        assert_eq!(named(Some("mine"), &files).unwrap().as_deref(), Some("mine"));
+        assert_eq!(named(None, &[]).unwrap(), None);
+        assert_eq!(named(None, &[("a.xml", " ")]).unwrap(), None);
+    }
+
+    #[test]
+    fn files_of_two_sites_are_told_with_both_names() {
+        let error = named(None, &[("a.xml", "one.example"), ("b.xml", "two.example")]).unwrap_err();
+        assert!(error.starts_with("is of the site two.example, but a.xml of one.example; "), "{error}");
+        assert!(error.contains("--site"), "{error}");
+    }
+}

@@ -1,0 +1,78 @@
+//! Where imported comments came from: a row for each source, by which every later import finds what became of it, whatever it
+//! takes for its time, its page or its writer. A deletion makes the row a tombstone (`erasure`).
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use super::keys::{self, Item};
+use super::transaction::Write;
+use super::{Reading, Store, number, read, text, yes};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, Provenance, SourceId};
+use crate::error::Fault;
+
+/// What became of a source.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SourceRow {
+    /// An import that ended early may not have written it.
+    #[serde(rename = "i")]
+    pub comment: CommentId,
+    #[serde(rename = "dl", default)]
+    pub is_deleted: bool,
+    #[serde(rename = "th", default)]
+    thread: Option<String>,
+    #[serde(rename = "wr", default)]
+    writer: Option<String>,
+}
+
+impl SourceRow {
+    #[must_use]
+    pub fn new(comment: CommentId, is_deleted: bool, provenance: Provenance) -> Self {
+        let Provenance { thread, writer } = provenance;
+        Self { comment, is_deleted, thread, writer }
+    }
+
+    #[must_use]
+    pub fn provenance(&self) -> Provenance {
+        Provenance { thread: self.thread.clone(), writer: self.writer.clone() }
+    }
+
+    /// What may stay when the comment was erased.
+    #[cfg(feature = "import")]
+    pub(super) fn without_writer(self) -> Self {
+        Self { writer: None, ..self }
+    }
+
+    #[cfg_attr(not(feature = "import"), allow(dead_code))]
+    pub(super) fn item(&self, source: &SourceId) -> Item {
+        let mut item = keys::source(source).item();
+        item.insert("i".to_owned(), number(self.comment));
+        item.extend(self.is_deleted.then(|| ("dl".to_owned(), yes())));
+        for (name, value) in [("th", &self.thread), ("wr", &self.writer)] {
+            item.extend(value.as_ref().map(|value| (name.to_owned(), text(value))));
+        }
+        item
+    }
+
+    #[cfg(feature = "import")]
+    pub(super) fn put(&self, source: &SourceId) -> Write {
+        Write::put(self.item(source))
+    }
+}
+
+/// The row of an imported comment.
+#[cfg_attr(not(feature = "import"), allow(dead_code))]
+pub(super) fn source_row(comment: &Comment, provenance: &Provenance) -> Option<Item> {
+    let source = comment.source.as_ref()?;
+    Some(SourceRow::new(comment.id, false, provenance.clone()).item(source))
+}
+
+impl Store {
+    /// The rows of these sources.
+    pub async fn sources(&self, sources: &[SourceId]) -> Result<HashMap<SourceId, SourceRow>, Fault> {
+        let mut items = self.batch_get(sources.iter().map(keys::source).collect(), Reading::Consistent).await?;
+        let found = sources.iter().filter_map(|source| Some((source.clone(), items.remove(&keys::source(source))?)));
+        found.map(|(source, item)| Ok((source, read(item)?))).collect()
+    }
+}
