@@ -56,7 +56,7 @@ impl Store {
             // Also when nothing changed: an earlier request may have been interrupted here.
             let user = self.user(id, Reading::Consistent).await?;
             return match user.filter(|user| !user.name.is_empty()) {
-                Some(user) => self.refresh_directory(None, &user).await,
+                Some(user) => self.settle_directory(user).await,
                 None => Ok(()),
             };
         }

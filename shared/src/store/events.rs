@@ -35,11 +35,11 @@ impl Store {
     /// event follows then.
     pub async fn rename_in_directory(&self, before: &User, after: &User) -> Result<bool, Fault> {
         let Some(user) = self.user(before.id, Reading::Consistent).await? else { return Ok(false) };
+        self.forget_directory(before, &user).await?;
         if !user.looks_like(after) {
-            self.forget_directory(before, &user).await?;
             return Ok(false);
         }
-        self.refresh_directory(Some(before), &user).await?;
+        self.settle_directory(user).await?;
         Ok(true)
     }
 

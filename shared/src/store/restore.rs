@@ -126,7 +126,7 @@ impl Store {
             }
             let Some(Restoration { after, writes }) = restoration(user, stored.take())? else { return Ok(()) };
             if !after.name.is_empty() {
-                self.refresh_directory(None, &after).await?;
+                self.refresh_directory(&after).await?;
             }
             if self.transact(writes).await? == Outcome::Done {
                 return Ok(());

@@ -155,8 +155,13 @@ impl Store {
                 update = update.set(attribute, after);
             }
         }
-        if self.update("saving a user's name", update).await?.is_some() {
+        if let Some(saved) = self.update("saving a user's name", update).await? {
             self.write_all(stale).await?;
+            let saved: User = read(saved)?;
+            // A ban that came meanwhile has written no entries, if it was the first that the table heard of the user.
+            if saved.ban != user.ban {
+                self.settle_directory(saved).await?;
+            }
             return Ok(true);
         }
         if let Some(now) = self.user(user.id, Reading::Consistent).await? {
@@ -173,18 +178,35 @@ impl Store {
         });
         let fresh = fresh.collect::<Result<_, _>>().map_err(|error| Fault::new("writing search entries", error))?;
         self.write_all(fresh).await?;
-        known.map_or_else(|| Ok(Vec::new()), |known| stale(known, user))
+        known.map_or_else(|| Ok(Vec::new()), |known| stale(known, Some(user)))
     }
 
     /// Deletes the search entries of `before` that `user` does not have.
     pub(super) async fn forget_directory(&self, before: &User, user: &User) -> Result<(), Fault> {
-        self.write_all(stale(before, user)?).await
+        self.write_all(stale(before, Some(user))?).await
     }
 
-    /// Writes the search entries of `user`, and deletes the other ones of `before`. Safe to run twice.
-    pub async fn refresh_directory(&self, before: Option<&User>, user: &User) -> Result<(), Fault> {
-        let stale = self.replace_directory(before, user).await?;
-        self.write_all(stale).await
+    /// Writes the search entries of `user`. Safe to run twice.
+    pub(super) async fn refresh_directory(&self, user: &User) -> Result<(), Fault> {
+        self.replace_directory(None, user).await.map(drop)
+    }
+
+    /// Writes the search entries of `user`, until they are as the user's item: that may change while they are written.
+    pub(super) async fn settle_directory(&self, mut user: User) -> Result<(), Fault> {
+        let mut attempts = self.attempts("writing search entries");
+        loop {
+            attempts.next().await?;
+            self.refresh_directory(&user).await?;
+            let now = self.user(user.id, Reading::Consistent).await?;
+            if now.as_ref().is_some_and(|now| now.looks_like(&user) && now.ban == user.ban) {
+                return Ok(());
+            }
+            self.write_all(stale(&user, now.as_ref())?).await?;
+            match now {
+                Some(now) if !now.name.is_empty() => user = now,
+                _ => return Ok(()),
+            }
+        }
     }
 
     pub(super) async fn write_all(&self, writes: Vec<WriteRequest>) -> Result<(), Fault> {
@@ -331,9 +353,9 @@ pub(super) fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeV
     ]
 }
 
-/// The writes that delete the search entries of `before` that `user` does not have.
-fn stale(before: &User, user: &User) -> Result<Vec<WriteRequest>, Fault> {
-    let fresh = directory(user)?;
+/// The writes that delete the search entries of `before` that `user` does not have. `None` is a user without a name.
+fn stale(before: &User, user: Option<&User>) -> Result<Vec<WriteRequest>, Fault> {
+    let fresh = user.map(directory).transpose()?.unwrap_or_default();
     let gone = directory(before)?.into_keys().filter(|key| !fresh.contains_key(key));
     let deletes = gone.map(|(pk, sk)| {
         let delete = DeleteRequest::builder().set_key(Some(Key { pk, sk }.item())).build();
