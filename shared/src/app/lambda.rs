@@ -31,9 +31,10 @@ pub async fn run(handler: impl Handler) -> Result<(), Error> {
 }
 
 type Event = LambdaEvent<LambdaRequest>;
+type EventService<S> = MapRequest<Adapter<'static, Response<Body>, S>, fn(Event) -> Event>;
 
 /// Answers events of API Gateway by a service of requests. `lambda_http` alone panics where `http::Uri` refuses the query.
-pub fn adapter<S>(service: S) -> MapRequest<Adapter<'static, Response<Body>, S>, fn(Event) -> Event>
+pub fn adapter<S>(service: S) -> EventService<S>
 where
     S: Service<Request, Response = Response<Body>, Error = Error>,
     S::Future: Send + 'static,
