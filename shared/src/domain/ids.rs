@@ -374,7 +374,7 @@ impl IdSource {
     pub fn after(&self, floor: CommentId, steps: u64) -> CommentId {
         let id = self.next();
         // The low bits tell the ids of one instance apart, and mostly those of two.
-        let raised = || CommentId(floor.0 + 1 + (steps << RANDOM_BITS | id.0 % (1 << RANDOM_BITS)));
+        let raised = || CommentId(floor.0 + 1 + (steps << RANDOM_BITS) + id.0 % (1 << RANDOM_BITS));
         if id > floor { id } else { raised() }
     }
 }

@@ -416,15 +416,21 @@ async fn no_answer_to_an_erased_comment_is_lost_while_others_write() {
     assert!(ids(&left.json["data"]).len() <= parents.len());
 }
 
-/// A comment of Ada's with an answer of hers, and one with an answer of Bob's. The ids of these two, which an erasure leaves.
-async fn conversation(world: &World) -> [u64; 2] {
+/// A comment of Ada's with an answer of hers, one with an answer of Bob's, and two imported ones, of which Bob answered one.
+/// The ids of those that an erasure leaves.
+async fn conversation(world: &World) -> [u64; 4] {
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let top = ada.comment("posts/1", "of Ada").await;
     ada.reply("posts/1", top, "of Ada").await;
     let answered = ada.comment("posts/1", "of Ada").await;
     let answer = bob.reply("posts/1", answered, "of Bob").await;
+    let of_ada = imported(UserId(7));
+    world.import(&of_ada).await;
+    let source = Some(SourceId("disqus:lovelace-2".to_owned()));
+    let other = world.import(&Comment { id: CommentId(of_ada.id.0 + 1), source, ..of_ada }).await;
+    let to_other = bob.reply("posts/3", other, "of Bob").await;
     world.wait_until_idle().await;
-    [answered, answer]
+    [other, answered, answer, to_other]
 }
 
 async fn stored_comments(world: &World) -> Vec<u64> {
@@ -448,6 +454,7 @@ async fn an_erasure_that_ended_at_any_step_is_finished_by_the_next_one() {
         world.finish_jobs().await;
         assert_eq!(world.findings().await, [""; 0], "{steps}");
         assert_eq!(stored_comments(&world).await, stay, "{steps}: {second:?}");
+        assert_eq!(items_with(&world, &["lovelace".to_owned()]).await, [""; 0], "{steps}");
         if first.is_ok() {
             assert!(second.gone.is_empty() && steps > 30, "{steps}: {second:?}");
             return;
