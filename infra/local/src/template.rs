@@ -3,6 +3,8 @@
 
 #[cfg(test)]
 mod deployed;
+#[cfg(test)]
+mod parameters;
 mod policies;
 mod yaml;
 

@@ -20,12 +20,12 @@ const PSEUDO: [&str; 7] = [
     "AWS::URLSuffix",
 ];
 
-fn template() -> Value {
+pub(super) fn template() -> Value {
     let documents = Yaml::load_from_str(DEPLOYED).unwrap();
     to_json(&documents[0]).unwrap()
 }
 
-fn entries(section: &Value) -> &Map<String, Value> {
+pub(super) fn entries(section: &Value) -> &Map<String, Value> {
     section.as_object().unwrap()
 }
 
@@ -34,7 +34,7 @@ fn of_type<'a>(template: &'a Value, kind: &'a str) -> impl Iterator<Item = (&'a 
 }
 
 /// The parameters and resources that a value refers to.
-fn referred(value: &Value) -> BTreeSet<String> {
+pub(super) fn referred(value: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     match value {
         Value::Array(items) => names.extend(items.iter().flat_map(referred)),

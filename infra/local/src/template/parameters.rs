@@ -1,0 +1,233 @@
+//! Tests of the parameters: `CloudFormation` refuses what the functions would not start with.
+
+use std::collections::BTreeSet;
+
+use regex_lite::Regex;
+use shared::config::{Config, ConfigError};
+use shared::routes::ROUTES;
+
+use super::deployed::{entries, referred, template};
+use super::*;
+
+/// They may hold any text.
+const FREE: [&str; 6] = ["JwtAudience", "JwtIssuer", "Moderators", "SpamDeny", "SpamReview", "Theme"];
+
+const SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt-AbCdEf";
+const ADDRESSES: [&str; 3] = ["https://example.org", "http://127.0.0.1:3000/", "https://a.example.org:8443/b/c_(d)~e"];
+const NO_ADDRESSES: [&str; 5] =
+    ["example.org", "ftp://example.org", "https://", "https://exa mple.org", "https:/example.org"];
+
+/// What a parameter accepts besides nothing, and what neither it nor the setting accepts.
+const SETTINGS: &[(&str, &[&str], &[&str])] = &[
+    ("AkismetUrl", &ADDRESSES, &NO_ADDRESSES),
+    ("ApiPrefix", &["svc/api/v1", "api", "a.b/~c_d-e"], &["a//b", "../x", "a/./b", "a b", "ä"]),
+    (
+        "CorsOrigins",
+        &["*", "https://*", "https://example.org", "http://localhost:8080"],
+        &["example.org", "https://example.org/", "https://*.example.org", "null"],
+    ),
+    ("DefaultSort", &["newest", "oldest", "most_liked", "most_replied"], &["best", "Newest", "newest,oldest"]),
+    ("GuestLikesPerIp", &["0", "50", "1000000"], &["1000001", "-1", "many", "1.5"]),
+    ("GuestReportsPerIp", &["0", "5", "1000000"], &["1000001", "-1", "x"]),
+    (
+        "JwksUrl",
+        &["https://id.example.org/.well-known/jwks.json", "https://id.example.org:8443/keys?v=1"],
+        &["http://id.example.org/keys", "id.example.org", "https://"],
+    ),
+    (
+        "MailFrom",
+        &["comments@example.org", "o'hara+a_b@mail.example.co"],
+        &["comments", "comments@localhost", "Comments <comments@example.org>", "a..b@example.org", "a@-b.org"],
+    ),
+    ("MailWait", &["0", "60", "999", "1000", "3600"], &["3601", "4000", "-1", "1h"]),
+    (
+        "MediaMaxBytes",
+        &["1", "999999", "1000000", "4099999", "4193999", "4194299", "4194304"],
+        &["0", "4194305", "4194400", "4195000", "4200000", "5000000", "10000000", "4MB"],
+    ),
+    ("ModerationMail", &["mods@example.org", "a@example.org, b@example.org"], &["mods", "a@example.org;b@example.org"]),
+    (
+        "PageUrl",
+        &["https://www.example.org/{type}/{id}", "http://127.0.0.1:3000/?{id}#{type}"],
+        &[
+            "https://www.example.org/{type}",
+            "https://www.example.org/{id}",
+            "www.example.org/{type}/{id}",
+            "https://{type}/{id}/ x",
+        ],
+    ),
+    ("PerPage", &["1", "9", "10", "49", "50"], &["0", "51", "100", "ten"]),
+    ("PublicUrl", &ADDRESSES, &NO_ADDRESSES),
+    ("ReadLimit", &["1", "300", "1000000"], &["0", "1000001", "-5", "3e2"]),
+    ("RepliesPerParent", &["0", "9", "10", "19", "20"], &["21", "30", "100", "-1"]),
+    ("ReportReasons", &["spam", "spam,other", "Not nice, other"], &[",", " , "]),
+    ("SiteName", &["Example", "Ada's \"site\" é"], &["a\u{7}b", "a\u{85}b"]),
+    ("SpamDenyLinks", &["0", "50", "9999", "10000"], &["10001", "-1", "few"]),
+    ("SpamReviewLinks", &["0", "10", "9999", "10000"], &["10001", "-1", "few"]),
+    ("Types", &["posts", "posts,videos", "posts, a.b_c~d-e"], &["a/b", ",", "posts;videos", "bücher"]),
+    ("UploadLimit", &["1", "10", "1000000"], &["0", "1000001", "-5"]),
+    ("UsersRoutePrefix", &["users", "community/people"], &["a//b", "..", "a b"]),
+    ("WriteLimit", &["1", "60", "1000000"], &["0", "1000001", "-5"]),
+];
+
+/// The same for parameters that the functions do not see, or see the value of what is named.
+const OTHERS: &[(&str, &[&str], &[&str])] = &[
+    (
+        "AkismetKeyArn",
+        &[SECRET, "arn:aws:ssm:us-east-1:123456789012:parameter/comments/akismet"],
+        &["a-key", "arn:aws:s3:::b"],
+    ),
+    (
+        "AlarmTopicArn",
+        &["arn:aws:sns:us-east-1:123456789012:alarms"],
+        &["alarms", "arn:aws:sqs:us-east-1:123456789012:q"],
+    ),
+    (
+        "CertificateArn",
+        &["arn:aws:acm:us-east-1:123456789012:certificate/0a1b-2c"],
+        &["arn:aws:acm:eu-west-1:123456789012:certificate/0a1b-2c", "0a1b-2c"],
+    ),
+    ("DomainName", &["comments.example.org"], &["https://comments.example.org", "localhost", "a..example.org"]),
+    ("JwtSecretArn", &[SECRET], &["the secret that signs all the tokens"]),
+    ("ReservedConcurrency", &["0", "2", "10", "1000"], &["", "1", "-1", "1001", "05"]),
+    ("RestoreBucket", &["exports.example-org"], &["s3://exports", "Exports", "a"]),
+    (
+        "RestorePrefix",
+        &["AWSDynamoDB/0175-ab12/data/", "daily/AWSDynamoDB/0175-ab12/data/"],
+        &["AWSDynamoDB/0175-ab12", "/"],
+    ),
+    ("SecretKeyArns", &["arn:aws:kms:eu-west-1:123456789012:key/0a1b-2c"], &["alias/comments", "0a1b-2c"]),
+    ("SmtpUrlArn", &[SECRET], &["smtps://user:password@mail.example.org"]),
+];
+
+/// What a parameter accepts.
+enum Accepted {
+    Values(Vec<String>),
+    Pattern(Regex),
+}
+
+impl Accepted {
+    /// `None` for any text, or where the type or a number's bounds say it.
+    fn read(name: &str, parameter: &Value) -> Option<Self> {
+        if let Some(values) = parameter["AllowedValues"].as_array() {
+            return Some(Self::Values(
+                values.iter().map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).collect(),
+            ));
+        }
+        let pattern = parameter["AllowedPattern"].as_str()?;
+        assert!(parameter["ConstraintDescription"].is_string(), "{name} does not say what its pattern is");
+        // The whole value matches.
+        Some(Self::Pattern(
+            Regex::new(&format!(r"\A(?:{pattern})\z")).unwrap_or_else(|error| panic!("{name}: {error}")),
+        ))
+    }
+
+    fn accepts(&self, value: &str) -> bool {
+        match self {
+            Self::Values(values) => values.iter().any(|accepted| accepted == value),
+            Self::Pattern(pattern) => pattern.is_match(value),
+        }
+    }
+}
+
+fn accepted() -> BTreeMap<String, Accepted> {
+    let template = template();
+    let parameters = entries(&template["Parameters"]).iter();
+    parameters.filter_map(|(name, parameter)| Some((name.clone(), Accepted::read(name, parameter)?))).collect()
+}
+
+/// The setting that is given the value of each parameter.
+fn settings() -> BTreeMap<String, String> {
+    let template = template();
+    let functions = entries(&template["Resources"]).values().map(|resource| &resource["Properties"]);
+    let environments = functions
+        .chain([&template["Globals"]["Function"]])
+        .filter_map(|function| function["Environment"]["Variables"].as_object());
+    let variables = environments.flatten().filter(|(name, _)| name.starts_with("SVC_"));
+    let parameters = entries(&template["Parameters"]);
+    let named =
+        variables.flat_map(|(name, value)| referred(value).into_iter().map(|parameter| (parameter, name.clone())));
+    named.filter(|(parameter, _)| parameters.contains_key(parameter)).collect()
+}
+
+/// The configuration with this setting, and with others that some need beside them.
+fn configured(setting: &str, value: &str) -> Result<Config, ConfigError> {
+    Config::from_vars(|asked| match asked {
+        asked if asked == setting => Some(value.to_owned()),
+        "TABLE_NAME" | "SVC_JWT_AUDIENCE" => Some("comments".to_owned()),
+        "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("a secret of at least thirty-two bytes".to_owned()),
+        "SVC_MAIL_FROM" => Some("comments@example.org".to_owned()),
+        "SVC_PUBLIC_URL" => Some("https://comments.example.org".to_owned()),
+        "SVC_PAGE_URL" => Some("https://www.example.org/{type}/{id}".to_owned()),
+        _ => None,
+    })
+}
+
+#[test]
+fn every_parameter_says_what_it_accepts() {
+    let accepted = accepted();
+    for (name, parameter) in entries(&template()["Parameters"]) {
+        let bounded = parameter["Type"] == "Number" && parameter.get("MinValue").is_some();
+        let says = accepted.contains_key(name) || bounded;
+        assert_eq!(says, !FREE.contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn a_wrong_value_is_refused_by_the_parameter_and_by_the_service() {
+    let (accepted, settings) = (accepted(), settings());
+    for (name, right, wrong) in SETTINGS {
+        let (parameter, setting) = (&accepted[*name], &settings[*name]);
+        for value in *right {
+            assert!(parameter.accepts(value), "{name} does not accept {value:?}");
+        }
+        for value in *wrong {
+            assert!(!parameter.accepts(value), "{name} accepts {value:?}");
+            assert!(configured(setting, value).is_err(), "{setting} accepts {value:?}");
+        }
+    }
+    for (name, right, wrong) in OTHERS {
+        let refused = wrong.iter().find(|value| accepted[*name].accepts(value));
+        assert_eq!(refused, None, "{name} accepts it");
+        let missed = right.iter().find(|value| !accepted[*name].accepts(value));
+        assert_eq!(missed, None, "{name} does not accept it");
+    }
+}
+
+#[test]
+fn the_functions_start_with_whatever_a_parameter_accepts() {
+    let samples = SETTINGS.iter().chain(OTHERS).flat_map(|(_, right, wrong)| right.iter().chain(*wrong));
+    let samples: BTreeSet<&str> = samples.copied().chain(["true", "false", "yes", "True", "1", "-0", "+5"]).collect();
+    let (accepted, settings) = (accepted(), settings());
+    for (name, setting) in settings.iter().filter(|(name, _)| !FREE.contains(&name.as_str())) {
+        let of_parameter = match &accepted[name] {
+            Accepted::Values(values) => values.iter().map(String::as_str).collect(),
+            Accepted::Pattern(_) => samples.clone(),
+        };
+        // An empty one is the service's default; the rules of the template say where it needs one.
+        // No pattern leaves out the first segments of routes, which are no types.
+        let reserved = |value: &str| name == "Types" && ROUTES.iter().any(|r| r.path.split('/').next() == Some(value));
+        let given = |value: &&str| !value.is_empty() && !reserved(value) && accepted[name].accepts(value);
+        let mut tried = of_parameter.into_iter().filter(given).peekable();
+        assert!(tried.peek().is_some(), "{name} accepts nothing");
+        for value in tried {
+            configured(setting, value).unwrap_or_else(|error| panic!("{name} accepts {value:?}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn a_switch_is_on_off_or_left_to_the_service() {
+    let switches = settings().into_iter().filter(|(_, setting)| {
+        configured(setting, "maybe").is_err_and(|error| error.to_string().ends_with("true or false"))
+    });
+    let switches: Vec<_> = switches.map(|(name, _)| name).collect();
+    assert!(switches.len() > 20, "{switches:?}");
+    for name in switches {
+        assert_eq!(
+            template()["Parameters"][&name]["AllowedValues"],
+            serde_json::json!(["", "true", "false"]),
+            "{name}"
+        );
+    }
+}
