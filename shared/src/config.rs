@@ -45,6 +45,16 @@ pub enum StartError {
     Secret(#[from] secrets::Error),
 }
 
+/// The secrets without which a function does not start. It reads those that its environment names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Of functions that answer requests: what verifies tokens, and the salt.
+    Callers,
+    /// Of functions that hash, or open what is sealed.
+    Salt,
+    Nothing,
+}
+
 #[derive(Clone, Debug)]
 pub struct Config {
     /// `TABLE_NAME`
@@ -86,7 +96,7 @@ pub struct Config {
     pub users_route_prefix: String,
     /// `SVC_MEDIA_MAX_BYTES`
     pub media_max_bytes: usize,
-    /// `SVC_VISITOR_SALT`: keys guests' hashes and signs cursors
+    /// `SVC_VISITOR_SALT`: keys guests' hashes and signs cursors; empty in a function that needs none
     pub visitor_salt: Secret,
     /// `SVC_EDGE_SECRET`: proves that a request came through CloudFront, whose client address is then trusted
     pub edge_secret: Option<Secret>,
@@ -268,8 +278,8 @@ pub fn is_type(alias: &str) -> bool {
 impl Config {
     /// Reads the process's environment.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads settings")]
-    pub fn from_env() -> Result<Self, ConfigError> {
-        Self::from_vars(|name| std::env::var(name).ok())
+    pub fn from_env(needs: Needs) -> Result<Self, ConfigError> {
+        Self::from_vars_with(needs, |name| std::env::var(name).ok())
     }
 
     /// Whether `SVC_MODERATORS` names the user of this id. A `sub` has another id with every issuer of tokens; those looked
@@ -283,8 +293,13 @@ impl Config {
         })
     }
 
-    /// Reads the variables from `var`. Missing and empty ones have their defaults.
+    /// Reads the variables from `var`, for functions that answer requests. Missing and empty ones have their defaults.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        Self::from_vars_with(Needs::Callers, var)
+    }
+
+    /// The same for functions that may need less.
+    pub fn from_vars_with(needs: Needs, var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let vars = Vars(&var);
         Ok(Self {
             table_name: vars.required("TABLE_NAME", "the name of the table")?,
@@ -301,7 +316,7 @@ impl Config {
             guests: vars.guests()?,
             spam: vars.spam()?,
             limits: vars.limits()?,
-            auth: vars.auth()?,
+            auth: vars.auth(needs)?,
             mail: vars.mail()?,
             webhooks: Webhooks {
                 on: vars.switch("SVC_WEBHOOKS", false)?,
@@ -313,7 +328,7 @@ impl Config {
             theme: vars.text("SVC_THEME").unwrap_or_else(|| "auto".to_owned()),
             users_route_prefix: vars.path("SVC_USERS_ROUTE_PREFIX", "users")?,
             media_max_bytes: vars.number("SVC_MEDIA_MAX_BYTES", 4_194_304, 1, 4_194_304)?,
-            visitor_salt: Secret::from(vars.required("SVC_VISITOR_SALT", "a secret that is used for nothing else")?),
+            visitor_salt: vars.visitor_salt(needs)?,
             edge_secret: vars.text("SVC_EDGE_SECRET").map(Secret::from),
             at_edge: vars.text("SVC_EDGE_SECRET").is_some(),
             metrics_namespace: vars.text("SVC_METRICS_NAMESPACE"),
@@ -437,7 +452,17 @@ impl Vars<'_> {
         })
     }
 
-    fn auth(&self) -> Result<Auth, ConfigError> {
+    fn visitor_salt(&self, needs: Needs) -> Result<Secret, ConfigError> {
+        let salt = match needs {
+            Needs::Callers | Needs::Salt => {
+                self.required("SVC_VISITOR_SALT", "a secret that is used for nothing else")?
+            }
+            Needs::Nothing => String::new(),
+        };
+        Ok(Secret::from(salt))
+    }
+
+    fn auth(&self, needs: Needs) -> Result<Auth, ConfigError> {
         let moderator = |text: String| text.parse().map_or(Moderator::Sub(text), Moderator::Id);
         let auth = Auth {
             secret: self.text("SVC_JWT_SECRET").map(Secret::from),
@@ -451,7 +476,9 @@ impl Vars<'_> {
             auth.check_secret()?;
         }
         match &auth.jwks_url {
-            None if auth.secret.is_none() => Err(self.wrong("SVC_JWT_SECRET", "a secret, unless SVC_JWKS_URL is set")),
+            None if auth.secret.is_none() && needs == Needs::Callers => {
+                Err(self.wrong("SVC_JWT_SECRET", "a secret, unless SVC_JWKS_URL is set"))
+            }
             Some(url) if url.scheme_str() != Some("https") && !is_loopback(url) => {
                 Err(self.wrong("SVC_JWKS_URL", "an https address"))
             }
@@ -683,6 +710,19 @@ mod tests {
         assert!(with("SVC_VISITOR_SALT", "").is_err());
         let hush = "hush, which is thirty-two bytes.";
         assert!(!format!("{:?}", with("SVC_JWT_SECRET", hush).unwrap()).contains("hush"));
+    }
+
+    #[test]
+    fn a_function_without_callers_starts_without_their_secrets() {
+        let with = |needs, named: &'static str| {
+            let asked = [("TABLE_NAME", "comments"), (named, "a salt")];
+            let value =
+                |name: &str| asked.iter().find(|(asked, _)| *asked == name).map(|(_, value)| (*value).to_owned());
+            Config::from_vars_with(needs, value)
+        };
+        assert!(with(Needs::Callers, "SVC_VISITOR_SALT").is_err());
+        assert!(with(Needs::Salt, "SVC_VISITOR_SALT").is_ok() && with(Needs::Salt, "").is_err());
+        assert!(with(Needs::Nothing, "").is_ok_and(|config| config.visitor_salt.expose().is_empty()));
     }
 
     #[test]

@@ -6,11 +6,12 @@ use shared::app::App;
 use shared::aws::call::Caller;
 use shared::aws::outbound::{Outbound, system_lookup};
 use shared::aws::{config, https, ses};
+use shared::config::Needs;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     shared::app::lambda::log_to_stdout();
-    let app = &App::from_env().await?;
+    let app = &App::from_env(Needs::Salt).await?;
     let outbound = Outbound::new(system_lookup(), app.config.webhooks.private);
     let senders = &Senders { mailer: mailer(app).await?, outbound };
     lambda_runtime::run(service_fn(async |event: LambdaEvent<serde_json::Value>| {

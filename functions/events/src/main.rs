@@ -2,11 +2,12 @@
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use shared::app::App;
+use shared::config::Needs;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     shared::app::lambda::log_to_stdout();
-    let app = &App::from_env().await?;
+    let app = &App::from_env(Needs::Salt).await?;
     lambda_runtime::run(service_fn(async |event: LambdaEvent<serde_json::Value>| {
         events::handle(app, &event.payload).await.map_err(Error::from)
     }))

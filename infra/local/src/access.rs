@@ -12,8 +12,8 @@ tokio::task_local! {
     static CALLER: Arc<Access>;
 }
 
-/// An action and the part of the resource it is granted on: the name of an index, a prefix of object keys, the logical
-/// id of a queue, or the sender of mails. The part is empty for the whole table or bucket.
+/// An action and the part of the resource it is granted on: the name of an index, the beginning of partition keys and `*`,
+/// a prefix of object keys, the logical id of a queue, or the sender of mails. The part is empty for the whole table or bucket.
 pub type Grant = (String, String);
 
 /// The permissions of one function.
@@ -56,7 +56,13 @@ impl Access {
 pub(crate) fn check_table(operation: &str, body: &[u8]) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
     let mut needed = needed(operation, body).into_iter();
-    needed.try_for_each(|(action, index)| caller.check(&format!("dynamodb:{action}"), &index, |part| part == index))
+    needed.try_for_each(|(action, on)| {
+        let covers = |part: &str| match part.strip_suffix('*') {
+            Some(beginning) => on.starts_with(beginning),
+            None => part == on,
+        };
+        caller.check(&format!("dynamodb:{action}"), &on, covers)
+    })
 }
 
 /// Checks a request for an object of the bucket, as [`check_table`] does.
@@ -93,6 +99,14 @@ fn needed(operation: &str, body: &[u8]) -> BTreeSet<Grant> {
             kinds.map(|kind| on_table(&format!("{kind}Item"))).collect()
         }
         "TransactGetItems" => BTreeSet::from([on_table("GetItem")]),
+        // It is granted for some keys only.
+        "BatchWriteItem" => {
+            let writes = body["RequestItems"].as_object().into_iter().flat_map(Map::values).filter_map(Value::as_array);
+            let items =
+                writes.flatten().flat_map(|write| [&write["PutRequest"]["Item"], &write["DeleteRequest"]["Key"]]);
+            let keys = items.filter_map(|item| item["pk"]["S"].as_str());
+            keys.map(|key| (operation.to_owned(), key.to_owned())).collect()
+        }
         _ => BTreeSet::from([(operation.to_owned(), body["IndexName"].as_str().unwrap_or_default().to_owned())]),
     }
 }
@@ -106,6 +120,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_not_granted_is_denied() {
         let granted = [
+            ("dynamodb:BatchWriteItem", "N#*"),
             ("dynamodb:GetItem", ""),
             ("dynamodb:PutItem", ""),
             ("dynamodb:Query", "time"),
@@ -130,6 +145,13 @@ mod tests {
             ask("TransactWriteItems", check).await.unwrap_err(),
             "things may not perform dynamodb:ConditionCheckItem"
         );
+        let put = |key: &str| json!({ "PutRequest": { "Item": { "pk": { "S": key } } } });
+        let delete = |key: &str| json!({ "DeleteRequest": { "Key": { "pk": { "S": key } } } });
+        let batch = |writes: [Value; 2]| ask("BatchWriteItem", json!({ "RequestItems": { "things": writes } }));
+        assert_eq!(batch([put("N#1"), delete("N#2")]).await, Ok(()));
+        for writes in [[put("N#1"), delete("C#1")], [put("C#1"), delete("N#1")]] {
+            assert_eq!(batch(writes).await.unwrap_err(), "things may not perform dynamodb:BatchWriteItem on C#1");
+        }
         let object =
             |method: Method, key: &'static str| Arc::clone(&access).scope(async move { check_object(&method, key) });
         assert_eq!(object(Method::PUT, "in/a").await, Ok(()));

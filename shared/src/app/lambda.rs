@@ -15,11 +15,12 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::app::{App, Handler};
+use crate::config::Needs;
 
 /// Serves the routes of `handler`.
 pub async fn run(handler: impl Handler) -> Result<(), Error> {
     log_to_stdout();
-    let function = Arc::new((App::from_env().await?, handler));
+    let function = Arc::new((App::from_env(Needs::Callers).await?, handler));
     lambda_runtime::run(adapter(service_fn(move |request: Request| {
         let function = Arc::clone(&function);
         async move {

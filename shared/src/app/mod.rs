@@ -23,7 +23,7 @@ use crate::auth::token::{BadToken, KeySettings, Keys};
 use crate::aws::call::Caller;
 use crate::aws::queue::{self, Queue};
 use crate::aws::{self, https};
-use crate::config::{Config, StartError};
+use crate::config::{Config, Needs, StartError};
 use crate::domain::ids::{IdSource, Random, hex, keyed_hash};
 use crate::domain::job::Job;
 use crate::domain::thread::{Thread, VisitorThreadState};
@@ -103,9 +103,9 @@ impl App {
     }
 
     /// Reads the environment and opens the connections.
-    pub async fn from_env() -> Result<Self, StartError> {
+    pub async fn from_env(needs: Needs) -> Result<Self, StartError> {
         let sdk = aws::config::sdk_config().await;
-        let config = Config::from_env()?.resolve_secrets(&sdk).await?;
+        let config = Config::from_env(needs)?.resolve_secrets(&sdk).await?;
         let table = store::client::build(aws_sdk_dynamodb::config::Builder::from(&sdk));
         let region = sdk.region().map(ToString::to_string).unwrap_or_default();
         let queue = |url: &Option<String>| {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Map, Value, json};
+use shared::config::{Config, Needs};
 use shared::http::cors;
 use shared::routes::ROUTES;
 
@@ -360,14 +361,192 @@ fn a_function_with_an_explicit_role_may_log_trace_and_send_failed_events() {
     }
 }
 
+/// The functions that answer no requests, with what they need of secrets.
+const BESIDE_REQUESTS: [(&str, Needs); 3] =
+    [("delivery", Needs::Salt), ("events", Needs::Salt), ("jobs", Needs::Nothing)];
+
+/// The variables of a function, those of all functions included.
+fn environment(template: &Value, function: &Value) -> Map<String, Value> {
+    let of_all = &template["Globals"]["Function"]["Environment"]["Variables"];
+    let own = function["Properties"]["Environment"]["Variables"].as_object();
+    entries(of_all).iter().chain(own.into_iter().flatten()).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The statements of a function's policies.
+fn statements<'a>(template: &'a Value, function: &'a Value) -> Vec<&'a Value> {
+    let policies = function["Properties"]["Policies"].as_array().into_iter().flatten();
+    let documents = policies.map(|policy| match policy["Ref"].as_str() {
+        Some(managed) => &template["Resources"][managed]["Properties"]["PolicyDocument"],
+        None => policy,
+    });
+    let statements = documents.filter_map(|document| document["Statement"].as_array()).flatten();
+    statements.map(|statement| statement["Fn::If"].get(1).unwrap_or(statement)).collect()
+}
+
 #[test]
-fn functions_may_decrypt_secrets_with_the_keys_of_the_parameter() {
+fn a_function_starts_with_the_secrets_of_its_environment_and_may_read_no_others() {
+    const SECRETS: [&str; 5] =
+        ["SVC_AKISMET_KEY", "SVC_EDGE_SECRET", "SVC_JWT_SECRET", "SVC_SMTP_URL", "SVC_VISITOR_SALT"];
     let template = template();
-    let statements = template["Resources"]["EveryFunction"]["Properties"]["PolicyDocument"]["Statement"].as_array();
-    let granted = statements.unwrap().iter().filter_map(|statement| statement["Fn::If"].as_array());
-    let mut granted = granted.filter(|parts| parts[1]["Action"] == "kms:Decrypt");
-    let [condition, statement, _] = &granted.next().unwrap()[..] else { panic!("Fn::If has three parts") };
-    assert_eq!(condition, "HasSecretKeys");
-    assert_eq!(referred(&statement["Resource"]), BTreeSet::from(["SecretKeyArns".to_owned()]));
-    assert_eq!(referred(&template["Conditions"]["HasSecretKeys"]), BTreeSet::from(["SecretKeyArns".to_owned()]));
+    let named = |value: &Value| referred(value).into_iter().filter(|name| !name.starts_with("AWS::"));
+    for (name, function) in of_type(&template, "AWS::Serverless::Function") {
+        let binary = function["Metadata"]["BuildProperties"]["Binary"].as_str().unwrap();
+        let environment = environment(&template, function);
+        let secrets = environment.iter().filter(|(variable, _)| SECRETS.contains(&variable.as_str()));
+        let given: BTreeSet<_> = secrets.flat_map(|(_, value)| named(value)).collect();
+        let statements = statements(&template, function);
+        let reads = statements.iter().filter(|one| one["Action"].to_string().contains("secretsmanager:GetSecretValue"));
+        let granted: BTreeSet<_> = reads.flat_map(|statement| named(&statement["Resource"])).collect();
+        assert_eq!(given, granted, "{name}");
+
+        let needs = BESIDE_REQUESTS.iter().find(|(beside, _)| *beside == binary).map_or(Needs::Callers, |(_, n)| *n);
+        let value = |variable: &str| match environment.get(variable)? {
+            Value::String(text) => Some(text.clone()),
+            _ if SECRETS.contains(&variable) || variable == "TABLE_NAME" => Some(format!("arn:of-{variable}")),
+            _ => Some(String::new()),
+        };
+        if binary != "thumbnails" {
+            Config::from_vars_with(needs, value).unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        }
+        let expected = match needs {
+            Needs::Callers if binary != "thumbnails" => "JwtSecret",
+            Needs::Salt => "VisitorSalt",
+            _ => "",
+        };
+        assert_eq!(given.is_empty(), expected.is_empty(), "{name} is given {given:?}");
+        assert!(expected.is_empty() || given.contains(expected), "{name} is given {given:?}");
+    }
+}
+
+#[test]
+fn functions_may_decrypt_what_they_read_with_the_keys_of_the_parameter() {
+    let template = template();
+    for (name, function) in of_type(&template, "AWS::Serverless::Function") {
+        let statements = statements(&template, function);
+        let brought = |statement: &&&Value| statement["Action"].to_string().contains("ssm:GetParameter");
+        let decrypts = |statement: &&&Value| statement["Action"] == "kms:Decrypt";
+        let keys: Vec<_> = statements.iter().filter(decrypts).flat_map(|one| referred(&one["Resource"])).collect();
+        let expected =
+            if statements.iter().any(|one| brought(&one)) { vec!["SecretKeyArns".to_owned()] } else { vec![] };
+        assert_eq!(keys, expected, "{name}");
+    }
+}
+
+/// The queues of the template that invoke functions, each with its function.
+fn polled(template: &Value) -> Vec<(&str, &Value, &Value)> {
+    let functions = of_type(template, "AWS::Serverless::Function");
+    let events = functions.flat_map(|(name, function)| {
+        let events = function["Properties"]["Events"].as_object().into_iter().flat_map(Map::values);
+        events.map(move |event| (name.as_str(), function, event))
+    });
+    events.filter(|(_, _, event)| event["Type"] == "SQS").collect()
+}
+
+#[test]
+fn a_function_that_a_queue_invokes_is_bounded_by_the_queue() {
+    // The poller of a function with a reservation receives messages that it cannot hand over, until they are dead letters.
+    let template = template();
+    assert_eq!(polled(&template).len(), 2);
+    for (name, function, event) in polled(&template) {
+        let reserved = &function["Properties"]["ReservedConcurrentExecutions"];
+        assert_eq!(*reserved, json!({ "Ref": "AWS::NoValue" }), "{name}");
+        let scaling = json!([
+            "HasReservedConcurrency",
+            { "MaximumConcurrency": { "Ref": "ReservedConcurrency" } },
+            { "Ref": "AWS::NoValue" }
+        ]);
+        assert_eq!(event["Properties"]["ScalingConfig"]["Fn::If"], scaling, "{name}");
+    }
+}
+
+#[test]
+fn a_function_that_sends_to_its_own_queue_is_not_taken_for_a_loop() {
+    let template = template();
+    for (name, function, event) in polled(&template) {
+        let queue = &event["Properties"]["Queue"];
+        let sends = |one: &&Value| one["Action"].to_string().contains("sqs:SendMessage") && one["Resource"] == *queue;
+        assert!(statements(&template, function).iter().any(sends), "{name}");
+        assert_eq!(function["Properties"]["RecursiveLoop"], "Allow", "{name}");
+    }
+}
+
+#[test]
+fn records_of_the_stream_are_given_up_by_age_before_the_stream_forgets_them() {
+    let template = template();
+    let changed = &template["Resources"]["Events"]["Properties"]["Events"]["Changed"]["Properties"];
+    let age = changed["MaximumRecordAgeInSeconds"].as_u64().unwrap();
+    assert!((6 * 3600..24 * 3600).contains(&age), "{age}");
+    assert!(changed.get("MaximumRetryAttempts").is_none() && changed["DestinationConfig"]["OnFailure"].is_object());
+}
+
+#[test]
+fn what_bounces_is_encrypted_and_kept_when_it_cannot_be_delivered() {
+    let template = template();
+    let of = |name: &str| &template["Resources"][name]["Properties"];
+    let principal = |name: &str| json!([{ "Service": name }]);
+    assert_eq!(of("MailTopic")["KmsMasterKeyId"]["Ref"], "MailTopicKey");
+    let key = of("MailTopicKey")["KeyPolicy"]["Statement"].as_array().unwrap();
+    assert!(key.iter().any(|statement| json!([statement["Principal"]]) == principal("ses.amazonaws.com")));
+    let publish = &of("MailTopicPolicy")["PolicyDocument"]["Statement"][0]["Condition"]["StringEquals"];
+    assert!(publish["AWS:SourceArn"].to_string().contains("configuration-set/${MailConfiguration}"), "{publish}");
+    let dead_letters = &of("MailSubscription")["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"];
+    assert_eq!(*dead_letters, "DeliveriesDeadLetters.Arn");
+    let accepted = &of("DeliveriesDeadLettersPolicy")["PolicyDocument"]["Statement"][0];
+    assert_eq!(json!([accepted["Principal"]]), principal("sns.amazonaws.com"));
+    assert_eq!(accepted["Condition"]["ArnEquals"]["aws:SourceArn"]["Ref"], "MailTopic");
+}
+
+/// Each metric that an alarm reads, with its dimensions.
+fn alarmed(template: &Value) -> BTreeSet<(String, String)> {
+    let mut metrics = BTreeSet::new();
+    let mut add = |metric: &Value, name: &Value| {
+        let dimensions = metric["Dimensions"].as_array().into_iter().flatten();
+        let of: Vec<_> = dimensions.flat_map(|dimension| referred(&dimension["Value"])).collect();
+        metrics.insert((name.as_str().unwrap().to_owned(), of.concat()));
+    };
+    for (_, alarm) in of_type(template, "AWS::CloudWatch::Alarm") {
+        let properties = &alarm["Properties"];
+        if properties["MetricName"].is_string() {
+            add(properties, &properties["MetricName"]);
+        }
+        for query in properties["Metrics"].as_array().into_iter().flatten() {
+            let query = query["Fn::If"].get(1).unwrap_or(query);
+            let metric = &query["MetricStat"]["Metric"];
+            if metric.is_object() {
+                add(metric, &metric["MetricName"]);
+            }
+        }
+    }
+    metrics
+}
+
+#[test]
+fn alarms_watch_every_function_queue_and_stream_and_the_bounces() {
+    let template = template();
+    let alarmed = alarmed(&template);
+    let watched = |metric: &str, of: &str| {
+        assert!(
+            alarmed.contains(&(metric.to_owned(), of.to_owned())),
+            "no alarm reads {metric} of {of:?}: {alarmed:?}"
+        );
+    };
+    for (name, function) in of_type(&template, "AWS::Serverless::Function") {
+        watched("Errors", name);
+        watched("Throttles", name);
+        let mut events = function["Properties"]["Events"].as_object().into_iter().flat_map(Map::values);
+        if events.any(|event| event["Type"] == "DynamoDB") {
+            watched("IteratorAge", name);
+        }
+    }
+    let polled: BTreeSet<_> = polled(&template)
+        .iter()
+        .map(|(_, _, event)| referred(&event["Properties"]["Queue"]).pop_first().unwrap())
+        .collect();
+    for (name, _) in of_type(&template, "AWS::SQS::Queue") {
+        let metric =
+            if polled.contains(name) { "ApproximateAgeOfOldestMessage" } else { "ApproximateNumberOfMessagesVisible" };
+        watched(metric, name);
+    }
+    watched("Reputation.BounceRate", "");
+    watched("Reputation.ComplaintRate", "");
 }

@@ -14,10 +14,15 @@ impl Template {
         let mut grants = BTreeSet::new();
         for statement in self.statements(function) {
             for action in list(&statement["Action"]).into_iter().filter_map(Value::as_str) {
-                let sender = statement["Condition"]["StringEquals"]["ses:FromAddress"].as_str();
+                let condition = &statement["Condition"];
+                let sender = condition["StringEquals"]["ses:FromAddress"].as_str();
                 let sender = sender.filter(|_| action.starts_with("ses:"));
                 let parts = list(&statement["Resource"]).into_iter().filter_map(part).chain(sender.map(str::to_owned));
-                grants.extend(parts.map(|part| (action.to_owned(), part)));
+                let parts: Vec<String> = match &condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] {
+                    Value::Array(keys) => keys.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+                    _ => parts.collect(),
+                };
+                grants.extend(parts.into_iter().map(|part| (action.to_owned(), part)));
             }
         }
         grants
@@ -89,6 +94,10 @@ Resources:
           - { Effect: Allow, Action: "s3:PutObject", Resource: !Sub "${MediaBucket.Arn}/in/*" }
           - { Effect: Allow, Action: "ssm:GetParameter", Resource: "*" }
           - Effect: Allow
+            Action: dynamodb:BatchWriteItem
+            Resource: !GetAtt Table.Arn
+            Condition: { ForAllValues:StringLike: { "dynamodb:LeadingKeys": ["N#*"] } }
+          - Effect: Allow
             Action: ses:SendRawEmail
             Resource: "*"
             Condition: { StringEquals: { "ses:FromAddress": things@example.org } }
@@ -106,6 +115,7 @@ Resources:
     fn grants_come_from_the_functions_policies_and_from_its_role() {
         let template = Template::parse(TEMPLATE, &[]).unwrap();
         let grants = [
+            ("dynamodb:BatchWriteItem", "N#*"),
             ("dynamodb:GetItem", ""),
             ("dynamodb:PutItem", ""),
             ("dynamodb:Query", "time"),
