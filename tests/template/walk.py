@@ -1,0 +1,436 @@
+"""Walks over what sam makes of template.yaml, in every combination of its conditions: no reference leads to a resource that
+is not created, nothing depends on itself, and the limits of AWS hold. Then breaks each rule once, and expects it to be told.
+
+Usage: walk.py, with the Python of sam's environment."""
+
+import copy
+import itertools
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+from samtranslator.yaml_helper import yaml_parse
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What AWS gives a stack. The longest stack and function names that are likely.
+PSEUDO = {
+    "AWS::AccountId": "123456789012",
+    "AWS::Partition": "aws",
+    "AWS::Region": "ap-southeast-2",
+    "AWS::StackName": "comments-of-example-org",
+    "AWS::URLSuffix": "amazonaws.com",
+}
+# Characters of the name, address or ARN of a resource.
+LONGEST_NAME = 120
+FUNCTION_NAME = 64
+
+METRICS_OF_AN_ALARM = 10
+# Lambda takes 20 KB. SAM adds a statement for each event.
+RESOURCE_POLICY = 18 * 1024
+# Lambda takes 4 KB. The rest is left to the owner's lists of phrases.
+ENVIRONMENT = 2_560
+MANAGED_POLICY, ROLE_POLICIES, POLICIES_OF_A_ROLE = 6_144, 10_240, 10
+CACHE_BEHAVIOURS = 25
+RESOURCES, PARAMETERS, OUTPUTS, TEMPLATE = 500, 200, 200, 1_000_000
+
+# Values that turn conditions on. They must pass the parameter's own pattern.
+SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:it-AbCdEf"
+SAMPLES = {
+    "AkismetKeyArn": SECRET,
+    "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:alarms",
+    "CertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/12345678-1234-1234-1234-123456789012",
+    "DomainName": "comments.example.org",
+    "JwksUrl": "https://id.example.org/.well-known/jwks.json",
+    "JwtIssuer": "https://id.example.org",
+    "JwtSecretArn": SECRET,
+    "MailFrom": "comments@example.org",
+    "PageUrl": "https://www.example.org/{type}/{id}",
+    "PublicUrl": "https://comments.example.org",
+    "ReservedConcurrency": "2",
+    "RestoreBucket": "exports-of-example-org",
+    "RestorePrefix": "AWSDynamoDB/01750000000000-12345678/data/",
+    "SecretKeyArns": "arn:aws:kms:eu-west-1:123456789012:key/12345678-1234-1234-1234-123456789012",
+    "SmtpUrlArn": SECRET,
+}
+# What rules ask for beside a parameter.
+BESIDE = {
+    "DomainName": ["CertificateArn"],
+    "JwksUrl": ["JwtIssuer"],
+    "MailFrom": ["PageUrl", "PublicUrl"],
+    "RestoreBucket": ["RestorePrefix"],
+}
+# What each rule refuses: these parameters with their samples, and the others with their defaults.
+REFUSED = {
+    "Domain": [["DomainName"], ["CertificateArn"], ["DomainName", "CertificateArn"], ["EdgeCache", "DomainName"]],
+    "Mails": [["Subscriptions"], ["MailFrom"], ["MailFrom", "PageUrl"], ["MailFrom", "PublicUrl"]],
+    "Restore": [["RestoreBucket"], ["RestorePrefix"]],
+    "SignIn": [["JwksUrl"]],
+}
+
+SOURCE = yaml_parse((ROOT / "template.yaml").read_text())
+DEFAULTS = {name: str(parameter["Default"]) for name, parameter in SOURCE["Parameters"].items()}
+
+
+def translate(template):
+    """As sam does, without the account. The prefix of routes is what the language extensions resolve."""
+    template = copy.deepcopy(template)
+    for function in template["Resources"].values():
+        if function["Type"] != "AWS::Serverless::Function":
+            continue
+        function["Properties"]["CodeUri"] = "s3://bucket/key"
+        for event in function["Properties"].get("Events", {}).values():
+            path = event["Properties"].get("Path")
+            if path:
+                prefix = template["Parameters"]["ApiPrefix"]["Default"]
+                event["Properties"]["Path"] = path["Fn::Sub"].replace("${ApiPrefix}", prefix)
+    os.environ["AWS_DEFAULT_REGION"] = PSEUDO["AWS::Region"]
+    return Translator({}, Parser()).translate(template, DEFAULTS | PSEUDO)
+
+
+def holds(expression, values, conditions):
+    """A condition or an assertion, with these values of parameters."""
+    if isinstance(expression, dict):
+        [(function, argument)] = expression.items()
+        if function == "Condition":
+            return holds(conditions[argument], values, conditions)
+        if function == "Fn::Equals":
+            left, right = (str(values[side["Ref"]] if isinstance(side, dict) else side) for side in argument)
+            return left == right
+        if function == "Fn::Not":
+            return not holds(argument[0], values, conditions)
+        both = {"Fn::And": all, "Fn::Or": any}
+        return both[function](holds(part, values, conditions) for part in argument)
+    raise ValueError(expression)
+
+
+def refused_by(rules, values):
+    """The names of the rules that do not let these values pass."""
+    fails = lambda rule: any(not holds(assertion["Assert"], values, {}) for assertion in rule["Assertions"])
+    applies = lambda rule: "RuleCondition" not in rule or holds(rule["RuleCondition"], values, {})
+    return [name for name, rule in rules.items() if applies(rule) and fails(rule)]
+
+
+def combinations(template):
+    """Every set of conditions that holds for some values of the parameters."""
+    conditions = template["Conditions"]
+    named = sorted(set(re.findall(r'"Ref": "(\w+)"', json.dumps(conditions))))
+    choices = []
+    for name in named:
+        parameter = template["Parameters"][name]
+        allowed = parameter.get("AllowedValues")
+        choices.append(allowed if allowed else [parameter["Default"], SAMPLES[name]])
+    found = set()
+    for chosen in itertools.product(*choices):
+        values = DEFAULTS | dict(zip(named, chosen))
+        values |= {beside: SAMPLES[beside] for name in BESIDE if values[name] for beside in BESIDE[name]}
+        if not refused_by(template["Rules"], values):
+            found.add(frozenset(name for name in conditions if holds(conditions[name], values, conditions)))
+    return sorted(found, key=sorted)
+
+
+def references(value, guards=()):
+    """What a value refers to, each with the conditions under which it does: pairs of a name and whether it holds."""
+    if isinstance(value, list):
+        for item in value:
+            yield from references(item, guards)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "Ref":
+                yield item, guards
+            elif key == "Fn::GetAtt":
+                yield (item.split(".") if isinstance(item, str) else item)[0], guards
+            elif key == "Fn::Sub":
+                text, given = item if isinstance(item, list) else (item, {})
+                for name in re.findall(r"\$\{([^!}][^}]*)\}", text):
+                    if name not in given:
+                        yield name.split(".")[0], guards
+                yield from references(given, guards)
+            elif key == "Fn::If":
+                yield from references(item[1], (*guards, (item[0], True)))
+                yield from references(item[2], (*guards, (item[0], False)))
+            else:
+                yield from references(item, guards)
+
+
+def depends(resource):
+    """The references of a resource, those of `DependsOn` included."""
+    listed = resource.get("DependsOn", [])
+    guards = ((resource["Condition"], True),) if "Condition" in resource else ()
+    for name in [listed] if isinstance(listed, str) else listed:
+        yield name, guards
+    yield from references(resource.get("Properties", {}), guards)
+
+
+def agrees(combination, guards):
+    return all((name in combination) == wanted for name, wanted in guards)
+
+
+def longest(value):
+    """The value with the longest branch of each condition, and long names in place of resources."""
+    if isinstance(value, list):
+        return [longest(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        [(key, item)] = value.items()
+        if key == "Fn::If":
+            return max(longest(item[1]), longest(item[2]), key=lambda branch: len(json.dumps(branch)))
+        if key == "Ref" and item in PSEUDO:
+            return PSEUDO[item]
+        if key == "Ref" and item == "AWS::NoValue":
+            return ""
+        if key == "Ref" and item in DEFAULTS:
+            return DEFAULTS[item]
+        if key == "Fn::Sub" and isinstance(item, str):
+            return re.sub(r"\$\{([^}]*)\}", lambda name: longest({"Ref": name[1]}), item)
+        if key == "Fn::Join":
+            return item[0].join(map(str, item[1])) if isinstance(item[1], list) else longest(item[1])
+        if key in ("Ref", "Fn::GetAtt", "Fn::Split", "Fn::ImportValue"):
+            return "n" * LONGEST_NAME
+    return {key: longest(item) for key, item in value.items()}
+
+
+def size(value):
+    return len(json.dumps(longest(value), separators=(",", ":")))
+
+
+def of_type(template, kind):
+    return [(name, resource) for name, resource in template["Resources"].items() if resource["Type"] == kind]
+
+
+def dangling(template, found):
+    """References to what is not created in some combination, by resource and output."""
+    resources, known = template["Resources"], set(template["Parameters"]) | set(PSEUDO) | {"AWS::NoValue", "AWS::StackId"}
+    named = [(name, list(depends(resource))) for name, resource in resources.items()]
+    for name, output in template.get("Outputs", {}).items():
+        guards = ((output["Condition"], True),) if "Condition" in output else ()
+        named.append((name, list(references(output["Value"], guards))))
+    for name, referred in named:
+        for target, guards in set(referred):
+            if target in known:
+                continue
+            if target not in resources:
+                yield f"{name} refers to {target}, which does not exist"
+                continue
+            condition = resources[target].get("Condition")
+            lost = [c for c in found if condition and condition not in c and agrees(c, guards)]
+            if lost:
+                yield f"{name} refers to {target}, which does not exist with {sorted(lost[0])}"
+
+
+def circular(template, _):
+    """Whatever the conditions are."""
+    resources = template["Resources"]
+    needed = {name: {target for target, _ in depends(resource)} & set(resources) for name, resource in resources.items()}
+    while needed:
+        free = {name for name, targets in needed.items() if not targets & set(needed)}
+        if not free:
+            yield f"circular dependencies: {sorted(needed)}"
+            return
+        needed = {name: targets for name, targets in needed.items() if name not in free}
+
+
+def metrics_of(alarm):
+    """The conditions of each metric that an alarm's expression reads."""
+    for metric in alarm["Properties"].get("Metrics", []):
+        condition, metric, _ = metric.get("Fn::If", (None, metric, None))
+        if "MetricStat" in metric:
+            yield ((condition, True),) if condition else ()
+
+
+def alarms(template, found):
+    for name, alarm in of_type(template, "AWS::CloudWatch::Alarm"):
+        read = list(metrics_of(alarm))
+        most = max(sum(agrees(combination, guard) for guard in read) for combination in found)
+        if most > METRICS_OF_AN_ALARM:
+            yield f"{name} reads {most} metrics"
+
+
+def resource_policies(template, _):
+    statements = {}
+    for name, permission in of_type(template, "AWS::Lambda::Permission"):
+        properties = permission["Properties"]
+        function = next(references(properties["FunctionName"]))[0]
+        statement = {
+            "Sid": f"{PSEUDO['AWS::StackName']}-{name}-{'X' * 12}",
+            "Effect": "Allow",
+            "Principal": {"Service": properties["Principal"]},
+            "Action": properties["Action"],
+            "Resource": f"arn:aws:lambda:{PSEUDO['AWS::Region']}:{PSEUDO['AWS::AccountId']}:function:{'f' * FUNCTION_NAME}",
+            "Condition": {"ArnLike": {"AWS:SourceArn": properties.get("SourceArn", "")}},
+        }
+        statements.setdefault(function, []).append(statement)
+    for function, of_function in statements.items():
+        if size(of_function) > RESOURCE_POLICY:
+            yield f"the resource policy of {function} has {size(of_function)} bytes"
+
+
+def environments(template, _):
+    for name, function in of_type(template, "AWS::Lambda::Function"):
+        variables = function["Properties"].get("Environment", {}).get("Variables", {})
+        if size(variables) > ENVIRONMENT:
+            yield f"the environment of {name} has {size(variables)} bytes"
+
+
+def policies(template, _):
+    for name, policy in of_type(template, "AWS::IAM::ManagedPolicy"):
+        if size(policy["Properties"]["PolicyDocument"]) > MANAGED_POLICY:
+            yield f"{name} has {size(policy['Properties']['PolicyDocument'])} characters"
+    for name, role in of_type(template, "AWS::IAM::Role"):
+        inline = sum(size(policy["PolicyDocument"]) for policy in role["Properties"].get("Policies", []))
+        if inline > ROLE_POLICIES:
+            yield f"the policies of {name} have {inline} characters"
+        if len(role["Properties"].get("ManagedPolicyArns", [])) > POLICIES_OF_A_ROLE:
+            yield f"{name} has more than {POLICIES_OF_A_ROLE} managed policies"
+
+
+def distributions(template, _):
+    for name, distribution in of_type(template, "AWS::CloudFront::Distribution"):
+        behaviours = distribution["Properties"]["DistributionConfig"].get("CacheBehaviors", [])
+        if len(behaviours) > CACHE_BEHAVIOURS:
+            yield f"{name} has {len(behaviours)} cache behaviours"
+
+
+def stack(template, _):
+    counts = [("Resources", RESOURCES), ("Parameters", PARAMETERS), ("Outputs", OUTPUTS)]
+    for section, most in counts:
+        if len(template[section]) > most:
+            yield f"the template has {len(template[section])} {section}"
+    if len(json.dumps(template)) > TEMPLATE:
+        yield f"the template has {len(json.dumps(template))} bytes"
+
+
+CHECKS = [dangling, circular, alarms, resource_policies, environments, policies, distributions, stack]
+
+
+def read_by_alarms(template, combination):
+    """How many metrics the alarms read. Each is paid."""
+    count = 0
+    for _, alarm in of_type(template, "AWS::CloudWatch::Alarm"):
+        if agrees(combination, ((alarm["Condition"], True),) if "Condition" in alarm else ()):
+            count += sum(agrees(combination, guard) for guard in metrics_of(alarm)) or 1
+    return count
+
+
+# Each breaks a translated template, and says which check must tell what.
+def output_of_what_is_not_there(template):
+    template["Outputs"]["Lost"] = {"Value": {"Ref": "DeliveriesQueue"}}
+
+
+def branch_of_the_wrong_condition(template):
+    queue = {"Fn::If": ["HasWebhooks", {"Fn::GetAtt": ["MailTopic", "TopicName"]}, ""]}
+    template["Resources"]["Ui"]["Properties"]["Description"] = queue
+
+
+def wait_for_nothing(template):
+    template["Resources"]["Table"]["DependsOn"] = "Nothing"
+
+
+def circle(template):
+    template["Resources"]["Table"]["DependsOn"] = ["Events"]
+
+
+def eleventh_metric(template):
+    metrics = template["Resources"]["RequestErrors"]["Properties"]["Metrics"]
+    metrics += metrics[-5:]
+
+
+def many_routes(template):
+    permission = template["Resources"]["ModerationFindPermission"]
+    template["Resources"] |= {f"ModerationAgain{n}Permission": permission for n in range(20)}
+
+
+def long_phrases(template):
+    template["Resources"]["Ui"]["Properties"]["Environment"]["Variables"]["SVC_SPAM_DENY"] = "phrase," * 200
+
+
+def long_managed_policy(template):
+    template["Resources"]["UserDirectory"]["Properties"]["PolicyDocument"]["Statement"] *= 40
+
+
+def long_role(template):
+    template["Resources"]["JobsRole"]["Properties"]["Policies"] *= 20
+
+
+def many_managed_policies(template):
+    template["Resources"]["JobsRole"]["Properties"]["ManagedPolicyArns"] *= 4
+
+
+def many_behaviours(template):
+    template["Resources"]["Edge"]["Properties"]["DistributionConfig"]["CacheBehaviors"] *= 5
+
+
+def many_resources(template):
+    template["Resources"] |= {f"Log{n}": template["Resources"]["AccessLog"] for n in range(500)}
+
+
+def many_parameters(template):
+    template["Parameters"] |= {f"More{n}": {"Type": "String"} for n in range(200)}
+
+
+def many_outputs(template):
+    template["Outputs"] |= {f"More{n}": {"Value": ""} for n in range(200)}
+
+
+def long_template(template):
+    template["Description"] = "long " * 200_000
+
+
+BREAKS = [
+    (output_of_what_is_not_there, dangling, "Lost refers to DeliveriesQueue, which does not exist with"),
+    (branch_of_the_wrong_condition, dangling, "Ui refers to MailTopic, which does not exist with"),
+    (wait_for_nothing, dangling, "Table refers to Nothing, which does not exist"),
+    (circle, circular, "circular dependencies"),
+    (eleventh_metric, alarms, "RequestErrors reads 11 metrics"),
+    (many_routes, resource_policies, "the resource policy of Moderation has"),
+    (long_phrases, environments, "the environment of Ui has"),
+    (long_managed_policy, policies, "UserDirectory has"),
+    (long_role, policies, "the policies of JobsRole have"),
+    (many_managed_policies, policies, "JobsRole has more than 10 managed policies"),
+    (many_behaviours, distributions, "Edge has 30 cache behaviours"),
+    (many_resources, stack, "Resources"),
+    (many_parameters, stack, "Parameters"),
+    (many_outputs, stack, "Outputs"),
+    (long_template, stack, "bytes"),
+]
+
+
+def main():
+    template, found = translate(SOURCE), combinations(SOURCE)
+    wrong = [problem for check in CHECKS for problem in check(template, found)]
+    for name, value in (DEFAULTS | SAMPLES).items():
+        pattern = SOURCE["Parameters"][name].get("AllowedPattern")
+        if pattern and not re.fullmatch(pattern, value):
+            wrong.append(f"{name} does not accept {value!r}")
+    for rule, refused in REFUSED.items():
+        for names in refused:
+            values = DEFAULTS | {name: SAMPLES.get(name, "true") for name in names}
+            if rule not in refused_by(SOURCE["Rules"], values):
+                wrong.append(f"the rule {rule} lets {names} pass")
+    for condition in SOURCE["Conditions"]:
+        if len({condition in combination for combination in found}) < 2:
+            wrong.append(f"{condition} is the same in every combination")
+    wrong += [f"the rule {rule} is not tried" for rule in SOURCE["Rules"] if rule not in REFUSED]
+    for damage, check, told in BREAKS:
+        broken = copy.deepcopy(template)
+        damage(broken)
+        if not any(told in problem for problem in check(broken, found)):
+            wrong.append(f"{check.__name__} does not tell {damage.__name__}")
+
+    counts = [read_by_alarms(template, combination) for combination in found]
+    paid = [min(counts), max(counts)]
+    bill = (ROOT / "infra/measure/README.md").read_text()
+    for count in paid:
+        if f"{count} metrics" not in bill:
+            wrong.append(f"infra/measure/README.md does not say that alarms read {count} metrics")
+    if wrong:
+        sys.exit("\n".join(wrong))
+    print(f"{len(found)} combinations of conditions, {len(template['Resources'])} resources; alarms read {paid[0]} to {paid[1]} metrics")
+
+
+main()
