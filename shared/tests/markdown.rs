@@ -392,6 +392,26 @@ fn plain_text_of_any_length_keeps_the_bound() {
 }
 
 #[test]
+fn plain_text_is_shown_as_far_as_the_bound_allows_and_ends_in_an_ellipsis() {
+    // Too many links for the bound; as text they are 60,000 bytes and more.
+    let body = |links: usize, more: &str| format!("{}{more}", "[a](b)".repeat(links));
+    let whole = html(&body(10_000, ""));
+    assert_eq!((whole.matches("[a](b)").count(), whole.contains('…')), (10_000, false));
+    let room = MAX_HTML - "<p></p>\n".len() - 6 * 10_000;
+    assert_eq!(html(&body(10_000, &"x".repeat(room))).len(), MAX_HTML);
+    for (more, kept) in
+        [("x".repeat(room + 1), room - "…".len()), (format!("{}&", "x".repeat(room - 1)), room - "…".len())]
+    {
+        let cut = html(&body(10_000, &more));
+        assert!(
+            cut.len() <= MAX_HTML && cut.ends_with(&format!("{}…</p>\n", &more[..kept])),
+            "{}",
+            &cut[cut.len() - 50..]
+        );
+    }
+}
+
+#[test]
 fn nul_is_replaced() {
     assert_eq!(html("a\0b `c\0d`"), "<p>a\u{fffd}b <code>c\u{fffd}d</code></p>\n");
 }

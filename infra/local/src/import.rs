@@ -10,6 +10,7 @@
 //! everything was read. Comments of people who were forgotten count as deleted.
 
 mod author;
+mod bounded;
 mod format;
 pub mod lease;
 mod locate;
@@ -41,7 +42,7 @@ use self::scratch::{Scratch, ScratchError};
 use self::site::Site;
 pub use self::source::ReadError;
 use self::source::Source;
-pub use self::thread_key::{Map, ThreadKeys};
+pub use self::thread_key::{Map, NO_TYPE, ThreadKeys};
 use self::write::WriteError;
 
 /// Seconds by which the clock of a source may be ahead.
@@ -81,6 +82,15 @@ pub struct Import {
     pub forgotten: Option<Forgotten>,
 }
 
+/// How much was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    pub comments: u64,
+    /// Of the files, as they are on the disk; 0 where that is not known.
+    pub bytes: u64,
+    pub total: u64,
+}
+
 /// Fails at the first file that cannot be read at all.
 pub fn check_files(files: &[PathBuf]) -> Result<(), ImportError> {
     files.iter().try_for_each(|path| {
@@ -97,22 +107,27 @@ impl Import {
         Self { format, files, keys, zone: TimeZone::UTC, keep_spam: false, users, site, clock, forgotten: None }
     }
 
-    /// Reads all files into a scratch file in `directory` and decides what becomes of each comment. `progress` gets the
-    /// number of comments read so far, after each.
-    pub fn read(&self, directory: &Path, mut progress: impl FnMut(u64)) -> Result<Scratch, ImportError> {
+    /// Reads all files into a scratch file in `directory` and decides what becomes of each comment. `progress` is called after
+    /// each comment.
+    pub fn read(&self, directory: &Path, mut progress: impl FnMut(Reading)) -> Result<Scratch, ImportError> {
         let mut scratch = Scratch::create(directory)?;
-        let mut site = Site::given(self.site.clone());
+        let mut site = Site::given(self.site.as_deref());
         scratch.latest = self.clock.now().seconds() + AHEAD;
-        for path in &self.files {
+        let length = |path: &PathBuf| path.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
+        let lengths: Option<Vec<u64>> = self.files.iter().map(length).collect();
+        let (lengths, mut before_file) = (lengths.unwrap_or_default(), 0);
+        let total = lengths.iter().sum();
+        for (index, path) in self.files.iter().enumerate() {
             let name = path.display().to_string();
             let sources = Source::open(path, directory).map_err(|cause| ImportError::Open { file: name, cause })?;
             for source in sources {
-                let (file, before) = (source.name.clone(), scratch.comments());
+                let (file, before, read_of_file) = (source.name.clone(), scratch.comments(), source.progress());
                 scratch.file += 1;
                 let mut sink = |record| {
                     site.note(&file, &record)?;
                     scratch.add(record)?;
-                    progress(scratch.comments());
+                    let bytes = before_file + read_of_file.get();
+                    progress(Reading { comments: scratch.comments(), bytes, total });
                     Ok(())
                 };
                 let read = self.format.read(source, &self.zone, directory, &mut sink);
@@ -123,6 +138,7 @@ impl Import {
                     scratch.silent.push(file);
                 }
             }
+            before_file += lengths.get(index).copied().unwrap_or_default();
         }
         scratch.site = site.name;
         if let Some(forgotten) = &self.forgotten {

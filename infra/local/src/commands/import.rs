@@ -1,5 +1,6 @@
 //! `cargo local import`: brings in the comments of another system.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -23,7 +24,7 @@ use crate::engine::Engine;
 use crate::import::lease::{Lease, PATIENCE};
 use crate::import::scratch::Scratch;
 use crate::import::write::{self, Pace, Writer};
-use crate::import::{Format, Import, Map, Report, ThreadKeys, Users, check_files};
+use crate::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys, Users, check_files};
 use crate::settings;
 use crate::template::{DEPLOYED, Template};
 
@@ -38,8 +39,9 @@ const REFUSED: u8 = 1;
 const RATE: u32 = 1_000;
 /// A deployed service completes the requests under way within this time.
 const RECHECK: Duration = Duration::from_secs(5);
-/// Between two changes of the progress line.
+/// Between two changes of the line on a terminal, and between two lines elsewhere.
 const STEP: Duration = Duration::from_millis(200);
+const LINE: Duration = Duration::from_secs(30);
 
 /// Bring in the comments of another system; see infra/import.md. The same
 /// command again adds nothing, and finishes what was interrupted. The exit code
@@ -130,7 +132,7 @@ impl Options {
         let forgotten = table.forgotten().await?;
         let import = self.plan(&config, users.clone(), forgotten.clone());
         let mut progress = Progress::new();
-        let scratch = import.read(&table.scratch, |read| progress.show(|| format!("{read} comments read")))?;
+        let scratch = import.read(&table.scratch, |read| progress.read(read))?;
         let prefix = scratch.prefix(self.format);
         let other_salt = self.compare_salts(&scratch).await?;
         // An address that cannot be written is told before anything is.
@@ -161,7 +163,7 @@ impl Options {
         if other_salt.is_some() {
             eprintln!("{OTHER_SALT}");
         }
-        print_notes(&scratch, &config.types)?;
+        print_notes(&scratch, &import.keys.map, &config.types)?;
         let report = scratch.report()?;
         write!(io::stdout(), "{report}")?;
         if let Some(mut file) = file {
@@ -219,11 +221,13 @@ impl Options {
 }
 
 /// Tells what may be a mistake, though nothing was refused.
-fn print_notes(scratch: &Scratch, types: &[String]) -> Result<(), Failure> {
+fn print_notes(scratch: &Scratch, map: &Map, types: &[String]) -> Result<(), Failure> {
     for file in &scratch.silent {
         eprintln!("note: {file} has no comments");
     }
-    for kind in scratch.types()?.iter().filter(|kind| !types.contains(kind)) {
+    let named = map.types().map(str::to_owned);
+    let all: BTreeSet<String> = scratch.types()?.into_iter().chain(named).collect();
+    for kind in all.iter().filter(|kind| !types.contains(kind)) {
         eprintln!("note: SVC_TYPES has no {kind}; comments there are not shown until it has");
     }
     Ok(())
@@ -278,9 +282,10 @@ impl Table {
     }
 }
 
-/// One line on a terminal, which is rewritten; nothing when the output is piped.
+/// One line on a terminal, which is rewritten. Elsewhere a line now and then.
 struct Progress {
     is_terminal: bool,
+    began: Instant,
     /// When writing began.
     writing: Option<Instant>,
     done: u64,
@@ -289,7 +294,23 @@ struct Progress {
 
 impl Progress {
     fn new() -> Self {
-        Self { is_terminal: io::stderr().is_terminal(), writing: None, done: 0, shown: Instant::now() }
+        let now = Instant::now();
+        Self { is_terminal: io::stderr().is_terminal(), began: now, writing: None, done: 0, shown: now }
+    }
+
+    fn read(&mut self, Reading { comments, bytes, total }: Reading) {
+        let began = self.began;
+        self.show(|| {
+            if bytes == 0 || total == 0 {
+                return format!("{comments} comments read");
+            }
+            let bytes = bytes.min(total);
+            let left = left(began, bytes, total);
+            format!(
+                "{comments} comments read, {}% of the source, {left} left",
+                u128::from(bytes) * 100 / u128::from(total)
+            )
+        });
     }
 
     fn write(&mut self, step: write::Progress<'_>) {
@@ -299,11 +320,12 @@ impl Progress {
                 eprintln!("{thread}: an import of other comments was not finished; what it left is put in order first");
             }
             write::Progress::Written { done, total } => {
-                let elapsed = self.writing.get_or_insert_with(Instant::now).elapsed().as_secs().max(1);
-                let rate = (done / elapsed).max(1);
+                let began = *self.writing.get_or_insert_with(Instant::now);
                 self.done = done;
-                let left = total.saturating_sub(done) / rate;
-                self.show(|| format!("{done} of {total} comments written, {rate} a second, {left} seconds left"));
+                self.show(|| {
+                    let rate = done / began.elapsed().as_secs().max(1);
+                    format!("{done} of {total} comments written, {rate} a second, {} left", left(began, done, total))
+                });
             }
         }
     }
@@ -318,9 +340,15 @@ impl Progress {
     }
 
     fn show(&mut self, text: impl FnOnce() -> String) {
-        if self.is_terminal && self.shown.elapsed() >= STEP {
-            self.shown = Instant::now();
+        let pause = if self.is_terminal { STEP } else { LINE };
+        if self.shown.elapsed() < pause {
+            return;
+        }
+        self.shown = Instant::now();
+        if self.is_terminal {
             eprint!("\r\x1b[K{}", text());
+        } else {
+            eprintln!("{}", text());
         }
     }
 
@@ -331,12 +359,22 @@ impl Progress {
     }
 }
 
+/// How long the rest takes at the rate so far.
+fn left(began: Instant, done: u64, total: u64) -> String {
+    let rest = u128::from(total.saturating_sub(done));
+    match began.elapsed().as_millis() * rest / u128::from(done.max(1)) / 1000 {
+        seconds @ 0..100 => format!("{seconds} seconds"),
+        seconds @ 100..6000 => format!("{} minutes", seconds / 60),
+        seconds => format!("{} hours", seconds / 3600),
+    }
+}
+
 fn parse_map(path: &str) -> Result<Map, String> {
     Map::parse(&read(path)?)
 }
 
 fn parse_type(kind: &str) -> Result<String, &'static str> {
-    is_type(kind).then(|| kind.to_owned()).ok_or("records cannot have this type; see SVC_TYPES in infra/README.md")
+    is_type(kind).then(|| kind.to_owned()).ok_or(NO_TYPE)
 }
 
 fn parse_users(path: &str) -> Result<Users, String> {

@@ -20,7 +20,8 @@ use std::path::Path;
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 
-use super::record::{Record, Thread};
+use super::bounded::Syntax;
+use super::record::{Comment, Record, Thread};
 use super::source::{ReadError, Source};
 
 /// Takes the records of a source.
@@ -72,7 +73,8 @@ impl Format {
             let (_temporary, database) = source.database(scratch).map_err(ReadError::whole)?;
             return isso::read(&database, sink);
         }
-        let mut reader = source.reader().map_err(ReadError::whole)?;
+        let syntax = if matches!(self, Self::Disqus | Self::Wordpress) { Syntax::Xml } else { Syntax::Json };
+        let mut reader = source.reader(syntax).map_err(ReadError::whole)?;
         match self {
             Self::Disqus => disqus::read(reader, zone, sink),
             Self::Wordpress => wordpress::read(reader, zone, sink),
@@ -85,6 +87,11 @@ impl Format {
             Self::Giscus => giscus::read(&mut reader, zone, sink),
         }
     }
+}
+
+/// One that is oversized has a value that was cut.
+fn told(comment: Comment, is_oversized: bool) -> Record {
+    Record::Comment(Box::new(Comment { is_oversized, ..comment }))
 }
 
 /// For formats whose comments name the address of their page.

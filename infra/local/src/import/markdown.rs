@@ -13,6 +13,7 @@ mod tests;
 mod tree;
 mod write;
 
+use super::bounded::MAX_VALUE;
 use shared::domain::markdown;
 
 use self::block::Content;
@@ -35,6 +36,10 @@ pub(super) fn from_html(html: &str) -> String {
 
 /// What another system shows of Markdown, in Markdown. A text that shows the same here stays as it was typed.
 pub(super) fn from_dialect(markdown: &str, raw_html: RawHtml) -> String {
+    // It is refused.
+    if markdown.len() >= MAX_VALUE {
+        return String::new();
+    }
     dialect::to_html(markdown, raw_html).map_or_else(|| markdown.to_owned(), |html| from_html(&html))
 }
 
@@ -58,6 +63,9 @@ pub(super) fn decode(text: &str) -> String {
 /// HTML in which line feeds are line breaks and addresses are links, as `WordPress` shows it: outside of tags and of `pre`,
 /// addresses also outside of links and code.
 pub(super) fn with_breaks_and_links(html: &str) -> String {
+    if html.len() >= MAX_VALUE {
+        return String::new();
+    }
     let mut out = String::with_capacity(html.len() + 16);
     let mut verbatim: Option<&str> = None;
     for part in tags_and_texts(html) {

@@ -43,16 +43,17 @@ impl fmt::Display for Report {
         for (reason, ids) in by_reason(&self.refused) {
             writeln!(f, "refused {} as {reason}: {}", ids.len(), first(&ids))?;
             let unmapped: Vec<&str> = self.unmapped.iter().map(String::as_str).collect();
-            match reason {
+            let help = match reason {
                 "thread" => {
-                    writeln!(f, "  no address says what their pages are; name each with --map: {}", first(&unmapped))?
+                    format!("no address says what their pages are; name each with --map: {}", first(&unmapped))
                 }
-                "site" => writeln!(
-                    f,
-                    "  other comments were imported with these ids; if these are of another site, name it with --site"
-                )?,
-                _ => {}
-            }
+                "site" => {
+                    "other comments were imported with these ids; if these are of another site, name it with --site"
+                        .into()
+                }
+                _ => continue,
+            };
+            writeln!(f, "  {help}")?;
         }
         for (reason, ids) in by_reason(&self.moved) {
             writeln!(f, "moved {} ({reason}): {}", ids.len(), first(&ids))?;

@@ -19,8 +19,8 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn given(name: Option<String>) -> Self {
-        Self { name: name.as_deref().and_then(plain), ..Self::default() }
+    pub(super) fn given(name: Option<&str>) -> Self {
+        Self { name: name.and_then(plain), ..Self::default() }
     }
 
     /// Takes the site that a record names. Fails when another file named another one.
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn named(given: Option<&str>, files: &[(&str, &str)]) -> Result<Option<String>, String> {
-        let mut site = Site::given(given.map(str::to_owned));
+        let mut site = Site::given(given);
         for (file, name) in files {
             site.note(file, &Record::of_site((*name).to_owned())).map_err(|error| error.to_string())?;
         }

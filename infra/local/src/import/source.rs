@@ -1,14 +1,17 @@
 //! The files of a source: plain, gzip or zip, told apart by their content, or standard input.
 
+use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 use rusqlite::{Connection, OpenFlags};
 use zip::ZipArchive;
 
+use super::bounded::{Scan, Syntax, Watch};
 use crate::temporary::{self, TemporaryFile};
 
 const GZIP: &[u8] = b"\x1f\x8b";
@@ -16,6 +19,10 @@ const GZIP: &[u8] = b"\x1f\x8b";
 const ZIPS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const BUFFER: usize = 64 * 1024;
+/// What a packed file may hold: so many bytes, and so many for each of its own. A text takes a tenth of its size, and an endless one
+/// a thousandth.
+const UNPACKED: u64 = 64 << 20;
+const RATIO: u64 = 100;
 
 /// Where reading failed. Both count what is read after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +67,49 @@ impl ReadError {
 pub struct Source {
     pub name: String,
     content: Content,
+    progress: Rc<Cell<u64>>,
+}
+
+/// What a file that may be packed has given so far, through all layers.
+#[derive(Clone, Default)]
+struct Budget {
+    packed: Rc<Cell<u64>>,
+    unpacked: Rc<Cell<u64>>,
+}
+
+/// Counts the bytes of a file, as it is on the disk.
+struct Counted<R> {
+    input: R,
+    read: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(target)?;
+        self.read.set(self.read.get() + read as u64);
+        Ok(read)
+    }
+}
+
+/// Fails when far more comes out of a packed file than comments can be.
+struct Unpacked<R> {
+    input: R,
+    budget: Budget,
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(target)?;
+        let unpacked = self.budget.unpacked.get() + read as u64;
+        self.budget.unpacked.set(unpacked);
+        if unpacked > UNPACKED.saturating_add(self.budget.packed.get().saturating_mul(RATIO)) {
+            let mb = UNPACKED >> 20;
+            return Err(io::Error::other(format!(
+                "holds more than {RATIO} times its size and {mb} MB; if you trust it, unpack it and import what is inside"
+            )));
+        }
+        Ok(read)
+    }
 }
 
 enum Content {
@@ -73,22 +123,36 @@ enum Content {
 impl Source {
     /// `-` is standard input. `scratch` is a directory for the files of a zip.
     pub fn open(path: &Path, scratch: &Path) -> io::Result<Vec<Self>> {
+        let budget = Budget::default();
+        let counted = |input: Box<dyn Read>| Box::new(Counted { input, read: budget.packed.clone() });
         if path == Path::new("-") {
-            return of_stream("standard input", Box::new(io::stdin()), scratch);
+            return of_stream("standard input", counted(Box::new(io::stdin())), scratch, &budget);
         }
         let name = path.display().to_string();
         let mut file = open_file(path)?;
         if !file.metadata()?.is_file() {
-            return of_stream(&name, Box::new(file), scratch);
+            return of_stream(&name, counted(Box::new(file)), scratch, &budget);
         }
         let mut head = [0; 4];
         let length = read_head(&mut file, &mut head)?;
         file.seek(SeekFrom::Start(0))?;
         match &head[..length] {
-            head if is_zip(head) => unzip(&name, file, scratch),
-            head if head.starts_with(GZIP) => of_stream(&name, Box::new(file), scratch),
-            _ => Ok(vec![Self { name, content: Content::Plain(path.to_owned()) }]),
+            head if is_zip(head) => {
+                budget.packed.set(file.metadata()?.len());
+                unzip(&name, file, scratch, &budget)
+            }
+            head if head.starts_with(GZIP) => of_stream(&name, counted(Box::new(file)), scratch, &budget),
+            _ => Ok(vec![Self::of(name, Content::Plain(path.to_owned()), &budget)]),
         }
+    }
+
+    fn of(name: String, content: Content, budget: &Budget) -> Self {
+        Self { name, content, progress: budget.packed.clone() }
+    }
+
+    /// Bytes of the file that were read so far.
+    pub fn progress(&self) -> Rc<Cell<u64>> {
+        self.progress.clone()
     }
 
     /// Fails when there is no such file, or none that may be read. A pipe is not opened, as that could wait for its writer.
@@ -99,19 +163,20 @@ impl Source {
         open_file(path).map(drop)
     }
 
-    pub fn reader(self) -> io::Result<Reader> {
+    pub fn reader(self, syntax: Syntax) -> io::Result<Reader> {
         let input: Box<dyn Read> = match self.content {
-            Content::Plain(path) => Box::new(File::open(path)?),
+            Content::Plain(path) => Box::new(Counted { input: File::open(path)?, read: self.progress }),
             Content::Unpacked(file) => Box::new(file),
             Content::Stream(stream) => stream,
         };
-        Reader::new(input)
+        Reader::new(input, Scan::of(syntax))
     }
 
     /// As a `SQLite` database. A temporary file must live as long.
     pub fn database(self, scratch: &Path) -> io::Result<(Option<TemporaryFile>, Connection)> {
         let mut content: Box<dyn Read> = match self.content {
             Content::Plain(path) => {
+                check_length(&mut File::open(&path)?)?;
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
                 return Ok((None, Connection::open_with_flags(path, flags).map_err(io::Error::other)?));
             }
@@ -120,26 +185,28 @@ impl Source {
         };
         let (database, mut temporary) = temporary::database(scratch)?;
         io::copy(&mut content, &mut temporary.file)?;
+        check_length(&mut temporary.file)?;
         leave_wal_mode(&mut temporary.file)?;
         Ok((Some(temporary), database))
     }
 }
 
-fn of_stream(name: &str, stream: Box<dyn Read>, scratch: &Path) -> io::Result<Vec<Source>> {
+fn of_stream(name: &str, stream: Box<dyn Read>, scratch: &Path, budget: &Budget) -> io::Result<Vec<Source>> {
     let mut input = BufReader::with_capacity(BUFFER, stream);
     let head = input.fill_buf()?;
-    if head.starts_with(GZIP) {
-        let inside = BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input));
-        return Ok(vec![Source { name: name.to_owned(), content: Content::Stream(Box::new(inside)) }]);
-    }
     if is_zip(head) {
-        return unzip(name, spool(&mut input, scratch)?, scratch);
+        return unzip(name, spool(&mut input, scratch)?, scratch, budget);
     }
-    Ok(vec![Source { name: name.to_owned(), content: Content::Stream(Box::new(input)) }])
+    let content: Box<dyn Read> = if head.starts_with(GZIP) {
+        Box::new(Unpacked { input: MultiGzDecoder::new(input), budget: budget.clone() })
+    } else {
+        Box::new(input)
+    };
+    Ok(vec![Source::of(name.to_owned(), Content::Stream(content), budget)])
 }
 
 /// The files of a zip, without those that macOS adds.
-fn unzip(name: &str, file: File, scratch: &Path) -> io::Result<Vec<Source>> {
+fn unzip(name: &str, file: File, scratch: &Path, budget: &Budget) -> io::Result<Vec<Source>> {
     let mut archive = ZipArchive::new(BufReader::new(file))?;
     let mut sources = Vec::new();
     for index in 0..archive.len() {
@@ -149,16 +216,21 @@ fn unzip(name: &str, file: File, scratch: &Path) -> io::Result<Vec<Source>> {
             continue;
         }
         let name = format!("{name}/{inner}");
+        let mut entry = Unpacked { input: &mut entry, budget: budget.clone() };
         let mut unpacked =
             spool(&mut entry, scratch).map_err(|error| io::Error::new(error.kind(), format!("{inner}: {error}")))?;
         let mut head = [0; 4];
         let length = read_head(&mut unpacked, &mut head)?;
         unpacked.seek(SeekFrom::Start(0))?;
         if head[..length].starts_with(GZIP) {
-            sources.extend(of_stream(&name, Box::new(unpacked), scratch)?);
+            sources.extend(of_stream(&name, Box::new(unpacked), scratch, budget)?);
         } else {
-            sources.push(Source { name, content: Content::Unpacked(unpacked) });
+            sources.push(Source::of(name, Content::Unpacked(unpacked), budget));
         }
+    }
+    // The whole of it was read.
+    for source in &mut sources {
+        source.progress = Rc::default();
     }
     if sources.is_empty() { Err(io::Error::other("the zip has no file")) } else { Ok(sources) }
 }
@@ -173,6 +245,29 @@ fn spool(input: &mut impl Read, scratch: &Path) -> io::Result<File> {
     io::copy(input, &mut file)?;
     file.seek(SeekFrom::Start(0))?;
     Ok(file)
+}
+
+/// A database says in its header how many pages it has. `SQLite` reads what is left of one that was cut off.
+fn check_length(file: &mut File) -> io::Result<()> {
+    let mut header = [0; 100];
+    file.seek(SeekFrom::Start(0))?;
+    let read = read_head(file, &mut header)?;
+    if read < header.len() || !header.starts_with(b"SQLite format 3\0") {
+        return Err(io::Error::other("is no SQLite database, or is cut off"));
+    }
+    let word = |at: usize| u64::from(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
+    // A page of 65,536 bytes is written as 1.
+    let page = match u64::from(u16::from_be_bytes([header[16], header[17]])) {
+        1 => 65_536,
+        bytes => bytes,
+    };
+    // Old versions did not count the pages, and left the count to the change for which it was right.
+    let pages = if word(24) == word(92) { word(28) } else { 0 };
+    let length = file.metadata()?.len();
+    if length < pages * page || length % page.max(1) != 0 {
+        return Err(io::Error::other(format!("is cut off: it has {length} of {} bytes", (pages * page).max(length))));
+    }
+    Ok(())
 }
 
 /// A database that is written through a log opens it by the name of the database, which a temporary one has lost. A copy has
@@ -209,21 +304,31 @@ fn read_head(file: &mut File, head: &mut [u8]) -> io::Result<usize> {
 /// Reads a text and knows the current place in it.
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
+    scan: Scan,
+    /// What passed the scan, and how much of it was read.
+    passed: Vec<u8>,
+    read: usize,
     line: u64,
+    watch: Watch,
 }
 
 impl Reader {
-    pub fn new(input: Box<dyn Read>) -> io::Result<Self> {
+    pub fn new(input: Box<dyn Read>, scan: Scan) -> io::Result<Self> {
         let mut input = BufReader::with_capacity(BUFFER, input);
         if input.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
             input.consume(BYTE_ORDER_MARK.len());
         }
-        Ok(Self { input, line: 1 })
+        Ok(Self { input, scan, passed: Vec::new(), read: 0, line: 1, watch: Watch::default() })
+    }
+
+    /// What is noticed while the text is read.
+    pub fn watch(&self) -> Watch {
+        self.watch.clone()
     }
 
     #[cfg(test)]
     pub fn of(text: impl Into<Vec<u8>>) -> Self {
-        Self::new(Box::new(io::Cursor::new(text.into()))).unwrap()
+        Self::new(Box::new(io::Cursor::new(text.into())), Scan::Plain).unwrap()
     }
 
     pub fn place(&self) -> Place {
@@ -245,20 +350,37 @@ impl Reader {
 
 impl Read for Reader {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(target)?;
-        self.line += lines(&target[..read]);
+        let passed = self.fill_buf()?;
+        let read = passed.len().min(target.len());
+        target[..read].copy_from_slice(&passed[..read]);
+        self.consume(read);
+        self.watch.pass(read)?;
         Ok(read)
     }
 }
 
 impl BufRead for Reader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.input.fill_buf()
+        if self.read == self.passed.len() {
+            self.passed.clear();
+            self.read = 0;
+            while self.passed.is_empty() {
+                let chunk = self.input.fill_buf()?;
+                if chunk.is_empty() {
+                    break;
+                }
+                let length = chunk.len();
+                self.scan.pass(chunk, &mut self.passed, &self.watch)?;
+                self.input.consume(length);
+            }
+        }
+        Ok(&self.passed[self.read..])
     }
 
     fn consume(&mut self, amount: usize) {
-        self.line += lines(&self.input.buffer()[..amount]);
-        self.input.consume(amount);
+        let end = (self.read + amount).min(self.passed.len());
+        self.line += lines(&self.passed[self.read..end]);
+        self.read = end;
     }
 }
 
@@ -300,7 +422,7 @@ mod tests {
         let prefix = path.display().to_string();
         let read = |source: Source| {
             let name = source.name.trim_start_matches(&prefix).to_owned();
-            io::read_to_string(source.reader()?).map(|text| (name, text))
+            io::read_to_string(source.reader(Syntax::Xml)?).map(|text| (name, text))
         };
         sources.into_iter().map(read).collect()
     }
@@ -353,6 +475,19 @@ mod tests {
         let whole = zip(&[("a.xml", b"<a/>")]);
         assert!(contents(&whole[..whole.len() - 30]).is_err());
         assert!(contents(&zip(&[])).is_err());
+    }
+
+    #[test]
+    fn what_a_packed_file_holds_is_bounded_through_all_layers() {
+        let mut endless = GzEncoder::new(Vec::new(), Compression::default());
+        io::copy(&mut io::repeat(b'a').take(UNPACKED / 2 * 3), &mut endless).unwrap();
+        let endless = endless.finish().unwrap();
+        for packed in [endless.clone(), zip(&[("a.gz", &endless)])] {
+            let error = contents(&packed).unwrap_err().to_string();
+            assert!(error.contains("100 times its size") && error.contains("unpack it"), "{error}");
+        }
+        let words = "<p>a quiet morning</p>".repeat(100_000);
+        assert_eq!(contents(&gzip(&words)).unwrap()[0].1.len(), words.len());
     }
 
     #[test]

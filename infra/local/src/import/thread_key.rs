@@ -14,6 +14,9 @@ use shared::domain::ids::{ThreadId, sha256_hex};
 
 use super::record::Thread;
 
+/// What is wrong with a type that [`is_type`] refuses.
+pub const NO_TYPE: &str = "records cannot have this type; see SVC_TYPES in infra/README.md";
+
 const MAX_ID: usize = 128;
 const CUT: usize = 95;
 const HASH_DIGITS: usize = 32;
@@ -229,6 +232,11 @@ impl Map {
         parsed.collect::<Result<_, _>>().map(Self)
     }
 
+    /// Those of its lines.
+    pub fn types(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|line| line.kind.as_str())
+    }
+
     /// By the first line that fits one of the names of a page. `rule` turns the rest of an address into an id.
     fn find(&self, names: &[&str], rule: impl Fn(&str) -> String) -> Option<ThreadId> {
         self.0.iter().find_map(|line| names.iter().find_map(|name| line.target(name, &rule)))
@@ -245,7 +253,7 @@ impl Line {
         let (name, is_prefix) = name.strip_suffix('*').map_or((name, false), |prefix| (prefix, true));
         let sample = if is_prefix { id.replace('*', "x") } else { id.to_owned() };
         if !is_type(kind) {
-            return Err("records cannot have this type");
+            return Err(NO_TYPE);
         }
         if ThreadId::new(kind, &sample).is_none() {
             return Err("an id has 1 to 128 of A-Z a-z 0-9 . _ ~ : -");

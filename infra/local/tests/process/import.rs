@@ -113,6 +113,7 @@ fn wrong_usage_is_2_and_names_the_mistake() {
         (&["import", "disqus", "x", "--map", map], "line 2"),
         (&["import", "disqus", "x", "--type", "users"], "--type"),
         (&["import", "disqus", "x", "--users", "/nowhere"], "--users"),
+        (&["import", "disqus", "x", "--site", " "], "--site"),
         (&["import", "disqus", "x", "--spam", "maybe"], "--spam"),
         (&["import", "disqus", "x", "--rate", "0"], "--rate"),
         (&["import", "disqus", "x", "--table", "t", "--data-dir", "d"], "--table"),
@@ -170,6 +171,14 @@ fn what_may_be_a_mistake_is_told_beside_the_report() {
         let output = import(&["disqus", "--dry-run", words[0], words[1]], &file, &data);
         assert_eq!((output.status.code(), stderr(&output)), (Some(0), hidden(kind).as_str()));
     }
+    fs::write(&map, "nowhere videos/1\n").unwrap();
+    let unused = import(&["disqus", "--dry-run", "--map", map.to_str().unwrap()], &file, &data);
+    assert_eq!((unused.status.code(), stderr(&unused)), (Some(0), hidden("videos").as_str()));
+    fs::write(&map, "nowhere users/1\n").unwrap();
+    let reserved = import(&["disqus", "--map", map.to_str().unwrap()], &file, &data);
+    let by_type = import(&["disqus", "--type", "users"], &file, &data);
+    let why = "records cannot have this type; see SVC_TYPES";
+    assert!(stderr(&reserved).contains(why) && stderr(&by_type).contains(why), "{}", stderr(&reserved));
     let mut known = on_data(&["import", "disqus", "--type", "pages"], &data);
     let known = known.arg(&file).env("SVC_TYPES", "posts,pages").output().unwrap();
     assert_eq!((known.status.code(), stderr(&known)), (Some(0), ""));
@@ -230,6 +239,48 @@ async fn every_option_has_its_effect() {
         let found = queue.rows();
         assert_eq!((found.len(), &found[0]["body"], &found[0]["held_for"]), (1, &json!(body), &held_for), "{state}");
     }
+}
+
+/// Databases of Isso do not say what site they are of, and count their comments from 1.
+#[test]
+fn two_sites_are_told_apart_by_name_and_refused_without() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let comment = |id: usize, page: &str, name: &str| {
+        let comment = json!({
+            "source_id": id.to_string(), "thread": page, "created_at": "2020-01-02T03:04:05Z", "body": format!("{id} of {name}"),
+            "author": { "name": name },
+        });
+        json!({ "comment": comment }).to_string()
+    };
+    let site = |file: &str, page: &str, name: &str, count: usize| {
+        let path = directory.path().join(file);
+        let thread = json!({ "thread": { "key": page, "url": page } }).to_string();
+        let comments = (1..=count).map(|id| comment(id, page, name));
+        fs::write(&path, [thread].into_iter().chain(comments).collect::<Vec<_>>().join("\n")).unwrap();
+        path
+    };
+    let (ada, bob) = (site("a", "/hello/", "Ada", 6), site("b", "/other/", "Bob", 9));
+    let told = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told(&import(&["native"], &ada, &data)).contains(": 6 new"));
+    let refused = import(&["native", "--dry-run"], &bob, &data);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(told(&refused).starts_with("refused 6 as site: 1, 2, 3, 4, 5 and 1 more\n"), "{}", told(&refused));
+    assert!(told(&refused).contains("--site"), "{}", told(&refused));
+    let named = import(&["native", "--site", "bob.example"], &bob, &data);
+    assert_eq!(
+        (named.status.code(), told(&named).contains(": 9 new, 0 already there")),
+        (Some(0), true),
+        "{}",
+        told(&named)
+    );
+    for (words, file, count) in
+        [(&["native"][..], &ada, 6), (&["native", "--site", "https://bob.example/"][..], &bob, 9)]
+    {
+        let again = import(words, file, &data);
+        assert!(told(&again).contains(&format!(": 0 new, {count} already there")), "{}", told(&again));
+    }
+    assert!(on_data(&["check"], &data).output().unwrap().status.success());
 }
 
 #[test]

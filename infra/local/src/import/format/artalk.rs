@@ -4,23 +4,23 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::super::markdown::{self, RawHtml};
-use super::super::record::{Author, Comment, Record, State};
+use super::super::record::{Author, Comment, State};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
-use super::{Sink, page};
+use super::{Sink, page, told};
 
 pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     if input.peek().map_err(ReadError::whole)? != Some(b'[') {
         return Err(ReadError::whole("is no array; is it of this format?"));
     }
-    json::read(input, &[&[]], &mut |_, value| {
+    json::read(input, &[&[]], &mut |_, value, cut| {
         let value = match &value {
             Value::String(text) => serde_json::from_str(text).unwrap_or(Value::Null),
             _ => value,
         };
         let comment = comment(&value, zone);
         sink(page(&comment.thread, value.optional("page_title")))?;
-        sink(Record::Comment(Box::new(comment)))
+        sink(told(comment, cut))
     })
 }
 

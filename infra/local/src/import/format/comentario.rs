@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread, User};
 use super::super::source::{ReadError, Reader};
-use super::Sink;
 use super::json::{self, Attributes};
+use super::{Sink, told};
 
 /// The user of comments whose author was not signed in.
 const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000000";
 
 pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    json::read(input, &[&["pages"], &["comments"], &["commenters"]], &mut |path, value| match path {
+    json::read(input, &[&["pages"], &["comments"], &["commenters"]], &mut |path, value, cut| match path {
         ["pages"] => sink(Record::Thread(Thread {
             key: value.text("id"),
             url: value.optional("path"),
@@ -30,7 +30,7 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
         })),
         _ => {
             sink(Record::Thread(thread(&value)))?;
-            sink(Record::Comment(Box::new(comment(&value, zone))))
+            sink(told(comment(&value, zone), cut))
         }
     })
 }

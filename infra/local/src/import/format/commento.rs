@@ -5,18 +5,18 @@ use serde_json::Value;
 
 use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread, User};
 use super::super::source::{ReadError, Reader};
-use super::Sink;
 use super::json::{self, Attributes};
+use super::{Sink, told};
 
 pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    json::read(input, &[&["comments"], &["commenters"]], &mut |path, value| {
+    json::read(input, &[&["comments"], &["commenters"]], &mut |path, value, cut| {
         if path == ["commenters"] {
             return sink(Record::User(commenter(&value)));
         }
         let thread = thread(&value);
         let comment = comment(&value, thread.key.clone(), zone);
         sink(Record::Thread(thread))?;
-        sink(Record::Comment(Box::new(comment)))
+        sink(told(comment, cut))
     })
 }
 

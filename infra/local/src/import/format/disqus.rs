@@ -1,25 +1,23 @@
 //! Disqus: `thread` and `post` elements that refer to each other by `dsq:id`.
 
-use std::io::BufRead;
-
 use jiff::tz::TimeZone;
 
 use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
-use super::super::source::ReadError;
+use super::super::source::{ReadError, Reader};
 use super::super::time;
-use super::Sink;
 use super::xml::{Element, Step, Xml};
+use super::{Sink, told};
 
-pub(super) fn read(input: impl BufRead, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut xml = Xml::open(input, "disqus")?;
     while let Step::Start(tag) = xml.step()? {
         let element = xml.element(tag)?;
-        if let "category" | "thread" = element.tag.name.as_str() {
+        if matches!(element.tag.name.as_str(), "category" | "thread") {
             sink(Record::of_site(element.text("forum")))?;
         }
         match element.tag.name.as_str() {
             "thread" => sink(Record::Thread(thread(&element)))?,
-            "post" => sink(Record::Comment(Box::new(post(&element, zone))))?,
+            "post" => sink(told(post(&element, zone), element.is_oversized))?,
             _ => {}
         }
     }

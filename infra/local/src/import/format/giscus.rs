@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, Comment, Record, State, Thread};
 use super::super::source::{ReadError, Reader};
-use super::Sink;
-use super::json::{self, Attributes, Path};
+use super::json::{self, Attributes, Path, may_be_cut};
+use super::{Sink, told};
 
 const DISCUSSIONS: &[Path] = &[
     &["data", "repository", "discussions", "nodes"],
@@ -18,7 +18,7 @@ const DISCUSSIONS: &[Path] = &[
 const ERRORS: Path = &["errors"];
 
 pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    json::read(input, DISCUSSIONS, &mut |path, discussion| {
+    json::read(input, DISCUSSIONS, &mut |path, discussion, cut| {
         if path == ERRORS {
             let message = discussion.text("message");
             return Err(ReadError::whole(format_args!("an answer has an error, and so is not whole: {message}")));
@@ -29,9 +29,10 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
         for value in nodes(&discussion, "comments") {
             let parent = comment(value, &key, None, zone);
             let id = parent.source_id.clone();
-            sink(Record::Comment(Box::new(parent)))?;
+            let own = value.as_object().into_iter().flatten().filter(|(name, _)| *name != "replies");
+            sink(told(parent, cut && own.map(|(_, value)| value).any(may_be_cut)))?;
             for reply in nodes(value, "replies") {
-                sink(Record::Comment(Box::new(comment(reply, &key, Some(id.clone()), zone))))?;
+                sink(told(comment(reply, &key, Some(id.clone()), zone), cut && may_be_cut(reply)))?;
             }
         }
         Ok(())

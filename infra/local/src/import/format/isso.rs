@@ -3,17 +3,59 @@
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Row};
 
+use super::super::bounded::MAX_VALUE;
 use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
 use super::super::source::ReadError;
 use super::super::time;
 use super::Sink;
+use super::json::likes;
 
 pub(super) fn read(database: &Connection, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    each(database, "SELECT id, uri, title FROM threads", &mut |row| Ok(sink_thread(row)), sink)?;
-    let comments = "SELECT coalesce(nullif(page.uri, ''), tid), comments.id, parent, created, modified, mode, text, author, email, likes
-        FROM comments LEFT JOIN (SELECT id, min(uri) AS uri FROM threads GROUP BY id) page ON page.id = tid ORDER BY comments.id";
-    each(database, comments, &mut |row| Ok(comment(row)), sink)
+    check(database)?;
+    let [id, uri, title] = ["id", "uri", "title"].map(bounded);
+    let threads = format!("SELECT {id}, {uri}, {title} FROM threads");
+    each(database, &threads, &mut |row| Ok(sink_thread(row)), sink)?;
+    let values = COLUMNS.map(bounded).join(", ");
+    let oversized = COLUMNS.map(|column| format!("ifnull(octet_length({column}), 0) > {MAX_VALUE}")).join(" OR ");
+    let comments = format!(
+        "SELECT coalesce(nullif(page.uri, ''), tid), {values}, {oversized} FROM comments
+         LEFT JOIN (SELECT id AS number, min({uri}) AS uri FROM threads GROUP BY id) page ON number = tid ORDER BY id"
+    );
+    each(database, &comments, &mut |row| Ok(comment(row)), sink)
+}
+
+/// Of a comment, besides its thread.
+const COLUMNS: [&str; 9] = ["id", "parent", "created", "modified", "mode", "text", "author", "email", "likes"];
+
+/// Null when the value is too long. Its length is read without it.
+fn bounded(column: &str) -> String {
+    format!("iif(octet_length({column}) > {MAX_VALUE}, NULL, {column})")
+}
+
+/// Fails when the file is damaged, or holds what is no data. It may be anybody's: nothing in it may be carried out.
+fn check(database: &Connection) -> Result<(), ReadError> {
+    let safe = "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA ignore_check_constraints = ON; PRAGMA cell_size_check = ON";
+    database.execute_batch(safe).map_err(ReadError::whole)?;
+    for table in ["threads", "comments"] {
+        let kind = "SELECT type, rootpage > 0 FROM sqlite_schema WHERE lower(name) = ? AND type IN ('table', 'view')";
+        let kind = database.query_row(kind, [table], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)));
+        match kind {
+            Ok((kind, true)) if kind == "table" => {}
+            Ok(_) => return Err(ReadError::whole(format_args!("{table} is no table"))),
+            Err(rusqlite::Error::QueryReturnedNoRows) => {
+                return Err(ReadError::whole(format_args!("has no table {table}; is it of this format?")));
+            }
+            Err(error) => return Err(ReadError::whole(error)),
+        }
+        let computed = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0";
+        let computed: u64 = database.query_row(computed, [table], |row| row.get(0)).map_err(ReadError::whole)?;
+        if computed > 0 {
+            return Err(ReadError::whole(format_args!("{table} has columns that are computed")));
+        }
+    }
+    let state: String = database.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(ReadError::whole)?;
+    if state == "ok" { Ok(()) } else { Err(ReadError::whole(format_args!("is damaged: {state}"))) }
 }
 
 fn each(
@@ -58,7 +100,8 @@ fn comment(row: &Row<'_>) -> Record {
         format,
         body,
         author: Author { name: text(row, 7), email: text(row, 8), ..Author::default() },
-        likes: text(row, 9).parse().unwrap_or_default(),
+        likes: likes(number(row, 9).unwrap_or_default()),
+        is_oversized: row.get(10).unwrap_or_default(),
         ..Comment::default()
     }))
 }

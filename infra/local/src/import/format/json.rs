@@ -9,21 +9,22 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value};
 
+use super::super::bounded::{MAX_VALUE, Watch};
 use super::super::source::{Place, ReadError, Reader};
 use super::super::time;
 
 /// Names of attributes from the top of a value down to a part of it. The empty path is the value.
 pub(super) type Path = &'static [&'static str];
 
-/// Takes an element and the path at which it was found.
-type Each<'a> = dyn FnMut(Path, Value) -> Result<(), ReadError> + 'a;
+/// Takes an element, the path at which it was found, and whether one of its values was cut.
+type Each<'a> = dyn FnMut(Path, Value, bool) -> Result<(), ReadError> + 'a;
 
 /// Reads all values of a text, one after another. Every element of an array at one of `paths`, and every other value
 /// there, goes to `each`; everything else is skipped.
 ///
 /// Fails when there is nothing at any of `paths`: then the text is of another format.
 pub(super) fn read(input: &mut Reader, paths: &'static [Path], each: &mut Each<'_>) -> Result<(), ReadError> {
-    let mut walk = Walk { paths, each, failure: None, found: false };
+    let mut walk = Walk { paths, each, watch: input.watch(), failure: None, found: false };
     while at_start_of_value(input)? {
         let (before, mut path) = (input.place(), Vec::new());
         let mut deserializer = Deserializer::from_reader(&mut *input);
@@ -67,6 +68,7 @@ fn without_place(error: &serde_json::Error) -> String {
 struct Walk<'a, 'e> {
     paths: &'static [Path],
     each: &'a mut Each<'e>,
+    watch: Watch,
     /// An error of `each`, which is no error of the JSON.
     failure: Option<ReadError>,
     found: bool,
@@ -75,7 +77,8 @@ struct Walk<'a, 'e> {
 impl Walk<'_, '_> {
     fn give<E: serde::de::Error>(&mut self, path: Path, value: Value) -> Result<(), E> {
         self.found = true;
-        (self.each)(path, value).map_err(|failure| {
+        let is_oversized = self.watch.end();
+        (self.each)(path, value, is_oversized).map_err(|failure| {
             self.failure = Some(failure);
             E::custom("stopped")
         })
@@ -118,6 +121,7 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         if let Some(path) = self.wanted() {
+            self.walk.watch.begin();
             let value = Value::deserialize(MapAccessDeserializer::new(map))?;
             return self.walk.give(path, value);
         }
@@ -142,9 +146,12 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
             return Ok(());
         };
         self.walk.found = true;
-        while let Some(value) = elements.next_element()? {
+        loop {
+            self.walk.watch.begin();
+            let Some(value) = elements.next_element()? else { break };
             self.walk.give(path, value)?;
         }
+        self.walk.watch.end();
         Ok(())
     }
 
@@ -208,8 +215,8 @@ pub(super) trait Attributes {
     /// A count; votes below zero are none.
     fn count(&self, name: &str) -> u64 {
         let value = self.attribute(name);
-        let number = value.as_i64().or_else(|| text_of(value).trim().parse().ok()).unwrap_or_default();
-        u64::try_from(number).unwrap_or_default()
+        let number = value.as_f64().or_else(|| text_of(value).trim().parse().ok()).unwrap_or_default();
+        likes(number)
     }
 
     /// A text, or an object that has one: `{"__type": "Date", "iso": "…"}`, `{"$date": "…"}`.
@@ -222,6 +229,23 @@ pub(super) trait Attributes {
             Value::Number(milliseconds) => time::from_unix(milliseconds.as_f64()? / 1000.0),
             value => time::parse(value.as_str()?, zone),
         }
+    }
+}
+
+/// A count of likes that may be none. What is beyond all counts stays so.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
+pub(super) fn likes(number: f64) -> u64 {
+    number as u64
+}
+
+/// Whether a value may be the one that was cut in an element of several records. An escape takes up to six times the place of what
+/// it stands for.
+pub(super) fn may_be_cut(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() >= MAX_VALUE / 6,
+        Value::Array(values) => values.iter().any(may_be_cut),
+        Value::Object(object) => object.iter().any(|(name, value)| name.len() >= MAX_VALUE / 6 || may_be_cut(value)),
+        _ => false,
     }
 }
 
@@ -249,7 +273,7 @@ mod tests {
 
     fn elements(text: &str, paths: &'static [Path]) -> Result<Vec<(String, Value)>, String> {
         let mut found = Vec::new();
-        let mut each = |path: Path, value| {
+        let mut each = |path: Path, value, _| {
             found.push((path.join("."), value));
             Ok(())
         };

@@ -4,12 +4,12 @@ use serde::Deserialize;
 
 use super::super::record::{FORMAT, Head, Record, VERSION};
 use super::super::source::{ReadError, Reader};
-use super::{Sink, json};
+use super::{Sink, json, told};
 
 pub(super) fn read(input: &mut Reader, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut number = 0;
     let mut announced = Announced::default();
-    json::read(input, &[&[]], &mut |_, value| {
+    json::read(input, &[&[]], &mut |_, value, cut| {
         number += 1;
         let record = Record::deserialize(&value)
             .map_err(|error| ReadError::whole(format_args!("record {number} is not valid: {error}")))?;
@@ -20,7 +20,10 @@ pub(super) fn read(input: &mut Reader, sink: &mut Sink<'_>) -> Result<(), ReadEr
         } else {
             announced.read += 1;
         }
-        sink(record)
+        sink(match record {
+            Record::Comment(comment) => told(*comment, cut),
+            record => record,
+        })
     })?;
     announced.end()
 }

@@ -1,6 +1,6 @@
 //! Each parser on files that hold the traps of its format.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -122,6 +122,68 @@ fn a_gzip_that_is_cut_off_tells_the_place_in_its_content() {
     let whole = gzip(include_bytes!("../samples/disqus.xml"));
     let error = parse_in(Format::Disqus, &whole[..whole.len() / 2], "UTC").unwrap_err();
     assert!(error.starts_with("byte "), "{error}");
+}
+
+/// The text of a comment of each sample.
+const TEXTS: [(Format, &str); 9] = [
+    (Format::Native, r#""body":""#),
+    (Format::Disqus, "<message>con"),
+    (Format::Wordpress, "<![CDATA[waits"),
+    (Format::Remark42, r#""orig":"below"#),
+    (Format::Commento, r#""markdown": ""#),
+    (Format::Comentario, r#""markdown":""#),
+    (Format::Artalk, r#""content": ""#),
+    (Format::Waline, r#""comment":""#),
+    (Format::Giscus, r#""body":""#),
+];
+
+#[test]
+fn a_value_of_many_megabytes_costs_its_own_comment_alone() {
+    for (format, start) in TEXTS {
+        let sample = samples().into_iter().find(|(other, _)| *other == format).unwrap().1;
+        let sample = String::from_utf8(sample).unwrap();
+        let Some((before, after)) = sample.rsplit_once(start) else { panic!("{format:?} has no {start}") };
+        let long = "long ".repeat(1 << 18);
+        let content = format!("{before}{start}{long}{after}");
+        for content in [content.as_bytes().to_vec(), gzip(content.as_bytes())] {
+            let parsed = parse_in(format, &content, "UTC").unwrap_or_else(|error| panic!("{format:?}: {error}"));
+            let all = parse_in(format, sample.as_bytes(), "UTC").unwrap();
+            assert_eq!(parsed.ids(), all.ids(), "{format:?}");
+            let oversized = parsed.comments.iter().filter(|comment| comment.is_oversized).count();
+            assert_eq!(oversized, 1, "{format:?}");
+            assert!(parsed.comments.iter().all(|comment| comment.body.len() < 3 << 20), "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn an_endless_value_ends_the_import() {
+    let endless = |before: &str, byte: u8| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(before.as_bytes()).unwrap();
+        std::io::copy(&mut std::io::repeat(byte).take(80 << 20), &mut encoder).unwrap();
+        encoder.finish().unwrap()
+    };
+    for (format, content, why) in [
+        (Format::Disqus, endless("<disqus><post id='1'><message>", b'x'), "100 times its size"),
+        (Format::Disqus, endless("<disqus><post id='1' more='", b'x'), "a tag has more than 1 MB"),
+        (Format::Remark42, endless(r#"{"id":"1","text":""#, b'x'), "100 times its size"),
+        (Format::Remark42, endless(r#"{"id":"1","text":["#, b'['), "recursion"),
+    ] {
+        let error = parse_in(format, &content, "UTC").unwrap_err();
+        assert!(error.contains(why), "{format:?}: {error}");
+    }
+}
+
+#[test]
+fn a_record_of_many_values_is_bounded_as_well() {
+    let many = "<x/>".repeat(200_000);
+    let error =
+        parse_in(Format::Disqus, format!("<disqus><post id='1'>{many}</post></disqus>").as_bytes(), "UTC").unwrap_err();
+    assert!(error.contains("an element has more than 16 MB"), "{error}");
+    let many = format!("\"{}\",", "x".repeat(1000)).repeat(17 << 10);
+    let error = parse_in(Format::Commento, format!("{{\"comments\":[[{many}").as_bytes(), "UTC").unwrap_err();
+    assert!(error.contains("a record has more than 16 MB"), "{error}");
 }
 
 /// Where it cannot be told, nothing of it can be imported, and every comment is refused.
@@ -404,12 +466,93 @@ pub(in crate::import) mod isso {
         }
     }
 
+    /// Whose pages are those of a site: most of them text.
+    fn larger() -> Vec<u8> {
+        database(&format!(
+            "{TABLES} WITH RECURSIVE n(x) AS (SELECT 5 UNION ALL SELECT x + 1 FROM n WHERE x < 400)
+             INSERT INTO comments SELECT 1, x, NULL, 1700000000 + x, NULL, 1, '', 'a quiet morning, number ' || x || printf('%.200c', '.'),
+                 'Ada', NULL, NULL, 0, 0, x'00', 0 FROM n"
+        ))
+    }
+
+    #[test]
+    fn a_database_that_is_cut_off_anywhere_is_an_error() {
+        let whole = larger();
+        assert_eq!(parse_in(Format::Isso, &whole, "UTC").unwrap().comments.len(), 400);
+        for tenth in 1..10 {
+            let cut = &whole[..whole.len() * tenth / 10];
+            for content in [cut.to_vec(), gzip(cut), zip(cut)] {
+                let error = parse_in(Format::Isso, &content, "UTC").unwrap_err();
+                assert!(error.contains("is cut off"), "{tenth}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_database_that_is_damaged_inside_is_an_error() {
+        let mut whole = larger();
+        let middle = whole.len() / 2 / 4096 * 4096;
+        whole[middle..middle + 4096].fill(0xAA);
+        let error = parse_in(Format::Isso, &whole, "UTC").unwrap_err();
+        assert!(error.contains("damaged") || error.contains("malformed"), "{error}");
+    }
+
+    #[test]
+    fn nothing_in_a_database_is_carried_out() {
+        let threads = "CREATE TABLE threads (id INTEGER PRIMARY KEY, uri, title);";
+        let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+            SELECT 1 AS tid, x AS id, NULL AS parent, 1.7e9 AS created, NULL AS modified, 1 AS mode, 'x' AS text,
+                'a' AS author, NULL AS email, 0 AS likes FROM n";
+        let columns = "tid, id INTEGER PRIMARY KEY, parent, created, modified, mode, author, email, likes";
+        for (comments, expected) in [
+            (format!("CREATE VIEW comments AS {endless}"), "comments is no table"),
+            (format!("CREATE VIEW Comments AS {endless}"), "comments is no table"),
+            (format!("CREATE TABLE comments ({columns}, text AS (hex(zeroblob(200000000))))"), "computed"),
+        ] {
+            let error = parse_in(Format::Isso, &database(&format!("{threads} {comments}")), "UTC").unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_long_value_costs_its_own_comment_alone() {
+        let long = "INSERT INTO comments SELECT 1, 9, NULL, 1700000000, NULL, 1, '', printf('%.*c', 3000000, 'x'), 'Ada', NULL,
+            NULL, 1e300, 0, x'00', 0";
+        let parsed = parse_in(Format::Isso, &gzip(&database(&format!("{TABLES} {long}"))), "UTC").unwrap();
+        let oversized: Vec<&str> = parsed
+            .comments
+            .iter()
+            .filter(|comment| comment.is_oversized)
+            .map(|comment| comment.source_id.as_str())
+            .collect();
+        assert_eq!(oversized, ["9"]);
+        assert_eq!((parsed.comment("9").likes, parsed.comment("1").likes), (u64::MAX, 3));
+    }
+
     #[test]
     fn a_broken_database_is_an_error() {
         let whole = database(TABLES);
         assert!(parse_in(Format::Isso, &whole[..whole.len() / 2], "UTC").is_err());
         assert!(parse_in(Format::Isso, b"<xml/>", "UTC").is_err());
         assert!(parse_in(Format::Isso, &database("CREATE TABLE x (y)"), "UTC").is_err());
+    }
+}
+
+#[test]
+fn a_time_of_wordpress_before_1970_is_none_and_not_the_local_one() {
+    let comment = |id: u32, utc: &str| {
+        format!(
+            "<comment><comment_id>{id}</comment_id><comment_date>1970-01-01 02:00:00</comment_date>
+             <comment_date_gmt>{utc}</comment_date_gmt><comment_content>old</comment_content></comment>"
+        )
+    };
+    let comments = [comment(1, "1969-12-31 21:00:00"), comment(2, "0000-00-00 00:00:00"), comment(3, "")].concat();
+    let parsed =
+        parse_in(Format::Wordpress, format!("<rss><channel><item>{comments}</item></channel></rss>").as_bytes(), "UTC")
+            .unwrap();
+    assert_eq!(parsed.comment("1").created_at, None);
+    for id in ["2", "3"] {
+        assert_eq!(parsed.comment(id).created_at, at("1970-01-01T02:00:00Z"), "{id}");
     }
 }
 

@@ -9,7 +9,7 @@ use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, Comment, Record, State, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path};
-use super::{Sink, page};
+use super::{Sink, page, told};
 
 /// The file of the management page; the answer of `GET /api/db`, which that is in; an answer of `LeanCloud`.
 const TABLES: &[Path] =
@@ -22,13 +22,13 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
         input.skip_until(b'\n').map_err(ReadError::whole)?;
     }
     let paths = if first == Some(b'{') { TABLES } else { ALONE };
-    json::read(input, paths, &mut |path, value| {
+    json::read(input, paths, &mut |path, value, cut| {
         if path.last() == Some(&"Users") {
             return sink(Record::User(user(&value)));
         }
         let comment = comment(&value, zone);
         sink(page(&comment.thread, None))?;
-        sink(Record::Comment(Box::new(comment)))
+        sink(told(comment, cut))
     })
 }
 

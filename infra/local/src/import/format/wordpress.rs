@@ -1,18 +1,16 @@
 //! `WordPress` WXR 1.0 to 1.2: an RSS whose items have `wp:comment` elements.
 
-use std::io::BufRead;
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::super::markdown;
 use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
-use super::super::source::ReadError;
+use super::super::source::{ReadError, Reader};
 use super::super::time;
-use super::Sink;
 use super::xml::{Element, Step, Tag, Xml};
+use super::{Sink, told};
 
-pub(super) fn read(input: impl BufRead, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut xml = Xml::open(input, "rss")?;
     loop {
         match xml.step()? {
@@ -31,12 +29,12 @@ pub(super) fn read(input: impl BufRead, zone: &TimeZone, sink: &mut Sink<'_>) ->
     }
 }
 
-fn skip(xml: &mut Xml<impl BufRead>, tag: Tag) -> Result<(), ReadError> {
+fn skip(xml: &mut Xml, tag: Tag) -> Result<(), ReadError> {
     xml.element(tag).map(drop)
 }
 
 /// The comments of an item come after its other elements.
-fn item(xml: &mut Xml<impl BufRead>, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+fn item(xml: &mut Xml, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut item = Item::default();
     let mut is_told = false;
     while let Step::Start(tag) = xml.step()? {
@@ -51,7 +49,7 @@ fn item(xml: &mut Xml<impl BufRead>, zone: &TimeZone, sink: &mut Sink<'_>) -> Re
                     sink(Record::Thread(item.thread()))?;
                     is_told = true;
                 }
-                sink(Record::Comment(Box::new(comment(&element, &item, zone))))?;
+                sink(told(comment(&element, &item, zone), element.is_oversized))?;
             }
             _ => {}
         }
@@ -107,8 +105,11 @@ fn comment(element: &Element, item: &Item, zone: &TimeZone) -> Comment {
 
 /// `comment_date_gmt` is in UTC. Old exports have zeros there; then the local time counts.
 fn created_at(element: &Element, zone: &TimeZone) -> Option<Timestamp> {
-    let utc = time::parse_utc(&element.text("comment_date_gmt"));
-    utc.or_else(|| time::parse(&element.text("comment_date"), zone))
+    match element.text("comment_date_gmt").as_str() {
+        "" => time::parse(&element.text("comment_date"), zone),
+        zeros if zeros.starts_with("0000-") => time::parse(&element.text("comment_date"), zone),
+        utc => time::parse_utc(utc),
+    }
 }
 
 /// Names are stored as HTML.

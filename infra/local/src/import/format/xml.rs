@@ -2,17 +2,19 @@
 //! the root.
 
 use std::borrow::Cow;
-use std::io::BufRead;
 
 use encoding_rs::{Encoding, UTF_8};
 use quick_xml::Reader as Events;
 use quick_xml::escape::resolve_html5_entity;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
-use super::super::source::{Place, ReadError};
+use super::super::bounded::{MAX_RECORD, MAX_VALUE, Watch};
+use super::super::source::{Place, ReadError, Reader};
 
 /// Levels of elements.
 const MAX_DEPTH: usize = 64;
+/// Bytes that an element takes besides its text.
+const ELEMENT: u64 = 200;
 
 /// An element whose start has been read.
 #[derive(Debug, Default, PartialEq)]
@@ -35,6 +37,8 @@ pub(super) struct Element {
     pub(super) tag: Tag,
     text: String,
     children: Vec<Element>,
+    /// A value in it was too long, and is not all there.
+    pub(super) is_oversized: bool,
 }
 
 impl Element {
@@ -59,8 +63,9 @@ pub(super) enum Step {
     Done,
 }
 
-pub(super) struct Xml<R> {
-    events: Events<R>,
+pub(super) struct Xml {
+    events: Events<Reader>,
+    watch: Watch,
     /// What the file says of its text.
     encoding: &'static Encoding,
     buffer: Vec<u8>,
@@ -70,12 +75,13 @@ pub(super) struct Xml<R> {
     is_empty: bool,
 }
 
-impl<R: BufRead> Xml<R> {
+impl Xml {
     /// Reads up to the root, past anything in front of it.
-    pub(super) fn open(input: R, root: &str) -> Result<Self, ReadError> {
+    pub(super) fn open(input: Reader, root: &str) -> Result<Self, ReadError> {
+        let watch = input.watch();
         let mut events = Events::from_reader(input);
         events.config_mut().allow_dangling_amp = true;
-        let mut xml = Self { events, encoding: UTF_8, buffer: Vec::new(), open: Vec::new(), is_empty: false };
+        let mut xml = Self { events, watch, encoding: UTF_8, buffer: Vec::new(), open: Vec::new(), is_empty: false };
         match xml.step() {
             Ok(Step::Start(tag)) if tag.name == root => Ok(xml),
             Ok(Step::Start(tag)) => Err(ReadError::whole(format!("begins with <{}>, not with <{root}>", tag.name))),
@@ -102,16 +108,30 @@ impl<R: BufRead> Xml<R> {
 
     /// The rest of the element whose start was read last.
     pub(super) fn element(&mut self, tag: Tag) -> Result<Element, ReadError> {
+        self.watch.begin();
         let mut open = vec![Element { tag, ..Element::default() }];
+        // Bytes that are held, with something for each element.
+        let mut held = 0;
         loop {
+            held += ELEMENT;
+            if held + open.last().map_or(0, |element| element.text.len() as u64) > MAX_RECORD {
+                return Err(self.broken(&format!("an element has more than {} MB", MAX_RECORD >> 20)));
+            }
             let step = if self.is_empty { self.close() } else { self.content(&mut open)? };
             match step {
                 Step::Start(tag) => open.push(Element { tag, ..Element::default() }),
                 Step::End | Step::Done => {
-                    let Some(done) = open.pop() else { return Err(self.broken("an end without a start")) };
+                    let Some(mut done) = open.pop() else { return Err(self.broken("an end without a start")) };
+                    held += done.text.len() as u64;
                     match open.last_mut() {
-                        Some(parent) => parent.children.push(done),
-                        None => return Ok(done),
+                        Some(parent) => {
+                            parent.is_oversized |= done.is_oversized;
+                            parent.children.push(done);
+                        }
+                        None => {
+                            done.is_oversized |= self.watch.end();
+                            return Ok(done);
+                        }
                     }
                 }
             }
@@ -132,7 +152,10 @@ impl<R: BufRead> Xml<R> {
                 _ => continue,
             };
             if let Some(element) = open.last_mut() {
-                element.text.push_str(&text);
+                element.is_oversized |= element.text.len() + text.len() > MAX_VALUE;
+                if !element.is_oversized {
+                    element.text.push_str(&text);
+                }
             }
         }
     }
@@ -140,7 +163,7 @@ impl<R: BufRead> Xml<R> {
     /// Reads what follows the root, so that a compressed file is checked to its end.
     pub(super) fn end(mut self) -> Result<(), ReadError> {
         let rest = std::io::copy(self.events.get_mut(), &mut std::io::sink());
-        rest.map(drop).map_err(|error| ReadError::at(Place::Offset(self.events.buffer_position()), error))
+        rest.map(drop).map_err(|error| ReadError::at(self.place(self.events.buffer_position()), error))
     }
 
     fn event(&mut self) -> Result<Event<'static>, ReadError> {
@@ -151,7 +174,7 @@ impl<R: BufRead> Xml<R> {
                 Ok(Event::Decl(declaration.into_owned()))
             }
             Ok(event) => Ok(event.into_owned()),
-            Err(error) => Err(ReadError::at(Place::Offset(self.events.error_position()), error)),
+            Err(error) => Err(ReadError::at(self.place(self.events.error_position()), error)),
         }
     }
 
@@ -198,7 +221,12 @@ impl<R: BufRead> Xml<R> {
     }
 
     fn broken(&self, why: &str) -> ReadError {
-        ReadError::at(Place::Offset(self.events.buffer_position()), why)
+        ReadError::at(self.place(self.events.buffer_position()), why)
+    }
+
+    /// With what was cut before.
+    fn place(&self, offset: u64) -> Place {
+        Place::Offset(offset + self.watch.dropped())
     }
 }
 
@@ -235,7 +263,7 @@ mod tests {
     /// The children of the root.
     fn children(text: &str) -> Result<Vec<Element>, String> {
         let read = || {
-            let mut xml = Xml::open(text.as_bytes(), "root")?;
+            let mut xml = Xml::open(Reader::of(text), "root")?;
             let mut found = Vec::new();
             while let Step::Start(tag) = xml.step()? {
                 found.push(xml.element(tag)?);

@@ -3,7 +3,7 @@
 //! The order matters: a page is known before the comments of one page are joined, a comment that is refused is no parent,
 //! and which skipped comments become placeholders shows only when every comment has its final parent.
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use shared::domain::comment::MAX_DEPTH;
 
 use super::{Scratch, name_of};
@@ -42,7 +42,6 @@ impl Scratch {
     }
 
     fn thread_after(&self, key: Option<&str>) -> rusqlite::Result<Option<(String, Option<String>)>> {
-        use rusqlite::OptionalExtension;
         let query = "SELECT key, record FROM thread WHERE ?1 IS NULL OR key > ?1 ORDER BY key LIMIT 1";
         self.database.prepare_cached(query)?.query_row([key], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
@@ -66,7 +65,7 @@ impl Scratch {
                     WHEN '"deleted"' THEN 'deleted' WHEN '"spam"' THEN 'spam' WHEN '"trash"' THEN 'trash'
                     WHEN '"pingback"' THEN 'pingback' ELSE 'type' END
                 WHERE fate = 'new' AND state NOT IN ('"approved"', '"pending"', '"rejected"');
-            UPDATE comment SET fate = 'refused', reason = refusal WHERE fate = 'new' AND refusal IS NOT NULL;
+            UPDATE comment SET fate = 'refused', reason = refusal WHERE fate IN ('new', 'refused') AND refusal IS NOT NULL;
             UPDATE comment SET fate = 'refused', reason = 'time' WHERE fate = 'new' AND created IS NULL;
             UPDATE comment SET fate = 'refused', reason = 'empty' WHERE fate = 'new' AND body = '' AND NOT placeholder;
             CREATE INDEX by_source_id ON comment (target, source_id, seq);
@@ -128,23 +127,65 @@ impl Scratch {
             "UPDATE comment SET moved = 'depth', parent = (SELECT above.parent FROM comment above WHERE above.seq = comment.parent)
              WHERE level = ?",
         )?;
-        let mut level = 1_usize;
+        let mut levels = 1_usize;
         loop {
+            let mut level = 1_usize;
             while next.execute([level])? > 0 {
                 level += 1;
             }
-            // What was not reached is in a circle of parents, or below one.
-            let broken = "UPDATE comment SET level = 0, parent = NULL, moved = 'parent'
-                WHERE level IS NULL AND fate IN ('new', 'skipped')";
-            if self.database.execute(broken, [])? == 0 {
+            levels = levels.max(level);
+            if !self.break_circles()? {
                 break;
             }
         }
-        for deep in MAX_DEPTH + 1..level {
+        for deep in MAX_DEPTH + 1..levels {
             attach.execute([deep])?;
         }
         self.database.execute("UPDATE comment SET level = ?1 WHERE level > ?1", [MAX_DEPTH])?;
         Ok(())
+    }
+
+    /// What was not reached from the top is in a circle of parents, or below one. The oldest comment of each circle moves to the top.
+    /// False when there is none.
+    fn break_circles(&self) -> rusqlite::Result<bool> {
+        self.database
+            .execute_batch("CREATE TEMP TABLE IF NOT EXISTS walked (seq INTEGER PRIMARY KEY, walk INTEGER NOT NULL)")?;
+        let mut starts = self.database.prepare(
+            "SELECT seq FROM comment WHERE level IS NULL AND fate IN ('new', 'skipped') AND seq > ? ORDER BY seq LIMIT 1",
+        )?;
+        let mut walk_of = self.database.prepare("SELECT walk FROM walked WHERE seq = ?")?;
+        let mut walked = self.database.prepare("INSERT INTO walked VALUES (?, ?)")?;
+        let mut above = self.database.prepare("SELECT parent, created FROM comment WHERE seq = ?")?;
+        let mut up =
+            |seq: i64| above.query_row([seq], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)));
+        let (mut start, mut found) = (0, false);
+        while let Some(next) = starts.query_row([start], |row| row.get::<_, i64>(0)).optional()? {
+            start = next;
+            let mut at = start;
+            let met = loop {
+                match walk_of.query_row([at], |row| row.get::<_, i64>(0)).optional()? {
+                    None => walked.execute([at, start])?,
+                    Some(walk) => break (walk == start).then_some(at),
+                };
+                at = up(at)?.0;
+            };
+            let Some(first) = met else { continue };
+            let (mut oldest, mut at) = (None, first);
+            loop {
+                let (parent, created) = up(at)?;
+                oldest = oldest.max(Some(std::cmp::Reverse((created, at))));
+                at = parent;
+                if at == first {
+                    break;
+                }
+            }
+            if let Some(std::cmp::Reverse((_, oldest))) = oldest {
+                let top = "UPDATE comment SET level = 0, parent = NULL, moved = 'parent' WHERE seq = ?";
+                self.database.prepare_cached(top)?.execute([oldest])?;
+                found = true;
+            }
+        }
+        Ok(found)
     }
 
     /// From the deepest level up: a skipped comment with a reply that stays becomes a placeholder, which stays as well.

@@ -169,11 +169,16 @@ fn a_missing_parent_and_one_of_another_thread_move_a_reply_to_the_top() {
 }
 
 #[test]
-fn a_circle_of_parents_moves_to_the_top() {
-    let outcome = outcome(&[reply("1", "2"), reply("2", "1"), reply("3", "3"), comment("4"), reply("5", "4")]);
-    assert_eq!(outcome.moved(), [("1", "parent"), ("2", "parent"), ("3", "parent")]);
-    assert_eq!(outcome.report.new, 5);
-    assert_eq!(outcome.parent("5"), Some("4"));
+fn of_a_circle_of_parents_the_oldest_moves_to_the_top_and_the_others_stay_below_it() {
+    let at = |second, comment: Comment| Comment { created_at: Timestamp::from_second(second).ok(), ..comment };
+    let circle = [at(30, reply("1", "3")), at(10, reply("2", "1")), at(20, reply("3", "2"))];
+    let others = [reply("4", "1"), reply("5", "4"), reply("6", "6"), reply("7", "6"), comment("8"), reply("9", "8")];
+    let outcome = outcome(&[&circle[..], &others[..]].concat());
+    assert_eq!(outcome.moved(), [("2", "parent"), ("6", "parent")]);
+    assert_eq!(outcome.report.new, 9);
+    let parents = ["1", "2", "3", "4", "5", "6", "7", "9"].map(|tag| outcome.parent(tag));
+    let expected = [Some("3"), None, Some("2"), Some("1"), Some("4"), None, Some("6"), Some("8")];
+    assert_eq!(parents, expected);
 }
 
 #[test]

@@ -154,6 +154,57 @@ async fn a_thread_with_comments_gains_the_pin_unless_it_has_one() {
 }
 
 #[tokio::test]
+async fn a_value_or_a_count_beyond_all_bounds_is_refused_with_its_reason() {
+    let store = store();
+    let comments = [
+        Comment { is_oversized: true, ..comment("1") },
+        Comment { likes: 1 << 53, ..comment("2") },
+        Comment { likes: (1 << 53) - 1, ..comment("3") },
+    ];
+    let report = import(&store, &comments).await;
+    let refused: Vec<_> = report.refused.iter().map(|entry| (entry.id.as_str(), entry.reason.as_str())).collect();
+    assert_eq!((refused, report.new), (vec![("1", "size"), ("2", "likes")], 1));
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn bodies_that_are_not_shown_whole_are_reported_as_cut() {
+    let body = |id: &str, body: String| Comment { body, ..comment(id) };
+    let long = [
+        body("1", "a quiet morning ".repeat(4_000)),
+        body("2", "[a](b)".repeat(9_000)),
+        body("3", "&&&&& ".repeat(9_000)),
+        body("4", "é".repeat(40_000)),
+    ];
+    let report = import(&store(), &long).await;
+    assert_eq!((report.new, report.cut), (4, vec!["3".to_owned(), "4".to_owned()]));
+}
+
+#[test]
+fn a_time_more_than_five_minutes_ahead_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("dump.jsonl");
+    let comment = |id: u32, time: &str| {
+        let comment =
+            serde_json::json!({ "source_id": id.to_string(), "thread": "/a", "created_at": time, "body": "x" });
+        serde_json::json!({ "comment": comment }).to_string()
+    };
+    let page = r#"{"thread":{"key":"/a","url":"/a"}}"#.to_owned();
+    let lines = [
+        page,
+        comment(1, "2026-03-01T00:05:00Z"),
+        comment(2, "2026-03-01T00:05:01Z"),
+        comment(3, "2040-01-01T00:00:00Z"),
+    ];
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let now = shared::domain::time::Timestamp::parse("2026-03-01T00:00:00Z").unwrap();
+    let import = Import { clock: Clock::new(move || now), ..import_of(Format::Native, &path) };
+    let report = import.read(directory.path(), |_| ()).unwrap().report().unwrap();
+    let refused: Vec<_> = report.refused.iter().map(|entry| (entry.id.as_str(), entry.reason.as_str())).collect();
+    assert_eq!((refused, report.new), (vec![("2", "time"), ("3", "time")], 1));
+}
+
+#[tokio::test]
 async fn a_time_that_no_id_can_have_is_refused() {
     let store = store();
     let at = |id: &str, time: &str| Comment { created_at: time.parse().ok(), ..comment(id) };
