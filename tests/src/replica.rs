@@ -3,17 +3,20 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use local::engine::{Engine, EventFilter, Subscription};
+use local::engine::{Engine, EventFilter, Follower};
 use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
 
 use crate::TABLE;
 
+/// Changes that are read at once.
+const BATCH: usize = 100;
+
 /// Receives writes late and in any order, except that the changes of one item stay in order.
 #[derive(Debug)]
 pub(crate) struct Replica {
     engine: Engine,
-    written: Subscription,
+    written: Follower,
     /// In the order of the writes.
     pending: Vec<Pending>,
     most: Duration,
@@ -35,8 +38,10 @@ impl Replica {
     pub(crate) fn of(table: &Engine, most: Duration, seed: u64) -> Self {
         let engine = Engine::memory().expect("an engine in memory");
         let definition = Template::parse(DEPLOYED, &[]).and_then(|template| template.table()).expect("a table");
-        engine.create_table(TABLE, &definition).expect("the table is created");
-        let written = table.subscribe(EventFilter::default());
+        for engine in [table, &engine] {
+            engine.create_table(TABLE, &definition).expect("the table is created");
+        }
+        let written = table.follow(TABLE, EventFilter::default()).expect("a table to follow");
         Self { engine, written, pending: Vec::new(), most, random: seed, held: Vec::new() }
     }
 
@@ -54,15 +59,16 @@ impl Replica {
     }
 
     async fn catch_up(&mut self) {
-        while let Some(mut event) = self.written.next_now() {
-            for record in event["Records"].as_array_mut().into_iter().flatten() {
+        while let Some(batch) = self.written.next_now(BATCH).await.expect("a stream") {
+            for mut record in batch.records {
                 self.random =
                     self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let share = u32::try_from(self.random >> 44).expect("20 bits");
-                let change = record["dynamodb"].take();
+                let change = record.content["dynamodb"].take();
                 let due = Instant::now() + self.most * share / (1 << 20);
                 self.pending.push(Pending { key: change["Keys"].to_string(), due, change });
             }
+            self.written.handled(batch.end, Vec::new()).await;
         }
         let now = Instant::now();
         let mut late = BTreeSet::new();

@@ -33,6 +33,7 @@ pub struct Service {
     output: BufReader<ChildStdout>,
     /// The lines that it printed when it was ready.
     pub printed: Vec<String>,
+    log: File,
     client: https::Client,
 }
 
@@ -44,15 +45,16 @@ impl Service {
 
     /// As [`Self::start`]. The error is the log of a program that ended before it was ready.
     pub fn try_start(command: &mut Command, ready: &str) -> Result<Self, String> {
-        let mut log = tempfile::tempfile().expect("a temporary file");
+        let log = tempfile::tempfile().expect("a temporary file");
         let stderr = log.try_clone().expect("a second handle");
         let mut process = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the program starts");
         let output = BufReader::new(process.stdout.take().expect("a pipe"));
-        let mut service = Self { process, output, printed: Vec::new(), client: https::Client::new(PATIENCE) };
+        let client = https::Client::new(PATIENCE);
+        let mut service = Self { process, output, printed: Vec::new(), log, client };
         while !service.printed.last().is_some_and(|line| line.starts_with(ready)) {
             let mut line = String::new();
             if service.output.read_line(&mut line).expect("the output is text") == 0 {
-                return Err(text(&mut log));
+                return Err(service.log());
             }
             service.printed.push(line.trim().to_owned());
         }
@@ -66,6 +68,13 @@ impl Service {
         let line = self.printed.iter().find(|line| line.starts_with(label));
         line.and_then(|line| line.split_whitespace().last())
             .unwrap_or_else(|| panic!("no {label} in {:#?}", self.printed))
+    }
+
+    /// What it has logged so far.
+    pub fn log(&mut self) -> String {
+        let mut text = String::new();
+        self.log.rewind().and_then(|()| self.log.read_to_string(&mut text)).expect("the log is text");
+        text
     }
 
     /// A guest of the API.
@@ -109,10 +118,4 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-fn text(log: &mut File) -> String {
-    let mut text = String::new();
-    log.rewind().and_then(|()| log.read_to_string(&mut text)).expect("the log is text");
-    text
 }

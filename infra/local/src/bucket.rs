@@ -24,7 +24,6 @@ use tempfile::TempDir;
 
 use self::files::{Files, put_event};
 use crate::account::ACCESS_KEY;
-use crate::event_filter::EventFilter;
 use crate::publisher::{Publisher, Subscription};
 
 #[derive(Debug, thiserror::Error)]
@@ -89,15 +88,15 @@ impl Bucket {
         &self.shared.name
     }
 
-    /// Subscribes to the puts from now on: one Lambda event (`{"Records": […]}`) for each.
+    /// Subscribes to the puts from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
-        lock(&self.shared.puts).subscribe(EventFilter::default())
+        lock(&self.shared.puts).subscribe()
     }
 
-    /// The number of puts published so far.
+    /// The number of the last put.
     #[must_use]
-    pub fn reported(&self) -> u64 {
+    pub fn reported(&self) -> i64 {
         lock(&self.shared.puts).published()
     }
 
@@ -114,8 +113,8 @@ impl Bucket {
                     && let Ok(key) = entry.path().strip_prefix(&self.shared.directory)
                 {
                     let size = i64::try_from(metadata.len()).unwrap_or(i64::MAX);
-                    let event = put_event(&self.shared.name, &key.to_string_lossy(), size);
-                    lock(&self.shared.puts).publish(&event);
+                    let put = put_event(&self.shared.name, &key.to_string_lossy(), size);
+                    lock(&self.shared.puts).publish(put);
                 }
             }
         }
@@ -140,6 +139,7 @@ fn lock(puts: &Mutex<Publisher>) -> MutexGuard<'_, Publisher> {
 mod tests {
     use aws_lambda_events::event::s3::S3Event;
     use aws_sdk_s3::primitives::ByteStream;
+    use serde_json::json;
 
     use super::*;
 
@@ -152,7 +152,8 @@ mod tests {
         let put = put.content_type("image/png").cache_control("immutable").content_disposition("inline");
         put.body(ByteStream::from_static(b"pixels")).send().await.unwrap();
         assert_eq!(bucket.reported(), 1);
-        let event: S3Event = serde_json::from_value(puts.next().await.unwrap()).unwrap();
+        let put = puts.next(1).await.unwrap().records.remove(0).content;
+        let event: S3Event = serde_json::from_value(json!({ "Records": [put] })).unwrap();
         let put = &event.records[0].s3;
         assert_eq!(put.bucket.name.as_deref(), Some("things"));
         assert_eq!(put.object.key.as_deref(), Some("in/a+b%2Bc.png"));

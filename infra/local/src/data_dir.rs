@@ -9,6 +9,8 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::files;
+
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
     #[error("another process uses {0}; stop it, or choose another --data-dir")]
@@ -53,9 +55,11 @@ impl Lock {
 }
 
 impl DataDir {
-    /// Creates the directory when it is missing.
+    /// Creates the directory when it is missing. Only its owner can read it then.
     pub fn open(path: &Path) -> Result<Self, DataDirError> {
-        fs::create_dir_all(path).map_err(|cause| DataDirError::File { path: path.to_owned(), cause })?;
+        if !path.exists() {
+            files::make_folder(path).map_err(|cause| DataDirError::File { path: path.to_owned(), cause })?;
+        }
         Ok(Self { path: path.to_owned() })
     }
 
@@ -78,30 +82,19 @@ impl DataDir {
     /// on.
     pub fn secret(&self, name: &str) -> Result<String, DataDirError> {
         let path = self.file(name);
-        match create_private(&path) {
-            Ok(mut file) => {
-                let secret = random_secret()?;
-                file.write_all(secret.as_bytes()).map_err(|cause| DataDirError::File { path, cause })?;
-                Ok(secret)
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match fs::read_to_string(&path) {
-                Ok(secret) if secret.is_empty() => {
-                    Err(DataDirError::File { path, cause: io::Error::other("is empty; remove it") })
-                }
-                Ok(secret) => Ok(secret),
-                Err(cause) => Err(DataDirError::File { path, cause }),
-            },
-            Err(cause) => Err(DataDirError::File { path, cause }),
+        let failed = |cause| DataDirError::File { path: path.clone(), cause };
+        match fs::read_to_string(&path) {
+            Ok(secret) if !secret.is_empty() => return Ok(secret),
+            // Earlier versions left one when they were killed at that moment. Nothing was made with it.
+            Ok(_) => fs::remove_file(&path).map_err(failed)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(cause) => return Err(failed(cause)),
         }
+        let secret = random_secret()?;
+        // Another process may have been faster.
+        let is_new = files::create(&path, secret.as_bytes()).map_err(failed)?;
+        if is_new { Ok(secret) } else { fs::read_to_string(&path).map_err(failed) }
     }
-}
-
-fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 /// 256 bits.
@@ -132,11 +125,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_secret_is_an_error() {
+    fn a_secret_that_a_killed_process_left_empty_is_made_anew() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("jwt-secret"), "").unwrap();
-        let error = DataDir::open(directory.path()).unwrap().secret("jwt-secret").unwrap_err();
-        assert!(error.to_string().contains("jwt-secret"), "{error}");
+        let data = DataDir::open(directory.path()).unwrap();
+        let secret = data.secret("jwt-secret").unwrap();
+        assert_eq!(secret.len(), 43);
+        assert_eq!(data.secret("jwt-secret").unwrap(), secret);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! `DynamoDB` in this process: an embedded engine behind the real SDK, without a socket. Writes become the stream
-//! records that Lambda would receive. Nothing here knows what the table holds.
+//! records that Lambda would receive, and survive the process as they do. Nothing here knows what the table holds.
 
 mod connector;
 mod protocol;
@@ -10,20 +10,25 @@ mod tables;
 mod tests;
 
 use std::fmt;
+use std::io;
 use std::path::Path;
+use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dynoxide::{Database, DynoxideError};
+use rusqlite::Connection;
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinError;
 
+pub use self::stream::Follower;
 use self::stream::Stream;
 pub use self::tables::{StreamSpecification, TableDefinition};
 pub use crate::event_filter::EventFilter;
-pub use crate::publisher::Subscription;
+use crate::files;
+pub use crate::publisher::{Batch, Record};
 
 /// Requests that have a thread: while the database works on one, the next is parsed.
 const AT_ONCE: usize = 2;
@@ -32,6 +37,16 @@ const AT_ONCE: usize = 2;
 pub enum EngineError {
     #[error("{0}")]
     Database(#[from] DynoxideError),
+    #[error("{0}")]
+    Stream(#[from] rusqlite::Error),
+    #[error("a change in the stream: {0}")]
+    Change(#[from] serde_json::Error),
+    #[error("{0}")]
+    Work(#[from] JoinError),
+    #[error("{0}")]
+    File(#[from] io::Error),
+    #[error("there is no table {0}")]
+    NoTable(String),
     #[error("the stored table {0} has another key than its definition; move the data directory away to start afresh")]
     KeyDiffers(String),
 }
@@ -44,9 +59,11 @@ pub struct Engine {
 
 struct Shared {
     database: Database,
-    /// Held during every write, so that images and records are in commit order. The engine runs one operation at a time
-    /// anyway.
+    /// Locked during every request: to `SQLite` it is another connection, and two that meet wait for milliseconds. The
+    /// engine runs one operation at a time anyway.
     stream: Mutex<Stream>,
+    /// After every write.
+    changed: Notify,
     /// The other requests wait for these without a thread, each of which would keep memory of its own.
     turns: Semaphore,
     /// Nanoseconds.
@@ -61,59 +78,44 @@ impl fmt::Debug for Shared {
 
 impl Engine {
     pub fn memory() -> Result<Self, EngineError> {
-        Ok(Self::new(Database::memory()?))
+        static ENGINES: AtomicU64 = AtomicU64::new(0);
+        // Connections of this process share a database of this file system by its name.
+        let number = ENGINES.fetch_add(1, Ordering::Relaxed);
+        Self::new(&format!("file:/engine-{}-{number}?vfs=memdb", process::id()))
     }
 
-    /// Creates the file when it is missing.
+    /// Creates the file when it is missing. Only its owner can read it.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
-        let database = Database::new(&path.to_string_lossy())?;
+        files::make_database(path)?;
+        let engine = Self::new(&path.to_string_lossy())?;
         // Sets SQLite's `synchronous = NORMAL`: a write does not wait for the disk. After a power failure the last
         // writes may be missing, but the database is consistent.
-        database.disable_bulk_loading()?;
-        Ok(Self::new(database))
+        engine.shared.database.disable_bulk_loading()?;
+        Ok(engine)
     }
 
-    fn new(database: Database) -> Self {
-        let turns = Semaphore::new(AT_ONCE);
-        Self { shared: Arc::new(Shared { database, stream: Mutex::default(), turns, cpu_time: AtomicU64::new(0) }) }
+    fn new(file: &str) -> Result<Self, EngineError> {
+        let database = Database::new(file)?;
+        let stream = Mutex::new(Stream::open(Connection::open(file)?)?);
+        let (changed, turns, cpu_time) = (Notify::new(), Semaphore::new(AT_ONCE), AtomicU64::new(0));
+        Ok(Self { shared: Arc::new(Shared { database, stream, changed, turns, cpu_time }) })
     }
 
-    /// Subscribes to those records of the table's stream that pass: one Lambda event (`{"Records": […]}`) for each write
-    /// from now on, in commit order. Items that TTL removes are not reported.
-    #[must_use]
-    pub fn subscribe(&self, filter: EventFilter) -> Subscription {
-        self.shared.stream().publisher.subscribe(filter)
-    }
-
-    /// The number of events published so far. It grows only while there are subscribers.
-    #[must_use]
-    pub fn reported(&self) -> u64 {
-        self.shared.stream().publisher.published()
-    }
-
-    /// Removes the items whose TTL has expired and returns their number.
+    /// Removes the items whose TTL has expired and returns their number. Their removal is in the stream.
     pub fn remove_expired(&self) -> Result<usize, EngineError> {
-        // The lock keeps an item from disappearing between the two images of a write.
-        let _writes = self.shared.stream();
-        Ok(self.shared.database.sweep_ttl()?)
+        // Without the lock: this may take long, and lets requests pass.
+        let removed = self.shared.database.sweep_ttl()?;
+        self.shared.changed.notify_waiters();
+        Ok(removed)
     }
 
     /// Answers one request of `DynamoDB`'s protocol with a status and JSON.
     pub async fn answer(&self, operation: String, body: Vec<u8>) -> Result<(u16, Vec<u8>), JoinError> {
         let _turn = self.shared.turns.acquire().await;
-        let shared = Arc::clone(&self.shared);
-        // The engine is synchronous and may wait for the disk.
-        tokio::task::spawn_blocking(move || {
-            let before = thread_time();
-            let answer = shared.answer(&operation, &body);
-            let elapsed = thread_time().saturating_sub(before);
-            shared.cpu_time.fetch_add(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
-            answer
-        })
-        .await
+        self.shared.work(move |shared| shared.answer(&operation, &body)).await
     }
 
-    /// The CPU time of all answers so far; zero on systems that do not measure it by thread.
+    /// The CPU time of all answers and of the stream so far; zero on systems that do not measure it by thread.
     #[must_use]
     pub fn cpu_time(&self) -> Duration {
         Duration::from_nanos(self.shared.cpu_time.load(Ordering::Relaxed))
@@ -121,6 +123,22 @@ impl Engine {
 }
 
 impl Shared {
+    /// The engine is synchronous and may wait for the disk.
+    async fn work<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let shared = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            let before = thread_time();
+            let result = work(&shared);
+            let elapsed = thread_time().saturating_sub(before);
+            shared.cpu_time.fetch_add(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+            result
+        })
+        .await
+    }
+
     fn stream(&self) -> MutexGuard<'_, Stream> {
         // A panic leaves the stream consistent.
         self.stream.lock().unwrap_or_else(PoisonError::into_inner)

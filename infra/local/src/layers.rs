@@ -4,10 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the bottom to the top.
-const LAYERS: [&[&str]; 10] = [
-    &["access", "account", "data_dir", "event_filter", "server", "temporary"],
-    &["publisher"],
-    &["bucket", "engine", "gateway", "queue"],
+const LAYERS: [&[&str]; 9] = [
+    &["access", "account", "event_filter", "files", "publisher", "server", "temporary"],
+    &["bucket", "data_dir", "engine", "gateway", "queue"],
     &["outbox", "template", "trigger"],
     &["settings", "stack", "token"],
     &["service"],

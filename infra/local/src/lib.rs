@@ -1,7 +1,7 @@
 //! The whole service on one machine, for development and tests: API Gateway, Lambda, the table, the bucket, the
 //! queues and the mail server.
 //!
-//! Layers: `access, account, data_dir, event_filter, server, temporary ← publisher ← bucket, engine, gateway, queue ← outbox,
+//! Layers: `access, account, event_filter, files, publisher, server, temporary ← bucket, data_dir, engine, gateway, queue ← outbox,
 //! template, trigger ← settings, stack, token ← service ← bench, check, import ← export ← person ← commands`. A module
 //! uses the modules of the layers to its left; a test in `layers.rs` checks it.
 
@@ -15,6 +15,7 @@ pub mod data_dir;
 pub mod engine;
 mod event_filter;
 pub mod export;
+mod files;
 pub mod gateway;
 pub mod import;
 #[cfg(test)]

@@ -22,6 +22,7 @@ use shared::domain::time::Clock;
 use tempfile::TempDir;
 
 use crate::access;
+use crate::files;
 use crate::queue::Queues;
 
 /// Characters of a line of a mail (RFC 5322).
@@ -100,7 +101,7 @@ impl Outbox {
     ///
     /// When the folder cannot be made.
     pub fn open(folder: &Path, queues: Queues, feedback: &str, clock: Clock) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
+        files::make_folder(folder)?;
         Ok(Self::new(folder.to_owned(), None, queues, feedback, clock))
     }
 
@@ -191,10 +192,7 @@ impl Outbox {
             return (StatusCode::BAD_REQUEST, json!({ "message": "A line of the mail is too long." }));
         }
         let id = format!("{:013}-{:06}", self.0.clock.now().0, self.0.written.fetch_add(1, Ordering::Relaxed));
-        let partial = self.0.folder.join(format!("{id}.partial"));
-        let written =
-            fs::write(&partial, raw).and_then(|()| fs::rename(&partial, self.0.folder.join(format!("{id}.eml"))));
-        if let Err(error) = written {
+        if let Err(error) = files::write(&self.0.folder.join(format!("{id}.eml")), &raw) {
             tracing::error!("a mail was not written: {error}");
             return (StatusCode::INTERNAL_SERVER_ERROR, json!({ "message": "InternalFailure" }));
         }

@@ -1,71 +1,63 @@
-//! Lambda events (`{"Records": […]}`) on their way from the table and the bucket to their subscribers. Each gets the records
-//! that pass its filter. Under load, many events wait: they wait as text, which takes a tenth of the memory.
+//! Records on their way to the functions that they invoke.
 
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::event_filter::EventFilter;
+/// An element of the `Records` of Lambda's event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Grows with each record of a source.
+    pub number: i64,
+    pub content: Value,
+}
 
-/// The events that are published from its beginning on, one for each, also when none of the records passes.
+/// The next records of a source.
+#[derive(Debug, PartialEq)]
+pub struct Batch {
+    pub records: Vec<Record>,
+    /// The number of the last one, whether it is among them or was filtered out.
+    pub end: i64,
+}
+
+/// The records that are published from its beginning on.
 #[derive(Debug)]
 pub struct Subscription {
-    events: UnboundedReceiver<String>,
-    /// How many events had been published before this subscription.
-    pub missed: u64,
+    records: UnboundedReceiver<Record>,
+    /// The number of the last record before this subscription.
+    pub start: i64,
 }
 
 impl Subscription {
-    /// The next event. `None` once the publisher is gone.
-    pub async fn next(&mut self) -> Option<Value> {
-        self.events.recv().await.map(|event| parse(&event))
+    /// The next records: those that are there already, at least one and at most `most`. `None` once the publisher is gone.
+    pub async fn next(&mut self, most: usize) -> Option<Batch> {
+        let mut records = Vec::new();
+        self.records.recv_many(&mut records, most).await;
+        let end = records.last()?.number;
+        Some(Batch { records, end })
     }
-
-    /// The next event, if there is one already.
-    pub fn next_now(&mut self) -> Option<Value> {
-        self.events.try_recv().ok().map(|event| parse(&event))
-    }
-
-    /// The next events: those that are there already, at least one and at most `most`. None once the publisher is gone.
-    pub async fn next_batch(&mut self, most: usize) -> Vec<Value> {
-        let mut batch = Vec::new();
-        self.events.recv_many(&mut batch, most).await;
-        batch.iter().map(|event| parse(event)).collect()
-    }
-}
-
-fn parse(event: &str) -> Value {
-    serde_json::from_str(event).expect("JSON, as it was published")
-}
-
-struct Subscriber {
-    events: UnboundedSender<String>,
-    filter: EventFilter,
 }
 
 #[derive(Default)]
 pub(crate) struct Publisher {
-    subscribers: Vec<Subscriber>,
-    published: u64,
+    subscribers: Vec<UnboundedSender<Record>>,
+    published: i64,
 }
 
 impl Publisher {
-    pub(crate) fn subscribe(&mut self, filter: EventFilter) -> Subscription {
-        let (sender, events) = unbounded_channel();
-        self.subscribers.push(Subscriber { events: sender, filter });
-        Subscription { events, missed: self.published }
+    pub(crate) fn subscribe(&mut self) -> Subscription {
+        let (sender, records) = unbounded_channel();
+        self.subscribers.push(sender);
+        Subscription { records, start: self.published }
     }
 
-    pub(crate) fn has_subscribers(&mut self) -> bool {
-        self.subscribers.retain(|subscriber| !subscriber.events.is_closed());
-        !self.subscribers.is_empty()
-    }
-
-    pub(crate) fn publish(&mut self, event: &Value) {
+    pub(crate) fn publish(&mut self, content: Value) {
         self.published += 1;
-        self.subscribers.retain(|Subscriber { events, filter }| events.send(filter.apply(event).to_string()).is_ok());
+        let record = Record { number: self.published, content };
+        self.subscribers.retain(|subscriber| subscriber.send(record.clone()).is_ok());
     }
 
-    pub(crate) fn published(&self) -> u64 {
+    /// The number of the last record.
+    pub(crate) fn published(&self) -> i64 {
         self.published
     }
 }
@@ -77,17 +69,18 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_subscriber_gets_an_event_for_each_with_the_records_that_pass() {
+    async fn a_subscriber_gets_the_records_from_its_beginning_on() {
         let mut publisher = Publisher::default();
-        publisher.publish(&json!({ "Records": [{ "n": 0 }] }));
-        let mut subscription = publisher.subscribe(EventFilter::new(vec![json!({ "n": [2] })]));
-        publisher.publish(&json!({ "Records": [{ "n": 1 }] }));
-        publisher.publish(&json!({ "Records": [{ "n": 1 }, { "n": 2 }] }));
-        assert_eq!((subscription.missed, publisher.published()), (1, 3));
-        assert_eq!(subscription.next_now(), Some(json!({ "Records": [] })));
-        assert_eq!(subscription.next().await, Some(json!({ "Records": [{ "n": 2 }] })));
-        assert_eq!(subscription.next_now(), None);
+        publisher.publish(json!(1));
+        let mut subscription = publisher.subscribe();
+        publisher.publish(json!(2));
+        publisher.publish(json!(3));
+        publisher.publish(json!(4));
+        assert_eq!((subscription.start, publisher.published()), (1, 4));
+        let record = |number| Record { number, content: json!(number) };
+        assert_eq!(subscription.next(2).await, Some(Batch { records: vec![record(2), record(3)], end: 3 }));
+        assert_eq!(subscription.next(2).await, Some(Batch { records: vec![record(4)], end: 4 }));
         drop(publisher);
-        assert_eq!(subscription.next_batch(10).await, [Value::Null; 0]);
+        assert_eq!(subscription.next(2).await, None);
     }
 }

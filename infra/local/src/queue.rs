@@ -27,6 +27,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::access;
 use crate::account::ACCOUNT_ID;
+use crate::files;
 use crate::server;
 
 /// The bounds of SQS.
@@ -73,6 +74,14 @@ struct Queue {
     changed: Notify,
     /// Triggers that handle messages at the moment, or look for some.
     handlers: watch::Sender<usize>,
+}
+
+/// What was given up, and lay in a queue of dead letters.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DeadLetters {
+    pub queue: String,
+    pub folder: PathBuf,
+    pub count: usize,
 }
 
 /// A trigger handles messages while this exists.
@@ -324,6 +333,9 @@ impl Queues {
             let Some(message) = messages.get_mut(&id) else { continue };
             match &queue.settings.redrive {
                 Some(redrive) if message.receives >= redrive.max_receives => {
+                    let (receives, dead_letters) = (message.receives, &redrive.dead_letters);
+                    let name = &queue.settings.name;
+                    tracing::error!(queue = name, "a message failed {receives} times and goes to {dead_letters}");
                     let dead = Message { visible_at: now, receipt: None, ..message.clone() };
                     self.queue(&redrive.dead_letters)?.put(dead)?;
                     queue.remove(&id)?;
@@ -429,6 +441,42 @@ impl Queues {
         }
     }
 
+    /// Returns dead letters to the queues that they come from. Those of streams, whose records wait in the table, are removed.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written or removed.
+    pub fn redrive(&self) -> Result<Vec<DeadLetters>> {
+        let mut found = Vec::new();
+        let queues = || self.0.queues.values();
+        for dead in queues().filter(|queue| queue.settings.redrive.is_none()) {
+            let name = &dead.settings.name;
+            let is_source = |queue: &&Queue| queue.settings.redrive.as_ref().is_some_and(|to| to.dead_letters == *name);
+            let source = queues().find(is_source);
+            let messages = std::mem::take(&mut *dead.messages());
+            for message in messages.values() {
+                if let Some(source) = source {
+                    source.put(Message { visible_at: self.now(), receives: 0, ..message.clone() })?;
+                }
+                dead.remove(&message.id)?;
+            }
+            if !messages.is_empty() {
+                found.push(DeadLetters { queue: name.clone(), folder: dead.folder.clone(), count: messages.len() });
+            }
+        }
+        found.sort_by(|a, b| a.queue.cmp(&b.queue));
+        Ok(found)
+    }
+
+    /// Puts a message into a queue.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue, or the file cannot be written.
+    pub fn put(&self, name: &str, body: &Value) -> Result<()> {
+        self.send(self.queue(name)?, &json!({ "MessageBody": body.to_string() })).map(drop)
+    }
+
     /// To be called before messages are received.
     ///
     /// # Errors
@@ -526,17 +574,18 @@ impl Queue {
 
     fn open(root: &Path, settings: QueueSettings) -> io::Result<Self> {
         let folder = root.join(&settings.name);
-        fs::create_dir_all(&folder)?;
+        files::make_folder(&folder)?;
         let mut messages = BTreeMap::new();
         for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
             // A file without this ending was being written when the process died: its sender was told of a failure.
             if path.extension().is_some_and(|extension| extension == "json") {
                 let mut message: Message = serde_json::from_slice(&fs::read(&path)?)?;
-                // The functions that had received it ended with the process.
+                // The functions that had received it ended with the process, which says nothing of the message.
                 if message.received_at.is_some() {
                     message.visible_at = 0;
                 }
+                message.receives = 0;
                 messages.insert(message.id.clone(), message);
             }
         }
@@ -565,9 +614,7 @@ impl Queue {
     }
 
     fn write(&self, message: &Message) -> Result<()> {
-        let partial = self.folder.join(format!("{}.partial", message.id));
-        fs::write(&partial, serde_json::to_vec(message).map_err(io::Error::from)?)?;
-        Ok(fs::rename(partial, self.file(&message.id))?)
+        Ok(files::write(&self.file(&message.id), &serde_json::to_vec(message).map_err(io::Error::from)?)?)
     }
 
     fn remove(&self, id: &str) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::engine::{Engine, EngineError};
 use crate::gateway::{Function, Gateway, MissingFunction, Mount};
 use crate::queue::Queues;
 use crate::template::{Template, TemplateError};
-use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Trigger};
+use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Target, Trigger};
 
 /// How often expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
@@ -69,20 +69,24 @@ impl Stack {
         let table = template.table()?;
         engine.create_table(table_name, &table)?;
         let gateway = Gateway::new(template.routes()?, functions.http, mounts, template.cors()?)?;
-        let event_function = |name: &str| {
+        let target = |name: &str, dead_letters: Option<&str>| {
             let function = functions.events.get(name).cloned();
-            function.ok_or_else(|| StackError::MissingEventFunction(name.to_owned()))
+            let function = function.ok_or_else(|| StackError::MissingEventFunction(name.to_owned()))?;
+            let dead_letters = dead_letters.map(|queue| (queues.clone(), queue.to_owned()));
+            Ok::<_, StackError>(Target { name: name.to_owned(), function, dead_letters })
         };
         let mut streams = Vec::new();
         if table.stream_specification.is_some() {
-            for (name, filter) in template.stream_functions()? {
-                streams.push(Trigger::start(name.to_owned(), engine.subscribe(filter), event_function(name)?));
+            for (name, filter, dead_letters) in template.stream_functions()? {
+                let target = target(name, dead_letters)?;
+                streams.push(Trigger::start(engine.follow(table_name, filter)?, target));
             }
         }
         let mut puts = Vec::new();
-        for (name, prefix) in template.bucket_functions()? {
-            let function = on_prefix(prefix.to_owned(), event_function(name)?);
-            puts.push(Trigger::start(name.to_owned(), bucket.subscribe(), function));
+        for (name, prefix, dead_letters) in template.bucket_functions()? {
+            let target = target(name, dead_letters)?;
+            let function = on_prefix(prefix.to_owned(), target.function);
+            puts.push(Trigger::start(bucket.subscribe(), Target { function, ..target }));
         }
         let mut messages = Vec::new();
         for (name, queue, batch) in template.queue_functions()? {
@@ -98,20 +102,35 @@ impl Stack {
     /// including those that handling them caused.
     pub async fn wait_until_idle(&self) {
         loop {
-            let reported = (self.engine.reported(), self.bucket.reported());
+            let (change, put) = (self.last_change(), self.bucket.reported());
             for stream in &self.streams {
-                stream.handled(reported.0).await;
+                stream.handled(change).await;
             }
-            for put in &self.puts {
-                put.handled(reported.1).await;
+            for trigger in &self.puts {
+                trigger.handled(put).await;
             }
             for messages in &self.messages {
                 messages.idle(&self.queues).await;
             }
-            if (self.engine.reported(), self.bucket.reported()) == reported {
+            if self.last_change() <= change && self.bucket.reported() == put {
                 return;
             }
         }
+    }
+
+    /// While the table cannot say it, nobody knows that everything is handled.
+    fn last_change(&self) -> i64 {
+        let last = self.engine.last_change();
+        last.unwrap_or_else(|error| {
+            tracing::error!("reading the table's stream failed: {error}");
+            i64::MAX
+        })
+    }
+
+    /// Whether events of the table or the bucket were given up. The next start tries them again.
+    #[must_use]
+    pub fn has_given_up(&self) -> bool {
+        self.streams.iter().chain(&self.puts).any(Trigger::has_given_up)
     }
 }
 

@@ -83,26 +83,28 @@ impl Template {
         cors.map(Some).ok_or_else(|| problem(name, "its CorsConfiguration is not valid in headers".to_owned()))
     }
 
-    /// The names of the functions that the table's stream invokes, each with the filter of its records.
-    pub fn stream_functions(&self) -> Result<Vec<(&str, EventFilter)>, TemplateError> {
+    /// The functions that the table's stream invokes: name, filter of the records, queue of those that are given up.
+    pub fn stream_functions(&self) -> Result<Vec<(&str, EventFilter, Option<&str>)>, TemplateError> {
         let functions = self.events("DynamoDB").map(|(resource, function, event)| {
             let filters = event["FilterCriteria"]["Filters"].as_array().map(Vec::as_slice).unwrap_or_default();
             let patterns = filters.iter().map(|filter| {
                 let pattern = filter["Pattern"].as_str().unwrap_or_default();
                 serde_json::from_str(pattern).map_err(|error| problem(resource, format!("{error} in {pattern}")))
             });
-            Ok((binary(resource, function)?, EventFilter::new(patterns.collect::<Result<_, _>>()?)))
+            let filter = EventFilter::new(patterns.collect::<Result<_, _>>()?);
+            Ok((binary(resource, function)?, filter, on_failure(event)))
         });
         functions.collect()
     }
 
-    /// The names of the functions that the bucket invokes, each with the prefix of the keys that it is invoked for.
-    pub fn bucket_functions(&self) -> Result<Vec<(&str, &str)>, TemplateError> {
+    /// The functions that the bucket invokes: name, prefix of the keys, queue of what is given up.
+    pub fn bucket_functions(&self) -> Result<Vec<(&str, &str, Option<&str>)>, TemplateError> {
         let functions = self.events("S3").map(|(resource, function, event)| {
             let rules = event["Filter"]["S3Key"]["Rules"].as_array();
             let prefix = rules.and_then(|rules| rules.iter().find(|rule| rule["Name"] == "prefix"));
             let prefix = prefix.and_then(|rule| rule["Value"].as_str());
-            Ok((binary(resource, function)?, prefix.unwrap_or_default()))
+            let dead_letters = on_failure(&function["Properties"]["EventInvokeConfig"]);
+            Ok((binary(resource, function)?, prefix.unwrap_or_default(), dead_letters))
         });
         functions.collect()
     }
@@ -145,6 +147,11 @@ impl Template {
             events.filter(move |event| event["Type"] == kind).map(move |event| (name, function, &event["Properties"]))
         })
     }
+}
+
+/// The queue that hears of failures.
+fn on_failure(configuration: &Value) -> Option<&str> {
+    logical_id(&configuration["DestinationConfig"]["OnFailure"]["Destination"])
 }
 
 /// The resource that an ARN names.
@@ -253,8 +260,8 @@ Resources:
     fn functions_are_named_by_their_binary_or_their_directory() {
         let template = Template::parse(SMALL, &[]).unwrap();
         assert!(template.routes().unwrap().iter().all(|route| route.function == "things"));
-        assert_eq!(template.stream_functions().unwrap(), [("things", EventFilter::new(Vec::new()))]);
-        assert_eq!(template.bucket_functions().unwrap(), [("thumbnails", "in/")]);
+        assert_eq!(template.stream_functions().unwrap(), [("things", EventFilter::default(), None)]);
+        assert_eq!(template.bucket_functions().unwrap(), [("thumbnails", "in/", None)]);
     }
 
     #[test]
@@ -277,6 +284,8 @@ Resources:
         assert_eq!(table.key_schema.len(), 2);
         assert_eq!(table.time_to_live_specification.unwrap().attribute_name, "x");
         assert_eq!(table.stream_specification.unwrap().stream_view_type, "NEW_AND_OLD_IMAGES");
+        assert_eq!(template.stream_functions().unwrap()[0].2, Some("EventsDeadLetters"));
+        assert_eq!(template.bucket_functions().unwrap()[0].2, Some("ThumbnailsFailed"));
         let indexes: Vec<_> = table.global_secondary_indexes.iter().map(|index| index.index_name.as_str()).collect();
         assert_eq!(indexes, ["thread", "time", "likes", "replied", "author"]);
 

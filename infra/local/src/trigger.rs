@@ -1,15 +1,18 @@
-//! Lambda's event source mappings: invoke a function with events in order, in batches, and retry when it fails.
+//! Lambda's event source mappings: invoke a function with records in order, in batches, and retry when it fails.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::account::{ACCOUNT_ID, REGION};
+use crate::engine::Follower;
 use crate::gateway::BoxFuture;
-use crate::publisher::Subscription;
+use crate::publisher::{Batch, Record, Subscription};
 use crate::queue::{Handling, Message, QueueError, Queues};
 
 /// A function that is invoked with messages of a queue, and answers which of them failed.
@@ -20,50 +23,172 @@ pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::
 
 /// Lambda's default for streams.
 const BATCH_SIZE: usize = 100;
-/// Lambda retries ten times and then sends the batch to the dead letters. Here a failing batch blocks the events behind it,
-/// so it is retried less.
+/// On AWS a record is tried for longer. Here a failing one blocks the records behind it, and the next start tries it again.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Where records come from.
+pub trait Source: Send + 'static {
+    /// The number of the last record that is not to be delivered.
+    fn start(&self) -> i64;
+
+    /// Waits for records, and returns `most` at most. `None` when there will be no more.
+    fn next(&mut self, most: usize) -> impl Future<Output = Option<Batch>> + Send;
+
+    /// The records up to `end` were delivered, but for some that were given up.
+    fn handled(&mut self, end: i64, given_up: Vec<i64>) -> impl Future<Output = ()> + Send;
+}
+
+impl Source for Follower {
+    fn start(&self) -> i64 {
+        self.position()
+    }
+
+    async fn next(&mut self, most: usize) -> Option<Batch> {
+        Some(Self::next(self, most).await)
+    }
+
+    async fn handled(&mut self, end: i64, given_up: Vec<i64>) {
+        Self::handled(self, end, given_up).await;
+    }
+}
+
+impl Source for Subscription {
+    fn start(&self) -> i64 {
+        self.start
+    }
+
+    async fn next(&mut self, most: usize) -> Option<Batch> {
+        Self::next(self, most).await
+    }
+
+    async fn handled(&mut self, _end: i64, _given_up: Vec<i64>) {}
+}
+
+/// A function and where its failures go.
+pub struct Target {
+    pub name: String,
+    pub function: EventFunction,
+    /// The queue that hears of records that are given up.
+    pub dead_letters: Option<(Queues, String)>,
+}
 
 /// Stops when dropped.
 #[derive(Debug)]
 pub struct Trigger {
-    handled: watch::Receiver<u64>,
+    handled: watch::Receiver<i64>,
+    has_given_up: Arc<AtomicBool>,
     task: JoinHandle<()>,
 }
 
 impl Trigger {
     #[must_use]
-    pub fn start(name: String, mut events: Subscription, function: EventFunction) -> Self {
-        let (report, handled) = watch::channel(events.missed);
+    pub fn start(mut source: impl Source, target: Target) -> Self {
+        let (report, handled) = watch::channel(source.start());
+        let has_given_up = Arc::<AtomicBool>::default();
+        let gave_up = Arc::clone(&has_given_up);
         let task = tokio::spawn(async move {
-            loop {
-                let batch = events.next_batch(BATCH_SIZE).await;
-                let count = batch.len();
-                if count == 0 {
-                    return;
-                }
-                let records: Vec<Value> =
-                    batch.into_iter().filter_map(|event| event.get("Records")?.as_array().cloned()).flatten().collect();
-                if !records.is_empty() {
-                    deliver(&name, &function, json!({ "Records": records })).await;
-                }
-                report.send_modify(|handled| *handled += count as u64);
+            while let Some(Batch { records, end }) = source.next(BATCH_SIZE).await {
+                let given_up = target.deliver(records).await;
+                gave_up.fetch_or(!given_up.is_empty(), Ordering::Relaxed);
+                source.handled(end, given_up).await;
+                report.send_replace(end);
             }
         });
-        Self { handled, task }
+        Self { handled, has_given_up, task }
     }
 
-    /// Waits until this many events have been handled. The events before the subscription count as handled.
-    pub async fn handled(&self, count: u64) {
-        // An error means that the task has ended and will handle no more events.
-        drop(self.handled.clone().wait_for(|handled| *handled >= count).await);
+    /// Waits until the records up to this number have been handled or given up.
+    pub async fn handled(&self, number: i64) {
+        // An error means that the task has ended and will handle no more records.
+        drop(self.handled.clone().wait_for(|handled| *handled >= number).await);
+    }
+
+    /// Whether there was a record that the function could not handle.
+    #[must_use]
+    pub fn has_given_up(&self) -> bool {
+        self.has_given_up.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Trigger {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+impl Target {
+    /// Delivers the records in their order, and returns the numbers of those that were given up. A batch that fails is
+    /// delivered in halves, so that one bad record keeps no other back.
+    async fn deliver(&self, records: Vec<Record>) -> Vec<i64> {
+        let mut given_up = Vec::new();
+        // The next one is the last.
+        let mut parts = vec![records];
+        while let Some(mut part) = parts.pop() {
+            match part.as_slice() {
+                [] => {}
+                [record] => {
+                    if let Err(error) = self.invoke_patiently(record).await {
+                        self.give_up(record, &error);
+                        given_up.push(record.number);
+                    }
+                }
+                _ => {
+                    if self.invoke(&part).await.is_err() {
+                        let rest = part.split_off(part.len() / 2);
+                        parts.extend([rest, part]);
+                    }
+                }
+            }
+        }
+        given_up
+    }
+
+    async fn invoke_patiently(&self, record: &Record) -> Result<(), String> {
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..ATTEMPTS {
+            if self.invoke(std::slice::from_ref(record)).await.is_ok() {
+                return Ok(());
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+        self.invoke(std::slice::from_ref(record)).await
+    }
+
+    async fn invoke(&self, records: &[Record]) -> Result<(), String> {
+        let records: Vec<&Value> = records.iter().map(|record| &record.content).collect();
+        // A panic is a failure like any other, as in Lambda.
+        let handled = tokio::spawn((self.function)(json!({ "Records": records }))).await;
+        let handled =
+            handled.map_err(|panic| panic.to_string()).and_then(|done| done.map_err(|error| error.to_string()));
+        handled.inspect_err(|error| tracing::error!(function = self.name, "handling an event failed: {error}"))
+    }
+
+    /// Leaves a message as Lambda does, which names a record of a stream and holds another one.
+    fn give_up(&self, record: &Record, error: &str) {
+        tracing::error!(function = self.name, "an event is given up; the next start tries it again");
+        let Some((queues, queue)) = &self.dead_letters else { return };
+        let mut message = json!({
+            "version": "1.0",
+            "timestamp": Timestamp::now().to_string(),
+            "requestContext": {
+                "functionArn": format!("arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{}", self.name),
+                "condition": "RetryAttemptsExhausted",
+                "approximateInvokeCount": ATTEMPTS,
+            },
+            "responsePayload": { "errorMessage": error },
+        });
+        match &record.content["dynamodb"]["SequenceNumber"] {
+            Value::Null => message["requestPayload"] = json!({ "Records": [record.content] }),
+            number => {
+                message["DDBStreamBatchInfo"] =
+                    json!({ "startSequenceNumber": number, "endSequenceNumber": number, "batchSize": 1 });
+            }
+        }
+        if let Err(error) = queues.put(queue, &message) {
+            tracing::error!(queue, "the queue failed: {error}");
+        }
     }
 }
 
@@ -91,9 +216,9 @@ impl QueueTrigger {
                 while batches.len() >= BATCHES {
                     batches.join_next().await;
                 }
-                match Batch::receive(&queues, &name, batch) {
-                    Ok(Some(batch)) => {
-                        batches.spawn(batch.handle(queues.clone(), name.clone(), Arc::clone(&function)));
+                match Received::receive(&queues, &name, batch) {
+                    Ok(Some(received)) => {
+                        batches.spawn(received.handle(queues.clone(), name.clone(), Arc::clone(&function)));
                     }
                     Ok(None) => queues.wait(&name, POLL).await,
                     Err(error) => {
@@ -120,12 +245,12 @@ impl Drop for QueueTrigger {
 }
 
 /// Messages that were received together.
-struct Batch {
+struct Received {
     messages: Vec<Message>,
     _handling: Handling,
 }
 
-impl Batch {
+impl Received {
     /// `None` when there are no messages.
     fn receive(queues: &Queues, queue: &str, most: usize) -> Result<Option<Self>, QueueError> {
         let handling = queues.begin_handling(queue)?;
@@ -175,21 +300,6 @@ fn record(queue: &str, message: &Message) -> Value {
     })
 }
 
-async fn deliver(name: &str, function: &EventFunction, event: Value) {
-    let mut pause = FIRST_PAUSE;
-    for attempt in 1..=ATTEMPTS {
-        // A panic is a failure like any other, as in Lambda.
-        let error = match tokio::spawn(function(event.clone())).await {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.to_string(),
-            Err(panic) => panic.to_string(),
-        };
-        tracing::error!(function = name, attempt, "handling an event failed: {error}");
-        tokio::time::sleep(pause).await;
-        pause *= 2;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -201,16 +311,19 @@ mod tests {
     use tokio::sync::Barrier;
 
     use super::*;
-    use crate::event_filter::EventFilter;
     use crate::publisher::Publisher;
     use crate::queue::QueueSettings;
+
+    fn target(function: EventFunction) -> Target {
+        Target { name: "test".to_owned(), function, dead_letters: None }
+    }
 
     #[tokio::test]
     async fn records_arrive_in_order_and_in_batches() {
         let mut publisher = Publisher::default();
-        let events = publisher.subscribe(EventFilter::default());
+        let records = publisher.subscribe();
         for n in 0..250 {
-            publisher.publish(&json!({"Records": [n]}));
+            publisher.publish(json!(n));
         }
         let seen = Arc::new(Mutex::new(Vec::new()));
         let function: EventFunction = {
@@ -220,11 +333,45 @@ mod tests {
                 Box::pin(async { Ok(()) })
             })
         };
-        let trigger = Trigger::start("test".to_owned(), events, function);
+        let trigger = Trigger::start(records, target(function));
         trigger.handled(250).await;
         let batches = seen.lock().unwrap();
         assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [100, 100, 50]);
         assert!(batches.iter().flatten().map(|n| n.as_u64().unwrap()).eq(0..250));
+        assert!(!trigger.has_given_up());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_record_that_always_fails_keeps_no_other_of_its_batch_back() {
+        const BAD: u64 = 37;
+        let mut publisher = Publisher::default();
+        let records = publisher.subscribe();
+        for n in 0..100 {
+            publisher.publish(json!({ "n": n }));
+        }
+        let settings = QueueSettings { name: "Dead".to_owned(), visibility: Duration::from_secs(30), redrive: None };
+        let queues = Queues::temporary(vec![settings], Clock::system(), Random::system()).unwrap();
+        let handled = Arc::new(Mutex::new(Vec::new()));
+        let function: EventFunction = {
+            let handled = Arc::clone(&handled);
+            Arc::new(move |event| {
+                let records = event["Records"].as_array().unwrap();
+                let numbers: Vec<_> = records.iter().map(|record| record["n"].as_u64().unwrap()).collect();
+                if numbers.contains(&BAD) {
+                    return Box::pin(async { Err("bad".into()) });
+                }
+                handled.lock().unwrap().extend(numbers);
+                Box::pin(async { Ok(()) })
+            })
+        };
+        let target = Target { dead_letters: Some((queues.clone(), "Dead".to_owned())), ..target(function) };
+        let trigger = Trigger::start(records, target);
+        trigger.handled(100).await;
+        assert!(handled.lock().unwrap().iter().copied().eq((0..100).filter(|n| *n != BAD)));
+        assert!(trigger.has_given_up());
+        let message: Value = serde_json::from_str(&queues.bodies("Dead").unwrap()[0]).unwrap();
+        assert_eq!(message["requestPayload"]["Records"][0]["n"], BAD);
+        assert_eq!(message["responsePayload"]["errorMessage"], "bad");
     }
 
     #[tokio::test]
@@ -250,9 +397,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failing_batch_is_tried_again_and_never_stops_the_next() {
+    async fn a_failing_record_is_tried_again_and_never_stops_the_next() {
         let mut publisher = Publisher::default();
-        let events = publisher.subscribe(EventFilter::default());
+        let records = publisher.subscribe();
         let calls = Arc::new(AtomicU32::new(0));
         let function: EventFunction = {
             let calls = Arc::clone(&calls);
@@ -267,9 +414,9 @@ mod tests {
                 })
             })
         };
-        let trigger = Trigger::start("test".to_owned(), events, function);
+        let trigger = Trigger::start(records, target(function));
         for n in 0..3 {
-            publisher.publish(&json!({"Records": [n]}));
+            publisher.publish(json!(n));
             trigger.handled(n + 1).await;
         }
         assert_eq!(calls.load(Ordering::Relaxed), 2 + ATTEMPTS + 1);

@@ -42,7 +42,7 @@ impl S3 for Files {
         let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
         let size = request.input.content_length.unwrap_or_default();
         let answer = self.system.put_object(request).await?;
-        lock(&self.puts).publish(&put_event(&bucket, &key, size));
+        lock(&self.puts).publish(put_event(&bucket, &key, size));
         Ok(answer)
     }
 
@@ -51,12 +51,12 @@ impl S3 for Files {
     }
 }
 
-/// The event of a put, in version 2.1 of S3's format.
+/// The record of a put, in version 2.1 of S3's format.
 pub(super) fn put_event(bucket: &str, key: &str, size: i64) -> Value {
     let now = Timestamp::now();
     // S3 form-encodes keys but leaves slashes.
     let key: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
-    json!({ "Records": [{
+    json!({
         "eventVersion": "2.1",
         "eventSource": "aws:s3",
         "awsRegion": REGION,
@@ -70,5 +70,5 @@ pub(super) fn put_event(bucket: &str, key: &str, size: i64) -> Value {
             "bucket": { "name": bucket, "ownerIdentity": { "principalId": "local" }, "arn": format!("arn:aws:s3:::{bucket}") },
             "object": { "key": key.replace("%2F", "/"), "size": size, "sequencer": format!("{:016X}", now.as_microsecond()) },
         },
-    }]})
+    })
 }

@@ -19,11 +19,12 @@ use crate::check::Check;
 use crate::data_dir::{DataDir, Lock};
 use crate::engine::{Engine, EngineError};
 use crate::outbox::Outbox;
-use crate::queue::Queues;
+use crate::queue::{DeadLetters, Queues};
 use crate::service::{self, Services};
 use crate::settings::{self, DELIVERIES};
+use crate::stack::Stack;
 
-/// How long the events of the last writes may take after the signal to stop.
+/// How long the events of the last writes may take at the start and after the signal to stop.
 const GRACE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Args)]
@@ -78,13 +79,18 @@ async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<S
     let config = settings::load(data_dir, Some(address))?;
     let bucket = open_bucket(data_dir, &config.media_bucket)?;
     let queues = open_queues(data_dir)?;
+    let dead_letters = queues.redrive()?;
     let outbox = open_outbox(data_dir, &queues)?;
     let app_queues = service::app_queues(&queues);
     let app = App::new(config.clone(), service::client(&engine), app_queues, Clock::system(), Random::system());
     let services = Services { engine: engine.clone(), bucket: bucket.clone(), queues, outbox, lookup: system_lookup() };
     let stack = service::start(app, services, vec![demo::mount(&config)])?;
+    for DeadLetters { queue, folder, count } in dead_letters {
+        let folder = folder.display();
+        eprintln!("{queue}: {count} given up earlier, tried again now; what fails again comes back to {folder}");
+    }
     if let Some(since) = unfinished_since {
-        recover(&engine, &config.table_name, &bucket, since).await?;
+        recover(&stack, &engine, &config.table_name, &bucket, since).await?;
     }
 
     // Whoever reads the first line may send the signal at once.
@@ -94,17 +100,25 @@ async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<S
     stdout.flush()?;
 
     stack.gateway.clone().serve(listener, stopped, |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
-    let all_done = tokio::time::timeout(GRACE, stack.wait_until_idle()).await.is_ok();
+    let all_done = tokio::time::timeout(GRACE, stack.wait_until_idle()).await.is_ok() && !stack.has_given_up();
     if !all_done {
         tracing::warn!("stopped before all events of the last writes were handled; the next start completes them");
     }
     Ok(all_done)
 }
 
-/// Completes the work that was lost when the last process ended early.
-async fn recover(engine: &Engine, table: &str, bucket: &Bucket, since: SystemTime) -> Result<(), Failure> {
+/// Completes the work that the last process left when it ended early. What the table's stream and the queues hold goes first.
+async fn recover(
+    stack: &Stack,
+    engine: &Engine,
+    table: &str,
+    bucket: &Bucket,
+    since: SystemTime,
+) -> Result<(), Failure> {
     let mut log = io::stderr();
-    writeln!(log, "the last process did not finish its work; checking the table")?;
+    writeln!(log, "the last process did not finish its work; finishing it and checking the table")?;
+    // What takes longer goes on meanwhile.
+    let _ = tokio::time::timeout(GRACE, stack.wait_until_idle()).await;
     let store = Store::new(engine.client(), table.to_owned(), Random::system());
     Check { repair: true, patience: Duration::ZERO }.run(&store, &mut log).await?;
     Ok(bucket.publish_again(since)?)

@@ -5,7 +5,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Shared;
-use super::stream::Write;
 
 /// The header that names the operation.
 pub(super) const TARGET: &str = "x-amz-target";
@@ -27,32 +26,45 @@ impl Shared {
     }
 
     fn dispatch(&self, operation: &str, body: &[u8]) -> Result<Vec<u8>, DynoxideError> {
-        let database = &self.database;
         match operation {
-            "GetItem" => serialize(database.get_item(parse(body)?)),
-            "Query" => serialize(database.query(parse(body)?)),
-            "Scan" => serialize(database.scan(parse(body)?)),
-            "BatchGetItem" => serialize(database.batch_get_item(parse(body)?)),
-            "TransactGetItems" => serialize(database.transact_get_items(parse(body)?)),
-            "DescribeTable" => serialize(database.describe_table(parse(body)?)),
-            "DescribeTimeToLive" => serialize(database.describe_time_to_live(parse(body)?)),
-            "ListTables" => serialize(database.list_tables(parse(body)?)),
-            "CreateTable" => serialize(database.create_table(parse(body)?)),
-            "PutItem" => self.write(parse(body)?, Database::put_item),
-            "UpdateItem" => self.write(parse(body)?, Database::update_item),
-            "DeleteItem" => self.write(parse(body)?, Database::delete_item),
-            "BatchWriteItem" => self.write(parse(body)?, Database::batch_write_item),
-            "TransactWriteItems" => self.write(parse(body)?, Database::transact_write_items),
+            "GetItem" => self.run(body, Database::get_item),
+            "Query" => self.run(body, Database::query),
+            "Scan" => self.run(body, Database::scan),
+            "BatchGetItem" => self.run(body, Database::batch_get_item),
+            "TransactGetItems" => self.run(body, Database::transact_get_items),
+            "DescribeTable" => self.run(body, Database::describe_table),
+            "DescribeTimeToLive" => self.run(body, Database::describe_time_to_live),
+            "ListTables" => self.run(body, Database::list_tables),
+            "CreateTable" => self.run(body, Database::create_table),
+            "PutItem" => self.write(body, Database::put_item),
+            "UpdateItem" => self.write(body, Database::update_item),
+            "DeleteItem" => self.write(body, Database::delete_item),
+            "BatchWriteItem" => self.write(body, Database::batch_write_item),
+            "TransactWriteItems" => self.write(body, Database::transact_write_items),
             _ => Err(DynoxideError::UnsupportedCapability(operation.to_owned())),
         }
     }
 
-    fn write<Q: Write, A: Serialize>(
+    fn run<Q: DeserializeOwned, A: Serialize>(
         &self,
-        request: Q,
+        body: &[u8],
         run: impl FnOnce(&Database, Q) -> Result<A, DynoxideError>,
     ) -> Result<Vec<u8>, DynoxideError> {
-        serialize(self.stream().record_write(&self.database, request, run))
+        let request = parse(body)?;
+        let stream = self.stream();
+        let answer = run(&self.database, request);
+        drop(stream);
+        serde_json::to_vec(&answer?).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+    }
+
+    fn write<Q: DeserializeOwned, A: Serialize>(
+        &self,
+        body: &[u8],
+        run: impl FnOnce(&Database, Q) -> Result<A, DynoxideError>,
+    ) -> Result<Vec<u8>, DynoxideError> {
+        let answer = self.run(body, run);
+        self.changed.notify_waiters();
+        answer
     }
 }
 
@@ -65,8 +77,4 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DynoxideError> {
             None => DynoxideError::SerializationException(message),
         }
     })
-}
-
-fn serialize<T: Serialize>(response: Result<T, DynoxideError>) -> Result<Vec<u8>, DynoxideError> {
-    serde_json::to_vec(&response?).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
 }

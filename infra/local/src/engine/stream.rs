@@ -1,167 +1,225 @@
-//! The table's stream, made from the items before and after each write. The engine has a stream of its own, but with it
-//! each write takes longer the more has been written before.
+//! The table's stream. Triggers of `SQLite` write a record of each change into a table of the same database, so that the
+//! change and its record are one transaction. A record is removed once everyone who follows the stream has handled it.
+//! What a process leaves there is delivered by the next. The engine has a stream of its own, but with it each write takes
+//! longer the more has been written before.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use dynoxide::actions::batch_write_item::BatchWriteItemRequest;
-use dynoxide::actions::delete_item::DeleteItemRequest;
-use dynoxide::actions::get_item::GetItemRequest;
-use dynoxide::actions::put_item::PutItemRequest;
-use dynoxide::actions::transact_write_items::TransactWriteItemsRequest;
-use dynoxide::actions::update_item::UpdateItemRequest;
-use dynoxide::types::{Item, KeySchemaElement, item_size};
-use dynoxide::{Database, DynoxideError};
-use jiff::Timestamp;
-use serde_json::{Value, json};
+use dynoxide::types::KeySchemaElement;
+use rusqlite::{Connection, Row};
+use serde_json::{Map, json};
 
-use super::parse_stored;
+use super::{Engine, EngineError, Shared, parse_stored};
 use crate::account::{ACCOUNT_ID, REGION};
-use crate::publisher::Publisher;
+use crate::event_filter::EventFilter;
+use crate::publisher::{Batch, Record};
 
-#[derive(Default)]
+/// Names with colons cannot be those of tables and indexes.
+const SCHEMA: &str = r#"
+PRAGMA synchronous = NORMAL;
+CREATE TABLE IF NOT EXISTS "stream::changes" (number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, old TEXT, new TEXT);
+DROP TRIGGER IF EXISTS "stream::put";
+DROP TRIGGER IF EXISTS "stream::delete";
+"#;
+/// The engine replaces a whole item at each change. The replaced one can be seen before that.
+const TRIGGERS: &str = r#"
+CREATE TRIGGER IF NOT EXISTS "stream::put" BEFORE INSERT ON "{table}" BEGIN
+    INSERT INTO "stream::changes" (at, old, new) VALUES (unixepoch(),
+        (SELECT item_json FROM "{table}" WHERE pk = NEW.pk AND sk = NEW.sk), NEW.item_json);
+END;
+CREATE TRIGGER IF NOT EXISTS "stream::delete" BEFORE DELETE ON "{table}" BEGIN
+    INSERT INTO "stream::changes" (at, old) VALUES (unixepoch(), OLD.item_json);
+END;
+"#;
+const READ: &str = r#"SELECT number, at, old, new FROM "stream::changes" WHERE number > ?1 ORDER BY number LIMIT ?2"#;
+const REMOVE: &str = r#"DELETE FROM "stream::changes" WHERE number >= ?1 AND number < ?2"#;
+const LAST: &str = r#"SELECT ifnull(max(number), 0) FROM "stream::changes""#;
+/// After a failure, such as a full disk.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The records, on a connection of their own to the engine's database.
 pub(super) struct Stream {
-    pub(super) publisher: Publisher,
-    /// By table.
-    key_names: HashMap<String, Vec<String>>,
-    last_sequence_number: i64,
+    connection: Connection,
+    /// How far each follower has come.
+    positions: Vec<Weak<AtomicI64>>,
+    /// Records up to this number are removed, but for those that were given up.
+    removed: i64,
+    given_up: BTreeSet<i64>,
 }
 
-/// An item before a write that may change it.
-struct Before {
+/// A change as the database holds it. The images are JSON.
+struct Change {
+    number: i64,
+    at: i64,
+    old: Option<String>,
+    new: Option<String>,
+}
+
+/// Reads the stream from its beginning if it is the first one to do so, and else from now on.
+#[derive(Debug)]
+pub struct Follower {
+    shared: Arc<Shared>,
     table: String,
-    key: Item,
-    image: Option<Item>,
+    /// The names of the key attributes.
+    key: Vec<String>,
+    filter: EventFilter,
+    /// Changes up to this number are handled.
+    position: Arc<AtomicI64>,
 }
 
 impl Stream {
-    /// Runs a write and publishes the records of the items that it changed.
-    pub(super) fn record_write<Q: Write, A>(
-        &mut self,
-        database: &Database,
-        request: Q,
-        run: impl FnOnce(&Database, Q) -> Result<A, DynoxideError>,
-    ) -> Result<A, DynoxideError> {
-        if !self.publisher.has_subscribers() {
-            return run(database, request);
-        }
-        let mut items = Vec::new();
-        for (table, item) in request.targets() {
-            let key = self.key_of(database, table, item)?;
-            let image = image(database, table, &key)?;
-            items.push(Before { table: table.to_owned(), key, image });
-        }
-        let response = run(database, request)?;
-        let mut records = Vec::new();
-        for Before { table, key, image: old } in items {
-            let new = image(database, &table, &key)?;
-            if old != new {
-                records.push(self.record(&table, &key, old.as_ref(), new.as_ref()));
+    /// No change is recorded until somebody follows: imports and repairs follow up on their changes themselves.
+    pub(super) fn open(connection: Connection) -> rusqlite::Result<Self> {
+        connection.execute_batch(SCHEMA)?;
+        Ok(Self { connection, positions: Vec::new(), removed: 0, given_up: BTreeSet::new() })
+    }
+
+    pub(super) fn last(&self) -> rusqlite::Result<i64> {
+        self.connection.prepare_cached(LAST)?.query_row([], |row| row.get(0))
+    }
+
+    fn follow(&mut self, table: &str) -> rusqlite::Result<Arc<AtomicI64>> {
+        self.connection.execute_batch(&TRIGGERS.replace("{table}", table))?;
+        self.positions.retain(|position| position.strong_count() > 0);
+        let start = if self.positions.is_empty() { 0 } else { self.last()? };
+        let position = Arc::new(AtomicI64::new(start));
+        self.positions.push(Arc::downgrade(&position));
+        Ok(position)
+    }
+
+    fn read(&self, after: i64, most: usize) -> rusqlite::Result<Vec<Change>> {
+        let mut statement = self.connection.prepare_cached(READ)?;
+        statement.query_map((after, i64::try_from(most).unwrap_or(i64::MAX)), Change::read)?.collect()
+    }
+
+    /// Removes what every follower has handled.
+    fn remove_handled(&mut self) -> rusqlite::Result<()> {
+        let positions =
+            self.positions.iter().filter_map(Weak::upgrade).map(|position| position.load(Ordering::Relaxed));
+        let Some(end) = positions.min().filter(|end| *end > self.removed) else { return Ok(()) };
+        let mut statement = self.connection.prepare_cached(REMOVE)?;
+        let mut start = self.removed + 1;
+        for kept in self.given_up.range(start..=end).copied().chain([end + 1]) {
+            if start < kept {
+                statement.execute((start, kept))?;
             }
+            start = kept + 1;
         }
-        if !records.is_empty() {
-            self.publisher.publish(&json!({ "Records": records }));
-        }
-        Ok(response)
+        self.removed = end;
+        Ok(())
+    }
+}
+
+impl Change {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { number: row.get(0)?, at: row.get(1)?, old: row.get(2)?, new: row.get(3)? })
     }
 
-    /// The key attributes of an item; a key is an item too.
-    fn key_of(&mut self, database: &Database, table: &str, item: &Item) -> Result<Item, DynoxideError> {
-        if !self.key_names.contains_key(table) {
-            let Some(stored) = database.get_table_metadata(table)? else {
-                return Err(DynoxideError::ResourceNotFoundException("Requested resource not found".to_owned()));
-            };
-            let schema: Vec<KeySchemaElement> = parse_stored(&stored.key_schema)?;
-            let names = schema.into_iter().map(|element| element.attribute_name).collect();
-            self.key_names.insert(table.to_owned(), names);
-        }
-        let names = &self.key_names[table];
-        Ok(names.iter().filter_map(|name| Some((name.clone(), item.get(name)?.clone()))).collect())
-    }
-
-    fn record(&mut self, table: &str, key: &Item, old: Option<&Item>, new: Option<&Item>) -> Value {
-        let now = Timestamp::now();
-        // From the clock, so that the numbers also grow across restarts.
-        self.last_sequence_number = now.as_microsecond().max(self.last_sequence_number + 1);
-        let sequence_number = format!("{:021}", self.last_sequence_number);
-
-        let size = [Some(key), old, new].into_iter().flatten().map(item_size).sum::<usize>();
+    /// `None` when nothing has changed.
+    fn record(self, table: &str, key: &[String]) -> serde_json::Result<Option<Record>> {
+        let size = [&self.old, &self.new].into_iter().flatten().map(String::len).sum::<usize>();
+        let image = |text: Option<String>| text.map(|text| serde_json::from_str::<Map<_, _>>(&text)).transpose();
+        let (old, new) = (image(self.old)?, image(self.new)?);
+        let name = match (&old, &new) {
+            (Some(old), Some(new)) if old == new => return Ok(None),
+            (None, None) => return Ok(None),
+            (None, Some(_)) => "INSERT",
+            (Some(_), Some(_)) => "MODIFY",
+            (Some(_), None) => "REMOVE",
+        };
+        let item = new.as_ref().or(old.as_ref());
+        let value = |name: &String| Some((name.clone(), item?.get(name)?.clone()));
         let mut change = json!({
-            "ApproximateCreationDateTime": now.as_second(),
-            "Keys": key,
-            "SequenceNumber": sequence_number,
+            "ApproximateCreationDateTime": self.at,
+            "Keys": key.iter().filter_map(value).collect::<Map<_, _>>(),
+            "SequenceNumber": format!("{:021}", self.number),
             "SizeBytes": size,
             "StreamViewType": "NEW_AND_OLD_IMAGES",
         });
-        if let Some(old) = old {
-            change["OldImage"] = json!(old);
+        for (name, image) in [("OldImage", old), ("NewImage", new)] {
+            if let Some(image) = image {
+                change[name] = image.into();
+            }
         }
-        if let Some(new) = new {
-            change["NewImage"] = json!(new);
-        }
-        json!({
-            "eventID": format!("{:032x}", self.last_sequence_number),
-            "eventName": match (old, new) {
-                (None, _) => "INSERT",
-                (Some(_), Some(_)) => "MODIFY",
-                (Some(_), None) => "REMOVE",
-            },
+        let content = json!({
+            // Unlike the number, it is another one in every database.
+            "eventID": format!("{:016x}{:016x}", self.at, self.number),
+            "eventName": name,
             "eventVersion": "1.1",
             "eventSource": "aws:dynamodb",
             "awsRegion": REGION,
             "dynamodb": change,
             "eventSourceARN": format!("arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{table}/stream/local"),
-        })
-    }
-}
-
-fn image(database: &Database, table: &str, key: &Item) -> Result<Option<Item>, DynoxideError> {
-    let request = GetItemRequest { table_name: table.to_owned(), key: key.clone(), ..GetItemRequest::default() };
-    Ok(database.get_item(request)?.item)
-}
-
-pub(super) trait Write {
-    /// The table, and the item or its key, of everything that the request may change.
-    fn targets(&self) -> Vec<(&str, &Item)>;
-}
-
-impl Write for PutItemRequest {
-    fn targets(&self) -> Vec<(&str, &Item)> {
-        vec![(&self.table_name, &self.item)]
-    }
-}
-
-impl Write for UpdateItemRequest {
-    fn targets(&self) -> Vec<(&str, &Item)> {
-        vec![(&self.table_name, &self.key)]
-    }
-}
-
-impl Write for DeleteItemRequest {
-    fn targets(&self) -> Vec<(&str, &Item)> {
-        vec![(&self.table_name, &self.key)]
-    }
-}
-
-impl Write for BatchWriteItemRequest {
-    fn targets(&self) -> Vec<(&str, &Item)> {
-        let puts_and_deletes = self.request_items.iter().flat_map(|(table, requests)| {
-            requests.iter().map(move |request| {
-                let put = request.put_request.as_ref().map(|put| &put.item);
-                (table.as_str(), put.or(request.delete_request.as_ref().map(|delete| &delete.key)))
-            })
         });
-        puts_and_deletes.filter_map(|(table, item)| Some((table, item?))).collect()
+        Ok(Some(Record { number: self.number, content }))
     }
 }
 
-impl Write for TransactWriteItemsRequest {
-    fn targets(&self) -> Vec<(&str, &Item)> {
-        let actions = self.transact_items.iter().filter_map(|action| {
-            let put = action.put.as_ref().map(|put| (put.table_name.as_str(), &put.item));
-            let update = action.update.as_ref().map(|update| (update.table_name.as_str(), &update.key));
-            let delete = action.delete.as_ref().map(|delete| (delete.table_name.as_str(), &delete.key));
-            put.or(update).or(delete)
+impl Engine {
+    /// Follows the stream of a table. From the first follower on, each change of the table is recorded with its images.
+    pub fn follow(&self, table: &str, filter: EventFilter) -> Result<Follower, EngineError> {
+        let stored = self.shared.database.get_table_metadata(table)?;
+        let stored = stored.ok_or_else(|| EngineError::NoTable(table.to_owned()))?;
+        let key: Vec<KeySchemaElement> = parse_stored(&stored.key_schema)?;
+        let key = key.into_iter().map(|element| element.attribute_name).collect();
+        let position = self.shared.stream().follow(table)?;
+        Ok(Follower { shared: Arc::clone(&self.shared), table: table.to_owned(), key, filter, position })
+    }
+
+    /// The number of the last change that somebody has not handled, or has given up; zero when there is none.
+    pub fn last_change(&self) -> Result<i64, EngineError> {
+        Ok(self.shared.stream().last()?)
+    }
+}
+
+impl Follower {
+    /// Changes up to this number are handled.
+    #[must_use]
+    pub fn position(&self) -> i64 {
+        self.position.load(Ordering::Relaxed)
+    }
+
+    /// Waits for changes, and returns `most` at most. The same ones come again until they are handled.
+    pub async fn next(&mut self, most: usize) -> Batch {
+        loop {
+            let shared = Arc::clone(&self.shared);
+            let changed = shared.changed.notified();
+            match self.next_now(most).await {
+                Ok(Some(batch)) => return batch,
+                Ok(None) => changed.await,
+                Err(error) => {
+                    tracing::error!("reading the table's stream failed: {error}");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// The changes that are there already.
+    pub async fn next_now(&mut self, most: usize) -> Result<Option<Batch>, EngineError> {
+        let after = self.position();
+        let changes = self.shared.work(move |shared| shared.stream().read(after, most)).await??;
+        let Some(end) = changes.last().map(|change| change.number) else { return Ok(None) };
+        let records = changes.into_iter().filter_map(|change| change.record(&self.table, &self.key).transpose());
+        let mut records: Vec<Record> = records.collect::<Result<_, _>>()?;
+        records.retain(|record| self.filter.passes(&record.content));
+        Ok(Some(Batch { records, end }))
+    }
+
+    /// The changes up to this number were handled, but for those that were given up. These stay for the next process.
+    pub async fn handled(&mut self, end: i64, given_up: Vec<i64>) {
+        self.position.store(end, Ordering::Relaxed);
+        let removed = self.shared.work(move |shared| {
+            let mut stream = shared.stream();
+            stream.given_up.extend(given_up);
+            stream.remove_handled()
         });
-        actions.collect()
+        let removed = removed.await.map_err(EngineError::from).and_then(|removed| Ok(removed?));
+        if let Err(error) = removed {
+            tracing::error!("the table's stream keeps what was handled: {error}");
+        }
     }
 }

@@ -97,8 +97,19 @@ async fn owned(client: &Client, index: &str) -> Vec<HashMap<String, AttributeVal
     query.send().await.unwrap().items().to_vec()
 }
 
-fn names_and_keys(event: Value) -> Vec<(String, String)> {
-    let event: Event = serde_json::from_value(event).unwrap();
+fn follow(engine: &Engine) -> Follower {
+    engine.follow(TABLE, EventFilter::default()).unwrap()
+}
+
+/// The records that are there, as Lambda's event has them.
+async fn records(follower: &mut Follower) -> Value {
+    let batch = follower.next(100).await;
+    follower.handled(batch.end, Vec::new()).await;
+    json!({ "Records": batch.records.into_iter().map(|record| record.content).collect::<Vec<_>>() })
+}
+
+async fn names_and_keys(follower: &mut Follower) -> Vec<(String, String)> {
+    let event: Event = serde_json::from_value(records(follower).await).unwrap();
     let named = event.records.into_iter().map(|record| {
         let keys = serde_json::to_value(record.change.keys.into_inner()).unwrap();
         (record.event_name, keys["pk"]["S"].as_str().unwrap().to_owned())
@@ -179,7 +190,7 @@ async fn an_operation_that_the_engine_lacks_is_an_error() {
 #[tokio::test]
 async fn a_write_to_a_missing_table_says_so() {
     let engine = Engine::memory().unwrap();
-    let _records = engine.subscribe(EventFilter::default());
+    assert!(matches!(engine.follow(TABLE, EventFilter::default()), Err(EngineError::NoTable(_))));
     let put = engine.client().put_item().table_name(TABLE).set_item(Some(thing("a", 1)));
     assert!(put.send().await.unwrap_err().into_service_error().is_resource_not_found_exception());
 }
@@ -188,13 +199,13 @@ async fn a_write_to_a_missing_table_says_so() {
 async fn a_put_an_update_and_a_delete_each_leave_a_stream_record() {
     let engine = engine();
     let client = engine.client();
-    let mut records = engine.subscribe(EventFilter::default());
+    let mut stream = follow(&engine);
 
     put(&client, "a", 1).await;
-    assert_eq!(names_and_keys(records.next().await.unwrap()), pairs(&[("INSERT", "a")]));
+    assert_eq!(names_and_keys(&mut stream).await, pairs(&[("INSERT", "a")]));
 
     increment(&client).send().await.unwrap();
-    let event: Event = serde_json::from_value(records.next().await.unwrap()).unwrap();
+    let event: Event = serde_json::from_value(records(&mut stream).await).unwrap();
     let change = &event.records[0].change;
     assert_eq!(event.records[0].event_name, "MODIFY");
     assert_eq!(json!(change.old_image)["n"]["N"], "1");
@@ -202,7 +213,7 @@ async fn a_put_an_update_and_a_delete_each_leave_a_stream_record() {
     assert_eq!(json!(change.keys), json!({"pk": {"S": "a"}, "sk": {"S": "thing"}}));
 
     client.delete_item().table_name(TABLE).set_key(Some(key("a"))).send().await.unwrap();
-    assert_eq!(names_and_keys(records.next().await.unwrap()), pairs(&[("REMOVE", "a")]));
+    assert_eq!(names_and_keys(&mut stream).await, pairs(&[("REMOVE", "a")]));
 }
 
 #[tokio::test]
@@ -210,7 +221,7 @@ async fn a_batch_leaves_a_stream_record_for_each_write() {
     let engine = engine();
     let client = engine.client();
     put(&client, "old", 1).await;
-    let mut records = engine.subscribe(EventFilter::default());
+    let mut stream = follow(&engine);
     let new = PutRequest::builder().set_item(Some(thing("new", 1))).build().unwrap();
     let old = DeleteRequest::builder().set_key(Some(key("old"))).build().unwrap();
     client
@@ -222,7 +233,7 @@ async fn a_batch_leaves_a_stream_record_for_each_write() {
         .send()
         .await
         .unwrap();
-    let batch = names_and_keys(records.next().await.unwrap());
+    let batch = names_and_keys(&mut stream).await;
     assert_eq!(batch, pairs(&[("INSERT", "new"), ("REMOVE", "old")]));
 }
 
@@ -233,7 +244,7 @@ async fn a_transaction_leaves_a_stream_record_for_each_change() {
     for name in ["b", "c", "new"] {
         put(&client, name, 1).await;
     }
-    let mut records = engine.subscribe(EventFilter::default());
+    let mut stream = follow(&engine);
     let update = Update::builder()
         .table_name(TABLE)
         .set_key(Some(key("b")))
@@ -258,7 +269,7 @@ async fn a_transaction_leaves_a_stream_record_for_each_change() {
         .send()
         .await
         .unwrap();
-    let transaction = names_and_keys(records.next().await.unwrap());
+    let transaction = names_and_keys(&mut stream).await;
     assert_eq!(transaction, pairs(&[("MODIFY", "b"), ("REMOVE", "c"), ("INSERT", "d")]));
 }
 
@@ -267,14 +278,15 @@ async fn a_write_that_changes_nothing_or_fails_leaves_no_record() {
     let engine = engine();
     let client = engine.client();
     put(&client, "a", 1).await;
-    let mut records = engine.subscribe(EventFilter::default());
+    let mut stream = follow(&engine);
 
     put(&client, "a", 1).await;
     client.delete_item().table_name(TABLE).set_key(Some(key("none"))).send().await.unwrap();
     let refused = client.put_item().table_name(TABLE).set_item(Some(thing("a", 9)));
     let refused = refused.condition_expression("attribute_not_exists(pk)").send().await.unwrap_err();
     assert!(refused.into_service_error().is_conditional_check_failed_exception());
-    assert_eq!(records.next_now(), None);
+    let passed = stream.next_now(100).await.unwrap().map_or(Vec::new(), |batch| batch.records);
+    assert_eq!(passed, []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -282,7 +294,7 @@ async fn concurrent_writes_of_one_item_are_reported_as_an_unbroken_chain() {
     let engine = engine();
     let client = engine.client();
     put(&client, "a", 0).await;
-    let mut records = engine.subscribe(EventFilter::default());
+    let mut stream = follow(&engine);
     let writers: Vec<_> = (0..50)
         .map(|_| {
             let increment = increment(&client);
@@ -294,9 +306,9 @@ async fn concurrent_writes_of_one_item_are_reported_as_an_unbroken_chain() {
     }
 
     let mut last_number = String::new();
+    let event = records(&mut stream).await;
     for n in 0..50 {
-        let event = records.next().await.unwrap();
-        let change = &event["Records"][0]["dynamodb"];
+        let change = &event["Records"][n]["dynamodb"];
         assert_eq!(change["OldImage"]["n"]["N"], n.to_string());
         assert_eq!(change["NewImage"]["n"]["N"], (n + 1).to_string());
         let number = change["SequenceNumber"].as_str().unwrap().to_owned();
@@ -313,8 +325,85 @@ async fn expired_items_are_removed() {
     item.insert("x".to_owned(), number(1_700_000_000));
     client.put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
 
+    let mut stream = follow(&engine);
     assert_eq!(engine.remove_expired().unwrap(), 1);
     assert_eq!(get(&client, "a").await, None);
+    assert_eq!(names_and_keys(&mut stream).await, pairs(&[("REMOVE", "a")]));
+}
+
+/// The keys of the records that nobody has handled, by a process that begins now.
+async fn left(path: &Path) -> Vec<String> {
+    let engine = Engine::open(path).unwrap();
+    let batch = follow(&engine).next_now(100).await.unwrap();
+    let records = batch.map_or(Vec::new(), |batch| batch.records);
+    records.iter().map(|record| record.content["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn records_that_nobody_handled_are_there_after_the_process_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("table.db");
+    let engine = Engine::open(&path).unwrap();
+    engine.create_table(TABLE, &definition(&["by_owner"])).unwrap();
+    let client = engine.client();
+    put(&client, "before anybody follows", 1).await;
+    let mut stream = follow(&engine);
+    for name in ["a", "b", "c", "d"] {
+        put(&client, name, 1).await;
+    }
+    // The process ends while these two are handled.
+    assert_eq!(stream.next(2).await.records.len(), 2);
+    drop((stream, engine, client));
+    assert_eq!(left(&path).await, ["a", "b", "c", "d"]);
+
+    let engine = Engine::open(&path).unwrap();
+    let mut stream = follow(&engine);
+    let batch = stream.next(3).await;
+    let given_up = batch.records[1].number;
+    stream.handled(batch.end, vec![given_up]).await;
+    assert_eq!(stream.next(3).await.records.len(), 1);
+    assert_eq!(engine.last_change().unwrap(), batch.end + 1);
+    drop((stream, engine));
+    assert_eq!(left(&path).await, ["b", "d"]);
+
+    let engine = Engine::open(&path).unwrap();
+    let mut stream = follow(&engine);
+    let batch = stream.next(100).await;
+    stream.handled(batch.end, Vec::new()).await;
+    assert_eq!(engine.last_change().unwrap(), 0);
+    put(&engine.client(), "e", 1).await;
+    assert!(stream.next(100).await.end > batch.end, "a number is used once");
+}
+
+#[tokio::test]
+async fn a_record_stays_until_all_who_follow_have_handled_it() {
+    let engine = engine();
+    let (mut first, mut second) = (follow(&engine), follow(&engine));
+    put(&engine.client(), "a", 1).await;
+    let end = first.next(100).await.end;
+    first.handled(end, Vec::new()).await;
+    assert_eq!(names_and_keys(&mut second).await, pairs(&[("INSERT", "a")]));
+    assert_eq!(engine.last_change().unwrap(), 0);
+    put(&engine.client(), "b", 1).await;
+    let mut third = follow(&engine);
+    assert_eq!(third.next_now(100).await.unwrap(), None);
+    drop((second, third));
+    assert_eq!(names_and_keys(&mut first).await, pairs(&[("INSERT", "b")]));
+    assert_eq!(engine.last_change().unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_change_without_followers_is_not_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("table.db");
+    let engine = Engine::open(&path).unwrap();
+    engine.create_table(TABLE, &definition(&["by_owner"])).unwrap();
+    drop(follow(&engine));
+    drop(engine);
+    // An import, say.
+    let engine = Engine::open(&path).unwrap();
+    put(&engine.client(), "a", 1).await;
+    assert_eq!(engine.last_change().unwrap(), 0);
 }
 
 #[tokio::test]

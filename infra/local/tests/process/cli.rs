@@ -56,8 +56,9 @@ async fn it_shows_a_newcomer_where_to_look_and_what_to_put_on_a_page() {
 
 #[tokio::test]
 async fn mails_become_files_in_the_data_directory() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let mut command = on_data(&["--port", "0"], data_dir.path());
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    let mut command = on_data(&["--port", "0"], &data_dir);
     command.envs(MAIL).env("SVC_MAIL_WAIT", "0").env("SVC_JWT_SECRET", SECRET);
     let service = Service::start(&mut command, "moderator");
     assert_eq!(service.said("mails"), format!("{}/_mail", service.said("listening")));
@@ -68,7 +69,7 @@ async fn mails_become_files_in_the_data_directory() {
     assert_eq!(choice.data()["state"], "asked");
     let until = Instant::now() + PATIENCE;
     let mail = loop {
-        let files = fs::read_dir(data_dir.path().join("mail")).unwrap().map(|file| file.unwrap().path());
+        let files = fs::read_dir(data_dir.join("mail")).unwrap().map(|file| file.unwrap().path());
         if let Some(file) = files.into_iter().find(|file| file.extension().is_some_and(|kind| kind == "eml")) {
             break fs::read_to_string(file).unwrap();
         }
@@ -76,8 +77,30 @@ async fn mails_become_files_in_the_data_directory() {
         service.guest().get("ui").await.ok(200);
     };
     assert!(mail.contains("To: ada@example.org\r\n"), "{mail}");
+    #[cfg(unix)]
+    assert_private(&data_dir);
     let demo = service.at(service.said("listening")).send_at(Method::GET, "/", "").await.ok(200);
     assert!(demo.json.as_str().unwrap().contains("<a href=\"/_mail\">"), "{}", demo.json);
+}
+
+/// Others on this machine can read nothing that is personal or secret.
+#[cfg(unix)]
+fn assert_private(data_dir: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mut checked = Vec::new();
+    for folder in ["", "mail", "queue/DeliveriesQueue"].map(|name| data_dir.join(name)) {
+        assert_eq!(mode(&folder), 0o700, "{}", folder.display());
+        for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+            if file.file_name().is_some_and(|name| name != "lock") {
+                assert_eq!(mode(&file), 0o600, "{}", file.display());
+                checked.push(file);
+            }
+        }
+    }
+    for name in ["table.db", "table.db-wal", "table.db-shm", "visitor-salt"] {
+        assert!(checked.contains(&data_dir.join(name)), "{name}");
+    }
 }
 
 /// The headers of an answer in order of their names, without those that differ from one answer to the next.

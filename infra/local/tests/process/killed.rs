@@ -1,16 +1,19 @@
-//! The process is killed in the middle of its work. After the next start everything it answered is stored, and the table is
-//! in order.
+//! The process is killed in the middle of its work, or cannot finish it. After the next start everything it answered is stored,
+//! what follows from it has happened, and the table is in order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue::S;
+use futures_util::future::join_all;
 use http::Method;
+use jiff::Timestamp;
 use local::engine::Engine;
 use serde_json::{Value, json};
-use tests::{Actor, Service, dot};
+use tests::{Actor, MAIL, Receiver, SECRET, Service, WEBHOOKS, dot, sign};
 
 use crate::{on_data, serve};
 
@@ -97,6 +100,155 @@ async fn after_a_kill_everything_answered_is_stored_and_the_table_in_order() {
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
+/// With mails and webhooks.
+fn serve_all(data_dir: &Path) -> Service {
+    let mut command = on_data(&["--port", "0"], data_dir);
+    command.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0");
+    command.env("SVC_JWT_SECRET", SECRET).env("SVC_WRITE_LIMIT", "1000000");
+    Service::start(&mut command, "moderator")
+}
+
+/// A member with an address, who is called that since `seconds` ago.
+fn member(service: &Service, id: u64, name: &str, seconds: i64) -> Actor {
+    let now = Timestamp::now().as_second();
+    let claims = json!({
+        "sub": id.to_string(), "name": name, "email": format!("{id}@example.org"),
+        "iat": now - seconds, "exp": now + 3600,
+    });
+    service.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET))
+}
+
+fn files(folder: PathBuf, extension: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    files.filter(|file| file.extension().is_some_and(|found| found == extension)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mails_webhooks_names_and_counts_follow_from_everything_answered_before_a_kill() {
+    const MEMBERS: u64 = 12;
+    let data_dir = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start().await;
+    let service = serve_all(data_dir.path());
+    let hook = json!({ "url": format!("{}/hook", receiver.url), "events": ["comment.created"] });
+    service.guest().with_token(service.said("moderator")).post("moderation/webhooks", hook).await.ok(201);
+    assert!(service.stop().success());
+
+    let (mut answers, mut written) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        let mut service = serve_all(data_dir.path());
+        let members = (1..=MEMBERS).map(|number| (round + 1) * 100 + number);
+        let asked = members.clone().map(|id| {
+            let member = member(&service, id, &format!("Old {id}"), 60);
+            async move {
+                let comment = json!({ "body": "x", "subscribe_to_replies": true });
+                (id, member.post("posts/1/comments", comment).await.ok(201).id())
+            }
+        });
+        let asked = join_all(asked).await;
+        // Each member gets a new name with an answer to somebody else.
+        let answered = asked.iter().zip(asked.iter().cycle().skip(1)).map(|((id, _), (_, parent))| {
+            let renamed = member(&service, *id, &format!("New {id}"), 0);
+            let body = format!("answer-{id}-end");
+            async move { (renamed.reply("posts/1", *parent, &body).await, body) }
+        });
+        let answered = join_all(answered).await;
+        service.kill();
+        written.extend(asked.into_iter().map(|(_, comment)| comment));
+        answers.extend(answered);
+    }
+
+    assert!(serve_all(data_dir.path()).stop().success());
+    let mails = files(data_dir.path().join("mail"), "eml");
+    let mails: Vec<_> = mails.iter().map(|mail| fs::read_to_string(mail).unwrap()).collect();
+    let told: BTreeSet<_> =
+        receiver.received().iter().map(|told| told.json()["data"]["id"].as_u64().unwrap()).collect();
+    let unsent = answers.iter().filter(|(_, body)| !mails.iter().any(|mail| mail.contains(body)));
+    let comments = answers.iter().map(|(answer, _)| answer).chain(&written);
+    let untold = comments.filter(|comment| !told.contains(comment));
+    let missing: Vec<_> = unsent.map(|(answer, _)| answer).chain(untold).collect();
+    // What a killed process was sending waits until nobody can be sending it any more.
+    let waiting = files(data_dir.path().join("queue/DeliveriesQueue"), "json").len();
+    assert!(missing.len() <= waiting, "of {missing:?}, only {waiting} wait");
+
+    let service = serve_all(data_dir.path());
+    let page = service.member().list("posts/1", "per_page=50").await;
+    let comments = page.data().as_array().unwrap();
+    assert_eq!(comments.len(), written.len());
+    for comment in comments {
+        let name = comment["user"]["name"].as_str().unwrap();
+        assert!(name.starts_with("New "), "{name} in {comment}");
+        assert_eq!(comment["replies_count"], 1, "{comment}");
+    }
+    assert!(service.stop().success());
+    assert!(is_in_order(data_dir.path()));
+}
+
+#[tokio::test]
+async fn what_could_not_be_followed_up_is_told_at_the_next_start_and_tried_again() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let service = serve_all(data_dir.path());
+    member(&service, 7, "Ada", 60).comment("posts/1", "x").await;
+    assert!(service.stop().success());
+
+    // Nothing can be put into this queue.
+    let jobs = data_dir.path().join("queue/JobsQueue");
+    let service = serve_all(data_dir.path());
+    fs::remove_dir(&jobs).unwrap();
+    fs::write(&jobs, "").unwrap();
+    member(&service, 7, "Lovelace", 0).comment("posts/1", "y").await;
+    assert!(service.stop().success());
+    let dead_letters = data_dir.path().join("queue/EventsDeadLetters");
+    assert_eq!(files(dead_letters.clone(), "json").len(), 1);
+    assert_ne!(fs::read(data_dir.path().join("lock")).unwrap(), b"", "the work is not finished");
+
+    fs::remove_file(&jobs).unwrap();
+    let mut service = serve_all(data_dir.path());
+    let log = service.log();
+    assert!(log.contains("EventsDeadLetters: 1 given up earlier, tried again now"), "{log}");
+    assert!(service.stop().success());
+    assert_eq!(files(dead_letters, "json"), [const { PathBuf::new() }; 0]);
+    assert_eq!(fs::read(data_dir.path().join("lock")).unwrap(), b"");
+    let mut service = serve_all(data_dir.path());
+    assert_eq!(service.log(), "");
+    let page = service.member().list("posts/1", "").await;
+    assert!(
+        page.data().as_array().unwrap().iter().all(|comment| comment["user"]["name"] == "Lovelace"),
+        "{}",
+        page.json
+    );
+}
+
+#[tokio::test]
+async fn a_job_that_was_given_up_is_told_at_the_next_start_and_tried_again() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let service = serve(data_dir.path());
+    let member = service.member();
+    let parent = member.comment("posts/1", "x").await;
+    member.reply("posts/1", parent, "x").await;
+    assert!(service.stop().success());
+
+    let file = put_clean_up(data_dir.path(), "JobsDeadLetters", parent, 5);
+    let mut service = serve(data_dir.path());
+    let log = service.log();
+    assert!(log.contains("JobsDeadLetters: 1 given up earlier, tried again now"), "{log}");
+    assert!(log.contains(file.parent().unwrap().to_str().unwrap()), "{log}");
+    assert!(service.stop().success());
+    assert!(!file.exists());
+    let service = serve(data_dir.path());
+    service.member().get(&format!("comments/{parent}/replies")).await.refused(404, "not_found");
+}
+
+/// A job in the queue that was received so often, and is hidden.
+fn put_clean_up(data_dir: &Path, queue: &str, comment: u64, receives: u32) -> PathBuf {
+    let job = json!({ "job": "clean_up", "comment": comment, "replies": 1, "deleted_at": 0 });
+    let message = json!({
+        "id": "1", "body": job.to_string(), "sent_at": 0, "visible_at": i64::MAX, "receives": receives, "received_at": 0,
+    });
+    let file = data_dir.join("queue").join(queue).join("1.json");
+    fs::write(&file, message.to_string()).unwrap();
+    file
+}
+
 #[tokio::test]
 async fn after_a_crash_the_next_start_finishes_the_work_that_was_left() {
     let data_dir = tempfile::tempdir().unwrap();
@@ -110,14 +262,14 @@ async fn after_a_crash_the_next_start_finishes_the_work_that_was_left() {
     assert!(service.stop().success());
 
     // As if the process had ended between the writes and the work that follows from them.
-    std::fs::remove_file(&thumbnail).unwrap();
+    fs::remove_file(&thumbnail).unwrap();
     remove_comment(data_dir.path(), parent).await;
     let lock = data_dir.path().join("lock");
-    std::fs::write(&lock, "in use\n").unwrap();
+    fs::write(&lock, "in use\n").unwrap();
     let uploads = data_dir.path().join("objects/media/uploads");
-    let upload = std::fs::read_dir(uploads).unwrap().next().unwrap().unwrap().path();
-    let later = std::fs::metadata(lock).unwrap().modified().unwrap();
-    std::fs::File::options().append(true).open(upload).unwrap().set_modified(later).unwrap();
+    let upload = fs::read_dir(uploads).unwrap().next().unwrap().unwrap().path();
+    let later = fs::metadata(lock).unwrap().modified().unwrap();
+    fs::File::options().append(true).open(upload).unwrap().set_modified(later).unwrap();
 
     assert!(!is_in_order(data_dir.path()));
     assert!(serve(data_dir.path()).stop().success());
@@ -126,7 +278,7 @@ async fn after_a_crash_the_next_start_finishes_the_work_that_was_left() {
 }
 
 #[tokio::test]
-async fn a_job_that_a_killed_process_was_doing_is_done_by_the_next() {
+async fn a_job_that_each_of_five_killed_processes_was_doing_is_done_by_the_next() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
     let member = service.member();
@@ -135,12 +287,7 @@ async fn a_job_that_a_killed_process_was_doing_is_done_by_the_next() {
     assert!(service.stop().success());
 
     // Received, and never deleted.
-    let job = json!({ "job": "clean_up", "comment": parent, "replies": 1, "deleted_at": 0 });
-    let message = json!({
-        "id": "1", "body": job.to_string(), "sent_at": 0, "visible_at": i64::MAX, "receives": 1, "received_at": 0,
-    });
-    let file = data_dir.path().join("queue/JobsQueue/1.json");
-    std::fs::write(&file, message.to_string()).unwrap();
+    let file = put_clean_up(data_dir.path(), "JobsQueue", parent, 5);
     assert!(serve(data_dir.path()).stop().success());
     assert!(!file.exists());
     let service = serve(data_dir.path());

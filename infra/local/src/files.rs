@@ -1,0 +1,116 @@
+//! Files and folders that only their owner can read, and that are there whole or not at all.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+/// The ending of a file that is being written. One that is there later was left by a process that was killed.
+const PARTIAL: &str = ".partial";
+
+/// Makes a folder when it is missing.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)?;
+    restrict(path, 0o700)
+}
+
+/// Makes the empty file of a database when it is missing. The files that `SQLite` puts beside it have its permissions.
+pub(crate) fn make_database(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?;
+    let beside = |ending: &str| {
+        let mut path = OsString::from(path);
+        path.push(ending);
+        PathBuf::from(path)
+    };
+    for path in [path.to_owned(), beside("-wal"), beside("-shm")] {
+        if path.exists() {
+            restrict(&path, 0o600)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file, or replaces it.
+pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    partial(path, content)?.persist(path)?;
+    Ok(())
+}
+
+/// Writes a file that stays after a power failure too. Returns whether it did: a file that is there is left as it is.
+pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<bool> {
+    let file = partial(path, content)?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(true),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(failed) => Err(failed.error),
+    }
+}
+
+fn partial(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = Builder::new().suffix(PARTIAL).tempfile_in(folder)?;
+    file.write_all(content)?;
+    Ok(file)
+}
+
+/// Files of earlier versions could be read by everyone.
+#[cfg(unix)]
+fn restrict(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut permissions = fs::metadata(path)?.permissions();
+    if permissions.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    permissions.set_mode(mode);
+    fs::set_permissions(path, permissions)
+}
+
+#[cfg(not(unix))]
+fn restrict(_path: &Path, _mode: u32) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_whole_and_created_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        assert!(create(&path, b"1").unwrap() && !create(&path, b"2").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"1");
+        write(&path, b"3").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"3");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_what_is_made_and_what_an_earlier_version_left() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (folder, file) = (root.path().join("a/b"), root.path().join("a/b/table.db"));
+        for _ in 0..2 {
+            make_folder(&folder).unwrap();
+            make_database(&file).unwrap();
+            write(&folder.join("letter"), b"x").unwrap();
+            let modes = [&folder, &file, &folder.join("letter")].map(|path| mode(path));
+            assert_eq!(modes, [0o700, 0o600, 0o600]);
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        }
+    }
+}
