@@ -13,12 +13,12 @@ mod tests;
 mod tree;
 mod write;
 
-use super::bounded::MAX_VALUE;
 use shared::domain::markdown;
 
 use self::block::Content;
 pub(super) use self::dialect::RawHtml;
 use self::write::Style;
+use super::bounded::MAX_VALUE;
 
 /// The Markdown of a body in HTML.
 pub(super) fn from_html(html: &str) -> String {
