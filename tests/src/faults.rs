@@ -62,6 +62,8 @@ struct State {
     requests: AtomicU64,
     made: AtomicU64,
     unreachable: Mutex<Option<&'static str>>,
+    /// Requests to what is unreachable that still pass.
+    passing: AtomicU64,
     losing: Mutex<Option<&'static str>>,
     conflicts: AtomicU64,
     /// Requests that are still carried out.
@@ -76,6 +78,7 @@ impl Default for State {
             requests: AtomicU64::default(),
             made: AtomicU64::default(),
             unreachable: Mutex::default(),
+            passing: AtomicU64::default(),
             losing: Mutex::default(),
             conflicts: AtomicU64::default(),
             left: AtomicU64::new(u64::MAX),
@@ -129,10 +132,17 @@ impl Faults {
 
     pub fn stop(&self) {
         self.state.random.store(false, Ordering::Relaxed);
+        *self.state.unreachable.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// From now on each request fails that names an item whose partition key begins with this.
+    /// From now on each request fails that names an item whose partition key begins with this, until [`Self::stop`].
     pub fn fail(&self, partition: &'static str) {
+        self.fail_after(0, partition);
+    }
+
+    /// Like [`Self::fail`], after `passing` more of these requests.
+    pub fn fail_after(&self, passing: u64, partition: &'static str) {
+        self.state.passing.store(passing, Ordering::Relaxed);
         set(&self.state.unreachable, partition);
     }
 
@@ -201,9 +211,10 @@ impl Faults {
             u64::MAX => false,
             _ => state.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err(),
         };
+        let passes = || state.passing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok();
         let fault = if is_dead {
             Some(Fault::Denied)
-        } else if unreachable.is_some_and(names) {
+        } else if unreachable.is_some_and(names) && !passes() {
             Some(Fault::Broken)
         } else if losing.take_if(|partition| names(partition)).is_some() {
             Some(Fault::Dropped)

@@ -4,7 +4,6 @@ use serde_json::Value;
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::domain::list::{PagePosition, Paging, Sort};
-use shared::domain::rate_limit::RateClass;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::cursor::CursorSigner;
@@ -16,7 +15,7 @@ use shared::http::size::{self, MAX_ANSWER};
 use shared::http::ui;
 use shared::policy;
 use shared::store::Reading;
-use shared::store::comments::CommentWithAncestors;
+use shared::store::comments::{CommentWithAncestors, read_units};
 use shared::store::lists::{Budget, List, PageCursors};
 
 /// GET `{type}/{id}/comments`
@@ -39,8 +38,8 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
         let mut page = app.store.thread_page(list, sort, &paging).await?;
         Ok((page.user.take(), (paging, page)))
     };
-    let (viewer, (paging, page)) =
-        app.admit_with_user(call, RateClass::Read, exists, AuthRequirement::None, read).await?;
+    let class = pagination::class(call, &config.lists, |per_page| app.store.page_units(per_page));
+    let (viewer, (paging, page)) = app.admit_with_user(call, class, exists, AuthRequirement::None, read).await?;
 
     let presenter = app.presenter(call, &viewer, &page.thread, &page.visitor_state);
     let data =
@@ -69,7 +68,8 @@ fn includes_ui(call: &Call) -> Result<bool, Refusal> {
 pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let config = &app.config;
     let find = async { Ok(app.store.find(path_id(id)?, Reading::Eventual).await?) };
-    let (viewer, found) = app.admit_with(call, RateClass::Read, Ok(()), AuthRequirement::None, find).await?;
+    let class = pagination::class(call, &config.lists, |per_page| read_units(per_page, Reading::Eventual));
+    let (viewer, found) = app.admit_with(call, class, Ok(()), AuthRequirement::None, find).await?;
     let listed =
         |found: &CommentWithAncestors| policy::read_in_place(&viewer, &found.comment, &found.ancestors).is_ok();
     let found = app.store.confirm(found, listed).await?;

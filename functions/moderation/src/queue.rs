@@ -11,11 +11,13 @@ use shared::domain::thread::Thread;
 use shared::domain::time::Timestamp;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
+use shared::http::pagination;
 use shared::http::request::{Call, path_id};
 use shared::http::resource::CommentResource;
 use shared::http::response::Answer;
 use shared::policy;
-use shared::store::comments::CommentWithAncestors;
+use shared::store::Reading;
+use shared::store::comments::{CommentWithAncestors, read_units};
 use shared::store::moderation::QueueState;
 
 use crate::walk::Walk;
@@ -62,7 +64,7 @@ impl From<&ReportExcerpt> for ReportResource {
 }
 
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::Moderator).await?;
+    let viewer = app.admit(call, class(app, call), Ok(()), AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
     let state = state(call)?;
     let walk = Walk::new(app, call, format!("queue {}", state.name()))?;
@@ -73,13 +75,17 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
 
 pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let id = path_id::<UserId>(id);
-    let viewer = app.admit(call, RateClass::Read, exists(&id), AuthRequirement::Moderator).await?;
+    let viewer = app.admit(call, class(app, call), exists(&id), AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
     let id = id?;
     let walk = Walk::new(app, call, format!("user {id}"))?;
     let (found, cursors) = app.store.written_by(id, walk.cursor, walk.per_page).await?;
     let items = present(app, call, &viewer, &found).await?;
     Ok(walk.answer(call, items, cursors)?.in_the_language_asked_for())
+}
+
+fn class(app: &App, call: &Call) -> RateClass {
+    pagination::class(call, &app.config.lists, |per_page| read_units(per_page, Reading::Consistent))
 }
 
 async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAncestors]) -> Result<Vec<Item>> {

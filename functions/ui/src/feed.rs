@@ -18,7 +18,9 @@ use shared::error::Result;
 use shared::http::request::Call;
 use shared::http::response::{Answer, Sharing};
 use shared::policy;
-use shared::store::newest::NewestComments;
+use shared::store::Reading;
+use shared::store::comments::read_units;
+use shared::store::newest::{NEWEST, NewestComments};
 
 const ATOM: &str = "application/atom+xml; charset=utf-8";
 
@@ -30,7 +32,8 @@ pub(crate) async fn feed(app: &App, call: &Call, kind: &str, record: &str) -> Re
         let newest = app.store.newest_comments(&thread).await?;
         Ok((thread, newest))
     };
-    let (thread, newest) = app.admit_everyone(call, RateClass::Read, exists, read).await?;
+    let class = RateClass::LargeRead { units: read_units(NEWEST, Reading::Eventual) };
+    let (thread, newest) = app.admit_everyone(call, class, exists, read).await?;
     let feed = Feed {
         base_url: &call.base_url,
         users_route_prefix: &app.config.users_route_prefix,

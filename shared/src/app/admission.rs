@@ -30,9 +30,6 @@ use http::header;
 
 pub use crate::domain::rate_limit::RateClass;
 
-/// A read counts once for every ten read units begun.
-const UNITS_PER_READ: f64 = 10.0;
-
 /// Whom a route admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthRequirement {
@@ -143,8 +140,9 @@ impl App {
             self.count(call, class, &caller, true).await?;
             return Err(refusal.into());
         }
+        // A read within the limit is counted without the table.
         let has_room = |class: &RateClass| self.store.has_room(self.counter(*class, &caller));
-        if class.limiters().iter().all(has_room) {
+        if !class.is_read() && class.limiters().iter().all(has_room) {
             let (counted, done) = tokio::join!(self.count(call, class, &caller, false), work);
             counted?;
             Ok(done)
@@ -203,13 +201,18 @@ impl App {
         }
         let write = |class| self.store.count_write(self.counter(class, caller), refused);
         let status = match class {
-            RateClass::Read | RateClass::Changes => match self.store.count_read(self.counter(class, caller)).await {
-                Ok(status) => status,
-                Err(fault) => {
-                    tracing::warn!(error = fault.chain(), "read not counted, and answered");
-                    return Ok(());
+            RateClass::Read | RateClass::LargeRead { .. } | RateClass::Changes => {
+                // A refused request reads nothing.
+                let reads = if refused { 1 } else { class.reserves() };
+                let limiter = if class == RateClass::Changes { class } else { RateClass::Read };
+                match self.store.count_read(self.counter(limiter, caller), reads).await {
+                    Ok(status) => status,
+                    Err(fault) => {
+                        tracing::warn!(error = fault.chain(), "read not counted, and answered");
+                        return Ok(());
+                    }
                 }
-            },
+            }
             RateClass::Write | RateClass::Forget => write(RateClass::Write).await.map_err(|fault| uncounted(&fault))?,
             RateClass::Upload => {
                 let counted = tokio::try_join!(write(RateClass::Write), write(RateClass::Upload));
@@ -225,27 +228,35 @@ impl App {
         enforce(call, status)
     }
 
-    /// Counts an expensive read further times, once it is known what it cost.
-    pub(crate) fn charge(&self, call: &Call, cost: &Cost) {
-        let read = call.rate_limit.get().filter(|status| status.class.is_read() && status.allowed);
-        if let Some(status) = read
-            && cost.read_units > UNITS_PER_READ
+    /// Corrects the count of a request that was let through, once it is known what it cost.
+    pub(crate) async fn settle(&self, call: &mut Call, cost: &Cost) {
+        let Some(status) = call.rate_limit.get().copied().filter(|status| status.allowed) else { return };
+        let is_read = status.class.is_read();
+        let worth = status.class.worth(if is_read { cost.read_units } else { cost.write_units });
+        if worth == status.counted {
+            return;
+        }
+        let caller = self.caller(call);
+        let limiter = if is_read { status.class } else { RateClass::Write };
+        let counter = Counter { now: status.at, ..self.counter(limiter, &caller) };
+        let settled = if is_read {
+            Some(Box::pin(self.store.settle_read(counter, status.counted, worth)).await)
+        } else {
+            Box::pin(self.store.count_surplus(counter, worth - 1)).await
+        };
+        // The surplus of a read that reserved nothing shows from the next one.
+        let shows = !is_read || status.counted > 1;
+        if let (Some(settled), Some(status)) = (settled.filter(|_| shows), call.rate_limit.get_mut())
+            && status.class == settled.class
         {
-            let reads = (cost.read_units / UNITS_PER_READ).ceil();
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "more than one, and saturating"
-            )]
-            let surplus = reads as u32 - 1;
-            self.store.count_surplus(self.counter(status.class, &self.caller(call)), surplus);
+            status.remaining = settled.remaining;
         }
     }
 
     fn counter<'a>(&self, class: RateClass, caller: &'a str) -> Counter<'a> {
         let limits = &self.config.limits;
         let limit = match class {
-            RateClass::Read | RateClass::Changes => limits.read,
+            RateClass::Read | RateClass::LargeRead { .. } | RateClass::Changes => limits.read,
             RateClass::Write | RateClass::Forget => limits.write,
             RateClass::Upload => limits.upload,
         };

@@ -134,16 +134,16 @@ impl App {
         let started = Instant::now();
         let request_id = request.lambda_context_ref().map(|context| context.request_id.clone());
         let credential = self.credential(&request).await;
-        let call = Call::new(&self.config, request, credential);
+        let mut call = Call::new(&self.config, request, credential);
         let work = async {
             match (call.route, cors::preflight(&self.config.cors_origins, &call)) {
                 (_, Some(answer)) => Ok(answer),
                 (Some(_), None) => handler.handle(self, &call).await,
-                (None, None) => self.unrouted(&call).await,
+                (None, None) => Box::pin(self.unrouted(&call)).await,
             }
         };
-        let (result, cost) = meter::measure(work).await;
-        self.charge(&call, &cost);
+        let (result, mut cost) = meter::measure(work).await;
+        cost += meter::measure(self.settle(&mut call, &cost)).await.1;
         let answer = result.unwrap_or_else(|error| refusal(error).into());
         let line = LogLine {
             route: call.route.map_or("unknown", |route| route.name),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::config::Lists;
 use crate::domain::list::{MAX_NUMBERED, MAX_PER_PAGE, PagePosition, Paging, Sort};
+use crate::domain::rate_limit::RateClass;
 use crate::error::{FieldErrors, Refusal};
 use crate::http::cursor::CursorSigner;
 use crate::http::request::Call;
@@ -45,6 +46,16 @@ pub fn paging(call: &Call, lists: &Lists, signer: Option<&CursorSigner<'_>>) -> 
     };
     errors.check()?;
     Ok(Paging { per_page, position })
+}
+
+/// The class of a request for a page of comments. `units`: what a page of so many may cost, in read units.
+pub fn class(call: &Call, lists: &Lists, units: impl FnOnce(usize) -> u32) -> RateClass {
+    match whole(call, "per_page", lists.per_page) {
+        Some(per_page) if (lists.per_page + 1..=MAX_PER_PAGE).contains(&per_page) => {
+            RateClass::LargeRead { units: units(per_page) }
+        }
+        _ => RateClass::Read,
+    }
 }
 
 /// The parameter as a number from 1; `None` when it is something else.

@@ -21,6 +21,12 @@ use crate::error::Fault;
 /// The attributes of a [`Comment`], as a projection. None of them is a reserved word.
 pub(super) const ATTRIBUTES: &str = "i,t,p,u,g,n,av,mo,b,m,e,s,rv,sp,ph,so,lc,il,rc,fp,ld,tr,rp,ro,rl,rs,sb,su,ws";
 
+/// What it may cost to read so many comments, in read units: the largest ones have 44 KB.
+pub fn read_units(comments: usize, reading: Reading) -> u32 {
+    let halves = if reading == Reading::Consistent { 22 } else { 11 };
+    u32::try_from(comments * halves / 2).unwrap_or(u32::MAX)
+}
+
 /// A comment whose ancestors all exist.
 #[derive(Clone, Debug)]
 pub struct CommentWithAncestors {

@@ -1,9 +1,19 @@
-//! Counters of requests per minute, shared by all instances through the table. The write limiter counts each request in the
-//! table. The read limiter lets an instance grant a caller some reads first, and then takes blocks of reads from the table.
-//! A caller that was refused once is refused for the rest of the minute without asking the table.
+//! Counters of requests per minute, shared by all instances through the table. A caller that was refused once is refused for
+//! the rest of the minute without asking the table.
+//!
+//! **Writes** are counted in the table one by one. A write that cost over twenty units counts for more: the surplus is added
+//! before the answer goes. Writes that run at the same time do not know of each other's surplus, so that in the worst case
+//! all sixty of a minute cost what one may.
+//!
+//! **Reads** are granted by blocks. An instance lets a caller's first block through before it asks the table. What a read cost
+//! beyond ten units is known after it, and counts with the next block. A large read, which is a feed or a page of comments over
+//! the default size, reserves what it may cost: the first one of an instance like other reads, the others in the table before
+//! they run. What it did not cost is granted again, and goes back to the table where it is more than other instances can spare.
+//! So in the worst case each further instance that serves a caller lets nine cheap reads and a page of the largest comments
+//! through. `infra/measure/README.md` has the units.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::transaction::Write;
 use super::{Store, keys, number, text};
@@ -14,12 +24,16 @@ use crate::error::Fault;
 
 /// Reads that an instance grants before it asks the table, and that it takes from the table at a time.
 const BLOCK: u32 = 10;
+/// Granted reads that an instance keeps unused. More go back to the table, so that they are there for other instances.
+const MAX_UNUSED: u32 = 2 * BLOCK;
 /// Callers whose windows an instance keeps.
 const MAX_CALLERS: usize = 10_000;
 /// Seconds within which the same text by the same visitor is a repeat.
 const REPEAT: i64 = 60;
 /// Seconds that a counter outlives its minute.
 const KEPT: i64 = 120;
+
+type Turn = tokio::sync::Mutex<()>;
 
 /// What is counted, for whom, and the limit per minute.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +49,13 @@ impl Counter<'_> {
         self.now.seconds().div_euclid(60)
     }
 
+    /// `counted`: in the minute so far.
     fn status(&self, counted: u32, allowed: bool) -> RateLimitStatus {
         let resets_in = 60 - self.now.seconds().rem_euclid(60);
         RateLimitStatus {
             class: self.class,
+            at: self.now,
+            counted: 1,
             limit: self.limit,
             remaining: if allowed { self.limit.saturating_sub(counted) } else { 0 },
             allowed,
@@ -58,24 +75,30 @@ struct Minute {
 }
 
 /// This instance's counts of one caller's minute.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Window {
-    /// Requests counted by this instance.
+    /// Requests counted by this instance. Those that run count for what they reserve.
     used: u32,
-    /// Requests that this instance has added to the table's count, or is adding.
-    booked: u32,
-    /// Reads that this instance may let through.
+    /// Requests that this instance is adding to the table's count.
+    asking: u32,
+    /// Requests that the table counts for this instance.
+    held: u32,
+    /// Reads that this instance may let through: the first block, then those of its requests in the table that are within the limit.
     granted: u32,
-    /// Requests that other instances had booked when the table last answered.
+    /// Requests of other instances that the table counted when it last answered.
     elsewhere: u32,
+    /// A large read was let through.
+    has_reserved: bool,
     /// The caller has reached the limit according to the table.
     closed: bool,
+    /// Held by the read that changes the table's count, so that others wait for what it is granted.
+    turn: Arc<Turn>,
 }
 
 impl Window {
     fn new(class: RateClass, limit: u32) -> Self {
         match class {
-            RateClass::Read | RateClass::Changes => {
+            RateClass::Read | RateClass::LargeRead { .. } | RateClass::Changes => {
                 Self { granted: BLOCK.min(limit), closed: limit <= BLOCK, ..Self::default() }
             }
             RateClass::Write | RateClass::Upload | RateClass::Forget => Self::default(),
@@ -86,29 +109,59 @@ impl Window {
         self.elsewhere.saturating_add(self.used)
     }
 
-    /// Lets one read through, if any is left.
-    fn take(&mut self) -> bool {
-        let allowed = self.used < self.granted;
-        self.used += u32::from(allowed);
+    /// Lets a read through that counts for so many, if any is left. It may count for more than are left. The table is asked
+    /// before for a large read, unless it is the first one.
+    fn take(&mut self, reads: u32) -> bool {
+        let is_covered = self.used.saturating_add(reads) <= self.granted;
+        let allowed = self.used < self.granted && (is_covered || self.closed || !self.has_reserved);
+        if allowed {
+            self.used = self.used.saturating_add(reads);
+            self.has_reserved |= reads > 1;
+        }
         allowed
     }
 
-    /// The number of requests to book: those not yet booked, and `more`. At least one, as an earlier booking may be under way
-    /// or lost.
+    /// The number of requests to book: those not yet booked, and `more`. At least one, as they may be under way.
     fn ask(&mut self, more: u32) -> u32 {
-        let count = self.used.saturating_add(more).saturating_sub(self.booked).max(1);
-        self.booked += count;
+        let known = self.held.saturating_add(self.asking);
+        let count = self.used.saturating_add(more).saturating_sub(known).max(1);
+        self.asking = self.asking.saturating_add(count);
         count
     }
 
-    /// `counted` is the table's answer to an [`ask`](Self::ask), and `booked` the value that the ask left.
-    fn learn(&mut self, counted: u32, booked: u32, limit: u32) {
+    /// `counted` is the table's answer to an [`ask`](Self::ask) of `count`.
+    fn learn(&mut self, count: u32, counted: u32, limit: u32) {
+        // The table counts the reads of the first block from now on.
+        self.granted = if self.held == 0 { 0 } else { self.granted };
+        self.asking = self.asking.saturating_sub(count);
+        self.held = self.held.saturating_add(count);
         let over = counted.saturating_sub(limit);
-        // Requests that were booked here since may not be in `counted` yet.
-        self.granted = self.granted.max(booked.min(counted).saturating_sub(over));
-        // Requests that were booked here meanwhile may be in `counted` already.
-        self.elsewhere = self.elsewhere.max(counted.saturating_sub(self.booked));
+        self.granted = self.granted.saturating_add(count.saturating_sub(over));
+        // Requests that are booked here meanwhile may be in `counted` already.
+        self.elsewhere = counted.saturating_sub(self.held.saturating_add(self.asking));
         self.closed |= over > 0;
+    }
+
+    /// The table has not answered.
+    fn give_up(&mut self, count: u32) {
+        self.asking = self.asking.saturating_sub(count);
+    }
+
+    /// Counts a read that was let through for what it cost, in place of what it had reserved.
+    fn settle(&mut self, reserved: u32, cost: u32) {
+        self.used = self.used.saturating_add(cost).saturating_sub(reserved);
+    }
+
+    /// The reads to give back to the table. They are no longer granted.
+    fn give_back(&mut self) -> u32 {
+        let unused = self.held.saturating_sub(self.used);
+        if unused <= MAX_UNUSED {
+            return 0;
+        }
+        let back = unused - BLOCK;
+        self.held -= back;
+        self.granted = self.granted.min(self.held);
+        back
     }
 
     /// Counts a write that is booked with the next one. Returns whether it is within the limit.
@@ -123,13 +176,9 @@ impl Window {
         self.closed && self.used >= self.granted
     }
 
-    /// Whether the next request is within the limit, as far as this instance knows: a read if it is granted, a write by the
-    /// count so far.
-    fn has_room(&self, class: RateClass, limit: u32) -> bool {
-        match class {
-            RateClass::Read | RateClass::Changes => self.used < self.granted,
-            RateClass::Write | RateClass::Upload | RateClass::Forget => !self.closed && self.counted() < limit,
-        }
+    /// Whether the next write is within the limit, as far as this instance knows.
+    fn has_room(&self, limit: u32) -> bool {
+        !self.closed && self.counted() < limit
     }
 }
 
@@ -161,9 +210,9 @@ impl Minute {
 }
 
 impl Store {
-    /// Whether reads may begin before the request is counted, as this instance knows no reason to refuse it.
+    /// Whether a write may begin to read before it is counted, as this instance knows no reason to refuse it.
     pub fn has_room(&self, counter: Counter<'_>) -> bool {
-        self.limiter.window(counter, |window| window.has_room(counter.class, counter.limit))
+        self.limiter.window(counter, |window| window.has_room(counter.limit))
     }
 
     /// The refusal of a caller that this instance knows to be over the limit.
@@ -176,45 +225,91 @@ impl Store {
     /// one that is not, unless it is the first of the minute.
     pub async fn count_write(&self, counter: Counter<'_>, refused: bool) -> Result<RateLimitStatus, Fault> {
         let step = self.limiter.window(counter, |window| {
-            if refused && window.booked > 0 {
+            if refused && window.held + window.asking > 0 {
                 let allowed = window.owe(counter.limit);
                 return Ok(counter.status(window.counted(), allowed));
             }
-            window.used += 1;
-            Err((window.ask(0), window.booked))
+            window.used = window.used.saturating_add(1);
+            Err(window.ask(0))
         });
-        let (count, booked) = match step {
+        let count = match step {
             Ok(status) => return Ok(status),
-            Err(asked) => asked,
+            Err(count) => count,
         };
-        let counted = self.book(counter, count).await?;
-        self.limiter.window(counter, |window| window.learn(counted, booked, counter.limit));
-        Ok(counter.status(counted, counted <= counter.limit))
+        let counted = self.ask(counter, count).await;
+        if counted.is_err() {
+            // It is refused as well, and does not count.
+            self.limiter.window(counter, |window| window.used = window.used.saturating_sub(1));
+        }
+        counted.map(|counted| counter.status(counted, counted <= counter.limit))
     }
 
-    /// Counts a read: exactly while one instance serves the caller, off by a block for each further instance.
-    pub async fn count_read(&self, counter: Counter<'_>) -> Result<RateLimitStatus, Fault> {
-        loop {
-            let step = self.limiter.window(counter, |window| {
-                let allowed = window.take();
-                if allowed || window.closed {
-                    return Ok(counter.status(window.counted(), allowed));
-                }
-                Err((window.ask(BLOCK), window.booked))
-            });
-            let (count, booked) = match step {
-                Ok(status) => return Ok(status),
-                Err(asked) => asked,
-            };
-            let counted = self.book(counter, count).await?;
-            // Concurrent reads may take the granted block first. Then the loop asks again.
-            self.limiter.window(counter, |window| window.learn(counted, booked, counter.limit));
+    /// Counts `more` writes for one that is done, so that nothing refuses it. When the table takes no count, they are booked
+    /// with the next write.
+    pub async fn count_surplus(&self, counter: Counter<'_>, more: u32) -> Option<RateLimitStatus> {
+        let count = self.limiter.window(counter, |window| {
+            window.used = window.used.saturating_add(more);
+            window.ask(0)
+        });
+        match self.ask(counter, count).await {
+            Ok(counted) => Some(counter.status(counted, true)),
+            Err(fault) => {
+                tracing::warn!(error = fault.chain(), "what a write cost is counted with the next one");
+                None
+            }
         }
     }
 
-    /// Counts `more` reads for one that was let through. They are booked with the next block.
-    pub fn count_surplus(&self, counter: Counter<'_>, more: u32) {
-        self.limiter.window(counter, |window| window.used = window.used.saturating_add(more));
+    /// Counts a read for `reads`: exactly while one instance serves the caller, off by a block or one large read for each further
+    /// instance.
+    pub async fn count_read(&self, counter: Counter<'_>, reads: u32) -> Result<RateLimitStatus, Fault> {
+        let take = || {
+            self.limiter.window(counter, |window| {
+                let allowed = window.take(reads);
+                let known = allowed || window.closed;
+                known.then(|| RateLimitStatus { counted: reads, ..counter.status(window.counted(), allowed) })
+            })
+        };
+        if let Some(status) = take() {
+            return Ok(status);
+        }
+        let turn = self.limiter.window(counter, |window| Arc::clone(&window.turn));
+        let _turn = turn.lock().await;
+        loop {
+            if let Some(status) = take() {
+                return Ok(status);
+            }
+            // Enough for this read, and for others of a block.
+            let count = self.limiter.window(counter, |window| window.ask(reads - 1 + BLOCK));
+            self.ask(counter, count).await?;
+        }
+    }
+
+    /// Counts a read that was let through for what it cost, in place of the `reserved` ones. A surplus is booked with the next
+    /// block.
+    pub async fn settle_read(&self, counter: Counter<'_>, reserved: u32, cost: u32) -> RateLimitStatus {
+        self.limiter.window(counter, |window| window.settle(reserved, cost));
+        if reserved > 1
+            && let Err(fault) = self.give_back(counter).await
+        {
+            tracing::warn!(error = fault.chain(), "reads not given back");
+        }
+        self.limiter.window(counter, |window| counter.status(window.counted(), true))
+    }
+
+    async fn give_back(&self, counter: Counter<'_>) -> Result<(), Fault> {
+        let turn = self.limiter.window(counter, |window| Arc::clone(&window.turn));
+        let _turn = turn.lock().await;
+        let back = self.limiter.window(counter, Window::give_back);
+        if back > 0 {
+            let counted = self.book(counter, -i64::from(back)).await;
+            self.limiter.window(counter, |window| match counted {
+                Ok(counted) => window.closed = counted > counter.limit,
+                Err(_) => window.held = window.held.saturating_add(back),
+            });
+            counted?;
+        }
+        Ok(())
     }
 
     /// Whether the visitor wrote the same text in another request within the last minute. Remembers the text of this one.
@@ -236,16 +331,27 @@ impl Store {
         Ok(!self.put("remembering a text", put).await?)
     }
 
+    /// Books what the window [asked](Window::ask) for. Returns the table's count.
+    async fn ask(&self, counter: Counter<'_>, count: u32) -> Result<u32, Fault> {
+        let counted = self.book(counter, count.into()).await;
+        self.limiter.window(counter, |window| match counted {
+            Ok(counted) => window.learn(count, counted, counter.limit),
+            Err(_) => window.give_up(count),
+        });
+        counted
+    }
+
     /// Adds to the table's count, and returns it.
-    async fn book(&self, counter: Counter<'_>, count: u32) -> Result<u32, Fault> {
+    async fn book(&self, counter: Counter<'_>, count: i64) -> Result<u32, Fault> {
         let doing = "counting a request";
         let minute = counter.minute();
         let update = Write::update(keys::limiter(counter.class.scope(), counter.caller, minute))
             .add("n", number(count))
             .set("x", number((minute + 1) * 60 + KEPT));
         let row = self.update(doing, update).await?;
-        let counted = row.as_ref().and_then(|row| row.get("n")?.as_n().ok()?.parse().ok());
-        counted.ok_or_else(|| Fault::new(doing, "no count came back"))
+        let counted: Option<i64> = row.as_ref().and_then(|row| row.get("n")?.as_n().ok()?.parse().ok());
+        let counted = counted.ok_or_else(|| Fault::new(doing, "no count came back"))?;
+        Ok(u32::try_from(counted.max(0)).unwrap_or(u32::MAX))
     }
 }
 
@@ -257,12 +363,13 @@ mod tests {
     fn let_through(limit: u32, reads: u32, each: u32) -> (u32, u32) {
         let (mut window, mut counted, mut asked, mut allowed) = (Window::new(RateClass::Read, limit), 0, 0, 0);
         for _ in 0..reads {
-            let mut passes = window.take();
+            let mut passes = window.take(1);
             if !passes && !window.closed {
-                counted += window.ask(BLOCK);
+                let count = window.ask(BLOCK);
+                counted += count;
                 asked += 1;
-                window.learn(counted, window.booked, limit);
-                passes = window.take();
+                window.learn(count, counted, limit);
+                passes = window.take(1);
             }
             allowed += u32::from(passes);
             window.used += if passes { each - 1 } else { 0 };
@@ -288,6 +395,89 @@ mod tests {
         }
     }
 
+    /// Instances that serve one caller in turn, and what the table has counted.
+    struct Instances {
+        windows: Vec<Window>,
+        counted: u32,
+        limit: u32,
+    }
+
+    impl Instances {
+        fn new(count: usize, limit: u32) -> Self {
+            Self { windows: vec![Window::new(RateClass::Read, limit); count], counted: 0, limit }
+        }
+
+        /// Whether an instance lets a read through that reserves and costs this.
+        fn read(&mut self, instance: usize, reserved: u32, cost: u32) -> bool {
+            let window = &mut self.windows[instance];
+            while !window.take(reserved) {
+                if window.closed {
+                    return false;
+                }
+                let count = window.ask(reserved - 1 + BLOCK);
+                self.counted += count;
+                window.learn(count, self.counted, self.limit);
+            }
+            window.settle(reserved, cost);
+            let back = if reserved > 1 { window.give_back() } else { 0 };
+            if back > 0 {
+                self.counted -= back;
+                window.closed = self.counted > self.limit;
+            }
+            true
+        }
+
+        fn used(&self) -> u32 {
+            self.windows.iter().map(|window| window.used).sum()
+        }
+    }
+
+    #[test]
+    fn each_further_instance_exceeds_the_limit_by_its_first_reads_and_withholds_no_more_than_it_keeps() {
+        const LARGEST: u32 = 70;
+        let mut random = 1_u64;
+        let mut below = |bound: u32| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            u32::try_from(random >> 33).unwrap() % bound
+        };
+        for limit in [1, 10, 11, 60, 300] {
+            for count in 1..=8_u32 {
+                let mut instances = Instances::new(usize::try_from(count).unwrap(), limit);
+                for _ in 0..2_000 {
+                    let instance = usize::try_from(below(count)).unwrap();
+                    let reserved = if below(2) == 0 { 1 } else { 2 + below(LARGEST - 1) };
+                    let used = instances.used();
+                    let passes = instances.read(instance, reserved, 1 + below(reserved));
+                    assert!(passes || used + count * MAX_UNUSED >= limit, "{used} of {limit} by {count}");
+                    assert!(!passes || used < limit + (count - 1) * (BLOCK + LARGEST), "{used} of {limit} by {count}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_instance_lets_large_reads_through_for_what_they_cost() {
+        for limit in 1..=305 {
+            for (reserved, cost) in [(2, 1), (11, 2), (11, 11), (70, 2), (70, 70), (70, 90)] {
+                let mut instances = Instances::new(1, limit);
+                let passed = (0..400).filter(|_| instances.read(0, reserved, cost)).count();
+                assert_eq!(passed, usize::try_from(limit.div_ceil(cost)).unwrap(), "{limit}, {reserved}, {cost}");
+            }
+        }
+    }
+
+    #[test]
+    fn pages_that_cost_little_ask_the_table_once_for_a_block_of_them() {
+        let mut instances = Instances::new(1, 300);
+        let mut asked = 0;
+        for _ in 0..100 {
+            let before = instances.counted;
+            assert!(instances.read(0, 11, 1));
+            asked += u32::from(instances.counted > before);
+        }
+        assert!(asked <= 11, "{asked}");
+    }
+
     #[test]
     fn the_table_is_asked_for_no_more_than_a_tenth_of_the_reads() {
         assert_eq!(let_through(300, 10, 1).1, 0);
@@ -302,7 +492,7 @@ mod tests {
     #[test]
     fn an_instance_keeps_a_bounded_number_of_callers_and_refused_ones_longest() {
         let limiter = Limiter::default();
-        let take = |caller: &str, limit| limiter.window(counter(caller, limit), Window::take);
+        let take = |caller: &str, limit| limiter.window(counter(caller, limit), |window| window.take(1));
         assert!(take("refused", 1) && !take("refused", 1));
         for n in 0..3 * MAX_CALLERS {
             assert!(take(&n.to_string(), 300));

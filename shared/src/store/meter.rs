@@ -1,5 +1,6 @@
 //! Measures the cost of a request: capacity units, as `DynamoDB` reports them, and trips to the table.
 
+use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_sdk_dynamodb::config::interceptors::{
@@ -32,11 +33,21 @@ pub struct Cost {
     under_way: u32,
 }
 
-/// Runs `work` and measures its cost.
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.read_units += other.read_units;
+        self.write_units += other.write_units;
+        self.calls += other.calls;
+        self.trips += other.trips;
+    }
+}
+
+/// Runs `work` and measures its cost, which is part of the cost of the work around it.
 pub async fn measure<T>(work: impl Future<Output = T>) -> (T, Cost) {
-    let count = Arc::new(Mutex::new(Cost::default()));
-    let result = COUNT.scope(Arc::clone(&count), work).await;
-    let cost = *count.lock().unwrap_or_else(PoisonError::into_inner);
+    let part = Arc::new(Mutex::new(Cost::default()));
+    let result = COUNT.scope(Arc::clone(&part), work).await;
+    let cost = *part.lock().unwrap_or_else(PoisonError::into_inner);
+    count(|whole| *whole += cost);
     (result, cost)
 }
 

@@ -13,7 +13,7 @@ use crate::domain::thread::Thread;
 use crate::error::Fault;
 
 /// How many comments are the newest.
-const NEWEST: usize = 20;
+pub const NEWEST: usize = 20;
 
 #[derive(Debug)]
 pub struct Newest {

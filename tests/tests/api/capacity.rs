@@ -16,6 +16,8 @@ use shared::store::{Reading, Store, meter};
 use tests::{Actor, Receiver, START, TestResponse, WEBHOOKS, World, two_engines, webhook_message};
 use tokio::time::Instant;
 
+use crate::largest;
+
 /// Replies of each parent that has any.
 const REPLIES: usize = 3;
 
@@ -233,8 +235,8 @@ async fn lists_of_moderators_keep_to_their_bounds() {
     }
     table.row("what a user wrote, 10", moderator.get("users/7/comments").await, (12.0, 0.0, 4));
     let judge = |ids: &[u64], action| moderator.post("moderation/comments", json!({ "ids": ids, "action": action }));
-    table.measure(&world, "approve 10 at once", judge(&ids[50..], "approve"), (10.5, 181.0, 20)).await;
-    table.measure(&world, "reject 50 at once", judge(&ids[..50], "reject"), (50.5, 451.0, 20)).await;
+    table.measure(&world, "approve 10 at once", judge(&ids[50..], "approve"), (10.5, 182.0, 20)).await;
+    table.measure(&world, "reject 50 at once", judge(&ids[..50], "reject"), (50.5, 452.0, 20)).await;
     for id in 100..130 {
         moderator.put(&format!("users/{id}/ban"), json!({})).await.ok(200);
     }
@@ -331,6 +333,52 @@ async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bou
     done.unwrap();
     println!("| {name} | {} | {} | {} |", cost.read_units, cost.write_units, cost.trips);
     assert!(cost.read_units <= bound.0 && cost.write_units <= bound.1, "{name}: {cost:?}");
+}
+
+/// A unit of each write counts the surplus.
+#[tokio::test]
+async fn requests_about_the_largest_comments_keep_to_their_bounds() {
+    let mut table = Table::default();
+    let world = World::new();
+    let (ada, bob) =
+        (world.user(7, "Ada Lovelace"), reader(&world, 1000, largest::fill(&world, 1, 0, 0).await[0]).await);
+    ada.get("ui").await.ok(200);
+    let create = ada.post("posts/2/comments", json!({ "body": largest::body() }));
+    let created = create.await.ok(201);
+    let id = created.id();
+    table.row("create a parent of 40 KB", created, (1.5, 128.0, 3));
+    let reply = json!({ "body": largest::body(), "parent_id": id });
+    table.measure(&world, "reply to it with as much", ada.post("posts/2/comments", reply), (6.5, 246.0, 4)).await;
+    table.measure(&world, "like it", bob.like(id), (11.0, 126.0, 4)).await;
+    table.measure(&world, "report it", bob.report(id, "spam"), (11.0, 128.0, 4)).await;
+    table.measure(&world, "edit it", ada.edit(id, &largest::body().replace("😀", "😁")), (11.5, 82.0, 5)).await;
+    for _ in 0..20 {
+        ada.comment("posts/3", &largest::body()).await;
+    }
+    world.wait_until_idle().await;
+    table.row("feed of 20", world.guest().get("posts/3/feed.atom").await, (101.0, 0.0, 2));
+    for replies in [0, 3] {
+        let world = World::new();
+        let parents = largest::fill(&world, 50, replies, usize::try_from(replies).unwrap()).await;
+        let list = world.guest().list("posts/1", "").await;
+        table.row(
+            format!("list of 10, {replies} replies each"),
+            list,
+            (if replies == 0 { 128.5 } else { 256.0 }, 0.0, 2),
+        );
+        let list = world.guest().list("posts/1", "per_page=50").await;
+        assert_eq!(list.ids().len(), parents.len());
+        // Once the answer is full, parents that are missing are read one by one.
+        table.row(
+            format!("list of 50, {replies} replies each"),
+            list,
+            (if replies == 0 { 246.5 } else { 539.0 }, 0.0, 6),
+        );
+    }
+    let world = World::new();
+    let parent = largest::fill(&world, 1, 50, 0).await[0];
+    table.row("replies, 50", world.guest().replies(parent, "per_page=50").await, (252.0, 0.0, 4));
+    table.check();
 }
 
 #[tokio::test]

@@ -11,24 +11,34 @@ use crate::capacity::id_before_start;
 
 const PARENTS: u64 = 12;
 const REPLIES: u64 = 20;
+
+/// The largest body: ten thousand characters of four bytes.
+pub(crate) fn body() -> String {
+    "😀".repeat(10_000)
+}
 const EMBEDDED: (&str, &str) = ("SVC_REPLIES_PER_PARENT", "20");
 
-/// Fills `posts/1` with twelve parents and twenty replies to each, all of ten thousand characters of four bytes. The first
-/// `inline` replies are inline, the others separate. The ids of the parents, oldest first.
+/// Twelve parents and twenty replies to each.
 async fn seed(world: &World, inline: usize) -> Vec<u64> {
+    fill(world, PARENTS, REPLIES, inline).await
+}
+
+/// Fills `posts/1` with so many parents, and so many replies to each, all with the largest body. The first `inline` replies are
+/// inline, the others separate. The ids of the parents, oldest first.
+pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline: usize) -> Vec<u64> {
     let ada = world.user(7, "Ada");
     let store = world.store();
     let model = ada.comment("posts/model", "x").await;
     let model = seed::comment(&store, model).await.unwrap();
     let thread = ThreadId::new("posts", "1").unwrap();
-    let model = Comment { thread: thread.clone(), body: "😀".repeat(10_000), ..model };
+    let model = Comment { thread: thread.clone(), body: body(), ..model };
     let first = id_before_start(1000);
-    let parents: Vec<u64> = (0..PARENTS).map(|place| first + 1000 * place).collect();
+    let parents: Vec<u64> = (0..parents).map(|place| first + 1000 * place).collect();
     for parent in &parents {
-        let replies = || parent + 1..=parent + REPLIES;
+        let replies = || parent + 1..=parent + replies_each;
         let comment = Comment {
             id: CommentId(*parent),
-            replies: REPLIES,
+            replies: replies_each,
             fingerprint: fingerprint(replies().map(CommentId)),
             inline: replies().take(inline).collect(),
             has_separate: inline < replies().count(),
@@ -41,7 +51,7 @@ async fn seed(world: &World, inline: usize) -> Vec<u64> {
         });
         store.put_fixtures(std::iter::once(parent).chain(replies)).await.unwrap();
     }
-    let count = Thread { parents: PARENTS, ..Thread::default() };
+    let count = Thread { parents: parents.len() as u64, ..Thread::default() };
     store.put_fixtures([Fixture::Thread(thread, count)]).await.unwrap();
     parents
 }

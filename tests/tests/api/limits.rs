@@ -4,7 +4,32 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use tests::{TestResponse, World};
+use tests::{Actor, Faults, Setup, TestResponse, World};
+
+use crate::largest;
+
+fn remaining(reply: &TestResponse) -> u32 {
+    reply.header("x-ratelimit-remaining").parse().unwrap()
+}
+
+/// For how many writes one counts that cost this. A unit of it is the booking of the others.
+fn writes(reply: &TestResponse) -> u32 {
+    (1..).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
+}
+
+/// Likes the comment and takes the like back until the limit is reached. How often that was, and the write units.
+async fn like_to_the_limit(actors: &[Actor], id: u64) -> (u32, f64) {
+    let (mut likes, mut units) = (0, 0.0);
+    for actor in actors.iter().cycle() {
+        let reply = actor.like(id).await;
+        if reply.status == 429 {
+            break;
+        }
+        likes += 1;
+        units += reply.ok(200).cost.write_units;
+    }
+    (likes, units)
+}
 
 fn headers(reply: &TestResponse) -> (&str, &str) {
     (reply.header("x-ratelimit-limit"), reply.header("x-ratelimit-remaining"))
@@ -158,5 +183,150 @@ async fn every_answer_of_a_limited_route_has_the_limit_in_its_headers() {
     }
     for reply in [ada.post("posts/1/comments", json!({})).await, ada.like(id).await, ada.remove(id).await.ok(204)] {
         assert_eq!(reply.header("x-ratelimit-limit"), "60");
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_cost_over_twenty_units_counts_for_every_twenty_begun() {
+    let limit = [("SVC_WRITE_LIMIT", "60")];
+    let world = World::with(&limit);
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    let created = ada.post("posts/1/comments", json!({ "body": largest::body() })).await.ok(201);
+    assert!(writes(&created) >= 6, "{:?}", created.cost);
+    assert_eq!(remaining(&created), 60 - writes(&created));
+    let small = ada.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+    assert_eq!(remaining(&small), 59 - writes(&created));
+    let (liked, reported) = (bob.like(created.id()).await.ok(200), bob.report(created.id(), "spam").await.ok(201));
+    assert_eq!(remaining(&liked), 60 - writes(&liked));
+    assert_eq!(remaining(&reported), 60 - writes(&liked) - writes(&reported));
+    // The surplus is in the table.
+    let elsewhere = world.again(&limit).user(8, "Bob").delete("nowhere").await;
+    assert_eq!(remaining(&elsewhere), remaining(&reported) - 1);
+}
+
+#[tokio::test]
+async fn likes_of_the_largest_comment_stop_where_sixty_ordinary_writes_would() {
+    let limit = [("SVC_WRITE_LIMIT", "60")];
+    let world = World::with(&limit);
+    let id = world.again(&[]).user(7, "Ada").comment("posts/1", &largest::body()).await;
+    let (here, there) = (world.user(8, "Bob"), world.again(&limit).user(8, "Bob"));
+    let (likes, units) = like_to_the_limit(&[here.clone(), there.clone()], id).await;
+    assert_eq!(likes, 9, "seven writes each");
+    assert!(units <= 60.0 * 20.0 + 130.0, "{units}");
+    for bob in [here, there] {
+        bob.like(id).await.refused(429, "rate_limited");
+        let cost = bob.like(id).await.refused(429, "rate_limited").cost;
+        assert_eq!((cost.read_units, cost.write_units), (0.0, 0.0));
+    }
+    world.pass(Duration::from_secs(55));
+    world.user(8, "Bob").like(id).await.ok(200);
+}
+
+#[tokio::test]
+async fn a_surplus_that_could_not_be_counted_counts_with_the_next_write() {
+    let faults = Faults::new(1);
+    let world = Setup::new(&[("SVC_WRITE_LIMIT", "60")]).faults(&faults).start();
+    let bob = world.user(8, "Bob");
+    let id = world.again(&[]).user(7, "Ada").comment("posts/1", &largest::body()).await;
+    faults.fail_after(1, "L#w");
+    bob.like(id).await.ok(200);
+    faults.stop();
+    let small = bob.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+    assert_eq!(remaining(&small), 60 - 7 - 1);
+}
+
+/// Twenty comments that are as large as they can be, in `posts/1`. A feed of them counts for eleven reads.
+async fn largest_feed(world: &World) {
+    let ada = world.user(7, "Ada");
+    for _ in 0..20 {
+        ada.comment("posts/1", &largest::body()).await;
+    }
+    world.wait_until_idle().await;
+}
+
+#[tokio::test]
+async fn feeds_at_the_same_time_pass_as_often_as_one_after_the_other() {
+    let world = World::with(&[("SVC_READ_LIMIT", "300")]);
+    largest_feed(&world).await;
+    let guest = world.guest();
+    let feeds = join_all((0..44).map(|_| guest.get("posts/1/feed.atom"))).await;
+    let passed: Vec<_> = feeds.iter().filter(|feed| feed.status == 200).collect();
+    assert!(passed.iter().all(|feed| feed.cost.read_units > 100.0));
+    assert_eq!(passed.len(), 28, "eleven reads each");
+    guest.get("ui").await.refused(429, "rate_limited");
+    let (other, mut one_by_one) = (world.guest(), 0);
+    while other.get("posts/1/feed.atom").await.status == 200 {
+        one_by_one += 1;
+    }
+    assert_eq!(one_by_one, 28);
+}
+
+#[tokio::test]
+async fn a_further_instance_lets_one_feed_through_that_the_limit_does_not() {
+    let limit = [("SVC_READ_LIMIT", "50")];
+    let world = World::with(&limit);
+    largest_feed(&world).await;
+    let mut passed = 0;
+    for instance in [&world, &world.again(&limit), &world.again(&limit), &world.again(&limit)] {
+        let guest = instance.guest().from("192.0.2.1");
+        let feeds = join_all((0..20).map(|_| guest.get("posts/1/feed.atom"))).await;
+        passed += feeds.iter().filter(|feed| feed.status == 200).count();
+    }
+    assert_eq!(passed, 5 + 3);
+}
+
+/// Fills `posts/1` so that a page of fifty counts for one read, or for two.
+async fn small_comments(world: &World, count: usize) {
+    let ada = world.user(7, "Ada");
+    for _ in 0..count {
+        ada.comment("posts/1", "a small comment").await;
+    }
+}
+
+#[tokio::test]
+async fn an_instance_lets_one_large_page_through_before_it_asks_the_table() {
+    let limit = [("SVC_READ_LIMIT", "30")];
+    let world = World::with(&limit);
+    small_comments(&world, 3).await;
+    let here = world.guest().from("192.0.2.1");
+    for _ in 0..30 {
+        here.get("ui").await.ok(200);
+    }
+    let there = world.again(&limit).guest().from("192.0.2.1");
+    let first = there.list("posts/1", "per_page=50").await;
+    assert_eq!((first.status, first.cost.write_units), (200, 0.0));
+    let refused = there.get("posts/1/comments?per_page=50").await.refused(429, "rate_limited");
+    assert_eq!((refused.cost.read_units, refused.cost.write_units), (0.0, 1.0));
+}
+
+#[tokio::test]
+async fn large_pages_give_back_what_they_did_not_cost() {
+    let limit = [("SVC_READ_LIMIT", "300")];
+    let world = World::with(&limit);
+    small_comments(&world, 55).await;
+    let others: Vec<World> = (0..9).map(|_| world.again(&limit)).collect();
+    let instances: Vec<Actor> =
+        [&world].into_iter().chain(&others).map(|instance| instance.guest().from("192.0.2.1")).collect();
+    // A walk of 200 pages, whoever serves it.
+    for page in 0..200 {
+        let reply = instances[page % 10].list("posts/1", "per_page=50").await;
+        assert!(reply.cost.read_units <= 10.0, "{:?}", reply.cost);
+    }
+}
+
+#[tokio::test]
+async fn one_instance_counts_large_pages_exactly() {
+    for limit in [1, 5, 25, 80, 300_u32] {
+        let world = World::with(&[("SVC_READ_LIMIT", &limit.to_string())]);
+        small_comments(&world, 11).await;
+        let guest = world.guest();
+        for read in 1..=limit {
+            let path = if read % 3 == 0 { "ui" } else { "posts/1/comments?per_page=50" };
+            assert_eq!(remaining(&guest.get(path).await.ok(200)), limit - read, "{read} of {limit}");
+        }
+        for path in ["ui", "posts/1/comments?per_page=50"] {
+            let refused = guest.get(path).await.refused(429, "rate_limited");
+            assert_eq!((remaining(&refused), refused.cost.read_units), (0, 0.0));
+        }
     }
 }

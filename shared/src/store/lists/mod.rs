@@ -18,15 +18,19 @@ pub(super) mod walk;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use self::walk::Window;
+use super::comments::read_units;
 use super::keys::{self, Scope};
 use super::threads::ThreadForVisitor;
-use super::{Index, Query, Store};
+use super::{Index, Query, Reading, Store};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::domain::list::{Cursor, Order, Paging, Sort};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
 use crate::error::Fault;
+
+/// Read units that a page of a thread costs at most, however large its comments are: it stops reading when its budget is spent.
+const MAX_PAGE_UNITS: u32 = 700;
 
 /// A comment and the replies embedded in it.
 #[derive(Clone, Debug)]
@@ -112,6 +116,12 @@ impl List<'_> {
 }
 
 impl Store {
+    /// What a page of so many top-level comments may cost, in read units.
+    #[must_use]
+    pub fn page_units(&self, per_page: usize) -> u32 {
+        read_units(per_page * (1 + self.embedded), Reading::Eventual).min(MAX_PAGE_UNITS)
+    }
+
     /// A page of `comments.index`. Lists by rank have no cursors: a cursor reads their first page.
     pub async fn thread_page(&self, list: List<'_>, sort: Sort, paging: &Paging) -> Result<ThreadPage, Fault> {
         let mut page = match sort {
