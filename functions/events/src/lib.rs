@@ -10,16 +10,12 @@ use serde_json::Value;
 use shared::app::App;
 use shared::domain::comment::Comment;
 use shared::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
-use shared::domain::user::User;
 use shared::error::Fault;
 use shared::store::Reading;
 use shared::store::counts::Cause;
 use shared::store::events::Event;
 
 use self::webhooks::Endpoints;
-
-/// Seconds after a change of name within which another one waits. Names that change back and forth are then written once.
-const RENAME_PAUSE: i64 = 60;
 
 /// Handles the records of one batch in their order. `event` is a DynamoDB stream event.
 pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
@@ -91,8 +87,9 @@ async fn follow(app: &App, event: Event) -> Result<Option<Comment>, Fault> {
         }
         Event::UserRenamed(before, after) => {
             if app.store.rename_in_directory(&before, &after).await? {
-                let delay = delay(&before, &after);
-                app.start_job(&Job::Rename(Rename::to(after)), delay).await?;
+                let wait = after.comments_at.map_or(0, |at| at - app.clock.now().seconds());
+                let delay = Duration::from_secs(wait.max(0).unsigned_abs());
+                app.start_job(&Job::Rename(Rename::to(&after)), delay).await?;
             }
         }
     }
@@ -103,10 +100,4 @@ async fn follow(app: &App, event: Event) -> Result<Option<Comment>, Fault> {
 async fn recount(app: &App, comment: &Comment) -> Result<bool, Fault> {
     let recounted = app.store.recount_comment(&comment.thread, comment.id, Cause::Event).await?;
     Ok(recounted.is_some_and(|recounted| recounted.counts))
-}
-
-/// How long the comments keep the name of `before`.
-fn delay(before: &User, after: &User) -> Duration {
-    let since = before.renamed_at.zip(after.renamed_at).map_or(RENAME_PAUSE, |(before, after)| after - before);
-    Duration::from_secs((RENAME_PAUSE - since.clamp(0, RENAME_PAUSE)).unsigned_abs())
 }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::domain::comment::Avatar;
 use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::time::Timestamp;
 use crate::domain::user::User;
@@ -67,9 +66,9 @@ impl CountReplies {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rename {
     pub user: UserId,
-    /// The name and picture that the walk writes. It ends when the user has others by now, because another walk follows.
-    pub name: String,
-    pub avatar: Avatar,
+    /// The change of the user's name or picture. The walk ends when another one has followed, which has a walk of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_at: Option<i64>,
     /// Comments from this one on have been renamed, from the newest to the oldest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<CommentId>,
@@ -81,8 +80,8 @@ pub struct Rename {
 impl Rename {
     /// Of all comments of this user.
     #[must_use]
-    pub fn to(user: User) -> Self {
-        Self { user: user.id, name: user.name, avatar: user.avatar, before: None, again: false }
+    pub fn to(user: &User) -> Self {
+        Self { user: user.id, renamed_at: user.renamed_at, before: None, again: false }
     }
 }
 
@@ -100,7 +99,8 @@ mod tests {
         let (comment, other, time) = (CommentId(12), CommentId(13), Timestamp(1_767_323_045_678));
         let walks = vec![CountReplies::of(comment), CountReplies { comment: other, after: Some(comment), seen: 3 }];
         let thread = ThreadId::new("posts", "1").unwrap();
-        let rename = Rename { before: Some(comment), again: true, ..Rename::to(User::named("Ada")) };
+        let user = User { renamed_at: Some(1_767_323_045), ..User::named("Ada") };
+        let rename = Rename { before: Some(comment), again: true, ..Rename::to(&user) };
         let jobs = [
             Job::CleanUp(CleanUp { comment, replies: 2, deleted_at: time }),
             Job::CountBelow(CountBelow { thread, walks, incomplete: vec![other], is_first: true, changed_at: time }),

@@ -8,6 +8,9 @@ use crate::domain::secret::Secret;
 use crate::domain::time::Timestamp;
 use crate::domain::visible;
 
+/// Seconds between two names that comments take: names that change back and forth are then written once.
+pub const RENAME_PAUSE: i64 = 60;
+
 /// Characters. Longer names are cut.
 pub const MAX_NAME: usize = 100;
 const MAX_HANDLE: usize = 50;
@@ -68,9 +71,12 @@ pub struct User {
     /// When this was read from a token, in Unix seconds.
     #[serde(rename = "la", default, skip_serializing_if = "Option::is_none")]
     pub learned_at: Option<i64>,
-    /// When the name or the picture last changed, in Unix seconds; `None` since the first sign-in.
+    /// When the name or the picture last changed, in Unix seconds; `None` since the first sign-in. No two changes have the same.
     #[serde(rename = "ra", default, skip_serializing_if = "Option::is_none")]
     pub renamed_at: Option<i64>,
+    /// When old comments took this name and picture, or the earliest time at which they may, in Unix seconds.
+    #[serde(rename = "ca", default, skip_serializing_if = "Option::is_none")]
+    pub comments_at: Option<i64>,
     /// [`Identity::subject`], which tells whether a user with the same id is the same user.
     #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
@@ -101,15 +107,22 @@ impl User {
     /// The user that a token describes. The stored user has what the token leaves out.
     pub(crate) fn told(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
         let id = identity.id;
-        let kept = known.map(|known| known.name.clone()).filter(|name| !name.is_empty());
-        let renamed_at = kept.is_some().then(|| now.seconds());
+        let renamed = known.filter(|known| !known.name.is_empty());
+        let kept = || renamed.map(|known| known.name.clone());
+        let now = now.seconds();
         Self {
             id,
-            name: name(&identity.claims).or(kept).unwrap_or_else(|| placeholder(id)),
+            name: name(&identity.claims).or_else(kept).unwrap_or_else(|| placeholder(id)),
             avatar: picture(&identity.claims),
             told_at: identity.claims.issued_at.or(known.and_then(|known| known.told_at)),
-            learned_at: Some(now.seconds()),
-            renamed_at,
+            learned_at: Some(now),
+            renamed_at: renamed.map(|known| known.renamed_at.map_or(now, |then| now.max(then + 1))),
+            comments_at: renamed.map(|known| match known.comments_at {
+                Some(at) if at <= now => now.max(at + RENAME_PAUSE),
+                // Comments wait for it already.
+                Some(at) => at,
+                None => now,
+            }),
             subject: identity.subject.clone(),
             ban: known.and_then(|known| known.ban.clone()),
             ban_id: known.and_then(|known| known.ban_id),
@@ -126,6 +139,7 @@ impl User {
             told_at: None,
             learned_at: None,
             renamed_at: None,
+            comments_at: None,
             subject: None,
             ban: None,
             ban_id: None,

@@ -12,13 +12,13 @@ use super::erasure::tombstone;
 use super::keys::{self, Key, Scope, Span};
 use super::lists::walk::Window;
 use super::transaction::Write;
-use super::{Index, Query, Reading, Store, number, placement, text};
+use super::{Index, Query, Reading, Store, meter, number, placement, text};
 use crate::domain::comment::Comment;
 use crate::domain::ids::CommentId;
 use crate::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
 use crate::domain::list::Order;
 use crate::domain::time::Timestamp;
-use crate::domain::user::User;
+use crate::domain::user::{RENAME_PAUSE, User};
 use crate::error::Fault;
 
 /// An index that has not listed a reply by then, counted from the deletion of its parent, will not. The parent then
@@ -29,6 +29,8 @@ const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
 const LATE_NAMES: Duration = Duration::from_secs(90);
 /// The shortest delay before an index is read again.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
+/// Write units that a member's names may cost, on average: as much as sixty writes a minute, of twenty units each.
+const UNITS_A_SECOND: f64 = 20.0;
 /// Comments changed concurrently.
 const AT_ONCE: usize = 25;
 
@@ -155,13 +157,48 @@ impl Store {
         Ok(())
     }
 
-    /// From the newest comment to the oldest, and once more over the newest. It ends when the user has another name by now:
-    /// another job follows.
+    /// It ends when the user has another name by now: another job follows. It waits until the name before has been paid for.
     async fn rename(&self, mut job: Rename, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         let Some(user) = self.user(job.user, Reading::Consistent).await? else { return Ok(None) };
-        if user.name != job.name || user.avatar != job.avatar {
+        if user.renamed_at != job.renamed_at {
             return Ok(None);
         }
+        let begins = job.before.is_none();
+        let wait = user.comments_at.map_or(0, |at| at - now.seconds());
+        if begins && !job.again && wait > 0 {
+            let delay = Duration::from_secs(wait.unsigned_abs());
+            return Ok(Some(Rest { job: Job::Rename(job), delay }));
+        }
+        let (is_done, cost) = meter::measure(self.rename_comments(&mut job, &user, deadline)).await;
+        let is_done = is_done?;
+        let pause = seconds_for(cost.write_units);
+        // The pause after every name is long enough for a short walk.
+        if pause > RENAME_PAUSE || !(begins && is_done) {
+            self.put_off_next_name(&user, now.seconds(), pause).await?;
+        }
+        if !is_done {
+            return Ok(Some(Rest { job: Job::Rename(job), delay: Duration::ZERO }));
+        }
+        let changed_at = user.renamed_at.filter(|_| !job.again);
+        Ok(changed_at.map(|then| Rest {
+            job: Job::Rename(Rename { before: None, again: true, ..job }),
+            delay: LATE_NAMES.saturating_sub(age(now, Timestamp(then * 1_000))),
+        }))
+    }
+
+    /// The comments take no other name before the cost of this one is spread over time.
+    async fn put_off_next_name(&self, user: &User, now: i64, pause: i64) -> Result<(), Fault> {
+        let next = user.comments_at.unwrap_or(now).max(now).saturating_add(pause);
+        let put_off = Write::update(keys::user(user.id))
+            .set("ca", number(next))
+            .exists()
+            .when("attribute_not_exists(ca) OR ca < :ca");
+        self.update("putting off the next name", put_off).await.map(drop)
+    }
+
+    /// Renames from the newest comment to the oldest, and the second time the newest only, until the deadline. Whether all are
+    /// renamed.
+    async fn rename_comments(&self, job: &mut Rename, user: &User, deadline: Instant) -> Result<bool, Fault> {
         let changed_at = user.renamed_at.map(|seconds| Timestamp(seconds * 1_000));
         let is_earlier =
             |comment: CommentId| changed_at.is_some_and(|then| age(then, comment.created_at()) > LATE_NAMES);
@@ -174,17 +211,13 @@ impl Store {
                 limit: AT_ONCE,
             };
             let written: Vec<CommentId> = self.query_all(written).await?.iter().filter_map(keys::comment_of).collect();
-            try_join_all(written.iter().map(|comment| self.rename_author(*comment, &user))).await?;
+            try_join_all(written.iter().map(|comment| self.rename_author(*comment, user))).await?;
             job.before = written.last().copied();
             if job.before.is_none_or(|oldest| job.again && is_earlier(oldest)) {
-                let second = changed_at.filter(|_| !job.again).map(|then| Rest {
-                    job: Job::Rename(Rename { again: true, ..job }),
-                    delay: LATE_NAMES.saturating_sub(age(now, then)),
-                });
-                return Ok(second);
+                return Ok(true);
             }
             if Instant::now() >= deadline {
-                return Ok(Some(Rest { job: Job::Rename(job), delay: Duration::ZERO }));
+                return Ok(false);
             }
         }
     }
@@ -198,6 +231,13 @@ impl Store {
             .when("n <> :n OR attribute_not_exists(av) OR av <> :av");
         self.transact(vec![rename]).await.map(drop)
     }
+}
+
+/// The seconds in which writes at the default limit may cost so many units: sixty a minute, of twenty units each.
+fn seconds_for(units: f64) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "whole, and saturating")]
+    let seconds = (units / UNITS_A_SECOND).ceil() as i64;
+    seconds
 }
 
 /// Zero when it is in the future.

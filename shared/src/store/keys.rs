@@ -122,7 +122,8 @@
 //! | `ib`      | user     | N    | id of a ban that was imported, which is not imported again                      |
 //! | `ia`      | user     | N    | `iat` of the newest token that named the user, in Unix seconds                  |
 //! | `la`      | user     | N    | when the name was saved, in Unix seconds                                        |
-//! | `ra`      | user     | N    | when the name or the picture last changed, in Unix seconds                      |
+//! | `ra`      | user     | N    | when the name or the picture last changed, in Unix seconds; no two changes have the same |
+//! | `ca`      | user     | N    | when old comments took them, or the earliest time at which they may, in Unix seconds |
 //! | `sh`      | user     | S    | hash of the token's subject, where the id is a hash as well                     |
 //! | `id`      | log      | N    | id, ordered by time                                                             |
 //! | `mo`, `n` | log      | N, S | user id and name of the moderator                                               |

@@ -291,6 +291,7 @@ impl Store {
                             told_at: None,
                             learned_at: None,
                             renamed_at: None,
+                            comments_at: None,
                             subject: None,
                             ban,
                             ban_id: None,
@@ -344,11 +345,12 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
 }
 
 /// The attributes that every change of a profile changes: a write on condition that they are as read detects others.
-pub(super) fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 4] {
+pub(super) fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 5] {
     [
         ("ia", user.and_then(|user| user.told_at).map(number)),
         ("la", user.and_then(|user| user.learned_at).map(number)),
         ("ra", user.and_then(|user| user.renamed_at).map(number)),
+        ("ca", user.and_then(|user| user.comments_at).map(number)),
         ("sh", user.and_then(|user| user.subject.clone()).map(text)),
     ]
 }

@@ -300,7 +300,7 @@ async fn jobs_keep_to_their_bounds() {
     assert_eq!(store.counts(&[thread]).await.unwrap(), [11]);
 
     let user = store.user(UserId(7), Reading::Consistent).await.unwrap().unwrap();
-    follow("rename the writer of 11 comments", run(Job::Rename(Rename::to(user.clone()))), (2.0, 33.0)).await;
+    follow("rename the writer of 11 comments", run(Job::Rename(Rename::to(&user))), (2.0, 33.0)).await;
     for id in &replies {
         assert_eq!(store.comment(CommentId(*id), Reading::Consistent).await.unwrap().unwrap().name, user.name);
     }

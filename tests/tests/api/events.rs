@@ -79,7 +79,7 @@ async fn a_record_of_the_stream_handled_twice_does_no_harm() {
     for _ in 0..2 {
         store.promote_below(&parent.comment).await.unwrap();
         assert!(store.rename_in_directory(&ada_before, &ada_before).await.unwrap());
-        run(&store, Job::Rename(Rename::to(ada_before.clone()))).await;
+        run(&store, Job::Rename(Rename::to(&ada_before))).await;
     }
     assert_eq!(ids(&ada.see("posts/1", top).await["replies"]), replies[..3]);
     assert_eq!(ada.replies(top, "").await.ids(), replies);

@@ -1,5 +1,6 @@
 //! `users.index`: GET `users`, and the names and pictures of users on their comments.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -10,6 +11,8 @@ use shared::domain::user::User;
 use shared::store::Reading;
 use tests::{Actor, Faults, Setup, World};
 use tokio::time::Instant;
+
+use crate::largest;
 
 /// Calls the service as this user, whose name it stores.
 async fn known(world: &World, id: u64, name: &str) {
@@ -268,15 +271,16 @@ async fn an_outdated_change_of_name_is_ignored() {
     world.set_of_comment(id, "n", Some(AttributeValue::S("Ada".to_owned()))).await;
     let shown = async || world.guest().see("posts/1", id).await["user"]["name"].clone();
     let job = |user: &User| {
-        let rename = Rename::to(user.clone());
+        let rename = Rename::to(user);
         store.run_job(Job::Rename(rename), world.now(), Instant::now() + Duration::from_mins(1))
     };
     assert!(!store.rename_in_directory(&rows[0], &rows[1]).await.unwrap());
     assert_eq!(job(&rows[1]).await.unwrap(), None);
     assert_eq!(shown().await, "Ada");
     assert!(store.rename_in_directory(&rows[1], &rows[2]).await.unwrap());
+    world.pass(Duration::from_mins(1));
     let second = job(&rows[2]).await.unwrap().unwrap();
-    assert_eq!(second.delay, Duration::from_secs(90));
+    assert_eq!(second.delay, Duration::from_secs(30));
     let again = store.run_job(second.job, world.now(), Instant::now() + Duration::from_mins(1));
     assert_eq!(again.await.unwrap(), None);
     assert_eq!(shown().await, "Ada Lovelace");
@@ -329,4 +333,64 @@ async fn a_new_name_and_picture_show_on_old_comments() {
     old.get("ui").await.ok(200);
     world.wait_until_idle().await;
     assert_eq!(world.guest().see("posts/1", first).await["user"], user);
+}
+
+/// Ada of this name signs in, a second after all that was before.
+async fn rename(world: &World, name: &str) {
+    world.pass(Duration::from_secs(1));
+    world.user(7, name).get("ui").await.ok(200);
+    world.wait_until_idle().await;
+}
+
+/// The names on Ada's comments.
+async fn names_on_comments(world: &World) -> Vec<String> {
+    let page = world.guest().list("posts/1", "per_page=50").await;
+    let names = page.rows().iter().map(|row| row["user"]["name"].as_str().unwrap().to_owned());
+    names.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+#[tokio::test]
+async fn comments_take_a_new_name_once_a_minute_however_often_it_changes() {
+    for seconds in [10, 31] {
+        let world = World::new();
+        world.written(3).await;
+        let mut shown = BTreeSet::new();
+        // For three minutes.
+        for change in 0..180 / seconds {
+            rename(&world, &format!("Ada {change}")).await;
+            for _ in 1..seconds {
+                world.pass(Duration::from_secs(1));
+                world.wait_until_idle().await;
+            }
+            shown.extend(names_on_comments(&world).await);
+        }
+        assert!(shown.len() <= 3, "{shown:?}");
+        world.finish_jobs().await;
+        assert_eq!(names_on_comments(&world).await, [format!("Ada {}", 180 / seconds - 1)]);
+    }
+}
+
+#[tokio::test]
+async fn the_more_it_costs_to_rename_a_member_the_longer_the_next_name_waits() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let body = largest::body();
+    for _ in 0..25 {
+        ada.comment("posts/1", &body).await;
+    }
+    rename(&world, "Ada Byron").await;
+    assert_eq!(names_on_comments(&world).await, ["Ada Byron"]);
+    // 25 comments of 123 units each, at twenty units a second: 154 seconds.
+    world.pass(Duration::from_secs(61));
+    rename(&world, "Ada King").await;
+    world.pass(Duration::from_secs(80));
+    rename(&world, "Ada Lovelace").await;
+    assert_eq!(names_on_comments(&world).await, ["Ada Byron"]);
+    world.pass(Duration::from_secs(20));
+    world.wait_until_idle().await;
+    assert_eq!(names_on_comments(&world).await, ["Ada Lovelace"]);
+    // Having waited, the next name is written at once.
+    world.pass(Duration::from_mins(4));
+    rename(&world, "Ada").await;
+    assert_eq!(names_on_comments(&world).await, ["Ada"]);
 }

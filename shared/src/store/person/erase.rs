@@ -358,7 +358,7 @@ impl Store {
 
     /// Deletes the user, except for the id and the end of a ban that holds.
     async fn erase_profile(&self, id: UserId, now: Timestamp) -> Result<bool, Fault> {
-        const PROFILE: [&str; 6] = ["n", "av", "ia", "la", "ra", "sh"];
+        const PROFILE: [&str; 7] = ["n", "av", "ia", "la", "ra", "ca", "sh"];
         let mut attempts = self.attempts("erasing a user");
         loop {
             attempts.next().await?;

@@ -69,7 +69,7 @@ kinds! {
     "count" "T" Some("K"), key false, [], others ["n"];
     "visitor's thread state" "V" Some("V"), key true, [], others ["lk", "rd", "fl", "up", "ur", "ut"];
     "overflow" "V" Some("V"), key true, [], others ["lk", "rd"];
-    "user" "U" Some("U"), key true, ["u" User, "n" Name, "av" Picture, "sh" Hash, "bn" Words], others ["bi", "ib", "ia", "la", "ra"];
+    "user" "U" Some("U"), key true, ["u" User, "n" Name, "av" Picture, "sh" Hash, "bn" Words], others ["bi", "ib", "ia", "la", "ra", "ca"];
     "handle" "H" Some("U"), key true, [], others [];
     "name fragment" "N" None, key true, ["u" User, "n" Name, "av" Picture], others ["bn"];
     "queue entry" "Q" None, key false, [], others [];

@@ -196,6 +196,7 @@ fn user(record: record::User) -> User {
         told_at: seconds(record.told_at),
         learned_at: seconds(record.learned_at),
         renamed_at: seconds(record.renamed_at),
+        comments_at: None,
         subject: record.subject,
         ban_id: record.ban.as_ref().map(|ban| ban.id),
         ban: record.ban.map(|ban| Ban { until: ban.until.map(jiff::Timestamp::as_millisecond), reason: ban.reason }),
