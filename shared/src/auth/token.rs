@@ -134,7 +134,8 @@ impl Keys {
             name: payload.name,
             picture: payload.picture,
             email: payload.email,
-            email_unverified: payload.email_verified.is_some_and(|verified| is_false(&verified)),
+            // Some issuers, such as Cognito, send booleans as text. Whatever else is there says that it is not verified.
+            email_unverified: payload.email_verified.is_some_and(|verified| verified != true && verified != "true"),
             moderator: payload.roles.is_some_and(|roles| roles.iter().any(|role| role == MODERATOR)),
             #[expect(clippy::cast_possible_truncation, reason = "saturates")]
             issued_at: payload.iat.map(|iat| iat as i64),
@@ -205,7 +206,7 @@ struct Payload {
     picture: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     email: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "present")]
     email_verified: Option<serde_json::Value>,
     #[serde(default, deserialize_with = "lenient")]
     roles: Option<Vec<serde_json::Value>>,
@@ -250,11 +251,6 @@ impl Audience {
 /// Reads a value that must not be `null`, which `Option` would read as absent.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
-}
-
-/// Some issuers send booleans as text.
-fn is_false(value: &serde_json::Value) -> bool {
-    *value == false || value.as_str().is_some_and(|text| text.eq_ignore_ascii_case("false"))
 }
 
 fn lenient<'de, T: serde::de::DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
