@@ -3,6 +3,10 @@
 /// Characters of an address (RFC 5321).
 pub const MAX_EMAIL: usize = 254;
 
+/// Bytes of a domain, and of what is between two of its dots (RFC 1035).
+const MAX_DOMAIN: usize = 253;
+const MAX_LABEL: usize = 63;
+
 /// Whether mail servers take the address without quoting: one `@`, a local part, and a domain of letters, digits, dots and
 /// hyphens.
 #[must_use]
@@ -11,12 +15,12 @@ pub fn is_email(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "!#$%&'*+/=?^_`{|}~-".contains(c);
     let local_ok = local.split('.').all(|part| !part.is_empty() && part.chars().all(plain));
     let label = |part: &str| {
-        !part.is_empty()
+        (1..=MAX_LABEL).contains(&part.len())
             && part.chars().all(|c| c.is_alphanumeric() || c == '-')
             && !part.starts_with('-')
             && !part.ends_with('-')
     };
-    local_ok && local.len() <= 64 && domain.contains('.') && domain.split('.').all(label)
+    local_ok && local.len() <= 64 && domain.len() <= MAX_DOMAIN && domain.contains('.') && domain.split('.').all(label)
 }
 
 /// Whether mail can be sent there. Many servers take no addresses outside of ASCII.
@@ -25,13 +29,16 @@ pub fn is_mailable(text: &str) -> bool {
     text.is_ascii() && text.len() <= MAX_EMAIL && is_email(text)
 }
 
-/// The same text for every spelling of one mailbox: in lower case, without the tag after a `+`.
+/// The same text for every spelling of one mailbox: in lower case, without the tag after a `+`, and at Gmail, which has two
+/// domains, without dots.
 #[must_use]
 pub fn canonical(address: &str) -> String {
     let address = address.trim().to_lowercase();
-    match address.rsplit_once('@') {
-        Some((local, domain)) => format!("{}@{domain}", local.split('+').next().unwrap_or_default()),
-        None => address,
+    let Some((local, domain)) = address.rsplit_once('@') else { return address };
+    let local = local.split('+').next().unwrap_or_default();
+    match domain {
+        "gmail.com" | "googlemail.com" => format!("{}@gmail.com", local.replace('.', "")),
+        _ => format!("{local}@{domain}"),
     }
 }
 
@@ -80,6 +87,23 @@ mod tests {
         for same in ["ada@example.org", " Ada@Example.ORG", "ada+news@example.org", "ada+a+b@example.org"] {
             assert_eq!(canonical(same), "ada@example.org");
         }
+    }
+
+    #[test]
+    fn dots_are_of_no_account_at_gmail_alone() {
+        for same in ["a.da@gmail.com", "ad.a+x.y@GoogleMail.com", "ada@gmail.com"] {
+            assert_eq!(canonical(same), "ada@gmail.com");
+        }
+        assert_ne!(canonical("a.da@example.org"), canonical("ada@example.org"));
+    }
+
+    #[test]
+    fn a_domain_is_no_longer_than_names_of_hosts_are() {
+        let (label, parts) = ("x".repeat(63), |part: &str| [part; 3].join("."));
+        assert!(is_email(&format!("ada@{label}.org")) && is_email(&format!("ada@{}.org", parts(&label))));
+        assert!(!is_email(&format!("ada@{label}x.org")));
+        assert!(!is_email(&format!("ada@{}.{}", parts(&label), "x".repeat(62))));
+        assert!(is_email(&format!("ada@{}.{}", parts(&label), "x".repeat(61))));
     }
 
     #[test]
