@@ -112,7 +112,7 @@ async fn body(app: &App, due: &DueWebhook) -> Result<String, Fault> {
         None => json!({}),
         Some(subject) if due.happening.event == EventKind::Deleted => ids(subject),
         Some(subject) => match app.store.comment(subject.comment, Reading::Consistent).await? {
-            Some(comment) if !comment.is_placeholder => present(app, &comment).await?,
+            Some(comment) if !comment.is_placeholder => present(app, &comment, due.happening.event).await?,
             _ => ids(subject),
         },
     };
@@ -126,7 +126,8 @@ fn ids(subject: &Subject) -> Value {
     json!({ "id": comment, "parent_id": parent, "thread": { "type": thread.kind, "id": thread.record } })
 }
 
-async fn present(app: &App, comment: &Comment) -> Result<Value, Fault> {
+/// The comment as everyone sees it. A text that waits for a moderator is told as what waits alone.
+async fn present(app: &App, comment: &Comment, event: EventKind) -> Result<Value, Fault> {
     let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
     let everyone = Viewer { visitor: Visitor(String::new()), user: None, has_role: false, banned: false };
     let presenter = CommentPresenter {
@@ -139,7 +140,11 @@ async fn present(app: &App, comment: &Comment) -> Result<Value, Fault> {
     };
     let thread = ThreadResource::new(&comment.thread, &thread);
     let data = CommentData { comment: presenter.present(comment), thread };
-    serde_json::to_value(data).map_err(|error| Fault::new("writing a webhook", error))
+    let mut data = serde_json::to_value(data).map_err(|error| Fault::new("writing a webhook", error))?;
+    if let Some(fields) = data.as_object_mut().filter(|_| comment.is_queued() && event != EventKind::Pending) {
+        fields.retain(|name, _| !["body", "html"].contains(&name.as_str()));
+    }
+    Ok(data)
 }
 
 async fn call(app: &App, senders: &Senders, endpoint: &Endpoint, due: &DueWebhook, body: String) -> Attempt {

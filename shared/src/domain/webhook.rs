@@ -48,7 +48,7 @@ pub enum EventKind {
     Approved,
     #[serde(rename = "comment.rejected")]
     Rejected,
-    /// The body changed.
+    /// The body changed, and does not wait for a moderator.
     #[serde(rename = "comment.updated")]
     Updated,
     #[serde(rename = "comment.deleted")]
@@ -104,11 +104,12 @@ pub fn happened(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) ->
         (Some(old), Some(new)) => {
             let accepted = |comment: &Comment| comment.is_approved() && !comment.in_review;
             let became = |is: fn(&Comment) -> bool| is(new) && !is(old);
+            let is_edited = old.body != new.body;
             let was_told = new.source.is_none() || new.was_shown;
             let may_tell = old.is_approved() || (is_shown && was_told);
             let changes = [
-                (old.body != new.body, EventKind::Updated),
-                (became(Comment::is_queued), EventKind::Pending),
+                (is_edited && !new.is_queued(), EventKind::Updated),
+                (became(Comment::is_queued) || (is_edited && new.is_queued()), EventKind::Pending),
                 (accepted(new) && !accepted(old) && may_tell, EventKind::Approved),
                 (became(|comment| comment.state == State::Rejected), EventKind::Rejected),
                 (new.reports > old.reports, EventKind::Reported),
@@ -522,6 +523,8 @@ mod tests {
             comment.body = "y".to_owned();
             comment.in_review = true;
         });
+        let doubted_again = Comment { body: "z".to_owned(), ..doubted.clone() };
+        let pending_edited = Comment { body: "z".to_owned(), ..pending.clone() };
         let placeholder = comment().into_placeholder();
         let pending_import = with(|comment| {
             comment.source = Some(SourceId("disqus:1".to_owned()));
@@ -549,7 +552,9 @@ mod tests {
             (Some(&plain), Some(&rejected), vec![EventKind::Rejected]),
             (Some(&rejected), Some(&plain), vec![EventKind::Approved]),
             (Some(&plain), Some(&edited), vec![EventKind::Updated]),
-            (Some(&plain), Some(&doubted), vec![EventKind::Updated, EventKind::Pending]),
+            (Some(&plain), Some(&doubted), vec![EventKind::Pending]),
+            (Some(&doubted), Some(&doubted_again), vec![EventKind::Pending]),
+            (Some(&pending), Some(&pending_edited), vec![EventKind::Pending]),
             (Some(&doubted), Some(&edited), vec![EventKind::Approved]),
             (Some(&plain), Some(&with(|comment| comment.reports = 1)), vec![EventKind::Reported]),
             (Some(&plain), Some(&other), vec![]),
