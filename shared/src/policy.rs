@@ -81,6 +81,11 @@ pub fn initial_state(config: &Config, suspicious: bool) -> State {
     if config.require_approval || suspicious { State::Pending } else { State::Approved }
 }
 
+/// Whether an edit waits for a moderator. `suspicious` is the result of the spam check.
+pub fn edit_waits(config: &Config, viewer: &Viewer, suspicious: bool) -> bool {
+    suspicious || (config.require_approval && !viewer.is_moderator())
+}
+
 /// Everything but listing it and its replies. A placeholder only stands for a comment that no longer exists.
 pub fn exists(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
@@ -187,9 +192,11 @@ pub fn told(news: News<'_>) -> BTreeMap<Recipient, Vec<Cause>> {
     }
     let mut add = |recipient: Recipient, cause| told.entry(recipient).or_default().push(cause);
     if let Some(parent) = parent.filter(|parent| parent.visitor() != comment.visitor()) {
-        let guest = || parent.subscription.as_ref().and_then(|subscription| subscription.guest.clone());
-        if let Some(writer) = parent.user.map(Recipient::from).or_else(guest) {
-            add(writer, Cause::Reply { subscribed: parent.subscribed });
+        let guest = parent.subscription.as_ref().and_then(|subscription| subscription.guest.clone());
+        match (parent.user, guest) {
+            (Some(user), _) => add(user.into(), Cause::Reply { subscribed: parent.subscribed }),
+            (None, Some(guest)) => add(guest, Cause::ReplyToGuest(parent.visitor())),
+            (None, None) => {}
         }
     }
     let is_other = |user: &UserId| comment.user != Some(*user);
@@ -467,11 +474,14 @@ mod tests {
         let guest =
             |name: &str| Comment { user: None, guest: Some(Visitor(name.to_owned())), ..owned(State::Approved, 0) };
         let recipient = Recipient("mHash".to_owned());
-        let subscription = Some(Box::new(Subscription { guest: Some(recipient.clone()), address: None }));
+        let subscription = Some(Box::new(Subscription { guest: Some(recipient.clone()), ..Subscription::default() }));
         let asked = Comment { subscribed: true, subscription, ..guest("g1") };
         assert_eq!(
             told_of(&guest("g2"), Some(&asked), &[8]),
-            [("mHash".to_owned(), vec![Cause::Reply { subscribed: true }]), ("u3".to_owned(), vec![Cause::OwnRecord]),]
+            [
+                ("mHash".to_owned(), vec![Cause::ReplyToGuest(Visitor("g1".to_owned()))]),
+                ("u3".to_owned(), vec![Cause::OwnRecord]),
+            ]
         );
         assert_eq!(told_of(&guest("g1"), Some(&asked), &[]).len(), 1);
         assert_eq!(told_of(&guest("g2"), Some(&guest("g3")), &[]).len(), 1);

@@ -12,6 +12,7 @@ use shared::domain::rate_limit::RateClass;
 use shared::domain::thread::{Thread, VisitorThreadState};
 use shared::domain::user::{User, gravatar};
 use shared::domain::viewer::Viewer;
+use shared::domain::visible;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::{Call, Credential};
@@ -76,7 +77,7 @@ impl CreateInput {
 impl Guest {
     fn read(input: &mut Input, require_email: bool) -> Self {
         let name = input.required_text("guest_name", MAX_GUEST_NAME);
-        if name.chars().any(char::is_control) {
+        if name.chars().any(visible::breaks_names) {
             input.fail("guest_name", "The guest_name may not contain control characters.");
         }
         input.refuse_bidi_overrides("guest_name", &name);
@@ -141,7 +142,8 @@ fn subscription(app: &App, call: &Call, input: &CreateInput) -> Option<Subscript
     let keys = app.mail_keys();
     let guest = input.guest.is_some().then(|| keys.guest(email));
     let address = Address { sealed: keys.seal(email), language: call.language().tag().to_owned(), confirmed };
-    Some(Subscription { guest, address: Some(address) })
+    let network = if confirmed { String::new() } else { keys.network(call.network) };
+    Some(Subscription { guest, address: Some(address), network })
 }
 
 /// The parent of the comment, if it is a reply, and whether the spam check doubts the comment.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use email_encoding::headers::rfc2047;
+use email_encoding::headers::writer::EmailWriter;
 use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
@@ -9,6 +11,7 @@ use pulldown_cmark_escape::{escape_href, escape_html};
 use shared::aws::ses::RawMail;
 use shared::domain::language::Language;
 use shared::domain::mail_keys::Recipient;
+use shared::domain::visible::one_line;
 use shared::error::Fault;
 
 use crate::words::{Words, fill, moderators, words};
@@ -51,7 +54,7 @@ pub(crate) struct Section {
 
 /// What one mail tells of one comment.
 pub(crate) struct Notice {
-    /// In the language of the mail.
+    /// In the language of the mail, on one line.
     pub(crate) headline: String,
     pub(crate) body: String,
     pub(crate) url: String,
@@ -81,7 +84,7 @@ pub(crate) fn notices(letter: &Letter<'_>, sections: &[Section], more: u64) -> R
     let named: Vec<&Notice> = sections.iter().flat_map(|section| &section.notices).collect();
     let count = named.len() as u64 + more;
     let subject = match (named.as_slice(), sections) {
-        ([only], [section]) if count == 1 => format!("{}: {}", only.headline, section.title),
+        ([only], [section]) if count == 1 => format!("{}: {}", only.headline, one_line(&section.title)),
         _ => fill(words.several, "count", &count.to_string()),
     };
     let (mut text, mut html) = listed(words, sections, more);
@@ -133,13 +136,13 @@ fn listed(words: &Words, sections: &[Section], more: u64) -> (String, String) {
         let _ = write!(text, "{title}\n{}\n\n", section.url);
         let _ = write!(html, "<h2><a href=\"{}\">{}</a></h2>", href(&section.url), escaped(&title));
         for notice in &section.notices {
-            let (headline, body) = (one_line(&notice.headline), excerpt(&notice.body));
+            let (headline, body) = (&notice.headline, excerpt(&notice.body));
             let quoted = body.replace('\n', "\n> ");
             let _ = write!(text, "{headline}:\n> {quoted}\n{}\n\n", notice.url);
             let _ = write!(
                 html,
                 "<p><b>{}</b></p><blockquote>{}</blockquote><p><a href=\"{}\">{}</a></p>",
-                escaped(&headline),
+                escaped(headline),
                 // Some mail programs leave the style out.
                 escaped(&body).replace('\n', "<br>"),
                 href(&notice.url),
@@ -167,7 +170,6 @@ impl Letter<'_> {
         let mut mail = Message::builder()
             .from(Mailbox::new(Some(one_line(self.site)), address(self.from)?))
             .to(Mailbox::new(None, address(&self.to)?))
-            .subject(one_line(subject))
             .message_id(Some(format!("<{}@{domain}>", self.id)));
         let references = self.references(domain);
         let mut headers = vec![("Auto-Submitted", "auto-generated".to_owned())];
@@ -179,6 +181,7 @@ impl Letter<'_> {
             headers.push(("List-Unsubscribe", format!("<{stop}>")));
             headers.push(("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()));
         }
+        headers.push(("Subject", encoded("Subject", &one_line(subject))?));
         for (name, value) in headers {
             mail = mail.raw_header(header(name, value));
         }
@@ -216,9 +219,15 @@ fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
 }
 
-/// Control characters become spaces.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+/// A text as the value of a header. What looks like an encoded word is encoded once more, so that it shows as it was written.
+fn encoded(name: &str, text: &str) -> Result<String, Fault> {
+    let mut value = String::new();
+    let mut writer = EmailWriter::new(&mut value, name.len() + ": ".len(), 0, false);
+    let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && !text.contains("=?");
+    let written = if is_plain { writer.folding().write_str(text) } else { rfc2047::encode(text, &mut writer) };
+    written.map_err(|error| Fault::new("writing a header", error))?;
+    drop(writer);
+    Ok(value)
 }
 
 /// The beginning of a comment, without empty paragraphs.

@@ -9,16 +9,17 @@ use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::language::Language;
 use shared::domain::mail_keys::{Link, Purpose, Recipient};
-use shared::domain::mailbox::{Cause, Mailbox};
+use shared::domain::mailbox::{Address, Asker, Cause, Mailbox};
 use shared::domain::markdown;
 use shared::domain::thread::Thread;
+use shared::domain::visible::one_line;
 use shared::error::Fault;
 use shared::policy::{self, News};
 use shared::store::Reading;
 
-use crate::Worker;
 use crate::compose::{self, Letter, Notice, Section};
 use crate::words::{Words, fill, words};
+use crate::{Content, Worker};
 
 /// Comments read concurrently.
 const AT_ONCE: usize = 25;
@@ -69,9 +70,8 @@ impl Worker<'_> {
         format!("{}/{}/moderate", self.mail.public_url, self.app.config.api_prefix)
     }
 
-    /// `None` when the mailbox has no address that can be opened.
-    fn letter_to<'a>(&'a self, recipient: &'a Recipient, mailbox: &Mailbox) -> Option<Letter<'a>> {
-        let address = mailbox.address.as_ref()?;
+    /// `None` when the address cannot be opened.
+    fn letter_to<'a>(&'a self, recipient: &'a Recipient, mailbox: &Mailbox, address: &Address) -> Option<Letter<'a>> {
         let to = self.app.mail_keys().open(&address.sealed)?;
         let stop = self.link(recipient, Purpose::Stop { thread: None });
         let letter = self.letter(recipient, &mailbox.mail(), to, Language::of_tag(&address.language));
@@ -94,20 +94,22 @@ impl Worker<'_> {
     }
 }
 
-/// A mail that asks for a confirmation.
+/// A mail that asks the owner of an address to confirm who gave it. An address that was confirmed before is asked in that
+/// spelling: another one may be somebody else's.
 pub(crate) fn confirmation(
     worker: &Worker<'_>,
     recipient: &Recipient,
     mailbox: &Mailbox,
-) -> Result<Option<RawMail>, Fault> {
-    let (app, address) = (worker.app, mailbox.address.as_ref());
-    let Some(letter) = worker.letter_to(recipient, mailbox) else { return Ok(None) };
-    let Some(name) = address.and_then(|address| app.mail_keys().address(&address.sealed)) else { return Ok(None) };
-    let Some(owner) = address.and_then(|address| app.owner(address)) else { return Ok(None) };
-    let url = worker.link(recipient, Purpose::confirm(name, app.clock.now()));
+    asker: &Asker,
+) -> Result<Vec<RawMail>, Fault> {
+    let address = mailbox.address.as_ref().unwrap_or(&asker.address);
+    let address = Address { language: asker.address.language.clone(), ..address.clone() };
+    let Some(letter) = worker.letter_to(recipient, mailbox, &address) else { return Ok(Vec::new()) };
+    let Some(owner) = worker.app.owner(&address) else { return Ok(Vec::new()) };
+    let url = worker.link(recipient, Purpose::confirm(asker.name.clone(), worker.app.clock.now()));
     // It stops mails to the address, whoever claims it.
     let letter = Letter { stop_url: Some(worker.link(&owner, Purpose::Stop { thread: None })), ..letter };
-    compose::confirmation(&letter, &url).map(Some)
+    Ok(vec![compose::confirmation(&letter, &url)?])
 }
 
 /// A mail that tells of these comments, and of how many more.
@@ -117,25 +119,29 @@ pub(crate) async fn notices(
     mailbox: &Mailbox,
     ids: &BTreeSet<u64>,
     more: u64,
-) -> Result<Option<RawMail>, Fault> {
-    let Some(mut letter) = worker.letter_to(recipient, mailbox) else { return Ok(None) };
+) -> Result<Content, Fault> {
+    let letter = mailbox.address.as_ref().and_then(|address| worker.letter_to(recipient, mailbox, address));
+    let Some(mut letter) = letter else { return Ok(Content::default()) };
     let words = words(letter.language);
     let keys = worker.app.mail_keys();
-    let mut threads = Threads::new();
+    let (mut threads, mut aside) = (Threads::new(), BTreeSet::new());
     for ids in ids.iter().copied().collect::<Vec<_>>().chunks(AT_ONCE) {
         let found = ids.iter().map(|id| notice(worker.app, recipient, mailbox, words, CommentId(*id)));
         for (comment, thread, headline) in try_join_all(found).await?.into_iter().flatten() {
-            if !mailbox.is_muted(&keys.thread(&comment.thread)) {
+            if comment.in_review {
+                aside.insert(comment.id.0);
+            } else if !mailbox.is_muted(&keys.thread(&comment.thread)) {
                 collect(&mut threads, comment, thread, headline);
             }
         }
     }
     if threads.is_empty() {
-        return Ok(None);
+        return Ok(Content { aside, ..Content::default() });
     }
     letter.threads = threads.values().map(|(id, _)| keys.thread(id)).collect();
     let mute = |id: &ThreadId| Some(worker.link(recipient, Purpose::Stop { thread: Some(keys.thread(id)) }));
-    compose::notices(&letter, &worker.sections(&threads, mute), more).map(Some)
+    let mail = compose::notices(&letter, &worker.sections(&threads, mute), more)?;
+    Ok(Content { aside, ..Content::of(vec![mail]) })
 }
 
 /// The comment, its thread, and why the recipient is told of it; `None` when the recipient is not.
@@ -154,13 +160,13 @@ async fn notice(
     let mentioned = app.store.users_of_handles(&found.comment.mentions).await?;
     let news = News { comment: &found.comment, parent: found.ancestors.last(), mentioned: &mentioned, thread: &thread };
     let causes = policy::told(news).remove(recipient).unwrap_or_default();
-    let Some(cause) = causes.into_iter().find(|cause| mailbox.wants_to_know(*cause)) else { return Ok(None) };
+    let Some(cause) = causes.into_iter().find(|cause| mailbox.wants_to_know(cause)) else { return Ok(None) };
     let headline = match cause {
-        Cause::Reply { .. } => words.answered,
+        Cause::Reply { .. } | Cause::ReplyToGuest(_) => words.answered,
         Cause::Mention => words.mentioned,
         Cause::OwnRecord => words.commented,
     };
-    let headline = fill(headline, "name", &found.comment.name);
+    let headline = fill(headline, "name", &one_line(&found.comment.name));
     Ok(Some((found.comment, thread, headline)))
 }
 
@@ -183,7 +189,7 @@ pub(crate) async fn digest(
         let found = ids.iter().map(|id| app.store.comment(CommentId(*id), Reading::Consistent));
         for comment in try_join_all(found).await?.into_iter().flatten().filter(Comment::waits_for_moderators) {
             let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
-            let headline = comment.name.clone();
+            let headline = one_line(&comment.name);
             collect(&mut threads, comment, thread, headline);
         }
     }

@@ -23,8 +23,8 @@ pub(crate) async fn follow(app: &App, notification: &Value) -> Result<(), Fault>
     let keys = app.mail_keys();
     let sent_to = mail["destination"][0].as_str().map(|address| keys.plain_address(address));
     let has_address = |mailbox: &Mailbox| {
-        let present = mailbox.address.as_ref().and_then(|address| keys.address(&address.sealed));
-        present.is_some() && present == sent_to
+        let mut present = mailbox.addresses().filter_map(|address| keys.address(&address.sealed));
+        present.any(|address| Some(address) == sent_to)
     };
     match event["eventType"].as_str() {
         // Others pass, and SES tries again by itself.

@@ -5,11 +5,13 @@
 //! | file | what |
 //! |---|---|
 //! | `content` | reads what a mail tells of, as it is now |
+//! | `asking` | decides whether an address may be asked for a confirmation now |
 //! | `compose`, `words` | writes the mail |
 //! | `mailer` | hands it to a mail server |
 //! | `feedback` | bounces and complaints |
 //! | `webhook` | calls the endpoints of webhooks |
 
+mod asking;
 mod compose;
 mod content;
 mod feedback;
@@ -17,6 +19,7 @@ mod mailer;
 mod webhook;
 mod words;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -63,6 +66,28 @@ enum Sent {
     Refused,
     /// There is nothing to tell any more.
     Dropped,
+    /// Not before this time, in Unix milliseconds.
+    PutOff(i64),
+}
+
+/// What is to be sent. Without mails, what counts as having become of them.
+struct Content {
+    mails: Vec<RawMail>,
+    /// Comments that are left out because their text waits for a moderator.
+    aside: BTreeSet<u64>,
+    sent: Sent,
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::of(Vec::new())
+    }
+}
+
+impl Content {
+    fn of(mails: Vec<RawMail>) -> Self {
+        Self { mails, aside: BTreeSet::new(), sent: Sent::Dropped }
+    }
 }
 
 /// Handles a batch of messages, as Lambda receives it from SQS. Answers which of them are to come again.
@@ -115,31 +140,24 @@ impl<'a> Worker<'a> {
         let (kind, content) = match step {
             Step::Nothing => return Ok(Disposition::Done),
             Step::Wait(until) => return self.later(receipt, until).await,
-            _ if self.app.is_stopped(recipient, &mailbox).await? => {
+            Step::Confirm(asker) => (Kind::Confirmation, self.confirmation(recipient, &mailbox, &asker).await),
+            Step::Tell(..) if self.app.is_stopped(recipient, &mailbox).await? => {
                 self.app.stop_mailbox(recipient).await?;
                 return Ok(Disposition::Done);
             }
-            Step::Confirm => (Kind::Confirmation, content::confirmation(self, recipient, &mailbox).map(Vec::from_iter)),
             Step::Tell(ids, more) if recipient.is_moderators() => {
-                (Kind::Digest, content::digest(self, &mailbox, &ids, more).await)
+                (Kind::Digest, content::digest(self, &mailbox, &ids, more).await.map(Content::of))
             }
-            Step::Tell(ids, more) => {
-                (Kind::Notices, content::notices(self, recipient, &mailbox, &ids, more).await.map(Vec::from_iter))
-            }
+            Step::Tell(ids, more) => (Kind::Notices, content::notices(self, recipient, &mailbox, &ids, more).await),
         };
-        let sent = match content {
-            Ok(mails) if mails.is_empty() => Sent::Dropped,
-            Ok(mails) => match self.send(&mails).await {
-                Some(sent) => sent,
-                // The claim keeps others away until then.
-                None => return self.later(receipt, mailbox.due().unwrap_or(now)).await,
-            },
-            Err(fault) => {
-                tracing::error!(error = fault.chain(), "mail not composed");
-                Sent::Refused
-            }
-        };
-        self.finish(recipient, kind, &sent).await?;
+        let Content { mails, aside, sent } = content.unwrap_or_else(|fault| {
+            tracing::error!(error = fault.chain(), "mail not composed");
+            Content { sent: Sent::Refused, ..Content::default() }
+        });
+        let sent = if mails.is_empty() { Some(sent) } else { self.send(&mails).await };
+        // Where it is not known, the claim keeps others away until then.
+        let Some(sent) = sent else { return self.later(receipt, mailbox.due().unwrap_or(now)).await };
+        self.finish(recipient, kind, &sent, &aside).await?;
         Ok(Disposition::Done)
     }
 
@@ -158,16 +176,21 @@ impl<'a> Worker<'a> {
         (!unknown).then_some(Sent::Refused)
     }
 
-    async fn finish(&self, recipient: &Recipient, kind: Kind, sent: &Sent) -> Result<(), Fault> {
+    async fn finish(&self, recipient: &Recipient, kind: Kind, sent: &Sent, aside: &BTreeSet<u64>) -> Result<(), Fault> {
         let (now, wait) = (self.app.clock.now().0, self.mail.wait);
         let finish = |mailbox: &mut Mailbox| {
             if !mailbox.is_claimed_by(&self.name) {
                 return;
             }
             match sent {
+                Sent::Refused => return mailbox.refused(now, wait),
+                Sent::PutOff(until) => return mailbox.put_off(*until),
+                Sent::Accepted | Sent::Dropped => mailbox.set_aside(aside),
+            }
+            match sent {
                 Sent::Accepted => mailbox.accepted(now, wait, kind),
-                Sent::Refused => mailbox.refused(now),
-                Sent::Dropped => mailbox.dropped(now, wait, kind),
+                _ if kind == Kind::Confirmation => mailbox.dismiss(),
+                _ => mailbox.dropped(now, wait, kind),
             }
         };
         let (mailbox, ()) = persist(|| self.app.store.change_mailbox(recipient, finish)).await?;

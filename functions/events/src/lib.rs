@@ -13,7 +13,7 @@ use shared::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
 use shared::error::Fault;
 use shared::store::Reading;
 use shared::store::counts::Cause;
-use shared::store::events::Event;
+use shared::store::events::{Event, Queueing};
 
 use self::webhooks::Endpoints;
 
@@ -60,8 +60,8 @@ async fn follow(app: &App, event: Event) -> Result<Option<Comment>, Fault> {
         Event::CommentShownOrHidden(comment, changed_at) => {
             let is_shown = recount(app, &comment).await?;
             let is_first = comment.is_approved() && !comment.was_shown;
-            if is_shown && is_first {
-                notices::tell(app, &comment).await?;
+            if is_shown {
+                notices::tell_shown(app, &comment, is_first).await?;
             }
             if comment.replies > 0 {
                 app.store.promote_below(&comment).await?;
@@ -79,11 +79,13 @@ async fn follow(app: &App, event: Event) -> Result<Option<Comment>, Fault> {
             }
             return Ok(reply);
         }
-        Event::CommentChanged(parent, joined_queue) => {
-            if joined_queue {
-                notices::alert(app, &parent).await?;
+        Event::CommentChanged(comment, queueing) => {
+            match queueing {
+                Some(Queueing::Joined) => notices::alert(app, &comment).await?,
+                Some(Queueing::TextAccepted) => notices::tell_accepted(app, &comment).await?,
+                None => {}
             }
-            app.store.promote_below(&parent).await?;
+            app.store.promote_below(&comment).await?;
         }
         Event::UserRenamed(before, after) => {
             if app.store.rename_in_directory(&before, &after).await? {

@@ -1,12 +1,13 @@
 //! Who is told of a comment: its id goes into their mailboxes. The function `delivery` writes the mails.
 
+use std::collections::BTreeMap;
+
 use shared::app::App;
-use shared::app::mails::Enrolment;
 use shared::config::Mail;
 use shared::domain::comment::Comment;
 use shared::domain::ids::UserId;
 use shared::domain::mail_keys::Recipient;
-use shared::domain::mailbox::{Cause, Mailbox, Told};
+use shared::domain::mailbox::{Asker, Cause, Mailbox, Told};
 use shared::domain::thread::Thread;
 use shared::error::Fault;
 use shared::policy::{self, News};
@@ -19,8 +20,44 @@ const MENTIONS: &str = "told";
 
 /// Tells of a comment that everyone may see now. Safe to repeat.
 pub(crate) async fn tell(app: &App, comment: &Comment) -> Result<(), Fault> {
-    let Some(mail) = app.config.mail.as_ref().filter(|_| app.config.features.subscriptions) else { return Ok(()) };
+    let Some(mail) = mail(app) else { return Ok(()) };
     enrol(app, mail, comment).await?;
+    let thread = app.mail_keys().thread(&comment.thread);
+    let (now, mut mentions) = (app.clock.now(), 0);
+    for (recipient, causes) in recipients(app, comment).await? {
+        let tell = |mailbox: &mut Mailbox| mailbox.tell(comment.id, &causes, &thread, now.0, mail.wait);
+        if app.tell(&recipient, tell).await? == Told::Added && causes.contains(&Cause::Mention) {
+            mentions += 1;
+        }
+    }
+    if mentions > 0 {
+        app.store.count_in_hour(MENTIONS, &comment.visitor().0, mentions, now).await?;
+    }
+    Ok(())
+}
+
+/// Tells of a comment that everyone sees again, or for the `first` time. Safe to repeat.
+pub(crate) async fn tell_shown(app: &App, comment: &Comment, first: bool) -> Result<(), Fault> {
+    if first { tell(app, comment).await } else { tell_accepted(app, comment).await }
+}
+
+/// Tells of a comment whose text was accepted, where a mail left it out because the text waited. Safe to repeat.
+pub(crate) async fn tell_accepted(app: &App, comment: &Comment) -> Result<(), Fault> {
+    let Some(mail) = mail(app) else { return Ok(()) };
+    let (thread, now) = (app.mail_keys().thread(&comment.thread), app.clock.now().0);
+    for (recipient, causes) in recipients(app, comment).await? {
+        let tell = |mailbox: &mut Mailbox| mailbox.tell_accepted(comment.id, &causes, &thread, now, mail.wait);
+        app.tell(&recipient, tell).await?;
+    }
+    Ok(())
+}
+
+fn mail(app: &App) -> Option<&Mail> {
+    app.config.mail.as_ref().filter(|_| app.config.features.subscriptions)
+}
+
+/// Whom the comment concerns, and why.
+async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, Vec<Cause>>, Fault> {
     let parent = match comment.parent() {
         Some(parent) => app.store.comment(parent, Reading::Eventual).await?,
         None => None,
@@ -31,22 +68,7 @@ pub(crate) async fn tell(app: &App, comment: &Comment) -> Result<(), Fault> {
         Some(_) => Thread::default(),
     };
     let mentioned = mentioned(app, comment).await?;
-    let news = News { comment, parent: parent.as_ref(), mentioned: &mentioned, thread: &thread };
-    let muted = app.mail_keys().thread(&comment.thread);
-    let (now, mut mentions) = (app.clock.now(), 0);
-    for (recipient, causes) in policy::told(news) {
-        let tell = |mailbox: &mut Mailbox| {
-            let wanted = causes.iter().any(|cause| mailbox.wants_to_know(*cause));
-            if wanted { mailbox.tell(comment.id, &muted, now.0, mail.wait) } else { Told::No }
-        };
-        if app.tell(&recipient, tell).await? == Told::Added && causes.contains(&Cause::Mention) {
-            mentions += 1;
-        }
-    }
-    if mentions > 0 {
-        app.store.count_in_hour(MENTIONS, &comment.visitor().0, mentions, now).await?;
-    }
-    Ok(())
+    Ok(policy::told(News { comment, parent: parent.as_ref(), mentioned: &mentioned, thread: &thread }))
 }
 
 /// Tells the moderators of a comment that waits for them. Safe to repeat.
@@ -69,18 +91,33 @@ async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     Ok(mentioned)
 }
 
-/// Moves the address of a new comment to its writer's mailbox.
+/// Moves the address of a new comment to its writer's mailbox. A visitor who was confirmed asks for nothing.
 async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
     let Some(subscription) = &comment.subscription else { return Ok(()) };
     let Some(address) = &subscription.address else { return Ok(()) };
     let member = comment.user.map(Recipient::from);
-    let Some(recipient) = member.or_else(|| subscription.guest.clone()) else { return Ok(()) };
+    let Some(recipient) = member.as_ref().or(subscription.guest.as_ref()) else { return Ok(()) };
     let now = app.clock.now().0;
-    let mailbox = app.store.mailbox(&recipient).await?;
-    if app.enrolment(&comment.visitor(), &recipient, &mailbox, address).await? == Enrolment::Allowed {
-        let (mailbox, ()) =
-            app.store.change_mailbox(&recipient, |mailbox| mailbox.enrol(address.clone(), now, mail.wait)).await?;
-        app.start_delivery(&recipient, &mailbox).await?;
+    let mailbox = app.store.mailbox(recipient).await?;
+    let name = match member {
+        Some(_) => app.mail_keys().address(&address.sealed).unwrap_or_default(),
+        None => Asker::of(&comment.visitor()),
+    };
+    let asker = || Asker::new(name.clone(), address.clone(), subscription.network.clone(), Some(comment.id));
+    let change = |mailbox: &mut Mailbox| match member {
+        Some(_) if address.confirmed => mailbox.enrol(address.clone(), now, mail.wait),
+        Some(_) => mailbox.claim(asker(), now, mail.wait),
+        None => mailbox.ask(asker(), now, mail.wait),
+    };
+    let is_admitted = if address.confirmed {
+        !app.is_stopped_at(recipient, &mailbox, address).await?
+    } else {
+        let counts = mailbox.hears(address) && !mailbox.has_heard(&name, now);
+        !counts || app.count_asking(&subscription.network, address).await?
+    };
+    if is_admitted {
+        let (mailbox, ()) = app.store.change_mailbox(recipient, change).await?;
+        app.start_delivery(recipient, &mailbox).await?;
     }
     app.store.forget_address(comment).await
 }

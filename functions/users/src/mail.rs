@@ -135,9 +135,9 @@ pub(crate) async fn show(app: &App, call: &Call, token: &str) -> Result<Answer> 
     Ok(page(call, StatusCode::OK, asks, &Action::offered(&link.purpose)))
 }
 
-/// Counts as a read: nobody is kept from stopping mails by read-only mode or by other writes.
+/// No limiter counts it: nobody is kept from stopping mails by what else a network does, nor by read-only mode. A token that
+/// is not ours costs a hash, and with one of ours there is nothing to write but once.
 pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
-    app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
     let words = words(call.language());
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
         return Ok(page(call, StatusCode::NOT_FOUND, words.no_link, &[]));
@@ -145,7 +145,7 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     let action = action(&fields(call).await, &link)
         .ok_or_else(|| FieldErrors::one("action", "The action must be one of those that the page offers."))?;
     let says = match (action, &link.purpose) {
-        (Action::Confirm, Purpose::Confirm { address, .. }) if confirm(app, &link.recipient, address).await? => {
+        (Action::Confirm, Purpose::Confirm { asker, .. }) if confirm(app, &link.recipient, asker).await? => {
             words.confirmed
         }
         (Action::Confirm, _) => words.nothing_to_confirm,
@@ -155,7 +155,7 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
         }
         (_, purpose) => {
             let got_mail_at = match purpose {
-                Purpose::Confirm { address, .. } => Some(address.as_str()),
+                Purpose::Confirm { asker, .. } => Some(asker.as_str()),
                 Purpose::Stop { .. } => None,
             };
             app.stop_mails(&link.recipient, got_mail_at).await?;
@@ -165,17 +165,17 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     Ok(page(call, StatusCode::OK, says, &[]))
 }
 
-/// Whether there is still this address to confirm, as `MailKeys::address` names it.
-async fn confirm(app: &App, recipient: &Recipient, address: &str) -> Result<bool> {
-    let (keys, now) = (app.mail_keys(), app.clock.now().0);
+/// Whether this asker is still there to be confirmed.
+async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> {
+    let now = app.clock.now().0;
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
-    if app.is_stopped(recipient, &app.store.mailbox(recipient).await?).await? {
+    let mailbox = app.store.mailbox(recipient).await?;
+    if let Some(address) = mailbox.given_address()
+        && app.is_stopped_at(recipient, &mailbox, address).await?
+    {
         return Ok(false);
     }
-    let change = |mailbox: &mut Mailbox| {
-        let present = mailbox.address.as_ref().and_then(|present| keys.address(&present.sealed));
-        present.as_deref() == Some(address) && mailbox.confirm(now, wait)
-    };
+    let change = |mailbox: &mut Mailbox| mailbox.confirm(asker, now, wait);
     let (mailbox, is_done) = app.store.change_mailbox(recipient, change).await?;
     // Links outlive the setting: nothing is sent while mails are turned off.
     if is_done && app.config.mail.is_some() {

@@ -3,10 +3,9 @@
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
-use shared::app::mails::Enrolment;
 use shared::domain::email::{is_mailable, masked};
 use shared::domain::mail_keys::Recipient;
-use shared::domain::mailbox::{Address, Mailbox, State, Wants};
+use shared::domain::mailbox::{Address, Asker, Mailbox, State, Wants};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
@@ -41,14 +40,23 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     let (mut mailbox, now) = (app.store.mailbox(&recipient).await?, app.clock.now().0);
     mailbox.reopen(now);
     let unknown = || FieldErrors::one("email", "No e-mail address is known: the token has none that mail can go to.");
-    let address = address(app, call, &mailbox).or_else(|| mailbox.address.clone()).ok_or_else(unknown)?;
-    match app.enrolment(&viewer.visitor, &recipient, &mailbox, &address).await? {
-        Enrolment::Allowed => {}
-        Enrolment::After(seconds) => return Err(Refusal::RateLimited(seconds).into()),
-        Enrolment::Never => return Err(FieldErrors::one("email", "The email takes no more confirmations.").into()),
+    let address = address(app, call, &mailbox).or_else(|| mailbox.given_address().cloned()).ok_or_else(unknown)?;
+    let network = app.mail_keys().network(call.network);
+    // Whoever claims an address learns nothing of it: only the network is counted before the answer.
+    if !address.confirmed && mailbox.state != State::On && !app.count_asking(&network, &address).await? {
+        return Err(Refusal::RateLimited(app.until(app.next_hour()).as_secs()).into());
     }
+    let name = app.mail_keys().address(&address.sealed).unwrap_or_default();
+    let asker = Asker::new(name, address.clone(), network, None);
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
-    let choose = |mailbox: &mut Mailbox| mailbox.choose(wants, address.clone(), now, wait);
+    let choose = |mailbox: &mut Mailbox| {
+        mailbox.choose(wants, now);
+        if address.confirmed {
+            mailbox.enrol(address.clone(), now, wait);
+        } else {
+            mailbox.claim(asker.clone(), now, wait);
+        }
+    };
     let (mailbox, ()) = app.store.change_mailbox(&recipient, choose).await?;
     app.start_delivery(&recipient, &mailbox).await?;
     Ok(Answer::ok(&resource(app, &mailbox)))
@@ -81,7 +89,7 @@ fn address(app: &App, call: &Call, mailbox: &Mailbox) -> Option<Address> {
 }
 
 fn resource(app: &App, mailbox: &Mailbox) -> Value {
-    let email = mailbox.address.as_ref().and_then(|address| app.mail_keys().open(&address.sealed));
+    let email = mailbox.given_address().and_then(|address| app.mail_keys().open(&address.sealed));
     let state = match mailbox.state {
         State::New | State::Off => "off",
         State::Asked => "asked",

@@ -5,14 +5,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::domain::ids::Visitor;
 use crate::domain::mail_keys::{MailKeys, Recipient};
-use crate::domain::mailbox::{Address, Asking, Mailbox, Told};
+use crate::domain::mailbox::{Address, Mailbox, Told};
 use crate::error::Fault;
 
-/// Unconfirmed addresses that one visitor enrols in an hour, and that all do.
-const MAX_ENROLLED: usize = 5;
-const MAX_ENROLLED_BY_ALL: usize = 200;
+/// Addresses that callers of one network give without proof in an hour.
+const MAX_OF_NETWORK: usize = 5;
 /// Seconds.
 const HOUR: i64 = 3_600;
 
@@ -20,16 +18,6 @@ const HOUR: i64 = 3_600;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueMailbox {
     pub mailbox: Recipient,
-}
-
-/// Whether an address may be enrolled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enrolment {
-    Allowed,
-    /// Not before so many seconds have passed.
-    After(u64),
-    /// The owner of the address wants no mails, or was asked for a confirmation as often as may be.
-    Never,
 }
 
 impl App {
@@ -50,59 +38,15 @@ impl App {
         queue.send(&DueMailbox { mailbox: recipient.clone() }, self.until(due)).await
     }
 
-    /// Whether an address may be enrolled in this mailbox. One that would be asked for a confirmation counts against the bounds
-    /// of its hour. Safe to repeat: what is refused does not count, and what is repeated counts once.
+    /// Whether a caller of this network, [`MailKeys::network`], may give this address without proof. Counts it among those of
+    /// the hour. Safe to repeat: what is refused does not count, and what is repeated counts once.
     ///
     /// # Errors
     ///
     /// When the table fails.
-    pub async fn enrolment(
-        &self,
-        by: &Visitor,
-        recipient: &Recipient,
-        mailbox: &Mailbox,
-        address: &Address,
-    ) -> Result<Enrolment, Fault> {
-        let (keys, now) = (self.mail_keys(), self.clock.now());
-        if !mailbox.takes(address, now.0) {
-            return Ok(Enrolment::Allowed);
-        }
-        let Some(name) = keys.address(&address.sealed) else { return Ok(Enrolment::Never) };
-        let asks = mailbox.would_confirm(address, now.0);
-        let member = keys.member(recipient);
-        let ask = |owner: &mut Mailbox| owner.ask_for_member(&member, now.0);
-        let owner = self.owner(address).filter(|owner| owner != recipient);
-        if let Some(owner) = &owner {
-            let mut owner = self.store.mailbox(owner).await?;
-            if mailbox.is_stopped_by(&owner, address) {
-                return Ok(Enrolment::Never);
-            }
-            // An address is asked as seldom when several members claim it.
-            let asking = if asks { ask(&mut owner) } else { Asking::Allowed };
-            if asking != Asking::Allowed {
-                return Ok(self.enrolment_when(asking));
-            }
-        }
-        if !asks {
-            return Ok(Enrolment::Allowed);
-        }
-        for (caller, most) in [(by.0.as_str(), MAX_ENROLLED), ("all", MAX_ENROLLED_BY_ALL)] {
-            if !self.store.count_enrolled(caller, &name, most, now).await? {
-                return Ok(Enrolment::After(self.rest_of_hour()));
-            }
-        }
-        match owner {
-            Some(owner) => Ok(self.enrolment_when(self.store.change_mailbox(&owner, ask).await?.1)),
-            None => Ok(Enrolment::Allowed),
-        }
-    }
-
-    fn enrolment_when(&self, asking: Asking) -> Enrolment {
-        match asking {
-            Asking::Allowed => Enrolment::Allowed,
-            Asking::From(time) => Enrolment::After(self.until(time).as_secs()),
-            Asking::Never => Enrolment::Never,
-        }
+    pub async fn count_asking(&self, network: &str, address: &Address) -> Result<bool, Fault> {
+        let Some(name) = self.mail_keys().address(&address.sealed) else { return Ok(false) };
+        self.store.count_asking(network, &name, MAX_OF_NETWORK, self.clock.now()).await
     }
 
     /// Whose an address is: the recipient of guests' mails to it. `None` when it was sealed under another salt.
@@ -119,6 +63,20 @@ impl App {
     /// When the table fails.
     pub async fn is_stopped(&self, recipient: &Recipient, mailbox: &Mailbox) -> Result<bool, Fault> {
         let Some(address) = &mailbox.address else { return Ok(false) };
+        self.is_stopped_at(recipient, mailbox, address).await
+    }
+
+    /// Like [`Self::is_stopped`], of an address that the mailbox may not have yet.
+    ///
+    /// # Errors
+    ///
+    /// When the table fails.
+    pub async fn is_stopped_at(
+        &self,
+        recipient: &Recipient,
+        mailbox: &Mailbox,
+        address: &Address,
+    ) -> Result<bool, Fault> {
         match self.owner(address).filter(|owner| owner != recipient) {
             Some(owner) => Ok(mailbox.is_stopped_by(&self.store.mailbox(&owner).await?, address)),
             None => Ok(false),
@@ -137,9 +95,10 @@ impl App {
             address.confirmed
                 || got_mail_at.is_some_and(|known| keys.address(&address.sealed).as_deref() == Some(known))
         };
-        let address = self.store.mailbox(recipient).await?.address.filter(is_theirs);
+        let mailbox = self.store.mailbox(recipient).await?;
+        let address = mailbox.addresses().find(|address| is_theirs(address));
         // First, because the recipient's own mailbox forgets the address.
-        if let Some(owner) = address.and_then(|address| self.owner(&address)).filter(|owner| owner != recipient) {
+        if let Some(owner) = address.and_then(|address| self.owner(address)).filter(|owner| owner != recipient) {
             self.stop_mailbox(&owner).await?;
         }
         self.stop_mailbox(recipient).await
@@ -160,9 +119,10 @@ impl App {
         self.store.change_mailbox(recipient, stop).await.map(drop)
     }
 
-    /// Seconds until the bounds of the next hour hold.
-    fn rest_of_hour(&self) -> u64 {
-        (HOUR - self.clock.now().seconds().rem_euclid(HOUR)).unsigned_abs()
+    /// When the bounds of the next hour hold, in Unix milliseconds.
+    #[must_use]
+    pub fn next_hour(&self) -> i64 {
+        (self.clock.now().seconds().div_euclid(HOUR) + 1) * HOUR * 1_000
     }
 
     /// How long it is until then, in whole seconds. `time` is in Unix milliseconds.

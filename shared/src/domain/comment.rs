@@ -110,6 +110,9 @@ pub struct Subscription {
     /// Until the comment is approved. Then it moves to the mailbox.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
+    /// The network of who gave the address, as long as that is here: [`crate::domain::mail_keys::MailKeys::network`].
+    #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
+    pub network: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,7 +133,7 @@ pub enum HeldFor {
     Approval,
     /// The spam check doubted it.
     Spam,
-    /// The spam check doubted an edit of an approved comment.
+    /// An edit of an approved comment: the spam check doubted it, or every text waits, by a setting.
     Edit,
 }
 

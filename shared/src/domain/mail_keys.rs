@@ -2,6 +2,7 @@
 //! signed. All keys are derived from the visitor salt (HKDF-SHA256), so another salt makes all of them void.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use base64::Engine;
@@ -19,7 +20,7 @@ use crate::domain::time::Timestamp;
 const SIGNATURE: usize = 22;
 /// Characters that stand for a thread in a link and among a mailbox's muted threads: 66 bits.
 const THREAD: usize = 11;
-/// Characters that stand for an address in a link: 66 bits.
+/// Characters that stand for an address, a domain or a network: 66 bits.
 const ADDRESS: usize = 11;
 const HOUR: i64 = 3_600;
 /// Hours that a link of a confirmation is valid.
@@ -35,6 +36,11 @@ impl Recipient {
     #[must_use]
     pub fn moderators() -> Self {
         Self("mods".to_owned())
+    }
+
+    #[must_use]
+    pub fn is_guest(&self) -> bool {
+        !self.is_moderators() && self.0.starts_with('m')
     }
 
     #[must_use]
@@ -64,8 +70,9 @@ pub struct Link {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Confirms this address, [`MailKeys::address`], until this hour since 1970.
-    Confirm { until: i64, address: String },
+    /// Confirms this asker, [`crate::domain::mailbox::Asker`], until this hour since 1970. Of a member it is what stands for
+    /// the address, [`MailKeys::address`].
+    Confirm { until: i64, asker: String },
     /// Stops all mails, or those of this thread; [`MailKeys::thread`]. Never expires.
     Stop { thread: Option<String> },
 }
@@ -73,13 +80,13 @@ pub enum Purpose {
 impl Purpose {
     /// A confirmation that is valid from now on.
     #[must_use]
-    pub fn confirm(address: String, now: Timestamp) -> Self {
-        Self::Confirm { until: now.seconds() / HOUR + CONFIRM_HOURS, address }
+    pub fn confirm(asker: String, now: Timestamp) -> Self {
+        Self::Confirm { until: now.seconds() / HOUR + CONFIRM_HOURS, asker }
     }
 
     fn text(&self) -> String {
         match self {
-            Self::Confirm { until, address } => format!("c{until}-{address}"),
+            Self::Confirm { until, asker } => format!("c{until}-{asker}"),
             Self::Stop { thread } => format!("s{}", thread.as_deref().unwrap_or_default()),
         }
     }
@@ -91,8 +98,8 @@ impl FromStr for Purpose {
     fn from_str(text: &str) -> Result<Self, ()> {
         match text.split_at_checked(1).ok_or(())? {
             ("c", text) => {
-                let (until, address) = text.split_once('-').ok_or(())?;
-                Ok(Self::Confirm { until: until.parse().map_err(drop)?, address: address.to_owned() })
+                let (until, asker) = text.split_once('-').ok_or(())?;
+                Ok(Self::Confirm { until: until.parse().map_err(drop)?, asker: asker.to_owned() })
             }
             ("s", "") => Ok(Self::Stop { thread: None }),
             ("s", thread) => Ok(Self::Stop { thread: Some(thread.to_owned()) }),
@@ -136,6 +143,19 @@ impl MailKeys {
     #[must_use]
     pub fn thread(&self, thread: &ThreadId) -> String {
         tag(&self.names, &["thread", &thread.to_string()], THREAD)
+    }
+
+    /// What stands for the network of a caller among those who ask for mails.
+    #[must_use]
+    pub fn network(&self, network: IpAddr) -> String {
+        tag(&self.names, &["network", &network.to_string()], ADDRESS)
+    }
+
+    /// What stands for the domain of a sealed address, by which mails to it are bounded. `None` when it cannot be opened.
+    #[must_use]
+    pub fn domain(&self, sealed: &str) -> Option<String> {
+        let address = canonical(&self.open(sealed)?);
+        Some(tag(&self.names, &["domain", address.rsplit_once('@')?.1], ADDRESS))
     }
 
     /// What stands for a member in the mailbox of an address that this member claims: it does not tell who it is.

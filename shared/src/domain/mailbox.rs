@@ -2,21 +2,27 @@
 //! it on condition that nobody else has.
 //!
 //! ```text
-//! tell → waiting ── due ──→ in flight ── accepted ──→ told
-//!           ↑                   │
-//!           └───── refused ─────┘
+//!         held ──┐ confirmed       ┌── its text waits ──→ aside
+//!          ↑     ↓                 │
+//! tell ────┴→ waiting ── due ──→ in flight ── accepted ──→ told
+//!                ↑                 │
+//!                └──── refused ────┘
 //! ```
 //!
 //! An id is in one set at a time, so that each comment is told once, however often its event and the queue's message are
-//! delivered. What is in flight when a worker dies is sent once more. Of more than a hundred that wait only the number of
-//! the others is kept, and an event that is delivered again raises it again.
+//! delivered. One case sends a mail twice: a worker dies after the server has taken the mail and before it is noted. The
+//! second one has the same `Message-ID`. Of more than a hundred that wait only the number of the others is kept, and an
+//! event that is delivered again raises it again.
+//!
+//! Nobody is told at an address without the owner's consent. Whoever gives an address is an [`Asker`]. The owner confirms
+//! each asker, and what concerns the others is held.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::CommentId;
+use crate::domain::ids::{CommentId, Visitor, sha256_hex};
 
 /// Comments that one mail names. More are a number.
 pub const MAX_WAITING: usize = 100;
@@ -26,11 +32,20 @@ const MAX_MUTED: usize = 100;
 const MAX_TOLD: usize = 200;
 /// Mails in 24 hours.
 const MAX_MAILS: usize = 10;
-/// Confirmations that an address is ever asked for.
-const MAX_CONFIRMATIONS: u32 = 3;
+/// Confirmations that an address is asked for in a week, and those of them that one network causes.
+const MAX_CONFIRMATIONS: usize = 3;
+const MAX_OF_NETWORK: usize = 2;
+/// Askers whose confirmation has not been sent yet. Others are not heard.
+const MAX_ASKING: usize = 10;
+/// Askers who were confirmed. The oldest gives way.
+const MAX_CONFIRMED: usize = 50;
+/// Hexadecimal digits that stand for an asker.
+const ASKER: usize = 16;
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
+/// How long the link of a confirmation is valid.
+const WEEK: i64 = 7 * DAY;
 /// How long notices gather after the first, second and later mails of 24 hours.
 const WAITS: [i64; 3] = [15 * MINUTE, HOUR, 6 * HOUR];
 /// Before the second and later attempts. The last one repeats for [`GIVE_UP`].
@@ -57,12 +72,14 @@ pub enum State {
 }
 
 /// Why somebody is told of a comment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// It answers a comment of the recipient, who `subscribed` to the replies to that comment or not.
+    /// It answers a comment of the member, who `subscribed` to the replies to that comment or not.
     Reply {
         subscribed: bool,
     },
+    /// It answers a comment of this guest, who subscribed.
+    ReplyToGuest(Visitor),
     Mention,
     /// It is a new top-level comment on a record of the recipient.
     OwnRecord,
@@ -103,13 +120,83 @@ pub struct Claim {
     pub again: bool,
 }
 
+/// Somebody who gave an address without proof that it is theirs: in a guest's mailbox a visitor, in a member's the member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asker {
+    /// What stands for the visitor, [`Asker::of`], or for the address that a member claims.
+    #[serde(rename = "v")]
+    pub name: String,
+    #[serde(rename = "ad")]
+    pub address: Address,
+    /// What stands for the network: [`crate::domain::mail_keys::MailKeys::network`].
+    #[serde(rename = "n")]
+    pub network: String,
+    /// The comment that asked, if it was one.
+    #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<CommentId>,
+    /// When it asked. Times are Unix milliseconds.
+    #[serde(rename = "t", default)]
+    at: i64,
+    /// When the confirmation may go.
+    #[serde(rename = "f", default)]
+    from: i64,
+    /// When the confirmation went.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    asked_at: Option<i64>,
+    /// Comments that wait for the confirmation.
+    #[serde(rename = "h", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    held: BTreeSet<u64>,
+}
+
+impl Asker {
+    #[must_use]
+    pub fn new(name: String, address: Address, network: String, comment: Option<CommentId>) -> Self {
+        Self { name, address, network, comment, at: 0, from: 0, asked_at: None, held: BTreeSet::new() }
+    }
+
+    /// What stands for a visitor. It is of no use to find the visitor's other rows by.
+    #[must_use]
+    pub fn of(visitor: &Visitor) -> String {
+        let mut name = sha256_hex(&format!("asker {visitor}"));
+        name.truncate(ASKER);
+        name
+    }
+
+    /// What stands for this asking of `who`, for [`Mailbox::book`].
+    #[must_use]
+    pub fn asking_of(&self, who: &str) -> String {
+        format!("{who} {}", self.at)
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.address.confirmed
+    }
+
+    fn waits(&self) -> bool {
+        !self.is_confirmed() && self.asked_at.is_none()
+    }
+}
+
+/// A confirmation that an address was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Confirmation {
+    /// Unix milliseconds.
+    #[serde(rename = "a")]
+    at: i64,
+    #[serde(rename = "n")]
+    network: String,
+    /// [`Asker::asking_of`].
+    #[serde(rename = "v")]
+    asking: String,
+}
+
 /// Whether an address may be asked for a confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
     Allowed,
     /// Not before this time, in Unix milliseconds.
     From(i64),
-    /// Its owner wants no mails, or was asked as often as may be.
+    /// Its owner wants no mails, or there is no such address.
     Never,
 }
 
@@ -119,7 +206,8 @@ pub enum Step {
     Nothing,
     /// Until this time, in Unix milliseconds.
     Wait(i64),
-    Confirm,
+    /// The owner of the address is asked to confirm this asker.
+    Confirm(Asker),
     /// These comments, and how many more.
     Tell(BTreeSet<u64>, u64),
 }
@@ -150,8 +238,12 @@ pub struct Mailbox {
     pub version: u64,
     #[serde(rename = "st", default, skip_serializing_if = "is_default")]
     pub state: State,
+    /// It is confirmed, or it bounced.
     #[serde(rename = "ad", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
+    /// In the order in which they asked. A member is the only one.
+    #[serde(rename = "ak", default, skip_serializing_if = "Vec::is_empty")]
+    askers: Vec<Asker>,
     #[serde(rename = "re", default, skip_serializing_if = "is_default")]
     replies: bool,
     #[serde(rename = "me", default, skip_serializing_if = "is_default")]
@@ -190,17 +282,16 @@ pub struct Mailbox {
     /// Since when the mail server has refused.
     #[serde(rename = "rs", default, skip_serializing_if = "is_default")]
     refused_since: i64,
-    /// Whether a confirmation is to be sent.
-    #[serde(rename = "cw", default, skip_serializing_if = "is_default")]
-    confirms: bool,
-    /// Confirmations that were asked for, ever.
-    #[serde(rename = "cn", default, skip_serializing_if = "is_default")]
-    confirmations: u32,
-    #[serde(rename = "ca", default, skip_serializing_if = "is_default")]
-    confirmation_asked_at: i64,
-    /// Who asked for the last confirmation: the member of [`Mailbox::ask_for_member`].
-    #[serde(rename = "cb", default, skip_serializing_if = "Option::is_none")]
-    confirmation_asked_by: Option<String>,
+    /// The asker whose confirmation is being sent.
+    #[serde(rename = "cf", default, skip_serializing_if = "Option::is_none")]
+    confirming: Option<String>,
+    /// Confirmations that the address was asked for within a week, by guests and by members.
+    #[serde(rename = "cn", default, skip_serializing_if = "Vec::is_empty")]
+    confirmations: Vec<Confirmation>,
+    /// Comments that were left out of a mail because their text waits for a moderator; in flight, those whose text was
+    /// accepted meanwhile.
+    #[serde(rename = "as", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    aside: BTreeSet<u64>,
     /// When the mails were last stopped.
     #[serde(rename = "so", default, skip_serializing_if = "is_default")]
     stopped_at: i64,
@@ -221,12 +312,42 @@ impl Mailbox {
 
     /// Whether the recipient is to be told for this cause.
     #[must_use]
-    pub fn wants_to_know(&self, cause: Cause) -> bool {
+    pub fn wants_to_know(&self, cause: &Cause) -> bool {
         match cause {
-            Cause::Reply { subscribed } => subscribed || self.replies,
+            Cause::Reply { subscribed } => *subscribed || self.replies,
+            Cause::ReplyToGuest(guest) => self.asker(&Asker::of(guest)).is_some_and(Asker::is_confirmed),
             Cause::Mention => self.mentions,
             Cause::OwnRecord => self.own_records,
         }
+    }
+
+    fn asker(&self, name: &str) -> Option<&Asker> {
+        self.askers.iter().find(|asker| asker.name == name)
+    }
+
+    fn asker_mut(&mut self, name: &str) -> Option<&mut Asker> {
+        self.askers.iter_mut().find(|asker| asker.name == name)
+    }
+
+    /// The asker whom the owner has to confirm before the recipient is told for one of these causes.
+    fn holder(&mut self, causes: &[Cause]) -> Option<&mut Asker> {
+        let is_holder = |asker: &Asker, cause: &Cause| match cause {
+            Cause::ReplyToGuest(guest) => asker.name == Asker::of(guest),
+            _ => true,
+        };
+        let askers = self.askers.iter_mut().filter(|asker| !asker.is_confirmed());
+        askers.into_iter().find(|asker| causes.iter().any(|cause| is_holder(asker, cause)))
+    }
+
+    /// The address that mails go to, or the first that was given without proof.
+    #[must_use]
+    pub fn given_address(&self) -> Option<&Address> {
+        self.address.as_ref().or_else(|| self.askers.first().map(|asker| &asker.address))
+    }
+
+    /// All addresses that mails may have gone to.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.address.iter().chain(self.askers.iter().map(|asker| &asker.address))
     }
 
     #[must_use]
@@ -234,47 +355,30 @@ impl Mailbox {
         self.muted.iter().any(|muted| muted == thread)
     }
 
-    /// Whether an address that nobody has confirmed would be asked for a confirmation now.
-    #[must_use]
-    pub fn would_confirm(&self, address: &Address, now: i64) -> bool {
-        self.takes(address, now) && !address.confirmed && self.may_ask(now)
-    }
-
-    fn may_ask(&self, now: i64) -> bool {
-        self.asking(now) == Asking::Allowed
-    }
-
-    fn asking(&self, now: i64) -> Asking {
-        let next = self.confirmation_asked_at + DAY;
-        match self.confirmations {
-            0 => Asking::Allowed,
-            MAX_CONFIRMATIONS.. => Asking::Never,
-            _ if next > now => Asking::From(next),
-            _ => Asking::Allowed,
-        }
-    }
-
-    /// A member claims the address of this mailbox, and asks for a confirmation to be sent there. Safe to repeat, until the
-    /// member's own mailbox counts the confirmation. `member` is what stands for the member:
-    /// [`crate::domain::mail_keys::MailKeys::member`].
-    pub fn ask_for_member(&mut self, member: &str, now: i64) -> Asking {
-        if self.state == State::Off {
+    /// Whether a confirmation of this asking, of a guest or of a member, may go to the address of this mailbox, which counts it
+    /// then. Safe to repeat. The bounds end with time, so that nobody can use them up for good, and one
+    /// network leaves something to the others.
+    pub fn book(&mut self, asking: &str, network: &str, now: i64) -> Asking {
+        if matches!(self.state, State::Off | State::Bounced) {
             return Asking::Never;
         }
-        if self.confirmation_asked_by.as_deref() == Some(member) && now - self.confirmation_asked_at < DAY {
+        let recent: Vec<&Confirmation> = self.confirmations.iter().filter(|sent| now - sent.at < WEEK).collect();
+        if recent.iter().any(|sent| sent.asking == asking) {
             return Asking::Allowed;
         }
-        let asking = self.asking(now);
-        if asking == Asking::Allowed {
-            self.count_confirmation(Some(member.to_owned()), now);
+        let bound = |sent: &[&Confirmation], most: usize, time: i64| {
+            let first = sent.len().checked_sub(most).map(|first| sent[first].at + time);
+            first.filter(|from| *from > now)
+        };
+        let of_network: Vec<&Confirmation> = recent.iter().copied().filter(|sent| sent.network == network).collect();
+        let bounds =
+            [bound(&recent, 1, DAY), bound(&recent, MAX_CONFIRMATIONS, WEEK), bound(&of_network, MAX_OF_NETWORK, WEEK)];
+        if let Some(from) = bounds.into_iter().flatten().max() {
+            return Asking::From(from);
         }
-        asking
-    }
-
-    fn count_confirmation(&mut self, member: Option<String>, now: i64) {
-        self.confirmations += 1;
-        self.confirmation_asked_at = now;
-        self.confirmation_asked_by = member;
+        self.confirmations.retain(|sent| now - sent.at < WEEK);
+        self.confirmations.push(Confirmation { at: now, network: network.to_owned(), asking: asking.to_owned() });
+        Asking::Allowed
     }
 
     /// Whether the member has confirmed this address before, as [`crate::domain::mail_keys::MailKeys::address`] names it.
@@ -290,36 +394,74 @@ impl Mailbox {
         owner.state == State::Off && (owner.stopped_at > self.chosen_at || !address.confirmed)
     }
 
-    /// Whether the address would change anything. A mailbox that was stopped takes none, and one that bounced no address
-    /// that it has. One that waits for a confirmation takes another unconfirmed address when that may be asked for its own.
+    /// Whether the asker waits for the owner, or was confirmed. Then asking again changes nothing.
     #[must_use]
-    pub fn takes(&self, address: &Address, now: i64) -> bool {
-        let same = self.address.as_ref().is_some_and(|known| known.sealed == address.sealed);
+    pub fn has_heard(&self, name: &str, now: i64) -> bool {
+        self.asker(name).is_some_and(|asker| asker.asked_at.is_none_or(|at| asker.is_confirmed() || now - at < DAY))
+    }
+
+    /// Whether somebody who asks is heard: not where mails were stopped, nor where they bounce.
+    #[must_use]
+    pub fn hears(&self, address: &Address) -> bool {
         match self.state {
-            State::New => true,
-            State::Asked => same || address.confirmed || self.may_ask(now),
-            State::On => !same && address.confirmed,
             State::Off => false,
-            State::Bounced => !same,
+            State::Bounced => self.address.as_ref().is_none_or(|known| known.sealed != address.sealed),
+            State::New | State::Asked | State::On => true,
         }
     }
 
-    /// Somebody subscribed with this address.
-    pub fn enrol(&mut self, address: Address, now: i64, wait: Duration) {
-        if !self.takes(&address, now) {
+    /// Somebody gives an address without proof. A mailbox that was stopped hears nobody, and one that bounced hears of no
+    /// address that it has. One network waits once: a later asker of it takes the place of the earlier one.
+    pub fn ask(&mut self, asker: Asker, now: i64, wait: Duration) {
+        if self.has_heard(&asker.name, now) {
+            // The newest comment asks as well as the first one, which may be gone when the owner is asked.
+            if let Some(known) = self.asker_mut(&asker.name).filter(|known| known.waits()) {
+                known.comment = asker.comment;
+            }
             return;
         }
-        if address.confirmed {
-            self.turn_on(now, wait);
-        } else {
-            if self.would_confirm(&address, now) {
-                self.confirms = true;
-                self.count_confirmation(None, now);
-                self.due = Some(now + millis(wait));
+        if !self.hears(&asker.address) {
+            return;
+        }
+        self.askers.retain(|known| known.is_confirmed() || known.asked_at.is_none_or(|at| now - at < WEEK));
+        let mut asker = Asker { at: now, from: now + millis(wait), ..asker };
+        let of_name = self.askers.iter().position(|known| known.name == asker.name);
+        let of_network = || self.askers.iter().position(|known| known.waits() && known.network == asker.network);
+        if let Some(place) = of_name.or_else(of_network) {
+            if self.askers[place].name == asker.name {
+                asker.held = std::mem::take(&mut self.askers[place].held);
+            } else {
+                asker.from = self.askers[place].from;
             }
-            self.state = State::Asked;
+            self.askers[place] = asker;
+        } else if self.askers.iter().filter(|known| known.waits()).count() < MAX_ASKING {
+            self.askers.push(asker);
+        }
+        if matches!(self.state, State::New | State::Bounced) {
+            (self.state, self.address) = (State::Asked, None);
+        }
+    }
+
+    /// A member claims an address without proof, in place of the one claimed before.
+    pub fn claim(&mut self, asker: Asker, now: i64, wait: Duration) {
+        if self.state == State::On || self.has_heard(&asker.name, now) {
+            return;
+        }
+        let held = self.askers.drain(..).flat_map(|before| before.held).collect();
+        self.ask(Asker { held, ..asker }, now, wait);
+    }
+
+    /// A member gives an address that is known to be the member's.
+    pub fn enrol(&mut self, address: Address, now: i64, wait: Duration) {
+        let same = self.address.as_ref().is_some_and(|known| known.sealed == address.sealed);
+        if !self.hears(&address) || (self.state == State::On && same) {
+            return;
         }
         self.address = Some(address);
+        for held in std::mem::take(&mut self.askers).into_iter().flat_map(|asker| asker.held) {
+            self.add(held);
+        }
+        self.turn_on(now, wait);
     }
 
     /// Makes a mailbox that was stopped or has bounced take any address again, because its member wants to choose.
@@ -331,30 +473,38 @@ impl Mailbox {
     }
 
     /// A member chooses.
-    pub fn choose(&mut self, wants: Wants, address: Address, now: i64, wait: Duration) {
+    pub fn choose(&mut self, wants: Wants, now: i64) {
         self.reopen(now);
         (self.replies, self.mentions, self.own_records) = (wants.replies, wants.mentions, wants.own_records);
-        self.enrol(address, now, wait);
     }
 
-    /// The owner of the address has confirmed it. False when it is not asked any more.
-    pub fn confirm(&mut self, now: i64, wait: Duration) -> bool {
-        let Some(address) = self.address.as_mut().filter(|_| matches!(self.state, State::Asked | State::On)) else {
-            return false;
-        };
-        address.confirmed = true;
+    /// The owner of the address has confirmed this asker. False when nobody of that name asks.
+    pub fn confirm(&mut self, name: &str, now: i64, wait: Duration) -> bool {
+        let Some(asker) = self.asker_mut(name) else { return false };
+        asker.address.confirmed = true;
+        let (address, held) = (asker.address.clone(), std::mem::take(&mut asker.held));
+        self.address.get_or_insert(address);
+        for id in held {
+            self.add(id);
+        }
+        let confirmed = self.askers.iter().filter(|asker| asker.is_confirmed()).count();
+        if confirmed > MAX_CONFIRMED
+            && let Some(oldest) = self.askers.iter().position(|asker| asker.is_confirmed() && asker.name != name)
+        {
+            self.askers.remove(oldest);
+        }
         self.turn_on(now, wait);
         true
     }
 
     /// The address of this mailbox is known to be the recipient's.
     fn turn_on(&mut self, now: i64, wait: Duration) {
-        if self.state != State::On {
-            self.state = State::On;
-            self.confirms = false;
-            // Of a confirmation. What becomes of it does not matter any more.
-            self.claim = None;
-            self.due = None;
+        self.state = State::On;
+        let confirms =
+            self.confirming.as_ref().and_then(|name| self.asker(name)).is_some_and(|asker| !asker.is_confirmed());
+        if self.confirming.is_some() && !confirms {
+            // What becomes of the confirmation that is being sent does not matter any more.
+            (self.confirming, self.claim) = (None, None);
         }
         self.schedule_waiting(now, wait);
     }
@@ -389,37 +539,66 @@ impl Mailbox {
             told_before: std::mem::take(&mut self.told_before),
             told_since: self.told_since,
             sent: std::mem::take(&mut self.sent),
-            confirmations: self.confirmations,
-            confirmation_asked_at: self.confirmation_asked_at,
-            confirmation_asked_by: self.confirmation_asked_by.take(),
+            confirmations: std::mem::take(&mut self.confirmations),
             muted: std::mem::take(&mut self.muted),
             chosen_at: self.chosen_at,
             ..Self::default()
         };
     }
 
+    /// What is left of a mailbox that was stopped when its owner is forgotten: that nobody may enrol the address.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Self> {
+        let stopped = Self { version: self.version, state: State::Off, stopped_at: self.stopped_at, ..Self::default() };
+        (self.state == State::Off).then_some(stopped)
+    }
+
     /// The mail server of the address takes no mails for it. The address stays, to be known again.
     pub fn bounce(&mut self) {
         if matches!(self.state, State::On | State::Asked) {
-            let address = self.address.take();
+            let address = self.given_address().cloned();
             self.clear();
             (self.state, self.address) = (State::Bounced, address);
         }
     }
 
     /// Tells of a comment when it is time. `thread` is what mutes it.
-    pub fn tell(&mut self, id: CommentId, thread: &str, now: i64, wait: Duration) -> Told {
-        if self.waiting.contains(&id.0) || self.in_flight.contains(&id.0) {
+    pub fn tell(&mut self, id: CommentId, causes: &[Cause], thread: &str, now: i64, wait: Duration) -> Told {
+        if self.has(id) {
             return Told::Waiting;
         }
         if self.was_told(id.0) || self.is_muted(thread) || !matches!(self.state, State::On | State::Asked) {
             return Told::No;
         }
-        self.add(id.0);
-        if self.state == State::On && self.due.is_none() && self.claim.is_none() {
-            self.due = Some(self.next(now, wait));
+        let is_wanted = causes.iter().any(|cause| self.wants_to_know(cause));
+        if self.state == State::On && is_wanted {
+            self.add(id.0);
+            self.schedule_waiting(now, wait);
+            return Told::Added;
         }
-        Told::Added
+        let is_guest = |cause: &Cause| matches!(cause, Cause::ReplyToGuest(_));
+        match self.holder(causes).filter(|_| is_wanted || causes.iter().any(is_guest)) {
+            Some(asker) if asker.held.len() < MAX_WAITING => {
+                asker.held.insert(id.0);
+                Told::Added
+            }
+            _ => Told::No,
+        }
+    }
+
+    /// Tells of a comment whose text a moderator has accepted, if a mail left it out before.
+    pub fn tell_accepted(&mut self, id: CommentId, causes: &[Cause], thread: &str, now: i64, wait: Duration) -> Told {
+        if self.in_flight.contains(&id.0) {
+            self.aside.insert(id.0);
+            return Told::Waiting;
+        }
+        let was_aside = self.aside.remove(&id.0);
+        if was_aside || self.has(id) { self.tell(id, causes, thread, now, wait) } else { Told::No }
+    }
+
+    fn has(&self, id: CommentId) -> bool {
+        let is_held = |asker: &Asker| asker.held.contains(&id.0);
+        self.waiting.contains(&id.0) || self.in_flight.contains(&id.0) || self.askers.iter().any(is_held)
     }
 
     /// Tells the moderators of a comment, at most once an hour, and once for each `occasion`; [`Comment::occasion`].
@@ -462,7 +641,9 @@ impl Mailbox {
     }
 
     fn schedule_waiting(&mut self, now: i64, wait: Duration) {
-        if !self.waiting.is_empty() && self.claim.is_none() && self.due.is_none() {
+        // While a mail of notices is sent, the next one waits for what becomes of it.
+        let is_free = self.claim.is_none() || self.confirming.is_some();
+        if !self.waiting.is_empty() && is_free && self.due.is_none() {
             self.due = Some(self.next(now, wait));
         }
     }
@@ -486,7 +667,8 @@ impl Mailbox {
     /// When the queue's message about this mailbox has work to do.
     #[must_use]
     pub fn due(&self) -> Option<i64> {
-        self.claim.as_ref().map(|claim| claim.until).or(self.due)
+        let asking = self.askers.iter().filter(|asker| asker.waits()).map(|asker| asker.from);
+        self.claim.as_ref().map(|claim| claim.until).or_else(|| self.due.into_iter().chain(asking).min())
     }
 
     /// Whether the message about this mailbox must have been lost.
@@ -510,34 +692,49 @@ impl Mailbox {
             }
             Some(claim) if claim.again => {
                 // Two workers died with it. One of them may have sent it.
-                self.mark_told(now);
-                self.due = (!self.waiting.is_empty()).then_some(now + MINUTE);
-                return self.due.map_or(Step::Nothing, Step::Wait);
+                self.settle(now, Duration::ZERO);
+                self.due = self.due.map(|due| due.max(now + MINUTE));
+                return self.wait();
             }
             earlier => earlier,
         };
         if earlier.is_none() {
-            match self.due {
+            match self.due() {
                 None => return Step::Nothing,
                 Some(due) if due > now => return Step::Wait(due),
-                Some(_) => {}
+                Some(_) => self.begin(now),
             }
+        }
+        let step = self.step();
+        if step == Step::Nothing {
+            return self.wait();
+        }
+        self.claim = Some(Claim { owner: owner.to_owned(), until: now + CLAIM, again: earlier.is_some() });
+        step
+    }
+
+    fn wait(&self) -> Step {
+        self.due().map_or(Step::Nothing, Step::Wait)
+    }
+
+    /// Takes one asker, else the comments that wait.
+    fn begin(&mut self, now: i64) {
+        let asking = self.askers.iter().find(|asker| asker.waits() && asker.from <= now);
+        self.confirming = asking.map(|asker| asker.name.clone());
+        if self.confirming.is_none() {
+            self.due = None;
             if self.state == State::On {
                 self.in_flight = std::mem::take(&mut self.waiting);
                 self.more_in_flight = std::mem::take(&mut self.more);
             }
         }
-        self.due = None;
-        let step = self.step();
-        if step != Step::Nothing {
-            self.claim = Some(Claim { owner: owner.to_owned(), until: now + CLAIM, again: earlier.is_some() });
-        }
-        step
     }
 
     fn step(&self) -> Step {
+        if let Some(name) = &self.confirming {
+            return self.asker(name).cloned().map_or(Step::Nothing, Step::Confirm);
+        }
         match self.state {
-            State::Asked if self.confirms => Step::Confirm,
             State::On if !self.in_flight.is_empty() => Step::Tell(self.in_flight.clone(), self.more_in_flight),
             _ => Step::Nothing,
         }
@@ -547,7 +744,10 @@ impl Mailbox {
     /// died, so that mail programs show the two as one.
     #[must_use]
     pub fn mail(&self) -> String {
-        format!("{:?} {:?} {}", self.in_flight, self.sent.last(), self.confirmations)
+        match self.confirming.as_ref().and_then(|name| self.asker(name)) {
+            Some(asker) => format!("confirm {} {}", asker.name, asker.at),
+            None => format!("{:?} {:?}", self.in_flight, self.sent.last()),
+        }
     }
 
     /// Whether this worker still has the mailbox.
@@ -572,34 +772,76 @@ impl Mailbox {
             // A comment may be reported again. Its occasion is remembered.
             self.in_flight.clear();
         }
-        self.mark_told(now);
-        if !self.waiting.is_empty() && self.state == State::On {
-            self.due = Some(if kind == Kind::Digest { self.next_digest(now, wait) } else { self.next(now, wait) });
+        self.settle(now, wait);
+        if kind == Kind::Digest && !self.waiting.is_empty() {
+            self.due = Some(self.next_digest(now, wait));
         }
     }
 
-    /// What is in flight counts as told.
-    fn mark_told(&mut self, now: i64) {
+    /// The text of these comments waits for a moderator. They are told once it is accepted; some may be by now.
+    pub fn set_aside(&mut self, ids: &BTreeSet<u64>) {
+        for id in ids {
+            if !self.in_flight.remove(id) {
+                continue;
+            }
+            if self.aside.contains(id) {
+                self.add(*id);
+            } else if self.aside.len() < MAX_WAITING {
+                self.aside.insert(*id);
+            }
+        }
+        self.aside.retain(|id| !self.waiting.contains(id));
+    }
+
+    /// What is in flight counts as told, and the asker as asked.
+    fn settle(&mut self, now: i64, wait: Duration) {
         let told = std::mem::take(&mut self.in_flight);
+        self.aside.retain(|id| !told.contains(id));
         self.remember(told, now);
         self.more_in_flight = 0;
         self.claim = None;
-        self.confirms = false;
         self.refusals = 0;
-        self.due = None;
+        if let Some(asker) = self.confirming.take().and_then(|name| self.asker_mut(&name)) {
+            asker.asked_at = Some(now);
+        }
+        if self.state == State::On {
+            self.schedule_waiting(now, wait);
+        }
+    }
+
+    /// The confirmation that was to be sent waits until this time, in Unix milliseconds.
+    pub fn put_off(&mut self, until: i64) {
+        self.claim = None;
+        if let Some(asker) = self.confirming.take().and_then(|name| self.asker_mut(&name)) {
+            asker.from = until;
+        }
+    }
+
+    /// What the asker wrote is gone, so that the owner is not asked.
+    pub fn dismiss(&mut self) {
+        self.claim = None;
+        let name = self.confirming.take();
+        self.askers.retain(|asker| Some(&asker.name) != name.as_ref());
+        if self.state == State::Asked && self.askers.is_empty() {
+            self.state = State::New;
+        }
     }
 
     /// The mail server has not taken the mail. It is tried again, for a day.
-    pub fn refused(&mut self, now: i64) {
+    pub fn refused(&mut self, now: i64, wait: Duration) {
         if self.refusals == 0 {
             self.refused_since = now;
         }
         if now - self.refused_since >= GIVE_UP {
-            return self.give_up(now);
+            return self.give_up(now, wait);
         }
         let retry = RETRIES[usize::try_from(self.refusals).unwrap_or(usize::MAX).min(RETRIES.len() - 1)];
         self.refusals += 1;
+        if self.confirming.is_some() {
+            return self.put_off(now + retry);
+        }
         for id in std::mem::take(&mut self.in_flight) {
+            self.aside.remove(&id);
             self.add(id);
         }
         self.more += std::mem::take(&mut self.more_in_flight);
@@ -608,12 +850,15 @@ impl Mailbox {
     }
 
     /// What was in flight counts as told, but for what was written since the first refusal. That has a day of its own.
-    fn give_up(&mut self, now: i64) {
+    fn give_up(&mut self, now: i64, wait: Duration) {
+        if self.confirming.is_some() {
+            return self.settle(now, wait);
+        }
         let is_newer = |id: &u64| CommentId(*id).created_at().0 > self.refused_since;
         let (newer, older): (BTreeSet<u64>, BTreeSet<u64>) =
             std::mem::take(&mut self.in_flight).into_iter().partition(is_newer);
         self.in_flight = older;
-        self.mark_told(now);
+        self.settle(now, wait);
         for id in newer {
             self.add(id);
         }
@@ -644,6 +889,40 @@ mod tests {
         Address { sealed: "sealed".to_owned(), language: "en".to_owned(), confirmed }
     }
 
+    fn guest(name: &str) -> Visitor {
+        Visitor(name.to_owned())
+    }
+
+    fn asker(name: &str, network: &str) -> Asker {
+        Asker::new(Asker::of(&guest(name)), address(false), network.to_owned(), None)
+    }
+
+    /// A guest's mailbox that this visitor asked for mails.
+    fn asked(name: &str) -> Mailbox {
+        let mut mailbox = Mailbox::default();
+        mailbox.ask(asker(name, "home"), NOW, WAIT);
+        mailbox
+    }
+
+    /// Somebody answers this visitor.
+    fn answer(mailbox: &mut Mailbox, name: &str, id: u64, now: i64) -> Told {
+        mailbox.tell(CommentId(id), &[Cause::ReplyToGuest(guest(name))], "thread", now, WAIT)
+    }
+
+    /// Whose confirmation is sent now, if anybody's.
+    fn confirmation(mailbox: &mut Mailbox, now: i64) -> Option<String> {
+        let Step::Confirm(asker) = mailbox.take(now, "worker") else { return None };
+        match mailbox.book(&asker.asking_of(&asker.name), &asker.network, now) {
+            Asking::Allowed => mailbox.accepted(now, WAIT, Kind::Confirmation),
+            Asking::From(time) => {
+                mailbox.put_off(time);
+                return None;
+            }
+            Asking::Never => return None,
+        }
+        Some(asker.name)
+    }
+
     fn on() -> Mailbox {
         let mut mailbox = Mailbox::default();
         mailbox.enrol(address(true), NOW, WAIT);
@@ -651,7 +930,13 @@ mod tests {
     }
 
     fn tell(mailbox: &mut Mailbox, id: u64, now: i64) -> Told {
-        mailbox.tell(CommentId(id), "thread", now, WAIT)
+        mailbox.tell(CommentId(id), &[Cause::Reply { subscribed: true }], "thread", now, WAIT)
+    }
+
+    /// The member chooses, with an address that is the member's.
+    fn choose(mailbox: &mut Mailbox, wants: Wants) {
+        mailbox.choose(wants, NOW);
+        mailbox.enrol(address(true), NOW, WAIT);
     }
 
     fn ids(ids: impl IntoIterator<Item = u64>) -> BTreeSet<u64> {
@@ -756,7 +1041,7 @@ mod tests {
         tell(&mut mailbox, 1, NOW);
         loop {
             assert_eq!(mailbox.take(now, "worker"), Step::Tell(ids([1]), 0));
-            mailbox.refused(now);
+            mailbox.refused(now, WAIT);
             let Some(due) = mailbox.due() else { break };
             pauses.push((due - now) / 1_000);
             now = due;
@@ -783,91 +1068,168 @@ mod tests {
             if now - NOW >= DAY {
                 tell(&mut mailbox, last, now);
             }
-            mailbox.refused(now);
+            mailbox.refused(now, WAIT);
             now = mailbox.due().unwrap();
         }
         assert_eq!(mailbox.in_flight, ids([later, last]));
-        mailbox.refused(now);
+        mailbox.refused(now, WAIT);
         while now - NOW < 44 * HOUR {
             now = mailbox.due().unwrap();
             assert_eq!(mailbox.take(now, "worker"), Step::Tell(ids([later, last]), 0));
-            mailbox.refused(now);
+            mailbox.refused(now, WAIT);
         }
     }
 
     #[test]
-    fn an_unconfirmed_address_gets_one_confirmation_a_day_and_three_ever() {
-        let (mut mailbox, mut sent) = (Mailbox::default(), 0);
-        for hour in 0..24 * 10 {
-            let now = NOW + hour * HOUR;
-            mailbox.enrol(address(false), now, WAIT);
-            if mailbox.take(now + MINUTE, "worker") == Step::Confirm {
-                mailbox.accepted(now + MINUTE, WAIT, Kind::Confirmation);
-                sent += 1;
-                assert!(sent <= 1 + hour / 24, "{sent} in {hour} hours");
+    fn an_address_gets_one_confirmation_a_day_and_three_a_week_of_which_a_network_causes_two() {
+        for (networks, expected) in [(1, [0, 1, 7, 8, 14, 15]), (8, [0, 1, 2, 7, 8, 9])] {
+            let (mut mailbox, mut days) = (Mailbox::default(), Vec::new());
+            for hour in 0..24 * 16 {
+                let (now, name) = (NOW + hour * HOUR, hour.to_string());
+                let network = (hour % networks).to_string();
+                mailbox.ask(asker(&name, &network), now, Duration::ZERO);
+                if confirmation(&mut mailbox, now).is_some() {
+                    days.push(hour / 24);
+                }
             }
+            assert_eq!(days[..6], expected, "{networks} networks");
         }
-        assert_eq!((sent, mailbox.state), (3, State::Asked));
     }
 
     #[test]
-    fn an_unconfirmed_address_takes_the_place_of_another_when_it_may_be_asked() {
-        let other = |confirmed| Address { sealed: "other".to_owned(), ..address(confirmed) };
+    fn who_asks_after_a_stranger_gets_the_next_confirmation_however_often_the_stranger_asks() {
+        let mut mailbox = asked("stranger");
+        mailbox.ask(asker("ada", "elsewhere"), NOW, WAIT);
+        let mut sent = Vec::new();
+        for hour in 0..72 {
+            let now = NOW + MINUTE + hour * HOUR;
+            mailbox.ask(asker(&format!("stranger {hour}"), "home"), now, WAIT);
+            sent.extend(confirmation(&mut mailbox, now));
+        }
+        assert_eq!(sent[1], Asker::of(&guest("ada")));
+    }
+
+    #[test]
+    fn one_network_waits_once_and_ten_wait_at_most() {
+        let mut mailbox = asked("first");
+        for browser in 0..30 {
+            mailbox.ask(asker(&browser.to_string(), "home"), NOW, WAIT);
+        }
+        assert_eq!(
+            mailbox.askers.iter().map(|asker| asker.name.as_str()).collect::<Vec<_>>(),
+            [Asker::of(&guest("29"))]
+        );
+        for network in 0..30 {
+            mailbox.ask(asker(&format!("of {network}"), &network.to_string()), NOW, WAIT);
+        }
+        assert_eq!(mailbox.askers.len(), MAX_ASKING);
+    }
+
+    #[test]
+    fn a_confirmation_covers_the_visitor_who_asked_and_no_other() {
+        let (ada, eve) = (Asker::of(&guest("ada")), Asker::of(&guest("eve")));
+        let mut mailbox = asked("ada");
+        mailbox.ask(asker("eve", "elsewhere"), NOW, WAIT);
+        answer(&mut mailbox, "eve", 1, NOW);
+        assert_eq!(answer(&mut mailbox, "nobody", 2, NOW), Told::No);
+        assert!(mailbox.confirm(&ada, NOW + MINUTE, WAIT));
+        assert_eq!(answer(&mut mailbox, "ada", 3, NOW + MINUTE), Told::Added);
+        assert_eq!(answer(&mut mailbox, "eve", 4, NOW + MINUTE), Told::Added);
+        let asks = |name: &str, known: &Mailbox| Step::Confirm(known.asker(name).unwrap().clone());
+        assert_eq!(mailbox.take(NOW + MINUTE, "worker"), asks(&eve, &mailbox));
+        mailbox.accepted(NOW + MINUTE, WAIT, Kind::Confirmation);
+        assert_eq!(mailbox.take(NOW + 2 * MINUTE, "worker"), Step::Tell(ids([3]), 0));
+        mailbox.accepted(NOW + 2 * MINUTE, WAIT, Kind::Notices);
+        assert!(mailbox.confirm(&eve, NOW + DAY, WAIT));
+        assert_eq!(mailbox.take(NOW + 2 * DAY, "worker"), Step::Tell(ids([1, 4]), 0));
+    }
+
+    #[test]
+    fn a_visitor_who_was_confirmed_asks_no_second_time() {
+        let ada = Asker::of(&guest("ada"));
+        let mut mailbox = asked("ada");
+        mailbox.confirm(&ada, NOW, WAIT);
+        let before = mailbox.clone();
+        mailbox.ask(asker("ada", "elsewhere"), NOW + 30 * DAY, WAIT);
+        assert_eq!((mailbox.has_heard(&ada, NOW + 30 * DAY), mailbox), (true, before));
+    }
+
+    #[test]
+    fn a_member_claims_one_address_at_a_time() {
+        let claimed = |name: &str| Asker::new(name.to_owned(), address(false), "home".to_owned(), None);
         let mut mailbox = Mailbox::default();
-        mailbox.enrol(address(false), NOW, WAIT);
-        mailbox.enrol(other(false), NOW + DAY - 1, WAIT);
-        assert_eq!((&mailbox.address, mailbox.state), (&Some(address(false)), State::Asked));
-        let mut proven = mailbox.clone();
-        proven.enrol(other(true), NOW + DAY - 1, WAIT);
-        assert_eq!((&proven.address, proven.state), (&Some(other(true)), State::On));
-        mailbox.enrol(other(false), NOW + DAY, WAIT);
-        assert_eq!((&mailbox.address, mailbox.state), (&Some(other(false)), State::Asked));
-    }
-
-    #[test]
-    fn a_member_who_claims_an_address_again_counts_once_and_others_wait() {
-        let (mut owner, ada, eve) = (Mailbox::default(), "ada", "eve");
-        assert_eq!(owner.ask_for_member(ada, NOW), Asking::Allowed);
-        let before = owner.clone();
-        assert_eq!(owner.ask_for_member(ada, NOW + MINUTE), Asking::Allowed);
-        assert_eq!(owner.ask_for_member(eve, NOW + MINUTE), Asking::From(NOW + DAY));
-        assert_eq!(owner, before);
-        assert_eq!(owner.ask_for_member(eve, NOW + DAY), Asking::Allowed);
-        assert_eq!(owner.ask_for_member(ada, NOW + DAY), Asking::From(NOW + 2 * DAY));
-        assert_eq!(owner.ask_for_member(ada, NOW + 2 * DAY), Asking::Allowed);
-        assert_eq!(owner.ask_for_member(ada, NOW + 3 * DAY), Asking::Never, "three ever");
-        let mut stopped = Mailbox::default();
-        stopped.stop(NOW, None);
-        assert_eq!(stopped.ask_for_member(ada, NOW + 2 * DAY), Asking::Never);
+        mailbox.claim(claimed("first"), NOW, WAIT);
+        assert_eq!(tell(&mut mailbox, 1, NOW), Told::Added);
+        mailbox.claim(claimed("second"), NOW, WAIT);
+        assert!(!mailbox.confirm("first", NOW, WAIT) && mailbox.confirm("second", NOW, WAIT));
+        assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Tell(ids([1]), 0));
     }
 
     #[test]
     fn what_gathers_before_the_confirmation_goes_after_it() {
-        let mut mailbox = Mailbox::default();
-        mailbox.enrol(address(false), NOW, WAIT);
-        assert_eq!(tell(&mut mailbox, 1, NOW), Told::Added);
-        assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Confirm);
-        mailbox.accepted(NOW + MINUTE, WAIT, Kind::Confirmation);
+        let mut mailbox = asked("ada");
+        assert_eq!(answer(&mut mailbox, "ada", 1, NOW), Told::Added);
+        assert_eq!(answer(&mut mailbox, "ada", 1, NOW), Told::Waiting);
+        assert!(confirmation(&mut mailbox, NOW + MINUTE).is_some());
         assert_eq!(mailbox.take(NOW + DAY, "worker"), Step::Nothing);
-        assert!(mailbox.confirm(NOW + DAY, WAIT));
+        assert!(mailbox.confirm(&Asker::of(&guest("ada")), NOW + DAY, WAIT));
         assert_eq!(mailbox.due(), Some(NOW + DAY + MINUTE));
         assert_eq!(mailbox.take(NOW + 2 * DAY, "worker"), Step::Tell(ids([1]), 0));
     }
 
     #[test]
     fn what_gathers_goes_although_it_is_not_known_what_became_of_the_confirmation() {
+        let claimed = || Asker::new("ada".to_owned(), address(false), "home".to_owned(), None);
         for by_its_link in [false, true] {
             let mut mailbox = Mailbox::default();
-            mailbox.enrol(address(false), NOW, WAIT);
+            mailbox.claim(claimed(), NOW, WAIT);
             tell(&mut mailbox, 1, NOW);
-            assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Confirm);
+            assert!(matches!(mailbox.take(NOW + MINUTE, "worker"), Step::Confirm(_)));
             if by_its_link {
-                mailbox.confirm(NOW + MINUTE, WAIT);
+                mailbox.confirm("ada", NOW + MINUTE, WAIT);
             } else {
                 mailbox.enrol(address(true), NOW + MINUTE, WAIT);
             }
             assert_eq!(mailbox.take(NOW + CLAIM + MINUTE, "second"), Step::Tell(ids([1]), 0));
             assert!(!mailbox.is_claimed_by("worker"));
+        }
+    }
+
+    #[test]
+    fn a_confirmation_that_is_sent_again_has_the_same_name_and_is_sent_twice_at_most() {
+        let mut mailbox = asked("ada");
+        assert!(matches!(mailbox.take(NOW + MINUTE, "worker"), Step::Confirm(_)));
+        let (dead, mail) = (NOW + MINUTE + CLAIM, mailbox.mail());
+        assert!(matches!(mailbox.take(dead, "second"), Step::Confirm(_)));
+        assert_eq!(mailbox.mail(), mail);
+        assert_eq!(mailbox.take(dead + CLAIM, "third"), Step::Nothing);
+    }
+
+    #[test]
+    fn what_was_left_out_because_its_text_waits_is_told_once_it_is_accepted() {
+        let accept = |mailbox: &mut Mailbox, now| {
+            let causes = [Cause::Reply { subscribed: true }];
+            mailbox.tell_accepted(CommentId(1), &causes, "thread", now, WAIT)
+        };
+        for accepted_while_it_is_sent in [false, true] {
+            let mut mailbox = on();
+            assert_eq!(accept(&mut mailbox, NOW), Told::No, "of a comment that nobody was to be told of");
+            tell(&mut mailbox, 1, NOW);
+            tell(&mut mailbox, 2, NOW);
+            mailbox.take(NOW + MINUTE, "worker");
+            if accepted_while_it_is_sent {
+                assert_eq!(accept(&mut mailbox, NOW + MINUTE), Told::Waiting);
+            }
+            mailbox.set_aside(&ids([1]));
+            mailbox.accepted(NOW + MINUTE, WAIT, Kind::Notices);
+            if !accepted_while_it_is_sent {
+                assert_eq!(mailbox.due(), None);
+                assert_eq!(accept(&mut mailbox, NOW + HOUR), Told::Added);
+            }
+            assert_eq!(mailbox.take(NOW + DAY, "worker"), Step::Tell(ids([1]), 0));
+            mailbox.accepted(NOW + DAY, WAIT, Kind::Notices);
+            assert_eq!(accept(&mut mailbox, NOW + DAY), Told::No);
+            assert_eq!((mailbox.due(), mailbox.aside), (None, ids([])));
         }
     }
 
@@ -881,14 +1243,14 @@ mod tests {
         let stopped = mailbox.clone();
         mailbox.forget();
         assert_eq!(mailbox, stopped);
-        for confirmed in [false, true] {
-            mailbox.enrol(address(confirmed), NOW, WAIT);
-            assert_eq!((mailbox.state, &mailbox.address), (State::Off, &None));
-        }
-        assert!(!mailbox.confirm(NOW, WAIT));
-        mailbox.choose(Wants { replies: true, ..Wants::default() }, address(true), NOW, WAIT);
+        mailbox.enrol(address(true), NOW, WAIT);
+        assert_eq!((mailbox.state, &mailbox.address), (State::Off, &None));
+        mailbox.ask(asker("ada", "home"), NOW, WAIT);
+        assert!(!mailbox.confirm(&Asker::of(&guest("ada")), NOW, WAIT));
+        assert_eq!(mailbox.book("ada", "home", NOW), Asking::Never);
+        choose(&mut mailbox, Wants { replies: true, ..Wants::default() });
         assert_eq!(mailbox.state, State::On);
-        assert!(mailbox.wants_to_know(Cause::Reply { subscribed: false }) && !mailbox.wants_to_know(Cause::Mention));
+        assert!(mailbox.wants_to_know(&Cause::Reply { subscribed: false }) && !mailbox.wants_to_know(&Cause::Mention));
     }
 
     #[test]
@@ -896,7 +1258,7 @@ mod tests {
         let (mut owner, mut member) = (on(), on());
         owner.stop(NOW, None);
         assert!(member.is_stopped_by(&owner, &address(true)) && !member.is_stopped_by(&on(), &address(true)));
-        member.choose(Wants::default(), address(true), NOW, WAIT);
+        choose(&mut member, Wants::default());
         member.forget();
         assert!(!member.is_stopped_by(&owner, &address(true)));
         assert!(member.is_stopped_by(&owner, &address(false)), "anybody may claim an address");
@@ -910,7 +1272,7 @@ mod tests {
         mailbox.stop(NOW, Some("ada".to_owned()));
         mailbox.stop(NOW, None);
         assert!(mailbox.has_proven("ada") && !mailbox.has_proven("eve"));
-        mailbox.choose(Wants::default(), address(true), NOW, WAIT);
+        choose(&mut mailbox, Wants::default());
         mailbox.forget();
         assert!(!mailbox.has_proven("ada"));
     }
@@ -922,7 +1284,7 @@ mod tests {
         mailbox.enrol(address(true), NOW, WAIT);
         assert_eq!((mailbox.state, tell(&mut mailbox, 1, NOW)), (State::Bounced, Told::No));
         let mut chosen = mailbox.clone();
-        chosen.choose(Wants::default(), address(true), NOW, WAIT);
+        choose(&mut chosen, Wants::default());
         assert_eq!((chosen.state, &chosen.address), (State::On, &Some(address(true))));
         mailbox.enrol(Address { sealed: "other".to_owned(), ..address(true) }, NOW, WAIT);
         assert_eq!(mailbox.state, State::On);
@@ -935,7 +1297,8 @@ mod tests {
             mailbox.mute(&thread.to_string());
         }
         assert!(!mailbox.is_muted("0") && mailbox.is_muted("1") && mailbox.is_muted("100"));
-        assert_eq!(mailbox.tell(CommentId(1), "100", NOW, WAIT), Told::No);
+        let causes = [Cause::Reply { subscribed: true }];
+        assert_eq!(mailbox.tell(CommentId(1), &causes, "100", NOW, WAIT), Told::No);
     }
 
     #[test]

@@ -191,7 +191,7 @@ fn placeholder(id: UserId) -> String {
 /// The name in a token, if any of its characters is visible.
 fn name(claims: &Claims) -> Option<String> {
     let name = visible::without_bidi_overrides(claims.name.as_deref()?);
-    let name: String = name.trim().chars().filter(|c| !c.is_control()).take(MAX_NAME).collect();
+    let name: String = name.trim().chars().filter(|c| !visible::breaks_names(*c)).take(MAX_NAME).collect();
     (!visible::shows_nothing(&name)).then_some(name)
 }
 

@@ -12,6 +12,30 @@ pub fn without_invisible(text: &str) -> String {
     text.replace(|c: char| is_invisible(c) || (c.is_control() && !c.is_whitespace()), "")
 }
 
+/// Whether the character is a control, or breaks lines as U+2028 and U+2029 do. A name has none of them.
+#[must_use]
+pub fn breaks_names(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// `text` on one line: what [`breaks_names`] becomes a space. Isolates end where the text does, so that they change nothing
+/// around it.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let (mut line, mut open) = (String::new(), 0_usize);
+    for c in text.trim().chars() {
+        match c {
+            '\u{2066}'..='\u{2068}' => open += 1,
+            '\u{2069}' if open == 0 => continue,
+            '\u{2069}' => open -= 1,
+            _ => {}
+        }
+        line.push(if breaks_names(c) { ' ' } else { c });
+    }
+    line.extend(std::iter::repeat_n('\u{2069}', open));
+    line
+}
+
 /// Whether `text` has an embedding or an override of the Unicode Bidirectional Algorithm. These reorder the text that
 /// follows them too. Isolates (U+2066 to U+2069) and marks do not, and ordinary Arabic and Hebrew use them.
 #[must_use]
@@ -95,6 +119,18 @@ mod tests {
     #[test]
     fn invisible_characters_are_removed_from_a_text() {
         assert_eq!(without_invisible("a\u{200b}b\u{0}c\u{ad}d\u{202e}e \tf\n"), "abcde \tf\n");
+    }
+
+    #[test]
+    fn one_line_has_no_breaks_and_changes_nothing_around_it() {
+        for (text, line) in [
+            (" a\r\nb\u{2028}c\u{2029}d ", "a  b c d"),
+            ("\u{2067}עדה\u{2069}", "\u{2067}עדה\u{2069}"),
+            ("\u{2067}a\u{2066}b\u{2069}", "\u{2067}a\u{2066}b\u{2069}\u{2069}"),
+            ("a\u{2069}b", "ab"),
+        ] {
+            assert_eq!(one_line(text), line, "{text:?}");
+        }
     }
 
     #[test]

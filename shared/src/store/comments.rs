@@ -70,8 +70,10 @@ pub struct Edit {
     pub mentions: Vec<String>,
     /// Unix milliseconds.
     pub at: i64,
-    /// Whether a moderator should look at it.
-    pub review: bool,
+    /// The spam check doubts it.
+    pub suspicious: bool,
+    /// A moderator should look at it.
+    pub waits: bool,
 }
 
 impl Edit {
@@ -82,8 +84,8 @@ impl Edit {
             body: self.body.clone(),
             mentions: self.mentions.clone(),
             edited_at: Some(at),
-            in_review: comment.in_review || (self.review && comment.is_approved()),
-            suspicious: comment.suspicious || (self.review && comment.state == State::Pending),
+            in_review: comment.in_review || (self.waits && comment.is_approved()),
+            suspicious: comment.suspicious || (self.suspicious && comment.state == State::Pending),
             ..comment.clone()
         }
     }

@@ -100,8 +100,8 @@ pub enum Event {
     CommentShownOrHidden(Comment, Timestamp),
     /// An approved comment became a placeholder.
     CommentErased(Comment),
-    /// Any other change of a comment: the comment after, and whether it has joined a queue of the moderators.
-    CommentChanged(Comment, bool),
+    /// Any other change of a comment: the comment after, and what it means for the moderators' queues.
+    CommentChanged(Comment, Option<Queueing>),
     /// A comment above this reply is shown for the first time.
     ReplyShown(CommentId),
     /// A user's name or picture changed: the user before and after.
@@ -136,11 +136,21 @@ impl Event {
             (Some(old), Some(new)) if old.may_count() != new.may_count() => Some(Self::CommentErased(new)),
             (Some(old), Some(new)) => {
                 let joined = new.waits_for_moderators() && !old.waits_for_moderators();
-                Some(Self::CommentChanged(new, joined))
+                let accepted = old.in_review && !new.in_review;
+                let queueing = joined.then_some(Queueing::Joined).or(accepted.then_some(Queueing::TextAccepted));
+                Some(Self::CommentChanged(new, queueing))
             }
             (None, None) => None,
         }
     }
+}
+
+/// What a change of a comment means for the queues of the moderators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    Joined,
+    /// A moderator has accepted the edit of an approved comment.
+    TextAccepted,
 }
 
 /// A record of the stream, as webhooks tell it.

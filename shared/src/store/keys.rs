@@ -84,7 +84,7 @@
 //! | `rl`      | comment  | L    | the newest three reports: maps of `i` (N, id), `r` (S, reason, cut), `c` (N, time) |
 //! | `rs`      | comment  | L    | resolutions of reports: maps of `u` (N, until), `s` (S, `reviewed` or `dismissed`) |
 //! | `sb`      | comment  | B    | the writer subscribed to replies                                                |
-//! | `su`      | comment  | M    | where notifications go: `g` (S, a guest's recipient), `a` (M, the address as in `ad`, until the comment is approved) |
+//! | `su`      | comment  | M    | where notifications go: `g` (S, a guest's recipient), `a` (M, the address as in `ad`) and `n` (S, hash of the network), until the comment is approved |
 //! | `ws`      | comment  | B    | everyone could see it before a moderator rejected it: it is told no second time |
 //! | `tk`      | comment  | S    | partition key of `thread`                                                       |
 //! | `ts`      | comment  | S    | sort key of `thread`                                                            |
@@ -137,7 +137,7 @@
 //! | `re`, `se` | erasure | L    | recipients of mails, sealed addresses                                            |
 //! | `pi`      | erasure  | B    | the profile has a picture that does not come from an address                     |
 //! | `n`       | limiter  | N    | requests booked                                                                 |
-//! | `es`      | limiter  | SS   | hashes of the addresses that were enrolled, which are counted                   |
+//! | `es`      | limiter  | SS   | hashes of the addresses that are asked for a confirmation, which are counted    |
 //! | `n`       | import journal | N | transactions about visitors that are done                                    |
 //! | `f`       | import journal | S | comments are written in batches: hash of all that they and their counts follow from |
 //! | `c`       | import journal | N | comments are written one by one: id of the last one, which may not be counted |
@@ -149,7 +149,8 @@
 //! | `an`      | idempotency | any | reference to the result: a comment id, or null                                 |
 //! | `vn`      | mailbox  | N    | number of changes, for the condition of the next one                            |
 //! | `st`      | mailbox  | S    | state: `asked`, `on`, `off`, `bounced`; missing when new                        |
-//! | `ad`      | mailbox  | M    | address: `a` (S, sealed), `l` (S, language), `c` (B, confirmed)                 |
+//! | `ad`      | mailbox  | M    | address that is confirmed, or bounced: `a` (S, sealed), `l` (S, language), `c` (B, confirmed) |
+//! | `ak`      | mailbox  | L    | who gave the address without proof: maps of `v` (S, hash of the visitor, or of a member's address), `ad` (M, as above), `n` (S, hash of the network), `i` (N, comment), `t`, `f`, `s` (N: when it asked, when the confirmation may go, when it went), `h` (NS, comments that wait for it) |
 //! | `re`, `me`, `ow` | mailbox | B | a member wants to know of replies, mentions, comments on own records           |
 //! | `mu`      | mailbox  | L    | hashes of muted threads                                                         |
 //! | `wt`, `wm` | mailbox | NS, N | comments that wait for the next mail, and how many more                        |
@@ -160,8 +161,9 @@
 //! | `cl`      | mailbox  | M    | claim of a worker: `o` (S, owner), `u` (N, until), `r` (B, an earlier one died) |
 //! | `se`      | mailbox  | L    | times of the mails of the last 24 hours                                         |
 //! | `rf`, `rs` | mailbox | N    | how often the mail server has refused, and since when                           |
-//! | `cw`      | mailbox  | B    | a confirmation is to be sent                                                    |
-//! | `cn`, `ca`, `cb` | mailbox | N, N, S | confirmations that were asked for, when the last one was, hash of the member who claims the address |
+//! | `cf`      | mailbox  | S    | whose confirmation is being sent                                                |
+//! | `cn`      | mailbox  | L    | confirmations of the last week: maps of `a` (N, time), `n` (S, hash of the network), `v` (S, hash of who asked, and when) |
+//! | `as`      | mailbox  | NS   | comments that were left out of a mail because their text waits for a moderator  |
 //! | `so`, `ch` | mailbox | N    | when the mails were last stopped, and when the member last chose                |
 //! | `pv`      | mailbox  | S    | hash of a confirmed address that was forgotten because the mails were stopped   |
 //! | `id`, `url` | endpoint | N, S | id, ordered by time, and address                                               |

@@ -56,7 +56,7 @@ impl Store {
     pub async fn forget_address(&self, comment: &Comment) -> Result<(), Fault> {
         let doing = "removing an address from a comment";
         let kept = comment.subscription.as_ref().and_then(|subscription| subscription.guest.clone());
-        let kept = kept.map(|guest| Subscription { guest: Some(guest), address: None });
+        let kept = kept.map(|guest| Subscription { guest: Some(guest), ..Subscription::default() });
         let kept = kept.map(serde_dynamo::to_attribute_value).transpose();
         let kept = kept.map_err(|error| Fault::new(doing, error))?;
         let update = Write::update(keys::comment(comment.id)).assign("su", kept).exists();
@@ -79,23 +79,18 @@ impl Store {
         Ok(try_join_all(users).await?.into_iter().flatten().collect())
     }
 
-    /// Counts an address among those that a caller enrols in this hour. False when there are `most` others. An address that is
-    /// counted again changes nothing. `address` is [`crate::domain::mail_keys::MailKeys::plain_address`].
-    pub async fn count_enrolled(
-        &self,
-        caller: &str,
-        address: &str,
-        most: usize,
-        now: Timestamp,
-    ) -> Result<bool, Fault> {
+    /// Counts an address among those that are asked for a confirmation in this hour. False when there are `most` others. An
+    /// address that is counted again changes nothing. `whose` is who asks, or what the addresses have in common; `address` is
+    /// [`crate::domain::mail_keys::MailKeys::plain_address`].
+    pub async fn count_asking(&self, whose: &str, address: &str, most: usize, now: Timestamp) -> Result<bool, Fault> {
         let hour = hour(now);
-        let count = Write::update(keys::limiter("enrolled", caller, hour))
+        let count = Write::update(keys::limiter("asked", whose, hour))
             .add("es", AttributeValue::Ss(vec![address.to_owned()]))
             .set("x", number((hour + 2) * HOUR))
             .when("attribute_not_exists(es) OR size(es) < :most OR contains(es, :address)")
             .with(":most", number(most))
             .with(":address", text(address));
-        Ok(self.update("counting an enrolment", count).await?.is_some())
+        Ok(self.update("counting an asking", count).await?.is_some())
     }
 
     /// Counts `more` for a caller in this hour, and returns how many there are then.

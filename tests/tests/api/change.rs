@@ -61,12 +61,21 @@ async fn an_edit_that_needs_review_keeps_the_approval() {
 }
 
 #[tokio::test]
-async fn an_edit_does_not_need_approval_again() {
-    let world = World::new();
-    let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    let strict = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
-    let reply = strict.user(7, "Ada").edit(id, "y").await.ok(200);
-    assert_eq!(reply.data()["is_approved"], true);
+async fn where_comments_need_approval_an_edit_waits_too_unless_a_moderator_wrote_it() {
+    let world = World::with(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    for (writer, held) in [(&ada, Some(json!("edit"))), (&moderator, None)] {
+        let comment = writer.comment("posts/1", "one").await;
+        moderator.judge(comment, "approve").await.ok(200);
+        writer.edit(comment, "two").await.ok(200);
+        let queue = moderator.get("moderation/comments?state=pending").await.ok(200);
+        assert_eq!(queue.find(comment).map(|item| item["held_for"].clone()), held);
+        assert_eq!(world.guest().list("posts/1", "").await.find(comment).unwrap()["body"], "two", "it stays approved");
+    }
+    let waits = ada.comment("posts/1", "three").await;
+    ada.edit(waits, "four").await.ok(200);
+    let queue = moderator.get("moderation/comments?state=pending").await.ok(200);
+    assert_eq!(queue.find(waits).unwrap()["held_for"], "approval");
 }
 
 #[tokio::test]

@@ -365,6 +365,29 @@ async fn mailboxes_and_sealed_addresses_of_the_erased_are_gone() {
 }
 
 #[tokio::test]
+async fn who_refused_mails_and_is_erased_is_enrolled_by_nobody() {
+    let world = World::with(&MAIL);
+    let mut asking = json!({ "body": "x", "guest_name": "Ada Lovelace", "guest_email": EMAIL });
+    asking["subscribe_to_replies"] = json!(true);
+    world.guest().post("posts/1/comments", asking.clone()).await.ok(201);
+    world.finish_jobs().await;
+    let stop = world.mails()[0].text.split_whitespace().rfind(|word| word.contains("/mail/")).unwrap().to_owned();
+    let form = world.guest().with(http::header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    form.send(http::Method::POST, &stop, "action=stop").await.ok(200);
+    let receipt = erase(&world, guest()).await;
+    let stays: Vec<&str> = receipt.stays.iter().map(|stay| stay.what.as_str()).collect();
+    assert_eq!((receipt.left, receipt.gone["mailboxes"], stays), (0, 1, vec!["a refusal of mails"]), "{receipt:?}");
+    assert_eq!(erase(&world, guest()).await.gone.len(), 0, "a second erasure finds nothing");
+    let keys = MailKeys::new(&Secret::from(SALT.to_owned()));
+    let left = world.item(&format!("E#{}", keys.guest(EMAIL)), "E").await.unwrap();
+    let attributes: std::collections::BTreeSet<&str> = left.keys().map(String::as_str).collect();
+    assert_eq!(attributes, ["pk", "sk", "so", "st", "vn"].into());
+    world.guest().post("posts/1/comments", asking).await.ok(201);
+    world.finish_jobs().await;
+    assert_eq!(world.mails().len(), 1);
+}
+
+#[tokio::test]
 async fn what_a_shared_browser_liked_and_wrote_with_another_address_stays() {
     let world = World::with(&GUESTS);
     let (shared, bob) = (world.guest(), world.user(8, "Bob"));

@@ -141,6 +141,39 @@ async fn a_reply_below_a_comment_that_waits_is_told_when_everyone_sees_it() {
 }
 
 #[tokio::test]
+async fn a_text_that_waits_is_told_as_pending_alone() {
+    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let strict = world.again(&[&WEBHOOKS[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
+    let id = world.user(7, "Ada").comment("posts/1", "first").await;
+    world.wait_until_idle().await;
+    add(&world, &receiver, &ALL).await;
+    for body in ["second", "third"] {
+        strict.user(7, "Ada").edit(id, body).await.ok(200);
+        strict.wait_until_idle().await;
+    }
+    world.user(8, "Bob").report(id, "spam").await.ok(201);
+    world.wait_until_idle().await;
+    world.moderator().judge(id, "approve").await.ok(200);
+    world.wait_until_idle().await;
+    let told: Vec<(String, Value)> = receiver
+        .received()
+        .iter()
+        .map(Received::json)
+        .map(|told| (told["type"].as_str().unwrap().to_owned(), told["data"]["body"].clone()))
+        .collect();
+    let told: Vec<(&str, &Value)> = told.iter().map(|(event, body)| (event.as_str(), body)).collect();
+    let expected = [
+        ("comment.pending", &json!("second")),
+        ("comment.pending", &json!("third")),
+        ("comment.reported", &Value::Null),
+        ("comment.approved", &json!("third")),
+    ];
+    assert_eq!(told, expected);
+    let reported = receiver.received().swap_remove(2).json();
+    assert!(reported["data"].get("body").is_none() && reported["data"].get("html").is_none(), "{reported}");
+}
+
+#[tokio::test]
 async fn of_deleted_comments_the_ids_are_told_and_nothing_that_was_written() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));

@@ -579,7 +579,8 @@ impl Test {
         expect(answer, status, "editing")?;
         if let (200, Some(comment)) = (status, self.model.comments.get_mut(&id)) {
             comment.body = body;
-            comment.in_review |= doubtful && comment.state == State::Approved;
+            let waits = doubtful || (self.require_approval && !self.people[who].moderator);
+            comment.in_review |= waits && comment.state == State::Approved;
             comment.suspicious |= doubtful && comment.state == State::Pending;
         }
         Ok(())

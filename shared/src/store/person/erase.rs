@@ -12,6 +12,8 @@ use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, UserId, Visitor};
 use crate::domain::job::{CountBelow, CountReplies, Job};
 use crate::domain::list::Order;
+use crate::domain::mail_keys::Recipient;
+use crate::domain::mailbox::Mailbox;
 use crate::domain::person::{Person, PersonHashes};
 use crate::domain::report::Report;
 use crate::domain::thread::{Thread, VisitorThreadState};
@@ -75,7 +77,7 @@ impl Erasure<'_> {
                 Some(id) => store.erase_profile(id, now).await?.then_some("profile"),
                 None => None,
             },
-            Left::Mailbox(key) => store.delete_item(key).await?.then_some("mailboxes"),
+            Left::Mailbox(key) => store.erase_mailbox(key).await?.then_some("mailboxes"),
             Left::Directory(key) => match self.person.user() {
                 Some(id) => store.erase_name(key, id).await?.then_some("names"),
                 None => None,
@@ -289,6 +291,17 @@ impl Erasure<'_> {
 
 impl Store {
     /// False when it is gone already.
+    /// Of a guest's mailbox that was stopped, the refusal stays.
+    async fn erase_mailbox(&self, key: Key) -> Result<bool, Fault> {
+        let keep_refusal = |mailbox: &mut Mailbox| mailbox.refusal().map(|refusal| *mailbox = refusal).is_some();
+        if let Some(recipient) = keys::recipient_of(&key).filter(Recipient::is_guest)
+            && self.change_mailbox(&recipient, keep_refusal).await?.1
+        {
+            return Ok(true);
+        }
+        self.delete_item(key).await
+    }
+
     async fn delete_item(&self, key: Key) -> Result<bool, Fault> {
         Ok(self.transact(vec![Write::delete(key).exists()]).await? == Outcome::Done)
     }

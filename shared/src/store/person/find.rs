@@ -221,8 +221,8 @@ impl Identification {
                 }
             }
             ItemKind::Other if keys::recipient_of(&key).is_some_and(|key| person.known.recipients.contains(&key)) => {
-                let Mailbox { address, .. } = read(item)?;
-                self.known.sealed.extend(address.map(|address| address.sealed));
+                let mailbox: Mailbox = read(item)?;
+                self.known.sealed.extend(mailbox.addresses().map(|address| address.sealed.clone()));
             }
             ItemKind::ImportJournal(_) => self.is_importing |= !item.contains_key("c"),
             _ => {}
@@ -281,7 +281,7 @@ fn trace(
         }
         ItemKind::Other if key.pk == keys::erasure(who).pk => keys::queued_comment(&key.sk).map(Left::Placeholder),
         ItemKind::Other if keys::recipient_of(&key).is_some_and(|key| person.known.recipients.contains(&key)) => {
-            Some(Left::Mailbox(key))
+            (!is_refusal_alone(&key, item)?).then_some(Left::Mailbox(key))
         }
         ItemKind::Other => keys::visitor_of(&key).filter(is).map(|visitor| {
             let request = item.get("rq").and_then(|request| request.as_s().ok().cloned());
@@ -303,6 +303,15 @@ fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
     });
     let user: User = read(item)?;
     Ok(is_bare && user.present_ban(now).is_some())
+}
+
+/// Whether nothing is in a guest's mailbox but that its owner refused mails.
+fn is_refusal_alone(key: &Key, item: Item) -> Result<bool, Fault> {
+    if !keys::recipient_of(key).is_some_and(|recipient| recipient.is_guest()) {
+        return Ok(false);
+    }
+    let mailbox: Mailbox = read(item)?;
+    Ok(mailbox.refusal().as_ref() == Some(&mailbox))
 }
 
 /// Whether the ban of this row has ended.
@@ -342,6 +351,10 @@ impl Search<'_> {
                 self.stays.insert(Stay::new(format!("ban of user {id}"), why));
             }
             (Naming::Directly, ItemKind::Banned(_)) if !has_ended(item, self.now) => {}
+            (Naming::Directly, _) if is_refusal_alone(key, item.clone()).unwrap_or_default() => {
+                let why = "a keyed hash of the address stays, so that nobody can enrol it again";
+                self.stays.insert(Stay::new("a refusal of mails", why));
+            }
             (Naming::Directly, _) => self.left += 1,
             (Naming::ByAddress, _) => match user_of(key, item) {
                 Some(user) => drop(self.members.insert(user)),

@@ -85,9 +85,9 @@ kinds! {
     "limiter" "L" Some("L"), key true, [], others ["n", "es", "x"];
     "repeat" "P" Some("P"), key true, [], others ["rq", "x"];
     "idempotency" "I" Some("I"), key true, [], others ["rq", "an", "x"];
-    "mailbox" "E" Some("E"), key true, ["ad" Hash],
-        others ["vn", "st", "re", "me", "ow", "mu", "wt", "wm", "fl", "fm", "td", "ty", "ro", "du", "cl", "se", "rf", "rs", "cw",
-                "cn", "ca", "cb", "so", "ch", "pv"];
+    "mailbox" "E" Some("E"), key true, ["ad" Hash, "ak" Hash],
+        others ["vn", "st", "re", "me", "ow", "mu", "wt", "wm", "fl", "fm", "td", "ty", "ro", "du", "cl", "se", "rf", "rs", "cf",
+                "cn", "as", "so", "ch", "pv"];
     "endpoint" "W" None, key false, [], others ["id", "url", "vn", "ev", "en", "se", "fs", "un"];
     "number of endpoints" "W" Some("W"), key false, [], others ["n"];
     "delivery" "W" None, key false, [], others ["mg", "ev", "vn", "ha", "c", "p", "t", "st", "tr", "rn", "du", "cl", "x"];

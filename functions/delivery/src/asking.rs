@@ -1,0 +1,67 @@
+//! Whether the address that somebody gave may be asked for a confirmation now, within the bounds that protect its owner, its
+//! mail server and this service. What waits for a bound is put off, and goes unless the comment that asked is gone by then.
+
+use shared::domain::mail_keys::Recipient;
+use shared::domain::mailbox::{Asker, Asking, Mailbox};
+use shared::error::Fault;
+use shared::policy;
+use shared::store::Reading;
+
+use crate::{Content, Sent, Worker, content};
+
+/// Addresses that are asked in an hour, whoever asks.
+const MAX_OF_ALL: usize = 200;
+/// Of these, addresses of one domain. It is half, because most readers have an address at one of few providers. Twenty
+/// networks that use it up with addresses of such a provider put off its other users, and leave the other half to the rest.
+const MAX_OF_DOMAIN: usize = 100;
+
+impl Worker<'_> {
+    /// The mail that asks the owner to confirm this asker.
+    pub(crate) async fn confirmation(
+        &self,
+        recipient: &Recipient,
+        mailbox: &Mailbox,
+        asker: &Asker,
+    ) -> Result<Content, Fault> {
+        if self.is_withdrawn(asker).await? {
+            return Ok(Content::default());
+        }
+        let Some(owner) = self.app.owner(&asker.address) else { return Ok(Content::default()) };
+        match self.ask(recipient, &owner, asker).await? {
+            Asking::Allowed => Ok(Content::of(content::confirmation(self, recipient, mailbox, asker)?)),
+            Asking::From(time) => Ok(Content { sent: Sent::PutOff(time), ..Content::default() }),
+            // As if it had been sent: nobody learns that the address takes no mails.
+            Asking::Never => Ok(Content { sent: Sent::Accepted, ..Content::default() }),
+        }
+    }
+
+    /// Whether the comment that asked is gone or hidden by now.
+    async fn is_withdrawn(&self, asker: &Asker) -> Result<bool, Fault> {
+        let Some(comment) = asker.comment else { return Ok(false) };
+        let found = self.app.store.find(comment, Reading::Consistent).await?;
+        let is_there =
+            found.is_some_and(|found| found.comment.may_count() && policy::is_public(&found.comment, &found.ancestors));
+        Ok(!is_there)
+    }
+
+    /// Counts an asking, where every bound has room for it.
+    async fn ask(&self, recipient: &Recipient, owner: &Recipient, asker: &Asker) -> Result<Asking, Fault> {
+        let (keys, now) = (self.app.mail_keys(), self.app.clock.now());
+        let asking =
+            if owner == recipient { asker.asking_of(&asker.name) } else { asker.asking_of(&keys.member(recipient)) };
+        let book = |mailbox: &mut Mailbox| mailbox.book(&asking, &asker.network, now.0);
+        // Looked at first, so that what the address refuses does not count against the others.
+        let allowed = book(&mut self.app.store.mailbox(owner).await?);
+        if allowed != Asking::Allowed {
+            return Ok(allowed);
+        }
+        let names = keys.address(&asker.address.sealed).zip(keys.domain(&asker.address.sealed));
+        let Some((address, domain)) = names else { return Ok(Asking::Never) };
+        for (whose, most) in [(domain.as_str(), MAX_OF_DOMAIN), ("all", MAX_OF_ALL)] {
+            if !self.app.store.count_asking(whose, &address, most, now).await? {
+                return Ok(Asking::From(self.app.next_hour()));
+            }
+        }
+        Ok(self.app.store.change_mailbox(owner, book).await?.1)
+    }
+}
