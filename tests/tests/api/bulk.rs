@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use tests::{Actor, TestResponse, World};
 
+use crate::limits::{remaining, writes};
+
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
 async fn bulk(actor: &Actor, ids: &[u64], action: &str) -> TestResponse {
@@ -96,12 +98,19 @@ async fn comments_that_have_been_edited_since_are_not_decided() {
 }
 
 #[tokio::test]
-async fn all_of_them_count_as_one_write() {
-    let world = World::with(&[HELD, ("SVC_WRITE_LIMIT", "10")]);
+async fn a_bulk_counts_once_and_beyond_twenty_write_units_for_every_twenty_begun() {
+    let world = World::with(&[HELD, ("SVC_WRITE_LIMIT", "60")]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
-    let ids = [ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await];
-    let answer = bulk(&moderator, &ids, "approve").await.ok(200);
-    assert_eq!(answer.header("x-ratelimit-remaining"), "9");
+    let mut ids = Vec::new();
+    for _ in 0..10 {
+        ids.push(ada.comment("posts/1", "x").await);
+    }
+    let dismissed = bulk(&moderator, &ids, "dismiss").await.ok(200);
+    let one = bulk(&moderator, &ids[..1], "approve").await.ok(200);
+    assert_eq!((remaining(&dismissed), remaining(&one)), (59, 58));
+    let nine = bulk(&moderator, &ids[1..], "approve").await.ok(200);
+    assert!(writes(&nine) >= 8, "{:?}", nine.cost);
+    assert_eq!(remaining(&nine), 58 - writes(&nine));
 }
 
 #[tokio::test]

@@ -8,12 +8,12 @@ use tests::{Actor, Faults, Setup, TestResponse, World};
 
 use crate::largest;
 
-fn remaining(reply: &TestResponse) -> u32 {
+pub(crate) fn remaining(reply: &TestResponse) -> u32 {
     reply.header("x-ratelimit-remaining").parse().unwrap()
 }
 
 /// For how many writes one counts that cost this. A unit of it is the booking of the others.
-fn writes(reply: &TestResponse) -> u32 {
+pub(crate) fn writes(reply: &TestResponse) -> u32 {
     (1..).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
 }
 
