@@ -104,7 +104,8 @@ impl Store {
             return Ok(false);
         };
         let plan = |comment: Comment| {
-            let mut writes = vec![in_state(Write::delete(keys::comment(id)), comment.state)];
+            let source = comment.source.as_ref().map(|source| text(&source.0));
+            let mut writes = vec![in_state(Write::delete(keys::comment(id)), comment.state).still("so", source)];
             writes.extend((!comment.is_approved()).then(|| placement::lose_own(&comment)));
             writes.extend(tombstone(&comment));
             ready(Ok(Plan::Together(writes)))

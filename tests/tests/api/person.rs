@@ -18,7 +18,7 @@ use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
 use shared::domain::user::gravatar;
 use shared::store::Store;
-use tests::{Actor, Faults, MAIL, SALT, World, by_guest, ids};
+use tests::{Actor, Faults, MAIL, SALT, TABLE, World, by_guest, ids};
 
 const EMAIL: &str = "lovelace@example.org";
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
@@ -439,8 +439,8 @@ async fn no_answer_to_an_erased_comment_is_lost_while_others_write() {
     assert!(ids(&left.json["data"]).len() <= parents.len());
 }
 
-/// A comment of Ada's with an answer of hers, one with an answer of Bob's, and two imported ones, of which Bob answered one.
-/// The ids of those that an erasure leaves.
+/// A comment of Ada's with an answer of hers, one with an answer of Bob's, and three imported ones: Bob answered one, and
+/// deleted the one above another. The ids of those that an erasure leaves.
 async fn conversation(world: &World) -> [u64; 4] {
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let top = ada.comment("posts/1", "of Ada").await;
@@ -450,8 +450,21 @@ async fn conversation(world: &World) -> [u64; 4] {
     let of_ada = imported(UserId(7));
     world.import(&of_ada).await;
     let source = Some(SourceId("disqus:lovelace-2".to_owned()));
-    let other = world.import(&Comment { id: CommentId(of_ada.id.0 + 1), source, ..of_ada }).await;
+    let other = world.import(&Comment { id: CommentId(of_ada.id.0 + 1), source, ..of_ada.clone() }).await;
     let to_other = bob.reply("posts/3", other, "of Bob").await;
+    let deleted = bob.comment("posts/3", "of Bob").await;
+    let source = Some(SourceId("disqus:lovelace-3".to_owned()));
+    let (id, ancestors) = (CommentId(of_ada.id.0 + 2), vec![CommentId(deleted)]);
+    let orphan = world.import(&Comment { id, ancestors, source, ..of_ada }).await;
+    world.wait_until_idle().await;
+    let stored = [(format!("C#{orphan}"), "C"), ("S#disqus:lovelace-3".to_owned(), "S")];
+    let stored = [world.item(&stored[0].0, stored[0].1).await, world.item(&stored[1].0, stored[1].1).await];
+    bob.remove(deleted).await.ok(204);
+    world.finish_jobs().await;
+    // As it is before the job that removes what is below.
+    for item in stored {
+        world.client().put_item().table_name(TABLE).set_item(item).send().await.unwrap();
+    }
     world.wait_until_idle().await;
     [other, answered, answer, to_other]
 }

@@ -99,23 +99,33 @@ impl Erasure<'_> {
     /// goes. The note about it is for the next erasure, should this one end here.
     async fn erase_comment(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
-        let Some(found) = store.find(id, Reading::Consistent).await? else {
-            // It is below a comment that was deleted, and nobody sees it.
-            let Some(comment) = store.comment(id, Reading::Consistent).await? else { return Ok(None) };
-            store.leave_queues(&comment).await?;
-            let removed = store.remove_comment(id).await?;
-            let hidden = self.hide_source(&comment, false).await?;
-            if !hidden.is_empty() {
-                store.transact(hidden).await?;
-            }
-            return Ok(removed.then_some("comments"));
-        };
+        let Some(found) = store.find(id, Reading::Consistent).await? else { return self.erase_orphan(id).await };
         let note = Write::put(keys::erased_comment(&self.who(), id).item());
         let was_hidden = !found.comment.is_approved();
         if !store.make_placeholder_and(found.comment, self.clock, Some(&note)).await? {
             return Ok(None);
         }
         self.finish_comment(id, was_hidden).await
+    }
+
+    /// Of a comment below one that was deleted, which nobody sees. Its source is hidden while it exists: the next erasure would
+    /// not find the source without it, should this one end in between.
+    async fn erase_orphan(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
+        let store = self.store;
+        let Some(mut comment) = store.comment(id, Reading::Consistent).await? else { return Ok(None) };
+        store.leave_queues(&comment).await?;
+        let mut attempts = store.attempts("hiding a source");
+        loop {
+            attempts.next().await?;
+            let now = store.comment(id, Reading::Consistent).await?;
+            let is_there = now.is_some();
+            comment = now.unwrap_or(comment);
+            let writes = self.hide_source(&comment, is_there).await?;
+            if writes.is_empty() || store.transact(writes).await? == Outcome::Done {
+                break;
+            }
+        }
+        Ok(store.remove_comment(id).await?.then_some("comments"))
     }
 
     /// Counts all replies below the comment.
@@ -290,8 +300,7 @@ impl Erasure<'_> {
 }
 
 impl Store {
-    /// False when it is gone already.
-    /// Of a guest's mailbox that was stopped, the refusal stays.
+    /// Of a guest's mailbox that was stopped, the refusal stays. False when nothing is left to erase.
     async fn erase_mailbox(&self, key: Key) -> Result<bool, Fault> {
         let keep_refusal = |mailbox: &mut Mailbox| mailbox.refusal().map(|refusal| *mailbox = refusal).is_some();
         if let Some(recipient) = keys::recipient_of(&key).filter(Recipient::is_guest)
@@ -302,6 +311,7 @@ impl Store {
         self.delete_item(key).await
     }
 
+    /// False when it is gone already.
     async fn delete_item(&self, key: Key) -> Result<bool, Fault> {
         Ok(self.transact(vec![Write::delete(key).exists()]).await? == Outcome::Done)
     }
