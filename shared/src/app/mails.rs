@@ -131,8 +131,8 @@ impl App {
         Duration::from_secs(u64::try_from(time - self.clock.now().0).unwrap_or_default().div_ceil(1_000))
     }
 
-    /// Changes a mailbox by telling it of something, and sends the message that this needs: when a mail became due, and when
-    /// an earlier message may never have been sent. Returns what `tell` says.
+    /// Changes a mailbox by telling it of something, and sends the message that this needs: when a mail became due, or due
+    /// earlier, and when an earlier message may never have been sent. Returns what `tell` says.
     ///
     /// # Errors
     ///
@@ -140,11 +140,12 @@ impl App {
     pub async fn tell(&self, recipient: &Recipient, tell: impl Fn(&mut Mailbox) -> Told) -> Result<Told, Fault> {
         let now = self.clock.now().0;
         let change = |mailbox: &mut Mailbox| {
-            let lost = mailbox.due().is_none() || mailbox.is_overdue(now);
+            let (before, is_lost) = (mailbox.due(), mailbox.is_overdue(now));
             let told = tell(mailbox);
+            let is_earlier = mailbox.due().is_some_and(|due| before.is_none_or(|before| due < before));
             let needs_message = match told {
                 Told::No => false,
-                Told::Added => lost,
+                Told::Added => is_lost || is_earlier,
                 Told::Waiting => true,
             };
             (told, needs_message)

@@ -276,6 +276,19 @@ async fn an_address_that_was_confirmed_is_told_nothing_that_a_stranger_subscribe
 }
 
 #[tokio::test]
+async fn who_was_confirmed_is_told_in_time_while_the_asking_of_a_stranger_is_put_off() {
+    let world = world();
+    let (ada, stranger) = (world.guest(), world.guest());
+    let asked = subscribe_as_guest(&ada, "ada@example.org").await;
+    press(&ada, &links(&sent(&world).await[0])[0], "action=confirm").await.ok(200);
+    subscribe_as_guest(&stranger, "ada@example.org").await;
+    assert_eq!(sent_within(&world, HOUR).await.len(), 1, "the stranger waits for a day");
+    member(&world, 8, "Bob").reply("posts/1", asked, "for Ada").await;
+    let mails = sent_within(&world, HOUR).await;
+    assert_eq!(subjects(&mails)[1..], ["ada@example.org: Bob answered your comment: posts/1"]);
+}
+
+#[tokio::test]
 async fn a_visitor_who_was_confirmed_subscribes_elsewhere_without_another_confirmation() {
     let world = world();
     let ada = world.guest();
