@@ -136,7 +136,8 @@ pub(crate) async fn show(app: &App, call: &Call, token: &str) -> Result<Answer> 
 }
 
 /// No limiter counts it: nobody is kept from stopping mails by what else a network does, nor by read-only mode. A token that
-/// is not ours costs a hash, and with one of ours there is nothing to write but once.
+/// is not ours costs a hash. One of ours costs a few reads each time, and writes where it changes something; stopping again
+/// does so once a minute.
 pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     let words = words(call.language());
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
@@ -175,10 +176,14 @@ async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> 
     {
         return Ok(false);
     }
-    let change = |mailbox: &mut Mailbox| mailbox.confirm(asker, now, wait);
-    let (mailbox, is_done) = app.store.change_mailbox(recipient, change).await?;
+    let change = |mailbox: &mut Mailbox| {
+        let before = mailbox.clone();
+        let is_done = mailbox.confirm(asker, now, wait);
+        (is_done, is_done && (*mailbox != before || mailbox.is_overdue(now)))
+    };
+    let (mailbox, (is_done, needs_message)) = app.store.change_mailbox(recipient, change).await?;
     // Links outlive the setting: nothing is sent while mails are turned off.
-    if is_done && app.config.mail.is_some() {
+    if needs_message && app.config.mail.is_some() {
         app.start_delivery(recipient, &mailbox).await?;
     }
     Ok(is_done)

@@ -517,8 +517,12 @@ impl Mailbox {
         }
     }
 
-    /// Forgets the address, so that nobody can enrol it again. `proven` is what stands for it if it was confirmed.
+    /// Forgets the address, so that nobody can enrol it again. `proven` is what stands for it if it was confirmed. Stopping
+    /// again within a minute changes nothing, so that a link that is pressed all the time writes little.
     pub fn stop(&mut self, now: i64, proven: Option<String>) {
+        if self.state == State::Off && now - self.stopped_at < MINUTE {
+            return;
+        }
         let proven = proven.or(self.proven.take());
         self.clear();
         (self.state, self.stopped_at, self.proven) = (State::Off, now, proven);
@@ -1262,7 +1266,7 @@ mod tests {
         member.forget();
         assert!(!member.is_stopped_by(&owner, &address(true)));
         assert!(member.is_stopped_by(&owner, &address(false)), "anybody may claim an address");
-        owner.stop(NOW + 1, None);
+        owner.stop(NOW + MINUTE, None);
         assert!(member.is_stopped_by(&owner, &address(true)));
     }
 

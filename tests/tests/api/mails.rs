@@ -289,6 +289,25 @@ async fn who_was_confirmed_is_told_in_time_while_the_asking_of_a_stranger_is_put
 }
 
 #[tokio::test]
+async fn a_link_that_is_pressed_again_writes_nothing_and_sends_no_message() {
+    let world = world();
+    let ada = world.guest();
+    let asked = subscribe_as_guest(&ada, "ada@example.org").await;
+    let link = links(&sent(&world).await[0])[0].clone();
+    member(&world, 8, "Bob").reply("posts/1", asked, "for Ada").await;
+    world.wait_until_idle().await;
+    for button in ["action=confirm", "action=stop"] {
+        assert!(press(&ada, &link, button).await.ok(200).cost.write_units > 0.0, "{button}");
+        let messages = world.queues().bodies(local::settings::DELIVERIES).unwrap().len();
+        for _ in 0..2 {
+            let again = press(&ada, &link, button).await.ok(200);
+            assert!(again.cost.write_units == 0.0, "{button}: {:?}", again.cost);
+            assert_eq!(world.queues().bodies(local::settings::DELIVERIES).unwrap().len(), messages, "{button}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_visitor_who_was_confirmed_subscribes_elsewhere_without_another_confirmation() {
     let world = world();
     let ada = world.guest();
