@@ -128,8 +128,8 @@ pub struct Asker {
     pub name: String,
     #[serde(rename = "ad")]
     pub address: Address,
-    /// What stands for the network: [`crate::domain::mail_keys::MailKeys::network`].
-    #[serde(rename = "n")]
+    /// What stands for the network: [`crate::domain::mail_keys::MailKeys::network`]. Empty once the asker is confirmed.
+    #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub network: String,
     /// The comment that asked, if it was one.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
@@ -411,7 +411,8 @@ impl Mailbox {
     }
 
     /// Somebody gives an address without proof. A mailbox that was stopped hears nobody, and one that bounced hears of no
-    /// address that it has. One network waits once: a later asker of it takes the place of the earlier one.
+    /// address that it has. One network waits once: a later asker of it takes the place of the earlier one, unless the
+    /// confirmation of that one is being sent.
     pub fn ask(&mut self, asker: Asker, now: i64, wait: Duration) {
         if self.has_heard(&asker.name, now) {
             // The newest comment asks as well as the first one, which may be gone when the owner is asked.
@@ -426,7 +427,10 @@ impl Mailbox {
         self.askers.retain(|known| known.is_confirmed() || known.asked_at.is_none_or(|at| now - at < WEEK));
         let mut asker = Asker { at: now, from: now + millis(wait), ..asker };
         let of_name = self.askers.iter().position(|known| known.name == asker.name);
-        let of_network = || self.askers.iter().position(|known| known.waits() && known.network == asker.network);
+        let gives_way = |known: &Asker| {
+            known.waits() && known.network == asker.network && self.confirming.as_ref() != Some(&known.name)
+        };
+        let of_network = || self.askers.iter().position(gives_way);
         if let Some(place) = of_name.or_else(of_network) {
             if self.askers[place].name == asker.name {
                 asker.held = std::mem::take(&mut self.askers[place].held);
@@ -482,6 +486,7 @@ impl Mailbox {
     pub fn confirm(&mut self, name: &str, now: i64, wait: Duration) -> bool {
         let Some(asker) = self.asker_mut(name) else { return false };
         asker.address.confirmed = true;
+        asker.network.clear();
         let (address, held) = (asker.address.clone(), std::mem::take(&mut asker.held));
         self.address.get_or_insert(address);
         for id in held {
@@ -525,6 +530,8 @@ impl Mailbox {
         }
         let proven = proven.or(self.proven.take());
         self.clear();
+        // Nobody is asked any more.
+        self.confirmations.clear();
         (self.state, self.stopped_at, self.proven) = (State::Off, now, proven);
     }
 
@@ -790,7 +797,12 @@ impl Mailbox {
             }
             if self.aside.contains(id) {
                 self.add(*id);
-            } else if self.aside.len() < MAX_WAITING {
+            } else {
+                // The oldest gives way. Those in flight are accepted.
+                let is_full = self.aside.len() >= MAX_WAITING;
+                if is_full && let Some(oldest) = self.aside.iter().copied().find(|id| !self.in_flight.contains(id)) {
+                    self.aside.remove(&oldest);
+                }
                 self.aside.insert(*id);
             }
         }
@@ -1235,6 +1247,47 @@ mod tests {
             assert_eq!(accept(&mut mailbox, NOW + DAY), Told::No);
             assert_eq!((mailbox.due(), mailbox.aside), (None, ids([])));
         }
+    }
+
+    #[test]
+    fn of_more_than_a_hundred_that_are_left_out_the_newest_are_told_once_they_are_accepted() {
+        let accept = |mailbox: &mut Mailbox, id: u64, now: i64| {
+            let causes = [Cause::Reply { subscribed: true }];
+            mailbox.tell_accepted(CommentId(id), &causes, "thread", now, WAIT)
+        };
+        let (mut mailbox, mut now) = (on(), NOW);
+        for id in 1..=101 {
+            tell(&mut mailbox, id, now);
+            now = mailbox.due().unwrap();
+            mailbox.take(now, "worker");
+            mailbox.set_aside(&ids([id]));
+            mailbox.dropped(now, WAIT, Kind::Notices);
+        }
+        assert_eq!(accept(&mut mailbox, 1, now), Told::No);
+        assert_eq!(accept(&mut mailbox, 2, now), Told::Added);
+        assert_eq!(accept(&mut mailbox, 101, now), Told::Added);
+    }
+
+    #[test]
+    fn nobody_of_its_network_displaces_an_asker_whose_confirmation_is_being_sent() {
+        let mut mailbox = asked("ada");
+        assert!(matches!(mailbox.take(NOW + MINUTE, "worker"), Step::Confirm(_)));
+        mailbox.ask(asker("bob", "home"), NOW + MINUTE, WAIT);
+        mailbox.ask(asker("carl", "home"), NOW + MINUTE, WAIT);
+        mailbox.accepted(NOW + MINUTE, WAIT, Kind::Confirmation);
+        assert!(mailbox.confirm(&Asker::of(&guest("ada")), NOW + HOUR, WAIT));
+        let waits = mailbox.askers.iter().filter(|asker| asker.waits());
+        assert_eq!(waits.map(|asker| asker.name.as_str()).collect::<Vec<_>>(), [Asker::of(&guest("carl"))]);
+    }
+
+    #[test]
+    fn no_network_is_kept_of_an_asker_who_was_confirmed_nor_of_an_address_that_was_stopped() {
+        let mut mailbox = asked("ada");
+        assert!(confirmation(&mut mailbox, NOW + MINUTE).is_some());
+        mailbox.confirm(&Asker::of(&guest("ada")), NOW + HOUR, WAIT);
+        assert!(mailbox.askers.iter().all(|asker| asker.network.is_empty()));
+        mailbox.stop(NOW + HOUR, None);
+        assert!(!format!("{mailbox:?}").contains("home"), "{mailbox:?}");
     }
 
     #[test]
