@@ -63,7 +63,7 @@ impl Scratch {
                     self.decide(&candidate, "skipped", Some("deleted"))?;
                 } else if let Some((id, imported)) = elsewhere.filter(|(id, _)| *id != candidate.id) {
                     self.place(candidate.seq, &Place::AlreadyThere(id, imported.thread.clone()))?;
-                } else if occupant.is_some_and(|occupant| !candidate.is(occupant)) {
+                } else if occupant.is_some_and(|occupant| !candidate.is(occupant)) || self.is_double(&candidate)? {
                     self.refuse(&candidate)?;
                 } else {
                     self.decide(&candidate, if occupant.is_some() { "there" } else { "new" }, None)?;
@@ -94,6 +94,14 @@ impl Scratch {
             })
         };
         statement.query_map(params![last, BATCH], candidate)?.collect()
+    }
+
+    /// Whether a comment of another id before it has the same source.
+    fn is_double(&self, candidate: &Candidate) -> rusqlite::Result<bool> {
+        let first = "INSERT INTO kept_source VALUES (?, ?) ON CONFLICT DO UPDATE SET id = id RETURNING id";
+        let values = params![candidate.source.0, candidate.id.0];
+        let first: u64 = self.database.prepare_cached(first)?.query_row(values, |row| row.get(0))?;
+        Ok(first != candidate.id.0)
     }
 
     /// The comment stands, or stood, under its id, unless another one of the source does.

@@ -16,6 +16,8 @@ use crate::import::scratch::{MAX_BODY, Scratch, json, refusal};
 pub(in crate::import) const SCHEMA: &str = "
     CREATE TABLE account (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
     CREATE TABLE tombstone (source TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
+    -- the sources of comments that keep their ids
+    CREATE TABLE kept_source (source TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE vote (comment INTEGER, visitor TEXT, PRIMARY KEY (comment, visitor)) WITHOUT ROWID;
     CREATE TABLE report (comment INTEGER, id INTEGER, visitor TEXT NOT NULL, record TEXT NOT NULL,
         PRIMARY KEY (comment, id)) WITHOUT ROWID;

@@ -140,6 +140,23 @@ async fn an_id_of_another_comment_is_refused_as_taken_with_what_is_below_it() {
 }
 
 #[tokio::test]
+async fn of_comments_with_one_source_the_first_counts() {
+    let store = store();
+    let of_source = |number: u64| with(comment(number), &json!({ "source": "disqus:1" }));
+    let more_than_one_batch = (3..120).map(comment);
+    let records: Vec<Value> = [of_source(1), of_source(2)]
+        .into_iter()
+        .chain(more_than_one_batch)
+        .chain([of_source(120), reply(121, 120), with(comment(122), &json!({ "source": format!("native:{}", id(3)) }))])
+        .collect();
+    let report = import(&store, &export(&records, &[])).await;
+    let taken = [2, 120, 121, 122].map(|number| (id(number).to_string(), "taken"));
+    assert_eq!(refused(&report), taken);
+    assert_eq!(report.new, 118);
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn an_id_that_none_can_have_is_refused() {
     let comments = [with(comment(1), &json!({ "id": 0 })), with(comment(2), &json!({ "id": 1_u64 << 53 }))];
     let report = import(&store(), &export(&comments, &[])).await;
