@@ -121,8 +121,8 @@ impl fmt::Display for SourceId {
     }
 }
 
-/// What tells a comment from one of another site that has the same source: short hashes of the page and of the writer there. That
-/// of the writer is too short to say who it was.
+/// What tells a comment from one of another site that has the same source: short hashes of the page and of the writer's account
+/// or name there. Whoever knows the name can check it. The address is hashed only when there is neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     #[serde(default, skip_serializing_if = "Option::is_none")]

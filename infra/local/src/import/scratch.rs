@@ -381,9 +381,11 @@ pub(super) fn provenance(row: &Row<'_>) -> rusqlite::Result<Provenance> {
     Ok(Provenance { thread: Some(sha256_hex(page)[..16].to_owned()), writer: row.get("writer")? })
 }
 
-/// Differs for every comment, so that it does not say which ones are of the same person.
+/// Of the account or the name; of the address only when both are missing, because whoever has a list of addresses could find
+/// it by the hashes of several comments. It differs for every comment: comments with one name are known only to those who know
+/// the name.
 fn writer_hash(source_id: &str, author: &record::Author) -> String {
-    let names = [author.email.trim().to_lowercase(), author.key.clone(), author.name.clone()];
+    let names = [author.key.clone(), author.name.clone(), author.email.trim().to_lowercase()];
     let name = names.into_iter().find(|name| !name.is_empty());
     sha256_hex(&json(&(source_id, name)))[..4].to_owned()
 }

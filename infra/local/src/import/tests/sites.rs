@@ -108,7 +108,7 @@ async fn what_may_be_of_another_site_is_refused_and_not_taken_for_what_is_there_
 async fn the_writer_alone_tells_two_sites_apart_and_what_the_source_has_deleted_has_none() {
     let store = store();
     import(&store, &this_site()).await;
-    let eve = Author { email: "eve@blog.example".to_owned(), name: "Ada".to_owned(), ..Author::default() };
+    let eve = Author { email: "eve@blog.example".to_owned(), name: "Eve".to_owned(), ..Author::default() };
     let report = import(&store, &[Comment { author: eve, ..comment("1") }]).await;
     assert_eq!(refused(&report), [("1", "site")]);
     // The source has deleted it since, and with it its writer.
@@ -116,6 +116,20 @@ async fn the_writer_alone_tells_two_sites_apart_and_what_the_source_has_deleted_
     let report = import(&store, &[gone, reply("2", "1"), comment("3")]).await;
     assert_eq!((report.new, report.already_there, report.refused.len()), (0, 3, 0));
     assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[test]
+fn the_hash_of_a_writer_says_nothing_of_the_address() {
+    let hash = |key: &str, name: &str, email: &str| {
+        let author =
+            Author { key: key.to_owned(), name: name.to_owned(), email: email.to_owned(), ..Author::default() };
+        let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
+        scratch.add(Record::Comment(Box::new(Comment { author, ..comment("1") }))).unwrap();
+        scratch.database.query_row("SELECT writer FROM comment", [], |row| row.get::<_, String>(0)).unwrap()
+    };
+    assert_eq!(hash("", "Ada", "ada@example.org"), hash("", "Ada", "lovelace@example.org"));
+    assert_eq!(hash("7", "", "ada@example.org"), hash("7", "", "lovelace@example.org"));
+    assert_ne!(hash("", "", "ada@example.org"), hash("", "", "lovelace@example.org"));
 }
 
 #[tokio::test]
