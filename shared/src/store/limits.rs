@@ -9,6 +9,7 @@
 //! beyond ten units is known after it, and counts with the next block. A large read, which is a feed or a page of comments over
 //! the default size, reserves what it may cost: the first one of an instance like other reads, the others in the table before
 //! they run. What it did not cost is granted again, and goes back to the table where it is more than other instances can spare.
+//! What a refused one has booked goes back too, but for one read.
 //! So in the worst case each further instance that serves a caller lets nine cheap reads and a page of the largest comments
 //! through. `infra/measure/README.md` has the units.
 
@@ -164,6 +165,14 @@ impl Window {
         back
     }
 
+    /// The reads to give back to the table after a large read was booked and refused. One stays booked, for the refused read.
+    fn give_back_refused(&mut self) -> u32 {
+        let kept = self.granted.max(self.used.saturating_add(1));
+        let back = self.held.saturating_sub(kept);
+        self.held -= back;
+        back
+    }
+
     /// Counts a write that is booked with the next one. Returns whether it is within the limit.
     fn owe(&mut self, limit: u32) -> bool {
         self.used = self.used.saturating_add(1);
@@ -275,10 +284,15 @@ impl Store {
         }
         let turn = self.limiter.window(counter, |window| Arc::clone(&window.turn));
         let _turn = turn.lock().await;
+        let mut has_asked = false;
         loop {
             if let Some(status) = take() {
+                if has_asked && reads > 1 && !status.allowed {
+                    self.give_back(counter, Window::give_back_refused).await;
+                }
                 return Ok(status);
             }
+            has_asked = true;
             // Enough for this read, and for others of a block.
             let count = self.limiter.window(counter, |window| window.ask(reads - 1 + BLOCK));
             self.ask(counter, count).await?;
@@ -289,27 +303,28 @@ impl Store {
     /// block.
     pub async fn settle_read(&self, counter: Counter<'_>, reserved: u32, cost: u32) -> RateLimitStatus {
         self.limiter.window(counter, |window| window.settle(reserved, cost));
-        if reserved > 1
-            && let Err(fault) = self.give_back(counter).await
-        {
-            tracing::warn!(error = fault.chain(), "reads not given back");
+        if reserved > 1 {
+            let turn = self.limiter.window(counter, |window| Arc::clone(&window.turn));
+            let _turn = turn.lock().await;
+            self.give_back(counter, Window::give_back).await;
         }
         self.limiter.window(counter, |window| counter.status(window.counted(), true))
     }
 
-    async fn give_back(&self, counter: Counter<'_>) -> Result<(), Fault> {
-        let turn = self.limiter.window(counter, |window| Arc::clone(&window.turn));
-        let _turn = turn.lock().await;
-        let back = self.limiter.window(counter, Window::give_back);
-        if back > 0 {
-            let counted = self.book(counter, -i64::from(back)).await;
-            self.limiter.window(counter, |window| match counted {
-                Ok(counted) => window.closed = counted > counter.limit,
-                Err(_) => window.held = window.held.saturating_add(back),
-            });
-            counted?;
+    /// Gives so many reads back to the table. It is called by the one who has the turn.
+    async fn give_back(&self, counter: Counter<'_>, unused: impl FnOnce(&mut Window) -> u32) {
+        let back = self.limiter.window(counter, unused);
+        if back == 0 {
+            return;
         }
-        Ok(())
+        let counted = self.book(counter, -i64::from(back)).await;
+        self.limiter.window(counter, |window| match &counted {
+            Ok(counted) => window.closed = *counted > counter.limit,
+            Err(_) => window.held = window.held.saturating_add(back),
+        });
+        if let Err(fault) = counted {
+            tracing::warn!(error = fault.chain(), "reads not given back");
+        }
     }
 
     /// Whether the visitor wrote the same text in another request within the last minute. Remembers the text of this one.
@@ -407,24 +422,45 @@ mod tests {
             Self { windows: vec![Window::new(RateClass::Read, limit); count], counted: 0, limit }
         }
 
-        /// Whether an instance lets a read through that reserves and costs this.
-        fn read(&mut self, instance: usize, reserved: u32, cost: u32) -> bool {
+        /// Whether an instance lets a read through that reserves this.
+        fn begin(&mut self, instance: usize, reserved: u32) -> bool {
             let window = &mut self.windows[instance];
+            let mut has_asked = false;
             while !window.take(reserved) {
                 if window.closed {
+                    let back = if has_asked && reserved > 1 { window.give_back_refused() } else { 0 };
+                    self.give_back(instance, back);
                     return false;
                 }
                 let count = window.ask(reserved - 1 + BLOCK);
                 self.counted += count;
                 window.learn(count, self.counted, self.limit);
-            }
-            window.settle(reserved, cost);
-            let back = if reserved > 1 { window.give_back() } else { 0 };
-            if back > 0 {
-                self.counted -= back;
-                window.closed = self.counted > self.limit;
+                has_asked = true;
             }
             true
+        }
+
+        fn finish(&mut self, instance: usize, reserved: u32, cost: u32) {
+            let window = &mut self.windows[instance];
+            window.settle(reserved, cost);
+            let back = if reserved > 1 { window.give_back() } else { 0 };
+            self.give_back(instance, back);
+        }
+
+        fn give_back(&mut self, instance: usize, back: u32) {
+            if back > 0 {
+                self.counted -= back;
+                self.windows[instance].closed = self.counted > self.limit;
+            }
+        }
+
+        /// Whether an instance lets a read through that reserves and costs this.
+        fn read(&mut self, instance: usize, reserved: u32, cost: u32) -> bool {
+            let passes = self.begin(instance, reserved);
+            if passes {
+                self.finish(instance, reserved, cost);
+            }
+            passes
         }
 
         fn used(&self) -> u32 {
@@ -453,6 +489,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn large_reads_that_were_refused_leave_one_read_each_in_the_table() {
+        let mut instances = Instances::new(21, 300);
+        assert!((0..20).all(|instance| instances.read(instance, 28, 1)));
+        let passed: Vec<usize> = (0..20).filter(|instance| instances.begin(*instance, 28)).collect();
+        assert_eq!(passed.len(), 8);
+        for instance in passed {
+            instances.finish(instance, 28, 1);
+        }
+        assert!((0..100).all(|_| instances.read(20, 1, 1)), "{} counted", instances.counted);
     }
 
     #[test]

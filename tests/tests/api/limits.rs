@@ -296,7 +296,26 @@ async fn an_instance_lets_one_large_page_through_before_it_asks_the_table() {
     let first = there.list("posts/1", "per_page=50").await;
     assert_eq!((first.status, first.cost.write_units), (200, 0.0));
     let refused = there.get("posts/1/comments?per_page=50").await.refused(429, "rate_limited");
-    assert_eq!((refused.cost.read_units, refused.cost.write_units), (0.0, 1.0));
+    assert_eq!((refused.cost.read_units, refused.cost.write_units), (0.0, 2.0));
+    let refused = there.get("posts/1/comments?per_page=50").await.refused(429, "rate_limited");
+    assert_eq!((refused.cost.read_units, refused.cost.write_units), (0.0, 0.0));
+}
+
+#[tokio::test]
+async fn large_pages_at_the_same_time_leave_to_others_what_they_did_not_cost() {
+    let limit = [("SVC_READ_LIMIT", "300")];
+    let world = World::with(&limit);
+    small_comments(&world, 3).await;
+    let others: Vec<World> = (0..20).map(|_| world.again(&limit)).collect();
+    let instances: Vec<Actor> = others.iter().map(|instance| instance.guest().from("192.0.2.1")).collect();
+    let pages = async || join_all(instances.iter().map(|guest| guest.get("posts/1/comments?per_page=50"))).await;
+    assert!(pages().await.iter().all(|page| page.status == 200));
+    let refused = pages().await.iter().filter(|page| page.status == 429).count();
+    assert!(refused > 0, "they are at the same time");
+    let guest = world.guest().from("192.0.2.1");
+    for _ in 0..50 {
+        guest.get("ui").await.ok(200);
+    }
 }
 
 #[tokio::test]
