@@ -11,7 +11,8 @@
 //! they run. What it did not cost is granted again, and goes back to the table where it is more than other instances can spare.
 //! What a refused one has booked goes back too, but for one read.
 //! So in the worst case each further instance that serves a caller lets nine cheap reads and a page of the largest comments
-//! through. `infra/measure/README.md` has the units.
+//! through. A feed reserves its entries alone, and not what is above replies: up to ten comments for each entry.
+//! `infra/measure/README.md` has the units.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! What pages ask about the comments that count (`counts`): how many a thread has, and the newest of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::try_join;
 
@@ -45,30 +45,40 @@ impl Store {
         Ok(Newest { count: count.as_ref().map_or(0, counts::count_of), ids })
     }
 
-    /// `feed`: in two trips, and a third one for what is above replies and not among the newest.
+    /// `feed`: in two trips, and a third one for what is above replies and not among the newest. What seems to be
+    /// absent or hidden is read once more.
     pub async fn newest_comments(&self, thread: &ThreadId) -> Result<NewestComments, Fault> {
         let key = keys::thread(thread);
         let (thread, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread)).await?;
-        let keys: Vec<_> = ids.into_iter().map(keys::comment).collect();
-        let mut found = self.batch_get(keys.clone(), Reading::Eventual).await?;
-        let comments = keys.iter().filter_map(|key| found.remove(key)).map(read);
-        let mut comments = comments.collect::<Result<Vec<Comment>, Fault>>()?;
-        // What was hidden or deleted just now, and what is below it, may still be among those that count.
-        comments.retain(Comment::is_approved);
-        let mut approved: BTreeSet<CommentId> = comments.iter().map(|comment| comment.id).collect();
-        let above: BTreeSet<CommentId> = comments
-            .iter()
+        let mut approved = self.approved(ids.clone()).await?;
+        let above: BTreeSet<CommentId> = approved
+            .values()
             .flat_map(|comment| &comment.ancestors)
-            .filter(|id| !approved.contains(id))
+            .filter(|id| !approved.contains_key(id))
             .copied()
             .collect();
-        let above = self.batch_get(above.into_iter().map(keys::comment).collect(), Reading::Eventual).await?;
-        for item in above.into_values() {
-            let comment: Comment = read(item)?;
-            approved.extend(comment.is_approved().then_some(comment.id));
-        }
-        comments.retain(|comment| comment.ancestors.iter().all(|id| approved.contains(id)));
+        approved.extend(self.approved(above.into_iter().collect()).await?);
+        // What was hidden or deleted just now, and what is below it, may still be among those that count.
+        let is_shown =
+            |comment: &&Comment| comment.may_count() && comment.ancestors.iter().all(|id| approved.contains_key(id));
+        let comments = ids.iter().filter_map(|id| approved.get(id)).filter(is_shown).cloned().collect();
         Ok(NewestComments { thread: thread.map(read).transpose()?.unwrap_or_default(), comments })
+    }
+
+    /// The approved ones of these comments. What an eventual read misses, or has as hidden, is read consistently once more.
+    async fn approved(&self, mut ids: Vec<CommentId>) -> Result<BTreeMap<CommentId, Comment>, Fault> {
+        let mut approved = BTreeMap::new();
+        for reading in [Reading::Eventual, Reading::Consistent] {
+            let found = self.batch_get(ids.iter().copied().map(keys::comment).collect(), reading).await?;
+            for item in found.into_values() {
+                let comment: Comment = read(item)?;
+                if comment.is_approved() {
+                    approved.insert(comment.id, comment);
+                }
+            }
+            ids.retain(|id| !approved.contains_key(id));
+        }
+        Ok(approved)
     }
 
     async fn newest_ids(&self, thread: &ThreadId) -> Result<Vec<CommentId>, Fault> {

@@ -241,6 +241,18 @@ async fn what_is_below_a_hidden_comment_is_not_fed_even_while_it_still_counts() 
 }
 
 #[tokio::test]
+async fn a_placeholder_is_no_entry_even_while_it_still_counts() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let top = ada.comment("posts/1", "erased").await;
+    ada.reply("posts/1", top, "kept").await;
+    world.wait_until_idle().await;
+    world.erase(top).await;
+    let feed = Feed::parse(ada.get("posts/1/feed.atom").await.ok(200).json.as_str().unwrap());
+    assert_eq!(feed.contents(), ["<p>kept</p>\n"]);
+}
+
+#[tokio::test]
 async fn hostile_names_titles_and_bodies_leave_the_feed_well_formed() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let hostile = "]]></title><script>alert(1)</script>&amp;&#0;\u{1}\u{8}\u{b}\u{1f}\u{fffe}\u{ffff}<!-- \"'>";
