@@ -69,11 +69,11 @@ fn partial(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
 fn restrict(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mut permissions = fs::metadata(path)?.permissions();
-    if permissions.mode() & 0o077 == 0 {
-        return Ok(());
+    if permissions.mode() & 0o077 != 0 {
+        permissions.set_mode(mode);
+        fs::set_permissions(path, permissions)?;
     }
-    permissions.set_mode(mode);
-    fs::set_permissions(path, permissions)
+    Ok(())
 }
 
 #[cfg(not(unix))]

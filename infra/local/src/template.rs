@@ -47,6 +47,9 @@ pub struct Template {
     resources: Map<String, Value>,
 }
 
+/// The name of a function, what it is invoked for, and the queue of events that it gives up.
+pub type EventTarget<'a, T> = (&'a str, T, Option<&'a str>);
+
 impl Template {
     /// `parameters` replace the defaults of the template.
     pub fn parse(yaml: &str, parameters: &[(&str, &str)]) -> Result<Self, TemplateError> {
@@ -83,8 +86,8 @@ impl Template {
         cors.map(Some).ok_or_else(|| problem(name, "its CorsConfiguration is not valid in headers".to_owned()))
     }
 
-    /// The functions that the table's stream invokes: name, filter of the records, queue of those that are given up.
-    pub fn stream_functions(&self) -> Result<Vec<(&str, EventFilter, Option<&str>)>, TemplateError> {
+    /// The functions that the table's stream invokes, each with the filter of its records.
+    pub fn stream_functions(&self) -> Result<Vec<EventTarget<'_, EventFilter>>, TemplateError> {
         let functions = self.events("DynamoDB").map(|(resource, function, event)| {
             let filters = event["FilterCriteria"]["Filters"].as_array().map(Vec::as_slice).unwrap_or_default();
             let patterns = filters.iter().map(|filter| {
@@ -97,8 +100,8 @@ impl Template {
         functions.collect()
     }
 
-    /// The functions that the bucket invokes: name, prefix of the keys, queue of what is given up.
-    pub fn bucket_functions(&self) -> Result<Vec<(&str, &str, Option<&str>)>, TemplateError> {
+    /// The functions that the bucket invokes, each with the prefix of the keys that it is invoked for.
+    pub fn bucket_functions(&self) -> Result<Vec<EventTarget<'_, &str>>, TemplateError> {
         let functions = self.events("S3").map(|(resource, function, event)| {
             let rules = event["Filter"]["S3Key"]["Rules"].as_array();
             let prefix = rules.and_then(|rules| rules.iter().find(|rule| rule["Name"] == "prefix"));

@@ -206,7 +206,7 @@ async fn what_could_not_be_followed_up_is_told_at_the_next_start_and_tried_again
     let log = service.log();
     assert!(log.contains("EventsDeadLetters: 1 given up earlier, tried again now"), "{log}");
     assert!(service.stop().success());
-    assert_eq!(files(dead_letters, "json"), [const { PathBuf::new() }; 0]);
+    assert!(files(dead_letters, "json").is_empty());
     assert_eq!(fs::read(data_dir.path().join("lock")).unwrap(), b"");
     let mut service = serve_all(data_dir.path());
     assert_eq!(service.log(), "");
