@@ -1,12 +1,13 @@
 //! `cargo local` as a process.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek};
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use http::Uri;
 use shared::aws::https;
+use tempfile::NamedTempFile;
 
 use crate::Actor;
 
@@ -33,7 +34,7 @@ pub struct Service {
     output: BufReader<ChildStdout>,
     /// The lines that it printed when it was ready.
     pub printed: Vec<String>,
-    log: File,
+    log: NamedTempFile,
     client: https::Client,
 }
 
@@ -45,8 +46,8 @@ impl Service {
 
     /// As [`Self::start`]. The error is the log of a program that ended before it was ready.
     pub fn try_start(command: &mut Command, ready: &str) -> Result<Self, String> {
-        let log = tempfile::tempfile().expect("a temporary file");
-        let stderr = log.try_clone().expect("a second handle");
+        let log = NamedTempFile::new().expect("a temporary file");
+        let stderr = OpenOptions::new().append(true).open(log.path()).expect("a second handle");
         let mut process = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the program starts");
         let output = BufReader::new(process.stdout.take().expect("a pipe"));
         let client = https::Client::new(PATIENCE);
@@ -71,10 +72,9 @@ impl Service {
     }
 
     /// What it has logged so far.
-    pub fn log(&mut self) -> String {
-        let mut text = String::new();
-        self.log.rewind().and_then(|()| self.log.read_to_string(&mut text)).expect("the log is text");
-        text
+    pub fn log(&self) -> String {
+        let log = fs::read(self.log.path()).expect("the log is there");
+        String::from_utf8_lossy(&log).into_owned()
     }
 
     /// A guest of the API.

@@ -51,17 +51,24 @@ pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<bool> {
     let file = partial(path, content)?;
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
-        Ok(_) => Ok(true),
+        Ok(_) => {
+            #[cfg(unix)]
+            fs::File::open(folder(path))?.sync_all()?;
+            Ok(true)
+        }
         Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(failed) => Err(failed.error),
     }
 }
 
 fn partial(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = Builder::new().suffix(PARTIAL).tempfile_in(folder)?;
+    let mut file = Builder::new().suffix(PARTIAL).tempfile_in(folder(path))?;
     file.write_all(content)?;
     Ok(file)
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 /// Files of earlier versions could be read by everyone.

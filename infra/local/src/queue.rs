@@ -441,7 +441,8 @@ impl Queues {
         }
     }
 
-    /// Returns dead letters to the queues that they come from. Those of streams, whose records wait in the table, are removed.
+    /// Returns dead letters to the queues that they come from. Those of the stream and of the bucket are removed:
+    /// the start reads the table's records, and the puts of an unfinished process, again.
     ///
     /// # Errors
     ///

@@ -17,6 +17,8 @@ use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Target, Trigger
 
 /// How often expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
+/// After a failure of the table's stream.
+const PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
@@ -102,7 +104,11 @@ impl Stack {
     /// including those that handling them caused.
     pub async fn wait_until_idle(&self) {
         loop {
-            let (change, put) = (self.last_change(), self.bucket.reported());
+            let Some(change) = self.last_change() else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            let put = self.bucket.reported();
             for stream in &self.streams {
                 stream.handled(change).await;
             }
@@ -112,19 +118,16 @@ impl Stack {
             for messages in &self.messages {
                 messages.idle(&self.queues).await;
             }
-            if self.last_change() <= change && self.bucket.reported() == put {
+            if self.last_change() == Some(change) && self.bucket.reported() == put {
                 return;
             }
         }
     }
 
     /// While the table cannot say it, nobody knows that everything is handled.
-    fn last_change(&self) -> i64 {
+    fn last_change(&self) -> Option<i64> {
         let last = self.engine.last_change();
-        last.unwrap_or_else(|error| {
-            tracing::error!("reading the table's stream failed: {error}");
-            i64::MAX
-        })
+        last.inspect_err(|error| tracing::error!("reading the table's stream failed: {error}")).ok()
     }
 
     /// Whether events of the table or the bucket were given up. The next start tries them again.

@@ -77,8 +77,15 @@ impl Stream {
         Ok(Self { connection, positions: Vec::new(), removed: 0, given_up: BTreeSet::new() })
     }
 
+    /// The number of the last change, also when it is removed by now.
     pub(super) fn last(&self) -> rusqlite::Result<i64> {
-        self.connection.prepare_cached(LAST)?.query_row([], |row| row.get(0))
+        let stored: i64 = self.connection.prepare_cached(LAST)?.query_row([], |row| row.get(0))?;
+        Ok(self.handled().fold(stored, i64::max))
+    }
+
+    /// How far each present follower has come.
+    fn handled(&self) -> impl Iterator<Item = i64> {
+        self.positions.iter().filter_map(Weak::upgrade).map(|position| position.load(Ordering::Relaxed))
     }
 
     fn follow(&mut self, table: &str) -> rusqlite::Result<Arc<AtomicI64>> {
@@ -97,9 +104,7 @@ impl Stream {
 
     /// Removes what every follower has handled.
     fn remove_handled(&mut self) -> rusqlite::Result<()> {
-        let positions =
-            self.positions.iter().filter_map(Weak::upgrade).map(|position| position.load(Ordering::Relaxed));
-        let Some(end) = positions.min().filter(|end| *end > self.removed) else { return Ok(()) };
+        let Some(end) = self.handled().min().filter(|end| *end > self.removed) else { return Ok(()) };
         let mut statement = self.connection.prepare_cached(REMOVE)?;
         let mut start = self.removed + 1;
         for kept in self.given_up.range(start..=end).copied().chain([end + 1]) {
@@ -169,7 +174,7 @@ impl Engine {
         Ok(Follower { shared: Arc::clone(&self.shared), table: table.to_owned(), key, filter, position })
     }
 
-    /// The number of the last change that somebody has not handled, or has given up; zero when there is none.
+    /// The number of the last change since somebody follows, and of those that an earlier process left; zero when there is none.
     pub fn last_change(&self) -> Result<i64, EngineError> {
         Ok(self.shared.stream().last()?)
     }
