@@ -10,6 +10,7 @@ use serde_json::Value;
 use shared::app::App;
 use shared::domain::comment::Comment;
 use shared::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
+use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::Reading;
 use shared::store::counts::Cause;
@@ -58,17 +59,7 @@ async fn follow(app: &App, event: Event) -> Result<Option<Comment>, Fault> {
             app.start_job(&job, Duration::ZERO).await?;
         }
         Event::CommentShownOrHidden(comment, changed_at) => {
-            let is_shown = recount(app, &comment).await?;
-            let is_first = comment.is_approved() && !comment.was_shown;
-            if is_shown {
-                notices::tell_shown(app, &comment, is_first).await?;
-            }
-            if comment.replies > 0 {
-                app.store.promote_below(&comment).await?;
-                let (thread, walks) = (comment.thread.clone(), vec![CountReplies::of(comment.id)]);
-                let job = CountBelow { thread, walks, incomplete: Vec::new(), is_first, changed_at };
-                app.start_job(&Job::CountBelow(job), Duration::ZERO).await?;
-            }
+            let is_shown = show_or_hide(app, &comment, changed_at).await?;
             return Ok(is_shown.then_some(comment));
         }
         Event::ReplyShown(reply) => {
@@ -96,6 +87,22 @@ async fn follow(app: &App, event: Event) -> Result<Option<Comment>, Fault> {
         }
     }
     Ok(None)
+}
+
+/// Counts the comment and what is below it, and tells whom it concerns. Returns whether everyone sees it.
+async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Result<bool, Fault> {
+    let is_shown = recount(app, comment).await?;
+    let is_first = comment.is_approved() && !comment.was_shown;
+    if is_shown {
+        notices::tell_shown(app, comment, is_first).await?;
+    }
+    if comment.replies > 0 {
+        app.store.promote_below(comment).await?;
+        let (thread, walks) = (comment.thread.clone(), vec![CountReplies::of(comment.id)]);
+        let job = CountBelow { thread, walks, incomplete: Vec::new(), is_first, changed_at };
+        app.start_job(&Job::CountBelow(job), Duration::ZERO).await?;
+    }
+    Ok(is_shown)
 }
 
 /// Whether everyone sees the comment.

@@ -14,7 +14,7 @@ pub(crate) fn remaining(reply: &TestResponse) -> u32 {
 
 /// For how many writes one counts that cost this. A unit of it is the booking of the others.
 pub(crate) fn writes(reply: &TestResponse) -> u32 {
-    (1..).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
+    (1..=60).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
 }
 
 /// Likes the comment and takes the like back until the limit is reached. How often that was, and the write units.

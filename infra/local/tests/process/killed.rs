@@ -202,13 +202,13 @@ async fn what_could_not_be_followed_up_is_told_at_the_next_start_and_tried_again
     assert_ne!(fs::read(data_dir.path().join("lock")).unwrap(), b"", "the work is not finished");
 
     fs::remove_file(&jobs).unwrap();
-    let mut service = serve_all(data_dir.path());
+    let service = serve_all(data_dir.path());
     let log = service.log();
     assert!(log.contains("EventsDeadLetters: 1 given up earlier, tried again now"), "{log}");
     assert!(service.stop().success());
     assert!(files(dead_letters, "json").is_empty());
     assert_eq!(fs::read(data_dir.path().join("lock")).unwrap(), b"");
-    let mut service = serve_all(data_dir.path());
+    let service = serve_all(data_dir.path());
     assert_eq!(service.log(), "");
     let page = service.member().list("posts/1", "").await;
     assert!(
@@ -228,7 +228,7 @@ async fn a_job_that_was_given_up_is_told_at_the_next_start_and_tried_again() {
     assert!(service.stop().success());
 
     let file = put_clean_up(data_dir.path(), "JobsDeadLetters", parent, 5);
-    let mut service = serve(data_dir.path());
+    let service = serve(data_dir.path());
     let log = service.log();
     assert!(log.contains("JobsDeadLetters: 1 given up earlier, tried again now"), "{log}");
     assert!(log.contains(file.parent().unwrap().to_str().unwrap()), "{log}");
