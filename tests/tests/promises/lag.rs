@@ -207,3 +207,27 @@ async fn a_comment_that_the_index_lists_late_gets_its_writers_new_name() {
     table.world.finish_jobs().await;
     assert_eq!(byron.see("posts/1", id).await["user"]["name"], "Ada Lovelace");
 }
+
+#[tokio::test]
+async fn a_feed_has_comments_that_copies_miss_or_take_for_hidden_and_what_is_below_them() {
+    let table = Lagging::new();
+    let (ada, moderator) = (table.world.user(7, "Ada"), table.world.moderator());
+    let shown = ada.comment("posts/1", "shown").await;
+    moderator.judge(shown, "reject").await.ok(200);
+    table.hold_all().await;
+    moderator.judge(shown, "approve").await.ok(200);
+    let missed = ada.comment("posts/1", "missed").await;
+    for parent in [shown, missed] {
+        ada.reply("posts/1", parent, "reply").await;
+    }
+    // More than the newest twenty, so that the parents are read as what is above replies.
+    for entries in [4, 20] {
+        table.world.wait_until_idle().await;
+        let feed = ada.get("posts/1/feed.atom").await.ok(200);
+        assert_eq!(feed.json.as_str().unwrap().matches("<entry>").count(), entries);
+        for n in 0..9 {
+            ada.reply("posts/1", shown, &format!("{n}")).await;
+            ada.reply("posts/1", missed, &format!("{n}")).await;
+        }
+    }
+}
