@@ -390,8 +390,13 @@ mod tests {
         Timestamp::parse("2026-02-02T16:22:18.368Z").unwrap()
     }
 
+    /// The low bits of its ids begin at zero, so that many fit into a millisecond.
     fn source_at(time: Timestamp) -> IdSource {
-        IdSource::new(Clock::new(move || time), Random::system())
+        source(Clock::new(move || time))
+    }
+
+    fn source(clock: Clock) -> IdSource {
+        IdSource::new(clock, Random::new(|bytes| bytes.fill(0)))
     }
 
     fn slot(at: Timestamp, tie: u64) -> Option<CommentId> {
@@ -422,8 +427,7 @@ mod tests {
 
     #[test]
     fn ids_above_the_same_one_differ() {
-        // From zero, so that the low bits do not come round.
-        let ids = IdSource::new(Clock::new(|| Timestamp(seam().0 + 5_000)), Random::new(|bytes| bytes.fill(0)));
+        let ids = source_at(Timestamp(seam().0 + 5_000));
         let ahead = source_at(Timestamp(seam().0 + 6_000)).next();
         let handed: std::collections::BTreeSet<CommentId> = (0..1_000).map(|_| ids.after(ahead, 3)).collect();
         assert_eq!(handed.len(), 1_000);
@@ -436,7 +440,7 @@ mod tests {
             let time = Arc::clone(&time);
             move || Timestamp(time.load(std::sync::atomic::Ordering::Relaxed))
         });
-        let ids = IdSource::new(clock, Random::system());
+        let ids = source(clock);
         let first = ids.next();
         time.fetch_sub(900, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(ids.next(), CommentId(first.0 + 1));
