@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { PIXEL, fromDisk, newRecord, stickingOut, token, world } from './world.js'
 
 /** The write limit is the one of a service without settings: moderators who work quickly must stay below it. */
-const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '240', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true', SVC_MODERATORS: '99' })
+const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true', SVC_MODERATORS: '99' })
 const axe = createRequire(import.meta.url).resolve('axe-core')
 
 /** Each test has people of its own, since all share one queue. */

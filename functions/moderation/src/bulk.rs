@@ -46,7 +46,7 @@ struct Failure {
 }
 
 pub(crate) async fn decide(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Write, Ok(()), AuthRequirement::Moderator).await?;
+    let viewer = app.admit(call, RateClass::Bulk, Ok(()), AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
     let by = app.moderator(&viewer)?;
     let input = BulkInput::read(call)?;

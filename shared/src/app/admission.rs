@@ -15,7 +15,7 @@
 
 use crate::app::App;
 use crate::domain::ids::{Visitor, keyed_hash};
-use crate::domain::rate_limit::RateLimitStatus;
+use crate::domain::rate_limit::{Limiter, RateLimitStatus};
 use crate::domain::user::{Identity, User};
 use crate::domain::viewer::Viewer;
 use crate::error::{Error, Fault, Refusal, Result};
@@ -141,8 +141,8 @@ impl App {
             return Err(refusal.into());
         }
         // A read within the limit is counted without the table.
-        let has_room = |class: &RateClass| self.store.has_room(self.counter(*class, &caller));
-        if !class.is_read() && class.limiters().iter().all(has_room) {
+        let has_room = |limiter| self.store.has_room(self.counter(class, limiter, &caller));
+        if !class.is_read() && has_room(class.limiter()) && class.second_limiter().is_none_or(has_room) {
             let (counted, done) = tokio::join!(self.count(call, class, &caller, false), work);
             counted?;
             Ok(done)
@@ -195,50 +195,47 @@ impl App {
 
     /// Counts a request and refuses it over the limit. `refused`: it will be refused anyway.
     async fn count(&self, call: &Call, class: RateClass, caller: &str, refused: bool) -> Result<()> {
-        let known = |class: &RateClass| self.store.known_refusal(self.counter(*class, caller));
-        if let Some(status) = class.limiters().iter().find_map(known) {
+        let known = |limiter| self.store.known_refusal(self.counter(class, limiter, caller));
+        if let Some(status) = known(class.limiter()).or_else(|| class.second_limiter().and_then(known)) {
             return enforce(call, status);
         }
-        let write = |class| self.store.count_write(self.counter(class, caller), refused);
-        let status = match class {
-            RateClass::Read | RateClass::LargeRead { .. } | RateClass::Changes => {
-                // A refused request reads nothing.
-                let reads = if refused { 1 } else { class.reserves() };
-                let limiter = if class == RateClass::Changes { class } else { RateClass::Read };
-                match self.store.count_read(self.counter(limiter, caller), reads).await {
-                    Ok(status) => status,
-                    Err(fault) => {
-                        tracing::warn!(error = fault.chain(), "read not counted, and answered");
-                        return Ok(());
-                    }
+        let counter = self.counter(class, class.limiter(), caller);
+        if class.is_read() {
+            // A refused request reads nothing.
+            let reads = if refused { 1 } else { class.reserves() };
+            return match self.store.count_read(counter, reads).await {
+                Ok(status) => enforce(call, status),
+                Err(fault) => {
+                    tracing::warn!(error = fault.chain(), "read not counted, and answered");
+                    Ok(())
                 }
-            }
-            RateClass::Write | RateClass::Forget => write(RateClass::Write).await.map_err(|fault| uncounted(&fault))?,
-            RateClass::Upload => {
-                let counted = tokio::try_join!(write(RateClass::Write), write(RateClass::Upload));
-                let (written, uploaded) = counted.map_err(|fault| uncounted(&fault))?;
-                // The caller is told of the limit that is reached first.
-                if written.allowed && (!uploaded.allowed || uploaded.remaining <= written.remaining) {
-                    uploaded
-                } else {
-                    written
-                }
+            };
+        }
+        let second = async {
+            match class.second_limiter() {
+                Some(limiter) => self.store.count_write(self.counter(class, limiter, caller), refused).await.map(Some),
+                None => Ok(None),
             }
         };
-        enforce(call, status)
+        let counted = tokio::try_join!(self.store.count_write(counter, refused), second);
+        let (first, second) = counted.map_err(|fault| uncounted(&fault))?;
+        // The caller is told of the limit that is reached first.
+        let is_reached_first =
+            |second: &RateLimitStatus| first.allowed && (!second.allowed || second.remaining <= first.remaining);
+        enforce(call, second.filter(is_reached_first).unwrap_or(first))
     }
 
     /// Corrects the count of a request that was let through, once it is known what it cost.
     pub(crate) async fn settle(&self, call: &mut Call, cost: &Cost) {
         let Some(status) = call.rate_limit.get().copied().filter(|status| status.allowed) else { return };
-        let is_read = status.class.is_read();
-        let worth = status.class.worth(if is_read { cost.read_units } else { cost.write_units });
+        let class = status.class;
+        let is_read = class.is_read();
+        let worth = class.worth(if is_read { cost.read_units } else { cost.write_units });
         if worth == status.counted {
             return;
         }
         let caller = self.caller(call);
-        let limiter = if is_read { status.class } else { RateClass::Write };
-        let counter = Counter { now: status.at, ..self.counter(limiter, &caller) };
+        let counter = Counter { now: status.at, ..self.counter(class, class.limiter(), &caller) };
         let settled = if is_read {
             Some(Box::pin(self.store.settle_read(counter, status.counted, worth)).await)
         } else {
@@ -247,20 +244,20 @@ impl App {
         // The surplus of a read that reserved nothing shows from the next one.
         let shows = !is_read || status.counted > 1;
         if let (Some(settled), Some(status)) = (settled.filter(|_| shows), call.rate_limit.get_mut())
-            && status.class == settled.class
+            && status.limiter == settled.limiter
         {
             status.remaining = settled.remaining;
         }
     }
 
-    fn counter<'a>(&self, class: RateClass, caller: &'a str) -> Counter<'a> {
+    fn counter<'a>(&self, class: RateClass, limiter: Limiter, caller: &'a str) -> Counter<'a> {
         let limits = &self.config.limits;
-        let limit = match class {
-            RateClass::Read | RateClass::LargeRead { .. } | RateClass::Changes => limits.read,
-            RateClass::Write | RateClass::Forget => limits.write,
-            RateClass::Upload => limits.upload,
+        let limit = match limiter {
+            Limiter::Read | Limiter::Changes => limits.read,
+            Limiter::Write => limits.write,
+            Limiter::Upload => limits.upload,
         };
-        Counter { class, caller, limit, now: self.clock.now() }
+        Counter { class, limiter, caller, limit, now: self.clock.now() }
     }
 
     /// Key of the limiter: the user id, or a keyed hash of the network.

@@ -1,4 +1,4 @@
-//! Classes of requests that are limited, and a caller's status.
+//! What requests count for, the limiters that count them, and a caller's status.
 
 use crate::domain::time::Timestamp;
 
@@ -6,8 +6,29 @@ use crate::domain::time::Timestamp;
 const READ_UNITS: f64 = 10.0;
 const WRITE_UNITS: f64 = 20.0;
 
-/// Decides which limiters count a request.
+/// A count of a caller's requests per minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limiter {
+    Read,
+    Changes,
+    Write,
+    Upload,
+}
+
+impl Limiter {
+    /// Names the limiter in the key of a counter.
+    pub(crate) fn scope(self) -> &'static str {
+        match self {
+            Self::Read => "r",
+            Self::Changes => "c",
+            Self::Write => "w",
+            Self::Upload => "u",
+        }
+    }
+}
+
+/// Decides which limiters count a request, and for how many requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateClass {
     Read,
     /// A feed, or a page of comments over the default size. It reserves what it may cost, in read units.
@@ -17,6 +38,8 @@ pub enum RateClass {
     /// Reads of `changes`, which pages repeat for as long as they are open.
     Changes,
     Write,
+    /// A decision about many comments, which counts as one write.
+    Bulk,
     Upload,
     /// A write that makes the service forget the caller.
     Forget,
@@ -32,24 +55,34 @@ impl RateClass {
     /// Whether read-only mode and bans refuse it. Nobody is kept from being forgotten.
     #[must_use]
     pub fn is_restricted(self) -> bool {
-        matches!(self, Self::Write | Self::Upload)
+        matches!(self, Self::Write | Self::Bulk | Self::Upload)
     }
 
-    /// The limiters that count it.
+    /// The limiter that counts it for what it costs.
     #[must_use]
-    pub fn limiters(self) -> &'static [Self] {
+    pub fn limiter(self) -> Limiter {
         match self {
-            Self::Read | Self::LargeRead { .. } => &[Self::Read],
-            Self::Changes => &[Self::Changes],
-            Self::Write | Self::Forget => &[Self::Write],
-            Self::Upload => &[Self::Write, Self::Upload],
+            Self::Read | Self::LargeRead { .. } => Limiter::Read,
+            Self::Changes => Limiter::Changes,
+            Self::Write | Self::Bulk | Self::Upload | Self::Forget => Limiter::Write,
         }
+    }
+
+    /// The limiter that counts it once besides.
+    #[must_use]
+    pub fn second_limiter(self) -> Option<Limiter> {
+        (self == Self::Upload).then_some(Limiter::Upload)
     }
 
     /// For how many requests one counts that cost the table so many units: read units of a read, write units of a write.
     #[must_use]
     pub fn worth(self, units: f64) -> u32 {
-        let begun = (units / if self.is_read() { READ_UNITS } else { WRITE_UNITS }).ceil();
+        let each = match self {
+            Self::Read | Self::LargeRead { .. } | Self::Changes => READ_UNITS,
+            Self::Write | Self::Upload | Self::Forget => WRITE_UNITS,
+            Self::Bulk => return 1,
+        };
+        let begun = (units / each).ceil();
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -64,23 +97,13 @@ impl RateClass {
     pub fn reserves(self) -> u32 {
         if let Self::LargeRead { units } = self { self.worth(units.into()) } else { 1 }
     }
-
-    /// Names the class in the key of a counter.
-    pub(crate) fn scope(self) -> &'static str {
-        match self {
-            Self::Read | Self::LargeRead { .. } => "r",
-            Self::Changes => "c",
-            Self::Write | Self::Forget => "w",
-            Self::Upload => "u",
-        }
-    }
 }
 
 /// The state of a caller's limit in the current minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitStatus {
-    /// The limiter.
     pub class: RateClass,
+    pub limiter: Limiter,
     /// When the request was counted.
     pub at: Timestamp,
     /// For how many requests it was counted.
@@ -109,6 +132,7 @@ mod tests {
             (1e30, u32::MAX, u32::MAX),
         ] {
             assert_eq!((RateClass::Read.worth(units), RateClass::Write.worth(units)), (reads, writes), "{units}");
+            assert_eq!(RateClass::Bulk.worth(units), 1, "{units}");
         }
         assert_eq!(
             [RateClass::Read, RateClass::LargeRead { units: 101 }, RateClass::Write].map(RateClass::reserves),

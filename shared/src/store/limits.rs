@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::transaction::Write;
 use super::{Store, keys, number, text};
 use crate::domain::ids::Visitor;
-use crate::domain::rate_limit::{RateClass, RateLimitStatus};
+use crate::domain::rate_limit::{Limiter, RateClass, RateLimitStatus};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
@@ -41,6 +41,7 @@ type Turn = tokio::sync::Mutex<()>;
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<'a> {
     pub class: RateClass,
+    pub limiter: Limiter,
     pub caller: &'a str,
     pub limit: u32,
     pub now: Timestamp,
@@ -56,6 +57,7 @@ impl Counter<'_> {
         let resets_in = 60 - self.now.seconds().rem_euclid(60);
         RateLimitStatus {
             class: self.class,
+            limiter: self.limiter,
             at: self.now,
             counted: 1,
             limit: self.limit,
@@ -68,12 +70,12 @@ impl Counter<'_> {
 
 /// This instance's counts of the current minute.
 #[derive(Debug, Default)]
-pub struct Limiter(Mutex<Minute>);
+pub struct Counts(Mutex<Minute>);
 
 #[derive(Debug, Default)]
 struct Minute {
     minute: i64,
-    callers: HashMap<(RateClass, String), Window>,
+    callers: HashMap<(Limiter, String), Window>,
 }
 
 /// This instance's counts of one caller's minute.
@@ -98,12 +100,12 @@ struct Window {
 }
 
 impl Window {
-    fn new(class: RateClass, limit: u32) -> Self {
-        match class {
-            RateClass::Read | RateClass::LargeRead { .. } | RateClass::Changes => {
+    fn new(limiter: Limiter, limit: u32) -> Self {
+        match limiter {
+            Limiter::Read | Limiter::Changes => {
                 Self { granted: BLOCK.min(limit), closed: limit <= BLOCK, ..Self::default() }
             }
-            RateClass::Write | RateClass::Upload | RateClass::Forget => Self::default(),
+            Limiter::Write | Limiter::Upload => Self::default(),
         }
     }
 
@@ -192,20 +194,20 @@ impl Window {
     }
 }
 
-impl Limiter {
+impl Counts {
     fn window<T>(&self, counter: Counter<'_>, change: impl FnOnce(&mut Window) -> T) -> T {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.minute < counter.minute() {
             *known = Minute { minute: counter.minute(), callers: HashMap::new() };
         } else if known.minute > counter.minute() {
             // The request began in the minute before. The counts of the new minute stay.
-            return change(&mut Window::new(counter.class, counter.limit));
+            return change(&mut Window::new(counter.limiter, counter.limit));
         }
-        let key = (counter.class, counter.caller.to_owned());
+        let key = (counter.limiter, counter.caller.to_owned());
         if known.callers.len() >= MAX_CALLERS && !known.callers.contains_key(&key) {
             known.make_room();
         }
-        change(known.callers.entry(key).or_insert_with(|| Window::new(counter.class, counter.limit)))
+        change(known.callers.entry(key).or_insert_with(|| Window::new(counter.limiter, counter.limit)))
     }
 }
 
@@ -222,19 +224,19 @@ impl Minute {
 impl Store {
     /// Whether a write may begin to read before it is counted, as this instance knows no reason to refuse it.
     pub fn has_room(&self, counter: Counter<'_>) -> bool {
-        self.limiter.window(counter, |window| window.has_room(counter.limit))
+        self.counts.window(counter, |window| window.has_room(counter.limit))
     }
 
     /// The refusal of a caller that this instance knows to be over the limit.
     pub fn known_refusal(&self, counter: Counter<'_>) -> Option<RateLimitStatus> {
-        let used_up = self.limiter.window(counter, |window| window.is_used_up());
+        let used_up = self.counts.window(counter, |window| window.is_used_up());
         used_up.then(|| counter.status(counter.limit, false))
     }
 
     /// Counts a write, or an upload, exactly. A request that is `refused` for another reason is booked together with the next
     /// one that is not, unless it is the first of the minute.
     pub async fn count_write(&self, counter: Counter<'_>, refused: bool) -> Result<RateLimitStatus, Fault> {
-        let step = self.limiter.window(counter, |window| {
+        let step = self.counts.window(counter, |window| {
             if refused && window.held + window.asking > 0 {
                 let allowed = window.owe(counter.limit);
                 return Ok(counter.status(window.counted(), allowed));
@@ -249,7 +251,7 @@ impl Store {
         let counted = self.ask(counter, count).await;
         if counted.is_err() {
             // It is refused as well, and does not count.
-            self.limiter.window(counter, |window| window.used = window.used.saturating_sub(1));
+            self.counts.window(counter, |window| window.used = window.used.saturating_sub(1));
         }
         counted.map(|counted| counter.status(counted, counted <= counter.limit))
     }
@@ -257,7 +259,7 @@ impl Store {
     /// Counts `more` writes for one that is done, so that nothing refuses it. When the table takes no count, they are booked
     /// with the next write.
     pub async fn count_surplus(&self, counter: Counter<'_>, more: u32) -> Option<RateLimitStatus> {
-        let count = self.limiter.window(counter, |window| {
+        let count = self.counts.window(counter, |window| {
             window.used = window.used.saturating_add(more);
             window.ask(0)
         });
@@ -274,7 +276,7 @@ impl Store {
     /// instance.
     pub async fn count_read(&self, counter: Counter<'_>, reads: u32) -> Result<RateLimitStatus, Fault> {
         let take = || {
-            self.limiter.window(counter, |window| {
+            self.counts.window(counter, |window| {
                 let allowed = window.take(reads);
                 let known = allowed || window.closed;
                 known.then(|| RateLimitStatus { counted: reads, ..counter.status(window.counted(), allowed) })
@@ -283,7 +285,7 @@ impl Store {
         if let Some(status) = take() {
             return Ok(status);
         }
-        let turn = self.limiter.window(counter, |window| Arc::clone(&window.turn));
+        let turn = self.counts.window(counter, |window| Arc::clone(&window.turn));
         let _turn = turn.lock().await;
         let mut has_asked = false;
         loop {
@@ -295,7 +297,7 @@ impl Store {
             }
             has_asked = true;
             // Enough for this read, and for others of a block.
-            let count = self.limiter.window(counter, |window| window.ask(reads - 1 + BLOCK));
+            let count = self.counts.window(counter, |window| window.ask(reads - 1 + BLOCK));
             self.ask(counter, count).await?;
         }
     }
@@ -303,23 +305,23 @@ impl Store {
     /// Counts a read that was let through for what it cost, in place of the `reserved` ones. A surplus is booked with the next
     /// block.
     pub async fn settle_read(&self, counter: Counter<'_>, reserved: u32, cost: u32) -> RateLimitStatus {
-        self.limiter.window(counter, |window| window.settle(reserved, cost));
+        self.counts.window(counter, |window| window.settle(reserved, cost));
         if reserved > 1 {
-            let turn = self.limiter.window(counter, |window| Arc::clone(&window.turn));
+            let turn = self.counts.window(counter, |window| Arc::clone(&window.turn));
             let _turn = turn.lock().await;
             self.give_back(counter, Window::give_back).await;
         }
-        self.limiter.window(counter, |window| counter.status(window.counted(), true))
+        self.counts.window(counter, |window| counter.status(window.counted(), true))
     }
 
     /// Gives so many reads back to the table. It is called by the one who has the turn.
     async fn give_back(&self, counter: Counter<'_>, unused: impl FnOnce(&mut Window) -> u32) {
-        let back = self.limiter.window(counter, unused);
+        let back = self.counts.window(counter, unused);
         if back == 0 {
             return;
         }
         let counted = self.book(counter, -i64::from(back)).await;
-        self.limiter.window(counter, |window| match &counted {
+        self.counts.window(counter, |window| match &counted {
             Ok(counted) => window.closed = *counted > counter.limit,
             Err(_) => window.held = window.held.saturating_add(back),
         });
@@ -350,7 +352,7 @@ impl Store {
     /// Books what the window [asked](Window::ask) for. Returns the table's count.
     async fn ask(&self, counter: Counter<'_>, count: u32) -> Result<u32, Fault> {
         let counted = self.book(counter, count.into()).await;
-        self.limiter.window(counter, |window| match counted {
+        self.counts.window(counter, |window| match counted {
             Ok(counted) => window.learn(count, counted, counter.limit),
             Err(_) => window.give_up(count),
         });
@@ -361,7 +363,7 @@ impl Store {
     async fn book(&self, counter: Counter<'_>, count: i64) -> Result<u32, Fault> {
         let doing = "counting a request";
         let minute = counter.minute();
-        let update = Write::update(keys::limiter(counter.class.scope(), counter.caller, minute))
+        let update = Write::update(keys::limiter(counter.limiter.scope(), counter.caller, minute))
             .add("n", number(count))
             .set("x", number((minute + 1) * 60 + KEPT));
         let row = self.update(doing, update).await?;
@@ -377,7 +379,7 @@ mod tests {
 
     /// How many of `reads`, each counting for `each`, a single instance lets through, and how often it asked the table.
     fn let_through(limit: u32, reads: u32, each: u32) -> (u32, u32) {
-        let (mut window, mut counted, mut asked, mut allowed) = (Window::new(RateClass::Read, limit), 0, 0, 0);
+        let (mut window, mut counted, mut asked, mut allowed) = (Window::new(Limiter::Read, limit), 0, 0, 0);
         for _ in 0..reads {
             let mut passes = window.take(1);
             if !passes && !window.closed {
@@ -395,11 +397,17 @@ mod tests {
 
     #[test]
     fn a_late_request_of_the_minute_before_does_not_reset_the_counts() {
-        let limiter = Limiter::default();
-        let at = |now| Counter { class: RateClass::Write, caller: "ada", limit: 1, now: Timestamp(now) };
-        limiter.window(at(60_000), |window| window.closed = true);
-        limiter.window(at(59_999), |window| window.used += 1);
-        assert!(limiter.window(at(60_001), |window| window.closed));
+        let counts = Counts::default();
+        let at = |now| Counter {
+            class: RateClass::Write,
+            limiter: Limiter::Write,
+            caller: "ada",
+            limit: 1,
+            now: Timestamp(now),
+        };
+        counts.window(at(60_000), |window| window.closed = true);
+        counts.window(at(59_999), |window| window.used += 1);
+        assert!(counts.window(at(60_001), |window| window.closed));
     }
 
     #[test]
@@ -420,7 +428,7 @@ mod tests {
 
     impl Instances {
         fn new(count: usize, limit: u32) -> Self {
-            Self { windows: vec![Window::new(RateClass::Read, limit); count], counted: 0, limit }
+            Self { windows: vec![Window::new(Limiter::Read, limit); count], counted: 0, limit }
         }
 
         /// Whether an instance lets a read through that reserves this.
@@ -535,22 +543,22 @@ mod tests {
     }
 
     fn counter(caller: &str, limit: u32) -> Counter<'_> {
-        Counter { class: RateClass::Read, caller, limit, now: Timestamp(0) }
+        Counter { class: RateClass::Read, limiter: Limiter::Read, caller, limit, now: Timestamp(0) }
     }
 
     #[test]
     fn an_instance_keeps_a_bounded_number_of_callers_and_refused_ones_longest() {
-        let limiter = Limiter::default();
-        let take = |caller: &str, limit| limiter.window(counter(caller, limit), |window| window.take(1));
+        let counts = Counts::default();
+        let take = |caller: &str, limit| counts.window(counter(caller, limit), |window| window.take(1));
         assert!(take("refused", 1) && !take("refused", 1));
         for n in 0..3 * MAX_CALLERS {
             assert!(take(&n.to_string(), 300));
-            assert!(limiter.0.lock().unwrap().callers.len() <= MAX_CALLERS);
+            assert!(counts.0.lock().unwrap().callers.len() <= MAX_CALLERS);
         }
         assert!(!take("refused", 1));
         for n in 0..2 * MAX_CALLERS {
             assert!(take(&n.to_string(), 1));
-            assert!(limiter.0.lock().unwrap().callers.len() <= MAX_CALLERS);
+            assert!(counts.0.lock().unwrap().callers.len() <= MAX_CALLERS);
         }
     }
 }

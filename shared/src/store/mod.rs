@@ -48,7 +48,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use self::keys::{Item, Key};
-use self::limits::Limiter;
+use self::limits::Counts;
 use crate::domain::ids::{CommentId, Random};
 use crate::domain::list::Order;
 use crate::error::Fault;
@@ -65,7 +65,7 @@ pub struct Store {
     random: Random,
     /// Replies embedded in lists: how many of a parent's replies are inline.
     embedded: usize,
-    limiter: std::sync::Arc<Limiter>,
+    counts: std::sync::Arc<Counts>,
 }
 
 /// The consistency of a read.
@@ -80,7 +80,7 @@ impl Store {
     /// `client` as [`client::build`] makes it. No reply is inline; see [`Self::embedding`].
     #[must_use]
     pub fn new(client: Client, table: String, random: Random) -> Self {
-        Self { client, table, random, embedded: 0, limiter: std::sync::Arc::default() }
+        Self { client, table, random, embedded: 0, counts: std::sync::Arc::default() }
     }
 
     /// Keeps so many replies of a parent inline, to be embedded in lists. The setting is `SVC_REPLIES_PER_PARENT`.
