@@ -300,7 +300,7 @@ test('a new comment of somebody else is offered as a button with the count', asy
   await button.waitFor()
   await button.click()
   await article(page, fresh.id).waitFor()
-  assert.equal(await page.locator(`#comment-${seen.id} #comment-${reply.id}`).count(), 1)
+  await page.locator(`#comment-${seen.id} #comment-${reply.id}`).waitFor()
   await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === id, `comment-${reply.id}`)
   assert.equal(await button.isVisible(), false)
   assert.ok(parent.id)
