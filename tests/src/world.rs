@@ -349,18 +349,33 @@ impl World {
 
     /// Like [`Self::deliver`], with any messages of the queue.
     pub async fn deliver_messages(&self, messages: &[String], steps: usize) -> bool {
+        let mut left = steps;
+        let is_killed = || {
+            left = left.saturating_sub(1);
+            left == 0
+        };
+        self.deliver_until(messages, is_killed).await
+    }
+
+    /// Hands a message about a mailbox to a function that is killed when the mail server has taken a mail, before the function
+    /// does anything else.
+    pub async fn deliver_until_sent(&self, mailbox: &str) {
+        let before = self.mails().len();
+        let lived = self.deliver_until(&[delivery_message(mailbox)], || self.mails().len() > before).await;
+        assert!(!lived, "a mail is sent, and the function goes on after it");
+    }
+
+    /// Whether the function lived to the end. `is_killed` is asked after each step.
+    async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
         let app = app(self.config.clone(), &self.engine, &self.queues, &self.way, &self.time);
         let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
         let message = |body| json!({ "messageId": "1", "receiptHandle": "1", "body": body });
         let event = json!({ "Records": messages.iter().map(message).collect::<Vec<_>>() });
         let mut handled = pin!(delivery::handle(&app, &senders, &event));
-        let mut left = steps;
-        future::poll_fn(|context| {
-            if left == 0 {
-                return Poll::Ready(false);
-            }
-            left -= 1;
-            handled.as_mut().poll(context).map(|_| true)
+        future::poll_fn(|context| match handled.as_mut().poll(context) {
+            Poll::Ready(_) => Poll::Ready(true),
+            Poll::Pending if is_killed() => Poll::Ready(false),
+            Poll::Pending => Poll::Pending,
         })
         .await
     }

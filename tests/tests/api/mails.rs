@@ -1277,6 +1277,32 @@ async fn a_mail_that_is_sent_again_after_a_kill_has_the_same_name_whatever_kind_
 }
 
 #[tokio::test]
+async fn a_worker_that_is_killed_between_the_servers_acceptance_and_its_note_sends_the_same_mail_again() {
+    let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_SPAM_REVIEW", "casino")];
+    for (mailbox, is_proven) in [("u7", true), ("u7", false), ("mods", true)] {
+        let world = World::with(&[&MAIL[..], &mods].concat());
+        let ada = if is_proven { member(&world, 7, "Ada") } else { claimant(&world, 7, "ada@example.org") };
+        let asked = subscribe(&ada, "posts/1").await;
+        member(&world, 8, "Bob").reply("posts/1", asked, "casino").await;
+        member(&world, 8, "Bob").reply("posts/1", asked, "x").await;
+        world.wait_until_idle().await;
+        world.lose_deliveries().await;
+        world.pass(Duration::from_mins(1));
+        world.deliver_until_sent(mailbox).await;
+        for _ in 0..3 {
+            world.pass(Duration::from_mins(3));
+            world.deliver(&[mailbox], usize::MAX).await;
+        }
+        let mails = world.mails();
+        assert_eq!(mails.len(), 2, "{mailbox}: {:?}", subjects(&mails));
+        for name in ["Message-ID", "Subject", "To"] {
+            assert_eq!(header(&mails[0], name), header(&mails[1], name), "{mailbox}");
+        }
+        assert_eq!(mails[0].text, mails[1].text, "{mailbox}");
+    }
+}
+
+#[tokio::test]
 async fn a_mail_that_the_server_refuses_goes_when_it_is_back_and_for_a_day() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
