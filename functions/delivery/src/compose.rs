@@ -9,12 +9,10 @@ use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 use pulldown_cmark_escape::{escape_href, escape_html};
 use shared::aws::ses::RawMail;
-use shared::domain::language::Language;
 use shared::domain::mail_keys::Recipient;
+use shared::domain::texts::{Mails, ModeratorMails};
 use shared::domain::visible::one_line;
 use shared::error::Fault;
-
-use crate::words::{Words, fill, moderators, words};
 
 /// Characters of a comment in a mail.
 const EXCERPT: usize = 300;
@@ -35,7 +33,7 @@ pub(crate) struct Letter<'a> {
     pub(crate) from: &'a str,
     pub(crate) to: String,
     pub(crate) recipient: &'a Recipient,
-    pub(crate) language: Language,
+    pub(crate) texts: Mails,
     /// Without it there is no way to stop the mails, as for moderators.
     pub(crate) stop_url: Option<String>,
     /// Names of the threads that the mail is about.
@@ -62,38 +60,38 @@ pub(crate) struct Notice {
 
 /// A mail that asks the owner of an address for permission. It has no word that anybody has written here.
 pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<RawMail, Fault> {
-    let words = words(letter.language);
-    let asked = fill(words.confirm, "site", letter.site);
+    let texts = letter.texts;
+    let asked = texts.confirm(letter.site);
     let stop = letter.stop_url.as_deref().unwrap_or_default();
-    let text = format!("{asked}\n\n{}:\n{confirm_url}\n\n{}\n{stop}\n", words.confirm_link, words.confirm_ignore);
+    let text = format!("{asked}\n\n{}:\n{confirm_url}\n\n{}\n{stop}\n", texts.confirm_link(), texts.confirm_ignore());
     let html = format!(
         "<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p><p class=\"small\">{} <a href=\"{}\">{}</a></p>",
         escaped(&asked),
         href(confirm_url),
-        words.confirm_link,
-        words.confirm_ignore,
+        texts.confirm_link(),
+        texts.confirm_ignore(),
         href(stop),
-        words.stop
+        texts.stop()
     );
-    letter.compose(words.confirm_subject, &text, &html)
+    letter.compose(texts.confirm_subject(), &text, &html)
 }
 
 /// A mail that tells of comments; `more` are not named.
 pub(crate) fn notices(letter: &Letter<'_>, sections: &[Section], more: u64) -> Result<RawMail, Fault> {
-    let words = words(letter.language);
+    let texts = letter.texts;
     let named: Vec<&Notice> = sections.iter().flat_map(|section| &section.notices).collect();
     let count = named.len() as u64 + more;
     let subject = match (named.as_slice(), sections) {
         ([only], [section]) if count == 1 => format!("{}: {}", only.headline, one_line(&section.title)),
-        _ => fill(words.several, "count", &count.to_string()),
+        _ => texts.several(count),
     };
-    let (mut text, mut html) = listed(words, sections, more);
-    let why = fill(words.why, "site", letter.site);
+    let (mut text, mut html) = listed(letter.texts, sections, more);
+    let why = texts.why(letter.site);
     let _ = writeln!(text, "-- \n{why}");
     let _ = write!(html, "<p class=\"small\">{}", escaped(&why));
     if let Some(stop) = &letter.stop_url {
-        let _ = writeln!(text, "{}: {stop}", words.stop);
-        let _ = write!(html, " <a href=\"{}\">{}</a>", href(stop), words.stop);
+        let _ = writeln!(text, "{}: {stop}", texts.stop());
+        let _ = write!(html, " <a href=\"{}\">{}</a>", href(stop), texts.stop());
     }
     html.push_str("</p>");
     letter.compose(&subject, &text, &html)
@@ -101,35 +99,36 @@ pub(crate) fn notices(letter: &Letter<'_>, sections: &[Section], more: u64) -> R
 
 /// A mail that tells the moderators what waits for them.
 pub(crate) fn digest(letter: &Letter<'_>, sections: &[Section], more: u64, page: &str) -> Result<RawMail, Fault> {
-    let words = words(letter.language);
+    let texts = ModeratorMails::of(letter.texts.language());
     let named: usize = sections.iter().map(|section| section.notices.len()).sum();
-    let subject = fill(moderators::DIGEST_SUBJECT, "count", &(named as u64 + more).to_string());
-    let intro = fill(moderators::DIGEST, "site", letter.site);
-    let (text, html) = listed(words, sections, more);
-    let text = format!("{intro}\n\n{}: {page}\n\n{text}", moderators::MODERATE);
+    let subject = texts.digest_subject(named as u64 + more);
+    let intro = texts.digest(letter.site);
+    let (text, html) = listed(letter.texts, sections, more);
+    let text = format!("{intro}\n\n{}: {page}\n\n{text}", texts.moderate());
     let html = format!(
         "<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p>{html}",
         escaped(&intro),
         href(page),
-        moderators::MODERATE
+        texts.moderate()
     );
     letter.compose(&subject, &text, &html)
 }
 
 /// A mail that tells the moderators of a webhook that was disabled.
 pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Result<RawMail, Fault> {
-    let intro = fill(moderators::WEBHOOK_DISABLED, "url", url);
-    let text = format!("{intro}\n\n{}: {page}\n", moderators::MODERATE);
+    let texts = ModeratorMails::of(letter.texts.language());
+    let intro = texts.webhook_disabled(url);
+    let text = format!("{intro}\n\n{}: {page}\n", texts.moderate());
     let html = format!(
         "<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p>",
         escaped(&intro),
         href(page),
-        moderators::MODERATE
+        texts.moderate()
     );
-    letter.compose(moderators::WEBHOOK_SUBJECT, &text, &html)
+    letter.compose(texts.webhook_subject(), &text, &html)
 }
 
-fn listed(words: &Words, sections: &[Section], more: u64) -> (String, String) {
+fn listed(texts: Mails, sections: &[Section], more: u64) -> (String, String) {
     let (mut text, mut html) = (String::new(), String::new());
     for section in sections {
         let title = one_line(&section.title);
@@ -146,16 +145,16 @@ fn listed(words: &Words, sections: &[Section], more: u64) -> (String, String) {
                 // Some mail programs leave the style out.
                 escaped(&body).replace('\n', "<br>"),
                 href(&notice.url),
-                words.view
+                texts.view()
             );
         }
         if let Some(mute) = &section.mute_url {
-            let _ = write!(text, "{}: {mute}\n\n", words.mute);
-            let _ = write!(html, "<p class=\"small\"><a href=\"{}\">{}</a></p>", href(mute), words.mute);
+            let _ = write!(text, "{}: {mute}\n\n", texts.mute());
+            let _ = write!(html, "<p class=\"small\"><a href=\"{}\">{}</a></p>", href(mute), texts.mute());
         }
     }
     if more > 0 {
-        let more = fill(words.more, "count", &more.to_string());
+        let more = texts.more(more);
         let _ = write!(text, "{more}\n\n");
         let _ = write!(html, "<p>{more}</p>");
     }
@@ -185,7 +184,7 @@ impl Letter<'_> {
         for (name, value) in headers {
             mail = mail.raw_header(header(name, value));
         }
-        let language = self.language.tag();
+        let language = self.texts.language().tag();
         let page = format!(
             "<!doctype html><html lang=\"{language}\"><head><meta charset=\"utf-8\"><meta name=\"color-scheme\" \
              content=\"light dark\"><style>{STYLE}</style></head><body>{html}</body></html>\n"

@@ -11,6 +11,7 @@ use shared::domain::language::Language;
 use shared::domain::mail_keys::{Link, Purpose, Recipient};
 use shared::domain::mailbox::{Address, Asker, Cause, Mailbox};
 use shared::domain::markdown;
+use shared::domain::texts::Mails;
 use shared::domain::thread::Thread;
 use shared::domain::visible::one_line;
 use shared::error::Fault;
@@ -18,7 +19,6 @@ use shared::policy::{self, News};
 use shared::store::Reading;
 
 use crate::compose::{self, Letter, Notice, Section};
-use crate::words::{Words, fill, words};
 use crate::{Content, Worker};
 
 /// Comments read concurrently.
@@ -47,7 +47,7 @@ impl Worker<'_> {
             from: &self.mail.from,
             to,
             recipient,
-            language,
+            texts: Mails::of(language),
             stop_url: None,
             threads: Vec::new(),
         }
@@ -122,11 +122,11 @@ pub(crate) async fn notices(
 ) -> Result<Content, Fault> {
     let letter = mailbox.address.as_ref().and_then(|address| worker.letter_to(recipient, mailbox, address));
     let Some(mut letter) = letter else { return Ok(Content::default()) };
-    let words = words(letter.language);
+    let texts = letter.texts;
     let keys = worker.app.mail_keys();
     let (mut threads, mut aside) = (Threads::new(), BTreeSet::new());
     for ids in ids.iter().copied().collect::<Vec<_>>().chunks(AT_ONCE) {
-        let found = ids.iter().map(|id| notice(worker.app, recipient, mailbox, words, CommentId(*id)));
+        let found = ids.iter().map(|id| notice(worker.app, recipient, mailbox, texts, CommentId(*id)));
         for (comment, thread, headline) in try_join_all(found).await?.into_iter().flatten() {
             if comment.in_review {
                 aside.insert(comment.id.0);
@@ -149,7 +149,7 @@ async fn notice(
     app: &App,
     recipient: &Recipient,
     mailbox: &Mailbox,
-    words: &Words,
+    texts: Mails,
     id: CommentId,
 ) -> Result<Option<(Comment, Thread, String)>, Fault> {
     let Some(found) = app.store.find(id, Reading::Consistent).await? else { return Ok(None) };
@@ -161,12 +161,12 @@ async fn notice(
     let news = News { comment: &found.comment, parent: found.ancestors.last(), mentioned: &mentioned, thread: &thread };
     let causes = policy::told(news).remove(recipient).unwrap_or_default();
     let Some(cause) = causes.into_iter().find(|cause| mailbox.wants_to_know(cause)) else { return Ok(None) };
+    let name = one_line(&found.comment.name);
     let headline = match cause {
-        Cause::Reply { .. } | Cause::ReplyToGuest(_) => words.answered,
-        Cause::Mention => words.mentioned,
-        Cause::OwnRecord => words.commented,
+        Cause::Reply { .. } | Cause::ReplyToGuest(_) => texts.answered(&name),
+        Cause::Mention => texts.mentioned(&name),
+        Cause::OwnRecord => texts.commented(&name),
     };
-    let headline = fill(headline, "name", &one_line(&found.comment.name));
     Ok(Some((found.comment, thread, headline)))
 }
 

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `content` | reads what a mail tells of, as it is now |
 //! | `asking` | decides whether an address may be asked for a confirmation now |
-//! | `compose`, `words` | writes the mail |
+//! | `compose` | writes the mail |
 //! | `mailer` | hands it to a mail server |
 //! | `feedback` | bounces and complaints |
 //! | `webhook` | calls the endpoints of webhooks |
@@ -17,7 +17,6 @@ mod content;
 mod feedback;
 mod mailer;
 mod webhook;
-mod words;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

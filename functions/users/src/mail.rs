@@ -11,10 +11,10 @@ use multer::Multipart;
 use ring::digest;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
-use shared::domain::language::Language;
 use shared::domain::mail_keys::{Link, Purpose, Recipient};
 use shared::domain::mailbox::Mailbox;
 use shared::domain::rate_limit::RateClass;
+use shared::domain::texts::{Mails, Pages};
 use shared::error::{FieldErrors, Result};
 use shared::http::request::Call;
 use shared::http::response::Answer;
@@ -51,86 +51,15 @@ impl Action {
     }
 }
 
-struct Words {
-    title: &'static str,
-    asks_to_confirm: &'static str,
-    asks_to_stop: &'static str,
-    confirm: &'static str,
-    mute: &'static str,
-    stop: &'static str,
-    confirmed: &'static str,
-    muted: &'static str,
-    stopped: &'static str,
-    nothing_to_confirm: &'static str,
-    no_link: &'static str,
-}
-
-fn words(language: Language) -> Words {
-    match language {
-        Language::English => Words {
-            title: "Mails about comments",
-            asks_to_confirm: "Somebody asked for mails about replies to be sent to your address.",
-            asks_to_stop: "You get mails about comments.",
-            confirm: "Confirm the address",
-            mute: "No more mails about this page",
-            stop: "Stop all mails",
-            confirmed: "Your address is confirmed.",
-            muted: "You get no more mails about this page.",
-            stopped: "You get no more mails.",
-            nothing_to_confirm: "There is nothing to confirm any more.",
-            no_link: "This link is not valid, or no longer.",
-        },
-        Language::Spanish => Words {
-            title: "Correos sobre comentarios",
-            asks_to_confirm: "Alguien ha pedido que se envíen a tu dirección correos sobre respuestas.",
-            asks_to_stop: "Recibes correos sobre comentarios.",
-            confirm: "Confirmar la dirección",
-            mute: "No recibir más correos sobre esta página",
-            stop: "No recibir más correos",
-            confirmed: "Tu dirección está confirmada.",
-            muted: "No recibirás más correos sobre esta página.",
-            stopped: "No recibirás más correos.",
-            nothing_to_confirm: "Ya no hay nada que confirmar.",
-            no_link: "Este enlace no es válido, o ya no lo es.",
-        },
-        Language::German => Words {
-            title: "Mails über Kommentare",
-            asks_to_confirm: "Jemand hat darum gebeten, an deine Adresse Mails über Antworten zu schicken.",
-            asks_to_stop: "Du bekommst Mails über Kommentare.",
-            confirm: "Adresse bestätigen",
-            mute: "Keine Mails mehr zu dieser Seite",
-            stop: "Keine Mails mehr",
-            confirmed: "Deine Adresse ist bestätigt.",
-            muted: "Du bekommst keine Mails mehr zu dieser Seite.",
-            stopped: "Du bekommst keine Mails mehr.",
-            nothing_to_confirm: "Es gibt nichts mehr zu bestätigen.",
-            no_link: "Dieser Link ist nicht oder nicht mehr gültig.",
-        },
-        Language::French => Words {
-            title: "Mails sur les commentaires",
-            asks_to_confirm: "Quelqu’un a demandé que des mails sur les réponses soient envoyés à votre adresse.",
-            asks_to_stop: "Vous recevez des mails sur les commentaires.",
-            confirm: "Confirmer l’adresse",
-            mute: "Ne plus recevoir de mails sur cette page",
-            stop: "Ne plus recevoir de mails",
-            confirmed: "Votre adresse est confirmée.",
-            muted: "Vous ne recevrez plus de mails sur cette page.",
-            stopped: "Vous ne recevrez plus de mails.",
-            nothing_to_confirm: "Il n’y a plus rien à confirmer.",
-            no_link: "Ce lien n’est pas valide, ou ne l’est plus.",
-        },
-    }
-}
-
 pub(crate) async fn show(app: &App, call: &Call, token: &str) -> Result<Answer> {
     app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
-    let words = words(call.language());
+    let texts = Pages::of(call.language());
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
-        return Ok(page(call, StatusCode::NOT_FOUND, words.no_link, &[]));
+        return Ok(page(call, StatusCode::NOT_FOUND, texts.no_link(), &[]));
     };
     let asks = match link.purpose {
-        Purpose::Confirm { .. } => words.asks_to_confirm,
-        Purpose::Stop { .. } => words.asks_to_stop,
+        Purpose::Confirm { .. } => texts.asks_to_confirm(),
+        Purpose::Stop { .. } => texts.asks_to_stop(),
     };
     Ok(page(call, StatusCode::OK, asks, &Action::offered(&link.purpose)))
 }
@@ -139,20 +68,20 @@ pub(crate) async fn show(app: &App, call: &Call, token: &str) -> Result<Answer> 
 /// is not ours costs a hash. One of ours costs a few reads each time, and writes where it changes something; stopping again
 /// does so once a minute.
 pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
-    let words = words(call.language());
+    let texts = Pages::of(call.language());
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
-        return Ok(page(call, StatusCode::NOT_FOUND, words.no_link, &[]));
+        return Ok(page(call, StatusCode::NOT_FOUND, texts.no_link(), &[]));
     };
     let action = action(&fields(call).await, &link)
         .ok_or_else(|| FieldErrors::one("action", "The action must be one of those that the page offers."))?;
     let says = match (action, &link.purpose) {
         (Action::Confirm, Purpose::Confirm { asker, .. }) if confirm(app, &link.recipient, asker).await? => {
-            words.confirmed
+            texts.confirmed()
         }
-        (Action::Confirm, _) => words.nothing_to_confirm,
+        (Action::Confirm, _) => texts.nothing_to_confirm(),
         (Action::Mute, Purpose::Stop { thread: Some(thread) }) => {
             app.store.change_mailbox(&link.recipient, |mailbox| mailbox.mute(thread)).await?;
-            words.muted
+            texts.muted()
         }
         (_, purpose) => {
             let got_mail_at = match purpose {
@@ -160,7 +89,7 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
                 Purpose::Stop { .. } => None,
             };
             app.stop_mails(&link.recipient, got_mail_at).await?;
-            words.stopped
+            texts.stopped()
         }
     };
     Ok(page(call, StatusCode::OK, says, &[]))
@@ -218,13 +147,12 @@ async fn parts(body: Vec<u8>, boundary: String) -> multer::Result<Vec<(String, S
 }
 
 fn page(call: &Call, status: StatusCode, says: &str, offered: &[Action]) -> Answer {
-    let language = call.language();
-    let words = words(language);
+    let (texts, links) = (Pages::of(call.language()), Mails::of(call.language()));
     let button = |action: &Action| {
         let label = match action {
-            Action::Confirm => words.confirm,
-            Action::Mute => words.mute,
-            Action::Stop => words.stop,
+            Action::Confirm => links.confirm_link(),
+            Action::Mute => links.mute(),
+            Action::Stop => links.stop(),
         };
         format!("<button name=\"action\" value=\"{}\">{label}</button>", action.name())
     };
@@ -235,8 +163,8 @@ fn page(call: &Call, status: StatusCode, says: &str, offered: &[Action]) -> Answ
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<style>{STYLE}</style></head>\n\
          <body><main><h1>{title}</h1><p>{says}</p>{form}</main></body></html>\n",
-        language.tag(),
-        title = words.title,
+        texts.language().tag(),
+        title = texts.title(),
     );
     let mut answer = Answer::new(status, "text/html; charset=utf-8", page.into_bytes());
     let style = STANDARD.encode(digest::digest(&digest::SHA256, STYLE.as_bytes()));
@@ -248,6 +176,6 @@ fn page(call: &Call, status: StatusCode, says: &str, offered: &[Action]) -> Answ
     }
     answer.set(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     answer.set(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
-    answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
+    answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(texts.language().tag()));
     answer
 }

@@ -1,32 +1,31 @@
-//! The languages of labels and relative times.
+//! The languages of texts: those that have a file in `locales/`.
 
-/// English comes first, because it is the default.
+use crate::domain::texts;
+
+/// The place of a language in the tables of texts. English comes first, because it is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Language {
-    #[default]
-    English,
-    Spanish,
-    German,
-    French,
-}
+pub struct Language(u8);
 
 impl Language {
-    pub const ALL: [Self; 4] = [Self::English, Self::Spanish, Self::German, Self::French];
+    pub const ENGLISH: Self = Self(0);
+
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..).take(texts::LANGUAGES.len()).map(Self)
+    }
 
     /// English for unknown tags.
     #[must_use]
     pub fn of_tag(tag: &str) -> Self {
-        Self::ALL.into_iter().find(|language| language.tag() == tag).unwrap_or_default()
+        Self::all().find(|language| language.tag() == tag).unwrap_or_default()
     }
 
     /// The tag in the header `Content-Language`.
     #[must_use]
     pub fn tag(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::Spanish => "es",
-            Self::German => "de",
-            Self::French => "fr",
-        }
+        texts::LANGUAGES[self.index()]
+    }
+
+    pub(super) fn index(self) -> usize {
+        self.0.into()
     }
 }

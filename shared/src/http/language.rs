@@ -22,15 +22,14 @@ pub fn preferred(accept_language: Option<&str>) -> Language {
             .max()
     };
     let any = find("*");
-    Language::ALL
-        .into_iter()
+    Language::all()
         .enumerate()
         .filter_map(|(column, language)| {
             let (weight, place) = find(language.tag()).or(any)?;
             (weight > 0).then_some((weight, place, Reverse(column), language))
         })
         .max_by_key(|(weight, place, column, _)| (*weight, *place, *column))
-        .map_or(Language::English, |(.., language)| language)
+        .map_or(Language::ENGLISH, |(.., language)| language)
 }
 
 #[cfg(test)]
@@ -65,8 +64,8 @@ mod tests {
             ("*", "en"),
             ("it, *;q=0.1", "en"),
             ("de;q=0.5, *", "en"),
-            ("en;q=0.5, *", "es"),
-            ("en;q=0, es;q=0, *;q=0.1", "de"),
+            ("en;q=0.5, *", "de"),
+            ("en;q=0, de;q=0, *;q=0.1", "es"),
             ("fr, *;q=0", "fr"),
         ] {
             assert_eq!(language(Some(header)), expected, "{header}");

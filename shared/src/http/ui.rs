@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::config::Config;
-use crate::domain::labels::Labels;
 use crate::domain::language::Language;
+use crate::domain::texts::Labels;
 use crate::domain::viewer::Viewer;
 use crate::http::input::{MAX_BODY, MAX_REPORT_DETAILS};
 use crate::http::resource::UserResource;
@@ -13,7 +13,7 @@ use crate::policy;
 #[must_use]
 pub fn configuration(config: &Config, viewer: &Viewer, language: Language) -> Value {
     json!({
-        "labels": Labels(language),
+        "labels": Labels::Widget(language),
         "features": features(config),
         "report_reasons": config.report_reasons,
         "theme": config.theme,

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use http::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE};
 use serde_json::Value;
+use shared::domain::language::Language;
 use tests::World;
 
 const WIDGET: &str = include_str!("../../../functions/ui/embed/embed.js");
+const README: &str = include_str!("../../../README.md");
 
 /// Bytes on the wire.
 const MAX_SIZE: usize = 15_000;
@@ -63,12 +65,15 @@ async fn the_widget_says_only_what_has_a_label_in_every_language() {
     let calls = WIDGET.split("say(").skip(1).filter_map(|call| call.split(')').next());
     let said: BTreeSet<&str> = calls.flat_map(|call| call.split('\'').skip(1).step_by(2)).collect();
     assert!(said.len() > 30, "{said:?}");
-    for language in ["en", "es", "de", "fr"] {
-        let labels = labels(language).await;
+    let mut tags: Vec<&str> = Language::all().map(Language::tag).collect();
+    for tag in &tags {
+        let labels = labels(tag).await;
         for key in &said {
-            assert!(labels.contains_key(*key), "{language}: {key}");
+            assert!(labels.contains_key(*key), "{tag}: {key}");
         }
     }
+    tags.sort_unstable();
+    assert!(README.contains(&format!("There are labels in {};", tags.join(", "))), "README.md lists {tags:?}");
 }
 
 #[tokio::test]
