@@ -4,6 +4,7 @@ use serde_json::Value;
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::domain::list::{PagePosition, Paging, Sort};
+use shared::domain::texts::Labels;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::cursor::CursorSigner;
@@ -50,7 +51,7 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
         paging,
         cursors: page.cursors,
         sharing: sharing(&viewer, page.visitor_state.is_plain()),
-        ui: with_ui?.then(|| ui::configuration(config, &viewer, call.language())),
+        ui: with_ui?.then(|| ui::configuration(config, &viewer, Labels::Widget(call.language()))),
     };
     list.answer(call, &signer)
 }

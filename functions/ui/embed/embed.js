@@ -712,7 +712,7 @@ const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
 const NOTICES = ['replies', 'mentions', 'own_records']
 
-const FIRST_WORDS = { error: 'Something went wrong', offline: 'No connection', retry: 'Try again' }
+export const FIRST_WORDS = { retry: 'Try again', error: 'Something went wrong', offline: 'No connection' }
 
 const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment', not_found: 'deleted' }
 

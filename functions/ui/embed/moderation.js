@@ -32,210 +32,36 @@
  * @typedef {(key: string, values?: Record<string, string | number>) => string} Translate
  */
 
-import { ApiError, Client, ago, avatar, h, inFull, languageOf, sheet, showHtml, styles } from './embed.js'
+import { ApiError, Client, FIRST_WORDS, ago, avatar, h, inFull, languageOf, sheet, showHtml, styles } from './embed.js'
 
 // Texts
 
-const LANGUAGES = ['en', 'es', 'de', 'fr']
+/** What is said before the first answer, which has the texts. */
+const FIRST_TEXTS = { ...FIRST_WORDS, error_offline: FIRST_WORDS.offline }
 
-/** Each text in each of `LANGUAGES`. The labels of the API have the reasons of reports and the names of roles. */
-export const TEXTS = /** @type {Record<string, [string, string, string, string]>} */ ({
-  title: ['Moderation', 'Moderación', 'Moderation', 'Modération'],
-  pending: ['Pending', 'Pendientes', 'Offen', 'En attente'],
-  reported: ['Reported', 'Denunciados', 'Gemeldet', 'Signalés'],
-  rejected: ['Rejected', 'Rechazados', 'Abgelehnt', 'Refusés'],
-  users: ['Users', 'Usuarios', 'Personen', 'Personnes'],
-  webhooks: ['Webhooks', 'Webhooks', 'Webhooks', 'Webhooks'],
-  log: ['Log', 'Registro', 'Protokoll', 'Journal'],
-  sections: ['Sections', 'Secciones', 'Bereiche', 'Rubriques'],
-  loading: ['Loading…', 'Cargando…', 'Wird geladen…', 'Chargement…'],
-  new_ones: ['New comments', 'Comentarios nuevos', 'Neue Kommentare', 'Nouveaux commentaires'],
-  refresh: ['Refresh', 'Actualizar', 'Aktualisieren', 'Actualiser'],
-  retry: ['Try again', 'Reintentar', 'Erneut versuchen', 'Réessayer'],
-  close: ['Close', 'Cerrar', 'Schließen', 'Fermer'],
-  cancel: ['Cancel', 'Cancelar', 'Abbrechen', 'Annuler'],
-  more: ['Show more', 'Mostrar más', 'Mehr anzeigen', 'Afficher plus'],
+/** Categories of plurals in the order of CLDR. */
+const CATEGORIES = ['zero', 'one', 'two', 'few', 'many', 'other']
 
-  count_one: ['1 comment', '1 comentario', '1 Kommentar', '1 commentaire'],
-  count: ['{n} comments', '{n} comentarios', '{n} Kommentare', '{n} commentaires'],
-  count_more: ['{n}+ comments', '{n}+ comentarios', '{n}+ Kommentare', '{n}+ commentaires'],
-  selected: ['{n} selected', '{n} seleccionados', '{n} ausgewählt', '{n} sélectionnés'],
-  select: ['Select the comment by {name}', 'Seleccionar el comentario de {name}', 'Kommentar von {name} auswählen', 'Sélectionner le commentaire de {name}'],
-  select_all: ['Select all', 'Seleccionar todos', 'Alle auswählen', 'Tout sélectionner'],
-  clear: ['Clear the selection', 'Quitar la selección', 'Auswahl aufheben', 'Effacer la sélection'],
+/** The texts of this page among the labels. @param {Record<string, string>} labels */
+const ownTexts = (labels) =>
+  Object.fromEntries(Object.entries(labels).flatMap(([key, text]) => (key.startsWith('moderation.') ? [[key.slice(11), text]] : [])))
 
-  approve: ['Approve', 'Aprobar', 'Freigeben', 'Approuver'],
-  reject: ['Reject', 'Rechazar', 'Ablehnen', 'Refuser'],
-  keep: ['Keep', 'Conservar', 'Behalten', 'Conserver'],
-  keep_hint: ['Keep the comment and dismiss its reports', 'Conservar el comentario y descartar sus denuncias', 'Kommentar behalten und Meldungen verwerfen', 'Conserver le commentaire et écarter ses signalements'],
-  ban: ['Ban…', 'Bloquear…', 'Sperren…', 'Bannir…'],
-  unban: ['Lift the ban', 'Levantar el bloqueo', 'Sperre aufheben', 'Lever le bannissement'],
-  all_by: ['All by {name}', 'Todo de {name}', 'Alles von {name}', 'Tout de {name}'],
-  written: ['Comments', 'Comentarios', 'Kommentare', 'Commentaires'],
-  show: ['Show', 'Mostrar', 'Anzeigen', 'Afficher'],
-  one: ['Comment', 'Comentario', 'Kommentar', 'Commentaire'],
-  load_image: ['Load the image', 'Cargar la imagen', 'Bild laden', 'Charger l’image'],
-  load_image_of: ['Load the image: {name}', 'Cargar la imagen: {name}', 'Bild laden: {name}', 'Charger l’image : {name}'],
-  show_all: ['Show all of it', 'Mostrar todo', 'Ganz anzeigen', 'Tout afficher'],
-  undo: ['Undo', 'Deshacer', 'Rückgängig', 'Annuler'],
-  hide: ['Hide', 'Ocultar', 'Ausblenden', 'Masquer'],
-
-  comment_by: ['Comment by {name}', 'Comentario de {name}', 'Kommentar von {name}', 'Commentaire de {name}'],
-  on: ['on', 'en', 'zu', 'sur'],
-  new_tab: ['opens in a new tab', 'se abre en otra pestaña', 'öffnet in neuem Tab', 's’ouvre dans un nouvel onglet'],
-  in_reply_to: ['In reply to {name}', 'En respuesta a {name}', 'Antwort auf {name}', 'En réponse à {name}'],
-  held_approval: ['Awaits approval', 'Espera aprobación', 'Wartet auf Freigabe', 'Attend l’approbation'],
-  held_spam: ['Looks like spam', 'Parece spam', 'Spamverdacht', 'Ressemble à du spam'],
-  held_edit: ['Edited, looks like spam', 'Editado, parece spam', 'Bearbeitet, Spamverdacht', 'Modifié, ressemble à du spam'],
-  is_visible: ['Visible', 'Visible', 'Sichtbar', 'Visible'],
-  is_rejected: ['Rejected', 'Rechazado', 'Abgelehnt', 'Refusé'],
-  is_waiting: ['Pending', 'Pendiente', 'Offen', 'En attente'],
-  is_banned: ['Banned', 'Bloqueado', 'Gesperrt', 'Banni'],
-  reports_one: ['1 report', '1 denuncia', '1 Meldung', '1 signalement'],
-  reports: ['{n} reports', '{n} denuncias', '{n} Meldungen', '{n} signalements'],
-  all_reports: ['All {n} reports', 'Las {n} denuncias', 'Alle {n} Meldungen', 'Les {n} signalements'],
-  reviewed: ['reviewed', 'revisada', 'geprüft', 'examiné'],
-  dismissed: ['dismissed', 'descartada', 'verworfen', 'écarté'],
-
-  done_approve: ['Approved the comment by {name}', 'Comentario de {name} aprobado', 'Kommentar von {name} freigegeben', 'Commentaire de {name} approuvé'],
-  done_reject: ['Rejected the comment by {name}', 'Comentario de {name} rechazado', 'Kommentar von {name} abgelehnt', 'Commentaire de {name} refusé'],
-  done_dismiss: ['Kept the comment by {name}', 'Comentario de {name} conservado', 'Kommentar von {name} behalten', 'Commentaire de {name} conservé'],
-  many_approve: ['Approved {n} comments', '{n} comentarios aprobados', '{n} Kommentare freigegeben', '{n} commentaires approuvés'],
-  many_reject: ['Rejected {n} comments', '{n} comentarios rechazados', '{n} Kommentare abgelehnt', '{n} commentaires refusés'],
-  many_dismiss: ['Kept {n} comments', '{n} comentarios conservados', '{n} Kommentare behalten', '{n} commentaires conservés'],
-  undone: ['Undone', 'Deshecho', 'Rückgängig gemacht', 'Annulé'],
-  nothing_to_undo: ['Nothing to undo', 'Nada que deshacer', 'Nichts rückgängig zu machen', 'Rien à annuler'],
-  nothing_to_do: ['Already done', 'Ya está hecho', 'Schon erledigt', 'Déjà fait'],
-  not_sent: ['Not sent yet, trying again. Decisions waiting: {n}', 'Aún sin enviar, se reintenta. Decisiones en espera: {n}', 'Noch nicht gesendet, neuer Versuch folgt. Wartende Entscheidungen: {n}', 'Pas encore envoyé, nouvel essai. Décisions en attente : {n}'],
-  returned: ['The comment by {name} is back: its text has changed', 'El comentario de {name} ha vuelto: su texto ha cambiado', 'Kommentar von {name} ist zurück: Der Text wurde geändert', 'Le commentaire de {name} est revenu : son texte a changé'],
-  changed: ['Edited since you decided. Please decide again.', 'Editado después de tu decisión. Decide de nuevo.', 'Seit deiner Entscheidung bearbeitet. Bitte entscheide neu.', 'Modifié depuis votre décision. Décidez à nouveau.'],
-  deleted: ['The comment by {name} has been deleted', 'El comentario de {name} ha sido eliminado', 'Kommentar von {name} wurde gelöscht', 'Le commentaire de {name} a été supprimé'],
-  failed: ['Not decided: {why}', 'Sin decidir: {why}', 'Nicht entschieden: {why}', 'Non décidé : {why}'],
-  by_other_approve: ['{name} approved this.', '{name} lo ha aprobado.', '{name} hat das freigegeben.', '{name} l’a approuvé.'],
-  by_other_reject: ['{name} rejected this.', '{name} lo ha rechazado.', '{name} hat das abgelehnt.', '{name} l’a refusé.'],
-  by_other_dismiss: ['{name} kept this.', '{name} lo ha conservado.', '{name} hat das behalten.', '{name} l’a conservé.'],
-  by_you_approve: ['You approved this elsewhere.', 'Lo has aprobado en otro lugar.', 'Du hast das anderswo freigegeben.', 'Vous l’avez approuvé ailleurs.'],
-  by_you_reject: ['You rejected this elsewhere.', 'Lo has rechazado en otro lugar.', 'Du hast das anderswo abgelehnt.', 'Vous l’avez refusé ailleurs.'],
-  by_you_dismiss: ['You kept this elsewhere.', 'Lo has conservado en otro lugar.', 'Du hast das anderswo behalten.', 'Vous l’avez conservé ailleurs.'],
-
-  empty_pending: ['Nothing is waiting', 'No hay nada pendiente', 'Nichts zu tun', 'Rien n’attend'],
-  empty_pending_more: ['Comments that need a decision appear here.', 'Aquí aparecen los comentarios que esperan una decisión.', 'Hier erscheinen Kommentare, die eine Entscheidung brauchen.', 'Les commentaires à examiner apparaissent ici.'],
-  empty_reported: ['No reports', 'Sin denuncias', 'Keine Meldungen', 'Aucun signalement'],
-  empty_reported_more: ['Comments that readers report appear here.', 'Aquí aparecen los comentarios que denuncian los lectores.', 'Hier erscheinen Kommentare, die gemeldet werden.', 'Les commentaires signalés apparaissent ici.'],
-  empty_rejected: ['Nothing was rejected', 'No hay nada rechazado', 'Nichts wurde abgelehnt', 'Rien n’a été refusé'],
-  empty_rejected_more: ['Rejected comments appear here. You can still approve them.', 'Aquí aparecen los comentarios rechazados. Aún puedes aprobarlos.', 'Hier erscheinen abgelehnte Kommentare. Du kannst sie noch freigeben.', 'Les commentaires refusés apparaissent ici. Vous pouvez encore les approuver.'],
-  empty_written: ['No comments', 'Sin comentarios', 'Keine Kommentare', 'Aucun commentaire'],
-  empty_log: ['No decisions yet', 'Aún no hay decisiones', 'Noch keine Entscheidungen', 'Aucune décision'],
-  empty_users: ['Nobody has this name', 'Nadie tiene este nombre', 'Niemand heißt so', 'Personne ne porte ce nom'],
-  empty_banned: ['Nobody is banned', 'Nadie está bloqueado', 'Niemand ist gesperrt', 'Personne n’est banni'],
-
-  search_users: ['Search by name', 'Buscar por nombre', 'Nach Namen suchen', 'Chercher par nom'],
-  banned_now: ['Banned now', 'Bloqueados ahora', 'Zurzeit gesperrt', 'Bannis actuellement'],
-  found: ['Found', 'Resultados', 'Gefunden', 'Résultats'],
-  banned_until: ['Banned until {time}', 'Bloqueado hasta {time}', 'Gesperrt bis {time}', 'Banni jusqu’au {time}'],
-  banned_forever: ['Banned for good', 'Bloqueado para siempre', 'Dauerhaft gesperrt', 'Banni définitivement'],
-  now_banned: ['{name} is banned', '{name} está bloqueado', '{name} ist gesperrt', '{name} est banni'],
-  now_unbanned: ['The ban of {name} is lifted', 'El bloqueo de {name} está levantado', 'Die Sperre von {name} ist aufgehoben', 'Le bannissement de {name} est levé'],
-  guests_no_ban: ['Guests have no account to ban', 'Los invitados no tienen cuenta que bloquear', 'Gäste haben kein Konto, das man sperren könnte', 'Les invités n’ont pas de compte à bannir'],
-  no_ban: ['You cannot ban yourself or a moderator whom the settings name', 'No puedes bloquearte a ti ni a quien la configuración nombra moderador', 'Du kannst weder dich selbst sperren noch wen die Einstellungen als Moderator nennen', 'Vous ne pouvez bannir ni vous-même ni un modérateur que la configuration désigne'],
-  ban_title: ['Ban {name}', 'Bloquear a {name}', '{name} sperren', 'Bannir {name}'],
-  ban_effect: ['Banned users can read, but not write, like or report.', 'Quien está bloqueado puede leer, pero no escribir ni reaccionar.', 'Gesperrte können lesen, aber nicht schreiben oder reagieren.', 'Une personne bannie peut lire, mais pas écrire ni réagir.'],
-  ban_length: ['For how long?', '¿Por cuánto tiempo?', 'Wie lange?', 'Pour combien de temps ?'],
-  ban_day: ['1 day', '1 día', '1 Tag', '1 jour'],
-  ban_week: ['1 week', '1 semana', '1 Woche', '1 semaine'],
-  ban_month: ['30 days', '30 días', '30 Tage', '30 jours'],
-  ban_forever: ['For good', 'Para siempre', 'Dauerhaft', 'Définitivement'],
-  ban_date: ['Until', 'Hasta', 'Bis', 'Jusqu’au'],
-  ban_reason: ['Reason (for moderators)', 'Motivo (para moderadores)', 'Grund (für Moderatoren)', 'Raison (pour les modérateurs)'],
-  ban_and_reject: ['Reject this comment too', 'Rechazar también este comentario', 'Diesen Kommentar auch ablehnen', 'Refuser aussi ce commentaire'],
-  ban_confirm: ['Ban', 'Bloquear', 'Sperren', 'Bannir'],
-
-  log_approve: ['approved', 'aprobó', 'gab frei', 'a approuvé'],
-  log_reject: ['rejected', 'rechazó', 'lehnte ab', 'a refusé'],
-  log_dismiss: ['dismissed reports', 'descartó denuncias', 'verwarf Meldungen', 'a écarté des signalements'],
-  log_pin: ['pinned', 'fijó', 'heftete an', 'a épinglé'],
-  log_unpin: ['unpinned', 'dejó de fijar', 'löste', 'a détaché'],
-  log_ban: ['banned', 'bloqueó', 'sperrte', 'a banni'],
-  log_unban: ['lifted a ban', 'levantó un bloqueo', 'hob eine Sperre auf', 'a levé un bannissement'],
-  log_remove_image: ['removed an image', 'eliminó una imagen', 'entfernte ein Bild', 'a retiré une image'],
-  log_add_webhook: ['added a webhook', 'añadió un webhook', 'legte einen Webhook an', 'a ajouté un webhook'],
-  log_change_webhook: ['changed a webhook', 'cambió un webhook', 'änderte einen Webhook', 'a modifié un webhook'],
-  log_remove_webhook: ['removed a webhook', 'eliminó un webhook', 'entfernte einen Webhook', 'a supprimé un webhook'],
-  user_number: ['User {id}', 'Usuario {id}', 'Person {id}', 'Personne {id}'],
-  gone: ['This comment is gone.', 'Este comentario ya no existe.', 'Diesen Kommentar gibt es nicht mehr.', 'Ce commentaire n’existe plus.'],
-
-  add_webhook: ['Add a webhook', 'Añadir un webhook', 'Webhook hinzufügen', 'Ajouter un webhook'],
-  edit_webhook: ['Change the webhook', 'Cambiar el webhook', 'Webhook ändern', 'Modifier le webhook'],
-  remove_webhook: ['Remove this webhook?', '¿Eliminar este webhook?', 'Diesen Webhook entfernen?', 'Supprimer ce webhook ?'],
-  webhook_url: ['Address (https)', 'Dirección (https)', 'Adresse (https)', 'Adresse (https)'],
-  webhook_events: ['Tell it of', 'Avisarle de', 'Sagt Bescheid bei', 'L’avertir de'],
-  webhook_secret: ['Secret', 'Secreto', 'Geheimnis', 'Secret'],
-  secret_once: ['It signs the messages. Copy it now: it is not shown again.', 'Firma los mensajes. Cópialo ahora: no se mostrará otra vez.', 'Es signiert die Nachrichten. Kopiere es jetzt: Es wird nicht noch einmal gezeigt.', 'Il signe les messages. Copiez-le maintenant : il ne sera plus affiché.'],
-  webhooks_off: ['Webhooks are off. SVC_WEBHOOKS=true turns them on.', 'Los webhooks están desactivados. SVC_WEBHOOKS=true los activa.', 'Webhooks sind aus. SVC_WEBHOOKS=true schaltet sie ein.', 'Les webhooks sont désactivés. SVC_WEBHOOKS=true les active.'],
-  empty_webhooks: ['No webhooks', 'Sin webhooks', 'Keine Webhooks', 'Aucun webhook'],
-  empty_deliveries: ['Nothing was sent yet', 'Aún no se ha enviado nada', 'Noch nichts gesendet', 'Rien n’a encore été envoyé'],
-  deliveries: ['Deliveries', 'Entregas', 'Zustellungen', 'Envois'],
-  delivery_pending: ['pending', 'pendiente', 'offen', 'en attente'],
-  delivery_delivered: ['delivered', 'entregado', 'zugestellt', 'livré'],
-  delivery_failed: ['failed', 'fallido', 'fehlgeschlagen', 'échoué'],
-  no_answer: ['no answer', 'sin respuesta', 'keine Antwort', 'pas de réponse'],
-  attempts: ['{n} attempts', '{n} intentos', '{n} Versuche', '{n} essais'],
-  send_test: ['Test', 'Probar', 'Testen', 'Tester'],
-  send_again: ['Send again', 'Reenviar', 'Erneut senden', 'Renvoyer'],
-  test_sent: ['On its way', 'En camino', 'Unterwegs', 'En route'],
-  edit: ['Edit', 'Editar', 'Bearbeiten', 'Modifier'],
-  enable: ['Enable', 'Activar', 'Einschalten', 'Activer'],
-  disable: ['Disable', 'Desactivar', 'Abschalten', 'Désactiver'],
-  disabled: ['Disabled', 'Desactivado', 'Abgeschaltet', 'Désactivé'],
-  remove: ['Remove', 'Eliminar', 'Entfernen', 'Supprimer'],
-  save: ['Save', 'Guardar', 'Speichern', 'Enregistrer'],
-  saved: ['Saved', 'Guardado', 'Gespeichert', 'Enregistré'],
-
-  help: ['Keyboard', 'Teclado', 'Tastatur', 'Clavier'],
-  help_move: ['Next, previous comment', 'Comentario siguiente, anterior', 'Nächster, voriger Kommentar', 'Commentaire suivant, précédent'],
-  help_approve: ['Approve, or keep a reported comment', 'Aprobar, o conservar un comentario denunciado', 'Freigeben, oder einen gemeldeten Kommentar behalten', 'Approuver, ou conserver un commentaire signalé'],
-  help_ban: ['Ban the writer', 'Bloquear al autor', 'Verfasser sperren', 'Bannir l’auteur'],
-  help_select: ['Select', 'Seleccionar', 'Auswählen', 'Sélectionner'],
-  help_range: ['Select up to here', 'Seleccionar hasta aquí', 'Bis hierhin auswählen', 'Sélectionner jusqu’ici'],
-  help_undo: ['Undo, within five seconds', 'Deshacer, en cinco segundos', 'Rückgängig, innerhalb von fünf Sekunden', 'Annuler, dans les cinq secondes'],
-  help_help: ['This help', 'Esta ayuda', 'Diese Hilfe', 'Cette aide'],
-  help_clear: ['Clear the selection, close', 'Quitar la selección, cerrar', 'Auswahl aufheben, schließen', 'Effacer la sélection, fermer'],
-  help_selection: ['With a selection, approve and reject apply to all of it.', 'Con una selección, aprobar y rechazar valen para toda ella.', 'Mit einer Auswahl gelten Freigeben und Ablehnen für sie ganz.', 'Avec une sélection, approuver et refuser valent pour elle entière.'],
-  letters: ['Use letter keys', 'Usar teclas de letras', 'Buchstabentasten verwenden', 'Utiliser les touches de lettres'],
-
-  sign_in: ['Sign in', 'Iniciar sesión', 'Anmelden', 'Se connecter'],
-  sign_in_more: ['This page is for moderators.', 'Esta página es para moderadores.', 'Diese Seite ist für Moderatoren.', 'Cette page est réservée aux modérateurs.'],
-  token: ['Moderator token', 'Token de moderador', 'Moderatoren-Token', 'Jeton de modérateur'],
-  token_hint: ['It stays in this page’s memory and is gone when you close it.', 'Queda en la memoria de esta página y desaparece al cerrarla.', 'Es bleibt im Speicher dieser Seite und verschwindet mit ihr.', 'Il reste dans la mémoire de cette page et disparaît avec elle.'],
-  bad_token: ['This sign-in is not valid or has expired.', 'Este inicio de sesión no es válido o ha caducado.', 'Diese Anmeldung ist ungültig oder abgelaufen.', 'Cette connexion n’est pas valable ou a expiré.'],
-  expired: ['Your sign-in has expired', 'Tu sesión ha caducado', 'Deine Anmeldung ist abgelaufen', 'Votre connexion a expiré'],
-  expired_more: ['Sign in again to go on. Your place and your decisions are kept.', 'Inicia sesión de nuevo para seguir. Tu lugar y tus decisiones se conservan.', 'Melde dich neu an, um fortzufahren. Deine Stelle und deine Entscheidungen bleiben.', 'Reconnectez-vous pour continuer. Votre place et vos décisions sont conservées.'],
-  sign_out: ['Sign out', 'Cerrar sesión', 'Abmelden', 'Se déconnecter'],
-  refused: ['You are not a moderator', 'No eres moderador', 'Du bist kein Moderator', 'Vous n’êtes pas modérateur'],
-  refused_more: ['You are signed in as {name}. Only moderators may use this page.', 'Has iniciado sesión como {name}. Solo los moderadores pueden usar esta página.', 'Du bist als {name} angemeldet. Nur Moderatoren dürfen diese Seite verwenden.', 'Vous êtes connecté en tant que {name}. Seuls les modérateurs peuvent utiliser cette page.'],
-  banned: ['You are banned', 'Estás bloqueado', 'Du bist gesperrt', 'Vous êtes banni'],
-  banned_more: ['You are signed in as {name}. Whoever is banned cannot moderate. Another moderator can lift the ban.', 'Has iniciado sesión como {name}. Quien está bloqueado no puede moderar. Otro moderador puede levantar el bloqueo.', 'Du bist als {name} angemeldet. Wer gesperrt ist, kann nicht moderieren. Andere Moderatoren können die Sperre aufheben.', 'Vous êtes connecté en tant que {name}. Une personne bannie ne peut pas modérer. Un autre modérateur peut lever le bannissement.'],
-  read_only: ['Read-only mode: decisions cannot be stored at the moment.', 'Modo de solo lectura: ahora no se pueden guardar decisiones.', 'Nur-Lesen-Modus: Entscheidungen können zurzeit nicht gespeichert werden.', 'Mode lecture seule : les décisions ne peuvent pas être enregistrées.'],
-
-  error: ['That did not work', 'No ha funcionado', 'Das hat nicht geklappt', 'Cela n’a pas fonctionné'],
-  error_offline: ['No connection to the service.', 'Sin conexión con el servicio.', 'Keine Verbindung zum Dienst.', 'Pas de connexion au service.'],
-  error_busy: ['Too many requests. Try again in a moment.', 'Demasiadas peticiones. Inténtalo en un momento.', 'Zu viele Anfragen. Versuche es gleich noch einmal.', 'Trop de requêtes. Réessayez dans un instant.'],
-  error_server: ['The service has a problem. Try again in a moment.', 'El servicio tiene un problema. Inténtalo en un momento.', 'Der Dienst hat ein Problem. Versuche es gleich noch einmal.', 'Le service a un problème. Réessayez dans un instant.'],
-  error_refused: ['The service refused it.', 'El servicio lo ha rechazado.', 'Der Dienst hat das abgelehnt.', 'Le service l’a refusé.'],
-  error_banned: ['You are banned and cannot moderate.', 'Estás bloqueado y no puedes moderar.', 'Du bist gesperrt und kannst nicht moderieren.', 'Vous êtes banni et ne pouvez pas modérer.'],
-  error_date: ['Choose a day in the future.', 'Elige un día futuro.', 'Wähle einen Tag in der Zukunft.', 'Choisissez un jour à venir.'],
-})
-
-/** The supported language that fits a tag such as `de-AT`, else English. @param {string} tag */
-function supported(tag) {
-  const language = tag.toLowerCase().split('-')[0]
-  return LANGUAGES.includes(language) ? language : 'en'
-}
-
-/** @param {string} language one of `LANGUAGES` @returns {Translate} */
-function translator(language) {
-  const column = LANGUAGES.indexOf(language)
-  return (key, values = {}) => TEXTS[key][column].replace(/\{(\w+)\}/g, (_, name) => `${values[name]}`)
+/**
+ * Says texts by key, and nothing for a key that has none. With a number `n` a text has a form for each category of its language.
+ * @param {Record<string, string>} texts
+ * @returns {Translate}
+ */
+function translator(texts) {
+  const rules = new Intl.PluralRules(texts.language)
+  const known = rules.resolvedOptions().pluralCategories
+  const categories = CATEGORIES.filter((category) => known.some((other) => other === category))
+  return (key, values = {}) => {
+    const forms = (texts[key] ?? '').split(' | ')
+    const category = 'n' in values ? rules.select(Number(values.n)) : 'other'
+    // The last form is that of `other`, also where the browser knows fewer categories.
+    const form = forms[category === 'other' ? -1 : categories.indexOf(category)] ?? forms.at(-1) ?? ''
+    return form.replace(/\{(\w+)\}/g, (_, name) => `${values[name]}`)
+  }
 }
 
 // Icons
@@ -535,8 +361,8 @@ class Card {
     if (!count) return []
     const rows = h('ul', {}, ...reports.map((report) => this.#report(report)))
     const all = h('button', { type: 'button', class: 'link', click: () => this.#showReports(rows, all) }, t('all_reports', { n: count }))
-    return [h('section', { class: 'reports', 'aria-label': t(count === 1 ? 'reports_one' : 'reports', { n: count }) },
-      h('span', { class: 'count' }, icon('flag'), t(count === 1 ? 'reports_one' : 'reports', { n: count })),
+    return [h('section', { class: 'reports', 'aria-label': t('reports', { n: count }) },
+      h('span', { class: 'count' }, icon('flag'), t('reports', { n: count })),
       rows, count > reports.length && all)]
   }
 
@@ -728,7 +554,7 @@ class CardList {
     this.#end.replaceChildren(h('div', { class: 'panel', tabindex: '-1' },
       h('span', { class: 'mark' }, icon('approve')),
       h('h2', {}, t(this.empty)),
-      `${this.empty}_more` in TEXTS && h('p', { class: 'muted' }, t(`${this.empty}_more`))))
+      t(`${this.empty}_more`) && h('p', { class: 'muted' }, t(`${this.empty}_more`))))
   }
 
   #showToolbar() {
@@ -736,7 +562,7 @@ class CardList {
     const chosen = this.cards.filter(({ selected }) => selected)
     const n = this.cards.length
     const more = this.#cursor != null
-    this.#count.textContent = chosen.length ? t('selected', { n: chosen.length }) : n ? t(more ? 'count_more' : n === 1 ? 'count_one' : 'count', { n }) : ''
+    this.#count.textContent = chosen.length ? t('selected', { n: chosen.length }) : n ? t(more ? 'count_more' : 'count', { n }) : ''
     this.#all.checked = n > 0 && chosen.length === n
     this.#all.indeterminate = chosen.length > 0 && chosen.length < n
     this.#all.hidden = !n
@@ -1291,7 +1117,7 @@ class LogPanel {
     const { desk } = this
     const { t, language } = desk
     const { comment_id: comment, user_id: user, action } = entry
-    const what = `log_${action}` in TEXTS ? t(`log_${action}`) : action
+    const what = t(`log_${action}`) || action
     return h('li', { class: 'row' },
       h('time', { class: 'muted', datetime: entry.created_at, title: inFull(entry.created_at, language) }, ago(entry.created_at, language)),
       h('span', { class: 'did' }, h('strong', { dir: 'auto' }, entry.moderator.name), ' ', h('span', { class: `deed ${action}` }, what)),
@@ -1497,7 +1323,7 @@ class Desk {
   /** Whether letters are keys. */
   letters = lettersWanted()
   language = 'en'
-  t = translator('en')
+  t = translator(FIRST_TEXTS)
   /** @type {Record<string, string>} */
   labels = {}
   /** @type {User | null} */
@@ -1545,18 +1371,16 @@ class Desk {
   async start() {
     const run = ++this.#run
     this.#leave()
-    this.language = supported(languageOf(this.host))
-    this.client.language = this.language
-    this.t = translator(this.language)
-    if (!(await this.client.token())) return run === this.#run && this.#showSignIn()
+    this.client.language = languageOf(this.host)
     this.#screen(h('p', { class: 'muted centred' }, this.t('loading')))
     try {
+      const token = await this.client.token()
       const ui = await this.#askWho()
       if (run !== this.#run) return
-      this.labels = ui.labels
+      this.#speak(ui.labels)
       this.#me = ui.auth.user
       this.showTheme(ui.theme)
-      if (!ui.auth.authenticated) this.#showSignIn(this.t('bad_token'))
+      if (!ui.auth.authenticated) this.#showSignIn(token ? this.t('bad_token') : undefined)
       else if (ui.auth.banned) this.#showRefusal('banned')
       else if (!ui.auth.moderator) this.#showRefusal('refused')
       else this.#showDesk(ui.features.read_only)
@@ -1565,13 +1389,24 @@ class Desk {
     }
   }
 
-  /** The configuration, which says who has signed in. @returns {Promise<Ui>} */
+  /** Takes the texts of an answer. @param {Record<string, string>} labels */
+  #speak(labels) {
+    const texts = ownTexts(labels)
+    this.labels = labels
+    this.language = texts.language
+    this.t = translator(texts)
+    if (!this.standalone) return
+    document.documentElement.lang = this.language
+    document.title = this.t('title')
+  }
+
+  /** The configuration, which says who has signed in and has the texts. @returns {Promise<Ui>} */
   async #askWho() {
     const token = await this.client.token()
-    const { data } = await this.client.get('ui')
+    const { data } = await this.client.get('ui', { for: 'moderation' })
     // Open routes ignore a token that is not valid.
     if (data.auth.authenticated || !(await this.client.renew(token))) return data
-    return (await this.client.get('ui')).data
+    return (await this.client.get('ui', { for: 'moderation' })).data
   }
 
   /** @param {Auth} auth */
@@ -2485,8 +2320,7 @@ export class CommentModeration extends HTMLElement {
     const standalone = this.hasAttribute('standalone')
     if (standalone) {
       document.adoptedStyleSheets.push(page)
-      document.documentElement.lang = supported(navigator.language)
-      document.title = translator(document.documentElement.lang)('title')
+      document.documentElement.lang = navigator.language
       this.#auth ??= tokenOfAddress()
       addEventListener('hashchange', this.#hash)
     }

@@ -16,9 +16,11 @@ use http::{HeaderValue, header};
 use serde_json::json;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
+use shared::domain::language::Language;
 use shared::domain::markdown;
 use shared::domain::rate_limit::RateClass;
-use shared::error::{Refusal, Result};
+use shared::domain::texts::Labels;
+use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::Call;
 use shared::http::resource::Data;
@@ -48,11 +50,20 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
 async fn configuration(app: &App, call: &Call) -> Result<Answer> {
     let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
     let language = call.language();
-    let mut answer = Answer::ok(&Data { data: ui::configuration(&app.config, &viewer, language) })
+    let mut answer = Answer::ok(&Data { data: ui::configuration(&app.config, &viewer, labels(call, language)?) })
         .shared(if viewer.user.is_none() { Sharing::Anonymous } else { Sharing::Private })
         .in_the_language_asked_for();
     answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
     Ok(answer)
+}
+
+/// The labels of the page that asks.
+fn labels(call: &Call, language: Language) -> Result<Labels, Refusal> {
+    match call.parameter("for") {
+        None => Ok(Labels::Widget(language)),
+        Some("moderation") => Ok(Labels::Moderation(language)),
+        Some(_) => Err(FieldErrors::one("for", "The for must be moderation.")),
+    }
 }
 
 /// POST `markdown/preview`. Writes nothing, so it counts as a read.

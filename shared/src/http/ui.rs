@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::config::Config;
-use crate::domain::language::Language;
 use crate::domain::texts::Labels;
 use crate::domain::viewer::Viewer;
 use crate::http::input::{MAX_BODY, MAX_REPORT_DETAILS};
@@ -11,9 +10,9 @@ use crate::http::resource::UserResource;
 use crate::policy;
 
 #[must_use]
-pub fn configuration(config: &Config, viewer: &Viewer, language: Language) -> Value {
+pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels) -> Value {
     json!({
-        "labels": Labels::Widget(language),
+        "labels": labels,
         "features": features(config),
         "report_reasons": config.report_reasons,
         "theme": config.theme,

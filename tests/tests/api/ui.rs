@@ -157,6 +157,26 @@ async fn labels_follow_the_language_asked_for_with_the_same_keys() {
 }
 
 #[tokio::test]
+async fn the_moderators_page_gets_its_texts_in_the_language_asked_for() {
+    let world = World::new();
+    let (german, widget) = (world.guest().with(ACCEPT_LANGUAGE, "de-AT"), world.guest());
+    let labels = german.get("ui?for=moderation").await.ok(200).data()["labels"].clone();
+    for (key, text) in [
+        ("reply", "Antworten"),
+        ("moderation.title", "Moderation"),
+        ("moderation.language", "de"),
+        ("moderation.reports", "{n} Meldung | {n} Meldungen"),
+    ] {
+        assert_eq!(labels[key], text);
+    }
+    let count =
+        |labels: &Value| labels.as_object().unwrap().keys().filter(|key| key.starts_with("moderation.")).count();
+    assert!(count(&labels) > 150);
+    assert_eq!(count(&widget.get("ui").await.ok(200).data()["labels"]), 0);
+    widget.get("ui?for=widget").await.invalid("for");
+}
+
+#[tokio::test]
 async fn the_preview_renders_as_published_comments_are() {
     let world = World::new();
     world.user(8, "Bob").get("ui").await.ok(200);

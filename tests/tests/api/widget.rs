@@ -1,4 +1,5 @@
-//! What can be said of the widget without a browser: its size, its labels, and what it never does. `tests/browser` has the rest.
+//! What can be said without a browser of the widget and of the moderators' page: sizes, texts, and what the widget never
+//! does. `tests/browser` has the rest.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +9,7 @@ use shared::domain::language::Language;
 use tests::World;
 
 const WIDGET: &str = include_str!("../../../functions/ui/embed/embed.js");
+const MODERATION: &str = include_str!("../../../functions/ui/embed/moderation.js");
 const README: &str = include_str!("../../../README.md");
 
 /// Bytes on the wire.
@@ -106,4 +108,34 @@ async fn what_is_said_before_the_first_answer_is_the_same_as_the_labels() {
         let (key, text) = word.trim().split_once(": ").unwrap();
         assert_eq!(labels[key], text.trim_matches('\''));
     }
+}
+
+#[tokio::test]
+async fn the_moderators_page_says_every_text_that_it_has_and_no_other() {
+    let reply = World::new().guest().get("ui?for=moderation").await.ok(200);
+    let labels = reply.data()["labels"].as_object().unwrap();
+    let texts: BTreeSet<&str> = labels.keys().filter_map(|key| key.strip_prefix("moderation.")).collect();
+    let is_key = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let calls = [" t('", "(t('", "[t('", ".t('"].into_iter().flat_map(|call| MODERATION.split(call).skip(1));
+    let said: BTreeSet<&str> = calls.filter_map(|rest| rest.split('\'').next()).collect();
+    assert!(said.len() > 80, "{said:?}");
+    assert_eq!(said.difference(&texts).collect::<Vec<_>>(), Vec::<&&str>::new());
+
+    // Keys that begin or end with what the script has between ticks are put together.
+    let begin: BTreeSet<&str> = MODERATION
+        .split('`')
+        .skip(1)
+        .filter_map(|rest| rest.split_once("${"))
+        .map(|(key, _)| key)
+        .filter(|key| is_key(key))
+        .collect();
+    let is_whole = |key: &str| {
+        MODERATION.contains(&format!("'{key}'"))
+            || key.strip_suffix("_more").is_some_and(|key| MODERATION.contains(&format!("'{key}'")))
+    };
+    // By whom a decision was made, the state of a report, and the language itself.
+    let others = ["by_other_", "by_you_", "dismissed", "language", "reviewed"];
+    let unsaid =
+        texts.iter().filter(|key| !is_whole(key) && !begin.iter().chain(&others).any(|begin| key.starts_with(begin)));
+    assert_eq!(unsaid.collect::<Vec<_>>(), Vec::<&&str>::new());
 }
