@@ -7,7 +7,8 @@ use email_encoding::headers::writer::EmailWriter;
 use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
-use pulldown_cmark_escape::{escape_href, escape_html};
+use maud::{Markup, PreEscaped, Render, html};
+use pulldown_cmark_escape::escape_href;
 use shared::aws::ses::RawMail;
 use shared::domain::mail_keys::Recipient;
 use shared::domain::texts::{Mails, ModeratorMails};
@@ -64,15 +65,11 @@ pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<Raw
     let asked = texts.confirm(letter.site);
     let stop = letter.stop_url.as_deref().unwrap_or_default();
     let text = format!("{asked}\n\n{}:\n{confirm_url}\n\n{}\n{stop}\n", texts.confirm_link(), texts.confirm_ignore());
-    let html = format!(
-        "<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p><p class=\"small\">{} <a href=\"{}\">{}</a></p>",
-        escaped(&asked),
-        href(confirm_url),
-        texts.confirm_link(),
-        texts.confirm_ignore(),
-        href(stop),
-        texts.stop()
-    );
+    let html = html! {
+        p { (asked) }
+        (button(confirm_url, texts.confirm_link()))
+        p.small { (texts.confirm_ignore()) " " a href=(Href(stop)) { (texts.stop()) } }
+    };
     letter.compose(texts.confirm_subject(), &text, &html)
 }
 
@@ -85,15 +82,19 @@ pub(crate) fn notices(letter: &Letter<'_>, sections: &[Section], more: u64) -> R
         ([only], [section]) if count == 1 => format!("{}: {}", only.headline, one_line(&section.title)),
         _ => texts.several(count),
     };
-    let (mut text, mut html) = listed(letter.texts, sections, more);
     let why = texts.why(letter.site);
+    let mut text = listed(texts, sections, more);
     let _ = writeln!(text, "-- \n{why}");
-    let _ = write!(html, "<p class=\"small\">{}", escaped(&why));
     if let Some(stop) = &letter.stop_url {
         let _ = writeln!(text, "{}: {stop}", texts.stop());
-        let _ = write!(html, " <a href=\"{}\">{}</a>", href(stop), texts.stop());
     }
-    html.push_str("</p>");
+    let html = html! {
+        (listed_as_html(texts, sections, more))
+        p.small {
+            (why)
+            @if let Some(stop) = &letter.stop_url { " " a href=(Href(stop)) { (texts.stop()) } }
+        }
+    };
     letter.compose(&subject, &text, &html)
 }
 
@@ -103,14 +104,12 @@ pub(crate) fn digest(letter: &Letter<'_>, sections: &[Section], more: u64, page:
     let named: usize = sections.iter().map(|section| section.notices.len()).sum();
     let subject = texts.digest_subject(named as u64 + more);
     let intro = texts.digest(letter.site);
-    let (text, html) = listed(letter.texts, sections, more);
-    let text = format!("{intro}\n\n{}: {page}\n\n{text}", texts.moderate());
-    let html = format!(
-        "<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p>{html}",
-        escaped(&intro),
-        href(page),
-        texts.moderate()
-    );
+    let text = format!("{intro}\n\n{}: {page}\n\n{}", texts.moderate(), listed(letter.texts, sections, more));
+    let html = html! {
+        p { (intro) }
+        (button(page, texts.moderate()))
+        (listed_as_html(letter.texts, sections, more))
+    };
     letter.compose(&subject, &text, &html)
 }
 
@@ -119,50 +118,60 @@ pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Re
     let texts = ModeratorMails::of(letter.texts.language());
     let intro = texts.webhook_disabled(url);
     let text = format!("{intro}\n\n{}: {page}\n", texts.moderate());
-    let html = format!(
-        "<p>{}</p><p><a class=\"button\" href=\"{}\">{}</a></p>",
-        escaped(&intro),
-        href(page),
-        texts.moderate()
-    );
+    let html = html! {
+        p { (intro) }
+        (button(page, texts.moderate()))
+    };
     letter.compose(texts.webhook_subject(), &text, &html)
 }
 
-fn listed(texts: Mails, sections: &[Section], more: u64) -> (String, String) {
-    let (mut text, mut html) = (String::new(), String::new());
+fn listed(texts: Mails, sections: &[Section], more: u64) -> String {
+    let mut text = String::new();
     for section in sections {
-        let title = one_line(&section.title);
-        let _ = write!(text, "{title}\n{}\n\n", section.url);
-        let _ = write!(html, "<h2><a href=\"{}\">{}</a></h2>", href(&section.url), escaped(&title));
+        let _ = write!(text, "{}\n{}\n\n", one_line(&section.title), section.url);
         for notice in &section.notices {
-            let (headline, body) = (&notice.headline, excerpt(&notice.body));
-            let quoted = body.replace('\n', "\n> ");
-            let _ = write!(text, "{headline}:\n> {quoted}\n{}\n\n", notice.url);
-            let _ = write!(
-                html,
-                "<p><b>{}</b></p><blockquote>{}</blockquote><p><a href=\"{}\">{}</a></p>",
-                escaped(headline),
-                // Some mail programs leave the style out.
-                escaped(&body).replace('\n', "<br>"),
-                href(&notice.url),
-                texts.view()
-            );
+            let quoted = excerpt(&notice.body).replace('\n', "\n> ");
+            let _ = write!(text, "{}:\n> {quoted}\n{}\n\n", notice.headline, notice.url);
         }
         if let Some(mute) = &section.mute_url {
             let _ = write!(text, "{}: {mute}\n\n", texts.mute());
-            let _ = write!(html, "<p class=\"small\"><a href=\"{}\">{}</a></p>", href(mute), texts.mute());
         }
     }
     if more > 0 {
-        let more = texts.more(more);
-        let _ = write!(text, "{more}\n\n");
-        let _ = write!(html, "<p>{more}</p>");
+        let _ = write!(text, "{}\n\n", texts.more(more));
     }
-    (text, html)
+    text
+}
+
+fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
+    html! {
+        @for section in sections {
+            h2 { a href=(Href(&section.url)) { (one_line(&section.title)) } }
+            @for notice in &section.notices {
+                p { b { (notice.headline) } }
+                blockquote {
+                    // Some mail programs leave the style out.
+                    @for (place, line) in excerpt(&notice.body).split('\n').enumerate() {
+                        @if place > 0 { br; }
+                        (line)
+                    }
+                }
+                p { a href=(Href(&notice.url)) { (texts.view()) } }
+            }
+            @if let Some(mute) = &section.mute_url {
+                p.small { a href=(Href(mute)) { (texts.mute()) } }
+            }
+        }
+        @if more > 0 { p { (texts.more(more)) } }
+    }
+}
+
+fn button(url: &str, label: &str) -> Markup {
+    html! { p { a.button href=(Href(url)) { (label) } } }
 }
 
 impl Letter<'_> {
-    fn compose(&self, subject: &str, text: &str, html: &str) -> Result<RawMail, Fault> {
+    fn compose(&self, subject: &str, text: &str, html: &Markup) -> Result<RawMail, Fault> {
         let doing = "composing a mail";
         let address = |address: &str| address.parse().map_err(|_| Fault::new(doing, "an address is not valid"));
         let domain = self.from.rsplit_once('@').map_or("", |(_, domain)| domain);
@@ -184,12 +193,19 @@ impl Letter<'_> {
         for (name, value) in headers {
             mail = mail.raw_header(header(name, value));
         }
-        let language = self.texts.language().tag();
-        let page = format!(
-            "<!doctype html><html lang=\"{language}\"><head><meta charset=\"utf-8\"><meta name=\"color-scheme\" \
-             content=\"light dark\"><style>{STYLE}</style></head><body>{html}</body></html>\n"
-        );
-        let body = MultiPart::alternative_plain_html(text.to_owned(), page);
+        let page = html! {
+            (PreEscaped("<!doctype html>"))
+            html lang=(self.texts.language().tag()) {
+                head {
+                    meta charset="utf-8";
+                    meta name="color-scheme" content="light dark";
+                    style { (PreEscaped(STYLE)) }
+                }
+                body { (html) }
+            }
+            "\n"
+        };
+        let body = MultiPart::alternative_plain_html(text.to_owned(), page.into_string());
         let mail = mail.multipart(body).map_err(|error| Fault::new(doing, error))?;
         Ok(RawMail {
             from: self.from.to_owned(),
@@ -238,17 +254,14 @@ fn excerpt(body: &str) -> String {
     if kept.len() < body.len() { format!("{}…", kept.trim_end()) } else { kept }
 }
 
-fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    // Writing to a string does not fail.
-    let _ = escape_html(&mut escaped, text);
-    escaped
-}
+/// An address in an attribute. What does not belong into addresses is percent-encoded.
+struct Href<'a>(&'a str);
 
-fn href(url: &str) -> String {
-    let mut escaped = String::new();
-    let _ = escape_href(&mut escaped, url);
-    escaped
+impl Render for Href<'_> {
+    fn render_to(&self, html: &mut String) {
+        // Writing to a string does not fail.
+        let _ = escape_href(html, self.0);
+    }
 }
 
 #[cfg(test)]

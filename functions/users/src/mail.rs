@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::stream;
 use http::{HeaderName, HeaderValue, StatusCode, header};
+use maud::{PreEscaped, html};
 use multer::Multipart;
 use ring::digest;
 use shared::app::App;
@@ -148,25 +149,42 @@ async fn parts(body: Vec<u8>, boundary: String) -> multer::Result<Vec<(String, S
 
 fn page(call: &Call, status: StatusCode, says: &str, offered: &[Action]) -> Answer {
     let (texts, links) = (Pages::of(call.language()), Mails::of(call.language()));
-    let button = |action: &Action| {
-        let label = match action {
-            Action::Confirm => links.confirm_link(),
-            Action::Mute => links.mute(),
-            Action::Stop => links.stop(),
-        };
-        format!("<button name=\"action\" value=\"{}\">{label}</button>", action.name())
+    let label = |action: &Action| match action {
+        Action::Confirm => links.confirm_link(),
+        Action::Mute => links.mute(),
+        Action::Stop => links.stop(),
     };
-    let buttons: String = offered.iter().map(button).collect();
-    let form = if offered.is_empty() { String::new() } else { format!("<form method=\"post\">{buttons}</form>") };
-    let page = format!(
-        "<!doctype html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<style>{STYLE}</style></head>\n\
-         <body><main><h1>{title}</h1><p>{says}</p>{form}</main></body></html>\n",
-        texts.language().tag(),
-        title = texts.title(),
-    );
-    let mut answer = Answer::new(status, "text/html; charset=utf-8", page.into_bytes());
+    let page = html! {
+        (PreEscaped("<!doctype html>\n"))
+        html lang=(texts.language().tag()) {
+            head {
+                meta charset="utf-8";
+                title { (texts.title()) }
+                "\n"
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                "\n"
+                meta name="color-scheme" content="light dark";
+                "\n"
+                style { (PreEscaped(STYLE)) }
+            }
+            "\n"
+            body {
+                main {
+                    h1 { (texts.title()) }
+                    p { (says) }
+                    @if !offered.is_empty() {
+                        form method="post" {
+                            @for action in offered {
+                                button name="action" value=(action.name()) { (label(action)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        "\n"
+    };
+    let mut answer = Answer::new(status, "text/html; charset=utf-8", page.into_string().into_bytes());
     let style = STANDARD.encode(digest::digest(&digest::SHA256, STYLE.as_bytes()));
     let policy = format!(
         "default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
