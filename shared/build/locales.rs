@@ -132,12 +132,12 @@ fn wrong(text: &Text, english: &Text, rules: &Rules) -> Option<String> {
         return Some(format!("holds {SEPARATOR:?}"));
     }
     if let Some(form) = text.forms().iter().find(|form| names(form) != expected) {
-        return Some(format!("must fill in {expected:?}: {form}"));
+        return Some(format!("fills in other names than in {ENGLISH}: {form}"));
     }
     let categories: BTreeSet<&str> = rules.categories.iter().copied().collect();
     match text {
         Text::Single(_) if expected.contains(NUMBER) => Some(format!("must have the forms {categories:?}")),
-        Text::Plural(_) if !expected.contains(NUMBER) => Some(format!("must fill in {NUMBER:?}")),
+        Text::Plural(_) if !expected.contains(NUMBER) => Some(format!("has forms, but no {NUMBER}")),
         Text::Plural(forms) if !forms.keys().map(String::as_str).eq(categories.iter().copied()) => {
             Some(format!("must have the forms {categories:?}"))
         }

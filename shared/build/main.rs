@@ -14,8 +14,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={FOLDER}");
     let locales = locales::read(Path::new(FOLDER))?;
     let mistakes = locales::mistakes(&locales, plurals::rules);
+    for mistake in &mistakes {
+        println!("cargo::error={FOLDER}: {mistake}");
+    }
     if !mistakes.is_empty() {
-        return Err(format!("in {FOLDER}:\n{}", mistakes.join("\n")).into());
+        return Ok(());
     }
     let directory = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
     Ok(fs::write(Path::new(&directory).join("texts.rs"), locales::rust(&locales, plurals::rules))?)

@@ -58,14 +58,14 @@ fn each_mistake_is_named() {
         (json!({ "times": {} }), "pl: labels is missing"),
         (json!({ "labels": { "a": "{name}", "b": "", "days": days }, "times": {} }), "pl: labels.b is not in en"),
         (json!({ "labels": { "a": "{name}", "days": days }, "times": {}, "mail": {} }), "pl: mail is not in en"),
-        (labels("{site}", &days), r#"pl: labels.a must fill in {"name"}: {site}"#),
+        (labels("{site}", &days), "pl: labels.a fills in other names than in en: {site}"),
         (labels(" ", &days), "pl: labels.a is empty"),
         (labels("{name} | x", &days), r#"pl: labels.a holds " | ""#),
         (labels("{name}", &json!("{n} dni")), forms),
         (labels("{name}", &json!({ "one": "{n} dzień", "other": "{n} dni" })), forms),
         (
             labels("{name}", &json!({ "one": "dzień", "few": "{n}", "many": "{n}", "other": "{n}" })),
-            r#"pl: labels.days must fill in {"n"}: dzień"#,
+            "pl: labels.days fills in other names than in en: dzień",
         ),
     ] {
         assert_eq!(with(other), expected);

@@ -51,7 +51,7 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
         paging,
         cursors: page.cursors,
         sharing: sharing(&viewer, page.visitor_state.is_plain()),
-        ui: with_ui?.then(|| ui::configuration(config, &viewer, Labels::Widget(call.language()))),
+        ui: with_ui?.then(|| ui::configuration(config, &viewer, Labels::of_widget(call.language()))),
     };
     list.answer(call, &signer)
 }

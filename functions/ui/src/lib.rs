@@ -60,8 +60,8 @@ async fn configuration(app: &App, call: &Call) -> Result<Answer> {
 /// The labels of the page that asks.
 fn labels(call: &Call, language: Language) -> Result<Labels, Refusal> {
     match call.parameter("for") {
-        None => Ok(Labels::Widget(language)),
-        Some("moderation") => Ok(Labels::Moderation(language)),
+        None => Ok(Labels::of_widget(language)),
+        Some("moderation") => Ok(Labels::of_moderation(language)),
         Some(_) => Err(FieldErrors::one("for", "The for must be moderation.")),
     }
 }

@@ -10,23 +10,32 @@ include!(concat!(env!("OUT_DIR"), "/texts.rs"));
 /// Tags of the languages in the order of every table.
 pub(super) const LANGUAGES: [&str; TAGS.len()] = TAGS;
 
+/// A key and its text in each language.
+type Row = [&'static str; TAGS.len() + 1];
+
 /// Texts that scripts show. They serialise as an object from key to text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Labels {
-    /// Those of the widget.
-    Widget(Language),
+#[derive(Clone, Copy, Debug)]
+pub struct Labels {
+    language: Language,
+    /// What a page has besides the widget. A function that does not serve the page does not carry it.
+    more: &'static [Row],
+}
+
+impl Labels {
+    pub fn of_widget(language: Language) -> Self {
+        Self { language, more: &[] }
+    }
+
     /// Those of the widget and of the moderators' page.
-    Moderation(Language),
+    pub fn of_moderation(language: Language) -> Self {
+        Self { language, more: &MODERATION }
+    }
 }
 
 impl Serialize for Labels {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (language, more) = match self {
-            Self::Widget(language) => (language, [].as_slice()),
-            Self::Moderation(language) => (language, MODERATION.as_slice()),
-        };
-        let column = 1 + language.index();
-        serializer.collect_map(LABELS.iter().chain(more).map(|row| (row[0], row[column])))
+        let column = 1 + self.language.index();
+        serializer.collect_map(LABELS.iter().chain(self.more).map(|row| (row[0], row[column])))
     }
 }
 
@@ -66,7 +75,7 @@ mod tests {
     #[test]
     fn the_labels_are_in_the_language_asked_for() {
         for (tag, cancel) in [("en", "Cancel"), ("es", "Cancelar"), ("de", "Abbrechen"), ("fr", "Annuler")] {
-            let labels = serde_json::to_value(Labels::Widget(Language::of_tag(tag))).expect("labels serialise");
+            let labels = serde_json::to_value(Labels::of_widget(Language::of_tag(tag))).expect("labels serialise");
             assert_eq!(labels["cancel"], cancel);
             assert_eq!(labels.as_object().map(serde_json::Map::len), Some(LABELS.len()));
         }
@@ -74,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_moderators_page_has_more_labels() {
-        let labels = serde_json::to_value(Labels::Moderation(Language::ENGLISH)).expect("labels serialise");
+        let labels = serde_json::to_value(Labels::of_moderation(Language::ENGLISH)).expect("labels serialise");
         assert_eq!((&labels["cancel"], &labels["moderation.title"]), (&"Cancel".into(), &"Moderation".into()));
         assert_eq!(labels["moderation.reports"], "{n} report | {n} reports");
     }

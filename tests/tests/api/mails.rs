@@ -1443,7 +1443,7 @@ async fn mails_speak_the_language_of_their_reader() {
         (20, "es", "Bob ha respondido a tu comentario"),
         (21, "de", "Bob hat auf deinen Kommentar geantwortet"),
         (22, "fr", "Bob a répondu à votre commentaire"),
-        (23, "it", "Bob answered your comment"),
+        (23, "tlh", "Bob answered your comment"),
     ] {
         let reader = member(&world, id, &format!("Reader{id}")).with(http::header::ACCEPT_LANGUAGE, language);
         let asked = subscribe(&reader, "posts/1").await;

@@ -144,7 +144,7 @@ async fn labels_follow_the_language_asked_for_with_the_same_keys() {
         ("es", "es", "Responder"),
         ("de-AT,de;q=0.9,en;q=0.8", "de", "Antworten"),
         ("FR-ca", "fr", "Répondre"),
-        ("nl, fr;q=0.5, de;q=0.7", "de", "Antworten"),
+        ("tlh, fr;q=0.5, de;q=0.7", "de", "Antworten"),
         ("en-GB", "en", "Reply"),
         ("xx", "en", "Reply"),
         ("*", "en", "Reply"),
