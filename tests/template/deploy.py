@@ -1,6 +1,6 @@
 """Deploys as README.md says, up to the change set: `sam build` with a cargo that compiles nothing, then `sam deploy` against a
 server on this machine, which keeps objects as S3 does and knows of no stack. Expects the zip of every function and the
-template to be uploaded, and nothing to be refused but CreateChangeSet.
+template to be uploaded, and nothing to be refused but CreateChangeSet. Deploys the archive of a release in the same way.
 
 Usage: deploy.py, with the Python and the sam of one environment."""
 
@@ -79,18 +79,17 @@ class Aws(BaseHTTPRequestHandler):
         pass
 
 
-def documented_command():
-    """The one command with which both documents deploy."""
-    documents = [ROOT / "README.md", ROOT / "infra/README.md"]
-    commands = {line for path in documents for line in re.findall(r"^    (sam build .*)$", path.read_text(), re.M)}
-    [command] = commands
+def documented_command(first, documents):
+    """The one command of these documents that begins so and deploys."""
+    texts = [(ROOT / path).read_text() for path in documents]
+    [command] = {line for text in texts for line in re.findall(rf"^    ({first} .*)$", text, re.M)}
     assert " && sam deploy " in command, command
     return command
 
 
 def checkout(directory):
     """What sam reads, beside the programs that it calls, in a directory in which it may build."""
-    for name in ["functions", "infra/samconfig.toml", "template.yaml"]:
+    for name in [".ci/package", "functions", "infra/samconfig.toml", "template.yaml"]:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, directory / name)
@@ -144,7 +143,8 @@ def deploy(command, stack, parameters, directory, template):
 
 
 def main():
-    command = documented_command()
+    command = documented_command("sam build", ["README.md", "infra/README.md"])
+    released = documented_command("tar -xf comments-aws.tar.gz", ["infra/README.md"])
     template = yaml_parse((ROOT / "template.yaml").read_text())
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -152,6 +152,8 @@ def main():
         deploy(command, "comments", {"DeletionProtection": "true"}, directory, template)
         of_dev = {"DeletionProtection": "false", "LogLevel": "DEBUG", "LogRetentionDays": "7"}
         deploy(command.replace("prod", "dev"), "comments-dev", of_dev, directory, template)
+        subprocess.run([directory / ".ci/package", "comments-aws.tar.gz"], cwd=directory, check=True)
+        deploy(released, "comments", {"DeletionProtection": "true"}, directory, template)
 
 
 main()
