@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, newRecord, world } from './world.js'
+import { article, hold, newRecord, world } from './world.js'
 
 const w = world()
 
@@ -21,16 +21,16 @@ test('of two changes in a row the last one counts, however slow the first answer
   await w.service.comment(one, 'In one.')
   await w.service.comment(two, 'In two.')
   const { page, thread } = await w.open(t, { record: newRecord() })
-  await page.route(new RegExp(one), async (route) => {
-    await new Promise((resolve) => setTimeout(resolve, 500))
-    await route.continue().catch(() => {})
-  })
+  const answer = await hold(page, new RegExp(one))
   const asked = page.waitForRequest(new RegExp(one))
+  const isOver = (/** @type {'requestfinished' | 'requestfailed'} */ event) => page.waitForEvent(/** @type {'requestfinished'} */ (event), (request) => request.url().includes(one))
+  const over = Promise.race([isOver('requestfinished'), isOver('requestfailed')])
   await thread.evaluate((element, record) => element.setAttribute('record', record), one)
   await asked
   await thread.evaluate((element, record) => element.setAttribute('record', record), two)
   await page.getByText('In two.').waitFor()
-  await page.waitForTimeout(700)
+  answer()
+  await over
   assert.equal(await page.getByText('In one.').count(), 0)
 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, newRecord, token, world } from './world.js'
+import { article, hold, newRecord, token, world } from './world.js'
 
 const w = world()
 
@@ -65,25 +65,24 @@ test('when replies fail it is said, and the button stays', async (t) => {
 
 test('on a slow network the place is kept, and a second click sends nothing twice', async (t) => {
   const record = newRecord()
-  const { page } = await w.open(t, {
-    record,
-    who: w.service.ada,
-    ready: false,
-    prepare: (page) =>
-      page.route(/\/comments/, async (route) => {
-        await new Promise((resolve) => setTimeout(resolve, 600))
-        await route.continue()
-      }),
-  })
+  let show = () => {}
+  const { page } = await w.open(t, { record, who: w.service.ada, ready: false, prepare: async (page) => (show = await hold(page, /\/comments\?/)) })
   await page.locator('.skeleton').first().waitFor()
   assert.ok(((await page.locator('comment-thread').boundingBox())?.height ?? 0) > 300)
-  await page.getByPlaceholder('Write a comment…').fill('Once.')
+  show()
+  const answer = await hold(page, /\/comments$/)
+  /** @type {string[]} */
+  const sent = []
+  page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()))
+  const text = page.getByPlaceholder('Write a comment…')
+  await text.fill('Once.')
   const send = page.getByRole('button', { name: 'Post comment' })
   await send.click()
   await send.click()
-  await page.keyboard.press('Control+Enter')
+  await text.press('Control+Enter')
+  answer()
   await page.locator('article').waitFor()
-  await page.waitForTimeout(800)
+  assert.equal(sent.length, 1)
   const { data } = await w.service.call('GET', `posts/${record}/comments`, null)
   assert.equal(data.length, 1)
 })

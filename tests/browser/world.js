@@ -232,6 +232,20 @@ export function world(settings) {
   }
 }
 
+/**
+ * Holds requests back until what it answers is called.
+ * @param {import('playwright-core').Page} page @param {RegExp} pattern
+ */
+export async function hold(page, pattern) {
+  let release = () => {}
+  const released = new Promise((resolve) => (release = () => resolve(null)))
+  await page.route(pattern, async (route) => {
+    await released
+    await route.continue()
+  })
+  return release
+}
+
 /** The comment on the page. @param {import('playwright-core').Page} page @param {number} id */
 export const article = (page, id) => page.locator(`#comment-${id}`)
 

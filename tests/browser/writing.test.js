@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, focusedComment, newRecord, PIXEL, Service, token, world } from './world.js'
+import { article, focusedComment, hold, newRecord, PIXEL, Service, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 const FOCUS = (/** @type {string} */ id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id === id
@@ -76,18 +76,13 @@ test('a like shows before the answer, and is taken back when the API refuses it'
   const { id } = await w.service.comment(record, 'Likeable.')
   const { page, context } = await w.open(t, { record, who: w.service.bob })
   const like = article(page, id).getByRole('button', { name: /^Like/ })
-  let answer = () => {}
-  await page.route(/\/like$/, async (route) => {
-    await new Promise((resolve) => (answer = () => resolve(null)))
-    await route.continue()
-  })
+  const answer = await hold(page, /\/like$/)
   await like.click()
   assert.equal(await like.getAttribute('aria-pressed'), 'true')
   assert.equal(await like.getAttribute('aria-label'), 'Like 1')
   answer()
-  await page.waitForResponse(/\/like$/)
+  await page.locator('.like[aria-busy=false]').waitFor()
   assert.equal(await like.getAttribute('aria-pressed'), 'true')
-  await page.unroute(/\/like$/)
   await context.setOffline(true)
   await like.click()
   await page.getByRole('status').getByText('No connection').waitFor()
