@@ -116,12 +116,17 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     const context = await w.browser.newContext({ colorScheme, bypassCSP: true, viewport: { width: 320, height: 640 } })
     t.after(() => context.close())
     const page = await context.newPage()
-    for (const [link, action] of /** @type {const} */ ([[linkIn(mail, /c/), 'Confirm the address'], [linkIn(mail, /s/), 'Stop all mails'], [`${w.service.api}/mail/x`, null]])) {
+    for (const [link, action, done] of /** @type {const} */ ([
+      [linkIn(mail, /c/), 'Confirm the address', 'Your address is confirmed.'],
+      [linkIn(mail, /s/), 'Stop all mails', 'You get no more mails.'],
+      [`${w.service.api}/mail/x`],
+    ])) {
       await page.goto(link)
       assert.deepEqual(await violations(page, 'html'), [])
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing scrolls sideways')
       if (!action) continue
       await page.getByRole('button', { name: action }).click()
+      await page.getByText(done).waitFor()
       assert.deepEqual(await violations(page, 'html'), [])
     }
   })

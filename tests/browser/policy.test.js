@@ -70,6 +70,7 @@ test('where neither may run, bodies show as text, and one violation is reported'
   await w.service.comment(record, 'Another **one**.')
   const { page, errors } = await w.open(t, { record, headers: strict(), init: `${WATCH}; ${NO_SET_HTML}` })
   assert.equal(await body(page).textContent(), 'Another **one**.')
+  await page.waitForFunction(() => /** @type {any} */ (window).violations.length)
   assert.equal((await violations(page)).length, 1)
   assert.deepEqual(errors, [])
 })
