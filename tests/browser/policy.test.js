@@ -99,7 +99,8 @@ test('what the API would never send does not get through, on either path', async
           await route.fulfill({ response, json })
         }),
     })
-    await page.waitForTimeout(200)
+    // By the time that the last picture is there, all that may run has run.
+    await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('img[alt=b]')?.['naturalWidth'])
     assert.equal(await page.evaluate(() => /** @type {any} */ (window).ran), undefined)
     return body(page).innerHTML()
   }

@@ -189,7 +189,7 @@ test('a permalink to a comment of another thread shows nothing of it', async (t)
   const record = newRecord()
   await w.service.comment(record, 'Here.')
   const { page } = await w.open(t, { record, hash: `#comment-${elsewhere.id}` })
-  await page.waitForLoadState('networkidle')
+  await page.locator('section[aria-busy=false]').waitFor()
   assert.deepEqual((await page.locator('article .body').allTextContents()).map((body) => body.trim()), ['Here.'])
 })
 
@@ -412,7 +412,7 @@ test('the sort that was chosen last is shown, whichever answer comes last', asyn
   })
   await page.getByRole('combobox').selectOption('most_liked')
   await page.getByRole('combobox').selectOption('oldest')
-  await late
+  await (await late).finished()
   await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.querySelector('article')?.id === id, `comment-${first.id}`)
 })
 
