@@ -202,6 +202,30 @@ test('keys do nothing in a field, with Ctrl, Alt or Meta, or when letters are sw
   assert.equal(await focused(page), 'Stay')
 })
 
+test('a key that follows the end of a dialog at once is for what is below it', async (t) => {
+  await emptyQueue()
+  const record = newRecord()
+  await w.service.comment(record, 'Below')
+  await w.service.comment(record, 'In the drawer')
+  const { page } = await open(t, { who: moderator('Grace').token, clock: true })
+  await until(() => focused(page), (text) => text === 'In the drawer')
+  const followed = (/** @type {string} */ key) =>
+    page.evaluate((key) => {
+      const root = document.querySelector('comment-moderation')?.shadowRoot
+      root?.querySelector('dialog')?.close()
+      root?.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, composed: true }))
+    }, key)
+  await press(page, '?')
+  await followed('x')
+  await page.getByText('1 selected').waitFor()
+  await card(page, 'In the drawer').getByRole('button', { name: 'All by' }).click()
+  const drawer = page.getByRole('dialog')
+  await drawer.locator('article').nth(1).click()
+  await followed('j')
+  await page.locator('dialog').waitFor({ state: 'detached' })
+  assert.equal(await focused(page), 'Below')
+})
+
 test('a selection is decided in one request and undone in one', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')

@@ -1144,7 +1144,8 @@ function showDialog(desk, dialog) {
   return new Promise((resolve) => {
     dialog.addEventListener('close', () => {
       dialog.remove()
-      if (before?.isConnected) before.focus({ preventScroll: true })
+      // A key that came first may have moved it.
+      if (before?.isConnected && !desk.root.activeElement) before.focus({ preventScroll: true })
       resolve(dialog.returnValue)
     })
   })
@@ -1693,9 +1694,10 @@ class Desk {
   /** @param {KeyboardEvent} event */
   key(event) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || isField(event.composedPath()[0])) return
-    const top = this.#dialogs.at(-1)
+    // A dialog that was closed stays until the next frame.
+    const top = this.#dialogs.findLast(({ open }) => open) ?? null
     if (top && !top.classList.contains('drawer')) return
-    const list = this.#lists.at(-1)
+    const list = this.#lists.find(({ element }) => element.closest('dialog') === top)
     if (event.key === 'Escape') {
       if (!top && list?.clear()) event.preventDefault()
       return
