@@ -2,7 +2,7 @@
 //! ([`http`]), asks [`policy`], calls the [`store`] and shapes the answer ([`http`]).
 //!
 //! Layers: `domain ← routes, error ← aws ← auth ← config ← policy, store ← http ← app`. A module uses what is to the left
-//! of it and never what is to the right; `tests/layers.rs` holds it.
+//! of it and never what is to the right; `layers.rs` of the package `tests` holds it.
 
 pub mod app;
 pub mod auth;

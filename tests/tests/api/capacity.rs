@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use cli::bench::seed::{self, Models, prose};
 use futures_util::future::join_all;
 use http::header::ACCEPT_ENCODING;
-use local::bench::seed::{self, Models, prose};
 use serde_json::json;
 use shared::domain::ids::{CommentId, ThreadId, UserId};
 use shared::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};

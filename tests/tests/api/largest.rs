@@ -1,6 +1,6 @@
 //! Pages of the largest comments. Reading stops when the answer is full.
 
-use local::bench::seed;
+use cli::bench::seed;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId, fingerprint};
 use shared::domain::thread::Thread;

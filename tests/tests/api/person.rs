@@ -3,10 +3,6 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use local::import::lease::Lease;
-use local::person::PersonError;
-use local::person::erase::{Eraser, Receipt};
-use local::person::export::export;
 use local::settings::MEDIA;
 use media::bucket::Bucket;
 use serde_json::{Value, json};
@@ -19,6 +15,10 @@ use shared::domain::time::{Clock, Timestamp};
 use shared::domain::user::gravatar;
 use shared::store::Store;
 use tests::{Actor, Faults, MAIL, SALT, TABLE, World, by_guest, ids};
+use transfer::lease::Lease;
+use transfer::person::PersonError;
+use transfer::person::erase::{Eraser, Receipt};
+use transfer::person::export::export;
 
 const EMAIL: &str = "lovelace@example.org";
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
@@ -33,7 +33,7 @@ async fn erase_by(world: &World, store: &Store, who: Who) -> Result<Receipt, Per
     let lease = Lease { store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
     let objects = world.bucket().client();
     let bucket = Bucket::new(&objects, MEDIA);
-    let eraser = Eraser { store, bucket, salt: &salt, clock, lease, mails: None };
+    let eraser = Eraser { store, bucket, salt: &salt, clock, lease, remove_mails: None };
     eraser.erase(who).await
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use local::bench::seed::{self, prose};
+use cli::bench::seed::{self, prose};
 use serde_json::json;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId, Visitor};

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue::{self, Bool, M, N, Ns, S};
-use local::check::Check;
 use serde_json::json;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
 use shared::domain::time::Timestamp;
 use tests::{Actor, World};
+use transfer::check::Check;
 
 /// A world in which everything was done once.
 struct Busy {

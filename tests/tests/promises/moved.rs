@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use local::import::write::{Pace, Writer};
-use local::import::{Format, Import, Report, Users};
 use serde_json::{Value, json};
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, salt_fingerprint};
 use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
 use tests::{Actor, Setup, World};
+use transfer::import::write::{Pace, Writer};
+use transfer::import::{Format, Import, Report, Users};
 
 use crate::OPEN;
 
@@ -18,7 +18,7 @@ use crate::OPEN;
 pub(crate) async fn export(world: &World) -> Vec<u8> {
     let salt = salt_fingerprint(&Secret::from("a salt".to_owned()));
     let (directory, mut file) = (tempfile::tempdir().unwrap(), Vec::new());
-    local::export::export(&world.store(), salt, directory.path(), &mut file).await.unwrap();
+    transfer::export::export(&world.store(), salt, directory.path(), &mut file).await.unwrap();
     file
 }
 

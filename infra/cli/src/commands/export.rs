@@ -1,0 +1,148 @@
+//! `cargo local export`: writes a table as a file that `cargo local import native` reads.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use shared::domain::ids::salt_fingerprint;
+use tempfile::NamedTempFile;
+use transfer::export::export;
+
+use super::table::Table;
+use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE};
+
+/// Write everything that people wrote and said, as a file for import native;
+/// see infra/native.md. The exit code is 3 if the table cannot be used
+#[derive(Debug, Args)]
+#[command(args_override_self = true, verbatim_doc_comment)]
+pub(super) struct Options {
+    /// File to write, compressed if it ends in
+    /// .gz; by default standard output
+    #[arg(long, value_name = "FILE.jsonl[.gz]", verbatim_doc_comment)]
+    pub(super) out: Option<PathBuf>,
+    /// Directory of the table
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    pub(super) data_dir: PathBuf,
+    /// Deployed table to export instead, with
+    /// the credentials of the environment
+    #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
+    pub(super) table: Option<String>,
+}
+
+impl Options {
+    pub(super) async fn run(self) -> Result<ExitCode, Failure> {
+        match self.export().await {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(error) => {
+                eprintln!("error: {error}");
+                Ok(ExitCode::from(UNUSABLE))
+            }
+        }
+    }
+
+    async fn export(self) -> Result<(), Failure> {
+        let comments = write_to(self.out.as_deref(), async |mut out| {
+            let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
+            Ok(export(&table.store, salt_fingerprint(&table.salt), &table.scratch, &mut out).await?)
+        });
+        let comments = comments.await?;
+        if self.out.is_some() {
+            writeln!(io::stdout(), "{comments} comments exported")?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes to a file, compressed if its name ends in `.gz`, or to standard output. A file that cannot be written is told before
+/// anything is done.
+pub(super) async fn write_to<T>(
+    path: Option<&Path>,
+    write: impl AsyncFnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Some(path) = path else {
+        let mut out = BufWriter::new(io::stdout());
+        let written = write(&mut out).await?;
+        out.flush()?;
+        return Ok(written);
+    };
+    let output = Output::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut file = BufWriter::new(Named { path, file: output.file() });
+    let written = if path.extension() == Some(OsStr::new("gz")) {
+        let mut compressed = GzEncoder::new(&mut file, Compression::default());
+        let written = write(&mut compressed).await?;
+        compressed.finish()?;
+        written
+    } else {
+        write(&mut file).await?
+    };
+    file.flush()?;
+    drop(file);
+    output.finish(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(written)
+}
+
+/// Tells errors with the path that the user gave.
+struct Named<'a> {
+    path: &'a Path,
+    file: &'a File,
+}
+
+impl Named<'_> {
+    fn name<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display())))
+    }
+}
+
+impl Write for Named<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.name((&mut &*self.file).write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.name((&mut &*self.file).flush())
+    }
+}
+
+/// A file gets its name when it is whole.
+enum Output {
+    Temporary(NamedTempFile),
+    /// A device or a pipe.
+    Special(File),
+}
+
+impl Output {
+    fn create(path: &Path) -> io::Result<Self> {
+        match path.metadata() {
+            Ok(existing) if existing.is_dir() => Err(io::Error::other("is a directory")),
+            Ok(existing) if !existing.is_file() => File::options().write(true).open(path).map(Self::Special),
+            _ => {
+                let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                let file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")));
+                // Without the name of the temporary file.
+                file.map(Self::Temporary).map_err(|error| error.kind().into())
+            }
+        }
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Self::Temporary(file) => file.as_file(),
+            Self::Special(file) => file,
+        }
+    }
+
+    fn finish(self, path: &Path) -> io::Result<()> {
+        match self {
+            Self::Special(_) => Ok(()),
+            Self::Temporary(file) => {
+                file.as_file().sync_all()?;
+                file.persist(path).map(drop).map_err(|error| error.error)
+            }
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! `cargo local import`: brings in the comments of another system.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::config::Builder;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use jiff::tz::TimeZone;
+use local::data_dir::{DataDir, Lock};
+use local::engine::Engine;
+use local::settings;
+use local::template::{DEPLOYED, Template};
+use shared::config::{Config, is_type};
+use shared::domain::ids::{Random, salt_fingerprint};
+use shared::domain::person::PersonHashes;
+use shared::domain::time::Clock;
+use shared::store::person::forgotten::Forgotten;
+use shared::store::{Store, client};
+use transfer::import::scratch::Scratch;
+use transfer::import::write::{self, Pace, Writer};
+use transfer::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys, Users, check_files};
+use transfer::lease::{Lease, PATIENCE};
+
+use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, holder, table};
+
+const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT as the service has it, so that they do \
+    not come back";
+const ERASED_MEANWHILE: &str = "somebody was erased from the table while the source was read; run the command again";
+const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests will not be known as writers of \
+                          their comments, likes and reports";
+/// Some records were refused.
+const REFUSED: u8 = 1;
+/// Write units a second into a deployed table.
+const RATE: u32 = 1_000;
+/// A deployed service completes the requests under way within this time.
+const RECHECK: Duration = Duration::from_secs(5);
+/// Between two changes of the line on a terminal, and between two lines elsewhere.
+const STEP: Duration = Duration::from_millis(200);
+const LINE: Duration = Duration::from_secs(30);
+
+/// Bring in the comments of another system; see infra/import.md. The same
+/// command again adds nothing, and finishes what was interrupted. The exit code
+/// is 1 if records were refused, 3 if the source or the table cannot be used
+#[derive(Debug, Args)]
+#[command(args_override_self = true, verbatim_doc_comment)]
+pub(super) struct Options {
+    /// native, disqus, wordpress, isso, remark42, commento,
+    /// comentario, artalk, waline or giscus
+    #[arg(value_name = "FORMAT", value_parser = format_parser(), hide_possible_values = true, verbatim_doc_comment)]
+    pub(super) format: Format,
+    /// Files, plain, gzip or zip; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// Write nothing, and print the same report
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Which page becomes which thread: lines of a key or a
+    /// prefix and *, white space, and type/id
+    #[arg(long, value_name = "FILE", value_parser = parse_map, verbatim_doc_comment)]
+    pub(super) map: Option<Map>,
+    /// Who is which user: lines of an id in the source or
+    /// an address, white space, and a user id
+    #[arg(long, value_name = "FILE", value_parser = parse_users, verbatim_doc_comment)]
+    pub(super) users: Option<Users>,
+    /// Type of the threads; by default the first of
+    /// `SVC_TYPES`
+    #[arg(long = "type", value_name = "TYPE", value_parser = parse_type, verbatim_doc_comment)]
+    pub(super) kind: Option<String>,
+    /// Zone of times that do not say theirs
+    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = parse_zone)]
+    pub(super) zone: TimeZone,
+    /// Site that the files are of, if they do not name it:
+    /// other sites have the same ids
+    #[arg(long, value_name = "NAME", value_parser = parse_site, verbatim_doc_comment)]
+    pub(super) site: Option<String>,
+    /// Host of the site; threads of others are refused
+    #[arg(long = "host", value_name = "HOST")]
+    pub(super) hosts: Vec<String>,
+    /// Parameters of the query that name pages, such as
+    /// p,id
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', verbatim_doc_comment)]
+    pub(super) keep_query: Vec<String>,
+    /// Skip or keep spam, trash and pingbacks, as rejected
+    /// comments
+    #[arg(long, value_name = "skip|keep", default_value = "skip", hide_possible_values = true, verbatim_doc_comment)]
+    pub(super) spam: Spam,
+    /// Write units a second; by default 1000 for a deployed
+    /// table
+    #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(u32).range(1..), verbatim_doc_comment)]
+    pub(super) rate: Option<u32>,
+    /// Write the report to this file too, as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) report: Option<PathBuf>,
+    /// Directory of the table
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    pub(super) data_dir: PathBuf,
+    /// Deployed table to import into instead, with the
+    /// credentials of the environment
+    #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
+    pub(super) table: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Spam {
+    Skip,
+    Keep,
+}
+
+impl Options {
+    pub(super) async fn run(self) -> Result<ExitCode, Failure> {
+        match self.import().await {
+            Ok(report) if report.refused.is_empty() => Ok(ExitCode::SUCCESS),
+            Ok(_) => Ok(ExitCode::from(REFUSED)),
+            Err(error) => {
+                eprintln!("error: {error}");
+                Ok(ExitCode::from(UNUSABLE))
+            }
+        }
+    }
+
+    async fn import(self) -> Result<Report, Failure> {
+        // Before a data directory is created.
+        check_files(&self.files)?;
+        let config = settings::load(None, None)?;
+        let (path, users) = (self.report.clone(), self.users.clone().unwrap_or_default());
+        let table = Table::open(&self, &config).await?;
+        let forgotten = table.forgotten().await?;
+        let import = self.plan(&config, users.clone(), forgotten.clone());
+        let mut progress = Progress::new();
+        let scratch = import.read(&table.scratch, |read| progress.read(read))?;
+        let prefix = scratch.prefix(self.format);
+        let other_salt = self.compare_salts(&scratch).await?;
+        // An address that cannot be written is told before anything is.
+        let file = path.map(|path| fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display())));
+        let file = file.transpose()?;
+        let writer = table.store.as_ref().filter(|_| !self.dry_run).map(|store| Writer {
+            scratch: &scratch,
+            store,
+            users: &users,
+            prefix: &prefix,
+            embedded: config.lists.replies_per_parent,
+            clock: Clock::system(),
+            table: self.pace(),
+            other_salt: other_salt.clone(),
+        });
+        match writer {
+            Some(writer) => {
+                let work = async {
+                    table.still_has(forgotten.as_ref()).await?;
+                    Ok::<_, Failure>(writer.run(&mut |step| progress.write(step)).await?)
+                };
+                let units = self.lease(writer.store).hold(work).await?;
+                progress.written(units);
+            }
+            None => scratch.locate(table.store.as_ref(), &prefix).await?,
+        }
+        progress.end();
+        if other_salt.is_some() {
+            eprintln!("{OTHER_SALT}");
+        }
+        print_notes(&scratch, &import.keys.map, &config.types)?;
+        let report = scratch.report()?;
+        write!(io::stdout(), "{report}")?;
+        if let Some(mut file) = file {
+            writeln!(file, "{}", serde_json::to_string_pretty(&report)?)?;
+        }
+        Ok(report)
+    }
+
+    /// The fingerprint of the salt of an export, if it is not the one here.
+    async fn compare_salts(&self, scratch: &Scratch) -> Result<Option<String>, Failure> {
+        if !scratch.is_export() {
+            return Ok(None);
+        }
+        let salt = match &self.table {
+            Some(_) => Some(table::deployed_salt(&shared::aws::config::sdk_config().await).await?),
+            None if !self.dry_run || self.data_dir.join("visitor-salt").exists() => {
+                settings::visitor_salt(Some(&DataDir::open(&self.data_dir)?))?
+            }
+            None => settings::visitor_salt(None)?,
+        };
+        let own = salt.as_ref().map(salt_fingerprint);
+        Ok(scratch.other_salt(own.as_deref())?.map(str::to_owned))
+    }
+
+    fn lease<'a>(&self, store: &'a Store) -> Lease<'a> {
+        Lease { store, clock: Clock::system(), holder: holder(self.table.as_deref()), patience: PATIENCE }
+    }
+
+    /// Nobody else uses the table of a data directory.
+    fn pace(&self) -> Pace {
+        let deployed = self.table.is_some();
+        let recheck = if deployed { RECHECK } else { Duration::ZERO };
+        Pace { rate: self.rate.or(deployed.then_some(RATE)), recheck }
+    }
+
+    fn plan(&self, config: &Config, users: Users, forgotten: Option<Forgotten>) -> Import {
+        let first = || config.types.first().cloned().unwrap_or_default();
+        Import {
+            format: self.format,
+            files: self.files.clone(),
+            keys: ThreadKeys {
+                map: self.map.clone().unwrap_or_default(),
+                kind: self.kind.clone().unwrap_or_else(first),
+                hosts: self.hosts.clone(),
+                keep_query: self.keep_query.clone(),
+            },
+            zone: self.zone.clone(),
+            keep_spam: self.spam == Spam::Keep,
+            users,
+            site: self.site.clone(),
+            clock: Clock::system(),
+            forgotten,
+        }
+    }
+}
+
+/// Tells what may be a mistake, though nothing was refused.
+fn print_notes(scratch: &Scratch, map: &Map, types: &[String]) -> Result<(), Failure> {
+    for file in &scratch.silent {
+        eprintln!("note: {file} has no comments");
+    }
+    let named = map.types().map(str::to_owned);
+    let all: BTreeSet<String> = scratch.types()?.into_iter().chain(named).collect();
+    for kind in all.iter().filter(|kind| !types.contains(kind)) {
+        eprintln!("note: SVC_TYPES has no {kind}; comments there are not shown until it has");
+    }
+    Ok(())
+}
+
+/// Where comments go, and where the scratch file is.
+struct Table {
+    /// `None` for a dry run while there is no table.
+    store: Option<Store>,
+    scratch: PathBuf,
+    /// Of those who were erased from it.
+    hashes: PersonHashes,
+    _lock: Option<Lock>,
+}
+
+impl Table {
+    async fn open(options: &Options, config: &Config) -> Result<Self, Failure> {
+        let embedded = config.lists.replies_per_parent;
+        if let Some(name) = &options.table {
+            let sdk = shared::aws::config::sdk_config().await;
+            let hashes = PersonHashes::new(&config.clone().resolve_secrets(&sdk).await?.visitor_salt);
+            let store = Store::new(client::build(Builder::from(&sdk)), name.clone(), Random::system());
+            let store = Some(store.embedding(embedded));
+            return Ok(Self { store, scratch: env::temp_dir(), hashes, _lock: None });
+        }
+        let path = &options.data_dir;
+        let file = path.join("table.db");
+        if options.dry_run && !file.exists() {
+            let hashes = PersonHashes::new(&config.visitor_salt);
+            return Ok(Self { store: None, scratch: env::temp_dir(), hashes, _lock: None });
+        }
+        let data_dir = DataDir::open(path)?;
+        let lock = data_dir.lock()?;
+        let hashes = PersonHashes::new(&settings::load(Some(&data_dir), None)?.visitor_salt);
+        let engine = Engine::open(&file)?;
+        engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
+        let client = client::build(engine.client_builder());
+        let store = Store::new(client, config.table_name.clone(), Random::system()).embedding(embedded);
+        Ok(Self { store: Some(store), scratch: path.clone(), hashes, _lock: Some(lock) })
+    }
+
+    /// Who was erased from the table, if there is one.
+    async fn forgotten(&self) -> Result<Option<Forgotten>, Failure> {
+        let Some(store) = &self.store else { return Ok(None) };
+        let forgotten = store.forgotten(self.hashes.clone()).await.map_err(|fault| fault.chain())?;
+        forgotten.map(Some).ok_or_else(|| ERASED_UNDER_OTHER_SALT.into())
+    }
+
+    /// Fails when somebody was erased since.
+    async fn still_has(&self, forgotten: Option<&Forgotten>) -> Result<(), Failure> {
+        if self.forgotten().await?.as_ref() == forgotten { Ok(()) } else { Err(ERASED_MEANWHILE.into()) }
+    }
+}
+
+/// One line on a terminal, which is rewritten. Elsewhere a line now and then.
+struct Progress {
+    is_terminal: bool,
+    began: Instant,
+    /// When writing began.
+    writing: Option<Instant>,
+    done: u64,
+    shown: Instant,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { is_terminal: io::stderr().is_terminal(), began: now, writing: None, done: 0, shown: now }
+    }
+
+    fn read(&mut self, Reading { comments, bytes, total }: Reading) {
+        let began = self.began;
+        self.show(|| {
+            if bytes == 0 || total == 0 {
+                return format!("{comments} comments read");
+            }
+            let bytes = bytes.min(total);
+            let left = left(began, bytes, total);
+            format!(
+                "{comments} comments read, {}% of the source, {left} left",
+                u128::from(bytes) * 100 / u128::from(total)
+            )
+        });
+    }
+
+    fn write(&mut self, step: write::Progress<'_>) {
+        match step {
+            write::Progress::Settling(thread) => {
+                self.end();
+                eprintln!("{thread}: an import of other comments was not finished; what it left is put in order first");
+            }
+            write::Progress::Written { done, total } => {
+                let began = *self.writing.get_or_insert_with(Instant::now);
+                self.done = done;
+                self.show(|| {
+                    let rate = done / began.elapsed().as_secs().max(1);
+                    format!("{done} of {total} comments written, {rate} a second, {} left", left(began, done, total))
+                });
+            }
+        }
+    }
+
+    /// After the last comment.
+    fn written(&self, units: f64) {
+        self.end();
+        if let (true, Some(start)) = (self.is_terminal, self.writing) {
+            let seconds = start.elapsed().as_secs_f64();
+            eprintln!("{} comments written in {seconds:.1} seconds, with {units:.0} write units", self.done);
+        }
+    }
+
+    fn show(&mut self, text: impl FnOnce() -> String) {
+        let pause = if self.is_terminal { STEP } else { LINE };
+        if self.shown.elapsed() < pause {
+            return;
+        }
+        self.shown = Instant::now();
+        if self.is_terminal {
+            eprint!("\r\x1b[K{}", text());
+        } else {
+            eprintln!("{}", text());
+        }
+    }
+
+    fn end(&self) {
+        if self.is_terminal {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+/// How long the rest takes at the rate so far.
+fn left(began: Instant, done: u64, total: u64) -> String {
+    let rest = u128::from(total.saturating_sub(done));
+    match began.elapsed().as_millis() * rest / u128::from(done.max(1)) / 1000 {
+        seconds @ 0..100 => format!("{seconds} seconds"),
+        seconds @ 100..6000 => format!("{} minutes", seconds / 60),
+        seconds => format!("{} hours", seconds / 3600),
+    }
+}
+
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    let names = PossibleValuesParser::new(Format::ALL.map(Format::name));
+    names.try_map(|name| Format::named(&name).ok_or("expected a format"))
+}
+
+fn parse_map(path: &str) -> Result<Map, String> {
+    Map::parse(&read(path)?)
+}
+
+fn parse_type(kind: &str) -> Result<String, &'static str> {
+    is_type(kind).then(|| kind.to_owned()).ok_or(NO_TYPE)
+}
+
+fn parse_users(path: &str) -> Result<Users, String> {
+    Users::parse(&read(path)?)
+}
+
+fn read(path: &str) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+fn parse_site(name: &str) -> Result<String, &'static str> {
+    let is_name = !name.trim().is_empty() && name.len() <= 200 && !name.chars().any(char::is_control);
+    is_name.then(|| name.to_owned()).ok_or("expected 1 to 200 bytes without control characters")
+}
+
+fn parse_zone(name: &str) -> Result<TimeZone, &'static str> {
+    TimeZone::get(name).map_err(|_| "expected an IANA name such as Europe/Berlin")
+}

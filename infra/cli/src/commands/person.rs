@@ -1,0 +1,197 @@
+//! `cargo local person`: writes what is known of a person to a file, or erases it.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use local::data_dir::DataDir;
+use local::outbox;
+use local::settings;
+use md5::{Digest, Md5};
+use media::bucket;
+use shared::domain::ids::{UserId, hex, salt_fingerprint};
+use shared::domain::mail_keys::MailKeys;
+use shared::domain::person::Who;
+use shared::domain::secret::Secret;
+use shared::domain::time::Clock;
+use transfer::lease::{Lease, PATIENCE};
+use transfer::person::erase::{Eraser, Mail, Receipt};
+use transfer::person::export::export;
+
+use super::export::write_to;
+use super::serve::open_bucket;
+use super::table::Table;
+use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, holder};
+
+/// Something still names the person.
+const LEFT: u8 = 1;
+
+/// A person who asks what is known of them, or to be forgotten
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    Export(Export),
+    Erase(Erase),
+}
+
+/// Write what a person left: profile, comments, likes, reports, as records of
+/// the native format; see infra/native.md. The exit code is 3 if the table cannot
+/// be used
+#[derive(Debug, Args)]
+#[command(args_override_self = true, verbatim_doc_comment)]
+pub(super) struct Export {
+    #[command(flatten)]
+    options: Options,
+}
+
+/// Erase a person, and print a receipt as JSON; see infra/person.md. The same
+/// command again finds nothing, and finishes what was interrupted. Of somebody
+/// unknown nothing is gone, and the exit code is 0. It is 1 if something still
+/// names the person, 3 if the table cannot be used
+#[derive(Debug, Args)]
+#[command(args_override_self = true, verbatim_doc_comment)]
+pub(super) struct Erase {
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    #[command(flatten)]
+    who: WhoOptions,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Directory of the table
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    data_dir: PathBuf,
+    /// Deployed table to use instead, with the credentials
+    /// and the settings of the environment
+    #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
+    table: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct WhoOptions {
+    /// Id of a user, as the API shows it
+    #[arg(long, value_name = "ID", value_parser = parse_user)]
+    user: Option<UserId>,
+    /// Address that a guest gave, also in a system whose
+    /// comments were imported
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_email, verbatim_doc_comment)]
+    email: Option<String>,
+}
+
+impl WhoOptions {
+    /// One of the two is required.
+    fn who(&self, salt: &Secret) -> Result<Who, Failure> {
+        let guest = |email: &String| Who::guest(email, hex(&Md5::digest(email.as_bytes())), &MailKeys::new(salt));
+        let who = self.user.map(Who::User).or_else(|| self.email.as_ref().map(guest));
+        who.ok_or_else(|| "expected --user or --email".into())
+    }
+}
+
+impl Command {
+    pub(super) async fn run(self) -> Result<ExitCode, Failure> {
+        let done = match self {
+            Self::Export(export) => export.options.export().await,
+            Self::Erase(erase) => erase.options.erase().await,
+        };
+        Ok(done.unwrap_or_else(|error| {
+            eprintln!("error: {error}");
+            ExitCode::from(UNUSABLE)
+        }))
+    }
+}
+
+impl Options {
+    async fn export(self) -> Result<ExitCode, Failure> {
+        let records = write_to(self.out.as_deref(), async |mut out| {
+            let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
+            Ok(export(&table.store, self.who.who(&table.salt)?, salt_fingerprint(&table.salt), &mut out).await?)
+        });
+        let records = records.await?;
+        if self.out.is_some() {
+            writeln!(io::stdout(), "{records} records exported")?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn erase(self) -> Result<ExitCode, Failure> {
+        let left = write_to(self.out.as_deref(), async |out| {
+            let receipt = self.receipt().await?;
+            writeln!(out, "{}", serde_json::to_string_pretty(&receipt)?)?;
+            Ok(receipt.left)
+        });
+        Ok(if left.await? == 0 { ExitCode::SUCCESS } else { ExitCode::from(LEFT) })
+    }
+
+    async fn receipt(&self) -> Result<Receipt, Failure> {
+        let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
+        let objects = Objects::open(&self.data_dir, self.table.is_some()).await?;
+        let lease = Lease {
+            store: &table.store,
+            clock: Clock::system(),
+            holder: holder(self.table.as_deref()),
+            patience: PATIENCE,
+        };
+        let folder = self.data_dir.join("mail");
+        let remove_mails = |picks: &dyn Fn(&Mail<'_>) -> bool| {
+            outbox::remove(&folder, |mail| {
+                picks(&Mail { to: &mail.to, texts: [&mail.subject, &mail.text, &mail.html] })
+            })
+        };
+        let eraser = Eraser {
+            store: &table.store,
+            bucket: bucket::Bucket::new(&objects.client, &objects.bucket),
+            salt: &table.salt,
+            clock: Clock::system(),
+            lease,
+            remove_mails: if self.table.is_none() { Some(&remove_mails) } else { None },
+        };
+        let receipt = eraser.erase(self.who.who(&table.salt)?).await?;
+        if self.table.is_none() {
+            compact(&self.data_dir)?;
+        }
+        Ok(receipt)
+    }
+}
+
+/// The bucket of a table.
+struct Objects {
+    client: aws_sdk_s3::Client,
+    bucket: String,
+}
+
+impl Objects {
+    async fn open(data_dir: &Path, deployed: bool) -> Result<Self, Failure> {
+        if deployed {
+            if !settings::is_set("MEDIA_BUCKET") {
+                return Err("MEDIA_BUCKET is not set; set it as it is for the service".into());
+            }
+            let client = bucket::client(&shared::aws::config::sdk_config().await);
+            return Ok(Self { client, bucket: settings::load(None, None)?.media_bucket });
+        }
+        let data_dir = DataDir::open(data_dir)?;
+        let bucket = settings::load(Some(&data_dir), None)?.media_bucket;
+        Ok(Self { client: open_bucket(Some(&data_dir), &bucket)?.client(), bucket })
+    }
+}
+
+/// Rewrites the file of a table, so that what was erased leaves its free pages as well.
+fn compact(data_dir: &Path) -> Result<(), Failure> {
+    let database = rusqlite::Connection::open(data_dir.join("table.db"))?;
+    Ok(database.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?)
+}
+
+fn parse_user(text: &str) -> Result<UserId, &'static str> {
+    text.parse().map_err(|()| "expected a user's id, such as 7")
+}
+
+/// As it is hashed.
+fn parse_email(text: &str) -> Result<String, &'static str> {
+    let email = text.trim().to_lowercase();
+    let (name, host) = email.rsplit_once('@').unwrap_or_default();
+    if name.is_empty() || host.is_empty() { Err("expected an address, such as ada@example.org") } else { Ok(email) }
+}

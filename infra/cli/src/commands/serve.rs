@@ -1,0 +1,149 @@
+//! `cargo local`: serves the API.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use local::bucket::{Bucket, BucketError};
+use local::data_dir::{DataDir, Lock};
+use local::engine::{Engine, EngineError};
+use local::outbox::Outbox;
+use local::queue::{DeadLetters, Queues};
+use local::service::{self, Services};
+use local::settings::{self, DELIVERIES};
+use local::stack::Stack;
+use shared::app::App;
+use shared::aws::outbound::system_lookup;
+use shared::domain::ids::Random;
+use shared::domain::time::Clock;
+use shared::store::Store;
+use transfer::check::Check;
+
+use super::greeting::greeting;
+use super::stop::stop_signal;
+use super::{DEFAULT_DATA_DIR, Failure, demo, listen, log, services};
+
+/// How long the events of the last writes may take at the start and after the signal to stop.
+const GRACE: Duration = Duration::from_mins(1);
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Port on 127.0.0.1; 0 takes any free one
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = parse_port)]
+    pub(super) port: u16,
+    /// Directory of the data and the secrets
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    data_dir: PathBuf,
+    /// Keep nothing: data and secrets are lost at the end
+    #[arg(long, conflicts_with = "data_dir")]
+    ephemeral: bool,
+    /// Serve no API but the table (port 8000), the bucket
+    /// (9000) and the queues (9324), for functions that run
+    /// elsewhere, and print their environment; --port 0 takes
+    /// free ports
+    #[arg(long, verbatim_doc_comment)]
+    pub(super) services_only: bool,
+}
+
+impl Options {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
+        let data_dir = self.data_dir().map(|path| DataDir::open(&path)).transpose()?;
+        let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
+        let unfinished_since = lock.as_ref().map(Lock::begin).transpose()?.flatten();
+        if self.services_only {
+            return services::serve(self.port, data_dir.as_ref()).await;
+        }
+        let all_done = serve(self.port, data_dir.as_ref(), unfinished_since).await?;
+        match lock {
+            Some(lock) if all_done => Ok(lock.end()?),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn data_dir(&self) -> Option<PathBuf> {
+        (!self.ephemeral).then(|| self.data_dir.clone())
+    }
+}
+
+fn parse_port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "expected a number from 0 to 65535")
+}
+
+/// Serves until a signal, and returns whether all events were handled then.
+async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<SystemTime>) -> Result<bool, Failure> {
+    let listener = listen(port, "choose another with --port, or --port 0").await?;
+    let address = listener.local_addr()?;
+    let engine = open_table(data_dir)?;
+    let config = settings::load(data_dir, Some(address))?;
+    let bucket = open_bucket(data_dir, &config.media_bucket)?;
+    let queues = open_queues(data_dir)?;
+    let dead_letters = queues.redrive()?;
+    let outbox = open_outbox(data_dir, &queues)?;
+    let app_queues = service::app_queues(&queues);
+    let app = App::new(config.clone(), service::client(&engine), app_queues, Clock::system(), Random::system());
+    let services = Services { engine: engine.clone(), bucket: bucket.clone(), queues, outbox, lookup: system_lookup() };
+    let stack = service::start(app, services, vec![demo::mount(&config)])?;
+    for DeadLetters { queue, folder, count } in dead_letters {
+        let folder = folder.display();
+        eprintln!("{queue}: {count} given up earlier, tried again now; what fails again comes back to {folder}");
+    }
+    if let Some(since) = unfinished_since {
+        recover(&stack, &engine, &config.table_name, &bucket, since).await?;
+    }
+
+    // Whoever reads the first line may send the signal at once.
+    let stopped = stop_signal()?;
+    let mut stdout = anstream::stdout();
+    write!(stdout, "{}", greeting(&config, address)?)?;
+    stdout.flush()?;
+
+    stack.gateway.clone().serve(listener, stopped, |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
+    let all_done = tokio::time::timeout(GRACE, stack.wait_until_idle()).await.is_ok() && !stack.has_given_up();
+    if !all_done {
+        tracing::warn!("stopped before all events of the last writes were handled; the next start completes them");
+    }
+    Ok(all_done)
+}
+
+/// Completes the work that the last process left when it ended early. What the table's stream and the queues hold goes first.
+async fn recover(
+    stack: &Stack,
+    engine: &Engine,
+    table: &str,
+    bucket: &Bucket,
+    since: SystemTime,
+) -> Result<(), Failure> {
+    let mut log = io::stderr();
+    writeln!(log, "the last process did not finish its work; finishing it and checking the table")?;
+    // What takes longer goes on meanwhile.
+    let _ = tokio::time::timeout(GRACE, stack.wait_until_idle()).await;
+    let store = Store::new(engine.client(), table.to_owned(), Random::system());
+    Check { repair: true, patience: Duration::ZERO }.run(&store, &mut log).await?;
+    Ok(bucket.publish_again(since)?)
+}
+
+pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, EngineError> {
+    data_dir.map_or_else(Engine::memory, |data_dir| Engine::open(&data_dir.file("table.db")))
+}
+
+pub(super) fn open_queues(data_dir: Option<&DataDir>) -> Result<Queues, Failure> {
+    let (settings, clock, random) = (service::queue_settings()?, Clock::system(), Random::system());
+    Ok(match data_dir {
+        Some(data_dir) => Queues::open(&data_dir.file("queue"), settings, clock, random)?,
+        None => Queues::temporary(settings, clock, random)?,
+    })
+}
+
+fn open_outbox(data_dir: Option<&DataDir>, queues: &Queues) -> io::Result<Outbox> {
+    let clock = Clock::system();
+    match data_dir {
+        Some(data_dir) => Outbox::open(&data_dir.file("mail"), queues.clone(), DELIVERIES, clock),
+        None => Outbox::temporary(queues.clone(), DELIVERIES, clock),
+    }
+}
+
+pub(super) fn open_bucket(data_dir: Option<&DataDir>, name: &str) -> Result<Bucket, BucketError> {
+    data_dir.map_or_else(|| Bucket::temporary(name), |data_dir| Bucket::open(&data_dir.file("objects"), name))
+}

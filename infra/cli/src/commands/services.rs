@@ -1,0 +1,51 @@
+//! `cargo local --services-only`: serves the table, the bucket and the queues for functions that run elsewhere.
+
+use std::io::{self, Write};
+
+use local::data_dir::DataDir;
+use local::settings;
+use local::template::{DEPLOYED, Template};
+
+use super::serve::{open_bucket, open_queues, open_table};
+use super::stop::stop_signal;
+use super::{Failure, listen, sample_tokens};
+
+/// The default ports of `DynamoDB` Local, `MinIO` and `ElasticMQ`.
+const TABLE_PORT: u16 = 8000;
+const BUCKET_PORT: u16 = 9000;
+const QUEUE_PORT: u16 = 9324;
+
+/// Prints a shell script that sets the environment of the functions. Its last line says that the service is ready. With
+/// port 0, all ports are free ones.
+pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>) -> Result<(), Failure> {
+    let port = |fixed| if port == 0 { 0 } else { fixed };
+    let hint = "--port 0 takes free ones";
+    let table_listener = listen(port(TABLE_PORT), hint).await?;
+    let bucket_listener = listen(port(BUCKET_PORT), hint).await?;
+    let queue_listener = listen(port(QUEUE_PORT), hint).await?;
+    let (table, bucket) = (table_listener.local_addr()?, bucket_listener.local_addr()?);
+    let queue = queue_listener.local_addr()?;
+    let config = settings::load(data_dir, Some(bucket))?;
+    let engine = open_table(data_dir)?;
+    engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
+    let objects = open_bucket(data_dir, &config.media_bucket)?;
+    let queues = open_queues(data_dir)?;
+
+    let stopped = stop_signal()?;
+    let mut stdout = io::stdout();
+    for (name, value) in settings::for_functions(&config, table, bucket, queue) {
+        writeln!(stdout, "export {name}='{value}'")?;
+    }
+    for (role, token) in sample_tokens(&config)? {
+        writeln!(stdout, "# {role:<10} {token}")?;
+    }
+    writeln!(stdout, "# listening  table http://{table}, bucket http://{bucket}, queues http://{queue}")?;
+    stdout.flush()?;
+    tokio::select! {
+        () = engine.serve(table_listener) => {}
+        () = objects.serve(bucket_listener) => {}
+        () = queues.serve(queue_listener) => {}
+        () = stopped => {}
+    }
+    Ok(())
+}

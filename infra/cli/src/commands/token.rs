@@ -1,0 +1,56 @@
+//! `cargo local token`: prints a token.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+use local::data_dir::DataDir;
+use local::settings;
+use local::token::Token;
+
+use super::{DEFAULT_DATA_DIR, Failure};
+
+/// Print a token of a signed-in user
+#[derive(Debug, Args)]
+#[command(args_override_self = true)]
+pub(super) struct Options {
+    /// Id of the user
+    #[arg(long)]
+    pub(super) id: String,
+    /// Name of the user
+    #[arg(long, allow_hyphen_values = true)]
+    pub(super) name: String,
+    /// With the role of a moderator
+    #[arg(long)]
+    pub(super) moderator: bool,
+    /// Avatar of the user
+    #[arg(long, value_name = "URL")]
+    picture: Option<String>,
+    /// Address for a Gravatar, when there is no picture
+    #[arg(long, value_name = "ADDRESS")]
+    email: Option<String>,
+    /// Lifetime, such as 30m, 1h or 7d
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_lifetime)]
+    pub(super) expires: SignedDuration,
+    /// Directory with the secret that signs
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    data_dir: PathBuf,
+}
+
+impl Options {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let data_dir = DataDir::open(&self.data_dir)?;
+        let config = settings::load(Some(&data_dir), None)?;
+        let Self { id, name, moderator, picture, email, expires: lifetime, data_dir: _ } = self;
+        let token = Token { id, name, moderator, picture, email, lifetime };
+        Ok(writeln!(io::stdout(), "{}", token.sign(&config, Timestamp::now().as_second())?)?)
+    }
+}
+
+fn parse_lifetime(text: &str) -> Result<SignedDuration, &'static str> {
+    let span: Span = text.parse().map_err(|_| "expected a time such as 30m, 1h or 7d")?;
+    let lifetime = span.to_duration(SpanRelativeTo::days_are_24_hours());
+    let lifetime = lifetime.map_err(|_| "expected days, hours, minutes or seconds")?;
+    lifetime.is_positive().then_some(lifetime).ok_or("a token must live longer than that")
+}

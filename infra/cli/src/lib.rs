@@ -1,0 +1,4 @@
+//! The command line of `cargo local`. The binary is `local`.
+
+pub mod bench;
+pub mod commands;

@@ -1,0 +1,20 @@
+//! `cargo local`: parses the command line and runs the command.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use cli::commands::CommandLine;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match CommandLine::parse().run().await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

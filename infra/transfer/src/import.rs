@@ -1,0 +1,150 @@
+//! Brings in the comments of other systems.
+//!
+//! ```text
+//! file → source → format → record → scratch → locate → write
+//!                                         → report
+//! ```
+//!
+//! `source` opens a file, `format` has a parser for each system, which makes `record`s, and `scratch` keeps them and decides
+//! what becomes of each. `locate` finds their ids in the table, and `write` writes what is new. Nothing is written before
+//! everything was read. Comments of people who were forgotten count as deleted.
+
+mod author;
+mod bounded;
+mod format;
+
+mod locate;
+mod markdown;
+mod native;
+pub mod record;
+mod report;
+pub mod scratch;
+mod site;
+mod source;
+#[cfg(test)]
+mod tests;
+mod thread_key;
+mod time;
+pub mod write;
+
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use shared::domain::time::Clock;
+use shared::store::person::forgotten::Forgotten;
+
+pub use self::author::Users;
+pub use self::format::Format;
+pub use self::locate::LocateError;
+pub use self::native::OtherSalt;
+pub use self::report::{Entry, Report};
+use self::scratch::{Scratch, ScratchError};
+use self::site::Site;
+pub use self::source::ReadError;
+use self::source::Source;
+pub use self::thread_key::{Map, NO_TYPE, ThreadKeys};
+use self::write::WriteError;
+
+/// Seconds by which the clock of a source may be ahead.
+const AHEAD: i64 = 5 * 60;
+
+/// A source that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error("{file}: {cause}")]
+    Open { file: String, cause: std::io::Error },
+    #[error("{file}: {cause}")]
+    Read { file: String, cause: ReadError },
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
+    #[error(transparent)]
+    Salt(#[from] OtherSalt),
+    #[error(transparent)]
+    Locate(#[from] LocateError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// What to read, and how.
+pub struct Import {
+    pub format: Format,
+    pub files: Vec<PathBuf>,
+    pub keys: ThreadKeys,
+    /// Of times without an offset.
+    pub zone: TimeZone,
+    /// Spam, trash and pingbacks become rejected comments.
+    pub keep_spam: bool,
+    pub users: Users,
+    /// The name of the site. Without it, the one that the files name.
+    pub site: Option<String>,
+    pub clock: Clock,
+    /// Comments of these people count as deleted.
+    pub forgotten: Option<Forgotten>,
+}
+
+/// How much was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    pub comments: u64,
+    /// Of the files, as they are on the disk; 0 where that is not known.
+    pub bytes: u64,
+    pub total: u64,
+}
+
+/// Fails at the first file that cannot be read at all.
+pub fn check_files(files: &[PathBuf]) -> Result<(), ImportError> {
+    files.iter().try_for_each(|path| {
+        Source::check(path).map_err(|cause| ImportError::Open { file: path.display().to_string(), cause })
+    })
+}
+
+impl Import {
+    /// Without options.
+    #[must_use]
+    pub fn new(format: Format, files: Vec<PathBuf>) -> Self {
+        let (keys, users) = (ThreadKeys::default(), Users::default());
+        let (site, clock) = (None, Clock::system());
+        Self { format, files, keys, zone: TimeZone::UTC, keep_spam: false, users, site, clock, forgotten: None }
+    }
+
+    /// Reads all files into a scratch file in `directory` and decides what becomes of each comment. `progress` is called after
+    /// each comment.
+    pub fn read(&self, directory: &Path, mut progress: impl FnMut(Reading)) -> Result<Scratch, ImportError> {
+        let mut scratch = Scratch::create(directory)?;
+        let mut site = Site::given(self.site.as_deref());
+        scratch.latest = self.clock.now().seconds() + AHEAD;
+        let length = |path: &PathBuf| path.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
+        let lengths: Option<Vec<u64>> = self.files.iter().map(length).collect();
+        let (lengths, mut before_file) = (lengths.unwrap_or_default(), 0);
+        let total = lengths.iter().sum();
+        for (index, path) in self.files.iter().enumerate() {
+            let name = path.display().to_string();
+            let sources = Source::open(path, directory).map_err(|cause| ImportError::Open { file: name, cause })?;
+            for source in sources {
+                let (file, before, read_of_file) = (source.name.clone(), scratch.comments(), source.progress());
+                scratch.file += 1;
+                let mut sink = |record| {
+                    site.note(&file, &record)?;
+                    scratch.add(record)?;
+                    let bytes = before_file + read_of_file.get();
+                    progress(Reading { comments: scratch.comments(), bytes, total });
+                    Ok(())
+                };
+                let read = self.format.read(source, &self.zone, directory, &mut sink);
+                if let Err(cause) = read {
+                    return Err(ImportError::Read { file, cause });
+                }
+                if scratch.comments() == before {
+                    scratch.silent.push(file);
+                }
+            }
+            before_file += lengths.get(index).copied().unwrap_or_default();
+        }
+        scratch.site = site.name;
+        if let Some(forgotten) = &self.forgotten {
+            scratch.forget(&self.users, forgotten).map_err(ScratchError::from)?;
+        }
+        scratch.resolve(&self.keys, self.keep_spam).map_err(ScratchError::from)?;
+        Ok(scratch)
+    }
+}

@@ -1,0 +1,821 @@
+//! Each parser on files that hold the traps of its format.
+
+use std::io::{Read, Write};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tempfile::NamedTempFile;
+
+use super::super::record::{BodyFormat, Comment, Record, State, Thread, User};
+use super::super::source::Source;
+use super::*;
+
+#[derive(Debug, Default)]
+struct Parsed {
+    threads: Vec<Thread>,
+    users: Vec<User>,
+    comments: Vec<Comment>,
+}
+
+impl Parsed {
+    fn comment(&self, id: &str) -> &Comment {
+        self.comments.iter().find(|comment| comment.source_id == id).unwrap_or_else(|| panic!("no comment {id}"))
+    }
+
+    fn thread(&self, key: &str) -> &Thread {
+        self.threads.iter().find(|thread| thread.key == key).unwrap_or_else(|| panic!("no thread {key}"))
+    }
+
+    fn ids(&self) -> Vec<&str> {
+        self.comments.iter().map(|comment| comment.source_id.as_str()).collect()
+    }
+
+    fn states(&self) -> Vec<(&str, State)> {
+        self.comments.iter().map(|comment| (comment.source_id.as_str(), comment.state)).collect()
+    }
+}
+
+fn parse_in(format: Format, content: &[u8], zone: &str) -> Result<Parsed, String> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut file = NamedTempFile::new_in(directory.path()).unwrap();
+    file.write_all(content).unwrap();
+    let mut parsed = Parsed::default();
+    let mut sink = |record| {
+        match record {
+            Record::Head(_) => {}
+            Record::Thread(thread) => parsed.threads.push(thread),
+            Record::User(user) => parsed.users.push(user),
+            Record::Comment(comment) => parsed.comments.push(*comment),
+            other => panic!("{other:?}"),
+        }
+        Ok(())
+    };
+    let zone = TimeZone::get(zone).unwrap();
+    for source in Source::open(file.path(), directory.path()).map_err(|error| error.to_string())? {
+        format.read(source, &zone, directory.path(), &mut sink).map_err(|error| error.to_string())?;
+    }
+    Ok(parsed)
+}
+
+fn parse(format: Format, content: &str) -> Parsed {
+    parse_in(format, content.as_bytes(), "UTC").unwrap()
+}
+
+fn at(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+/// A file of each format.
+pub(in crate::import) fn samples() -> Vec<(Format, Vec<u8>)> {
+    let text = |text: &str| text.as_bytes().to_vec();
+    vec![
+        (Format::Native, text(include_str!("../samples/native.jsonl"))),
+        (Format::Disqus, text(include_str!("../samples/disqus.xml"))),
+        (Format::Wordpress, text(include_str!("../samples/wordpress.xml"))),
+        (Format::Remark42, text(include_str!("../samples/remark42.json"))),
+        (Format::Commento, text(include_str!("../samples/commento.json"))),
+        (Format::Comentario, text(include_str!("../samples/comentario.json"))),
+        (Format::Artalk, text(include_str!("../samples/artalk.json"))),
+        (Format::Waline, text(include_str!("../samples/waline.json"))),
+        (Format::Giscus, text(include_str!("../samples/giscus.json"))),
+        (Format::Isso, isso::database(isso::TABLES)),
+    ]
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zip(content: &[u8]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    writer.start_file("dump", zip::write::SimpleFileOptions::default()).unwrap();
+    writer.write_all(content).unwrap();
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn every_text_format_fails_where_it_is_cut_off() {
+    for (format, content) in samples().into_iter().filter(|(format, _)| *format != Format::Isso) {
+        let cut = content.trim_ascii_end().len() - 8;
+        let error = parse_in(format, &content[..cut], "UTC").unwrap_err();
+        assert!(error.starts_with("line ") || error.starts_with("byte "), "{format:?}: {error}");
+    }
+}
+
+#[test]
+fn every_format_fails_wherever_it_is_cut_off_in_a_gzip_or_a_zip() {
+    for (format, content) in samples() {
+        for whole in [gzip(&content), zip(&content)] {
+            let ids = |bytes| parse_in(format, bytes, "UTC").map(|parsed| parsed.comments.len());
+            assert!(ids(&whole).unwrap() > 0, "{format:?}");
+            for cut in [0, 1, 3, 9, whole.len() / 3, whole.len() / 2, whole.len() - 9, whole.len() - 1] {
+                assert!(ids(&whole[..cut]).is_err(), "{format:?} cut at {cut} of {}", whole.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_gzip_that_is_cut_off_tells_the_place_in_its_content() {
+    let whole = gzip(include_bytes!("../samples/disqus.xml"));
+    let error = parse_in(Format::Disqus, &whole[..whole.len() / 2], "UTC").unwrap_err();
+    assert!(error.starts_with("byte "), "{error}");
+}
+
+/// The text of a comment of each sample.
+const TEXTS: [(Format, &str); 9] = [
+    (Format::Native, r#""body":""#),
+    (Format::Disqus, "<message>con"),
+    (Format::Wordpress, "<![CDATA[waits"),
+    (Format::Remark42, r#""orig":"below"#),
+    (Format::Commento, r#""markdown": ""#),
+    (Format::Comentario, r#""markdown":""#),
+    (Format::Artalk, r#""content": ""#),
+    (Format::Waline, r#""comment":""#),
+    (Format::Giscus, r#""body":""#),
+];
+
+#[test]
+fn a_value_of_many_megabytes_costs_its_own_comment_alone() {
+    for (format, start) in TEXTS {
+        let sample = samples().into_iter().find(|(other, _)| *other == format).unwrap().1;
+        let sample = String::from_utf8(sample).unwrap();
+        let Some((before, after)) = sample.rsplit_once(start) else { panic!("{format:?} has no {start}") };
+        let long = "long ".repeat(1 << 18);
+        let content = format!("{before}{start}{long}{after}");
+        for content in [content.as_bytes().to_vec(), gzip(content.as_bytes())] {
+            let parsed = parse_in(format, &content, "UTC").unwrap_or_else(|error| panic!("{format:?}: {error}"));
+            let all = parse_in(format, sample.as_bytes(), "UTC").unwrap();
+            assert_eq!(parsed.ids(), all.ids(), "{format:?}");
+            let oversized = parsed.comments.iter().filter(|comment| comment.is_oversized).count();
+            assert_eq!(oversized, 1, "{format:?}");
+            assert!(parsed.comments.iter().all(|comment| comment.body.len() < 3 << 20), "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn an_endless_value_ends_the_import() {
+    let endless = |before: &str, byte: u8| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(before.as_bytes()).unwrap();
+        std::io::copy(&mut std::io::repeat(byte).take(80 << 20), &mut encoder).unwrap();
+        encoder.finish().unwrap()
+    };
+    for (format, content, why) in [
+        (Format::Disqus, endless("<disqus><post id='1'><message>", b'x'), "100 times its size"),
+        (Format::Disqus, endless("<disqus><post id='1' more='", b'x'), "a tag has more than 1 MB"),
+        (Format::Remark42, endless(r#"{"id":"1","text":""#, b'x'), "100 times its size"),
+        (Format::Remark42, endless(r#"{"id":"1","text":["#, b'['), "recursion"),
+    ] {
+        let error = parse_in(format, &content, "UTC").unwrap_err();
+        assert!(error.contains(why), "{format:?}: {error}");
+    }
+}
+
+#[test]
+fn a_record_of_many_values_is_bounded_as_well() {
+    let many = "<x/>".repeat(200_000);
+    let error =
+        parse_in(Format::Disqus, format!("<disqus><post id='1'>{many}</post></disqus>").as_bytes(), "UTC").unwrap_err();
+    assert!(error.contains("an element has more than 16 MB"), "{error}");
+    let many = format!("\"{}\",", "x".repeat(1000)).repeat(17 << 10);
+    let error = parse_in(Format::Commento, format!("{{\"comments\":[[{many}").as_bytes(), "UTC").unwrap_err();
+    assert!(error.contains("a record has more than 16 MB"), "{error}");
+}
+
+/// Where it cannot be told, nothing of it can be imported, and every comment is refused.
+#[test]
+fn a_file_of_another_format_brings_no_comment() {
+    let is_good = |comment: &Comment| !comment.thread.is_empty() && comment.created_at.is_some();
+    let mut others = samples();
+    others.push((Format::Native, b"{\"hello\": 1}".to_vec()));
+    others.push((Format::Native, b"[{\"hello\": 1}]".to_vec()));
+    for (other, content) in others {
+        for format in Format::ALL.into_iter().filter(|format| *format != other) {
+            let Ok(parsed) = parse_in(format, &content, "UTC") else { continue };
+            assert!(!parsed.comments.is_empty(), "{other:?} as {format:?} succeeds with nothing");
+            assert!(!parsed.comments.iter().any(is_good), "{other:?} as {format:?}: {parsed:?}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_file_is_an_error() {
+    for format in Format::ALL {
+        for content in [&b""[..], b" \n", b"\xef\xbb\xbf", b"null"] {
+            parse_in(format, content, "UTC").expect_err(&format!("{format:?}: {content:?}"));
+        }
+    }
+}
+
+mod disqus {
+    use super::*;
+
+    fn sample() -> Parsed {
+        parse(Format::Disqus, include_str!("../samples/disqus.xml"))
+    }
+
+    #[test]
+    fn threads_have_addresses_and_comments_refer_to_them() {
+        let parsed = sample();
+        let thread = parsed.thread("101");
+        assert_eq!(thread.url.as_deref(), Some("https://blog.example/2020/hello/"));
+        assert_eq!(
+            (thread.title.as_deref(), thread.aliases.as_slice()),
+            (Some("Tea & cake"), ["post-1".to_owned()].as_slice())
+        );
+        assert_eq!(parsed.thread("102").url.as_deref(), Some("http://blog.example/2020/hello"));
+        assert_eq!(parsed.thread("103").url, None);
+        assert!(parsed.thread("104").deleted);
+        assert_eq!(parsed.comment("1001").thread, "101");
+        assert_eq!(parsed.comment("1002").parent.as_deref(), Some("1001"));
+    }
+
+    #[test]
+    fn values_are_trimmed_and_decoded_once() {
+        let parsed = sample();
+        let comment = parsed.comment("1001");
+        assert_eq!(comment.body, "<p>Hello &amp; <b>welcome</b>.</p>");
+        assert_eq!(comment.format, BodyFormat::Html);
+        assert_eq!((comment.author.name.as_str(), comment.author.email.as_str()), ("Ada & co", "ada@blog.example"));
+        assert_eq!(comment.author.key, "ada");
+        assert_eq!(comment.created_at, at("2020-01-02T03:04:05Z"));
+        assert_eq!(parsed.comment("1002").body, "control gone");
+    }
+
+    #[test]
+    fn states_come_from_the_marks() {
+        let expected = [
+            ("1001", State::Approved),
+            ("1002", State::Approved),
+            ("1003", State::Deleted),
+            ("1004", State::Spam),
+            ("998877", State::Approved),
+            ("1006", State::Approved),
+        ];
+        assert_eq!(sample().states(), expected);
+    }
+
+    /// Everything that its exports were seen with, in one file.
+    #[test]
+    fn what_is_no_xml_is_read_as_it_is_meant() {
+        let text = "\u{feff}\u{1}`\n<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<disqus>\n\
+            <thread dsq:id= ' 7 ' ><id>\u{b}</id><link>\n http://blog.example/a?x=1&y=2 \n</link><title>A\u{8} &amp;amp; B</title></thread>\n\
+            <thread dsq:id=8><id /><link/></thread>\n\
+            <post dsq:id=9>\n<id/><message>\n<![CDATA[<p>1 &lt; 2</p>]]>\n</message><createdAt>\n2020-01-02T03:04:05Z\n</createdAt>\
+            <isDeleted> false </isDeleted><isSpam>\n true\n</isSpam><author><name> Ada </name></author><thread dsq:id=7 /></post>\n\
+            <post dsq:id=\"10\"><message>&lt;p&gt;AT&T &amp;lt; &#7;x&lt;/p&gt;</message><createdAt>2020-01-02T03:04:05</createdAt>\
+            <isDeleted/><isSpam/><author/><thread dsq:id=7/><parent dsq:id=9/></post>\n\
+            </disqus>\n\u{0} trailing < junk & more";
+        let parsed = parse_in(Format::Disqus, text.as_bytes(), "Europe/Berlin").unwrap();
+        assert_eq!(parsed.thread("7").url.as_deref(), Some("http://blog.example/a?x=1&y=2"));
+        assert_eq!(parsed.thread("7").title.as_deref(), Some("A &amp; B"));
+        assert_eq!((parsed.thread("7").aliases.len(), parsed.thread("8").url.as_deref()), (0, None));
+        assert_eq!(parsed.states(), [("9", State::Spam), ("10", State::Approved)]);
+        assert_eq!(
+            (parsed.comment("9").body.as_str(), parsed.comment("9").author.name.as_str()),
+            ("<p>1 &lt; 2</p>", "Ada")
+        );
+        let reply = parsed.comment("10");
+        assert_eq!(
+            (reply.body.as_str(), reply.thread.as_str(), reply.parent.as_deref()),
+            ("<p>AT&T &lt; x</p>", "7", Some("9"))
+        );
+        assert_eq!(reply.created_at, at("2020-01-02T02:04:05Z"), "without a zone");
+    }
+
+    #[test]
+    fn a_missing_id_and_a_bad_time_cost_only_what_they_belong_to() {
+        let parsed = sample();
+        assert_eq!(parsed.comment("998877").body, "no id of its own");
+        assert_eq!(parsed.comment("1006").created_at, None);
+        assert_eq!(parsed.comment("1006").thread, "101", "an attribute without quotes");
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_tells_the_offset() {
+        let whole = include_str!("../samples/disqus.xml");
+        let cut = whole.find("</post>").unwrap();
+        let error = parse_in(Format::Disqus, &whole.as_bytes()[..cut], "UTC").unwrap_err();
+        assert_eq!(error, format!("byte {cut}: the file ends inside <post>"));
+    }
+}
+
+mod wordpress {
+    use super::*;
+
+    fn sample() -> Parsed {
+        parse_in(Format::Wordpress, include_bytes!("../samples/wordpress.xml"), "Europe/Berlin").unwrap()
+    }
+
+    #[test]
+    fn a_post_is_named_by_its_id_or_by_the_query() {
+        let parsed = sample();
+        let ids: Vec<_> = parsed.threads.iter().map(|thread| (thread.key.as_str(), thread.id.as_deref())).collect();
+        let plain = "https://blog.example/about/";
+        assert_eq!(ids, [("18", Some("18")), ("https://blog.example/?p=4", Some("4")), (plain, None)]);
+        assert_eq!(parsed.thread("18").title.as_deref(), Some("Tea «&» cake"));
+        assert_eq!(parsed.thread("18").url.as_deref(), Some("https://blog.example/2014/test/"));
+    }
+
+    #[test]
+    fn times_are_in_utc_and_else_in_the_zone() {
+        let parsed = sample();
+        assert_eq!(parsed.comment("2").created_at, at("2014-01-14T17:32:12Z"));
+        assert_eq!(parsed.comment("3").created_at, at("2014-07-14T15:32:12Z"), "no gmt");
+        assert_eq!(parsed.comment("7").created_at, None);
+    }
+
+    #[test]
+    fn parents_states_and_types_are_read() {
+        let parsed = sample();
+        assert_eq!((parsed.comment("2").parent.as_deref(), parsed.comment("3").parent.as_deref()), (None, Some("2")));
+        let states = parsed.states();
+        for expected in [
+            ("2", State::Approved),
+            ("3", State::Pending),
+            ("4", State::Spam),
+            ("5", State::Trash),
+            ("6", State::Pingback),
+            ("8", State::Other),
+        ] {
+            assert!(states.contains(&expected), "{expected:?}");
+        }
+    }
+
+    #[test]
+    fn line_feeds_count_and_names_are_html() {
+        let parsed = sample();
+        assert_eq!(parsed.comment("2").body, "One<br>two &amp; <b>three</b><br><br>four");
+        assert_eq!(parsed.comment("2").author.name, "Ada & «co»");
+        assert_eq!(parsed.comment("2").author.email, "ada@blog.example");
+        assert_eq!(parsed.comment("3").author.key, "1");
+    }
+
+    #[test]
+    fn every_mark_of_a_comment_that_is_not_shown_is_known() {
+        let comment = |id: usize, approved: &str, kind: &str| {
+            format!(
+                "<wp:comment><wp:comment_id>{id}</wp:comment_id><wp:comment_approved> {approved}\n</wp:comment_approved>\
+                 <wp:comment_type>{kind}</wp:comment_type></wp:comment>"
+            )
+        };
+        let cases = [
+            ("1", "", State::Approved),
+            ("1", "comment", State::Approved),
+            ("1", "review", State::Approved),
+            ("0", "", State::Pending),
+            ("hold", "", State::Pending),
+            ("", "", State::Pending),
+            ("spam", "comment", State::Spam),
+            ("trash", "", State::Trash),
+            ("post-trashed", "", State::Trash),
+            ("1", "pingback", State::Pingback),
+            ("0", "trackback", State::Pingback),
+            ("1", "webmention", State::Other),
+        ];
+        let comments: String =
+            cases.iter().enumerate().map(|(id, (approved, kind, _))| comment(id, approved, kind)).collect();
+        let text = format!("<rss><channel><item><wp:post_id>1</wp:post_id>{comments}</item></channel></rss>");
+        let parsed = parse(Format::Wordpress, &text);
+        let states: Vec<State> = parsed.comments.iter().map(|comment| comment.state).collect();
+        assert_eq!(states, cases.map(|(_, _, state)| state));
+    }
+
+    /// Blogs had other encodings once, and some files are in UTF-8 whatever they say.
+    #[test]
+    fn a_file_may_be_in_the_encoding_that_it_names() {
+        let file = |encoding: &str, name: &[u8]| {
+            let before = format!(
+                "<?xml version='1.0' encoding='{encoding}'?><rss><channel><item><wp:comment><wp:comment_id>1</wp:comment_id>\
+                 <wp:comment_author><![CDATA["
+            );
+            let after = b"]]></wp:comment_author></wp:comment></item></channel></rss>";
+            parse_in(Format::Wordpress, &[before.as_bytes(), name, after].concat(), "UTC")
+        };
+        let name = |encoding, name| file(encoding, name).unwrap().comment("1").author.name.clone();
+        assert_eq!(name("ISO-8859-1", b"Ren\xe9"), "René");
+        assert_eq!(name("windows-1251", b"\xc0\xe4\xe0"), "Ада");
+        assert_eq!(name("UTF-8", "René".as_bytes()), "René");
+        assert_eq!(name("iso-8859-1", "René".as_bytes()), "René");
+        let error = file("klingon", b"x").unwrap_err();
+        assert_eq!(error, "is in klingon; convert it to UTF-8, and say so in its first line");
+    }
+
+    #[test]
+    fn one_id_in_two_items_is_two_comments() {
+        let parsed = sample();
+        let twins = parsed.comments.iter().filter(|comment| comment.source_id == "11");
+        assert_eq!(
+            twins.map(|comment| comment.thread.as_str()).collect::<Vec<_>>(),
+            ["18", "https://blog.example/?p=4"]
+        );
+    }
+}
+
+pub(in crate::import) mod isso {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    /// As Isso 0.13 makes it.
+    pub(in crate::import) const TABLES: &str = "
+        CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR(256) UNIQUE, title VARCHAR(256));
+        CREATE TABLE comments (tid REFERENCES threads(id), id INTEGER PRIMARY KEY, parent INTEGER, created FLOAT NOT NULL,
+            modified FLOAT, mode INTEGER, remote_addr VARCHAR, text VARCHAR, author VARCHAR, email VARCHAR, website VARCHAR,
+            likes INTEGER DEFAULT 0, dislikes INTEGER DEFAULT 0, voters BLOB NOT NULL, notification INTEGER DEFAULT 0);
+        INSERT INTO threads VALUES (1, '/2014/test/', 'Hello'), (2, '/?p=4', NULL);
+        INSERT INTO comments VALUES
+            (1, 1, NULL, 1700000000.25, 1700000600.4999999, 1, '198.51.100.0', '*hi*', 'Ada', 'ada@blog.example', NULL, 3, 1, x'00', 0),
+            (1, 2, 1, 1700000100, NULL, 2, '198.51.100.0', 'waits', NULL, NULL, NULL, 0, 0, x'00', 0),
+            (2, 3, NULL, 1700000200.0, NULL, 4, '198.51.100.0', '', 'Bob', NULL, NULL, 0, 0, x'00', 0),
+            (2, 4, 3, 'soon', NULL, 1, '198.51.100.0', '<p>html</p>', 'Bob', NULL, NULL, 0, 0, x'00', 0);";
+
+    pub(in crate::import) fn database(statements: &str) -> Vec<u8> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("isso.db");
+        Connection::open(&path).unwrap().execute_batch(statements).unwrap();
+        std::fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn rows_become_comments() {
+        let parsed = parse_in(Format::Isso, &database(TABLES), "Asia/Tokyo").unwrap();
+        let page = parsed.thread("/2014/test/");
+        assert_eq!((page.url.as_deref(), page.aliases.as_slice()), (Some("/2014/test/"), &["1".to_owned()][..]));
+        assert_eq!(parsed.thread("/?p=4").title, None);
+        let first = parsed.comment("1");
+        assert_eq!(first.created_at, at("2023-11-14T22:13:20Z"), "seconds since 1970 have no zone");
+        assert_eq!(first.edited_at, at("2023-11-14T22:23:20Z"));
+        assert_eq!((first.likes, first.author.name.as_str(), first.thread.as_str()), (3, "Ada", "/2014/test/"));
+        assert_eq!((first.body.as_str(), first.format), ("*hi*", BodyFormat::Markdown));
+        assert_eq!(parsed.comment("2").parent.as_deref(), Some("1"));
+        let states = [State::Approved, State::Pending, State::Deleted, State::Approved];
+        assert_eq!(parsed.comments.iter().map(|comment| comment.state).collect::<Vec<_>>(), states);
+        assert_eq!((parsed.comment("4").created_at, parsed.comment("4").format), (None, BodyFormat::Html));
+    }
+
+    #[test]
+    fn a_compressed_database_is_read_whatever_its_journal() {
+        let whole = database(&format!("PRAGMA journal_mode = WAL; {TABLES}"));
+        for content in [gzip(&whole), zip(&whole)] {
+            assert_eq!(parse_in(Format::Isso, &content, "UTC").unwrap().ids(), ["1", "2", "3", "4"]);
+        }
+    }
+
+    /// Whose pages are those of a site: most of them text.
+    fn larger() -> Vec<u8> {
+        database(&format!(
+            "{TABLES} WITH RECURSIVE n(x) AS (SELECT 5 UNION ALL SELECT x + 1 FROM n WHERE x < 400)
+             INSERT INTO comments SELECT 1, x, NULL, 1700000000 + x, NULL, 1, '', 'a quiet morning, number ' || x || printf('%.200c', '.'),
+                 'Ada', NULL, NULL, 0, 0, x'00', 0 FROM n"
+        ))
+    }
+
+    #[test]
+    fn a_database_that_is_cut_off_anywhere_is_an_error() {
+        let whole = larger();
+        assert_eq!(parse_in(Format::Isso, &whole, "UTC").unwrap().comments.len(), 400);
+        for tenth in 1..10 {
+            let cut = &whole[..whole.len() * tenth / 10];
+            for content in [cut.to_vec(), gzip(cut), zip(cut)] {
+                let error = parse_in(Format::Isso, &content, "UTC").unwrap_err();
+                assert!(error.contains("is cut off"), "{tenth}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_database_that_is_damaged_inside_is_an_error() {
+        let mut whole = larger();
+        let middle = whole.len() / 2 / 4096 * 4096;
+        whole[middle..middle + 4096].fill(0xAA);
+        let error = parse_in(Format::Isso, &whole, "UTC").unwrap_err();
+        assert!(error.contains("damaged") || error.contains("malformed"), "{error}");
+    }
+
+    #[test]
+    fn nothing_in_a_database_is_carried_out() {
+        let threads = "CREATE TABLE threads (id INTEGER PRIMARY KEY, uri, title);";
+        let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+            SELECT 1 AS tid, x AS id, NULL AS parent, 1.7e9 AS created, NULL AS modified, 1 AS mode, 'x' AS text,
+                'a' AS author, NULL AS email, 0 AS likes FROM n";
+        let columns = "tid, id INTEGER PRIMARY KEY, parent, created, modified, mode, author, email, likes";
+        for (comments, expected) in [
+            (format!("CREATE VIEW comments AS {endless}"), "comments is no table"),
+            (format!("CREATE VIEW Comments AS {endless}"), "comments is no table"),
+            (format!("CREATE TABLE comments ({columns}, text AS (hex(zeroblob(200000000))))"), "computed"),
+        ] {
+            let error = parse_in(Format::Isso, &database(&format!("{threads} {comments}")), "UTC").unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_long_value_costs_its_own_comment_alone() {
+        let long = "INSERT INTO comments SELECT 1, 9, NULL, 1700000000, NULL, 1, '', printf('%.*c', 3000000, 'x'), 'Ada', NULL,
+            NULL, 1e300, 0, x'00', 0";
+        let parsed = parse_in(Format::Isso, &gzip(&database(&format!("{TABLES} {long}"))), "UTC").unwrap();
+        let oversized: Vec<&str> = parsed
+            .comments
+            .iter()
+            .filter(|comment| comment.is_oversized)
+            .map(|comment| comment.source_id.as_str())
+            .collect();
+        assert_eq!(oversized, ["9"]);
+        assert_eq!((parsed.comment("9").likes, parsed.comment("1").likes), (u64::MAX, 3));
+    }
+
+    #[test]
+    fn a_broken_database_is_an_error() {
+        let whole = database(TABLES);
+        assert!(parse_in(Format::Isso, &whole[..whole.len() / 2], "UTC").is_err());
+        assert!(parse_in(Format::Isso, b"<xml/>", "UTC").is_err());
+        assert!(parse_in(Format::Isso, &database("CREATE TABLE x (y)"), "UTC").is_err());
+    }
+}
+
+#[test]
+fn a_time_of_wordpress_before_1970_is_none_and_not_the_local_one() {
+    let comment = |id: u32, utc: &str| {
+        format!(
+            "<comment><comment_id>{id}</comment_id><comment_date>1970-01-01 02:00:00</comment_date>
+             <comment_date_gmt>{utc}</comment_date_gmt><comment_content>old</comment_content></comment>"
+        )
+    };
+    let comments = [comment(1, "1969-12-31 21:00:00"), comment(2, "0000-00-00 00:00:00"), comment(3, "")].concat();
+    let parsed =
+        parse_in(Format::Wordpress, format!("<rss><channel><item>{comments}</item></channel></rss>").as_bytes(), "UTC")
+            .unwrap();
+    assert_eq!(parsed.comment("1").created_at, None);
+    for id in ["2", "3"] {
+        assert_eq!(parsed.comment(id).created_at, at("1970-01-01T02:00:00Z"), "{id}");
+    }
+}
+
+mod remark42 {
+    use super::*;
+
+    #[test]
+    fn the_meta_line_is_skipped_and_values_need_no_lines() {
+        let parsed = parse(Format::Remark42, include_str!("../samples/remark42.json"));
+        assert_eq!(parsed.ids(), ["a1", "a2", "a3", "a4"]);
+        let first = parsed.comment("a1");
+        assert_eq!((first.body.as_str(), first.format), ("first *one*", BodyFormat::Markdown));
+        assert_eq!(first.created_at, at("2019-09-14T12:16:18Z"));
+        assert_eq!(first.edited_at, at("2019-09-14T12:20:00Z"));
+        assert_eq!((first.parent.as_deref(), first.likes, first.pinned), (None, 2, true));
+        assert_eq!((first.author.key.as_str(), first.author.moderator), ("github_1", true));
+        assert_eq!(first.thread, "https://blog.example/demo/");
+        assert_eq!(parsed.thread("https://blog.example/demo/").title.as_deref(), Some("Demo"));
+        let reply = parsed.comment("a2");
+        assert_eq!((reply.body.as_str(), reply.format), ("<p>only html</p>", BodyFormat::Html));
+        assert_eq!((reply.parent.as_deref(), reply.likes), (Some("a1"), 3));
+        assert_eq!(parsed.comment("a3").state, State::Deleted);
+        assert_eq!((parsed.comment("a4").likes, parsed.comment("a4").created_at), (0, None));
+    }
+
+    #[test]
+    fn values_may_stand_on_one_line_and_backups_may_follow_each_other() {
+        let comment =
+            |id: &str| format!(r#"{{"id":"{id}","orig":"x","locator":{{"url":"/a"}},"time":"2019-09-14T07:16:18Z"}}"#);
+        let meta = r#"{"version":1,"users":null,"posts":null}"#;
+        for text in [
+            format!("{meta}{}{}", comment("1"), comment("2")),
+            format!("{}\n{meta}\n{}", comment("1"), comment("2")),
+            format!("{}\n\n\n{}", comment("1"), comment("2")),
+        ] {
+            assert_eq!(parse(Format::Remark42, &text).ids(), ["1", "2"], "{text}");
+        }
+        let bad = format!("{meta}\n{}\n{{\"id\":\"2\"}}\n{}", comment("1"), comment("3"));
+        let parsed = parse(Format::Remark42, &bad);
+        assert_eq!((parsed.ids(), parsed.comment("2").thread.as_str()), (vec!["1", "2", "3"], ""));
+    }
+}
+
+mod commento {
+    use super::*;
+
+    #[test]
+    fn root_and_anonymous_are_nobody() {
+        let parsed = parse(Format::Commento, include_str!("../samples/commento.json"));
+        assert_eq!(parsed.ids(), ["c2", "c1", "c3", "c4"], "replies may come before their parents");
+        let (reply, parent) = (parsed.comment("c2"), parsed.comment("c1"));
+        assert_eq!((reply.parent.as_deref(), parent.parent.as_deref()), (Some("c1"), None));
+        assert_eq!((reply.author.key.as_str(), parent.author.key.as_str()), ("", "u1"));
+        assert_eq!(parent.thread, "//blog.example:1313/post/first/");
+        assert_eq!(parsed.thread("//blog.example:1313/post/first/").aliases, ["/post/first/"]);
+        assert_eq!(parent.created_at, at("2020-01-27T14:07:49Z"));
+        assert_eq!((parent.likes, reply.likes), (2, 0));
+        assert_eq!(parsed.comment("c3").state, State::Deleted);
+        assert_eq!(parsed.comment("c4").state, State::Pending);
+        let ada = &parsed.users[0];
+        assert_eq!((ada.id.as_str(), ada.name.as_str(), ada.picture.as_str(), ada.moderator), ("u1", "Ada", "", true));
+    }
+
+    #[test]
+    fn the_zero_time_is_no_time_and_every_other_state_waits() {
+        let comment = |id: usize, state: &str, time: &str| {
+            format!(r#"{{"commentHex":"{id}","url":"/a","markdown":"x","state":"{state}","creationDate":"{time}"}}"#)
+        };
+        let now = "2020-01-27T14:07:49.244432Z";
+        let comments = [
+            comment(0, "approved", "0001-01-01T00:00:00Z"),
+            comment(1, "", now),
+            comment(2, "unapproved", now),
+            comment(3, "flagged", now),
+        ];
+        let text = format!(r#"{{"version":1,"comments":[{}],"commenters":null}}"#, comments.join(","));
+        let parsed = parse(Format::Commento, &text);
+        assert_eq!(
+            (parsed.comment("0").created_at, parsed.comment("1").created_at),
+            (None, at("2020-01-27T14:07:49Z"))
+        );
+        let states = [State::Approved, State::Approved, State::Pending, State::Pending];
+        assert_eq!(parsed.comments.iter().map(|comment| comment.state).collect::<Vec<_>>(), states);
+    }
+}
+
+mod comentario {
+    use super::*;
+
+    #[test]
+    fn year_one_is_no_time_and_flags_are_states() {
+        let parsed = parse(Format::Comentario, include_str!("../samples/comentario.json"));
+        let states = [
+            ("k1", State::Approved),
+            ("k2", State::Deleted),
+            ("k3", State::Pending),
+            ("k4", State::Rejected),
+            ("k5", State::Approved),
+        ];
+        assert_eq!(parsed.states(), states);
+        let first = parsed.comment("k1");
+        assert_eq!((first.edited_at, first.created_at), (None, at("2023-11-14T20:15:12Z")));
+        assert_eq!((first.likes, first.pinned, first.author.key.as_str()), (23, true, "u1"));
+        assert_eq!(parsed.comment("k3").parent.as_deref(), Some("k1"));
+        assert_eq!(parsed.comment("k5").author.name, "Guest");
+        assert_eq!((parsed.comment("k5").author.key.as_str(), parsed.comment("k5").created_at), ("", None));
+        assert_eq!(parsed.thread("p1").url.as_deref(), Some("/post/"));
+        assert_eq!((parsed.users[0].name.as_str(), parsed.users[0].email.as_str()), ("Ada", "ada@blog.example"));
+    }
+}
+
+mod artalk {
+    use super::*;
+
+    #[test]
+    fn elements_are_objects_or_texts_that_hold_them() {
+        let parsed = parse(Format::Artalk, include_str!("../samples/artalk.json"));
+        assert_eq!(parsed.ids(), ["1000", "1001", ""]);
+        let (first, reply) = (parsed.comment("1000"), parsed.comment("1001"));
+        assert_eq!((first.created_at, reply.created_at), (at("2022-04-29T06:44:04Z"), at("2022-04-29T21:44:13Z")));
+        assert_eq!((first.parent.as_deref(), reply.parent.as_deref()), (None, Some("1000")));
+        assert_eq!((first.likes, first.pinned, first.state), (4, true, State::Approved));
+        assert_eq!((reply.state, reply.edited_at), (State::Pending, None));
+        assert_eq!((first.author.name.as_str(), first.author.email.as_str()), ("Ada", "ada@blog.example"));
+        assert_eq!(parsed.thread("/test/1000.html").title.as_deref(), Some("A page"));
+    }
+}
+
+mod waline {
+    use super::*;
+
+    #[test]
+    fn times_are_texts_or_objects_and_accounts_are_users() {
+        let parsed = parse_in(Format::Waline, include_bytes!("../samples/waline.json"), "Asia/Shanghai").unwrap();
+        let states = [
+            ("w1", State::Approved),
+            ("w2", State::Pending),
+            ("w3", State::Spam),
+            ("w4", State::Approved),
+            ("5", State::Approved),
+        ];
+        assert_eq!(parsed.states(), states);
+        assert_eq!(parsed.comment("w1").created_at, at("2021-02-03T04:05:06Z"));
+        assert_eq!(parsed.comment("w2").created_at, at("2021-02-02T20:05:06Z"), "in the zone");
+        assert_eq!(parsed.comment("5").author.key, parsed.users[0].id);
+        assert_eq!(parsed.comment("w2").parent.as_deref(), Some("w1"));
+        assert_eq!(parsed.comment("w4").parent.as_deref(), Some("w2"));
+        assert_eq!((parsed.users[0].id.as_str(), parsed.users[0].moderator), ("7", true));
+        assert_eq!((parsed.comment("w1").likes, parsed.comment("w1").pinned), (5, true));
+    }
+
+    #[test]
+    fn bodies_are_markdown_with_html_line_breaks_and_bare_addresses() {
+        let parsed = parse(Format::Waline, include_str!("../samples/waline.json"));
+        assert_eq!(parsed.comment("w1").body, "an [address](https://blog.example)");
+        assert_eq!(parsed.comment("w2").body, "**plain**");
+        assert_eq!(parsed.comment("w4").body, "<https://blog.example/>", "an autolink is no tag");
+        let emoji = "![yes](https://e.example/yes.png) **yes**\\\n<https://blog.example/b_c>.";
+        assert_eq!(parsed.comment("5").body, emoji);
+        assert_eq!(parsed.comment("5").format, BodyFormat::Markdown);
+    }
+
+    #[test]
+    fn the_answer_of_the_api_is_read_as_the_file_that_is_in_it() {
+        let file = include_str!("../samples/waline.json");
+        let parsed = parse(Format::Waline, &format!("{{\"errno\":0,\"errmsg\":\"\",\"data\":{file}}}"));
+        assert_eq!((parsed.comments.len(), parsed.users.len()), (5, 1));
+    }
+
+    #[test]
+    fn ids_of_mongodb_are_objects() {
+        let of = |id: &str| format!(r#"{{"$oid":"{id}"}}"#);
+        let text = format!(
+            r#"[{{"_id":{},"url":"/a","comment":"one","insertedAt":{{"$date":"2021-02-03T04:05:06.000Z"}}}},{{"_id":{},"pid":"m1","url":"/a"}}]"#,
+            of("m1"),
+            of("m2")
+        );
+        let parsed = parse(Format::Waline, &text);
+        assert_eq!((parsed.ids(), parsed.comment("m2").parent.as_deref()), (vec!["m1", "m2"], Some("m1")));
+        assert_eq!(parsed.comment("m1").created_at, at("2021-02-03T04:05:06Z"));
+    }
+
+    #[test]
+    fn lines_of_leancloud_follow_a_line_about_their_type() {
+        let lines = "#filetype:JSON-streaming {\"type\":\"Class\",\"class\":\"Comment\"}\n\
+            {\"objectId\":\"l1\",\"url\":\"/a/\",\"comment\":\"one\",\"insertedAt\":{\"__type\":\"Date\",\"iso\":\"2021-02-03T04:05:06.000Z\"}}\n\
+            {\"objectId\":\"l2\",\"url\":\"/a/\",\"comment\":\"two\",\"rid\":\"l1\"}\n";
+        let parsed = parse(Format::Waline, lines);
+        assert_eq!(parsed.ids(), ["l1", "l2"]);
+        assert_eq!(
+            (parsed.comment("l1").created_at, parsed.comment("l2").created_at),
+            (at("2021-02-03T04:05:06Z"), None)
+        );
+        let cut = lines.trim_end().len() - 1;
+        assert_eq!(
+            parse_in(Format::Waline, &lines.as_bytes()[..cut], "UTC").unwrap_err(),
+            "line 3: EOF while parsing an object"
+        );
+        let array = format!("[{}]", r#"{"objectId":"l1","url":"/a/"}"#);
+        assert_eq!(parse(Format::Waline, &array).ids(), ["l1"]);
+    }
+}
+
+mod giscus {
+    use super::*;
+
+    #[test]
+    fn a_discussion_is_a_page_with_one_level_of_replies() {
+        let parsed = parse(Format::Giscus, include_str!("../samples/giscus.json"));
+        assert_eq!(parsed.ids(), ["D1", "D2", "D3", "D4"]);
+        assert_eq!(parsed.thread("posts/hello").url.as_deref(), Some("https://blog.example/posts/hello/"));
+        assert_eq!(parsed.thread("about").url.as_deref(), Some("about"), "without an address, the title");
+        assert_eq!(parsed.comment("D2").parent.as_deref(), Some("D1"));
+        let first = parsed.comment("D1");
+        assert_eq!((first.likes, first.author.name.as_str(), first.author.moderator), (4, "ada", true));
+        assert_eq!((first.edited_at, first.format), (at("2022-02-03T04:05:06Z"), BodyFormat::Markdown));
+        assert_eq!((parsed.comment("D2").author.name.as_str(), parsed.comment("D2").state), ("ghost", State::Approved));
+        assert_eq!((parsed.comment("D3").state, parsed.comment("D4").state), (State::Deleted, State::Spam));
+    }
+
+    #[test]
+    fn an_answer_with_an_error_is_an_error() {
+        let one = include_str!("../samples/giscus.json");
+        let limited =
+            r#"{"data":{"repository":null},"errors":[{"type":"RATE_LIMITED","message":"API rate limit exceeded"}]}"#;
+        let error = parse_in(Format::Giscus, format!("{one}{limited}").as_bytes(), "UTC").unwrap_err();
+        assert_eq!(error, "an answer has an error, and so is not whole: API rate limit exceeded");
+    }
+
+    #[test]
+    fn several_answers_may_follow_each_other() {
+        let one = include_str!("../samples/giscus.json");
+        assert_eq!(parse(Format::Giscus, &format!("{one}{one}")).comments.len(), 8);
+        assert_eq!(parse(Format::Giscus, &format!("[{one},{one}]")).comments.len(), 8);
+    }
+}
+
+mod native {
+    use super::*;
+
+    #[test]
+    fn records_are_read_as_they_are_written() {
+        let text = include_str!("../samples/native.jsonl");
+        let parsed = parse(Format::Native, text);
+        assert_eq!(parsed.ids(), ["1", "2", "3"]);
+        assert_eq!(parsed.thread("posts/1").kind.as_deref(), Some("posts"));
+        assert_eq!((parsed.comment("2").likes, parsed.comment("2").parent.as_deref()), (3, Some("1")));
+        assert_eq!(parsed.comment("3").created_at, None, "a bad time costs its record alone");
+        let written = serde_json::to_string(&Record::Comment(Box::new(parsed.comment("2").clone()))).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Record>(&written).unwrap(),
+            Record::Comment(Box::new(parsed.comment("2").clone()))
+        );
+    }
+
+    #[test]
+    fn another_version_and_unknown_records_are_errors() {
+        for (text, expected) in [
+            ("{\"head\":{\"format\":\"comments\",\"version\":2}}", "is of format comments 2, not comments 1"),
+            ("{\"hello\": 1}", "record 1 is not valid: unknown variant `hello`"),
+        ] {
+            let error = parse_in(Format::Native, text.as_bytes(), "UTC").unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! Imports into a table, which a recount finds in order afterwards.
+
+mod samples;
+mod sites;
+mod unfinished;
+
+use aws_sdk_dynamodb::config::Builder;
+use jiff::Timestamp;
+use local::engine::Engine;
+use local::template::{DEPLOYED, Template};
+use proptest::prelude::*;
+use shared::domain::comment::Comment as Stored;
+use shared::domain::ids::{CommentId, IdSource, Random, ThreadId};
+use shared::domain::time::Clock;
+use shared::store::comments::NewComment;
+use shared::store::import::Way;
+use shared::store::{Reading, Store, client};
+
+use super::record::{Author, Comment, Record, State, Thread};
+use super::scratch::Scratch;
+use super::write::{Direction, Located, Pace, Writer};
+use super::*;
+use crate::lease::{Lease, LeaseError};
+
+const TABLE: &str = "comments";
+pub(super) const EMBEDDED: usize = 3;
+
+fn engine() -> Engine {
+    let engine = Engine::memory().unwrap();
+    engine.create_table(TABLE, &Template::parse(DEPLOYED, &[]).unwrap().table().unwrap()).unwrap();
+    engine
+}
+
+fn store_of(client: Builder) -> Store {
+    Store::new(client::build(client), TABLE.to_owned(), Random::system()).embedding(EMBEDDED)
+}
+
+pub(super) fn store() -> Store {
+    store_of(engine().client_builder())
+}
+
+/// A comment on `/a` that answers nobody.
+pub(super) fn comment(id: &str) -> Comment {
+    Comment {
+        source_id: id.to_owned(),
+        thread: "/a".to_owned(),
+        created_at: Timestamp::from_second(1_600_000_000).ok(),
+        author: Author { name: "Ada".to_owned(), ..Author::default() },
+        body: format!("body of {id}"),
+        ..Comment::default()
+    }
+}
+
+pub(super) fn reply(id: &str, parent: &str) -> Comment {
+    Comment { parent: Some(parent.to_owned()), ..comment(id) }
+}
+
+/// Read, resolved and located.
+async fn scratch(store: &Store, comments: &[Comment]) -> Scratch {
+    scratch_of(store, "test", &[comments]).await
+}
+
+/// Of several files.
+async fn scratch_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Scratch {
+    let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
+    for key in ["/a", "/b"] {
+        // With what no thread keeps.
+        let url = Some(format!("https://ada:secret@blog.example{key}"));
+        let title = Some(format!("Page\n{key}\u{202e}"));
+        scratch.add(Record::Thread(Thread { key: key.to_owned(), url, title, ..Thread::default() })).unwrap();
+    }
+    for comments in files {
+        scratch.file += 1;
+        for comment in *comments {
+            scratch.add(Record::Comment(Box::new(comment.clone()))).unwrap();
+        }
+    }
+    scratch.resolve(&ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }, false).unwrap();
+    scratch.locate(Some(store), prefix).await.unwrap();
+    scratch
+}
+
+pub(super) fn writer<'a>(store: &'a Store, scratch: &'a Scratch, users: &'a Users) -> Writer<'a> {
+    Writer {
+        scratch,
+        store,
+        users,
+        prefix: "test",
+        embedded: EMBEDDED,
+        clock: Clock::system(),
+        table: Pace::default(),
+        other_salt: None,
+    }
+}
+
+fn lease<'a>(store: &'a Store, holder: &str) -> Lease<'a> {
+    Lease { store, clock: Clock::system(), holder: holder.to_owned(), patience: std::time::Duration::ZERO }
+}
+
+async fn import(store: &Store, comments: &[Comment]) -> Report {
+    import_of(store, "test", &[comments]).await
+}
+
+async fn import_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Report {
+    let scratch = scratch_of(store, prefix, files).await;
+    let users = Users::default();
+    Writer { prefix, ..writer(store, &scratch, &users) }.run(&mut |_| ()).await.unwrap();
+    scratch.report().unwrap()
+}
+
+pub(super) async fn findings(store: &Store) -> Vec<String> {
+    store.check(Clock::system().now()).await.unwrap().iter().map(ToString::to_string).collect()
+}
+
+/// The comments of the thread `/a`, by their ids in the source.
+async fn find(store: &Store, comments: &[Comment], id: &str) -> Option<Stored> {
+    let scratch = scratch(store, comments).await;
+    let located = located(&scratch, "posts/a");
+    let id = located.iter().find(|located| located.planned.tag == id)?.id;
+    Some(store.find(id, Reading::Consistent).await.unwrap()?.comment)
+}
+
+fn located(scratch: &Scratch, target: &str) -> Vec<Located> {
+    let mut page = scratch.first_page(Direction::ParentsFirst);
+    let mut all = Vec::new();
+    loop {
+        let located = scratch.page(target, &mut page, &Users::default()).unwrap();
+        if located.is_empty() {
+            return all;
+        }
+        all.extend(located);
+    }
+}
+
+fn thread(record: &str) -> ThreadId {
+    ThreadId::new("posts", record).unwrap()
+}
+
+/// A comment that a visitor writes after the import.
+async fn write_live(store: &Store, parent: Option<CommentId>) -> CommentId {
+    let ids = IdSource::new(Clock::system(), Random::system());
+    let parent = match parent {
+        Some(parent) => store.find(parent, Reading::Consistent).await.unwrap().map(|found| found.comment),
+        None => None,
+    };
+    let ancestors = parent.iter().flat_map(|parent| parent.ancestors.iter().copied().chain([parent.id]));
+    let user = Some(shared::domain::ids::UserId(7));
+    let draft = Stored {
+        ancestors: ancestors.collect(),
+        user,
+        name: "Ada".into(),
+        body: "live".into(),
+        ..Stored::blank(thread("a"))
+    };
+    let (_, visitor_state) = store.thread_and_visitor_state(&draft.thread, &draft.visitor()).await.unwrap();
+    let new = NewComment { draft, parent, visitor_state: &visitor_state, idempotency: None };
+    let created = store.create(&ids, new).await.unwrap();
+    let shared::store::comments::Created::Done(comment) = created else { panic!("{created:?}") };
+    // As the stream's events would.
+    store.recount_comment(&comment.thread, comment.id, shared::store::counts::Cause::Event).await.unwrap();
+    comment.id
+}
+
+fn dump() -> Vec<Comment> {
+    let mut comments = vec![
+        Comment { likes: 5, pinned: true, ..comment("1") },
+        reply("2", "1"),
+        reply("3", "2"),
+        Comment { state: State::Pending, ..comment("4") },
+        Comment { state: State::Rejected, ..reply("5", "1") },
+        Comment { state: State::Deleted, ..comment("6") },
+        Comment { state: State::Pending, ..reply("7", "6") },
+        reply("8", "6"),
+        Comment { thread: "/b".to_owned(), ..comment("9") },
+        reply("10", "4"),
+    ];
+    comments.extend((11..20).map(|id| reply(&id.to_string(), "1")));
+    comments
+}
+
+#[tokio::test]
+async fn an_import_leaves_the_table_in_order_and_a_second_one_adds_nothing() {
+    let store = store();
+    let first = import(&store, &dump()).await;
+    assert_eq!((first.read, first.new, first.already_there), (19, 19, 0));
+    assert_eq!(findings(&store).await, [""; 0]);
+    let second = import(&store, &dump()).await;
+    assert_eq!((second.read, second.new, second.already_there), (19, 0, 19));
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn comments_keep_their_times_likes_writers_and_places() {
+    let store = store();
+    import(&store, &dump()).await;
+    let parent = find(&store, &dump(), "1").await.unwrap();
+    assert_eq!(parent.id.created_at().0, 1_600_000_000_000);
+    assert_eq!((parent.likes, parent.imported_likes, parent.replies), (5, 5, 10));
+    assert_eq!((parent.inline.len(), parent.has_separate), (EMBEDDED, true));
+    assert_eq!((parent.user, parent.name.as_str()), (None, "Ada"));
+    assert_eq!(parent.source.unwrap().0, "test:1");
+    let reply = find(&store, &dump(), "3").await.unwrap();
+    assert_eq!(reply.ancestors, [parent.id, find(&store, &dump(), "2").await.unwrap().id]);
+    let placeholder = find(&store, &dump(), "6").await.unwrap();
+    assert!(placeholder.is_placeholder && placeholder.body.is_empty());
+    let stored = store.thread(&thread("a"), Reading::Consistent).await.unwrap();
+    assert_eq!((stored.parents, stored.pin.unwrap().comment), (2, parent.id));
+    assert_eq!((stored.title.as_deref(), stored.url.as_deref()), (Some("Page /a"), Some("https://blog.example/a")));
+}
+
+#[tokio::test]
+async fn times_before_and_after_the_change_of_ids_are_kept_to_the_second() {
+    let store = store();
+    let at = |id: &str, time: &str| Comment { created_at: time.parse().ok(), ..comment(id) };
+    let times = ["1999-12-31T23:59:59Z", "2026-02-02T16:22:18Z", "2026-02-02T16:22:19Z", "2026-02-03T00:00:00Z"];
+    let comments: Vec<_> = times.iter().enumerate().map(|(id, time)| at(&id.to_string(), time)).collect();
+    import(&store, &comments).await;
+    for (id, time) in times.iter().enumerate() {
+        let stored = find(&store, &comments, &id.to_string()).await.unwrap();
+        assert_eq!(stored.id.created_at().seconds(), time.parse::<Timestamp>().unwrap().as_second(), "{time}");
+    }
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_comment_that_was_deleted_after_its_import_does_not_come_back() {
+    let store = store();
+    import(&store, &dump()).await;
+    let gone = find(&store, &dump(), "9").await;
+    assert!(gone.is_none(), "it is on the other page");
+    let deleted = find(&store, &dump(), "3").await.unwrap();
+    assert!(store.delete(deleted.clone()).await.unwrap());
+    store.recount_comment(&deleted.thread, deleted.id, shared::store::counts::Cause::Event).await.unwrap();
+    let again = import(&store, &[dump(), vec![reply("30", "3")]].concat()).await;
+    assert_eq!((again.new, again.already_there), (0, 18));
+    assert_eq!(again.skipped, [("deleted".to_owned(), 2)].into(), "what is below it does not come back either");
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_longer_dump_goes_into_threads_that_visitors_have_written_in() {
+    let store = store();
+    import(&store, &dump()).await;
+    let parent = find(&store, &dump(), "1").await.unwrap();
+    write_live(&store, Some(parent.id)).await;
+    write_live(&store, None).await;
+    let more = [
+        reply("31", "1"),
+        reply("32", "31"),
+        Comment { state: State::Rejected, ..comment("33") },
+        Comment { state: State::Deleted, ..reply("34", "1") },
+        reply("35", "34"),
+        Comment { state: State::Pending, ..reply("36", "34") },
+    ];
+    let report = import(&store, &[dump(), more.to_vec()].concat()).await;
+    assert_eq!((report.new, report.already_there), (6, 19));
+    assert_eq!(findings(&store).await, [""; 0]);
+    let after = find(&store, &dump(), "1").await.unwrap();
+    assert_eq!(after.replies, parent.replies + 3);
+    assert_eq!(store.thread(&thread("a"), Reading::Consistent).await.unwrap().parents, 3);
+}
+
+#[tokio::test]
+async fn a_comment_of_a_kilobyte_costs_four_to_seven_write_units() {
+    let body = "a quiet morning ".repeat(20);
+    let parents = (0..100).map(|id| Comment { body: body.clone(), ..comment(&id.to_string()) });
+    let replies =
+        (100..300).map(|id| Comment { body: body.clone(), ..reply(&id.to_string(), &(id % 100).to_string()) });
+    for (comments, expected) in [(parents.clone().collect::<Vec<_>>(), 7.0), (parents.chain(replies).collect(), 5.7)] {
+        let store = store();
+        let scratch = scratch(&store, &comments).await;
+        let users = Users::default();
+        let units = writer(&store, &scratch, &users).run(&mut |_| ()).await.unwrap();
+        let each = units / f64::from(u32::try_from(comments.len()).unwrap());
+        assert!(each > 4.0 && each <= expected, "{each}");
+    }
+}
+
+#[tokio::test]
+async fn a_thread_that_only_the_host_has_told_about_is_empty_and_keeps_its_title() {
+    let store = store();
+    let told = shared::domain::thread::Thread { title: Some("Told".to_owned()), ..Default::default() };
+    store.describe_thread(&thread("a"), &told).await.unwrap();
+    assert_eq!(store.begin_import(&thread("a"), "").await.unwrap(), Way::InBatches);
+    store.forget_imports(&[thread("a")]).await.unwrap();
+    import(&store, &dump()).await;
+    let stored = store.thread(&thread("a"), Reading::Consistent).await.unwrap();
+    assert_eq!((stored.title.as_deref(), stored.parents), (Some("Told"), 2));
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn comments_of_one_second_all_have_ids_of_their_own() {
+    let store = store();
+    // Numeric ids that are the same in their low bits, and texts.
+    let ids = ["1", "65537", "131073", "a", "b", "c"];
+    let comments: Vec<_> = ids.iter().map(|id| comment(id)).collect();
+    assert_eq!(import(&store, &comments).await.new, 6);
+    assert_eq!(import(&store, &comments).await.already_there, 6);
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_comment_that_the_source_has_twice_is_imported_once() {
+    let store = store();
+    let twice = [comment("1"), reply("2", "1"), comment("1"), reply("2", "1")];
+    let report = import(&store, &twice).await;
+    assert_eq!((report.new, report.already_there), (2, 2));
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+/// A stranger's comment appears between the search for a free id and the writing.
+#[tokio::test]
+async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replies() {
+    let store = store();
+    write_live(&store, None).await;
+    let comments = [comment("1"), reply("2", "1"), reply("3", "2")];
+    let scratch = scratch(&store, &comments).await;
+    let users = Users::default();
+    let taken = located(&scratch, "posts/a")[0].id;
+    let stranger = Stored { id: taken, body: "a stranger's".into(), ..Stored::blank(thread("a")) };
+    assert!(store.import_fixture(&stranger).await.unwrap());
+    writer(&store, &scratch, &users).write(&mut |_| ()).await.unwrap();
+    let ids: Vec<CommentId> = located(&scratch, "posts/a").iter().map(|located| located.id).collect();
+    let stored = store.find(ids[0], Reading::Consistent).await.unwrap().unwrap().comment;
+    assert_eq!((stored.source.unwrap().0.as_str(), stored.replies), ("test:1", 1));
+    let deepest = store.find(ids[2], Reading::Consistent).await.unwrap().unwrap().comment;
+    assert_eq!((deepest.source.unwrap().0.as_str(), deepest.ancestors.as_slice()), ("test:3", &ids[..2]));
+    let stranger = store.find(taken, Reading::Consistent).await.unwrap().unwrap().comment;
+    assert_eq!((stranger.body.as_str(), stranger.replies), ("a stranger's", 0));
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn replies_follow_a_comment_that_was_imported_into_another_thread() {
+    let store = store();
+    import(&store, &[comment("1")]).await;
+    let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
+    for comment in [comment("1"), reply("2", "1")] {
+        scratch.add(Record::Comment(Box::new(comment))).unwrap();
+    }
+    let map = Map::parse("/a posts/b").unwrap();
+    scratch.resolve(&ThreadKeys { map, ..ThreadKeys::default() }, false).unwrap();
+    writer(&store, &scratch, &Users::default()).run(&mut |_| ()).await.unwrap();
+    let report = scratch.report().unwrap();
+    assert_eq!((report.new, report.already_there), (1, 1));
+    assert_eq!(report.threads, [("posts/a".to_owned(), 2)].into());
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn authors_whom_the_host_knows_become_users() {
+    let store = store();
+    let author = |email: &str| Author { name: "A".to_owned(), email: email.to_owned(), ..Author::default() };
+    let comments = [
+        Comment { author: author("ada@blog.example"), ..comment("1") },
+        Comment { author: author("eve@blog.example"), state: State::Pending, ..comment("2") },
+        Comment { author: author("ada@blog.example"), state: State::Pending, ..reply("3", "1") },
+    ];
+    let scratch = scratch(&store, &comments).await;
+    let users = Users::parse("ada@blog.example 7").unwrap();
+    writer(&store, &scratch, &users).run(&mut |_| ()).await.unwrap();
+    for (id, expected) in [("1", Some(7)), ("2", None), ("3", Some(7))] {
+        let stored = find(&store, &comments, id).await.unwrap();
+        assert_eq!(stored.user.map(|user| user.0), expected, "{id}");
+    }
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+/// Comments of two pages in any state, with parents that may be missing, later, elsewhere or themselves.
+fn dumps() -> impl Strategy<Value = Vec<Comment>> {
+    let states = prop::sample::select(vec![
+        State::Approved,
+        State::Approved,
+        State::Approved,
+        State::Pending,
+        State::Rejected,
+        State::Deleted,
+        State::Spam,
+    ]);
+    let parts = (prop::option::weighted(0.8, 0..25_usize), states, 0..3_i64, any::<bool>(), 0..4_u64);
+    prop::collection::vec(parts, 1..25).prop_map(|parts| {
+        let comments = parts.into_iter().enumerate().map(|(id, (parent, state, second, elsewhere, likes))| Comment {
+            parent: parent.map(|parent| parent.to_string()),
+            state,
+            created_at: Timestamp::from_second(1_600_000_000 + second).ok(),
+            thread: if elsewhere && id % 5 == 0 { "/b" } else { "/a" }.to_owned(),
+            likes,
+            pinned: likes == 3,
+            ..comment(&id.to_string())
+        });
+        comments.collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever is imported first, and whatever is added to it later.
+    #[test]
+    fn any_dump_leaves_the_table_in_order(comments in dumps(), first in 0..25_usize) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let store = store();
+            import(&store, &comments[..first.min(comments.len())]).await;
+            prop_assert_eq!(findings(&store).await, [""; 0]);
+            import(&store, &comments).await;
+            prop_assert_eq!(findings(&store).await, [""; 0]);
+            let again = import(&store, &comments).await;
+            prop_assert_eq!(again.new, 0);
+            Ok(())
+        })?;
+    }
+}

@@ -1,0 +1,288 @@
+//! Imports that end early, at any call to the table, and what comes after them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeDeserializationInterceptorContextMut, BeforeTransmitInterceptorContextMut,
+};
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use shared::domain::time::Timestamp as Millis;
+use shared::domain::user::User;
+use shared::store::counts::Cause;
+use shared::store::log::Moderator;
+use shared::store::moderation::Verdict;
+
+use super::*;
+
+/// Ends a process at one of its calls to the table: that call and all later ones fail.
+#[derive(Clone, Debug)]
+struct Kill {
+    /// Calls that are left.
+    left: Arc<AtomicUsize>,
+    /// The last call is carried out, but its answer gets lost.
+    is_carried_out: bool,
+}
+
+impl Kill {
+    fn is_over(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+
+    fn count(&self) -> Result<(), BoxError> {
+        let less = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        less.map(drop).map_err(|_| "killed".into())
+    }
+}
+
+impl Intercept for Kill {
+    fn name(&self) -> &'static str {
+        "Kill"
+    }
+
+    fn modify_before_transmit(
+        &self,
+        _: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if self.is_carried_out && !self.is_over() { Ok(()) } else { self.count() }
+    }
+
+    fn modify_before_deserialization(
+        &self,
+        _: &mut BeforeDeserializationInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if self.is_carried_out { self.count() } else { Ok(()) }
+    }
+}
+
+/// Every state and depth, on two pages.
+fn small_dump() -> Vec<Comment> {
+    dump().into_iter().take(10).collect()
+}
+
+/// With a level that takes several requests.
+fn larger_dump() -> Vec<Comment> {
+    let mut comments = small_dump();
+    comments.extend((40..70).map(|id| reply(&id.to_string(), "2")));
+    comments
+}
+
+/// Imports into a table until it is killed. False when it ended before.
+async fn is_killed(engine: &Engine, kill: &Kill, comments: &[Comment]) -> bool {
+    let healthy = store_of(engine.client_builder());
+    let scratch = scratch(&healthy, comments).await;
+    let store = store_of(engine.client_builder().interceptor(kill.clone()));
+    writer(&store, &scratch, &Users::default()).run(&mut |_| ()).await.is_err()
+}
+
+/// Runs a check after each call at which an import of `comments` may be killed, on a table that `prepare` has filled.
+async fn killed_at_each_call<P: Future, C: Future>(
+    kill: impl Fn(usize) -> Kill,
+    comments: &[Comment],
+    prepare: impl Fn(Store) -> P,
+    check: impl Fn(Store, usize) -> C,
+) {
+    for calls in 0.. {
+        let engine = engine();
+        let store = || store_of(engine.client_builder());
+        prepare(store()).await;
+        if !is_killed(&engine, &kill(calls), comments).await {
+            assert!(calls > 20, "{calls}");
+            return;
+        }
+        check(store(), calls).await;
+    }
+}
+
+fn unanswered(calls: usize) -> Kill {
+    Kill { left: Arc::new(AtomicUsize::new(calls)), is_carried_out: true }
+}
+
+fn unsent(calls: usize) -> Kill {
+    Kill { is_carried_out: false, ..unanswered(calls) }
+}
+
+/// The comments of the small dump that visitors could reach, replies before their parents.
+async fn reachable(store: &Store) -> Vec<Stored> {
+    let scratch = scratch(store, &small_dump()).await;
+    let mut found = Vec::new();
+    for located in ["posts/a", "posts/b"].iter().flat_map(|target| located(&scratch, target)) {
+        found.extend(store.find(located.id, Reading::Consistent).await.unwrap().map(|found| found.comment));
+    }
+    found.sort_by_key(|comment| std::cmp::Reverse(comment.ancestors.len()));
+    found
+}
+
+async fn reject(store: &Store, comment: Stored) {
+    let clock = Clock::system();
+    let ids = IdSource::new(clock.clone(), Random::system());
+    let moderator: User = serde_json::from_value(serde_json::json!({ "u": 1 })).unwrap();
+    let by = Moderator { user: &moderator, ids: &ids, clock: &clock };
+    store.decide(comment, Verdict::Reject, None, by).await.unwrap();
+}
+
+async fn parents(store: &Store) -> u64 {
+    store.thread(&thread("a"), Reading::Consistent).await.unwrap().parents
+}
+
+async fn is_in_order(store: &Store, calls: usize) {
+    assert_eq!(findings(store).await, [""; 0], "killed after {calls} calls");
+}
+
+async fn finishes(store: Store, comments: Vec<Comment>, calls: usize) {
+    let report = import(&store, &comments).await;
+    assert_eq!(report.new + report.already_there, comments.len() as u64, "killed after {calls} calls");
+    is_in_order(&store, calls).await;
+    assert_eq!(import(&store, &comments).await.new, 0);
+}
+
+#[tokio::test]
+async fn an_import_that_was_killed_at_any_call_is_finished_by_the_same_one() {
+    let check = |store, calls| finishes(store, larger_dump(), calls);
+    killed_at_each_call(unsent, &larger_dump(), |_| async {}, check).await;
+}
+
+#[tokio::test]
+async fn an_import_whose_last_answer_was_lost_is_finished_by_the_same_one() {
+    let check = |store, calls| finishes(store, small_dump(), calls);
+    killed_at_each_call(unanswered, &small_dump(), |_| async {}, check).await;
+}
+
+#[tokio::test]
+async fn an_import_that_was_killed_beside_a_live_thread_is_finished_by_the_same_one() {
+    let prepare = |store: Store| async move { write_live(&store, None).await };
+    let check = |store, calls| finishes(store, small_dump(), calls);
+    killed_at_each_call(unanswered, &small_dump(), prepare, check).await;
+}
+
+#[tokio::test]
+async fn comments_that_are_deleted_before_the_import_goes_on_are_gone_and_not_counted() {
+    let check = async |store: Store, calls: usize| {
+        let mut deleted = 0;
+        for comment in reachable(&store).await.into_iter().filter(|comment| !comment.is_placeholder) {
+            assert!(store.delete(comment.clone()).await.unwrap());
+            store.recount_comment(&comment.thread, comment.id, Cause::Event).await.unwrap();
+            deleted += 1;
+        }
+        // Readable, although some were deleted that the thread has not counted.
+        assert!(parents(&store).await <= 1);
+        let report = import(&store, &small_dump()).await;
+        assert_eq!(report.skipped.get("deleted").copied().unwrap_or_default(), deleted, "killed after {calls} calls");
+        is_in_order(&store, calls).await;
+    };
+    killed_at_each_call(unsent, &small_dump(), |_| async {}, check).await;
+}
+
+#[tokio::test]
+async fn comments_that_are_rejected_before_the_import_goes_on_stay_so_and_count_right() {
+    let check = async |store: Store, calls: usize| {
+        let top = |comment: &&Stored| comment.is_top_level() && comment.imported_likes == 5;
+        let reached = reachable(&store).await;
+        let Some(comment) = reached.iter().find(top) else { return };
+        reject(&store, comment.clone()).await;
+        // What is below it is counted again by a job.
+        for comment in reached.iter().filter(|comment| comment.thread == thread("a")) {
+            store.recount_comment(&comment.thread, comment.id, Cause::Walk).await.unwrap();
+        }
+        // Readable, although the thread has not counted it.
+        assert!(parents(&store).await <= 1);
+        import(&store, &small_dump()).await;
+        is_in_order(&store, calls).await;
+        assert_eq!(parents(&store).await, 1, "the placeholder");
+    };
+    killed_at_each_call(unsent, &small_dump(), |_| async {}, check).await;
+}
+
+#[tokio::test]
+async fn another_file_after_one_that_was_killed_leaves_the_table_in_order() {
+    // Without some parents and replies of the first, and with some of its own.
+    let is_in_both = |comment: &Comment| !["1", "8"].contains(&comment.source_id.as_str());
+    let mut other: Vec<Comment> = small_dump().into_iter().filter(is_in_both).collect();
+    other.extend([comment("100"), reply("101", "2"), Comment { state: State::Pending, ..reply("102", "100") }]);
+    let check = async |store: Store, calls: usize| {
+        for comments in [&other, &small_dump()] {
+            let report = import(&store, comments).await;
+            let skipped: u64 = report.skipped.values().sum();
+            let all = report.new + report.already_there + skipped;
+            assert_eq!(all, comments.len() as u64, "killed after {calls} calls");
+            is_in_order(&store, calls).await;
+        }
+    };
+    killed_at_each_call(unsent, &small_dump(), |_| async {}, check).await;
+}
+
+#[tokio::test]
+async fn one_import_runs_at_a_time() {
+    let store = store();
+    let other = async || lease(&store, "other").hold(async { Ok::<_, LeaseError>(()) }).await;
+    let during = lease(&store, "one").hold(async { Ok::<_, LeaseError>(other().await) }).await.unwrap();
+    assert!(matches!(during, Err(LeaseError::Taken)));
+    other().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_fails_for_less_than_the_lease_ends_no_import() {
+    use std::time::Duration;
+
+    for (outage, survives) in [(20, true), (300, false)] {
+        let table = unsent(usize::MAX);
+        let store = store_of(engine().client_builder().interceptor(table.clone()));
+        let fails = |fails| table.left.store(if fails { 0 } else { usize::MAX }, Ordering::Relaxed);
+        let work = async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            fails(true);
+            tokio::time::sleep(Duration::from_secs(outage)).await;
+            fails(false);
+            tokio::time::sleep(Duration::from_secs(100)).await;
+            Ok::<_, LeaseError>(())
+        };
+        let start = tokio::time::Instant::now();
+        let held = lease(&store, "one").hold(work).await;
+        assert_eq!(held.is_ok(), survives, "{outage} seconds: {held:?}");
+        let ended = start.elapsed() < Duration::from_mins(1);
+        assert!(survives || (ended && matches!(held, Err(LeaseError::Table(_)))), "{held:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_is_not_there_is_told_at_once() {
+    let store = store_of(engine().client_builder().interceptor(unsent(0)));
+    let patient = Lease { patience: std::time::Duration::from_secs(65), ..lease(&store, "one") };
+    let start = tokio::time::Instant::now();
+    let held = patient.hold(async { Ok::<_, LeaseError>(()) }).await;
+    assert!(matches!(held, Err(LeaseError::Table(_))), "{held:?}");
+    assert!(start.elapsed() < std::time::Duration::from_mins(1), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_is_kept_while_an_import_waits_for_its_rate() {
+    let store = store();
+    let scratch = scratch(&store, &dump()).await;
+    let users = Users::default();
+    let start = tokio::time::Instant::now();
+    let now = move || Millis(i64::try_from(start.elapsed().as_millis()).unwrap());
+    let lease = Lease { clock: Clock::new(now), ..lease(&store, "one") };
+    let table = Pace { rate: Some(1), ..Pace::default() };
+    let slow = Writer { table, ..writer(&store, &scratch, &users) };
+    let other = async {
+        let mut refused = 0;
+        while !store.lease_import("other", now()).await.unwrap() {
+            refused += 1;
+            tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        }
+        refused
+    };
+    let mut quiet = |_: write::Progress<'_>| ();
+    let work = async { Ok::<_, LeaseError>(slow.run(&mut quiet).await.unwrap()) };
+    let (units, refused) = tokio::join!(lease.hold(work), async {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        other.await
+    });
+    let seconds = units.unwrap();
+    assert!(f64::from(refused) * 10.0 > seconds - 20.0, "{refused} for {seconds} seconds");
+}

@@ -1,0 +1,9 @@
+//! Moves data in and out of a table: imports from other systems, exports, and what is known of one person, which it also erases.
+//! Checks a table, too.
+
+pub mod check;
+pub mod export;
+pub mod import;
+pub mod lease;
+pub mod person;
+mod temporary;

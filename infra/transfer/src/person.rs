@@ -1,0 +1,23 @@
+//! What a table and its bucket hold of one person: written to a file, or erased.
+
+pub mod erase;
+pub mod export;
+
+use shared::error::Fault;
+
+use crate::export::ExportError;
+use crate::lease::LeaseError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum PersonError {
+    #[error("{}", .0.chain())]
+    Table(#[from] Fault),
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    #[error("the folder of mails: {0}")]
+    Mails(#[from] std::io::Error),
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    #[error("an import into this table is not finished; finish it first, with the same command")]
+    Importing,
+}
