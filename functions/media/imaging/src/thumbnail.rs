@@ -6,7 +6,7 @@ use fast_image_resize::{
     PixelType, ResizeOptions, Resizer,
     images::{Image, ImageRef},
 };
-use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
+use image::{ColorType, DynamicImage, RgbaImage};
 
 pub const THUMBNAIL_SIDE: u32 = 320;
 const QUALITY: u8 = 75;
@@ -47,23 +47,18 @@ fn shrink(pixels: DynamicImage) -> Result<DynamicImage, Refused> {
     // Sides have at most 16 bits, so nothing overflows.
     let scaled = |side: u32| ((side * THUMBNAIL_SIDE + longest / 2) / longest).max(1);
     let (width, height) = (scaled(pixels.width()), scaled(pixels.height()));
-    let layout = match pixels {
-        DynamicImage::ImageLuma8(_) => PixelType::U8,
-        DynamicImage::ImageLumaA8(_) => PixelType::U8x2,
-        DynamicImage::ImageRgb8(_) => PixelType::U8x3,
-        _ => PixelType::U8x4,
-    };
-    let source = ImageRef::new(pixels.width(), pixels.height(), pixels.as_bytes(), layout);
-    let mut small = Image::new(width, height, layout);
-    Resizer::new()
-        .resize(&source.map_err(|_| Refused::Damaged)?, &mut small, &ResizeOptions::new())
-        .map_err(|_| Refused::Damaged)?;
-    let samples = small.into_vec();
-    match layout {
-        PixelType::U8 => GrayImage::from_raw(width, height, samples).map(DynamicImage::from),
-        PixelType::U8x2 => GrayAlphaImage::from_raw(width, height, samples).map(DynamicImage::from),
-        PixelType::U8x3 => RgbImage::from_raw(width, height, samples).map(DynamicImage::from),
-        _ => RgbaImage::from_raw(width, height, samples).map(DynamicImage::from),
-    }
-    .ok_or(Refused::Damaged)
+    let colours = pixels.color();
+    let source = pixels.into_rgba8();
+    let source = ImageRef::new(source.width(), source.height(), &source, PixelType::U8x4);
+    let source = source.map_err(|_| Refused::Damaged)?;
+    let mut small = Image::new(width, height, PixelType::U8x4);
+    let options = ResizeOptions::new().use_alpha(colours.has_alpha());
+    Resizer::new().resize(&source, &mut small, &options).map_err(|_| Refused::Damaged)?;
+    let small = RgbaImage::from_raw(width, height, small.into_vec()).map(DynamicImage::from).ok_or(Refused::Damaged)?;
+    Ok(match colours {
+        ColorType::L8 => small.into_luma8().into(),
+        ColorType::La8 => small.into_luma_alpha8().into(),
+        ColorType::Rgb8 => small.into_rgb8().into(),
+        _ => small,
+    })
 }
