@@ -1,0 +1,31 @@
+//! Calls of functions in this process, without a socket.
+
+use futures_util::future::BoxFuture;
+use http::StatusCode;
+use serde_json::{Value, json};
+use shared::aws::call::Transport;
+use shared::aws::https;
+
+use super::Queues;
+use super::protocol::{operation, queue_name};
+use crate::access;
+
+/// Permissions are checked as in AWS.
+impl Transport for Queues {
+    fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
+        Box::pin(async move {
+            let operation = operation(request.headers());
+            let body: Value = serde_json::from_str(request.body()).unwrap_or_default();
+            let (status, answer) = match access::check_queue(&operation, queue_name(&body)) {
+                Ok(()) => self.answer(&operation, request.body().as_bytes()).await,
+                Err(denied) => {
+                    tracing::error!("{denied}");
+                    (StatusCode::FORBIDDEN, json!({ "__type": "AccessDeniedException", "message": denied }))
+                }
+            };
+            let mut response = http::Response::new(answer.to_string().into_bytes());
+            *response.status_mut() = status;
+            Ok(response)
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! The messages of one queue, each a file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use md5::{Digest, Md5};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::domain::ids::hex;
+use shared::domain::time::Timestamp;
+use tokio::sync::{Notify, watch};
+
+use super::{QueueSettings, Result};
+use crate::files;
+
+pub(super) struct Queue {
+    pub(super) settings: QueueSettings,
+    pub(super) folder: PathBuf,
+    pub(super) messages: Mutex<BTreeMap<String, Message>>,
+    /// When a message may have become visible.
+    pub(super) changed: Notify,
+    /// Triggers that handle messages at the moment, or look for some.
+    pub(super) handlers: watch::Sender<usize>,
+}
+
+impl Queue {
+    /// In Unix milliseconds.
+    pub(super) fn next_visible(&self) -> Option<i64> {
+        self.messages().values().map(|message| message.visible_at).min()
+    }
+
+    pub(super) fn open(root: &Path, settings: QueueSettings) -> io::Result<Self> {
+        let folder = root.join(&settings.name);
+        files::make_folder(&folder)?;
+        let mut messages = BTreeMap::new();
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            // A file without this ending was being written when the process died: its sender was told of a failure.
+            if path.extension().is_some_and(|extension| extension == "json") {
+                let mut message: Message = serde_json::from_slice(&fs::read(&path)?)?;
+                // The functions that had received it ended with the process, which says nothing of the message.
+                if message.received_at.is_some() {
+                    message.visible_at = 0;
+                }
+                message.receives = 0;
+                messages.insert(message.id.clone(), message);
+            }
+        }
+        Ok(Self {
+            settings,
+            folder,
+            messages: Mutex::new(messages),
+            changed: Notify::new(),
+            handlers: watch::Sender::new(0),
+        })
+    }
+
+    pub(super) fn messages(&self) -> MutexGuard<'_, BTreeMap<String, Message>> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn put(&self, message: Message) -> Result<()> {
+        self.write(&message)?;
+        self.messages().insert(message.id.clone(), message);
+        self.changed.notify_waiters();
+        Ok(())
+    }
+
+    fn file(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{id}.json"))
+    }
+
+    pub(super) fn write(&self, message: &Message) -> Result<()> {
+        Ok(files::write(&self.file(&message.id), &serde_json::to_vec(message).map_err(io::Error::from)?)?)
+    }
+
+    pub(super) fn remove(&self, id: &str) -> Result<()> {
+        match fs::remove_file(self.file(id)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Until a message is sent or becomes visible; `most` at most.
+    pub(super) async fn wait(&self, now: Timestamp, most: Duration) {
+        let changed = self.changed.notified();
+        let due = self.messages().values().map(|message| message.visible_at).min();
+        let due = due.map_or(most, |due| Duration::from_millis(u64::try_from(due - now.0).unwrap_or_default()));
+        drop(tokio::time::timeout(due.min(most), changed).await);
+    }
+}
+
+/// A message, as its file holds it. Times are Unix milliseconds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Message {
+    pub id: String,
+    pub body: String,
+    pub sent_at: i64,
+    pub(super) visible_at: i64,
+    pub receives: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_received_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) received_at: Option<i64>,
+    /// Of the latest receipt; earlier ones are no longer valid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) receipt: Option<String>,
+}
+
+impl Message {
+    #[must_use]
+    pub fn md5(&self) -> String {
+        hex(&Md5::digest(&self.body))
+    }
+
+    #[must_use]
+    pub fn receipt(&self) -> &str {
+        self.receipt.as_deref().unwrap_or_default()
+    }
+
+    /// Their names are SQS's, and their values are all texts.
+    #[must_use]
+    pub fn attributes(&self) -> Value {
+        json!({
+            "ApproximateReceiveCount": self.receives.to_string(),
+            "SentTimestamp": self.sent_at.to_string(),
+            "ApproximateFirstReceiveTimestamp": self.first_received_at.unwrap_or_default().to_string(),
+        })
+    }
+}

@@ -1,0 +1,29 @@
+//! Serves the queues to functions in other processes, over HTTP.
+
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use tokio::net::TcpListener;
+
+use super::Queues;
+use super::protocol::operation;
+use crate::server;
+
+impl Queues {
+    /// Serves until the future is dropped. Signatures are not checked.
+    pub async fn serve(self, listener: TcpListener) {
+        server::serve(listener, move |request| {
+            let queues = self.clone();
+            async move {
+                let operation = operation(request.headers());
+                let (status, answer) = queues.answer(&operation, request.body()).await;
+                let response =
+                    http::Response::builder().status(status).header(CONTENT_TYPE, "application/x-amz-json-1.0");
+                response
+                    .body(Bytes::from(answer.to_string()))
+                    .unwrap_or_else(|_| server::empty(StatusCode::INTERNAL_SERVER_ERROR))
+            }
+        })
+        .await;
+    }
+}
