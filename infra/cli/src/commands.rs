@@ -6,6 +6,7 @@ mod demo;
 mod export;
 mod greeting;
 mod import;
+mod kept;
 mod log;
 mod person;
 mod serve;

@@ -20,7 +20,7 @@ use transfer::person::erase::{Eraser, Mail, Receipt};
 use transfer::person::export::export;
 
 use super::export::write_to;
-use super::serve::open_bucket;
+use super::kept::open_bucket;
 use super::table::Table;
 use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, holder};
 

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use local::bucket::{Bucket, BucketError};
+use local::bucket::Bucket;
 use local::data_dir::{DataDir, Lock};
-use local::engine::{Engine, EngineError};
-use local::outbox::Outbox;
-use local::queue::{DeadLetters, Queues};
+use local::engine::Engine;
+use local::queue::DeadLetters;
 use local::service::{self, Services};
-use local::settings::{self, DELIVERIES};
+use local::settings;
 use local::stack::Stack;
 use shared::app::App;
 use shared::aws::outbound::system_lookup;
@@ -21,6 +20,7 @@ use shared::store::Store;
 use transfer::check::Check;
 
 use super::greeting::greeting;
+use super::kept::{open_bucket, open_outbox, open_queues, open_table};
 use super::stop::stop_signal;
 use super::{DEFAULT_DATA_DIR, Failure, demo, listen, log, services};
 
@@ -122,28 +122,4 @@ async fn recover(
     let store = Store::new(engine.client(), table.to_owned(), Random::system());
     Check { repair: true, patience: Duration::ZERO }.run(&store, &mut log).await?;
     Ok(bucket.publish_again(since)?)
-}
-
-pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, EngineError> {
-    data_dir.map_or_else(Engine::memory, |data_dir| Engine::open(&data_dir.file("table.db")))
-}
-
-pub(super) fn open_queues(data_dir: Option<&DataDir>) -> Result<Queues, Failure> {
-    let (settings, clock, random) = (service::queue_settings()?, Clock::system(), Random::system());
-    Ok(match data_dir {
-        Some(data_dir) => Queues::open(&data_dir.file("queue"), settings, clock, random)?,
-        None => Queues::temporary(settings, clock, random)?,
-    })
-}
-
-fn open_outbox(data_dir: Option<&DataDir>, queues: &Queues) -> io::Result<Outbox> {
-    let clock = Clock::system();
-    match data_dir {
-        Some(data_dir) => Outbox::open(&data_dir.file("mail"), queues.clone(), DELIVERIES, clock),
-        None => Outbox::temporary(queues.clone(), DELIVERIES, clock),
-    }
-}
-
-pub(super) fn open_bucket(data_dir: Option<&DataDir>, name: &str) -> Result<Bucket, BucketError> {
-    data_dir.map_or_else(|| Bucket::temporary(name), |data_dir| Bucket::open(&data_dir.file("objects"), name))
 }

@@ -6,7 +6,7 @@ use local::data_dir::DataDir;
 use local::settings;
 use local::template::{DEPLOYED, Template};
 
-use super::serve::{open_bucket, open_queues, open_table};
+use super::kept::{open_bucket, open_queues, open_table};
 use super::stop::stop_signal;
 use super::{Failure, listen, sample_tokens};
 

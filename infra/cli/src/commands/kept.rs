@@ -1,0 +1,39 @@
+//! What a data directory keeps: the table, the bucket, the queues and the mails. Without one they are temporary.
+
+use std::io;
+
+use local::bucket::{Bucket, BucketError};
+use local::data_dir::DataDir;
+use local::engine::{Engine, EngineError};
+use local::outbox::Outbox;
+use local::queue::Queues;
+use local::service;
+use local::settings::DELIVERIES;
+use shared::domain::ids::Random;
+use shared::domain::time::Clock;
+
+use super::Failure;
+
+pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, EngineError> {
+    data_dir.map_or_else(Engine::memory, |data_dir| Engine::open(&data_dir.file("table.db")))
+}
+
+pub(super) fn open_queues(data_dir: Option<&DataDir>) -> Result<Queues, Failure> {
+    let (settings, clock, random) = (service::queue_settings()?, Clock::system(), Random::system());
+    Ok(match data_dir {
+        Some(data_dir) => Queues::open(&data_dir.file("queue"), settings, clock, random)?,
+        None => Queues::temporary(settings, clock, random)?,
+    })
+}
+
+pub(super) fn open_outbox(data_dir: Option<&DataDir>, queues: &Queues) -> io::Result<Outbox> {
+    let clock = Clock::system();
+    match data_dir {
+        Some(data_dir) => Outbox::open(&data_dir.file("mail"), queues.clone(), DELIVERIES, clock),
+        None => Outbox::temporary(queues.clone(), DELIVERIES, clock),
+    }
+}
+
+pub(super) fn open_bucket(data_dir: Option<&DataDir>, name: &str) -> Result<Bucket, BucketError> {
+    data_dir.map_or_else(|| Bucket::temporary(name), |data_dir| Bucket::open(&data_dir.file("objects"), name))
+}
