@@ -1,11 +1,11 @@
 //! Brings in the comments of other systems.
 //!
 //! ```text
-//! file → source → format → record → scratch → locate → write
+//! file → source → format → record → staging → locate → write
 //!                                         → report
 //! ```
 //!
-//! `source` opens a file, `format` has a parser for each system, which makes `record`s, and `scratch` keeps them and decides
+//! `source` opens a file, `format` has a parser for each system, which makes `record`s, and `staging` keeps them and decides
 //! what becomes of each. `locate` finds their ids in the table, and `write` writes what is new. Nothing is written before
 //! everything was read. Comments of people who were forgotten count as deleted.
 
@@ -15,12 +15,11 @@ mod format;
 
 mod locate;
 mod markdown;
-mod native;
 pub mod record;
 mod report;
-pub mod scratch;
 mod site;
 mod source;
+pub mod staging;
 #[cfg(test)]
 mod tests;
 mod thread_key;
@@ -36,12 +35,12 @@ use shared::store::person::forgotten::Forgotten;
 pub use self::author::Users;
 pub use self::format::Format;
 pub use self::locate::LocateError;
-pub use self::native::OtherSalt;
 pub use self::report::{Entry, Report};
-use self::scratch::{Scratch, ScratchError};
 use self::site::Site;
 pub use self::source::ReadError;
 use self::source::Source;
+pub use self::staging::OtherSalt;
+use self::staging::{Staging, StagingError};
 pub use self::thread_key::{Map, NO_TYPE, ThreadKeys};
 use self::write::WriteError;
 
@@ -56,7 +55,7 @@ pub enum ImportError {
     #[error("{file}: {cause}")]
     Read { file: String, cause: ReadError },
     #[error(transparent)]
-    Scratch(#[from] ScratchError),
+    Staging(#[from] StagingError),
     #[error(transparent)]
     Salt(#[from] OtherSalt),
     #[error(transparent)]
@@ -107,12 +106,12 @@ impl Import {
         Self { format, files, keys, zone: TimeZone::UTC, keep_spam: false, users, site, clock, forgotten: None }
     }
 
-    /// Reads all files into a scratch file in `directory` and decides what becomes of each comment. `progress` is called after
+    /// Reads all files into a temporary file in `directory` and decides what becomes of each comment. `progress` is called after
     /// each comment.
-    pub fn read(&self, directory: &Path, mut progress: impl FnMut(Reading)) -> Result<Scratch, ImportError> {
-        let mut scratch = Scratch::create(directory)?;
+    pub fn read(&self, directory: &Path, mut progress: impl FnMut(Reading)) -> Result<Staging, ImportError> {
+        let mut staging = Staging::create(directory)?;
         let mut site = Site::given(self.site.as_deref());
-        scratch.latest = self.clock.now().seconds() + AHEAD;
+        staging.latest = self.clock.now().seconds() + AHEAD;
         let length = |path: &PathBuf| path.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
         let lengths: Option<Vec<u64>> = self.files.iter().map(length).collect();
         let (lengths, mut before_file) = (lengths.unwrap_or_default(), 0);
@@ -121,30 +120,30 @@ impl Import {
             let name = path.display().to_string();
             let sources = Source::open(path, directory).map_err(|cause| ImportError::Open { file: name, cause })?;
             for source in sources {
-                let (file, before, read_of_file) = (source.name.clone(), scratch.comments(), source.progress());
-                scratch.file += 1;
+                let (file, before, read_of_file) = (source.name.clone(), staging.comments(), source.progress());
+                staging.file += 1;
                 let mut sink = |record| {
                     site.note(&file, &record)?;
-                    scratch.add(record)?;
+                    staging.add(record)?;
                     let bytes = before_file + read_of_file.get();
-                    progress(Reading { comments: scratch.comments(), bytes, total });
+                    progress(Reading { comments: staging.comments(), bytes, total });
                     Ok(())
                 };
                 let read = self.format.read(source, &self.zone, directory, &mut sink);
                 if let Err(cause) = read {
                     return Err(ImportError::Read { file, cause });
                 }
-                if scratch.comments() == before {
-                    scratch.silent.push(file);
+                if staging.comments() == before {
+                    staging.silent.push(file);
                 }
             }
             before_file += lengths.get(index).copied().unwrap_or_default();
         }
-        scratch.site = site.name;
+        staging.site = site.name;
         if let Some(forgotten) = &self.forgotten {
-            scratch.forget(&self.users, forgotten).map_err(ScratchError::from)?;
+            staging.forget(&self.users, forgotten).map_err(StagingError::from)?;
         }
-        scratch.resolve(&self.keys, self.keep_spam).map_err(ScratchError::from)?;
-        Ok(scratch)
+        staging.resolve(&self.keys, self.keep_spam).map_err(StagingError::from)?;
+        Ok(staging)
     }
 }

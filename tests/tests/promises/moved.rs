@@ -27,10 +27,10 @@ pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Repor
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("export.jsonl");
     std::fs::write(&path, file).unwrap();
-    let scratch = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).unwrap();
+    let staging = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).unwrap();
     let store = world.store().embedding(embedded);
     let writer = Writer {
-        scratch: &scratch,
+        staging: &staging,
         store: &store,
         users: &Users::default(),
         prefix: Format::Native.name(),
@@ -41,7 +41,7 @@ pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Repor
     };
     writer.run(&mut |_| ()).await.unwrap();
     world.wait_until_idle().await;
-    scratch.report().unwrap()
+    staging.report().unwrap()
 }
 
 pub(crate) fn text(file: &[u8]) -> &str {

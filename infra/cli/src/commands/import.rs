@@ -22,7 +22,7 @@ use shared::domain::person::PersonHashes;
 use shared::domain::time::Clock;
 use shared::store::person::forgotten::Forgotten;
 use shared::store::{Store, client};
-use transfer::import::scratch::Scratch;
+use transfer::import::staging::Staging;
 use transfer::import::write::{self, Pace, Writer};
 use transfer::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys, Users, check_files};
 use transfer::lease::{Lease, PATIENCE};
@@ -133,14 +133,14 @@ impl Options {
         let forgotten = table.forgotten().await?;
         let import = self.plan(&config, users.clone(), forgotten.clone());
         let mut progress = Progress::new();
-        let scratch = import.read(&table.scratch, |read| progress.read(read))?;
-        let prefix = scratch.prefix(self.format);
-        let other_salt = self.compare_salts(&scratch).await?;
+        let staging = import.read(&table.scratch, |read| progress.read(read))?;
+        let prefix = staging.prefix(self.format);
+        let other_salt = self.compare_salts(&staging).await?;
         // An address that cannot be written is told before anything is.
         let file = path.map(|path| fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display())));
         let file = file.transpose()?;
         let writer = table.store.as_ref().filter(|_| !self.dry_run).map(|store| Writer {
-            scratch: &scratch,
+            staging: &staging,
             store,
             users: &users,
             prefix: &prefix,
@@ -158,14 +158,14 @@ impl Options {
                 let units = self.lease(writer.store).hold(work).await?;
                 progress.written(units);
             }
-            None => scratch.locate(table.store.as_ref(), &prefix).await?,
+            None => staging.locate(table.store.as_ref(), &prefix).await?,
         }
         progress.end();
         if other_salt.is_some() {
             eprintln!("{OTHER_SALT}");
         }
-        print_notes(&scratch, &import.keys.map, &config.types)?;
-        let report = scratch.report()?;
+        print_notes(&staging, &import.keys.map, &config.types)?;
+        let report = staging.report()?;
         write!(io::stdout(), "{report}")?;
         if let Some(mut file) = file {
             writeln!(file, "{}", serde_json::to_string_pretty(&report)?)?;
@@ -174,8 +174,8 @@ impl Options {
     }
 
     /// The fingerprint of the salt of an export, if it is not the one here.
-    async fn compare_salts(&self, scratch: &Scratch) -> Result<Option<String>, Failure> {
-        if !scratch.is_export() {
+    async fn compare_salts(&self, staging: &Staging) -> Result<Option<String>, Failure> {
+        if !staging.is_export() {
             return Ok(None);
         }
         let salt = match &self.table {
@@ -186,7 +186,7 @@ impl Options {
             None => settings::visitor_salt(None)?,
         };
         let own = salt.as_ref().map(salt_fingerprint);
-        Ok(scratch.other_salt(own.as_deref())?.map(str::to_owned))
+        Ok(staging.other_salt(own.as_deref())?.map(str::to_owned))
     }
 
     fn lease<'a>(&self, store: &'a Store) -> Lease<'a> {
@@ -222,19 +222,19 @@ impl Options {
 }
 
 /// Tells what may be a mistake, though nothing was refused.
-fn print_notes(scratch: &Scratch, map: &Map, types: &[String]) -> Result<(), Failure> {
-    for file in &scratch.silent {
+fn print_notes(staging: &Staging, map: &Map, types: &[String]) -> Result<(), Failure> {
+    for file in &staging.silent {
         eprintln!("note: {file} has no comments");
     }
     let named = map.types().map(str::to_owned);
-    let all: BTreeSet<String> = scratch.types()?.into_iter().chain(named).collect();
+    let all: BTreeSet<String> = staging.types()?.into_iter().chain(named).collect();
     for kind in all.iter().filter(|kind| !types.contains(kind)) {
         eprintln!("note: SVC_TYPES has no {kind}; comments there are not shown until it has");
     }
     Ok(())
 }
 
-/// Where comments go, and where the scratch file is.
+/// Where comments go, and where the staging file is.
 struct Table {
     /// `None` for a dry run while there is no table.
     store: Option<Store>,

@@ -4,6 +4,8 @@
 //! since. The id of a new comment follows from the time and the id in the source. If another comment has it, the next one of
 //! that second is taken.
 
+mod kept;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
@@ -15,7 +17,7 @@ use shared::store::Store;
 use shared::store::import::Occupant;
 use shared::store::sources::SourceRow;
 
-use super::scratch::{Scratch, name_of, provenance};
+use super::staging::{Fate, Reason, Staging, name_of, provenance};
 
 /// Comments at once.
 const BATCH: usize = 100;
@@ -26,7 +28,7 @@ const BELOW: &str = "WITH RECURSIVE below(seq) AS (SELECT seq FROM comment WHERE
 #[derive(Debug, thiserror::Error)]
 pub enum LocateError {
     #[error("the scratch file: {0}")]
-    Scratch(#[from] rusqlite::Error),
+    Staging(#[from] rusqlite::Error),
     #[error("{}", .0.chain())]
     Table(#[from] Fault),
 }
@@ -53,7 +55,7 @@ impl Seeker {
 }
 
 /// What was found for a comment.
-pub(super) enum Place {
+enum Place {
     Free(CommentId),
     /// In this thread: with another map the comment may have gone to another one.
     AlreadyThere(CommentId, ThreadId),
@@ -64,7 +66,7 @@ pub(super) enum Place {
     None,
 }
 
-impl Scratch {
+impl Staging {
     /// Forgets what was found before. `None` when there is no table yet. `prefix` is the name of the source's system.
     pub async fn locate(&self, store: Option<&Store>, prefix: &str) -> Result<(), LocateError> {
         self.database.execute_batch(
@@ -112,7 +114,7 @@ impl Scratch {
     }
 
     /// What stands for the source if its comment was erased.
-    pub(super) fn erased(&self, source: &SourceId) -> Option<SourceId> {
+    fn erased(&self, source: &SourceId) -> Option<SourceId> {
         self.forgotten.as_ref().map(|forgotten| forgotten.source(source))
     }
 
@@ -171,13 +173,13 @@ impl Scratch {
         Ok(())
     }
 
-    pub(super) fn place(&self, seq: i64, place: &Place) -> rusqlite::Result<()> {
+    fn place(&self, seq: i64, place: &Place) -> rusqlite::Result<()> {
         let (slot, fate, reason) = match place {
             Place::Free(slot) => (Some(slot.0), None, None),
-            Place::AlreadyThere(slot, _) => (Some(slot.0), Some("there"), None),
-            Place::Deleted(slot) => (Some(slot.0), Some("skipped"), Some("deleted")),
-            Place::OtherSite => (None, Some("refused"), Some("site")),
-            Place::None => (None, Some("refused"), Some("time")),
+            Place::AlreadyThere(slot, _) => (Some(slot.0), Some(Fate::AlreadyThere), None),
+            Place::Deleted(slot) => (Some(slot.0), Some(Fate::Skipped), Some(Reason::Deleted)),
+            Place::OtherSite => (None, Some(Fate::Refused), Some(Reason::Site)),
+            Place::None => (None, Some(Fate::Refused), Some(Reason::Time)),
         };
         // Of two sources with tombstones of one id, the first counts.
         let update = "UPDATE OR IGNORE comment SET slot = ?, fate = coalesce(?, fate), reason = coalesce(?, reason) WHERE seq = ?";
@@ -236,7 +238,7 @@ impl Scratch {
                 reason = CASE WHEN parent.reason IN ('taken', 'site') THEN parent.reason
                     WHEN parent.fate IN ('skipped', 'refused') THEN 'deleted' ELSE comment.reason END,
                 path = coalesce(parent.path || ',', '') || parent.slot,
-                shown = parent.shown AND comment.state = '\"approved\"'
+                shown = parent.shown AND comment.state = 'approved'
              FROM comment parent
              WHERE comment.level = ? AND parent.seq = comment.parent AND comment.fate IN ('new', 'placeholder', 'there')",
         )?;
@@ -244,7 +246,7 @@ impl Scratch {
             "UPDATE comment SET target = parent.target FROM comment parent
              WHERE comment.level = ? AND parent.seq = comment.parent AND comment.target <> parent.target",
         )?;
-        self.database.execute("UPDATE comment SET shown = (state = '\"approved\"') WHERE level = 0", [])?;
+        self.database.execute("UPDATE comment SET shown = (state = 'approved') WHERE level = 0", [])?;
         for level in 1..=shared::domain::comment::MAX_DEPTH {
             elsewhere.execute([level])?;
             below.execute([level])?;
@@ -252,7 +254,7 @@ impl Scratch {
         self.database.execute_batch(
             "UPDATE comment SET rank = ranked.n FROM (
                 SELECT seq, row_number() OVER (PARTITION BY parent ORDER BY slot) AS n FROM comment
-                WHERE parent IS NOT NULL AND slot IS NOT NULL AND state = '\"approved\"'
+                WHERE parent IS NOT NULL AND slot IS NOT NULL AND state = 'approved'
                 AND fate IN ('new', 'placeholder', 'there')) ranked
              WHERE ranked.seq = comment.seq;
              CREATE INDEX IF NOT EXISTS by_target ON comment (target, level, slot);",
@@ -262,26 +264,26 @@ impl Scratch {
 
 /// What the table knows of some sources.
 #[derive(Default)]
-pub(super) struct Known {
+struct Known {
     rows: HashMap<SourceId, SourceRow>,
     /// By their ids.
     comments: HashMap<CommentId, Occupant>,
 }
 
 impl Known {
-    pub(super) async fn of(store: &Store, sources: &[SourceId]) -> Result<Self, Fault> {
+    async fn of(store: &Store, sources: &[SourceId]) -> Result<Self, Fault> {
         let rows = store.sources(sources).await?;
         let ids: BTreeSet<CommentId> = rows.values().filter(|row| !row.is_deleted).map(|row| row.comment).collect();
         let comments = store.occupants(&ids.into_iter().collect::<Vec<_>>()).await?;
         Ok(Self { rows, comments })
     }
 
-    pub(super) fn is_deleted(&self, source: &SourceId) -> bool {
+    fn is_deleted(&self, source: &SourceId) -> bool {
         self.rows.get(source).is_some_and(|row| row.is_deleted)
     }
 
     /// The comment that was imported from there and exists.
-    pub(super) fn comment(&self, source: &SourceId) -> Option<(CommentId, &Occupant)> {
+    fn comment(&self, source: &SourceId) -> Option<(CommentId, &Occupant)> {
         let id = self.rows.get(source).filter(|row| !row.is_deleted)?.comment;
         let occupant = self.comments.get(&id)?;
         (occupant.source.as_ref() == Some(source)).then_some((id, occupant))

@@ -1,5 +1,6 @@
 //! Imports into a table, which a recount finds in order afterwards.
 
+mod exported;
 mod samples;
 mod sites;
 mod unfinished;
@@ -17,8 +18,8 @@ use shared::store::import::Way;
 use shared::store::{Reading, Store, client};
 
 use super::record::{Author, Comment, Record, State, Thread};
-use super::scratch::Scratch;
-use super::write::{Direction, Located, Pace, Writer};
+use super::staging::{Direction, Placed, Staging};
+use super::write::{Pace, Writer};
 use super::*;
 use crate::lease::{Lease, LeaseError};
 
@@ -55,34 +56,34 @@ pub(super) fn reply(id: &str, parent: &str) -> Comment {
     Comment { parent: Some(parent.to_owned()), ..comment(id) }
 }
 
-/// Read, resolved and located.
-async fn scratch(store: &Store, comments: &[Comment]) -> Scratch {
-    scratch_of(store, "test", &[comments]).await
+/// Read, resolved and placed.
+async fn staging(store: &Store, comments: &[Comment]) -> Staging {
+    staging_of(store, "test", &[comments]).await
 }
 
 /// Of several files.
-async fn scratch_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Scratch {
-    let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
+async fn staging_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Staging {
+    let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
     for key in ["/a", "/b"] {
         // With what no thread keeps.
         let url = Some(format!("https://ada:secret@blog.example{key}"));
         let title = Some(format!("Page\n{key}\u{202e}"));
-        scratch.add(Record::Thread(Thread { key: key.to_owned(), url, title, ..Thread::default() })).unwrap();
+        staging.add(Record::Thread(Thread { key: key.to_owned(), url, title, ..Thread::default() })).unwrap();
     }
     for comments in files {
-        scratch.file += 1;
+        staging.file += 1;
         for comment in *comments {
-            scratch.add(Record::Comment(Box::new(comment.clone()))).unwrap();
+            staging.add(Record::Comment(Box::new(comment.clone()))).unwrap();
         }
     }
-    scratch.resolve(&ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }, false).unwrap();
-    scratch.locate(Some(store), prefix).await.unwrap();
-    scratch
+    staging.resolve(&ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }, false).unwrap();
+    staging.locate(Some(store), prefix).await.unwrap();
+    staging
 }
 
-pub(super) fn writer<'a>(store: &'a Store, scratch: &'a Scratch, users: &'a Users) -> Writer<'a> {
+pub(super) fn writer<'a>(store: &'a Store, staging: &'a Staging, users: &'a Users) -> Writer<'a> {
     Writer {
-        scratch,
+        staging,
         store,
         users,
         prefix: "test",
@@ -102,10 +103,10 @@ async fn import(store: &Store, comments: &[Comment]) -> Report {
 }
 
 async fn import_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Report {
-    let scratch = scratch_of(store, prefix, files).await;
+    let staging = staging_of(store, prefix, files).await;
     let users = Users::default();
-    Writer { prefix, ..writer(store, &scratch, &users) }.run(&mut |_| ()).await.unwrap();
-    scratch.report().unwrap()
+    Writer { prefix, ..writer(store, &staging, &users) }.run(&mut |_| ()).await.unwrap();
+    staging.report().unwrap()
 }
 
 pub(super) async fn findings(store: &Store) -> Vec<String> {
@@ -114,21 +115,21 @@ pub(super) async fn findings(store: &Store) -> Vec<String> {
 
 /// The comments of the thread `/a`, by their ids in the source.
 async fn find(store: &Store, comments: &[Comment], id: &str) -> Option<Stored> {
-    let scratch = scratch(store, comments).await;
-    let located = located(&scratch, "posts/a");
-    let id = located.iter().find(|located| located.planned.tag == id)?.id;
+    let staging = staging(store, comments).await;
+    let placed = placed(&staging, "posts/a");
+    let id = placed.iter().find(|placed| placed.staged.tag == id)?.id;
     Some(store.find(id, Reading::Consistent).await.unwrap()?.comment)
 }
 
-fn located(scratch: &Scratch, target: &str) -> Vec<Located> {
-    let mut page = scratch.first_page(Direction::ParentsFirst);
+fn placed(staging: &Staging, target: &str) -> Vec<Placed> {
+    let mut page = staging.first_page(Direction::ParentsFirst);
     let mut all = Vec::new();
     loop {
-        let located = scratch.page(target, &mut page, &Users::default()).unwrap();
-        if located.is_empty() {
+        let placed = staging.page(target, &mut page, &Users::default()).unwrap();
+        if placed.is_empty() {
             return all;
         }
-        all.extend(located);
+        all.extend(placed);
     }
 }
 
@@ -268,9 +269,9 @@ async fn a_comment_of_a_kilobyte_costs_four_to_seven_write_units() {
         (100..300).map(|id| Comment { body: body.clone(), ..reply(&id.to_string(), &(id % 100).to_string()) });
     for (comments, expected) in [(parents.clone().collect::<Vec<_>>(), 7.0), (parents.chain(replies).collect(), 5.7)] {
         let store = store();
-        let scratch = scratch(&store, &comments).await;
+        let staging = staging(&store, &comments).await;
         let users = Users::default();
-        let units = writer(&store, &scratch, &users).run(&mut |_| ()).await.unwrap();
+        let units = writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
         let each = units / f64::from(u32::try_from(comments.len()).unwrap());
         assert!(each > 4.0 && each <= expected, "{each}");
     }
@@ -315,13 +316,13 @@ async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replie
     let store = store();
     write_live(&store, None).await;
     let comments = [comment("1"), reply("2", "1"), reply("3", "2")];
-    let scratch = scratch(&store, &comments).await;
+    let staging = staging(&store, &comments).await;
     let users = Users::default();
-    let taken = located(&scratch, "posts/a")[0].id;
+    let taken = placed(&staging, "posts/a")[0].id;
     let stranger = Stored { id: taken, body: "a stranger's".into(), ..Stored::blank(thread("a")) };
     assert!(store.import_fixture(&stranger).await.unwrap());
-    writer(&store, &scratch, &users).write(&mut |_| ()).await.unwrap();
-    let ids: Vec<CommentId> = located(&scratch, "posts/a").iter().map(|located| located.id).collect();
+    writer(&store, &staging, &users).write(&mut |_| ()).await.unwrap();
+    let ids: Vec<CommentId> = placed(&staging, "posts/a").iter().map(|placed| placed.id).collect();
     let stored = store.find(ids[0], Reading::Consistent).await.unwrap().unwrap().comment;
     assert_eq!((stored.source.unwrap().0.as_str(), stored.replies), ("test:1", 1));
     let deepest = store.find(ids[2], Reading::Consistent).await.unwrap().unwrap().comment;
@@ -335,14 +336,14 @@ async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replie
 async fn replies_follow_a_comment_that_was_imported_into_another_thread() {
     let store = store();
     import(&store, &[comment("1")]).await;
-    let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
+    let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
     for comment in [comment("1"), reply("2", "1")] {
-        scratch.add(Record::Comment(Box::new(comment))).unwrap();
+        staging.add(Record::Comment(Box::new(comment))).unwrap();
     }
     let map = Map::parse("/a posts/b").unwrap();
-    scratch.resolve(&ThreadKeys { map, ..ThreadKeys::default() }, false).unwrap();
-    writer(&store, &scratch, &Users::default()).run(&mut |_| ()).await.unwrap();
-    let report = scratch.report().unwrap();
+    staging.resolve(&ThreadKeys { map, ..ThreadKeys::default() }, false).unwrap();
+    writer(&store, &staging, &Users::default()).run(&mut |_| ()).await.unwrap();
+    let report = staging.report().unwrap();
     assert_eq!((report.new, report.already_there), (1, 1));
     assert_eq!(report.threads, [("posts/a".to_owned(), 2)].into());
     assert_eq!(findings(&store).await, [""; 0]);
@@ -357,9 +358,9 @@ async fn authors_whom_the_host_knows_become_users() {
         Comment { author: author("eve@blog.example"), state: State::Pending, ..comment("2") },
         Comment { author: author("ada@blog.example"), state: State::Pending, ..reply("3", "1") },
     ];
-    let scratch = scratch(&store, &comments).await;
+    let staging = staging(&store, &comments).await;
     let users = Users::parse("ada@blog.example 7").unwrap();
-    writer(&store, &scratch, &users).run(&mut |_| ()).await.unwrap();
+    writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
     for (id, expected) in [("1", Some(7)), ("2", None), ("3", Some(7))] {
         let stored = find(&store, &comments, id).await.unwrap();
         assert_eq!(stored.user.map(|user| user.0), expected, "{id}");

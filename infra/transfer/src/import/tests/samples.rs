@@ -15,10 +15,10 @@ fn import_of(format: Format, path: &Path) -> Import {
 /// As the command does it.
 async fn run(store: &Store, import: &Import) -> Report {
     let directory = tempfile::tempdir().unwrap();
-    let scratch = import.read(directory.path(), |_| ()).unwrap();
-    let writer = Writer { prefix: import.format.name(), ..writer(store, &scratch, &import.users) };
+    let staging = import.read(directory.path(), |_| ()).unwrap();
+    let writer = Writer { prefix: import.format.name(), ..writer(store, &staging, &import.users) };
     writer.run(&mut |_| ()).await.unwrap();
-    let report = scratch.report().unwrap();
+    let report = staging.report().unwrap();
     let (skipped, refused) = (report.skipped.values().sum::<u64>(), report.refused.len() as u64);
     assert_eq!(report.read, report.new + report.already_there + skipped + refused);
     assert_eq!(report.threads.values().sum::<u64>(), report.new + report.already_there);
@@ -112,8 +112,8 @@ async fn a_user_has_the_name_and_the_picture_of_the_profile_at_once() {
     let users = Users::parse("ada@blog.example 7").unwrap();
     // The second time the thread has comments.
     for dump in [&dump[..4], &dump[..]] {
-        let scratch = scratch(&store, dump).await;
-        writer(&store, &scratch, &users).run(&mut |_| ()).await.unwrap();
+        let staging = staging(&store, dump).await;
+        writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
     }
     let ada = (Some(UserId(7)), "Ada Lovelace", Avatar::Picture("https://pictures.example/ada.png".into()));
     for (id, expected) in [

@@ -77,8 +77,8 @@ async fn two_sites_with_the_same_ids_are_both_imported() {
 async fn a_comment_that_is_deleted_on_one_site_stays_on_the_other() {
     let store = store();
     import_of(&store, "test@a", &[&this_site()]).await;
-    let scratch = scratch_of(&store, "test@a", &[&this_site()]).await;
-    let id = located(&scratch, "posts/a").last().unwrap().id;
+    let staging = staging_of(&store, "test@a", &[&this_site()]).await;
+    let id = placed(&staging, "posts/a").last().unwrap().id;
     let leaf = store.find(id, Reading::Consistent).await.unwrap().unwrap().comment;
     delete(&store, &leaf).await;
     let other = import_of(&store, "test@b", &[&other_site()]).await;
@@ -123,9 +123,9 @@ fn the_hash_of_a_writer_says_nothing_of_the_address() {
     let hash = |key: &str, name: &str, email: &str| {
         let author =
             Author { key: key.to_owned(), name: name.to_owned(), email: email.to_owned(), ..Author::default() };
-        let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
-        scratch.add(Record::Comment(Box::new(Comment { author, ..comment("1") }))).unwrap();
-        scratch.database.query_row("SELECT writer FROM comment", [], |row| row.get::<_, String>(0)).unwrap()
+        let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
+        staging.add(Record::Comment(Box::new(Comment { author, ..comment("1") }))).unwrap();
+        staging.database.query_row("SELECT writer FROM comment", [], |row| row.get::<_, String>(0)).unwrap()
     };
     assert_eq!(hash("", "Ada", "ada@example.org"), hash("", "Ada", "lovelace@example.org"));
     assert_eq!(hash("7", "", "ada@example.org"), hash("7", "", "lovelace@example.org"));
@@ -137,20 +137,20 @@ async fn another_map_and_another_scheme_are_no_other_site() {
     let store = store();
     let on = |key: &str, comment: Comment| Comment { thread: key.to_owned(), ..comment };
     for key in ["http://blog.example/c/", "https://blog.example/c", "//blog.example/c/"] {
-        let scratch = |map: &str| {
-            let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
+        let staging = |map: &str| {
+            let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
             let page = Thread { key: key.to_owned(), url: Some(key.to_owned()), ..Thread::default() };
-            scratch.add(Record::Thread(page)).unwrap();
-            scratch.add(Record::Comment(Box::new(on(key, comment("1"))))).unwrap();
+            staging.add(Record::Thread(page)).unwrap();
+            staging.add(Record::Comment(Box::new(on(key, comment("1"))))).unwrap();
             let keys = ThreadKeys { map: Map::parse(map).unwrap(), kind: "posts".to_owned(), ..ThreadKeys::default() };
-            scratch.resolve(&keys, false).unwrap();
-            scratch
+            staging.resolve(&keys, false).unwrap();
+            staging
         };
         for map in ["", "http* posts/other"] {
-            let scratch = scratch(map);
+            let staging = staging(map);
             let users = Users::default();
-            writer(&store, &scratch, &users).run(&mut |_| ()).await.unwrap();
-            let report = scratch.report().unwrap();
+            writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+            let report = staging.report().unwrap();
             assert_eq!((report.new + report.already_there, report.refused.len()), (1, 0), "{key} {map}");
             assert_eq!(report.threads, [("posts/c".to_owned(), 1)].into(), "{key} {map}");
         }
@@ -187,17 +187,17 @@ async fn a_comment_that_was_erased_on_one_site_is_none_of_the_other() {
     erase(&store, &person, &hashes, &clock).await;
     let forgotten = store.forgotten(hashes.clone()).await.unwrap().unwrap();
     let read = |comments: &[Comment]| {
-        let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
+        let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
         for key in ["/a", "/b"] {
             let url = Some(key.to_owned());
-            scratch.add(Record::Thread(Thread { key: key.to_owned(), url, ..Thread::default() })).unwrap();
+            staging.add(Record::Thread(Thread { key: key.to_owned(), url, ..Thread::default() })).unwrap();
         }
         for comment in comments {
-            scratch.add(Record::Comment(Box::new(comment.clone()))).unwrap();
+            staging.add(Record::Comment(Box::new(comment.clone()))).unwrap();
         }
-        scratch.forget(&Users::default(), &forgotten).unwrap();
-        scratch.resolve(&ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }, false).unwrap();
-        scratch
+        staging.forget(&Users::default(), &forgotten).unwrap();
+        staging.resolve(&ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }, false).unwrap();
+        staging
     };
     // Her comments, now without a word of whose they are.
     let unnamed = read(&this_site());

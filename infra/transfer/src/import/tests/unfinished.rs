@@ -75,9 +75,9 @@ fn larger_dump() -> Vec<Comment> {
 /// Imports into a table until it is killed. False when it ended before.
 async fn is_killed(engine: &Engine, kill: &Kill, comments: &[Comment]) -> bool {
     let healthy = store_of(engine.client_builder());
-    let scratch = scratch(&healthy, comments).await;
+    let staging = staging(&healthy, comments).await;
     let store = store_of(engine.client_builder().interceptor(kill.clone()));
-    writer(&store, &scratch, &Users::default()).run(&mut |_| ()).await.is_err()
+    writer(&store, &staging, &Users::default()).run(&mut |_| ()).await.is_err()
 }
 
 /// Runs a check after each call at which an import of `comments` may be killed, on a table that `prepare` has filled.
@@ -109,10 +109,10 @@ fn unsent(calls: usize) -> Kill {
 
 /// The comments of the small dump that visitors could reach, replies before their parents.
 async fn reachable(store: &Store) -> Vec<Stored> {
-    let scratch = scratch(store, &small_dump()).await;
+    let staging = staging(store, &small_dump()).await;
     let mut found = Vec::new();
-    for located in ["posts/a", "posts/b"].iter().flat_map(|target| located(&scratch, target)) {
-        found.extend(store.find(located.id, Reading::Consistent).await.unwrap().map(|found| found.comment));
+    for placed in ["posts/a", "posts/b"].iter().flat_map(|target| placed(&staging, target)) {
+        found.extend(store.find(placed.id, Reading::Consistent).await.unwrap().map(|found| found.comment));
     }
     found.sort_by_key(|comment| std::cmp::Reverse(comment.ancestors.len()));
     found
@@ -262,13 +262,13 @@ async fn a_table_that_is_not_there_is_told_at_once() {
 #[tokio::test(start_paused = true)]
 async fn the_lease_is_kept_while_an_import_waits_for_its_rate() {
     let store = store();
-    let scratch = scratch(&store, &dump()).await;
+    let staging = staging(&store, &dump()).await;
     let users = Users::default();
     let start = tokio::time::Instant::now();
     let now = move || Millis(i64::try_from(start.elapsed().as_millis()).unwrap());
     let lease = Lease { clock: Clock::new(now), ..lease(&store, "one") };
     let table = Pace { rate: Some(1), ..Pace::default() };
-    let slow = Writer { table, ..writer(&store, &scratch, &users) };
+    let slow = Writer { table, ..writer(&store, &staging, &users) };
     let other = async {
         let mut refused = 0;
         while !store.lease_import("other", now()).await.unwrap() {

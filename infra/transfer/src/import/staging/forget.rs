@@ -7,7 +7,7 @@ use rusqlite::{ToSql, params};
 use shared::domain::ids::{UserId, Visitor};
 use shared::store::person::forgotten::Forgotten;
 
-use super::{Scratch, json, kept, writer};
+use super::{Staging, json, kept, writer};
 use crate::import::author::{Users, Writer};
 use crate::import::record::{Author, Comment, Report, Thread};
 
@@ -22,8 +22,8 @@ struct Written {
     kept: Option<Box<Comment>>,
 }
 
-impl Scratch {
-    /// To be called before [`Scratch::resolve`]. [`Scratch::locate`] then finds comments that were erased.
+impl Staging {
+    /// To be called before [`Staging::resolve`]. [`Staging::locate`] then finds comments that were erased.
     pub fn forget(&mut self, users: &Users, forgotten: &Forgotten) -> rusqlite::Result<()> {
         if forgotten.is_empty() {
             return Ok(());
@@ -59,7 +59,7 @@ impl Scratch {
                     json(&Comment { author, mentions, edited_at: None, held_for: None, subscribed: false, ..*kept })
                 });
                 let mark =
-                    "UPDATE comment SET state = '\"deleted\"', writer = NULL, placeholder = 0, kept = ? WHERE seq = ?";
+                    "UPDATE comment SET state = 'deleted', writer = NULL, placeholder = 0, kept = ? WHERE seq = ?";
                 self.database.prepare_cached(mark)?.execute(params![kept, seq])?;
             }
         }

@@ -10,10 +10,10 @@ use shared::store::{Reading, Store};
 
 use crate::import::author::Users;
 use crate::import::report::Report;
-use crate::import::scratch::Scratch;
+use crate::import::staging::{Direction, Staging};
 use crate::import::tests::{findings, store, writer};
 use crate::import::thread_key::ThreadKeys;
-use crate::import::write::{Direction, add};
+use crate::import::write::add;
 
 /// The id of the comment with this number.
 fn id(number: u64) -> u64 {
@@ -68,25 +68,25 @@ fn dump() -> Vec<Value> {
     export(&comments, &[like(1, "u7"), like(1, "gABC"), like(3, "u7"), like(5, "u8"), report])
 }
 
-fn read(records: &[Value]) -> Scratch {
-    let mut scratch = Scratch::create(&std::env::temp_dir()).unwrap();
+fn read(records: &[Value]) -> Staging {
+    let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
     for record in records {
-        scratch.add(serde_json::from_value(record.clone()).unwrap()).unwrap();
+        staging.add(serde_json::from_value(record.clone()).unwrap()).unwrap();
     }
-    scratch.resolve(&ThreadKeys::default(), false).unwrap();
-    scratch
+    staging.resolve(&ThreadKeys::default(), false).unwrap();
+    staging
 }
 
-async fn located(store: &Store, records: &[Value]) -> Scratch {
-    let scratch = read(records);
-    scratch.locate(Some(store), "native").await.unwrap();
-    scratch
+async fn placed(store: &Store, records: &[Value]) -> Staging {
+    let staging = read(records);
+    staging.locate(Some(store), "native").await.unwrap();
+    staging
 }
 
 async fn import(store: &Store, records: &[Value]) -> Report {
-    let scratch = located(store, records).await;
-    writer(store, &scratch, &Users::default()).run(&mut |_| ()).await.unwrap();
-    scratch.report().unwrap()
+    let staging = placed(store, records).await;
+    writer(store, &staging, &Users::default()).run(&mut |_| ()).await.unwrap();
+    staging.report().unwrap()
 }
 
 fn refused(report: &Report) -> Vec<(String, &str)> {
@@ -180,17 +180,17 @@ async fn a_visitor_who_likes_more_than_an_item_takes_has_overflow_items() {
 
 /// An import that ends early after so many batches. Likes are entered before the comments are written.
 async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
-    let scratch = located(store, records).await;
+    let staging = placed(store, records).await;
     let users = Users::default();
-    let writer = writer(store, &scratch, &users);
+    let writer = writer(store, &staging, &users);
     store.begin_import(&thread(), &writer.plan("posts/1").unwrap()).await.unwrap();
-    let entries = scratch.entries_after("posts/1", &Visitor(String::new())).unwrap();
+    let entries = staging.entries_after("posts/1", &Visitor(String::new())).unwrap();
     store.restore_entries(&thread(), &entries).await.unwrap();
-    let mut page = scratch.first_page(Direction::RepliesFirst);
+    let mut page = staging.first_page(Direction::RepliesFirst);
     let mut totals = ThreadTotals::default();
     for _ in 0..batches {
-        let located = scratch.page("posts/1", &mut page, &users).unwrap();
-        let batch = located.iter().map(|located| add(&mut totals, writer.imported(located).unwrap(), located));
+        let placed = staging.page("posts/1", &mut page, &users).unwrap();
+        let batch = placed.iter().map(|placed| add(&mut totals, writer.imported(placed).unwrap(), placed));
         store.import_batch(&batch.collect::<Vec<_>>()).await.unwrap();
     }
 }
@@ -227,8 +227,8 @@ async fn likes_whose_import_ended_early_beside_other_comments_are_counted_by_the
     for is_same in [true, false] {
         let store = store();
         import(&store, &export(&[comment(9)], &[])).await;
-        let scratch = located(&store, &dump()).await;
-        let entries = scratch.entries_after("posts/1", &Visitor(String::new())).unwrap();
+        let staging = placed(&store, &dump()).await;
+        let entries = staging.entries_after("posts/1", &Visitor(String::new())).unwrap();
         store.restore_entries(&thread(), &entries).await.unwrap();
         let without_likes = |record: &Value| is_same || record.get("like").is_none();
         import(&store, &dump().into_iter().filter(without_likes).collect::<Vec<_>>()).await;
@@ -248,13 +248,13 @@ async fn an_id_that_is_taken_meanwhile_is_refused_with_what_is_below_it() {
     let store = store();
     import(&store, &export(&[comment(9)], &[])).await;
     let comments = [comment(1), reply(2, 1), reply(3, 2), comment(4)];
-    let scratch = located(&store, &export(&comments, &[])).await;
+    let staging = placed(&store, &export(&comments, &[])).await;
     let stranger = Comment { body: "a stranger's".to_owned(), ..Comment::blank(thread()) };
     let stranger = Comment { id: CommentId(id(1)), ..stranger };
     let written = store.import_one(&stranger, &Attached::default(), &Provenance::default()).await.unwrap();
     assert_eq!(written, ImportedOne::Done);
-    writer(&store, &scratch, &Users::default()).write(&mut |_| ()).await.unwrap();
-    let report = scratch.report().unwrap();
+    writer(&store, &staging, &Users::default()).write(&mut |_| ()).await.unwrap();
+    let report = staging.report().unwrap();
     assert_eq!(refused(&report), [1, 2, 3].map(|number| (id(number).to_string(), "taken")));
     let stored = find(&store, 1).await;
     assert_eq!((stored.body.as_str(), stored.replies), ("a stranger's", 0));
@@ -294,9 +294,9 @@ async fn a_comment_costs_four_to_seven_write_units_and_a_like_at_most_one() {
     let friend: Vec<Value> = (0..90).map(|number| like(number + 1, "u7")).collect();
     let units = async |likes: &[Value]| {
         let store = store();
-        let scratch = located(&store, &export(&comments, likes)).await;
+        let staging = placed(&store, &export(&comments, likes)).await;
         let users = Users::default();
-        writer(&store, &scratch, &users).run(&mut |_| ()).await.unwrap()
+        writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap()
     };
     let plain = units(&[]).await;
     assert!(plain / 300.0 > 4.0 && plain / 300.0 <= 7.0, "{}", plain / 300.0);
@@ -322,9 +322,9 @@ fn another_salt_is_told_and_refused_with_hashed_ids_of_users() {
         json!({ "report": with(report.clone(), &json!({ "visitor": format!("u{hashed}") })) }),
         json!({ "report": with(report, &json!({ "visitor": "", "user_id": hashed })) }),
     ] {
-        let scratch = read(&[dump(), vec![record.clone()]].concat());
-        assert!(scratch.other_salt(Some("other")).is_err() && scratch.other_salt(None).is_err(), "{record}");
-        assert_eq!(scratch.other_salt(Some("salt")).unwrap(), None);
+        let staging = read(&[dump(), vec![record.clone()]].concat());
+        assert!(staging.other_salt(Some("other")).is_err() && staging.other_salt(None).is_err(), "{record}");
+        assert_eq!(staging.other_salt(Some("salt")).unwrap(), None);
     }
 }
 

@@ -1,13 +1,18 @@
 //! Everything that was read, in a temporary `SQLite` file, so that memory does not grow with the source.
 //!
-//! [`Scratch::add`] takes records in any order, [`Scratch::resolve`] decides what becomes of each comment, and
-//! [`Scratch::report`] tells it.
+//! [`Staging::add`] takes records in any order, [`Staging::resolve`] decides what becomes of each comment, and
+//! [`Staging::report`] tells it.
 
+mod exported;
+mod fate;
 mod forget;
+mod placed;
 mod resolve;
+mod salts;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -16,10 +21,15 @@ use shared::domain::ids::{CommentId, ID_BOUND, Provenance, SourceId, ThreadId, s
 use shared::domain::{markdown as rendering, time, visible};
 use shared::store::person::forgotten::Forgotten;
 
+use self::exported::EXPORT_SCHEMA;
+pub use self::fate::Fate;
+pub(super) use self::fate::Reason;
+pub use self::placed::{Direction, Page, Placed, Target};
+pub use self::salts::OtherSalt;
+use self::salts::Salts;
 use super::author::{Users, Writer};
 use super::format::Format;
 use super::markdown;
-use super::native::{self, Salts};
 use super::record::{self, BodyFormat, Record, State, User};
 use super::report::{Entry, Report};
 use crate::temporary::{self, TemporaryFile};
@@ -61,33 +71,11 @@ const SCHEMA: &str = "
     );
     BEGIN;
 ";
-/// What becomes of a comment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    New,
-    /// Deleted or skipped, but with replies that stay.
-    Placeholder,
-    AlreadyThere,
-    Skipped,
-    Refused,
-}
-
-impl Fate {
-    fn name(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Placeholder => "placeholder",
-            Self::AlreadyThere => "there",
-            Self::Skipped => "skipped",
-            Self::Refused => "refused",
-        }
-    }
-}
 
 /// A comment in its final place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Planned {
-    /// Its number in the scratch file.
+pub struct Staged {
+    /// Its number in the staging file.
     pub seq: i64,
     /// The id in the source; unique.
     pub tag: String,
@@ -107,7 +95,7 @@ pub struct Planned {
     pub(super) provenance: Provenance,
 }
 
-pub struct Scratch {
+pub struct Staging {
     pub(super) database: Connection,
     _file: TemporaryFile,
     /// Of the last thread record, because many sources repeat it with every comment.
@@ -121,16 +109,16 @@ pub struct Scratch {
     pub(super) latest: i64,
     /// The names of files without comments.
     pub silent: Vec<String>,
-    pub(super) salts: Salts,
+    salts: Salts,
     /// Whose comments may have been erased from the table.
     pub(super) forgotten: Option<Forgotten>,
 }
 
-impl Scratch {
-    pub fn create(directory: &Path) -> Result<Self, ScratchError> {
+impl Staging {
+    pub fn create(directory: &Path) -> Result<Self, StagingError> {
         let (database, file) = temporary::database(directory)?;
         database.execute_batch(SCHEMA)?;
-        database.execute_batch(native::SCHEMA)?;
+        database.execute_batch(EXPORT_SCHEMA)?;
         let (silent, salts) = (Vec::new(), Salts::default());
         Ok(Self {
             database,
@@ -208,7 +196,7 @@ impl Scratch {
             comment.parent.map(bounded_id),
             created.filter(|at| *at <= self.latest),
             comment.edited_at.map(Timestamp::as_millisecond),
-            json(&comment.state),
+            comment.state,
             i64::try_from(comment.likes).unwrap_or(i64::MAX),
             comment.pinned,
             json(&comment.author),
@@ -221,16 +209,15 @@ impl Scratch {
         Ok(())
     }
 
-    /// With the columns that [`planned`](Self::planned) reads. The parent is joined as `p`.
-    pub(super) const SELECT_PLANNED: &str =
-        "SELECT c.*, u.record AS account, p.state = '\"approved\"' AS parent_is_approved,
+    /// With the columns that [`staged`](Self::staged) reads. The parent is joined as `p`.
+    const SELECT_STAGED: &str = "SELECT c.*, u.record AS account, p.state = 'approved' AS parent_is_approved,
             (SELECT count(*) FROM vote WHERE vote.comment = c.id) AS voters
         FROM comment c LEFT JOIN user u ON u.id = c.author ->> 'key'";
 
-    pub(super) fn planned(row: &Row<'_>, users: &Users) -> rusqlite::Result<Planned> {
+    fn staged(row: &Row<'_>, users: &Users) -> rusqlite::Result<Staged> {
         let kept = kept(row)?;
         let writer = writer(row, users, kept.as_deref())?;
-        Ok(Planned {
+        Ok(Staged {
             seq: row.get("seq")?,
             tag: row.get("tag")?,
             thread: thread_id(&row.get::<_, String>("target")?)?,
@@ -238,7 +225,7 @@ impl Scratch {
             edited_at: row.get::<_, Option<i64>>("edited")?.and_then(|edited| Timestamp::from_millisecond(edited).ok()),
             writer,
             body: row.get("body")?,
-            state: from_json(row, "state")?,
+            state: row.get("state")?,
             likes: row.get("likes")?,
             voters: row.get("voters")?,
             pinned: row.get("pinned")?,
@@ -248,8 +235,10 @@ impl Scratch {
     }
 
     pub fn report(&self) -> rusqlite::Result<Report> {
-        let counts = self.pairs("SELECT fate, count(*) FROM comment GROUP BY fate")?;
-        let count = |fate: Fate| counts.iter().find(|(name, _)| name == fate.name()).map_or(0, |(_, count)| *count);
+        let mut counts = self.database.prepare("SELECT fate, count(*) FROM comment GROUP BY fate")?;
+        let counts = counts.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let counts: HashMap<Fate, u64> = counts.collect::<rusqlite::Result<_>>()?;
+        let count = |fate| counts.get(&fate).copied().unwrap_or_default();
         Ok(Report {
             read: self.comments,
             new: count(Fate::New) + count(Fate::Placeholder),
@@ -301,7 +290,7 @@ impl Scratch {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ScratchError {
+pub enum StagingError {
     #[error("the scratch file: {0}")]
     File(#[from] std::io::Error),
     #[error("the scratch file: {0}")]
@@ -361,11 +350,11 @@ fn body(comment: &record::Comment) -> (String, bool) {
 }
 
 /// Why the record cannot be imported, whatever else it says.
-pub(super) fn refusal(comment: &record::Comment) -> Option<&'static str> {
+fn refusal(comment: &record::Comment) -> Option<Reason> {
     if comment.is_oversized {
-        return Some("size");
+        return Some(Reason::Size);
     }
-    (comment.likes >= ID_BOUND).then_some("likes")
+    (comment.likes >= ID_BOUND).then_some(Reason::Likes)
 }
 
 /// Ids are part of keys, which have a bound.

@@ -6,11 +6,11 @@
 use rusqlite::{OptionalExtension, params};
 use shared::domain::comment::MAX_DEPTH;
 
-use super::{Scratch, name_of};
+use super::{Reason, Staging, name_of};
 use crate::import::record::Thread;
 use crate::import::thread_key::{Target, ThreadKeys};
 
-impl Scratch {
+impl Staging {
     /// With `keep_spam`, spam, trash and pingbacks are rejected comments instead of skipped ones.
     pub fn resolve(&mut self, keys: &ThreadKeys, keep_spam: bool) -> rusqlite::Result<()> {
         self.name_threads(keys)?;
@@ -30,8 +30,8 @@ impl Scratch {
             let thread = thread.unwrap_or_else(|| Thread { key: key.clone(), ..Thread::default() });
             let (target, refused) = match keys.target(&thread) {
                 Target::Thread(id) => (Some(name_of(&id)), None),
-                Target::Unmapped => (None, Some("thread")),
-                Target::ForeignHost => (None, Some("host")),
+                Target::Unmapped => (None, Some(Reason::Thread)),
+                Target::ForeignHost => (None, Some(Reason::Host)),
             };
             self.database
                 .prepare_cached("UPDATE thread SET target = ?, refused = ? WHERE key = ?")?
@@ -50,21 +50,20 @@ impl Scratch {
     /// first counts that is neither.
     fn skip_and_refuse(&self, keep_spam: bool) -> rusqlite::Result<()> {
         if keep_spam {
-            self.database.execute_batch(
-                r#"UPDATE comment SET state = '"rejected"' WHERE state IN ('"spam"', '"trash"', '"pingback"')"#,
-            )?;
+            self.database
+                .execute_batch("UPDATE comment SET state = 'rejected' WHERE state IN ('spam', 'trash', 'pingback')")?;
         }
         self.database.execute_batch(
-            r#"
+            "
             UPDATE comment SET target = thread.target, reason = thread.refused,
                     fate = CASE WHEN thread.refused IS NULL THEN 'new' ELSE 'refused' END
                 FROM thread WHERE thread.key = comment.thread;
             UPDATE comment SET fate = 'skipped', reason = 'deleted' WHERE fate = 'new'
                 AND thread IN (SELECT key FROM thread WHERE deleted);
             UPDATE comment SET fate = 'skipped', reason = CASE state
-                    WHEN '"deleted"' THEN 'deleted' WHEN '"spam"' THEN 'spam' WHEN '"trash"' THEN 'trash'
-                    WHEN '"pingback"' THEN 'pingback' ELSE 'type' END
-                WHERE fate = 'new' AND state NOT IN ('"approved"', '"pending"', '"rejected"');
+                    WHEN 'deleted' THEN 'deleted' WHEN 'spam' THEN 'spam' WHEN 'trash' THEN 'trash'
+                    WHEN 'pingback' THEN 'pingback' ELSE 'type' END
+                WHERE fate = 'new' AND state NOT IN ('approved', 'pending', 'rejected');
             UPDATE comment SET fate = 'refused', reason = refusal WHERE fate IN ('new', 'refused') AND refusal IS NOT NULL;
             UPDATE comment SET fate = 'refused', reason = 'time' WHERE fate = 'new' AND created IS NULL;
             UPDATE comment SET fate = 'refused', reason = 'empty' WHERE fate = 'new' AND body = '' AND NOT placeholder;
@@ -74,7 +73,7 @@ impl Scratch {
                 WHERE earlier.target = comment.target AND earlier.source_id = comment.source_id
                 AND earlier.seq < comment.seq AND earlier.fate IN ('new', 'there')
                 AND coalesce(earlier.writer = comment.writer, 1));
-            "#,
+            ",
         )
     }
 
@@ -191,7 +190,7 @@ impl Scratch {
     /// From the deepest level up: a skipped comment with a reply that stays becomes a placeholder, which stays as well.
     fn keep_placeholders(&self) -> rusqlite::Result<()> {
         let mut keep = self.database.prepare(
-            "UPDATE comment SET fate = 'placeholder', placeholder = 1, state = '\"approved\"', edited = NULL, body = '', author = '{}', writer = NULL,
+            "UPDATE comment SET fate = 'placeholder', placeholder = 1, state = 'approved', edited = NULL, body = '', author = '{}', writer = NULL,
                 likes = 0, pinned = 0
              WHERE level = ? AND fate = 'skipped'
              AND EXISTS (SELECT 1 FROM comment reply WHERE reply.parent = comment.seq AND reply.fate IN ('new', 'placeholder'))",

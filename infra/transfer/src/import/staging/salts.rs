@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use shared::domain::ids::{UserId, Visitor};
 
+use super::Staging;
 use crate::import::record::Record;
-use crate::import::scratch::Scratch;
 
 #[derive(Clone, Debug, Default)]
-pub(in crate::import) struct Salts {
+pub(super) struct Salts {
     /// Their fingerprints.
     named: BTreeSet<String>,
     has_hashed_users: bool,
@@ -23,7 +23,7 @@ pub(in crate::import) struct Salts {
 pub struct OtherSalt;
 
 impl Salts {
-    pub(in crate::import) fn note(&mut self, record: &Record) {
+    pub(super) fn note(&mut self, record: &Record) {
         let user = |id: Option<u64>| id.is_some_and(|id| UserId(id).is_hashed());
         let visitor = |text: &str| Visitor(text.to_owned()).user().is_some_and(UserId::is_hashed);
         self.has_hashed_users |= match record {
@@ -41,7 +41,7 @@ impl Salts {
     }
 }
 
-impl Scratch {
+impl Staging {
     /// Whether an export was read.
     #[must_use]
     pub fn is_export(&self) -> bool {

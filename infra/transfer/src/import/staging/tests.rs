@@ -15,32 +15,32 @@ fn keys() -> ThreadKeys {
 
 /// A comment that stays, with its place.
 struct Kept {
-    planned: Planned,
+    staged: Staged,
     parent: Option<i64>,
     depth: usize,
 }
 
 impl std::ops::Deref for Kept {
-    type Target = Planned;
+    type Target = Staged;
 
-    fn deref(&self) -> &Planned {
-        &self.planned
+    fn deref(&self) -> &Staged {
+        &self.staged
     }
 }
 
 struct Outcome {
     report: Report,
-    planned: Vec<Kept>,
+    staged: Vec<Kept>,
 }
 
 impl Outcome {
     fn find(&self, tag: &str) -> Option<&Kept> {
-        self.planned.iter().find(|planned| planned.tag == tag)
+        self.staged.iter().find(|staged| staged.tag == tag)
     }
 
     fn parent(&self, tag: &str) -> Option<&str> {
         let parent = self.find(tag).unwrap_or_else(|| panic!("no {tag}")).parent?;
-        self.planned.iter().find(|planned| planned.seq == parent).map(|planned| planned.tag.as_str())
+        self.staged.iter().find(|staged| staged.seq == parent).map(|staged| staged.tag.as_str())
     }
 
     fn refused(&self) -> Vec<(&str, &str)> {
@@ -58,32 +58,32 @@ fn entries(entries: &[Entry]) -> Vec<(&str, &str)> {
 
 fn resolved(threads: &[Thread], comments: &[Comment], keep_spam: bool) -> Outcome {
     let directory = tempfile::tempdir().unwrap();
-    let mut scratch = Scratch::create(directory.path()).unwrap();
+    let mut staging = Staging::create(directory.path()).unwrap();
     for comment in comments {
-        scratch.add(Record::Comment(Box::new(comment.clone()))).unwrap();
+        staging.add(Record::Comment(Box::new(comment.clone()))).unwrap();
     }
     for thread in threads {
-        scratch.add(Record::Thread(thread.clone())).unwrap();
+        staging.add(Record::Thread(thread.clone())).unwrap();
     }
-    scratch.resolve(&keys(), keep_spam).unwrap();
-    let planned = kept(&scratch);
-    let report = scratch.report().unwrap();
+    staging.resolve(&keys(), keep_spam).unwrap();
+    let staged = kept(&staging);
+    let report = staging.report().unwrap();
     let skipped: u64 = report.skipped.values().sum();
     assert_eq!(report.read, report.new + report.already_there + skipped + report.refused.len() as u64);
-    assert_eq!(report.new, planned.len() as u64);
-    Outcome { report, planned }
+    assert_eq!(report.new, staged.len() as u64);
+    Outcome { report, staged }
 }
 
-fn kept(scratch: &Scratch) -> Vec<Kept> {
+fn kept(staging: &Staging) -> Vec<Kept> {
     let query = format!(
         "{} LEFT JOIN comment p ON p.seq = c.parent WHERE c.fate IN ('new', 'placeholder') ORDER BY c.level, c.seq",
-        Scratch::SELECT_PLANNED
+        Staging::SELECT_STAGED
     );
     let kept = |row: &Row<'_>| {
-        let planned = Scratch::planned(row, &Users::default())?;
-        Ok(Kept { planned, parent: row.get("parent")?, depth: row.get("level")? })
+        let staged = Staging::staged(row, &Users::default())?;
+        Ok(Kept { staged, parent: row.get("parent")?, depth: row.get("level")? })
     };
-    scratch.database.prepare(&query).unwrap().query_map([], kept).unwrap().map(Result::unwrap).collect()
+    staging.database.prepare(&query).unwrap().query_map([], kept).unwrap().map(Result::unwrap).collect()
 }
 
 fn outcome(comments: &[Comment]) -> Outcome {
@@ -93,7 +93,7 @@ fn outcome(comments: &[Comment]) -> Outcome {
 #[test]
 fn comments_stand_below_their_parents() {
     let outcome = outcome(&[comment("1"), reply("2", "1"), reply("3", "2"), comment("4")]);
-    let tags: Vec<_> = outcome.planned.iter().map(|planned| (planned.tag.as_str(), planned.depth)).collect();
+    let tags: Vec<_> = outcome.staged.iter().map(|staged| (staged.tag.as_str(), staged.depth)).collect();
     assert_eq!(tags, [("1", 0), ("4", 0), ("2", 1), ("3", 2)]);
     assert_eq!((outcome.parent("3"), outcome.parent("2"), outcome.parent("1")), (Some("2"), Some("1"), None));
     assert_eq!(outcome.report.threads, [("posts/a".to_owned(), 4)].into());
@@ -128,7 +128,7 @@ fn what_is_deleted_or_unwanted_is_skipped_by_reason() {
     assert_eq!(skipped.report.skipped, expected.map(|(reason, count)| (reason.to_owned(), count)).into());
     let kept = resolved(&[page("/a")], &comments, true);
     assert_eq!(kept.report.new, 4);
-    assert!(kept.planned.iter().all(|planned| planned.state == State::Rejected));
+    assert!(kept.staged.iter().all(|staged| staged.state == State::Rejected));
 }
 
 #[test]
@@ -215,13 +215,13 @@ fn comments_of_a_deleted_thread_are_skipped() {
 #[test]
 fn threads_of_other_hosts_are_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let mut scratch = Scratch::create(directory.path()).unwrap();
-    scratch.add(Record::Thread(Thread { url: Some("https://other.example/a".to_owned()), ..page("/a") })).unwrap();
-    scratch.add(Record::Comment(Box::new(comment("1")))).unwrap();
+    let mut staging = Staging::create(directory.path()).unwrap();
+    staging.add(Record::Thread(Thread { url: Some("https://other.example/a".to_owned()), ..page("/a") })).unwrap();
+    staging.add(Record::Comment(Box::new(comment("1")))).unwrap();
     let keys = ThreadKeys { hosts: vec!["blog.example".to_owned()], ..keys() };
-    scratch.resolve(&keys, false).unwrap();
-    assert_eq!(entries(&scratch.report().unwrap().refused), [("1", "host")]);
-    assert!(scratch.report().unwrap().unmapped.is_empty());
+    staging.resolve(&keys, false).unwrap();
+    assert_eq!(entries(&staging.report().unwrap().refused), [("1", "host")]);
+    assert!(staging.report().unwrap().unmapped.is_empty());
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn one_id_on_two_pages_is_two_comments() {
 fn a_comment_without_an_id_gets_the_same_one_in_every_run() {
     let tags = || {
         let other = Comment { body: "another".to_owned(), ..comment("") };
-        outcome(&[comment(""), other]).planned.iter().map(|kept| kept.tag.clone()).collect::<Vec<_>>()
+        outcome(&[comment(""), other]).staged.iter().map(|kept| kept.tag.clone()).collect::<Vec<_>>()
     };
     assert_eq!(tags(), tags());
     assert_ne!(tags()[0], tags()[1]);
@@ -278,13 +278,13 @@ fn later_records_of_a_thread_add_what_is_missing() {
 #[test]
 fn authors_come_from_their_accounts_wherever_these_are_in_the_file() {
     let directory = tempfile::tempdir().unwrap();
-    let mut scratch = Scratch::create(directory.path()).unwrap();
+    let mut staging = Staging::create(directory.path()).unwrap();
     let author = Author { key: "u1".to_owned(), ..Author::default() };
-    scratch.add(Record::Thread(page("/a"))).unwrap();
-    scratch.add(Record::Comment(Box::new(Comment { author, ..comment("1") }))).unwrap();
-    scratch.add(Record::User(User { id: "u1".to_owned(), name: "Grace".to_owned(), ..User::default() })).unwrap();
-    scratch.resolve(&keys(), false).unwrap();
-    assert_eq!(kept(&scratch)[0].writer.name, "Grace");
+    staging.add(Record::Thread(page("/a"))).unwrap();
+    staging.add(Record::Comment(Box::new(Comment { author, ..comment("1") }))).unwrap();
+    staging.add(Record::User(User { id: "u1".to_owned(), name: "Grace".to_owned(), ..User::default() })).unwrap();
+    staging.resolve(&keys(), false).unwrap();
+    assert_eq!(kept(&staging)[0].writer.name, "Grace");
 }
 
 #[test]

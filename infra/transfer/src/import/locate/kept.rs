@@ -7,9 +7,9 @@ use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use shared::store::Store;
 use shared::store::import::Occupant;
 
-use crate::import::locate::{Known, LocateError, Place};
+use super::{Known, LocateError, Place};
 use crate::import::record::{self, own_source};
-use crate::import::scratch::{Scratch, thread_id};
+use crate::import::staging::{Fate, Reason, Staging, thread_id};
 
 /// Comments at once.
 const BATCH: usize = 100;
@@ -40,9 +40,9 @@ impl Candidate {
     }
 }
 
-impl Scratch {
+impl Staging {
     /// `None` when there is no table yet.
-    pub(in crate::import) async fn locate_kept(&self, store: Option<&Store>) -> Result<(), LocateError> {
+    pub(super) async fn locate_kept(&self, store: Option<&Store>) -> Result<(), LocateError> {
         let mut last = -1;
         loop {
             let candidates = self.candidates_after(last)?;
@@ -60,13 +60,14 @@ impl Scratch {
                 let occupant = occupants.get(&candidate.id);
                 let elsewhere = candidate.sources().find_map(|source| known.comment(source));
                 if candidate.sources().any(|source| known.is_deleted(source)) {
-                    self.decide(&candidate, "skipped", Some("deleted"))?;
+                    self.decide(&candidate, Fate::Skipped, Some(Reason::Deleted))?;
                 } else if let Some((id, imported)) = elsewhere.filter(|(id, _)| *id != candidate.id) {
                     self.place(candidate.seq, &Place::AlreadyThere(id, imported.thread.clone()))?;
                 } else if occupant.is_some_and(|occupant| !candidate.is(occupant)) || self.is_double(&candidate)? {
                     self.refuse(&candidate)?;
                 } else {
-                    self.decide(&candidate, if occupant.is_some() { "there" } else { "new" }, None)?;
+                    let fate = if occupant.is_some() { Fate::AlreadyThere } else { Fate::New };
+                    self.decide(&candidate, fate, None)?;
                 }
             }
         }
@@ -105,19 +106,20 @@ impl Scratch {
     }
 
     /// The comment stands, or stood, under its id, unless another one of the source does.
-    fn decide(&self, candidate: &Candidate, fate: &str, reason: Option<&str>) -> rusqlite::Result<()> {
+    fn decide(&self, candidate: &Candidate, fate: Fate, reason: Option<Reason>) -> rusqlite::Result<()> {
         let update = "UPDATE OR IGNORE comment SET slot = id, fate = ?, reason = ? WHERE seq = ?";
         let decided = self.database.prepare_cached(update)?.execute(params![fate, reason, candidate.seq])?;
         if decided == 0 { self.refuse(candidate) } else { Ok(()) }
     }
 
     fn refuse(&self, candidate: &Candidate) -> rusqlite::Result<()> {
-        let update = "UPDATE comment SET fate = 'refused', reason = 'taken' WHERE seq = ?";
-        self.database.prepare_cached(update)?.execute([candidate.seq]).map(drop)
+        let update = "UPDATE comment SET fate = ?, reason = ? WHERE seq = ?";
+        let values = params![Fate::Refused, Reason::Taken, candidate.seq];
+        self.database.prepare_cached(update)?.execute(values).map(drop)
     }
 
     /// The likes and reports of comments that are new. A reporter who was forgotten has no entry.
-    pub(in crate::import) fn collect_entries(&self) -> rusqlite::Result<()> {
+    pub(super) fn collect_entries(&self) -> rusqlite::Result<()> {
         for (table, is_report) in [("vote", false), ("report", true)] {
             let collect = format!(
                 "INSERT OR IGNORE INTO entry

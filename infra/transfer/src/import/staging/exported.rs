@@ -1,19 +1,22 @@
-//! The tables of the scratch file that exports fill.
+//! What only an export of a table holds: comments that keep their ids, likes by voter, reports, users with their bans,
+//! tombstones.
 
 use rusqlite::params;
-use shared::domain::ids::{CommentId, SourceId, UserId, Visitor};
+use shared::domain::comment::{Comment, HeldFor, State as Stored};
+use shared::domain::ids::{CommentId, Provenance, SourceId, UserId, Visitor};
 use shared::domain::markdown as rendering;
-use shared::domain::report::Report;
+use shared::domain::report::{Report, Resolution};
+use shared::domain::time::Timestamp;
 use shared::domain::user::{Ban, User};
 use shared::store::export::GuestCount;
 use shared::store::restore::{Attached, Entry, VisitorEntries};
 use shared::store::sources::SourceRow;
 
+use super::{MAX_BODY, Staged, Staging, json, refusal};
 use crate::import::author::{kept_avatar, kept_name};
-use crate::import::record::{self, Record, State};
-use crate::import::scratch::{MAX_BODY, Scratch, json, refusal};
+use crate::import::record::{self, Record, State, own_source};
 
-pub(in crate::import) const SCHEMA: &str = "
+pub(super) const EXPORT_SCHEMA: &str = "
     CREATE TABLE account (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
     CREATE TABLE tombstone (source TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
     -- the sources of comments that keep their ids
@@ -31,9 +34,9 @@ pub(in crate::import) const SCHEMA: &str = "
 /// Rows at once.
 const BATCH: usize = 100;
 
-impl Scratch {
+impl Staging {
     /// Of doubles, the first counts.
-    pub(in crate::import) fn add_exported(&mut self, record: Record) -> rusqlite::Result<()> {
+    pub(super) fn add_exported(&mut self, record: Record) -> rusqlite::Result<()> {
         let insert = |insert: &str, values: &[&dyn rusqlite::ToSql]| {
             self.database.prepare_cached(insert)?.execute(values).map(drop)
         };
@@ -81,7 +84,7 @@ impl Scratch {
             comment.thread,
             comment.parent,
             created,
-            json(&state),
+            state,
             i64::try_from(comment.likes).unwrap_or(i64::MAX),
             comment.pinned,
             kept,
@@ -96,7 +99,7 @@ impl Scratch {
     }
 
     /// The reports of a comment, and its counts of guests.
-    pub(super) fn attached(&self, comment: CommentId) -> rusqlite::Result<Attached> {
+    pub(in crate::import) fn attached(&self, comment: CommentId) -> rusqlite::Result<Attached> {
         let mut reports = self.database.prepare_cached("SELECT record FROM report WHERE comment = ? ORDER BY id")?;
         let reports = reports.query_map([comment.0], |row| {
             let record: String = row.get(0)?;
@@ -109,7 +112,7 @@ impl Scratch {
     }
 
     /// Those who like or reported a comment of an export.
-    pub(in crate::import) fn said_of(&self, comment: CommentId) -> rusqlite::Result<Vec<String>> {
+    pub(super) fn said_of(&self, comment: CommentId) -> rusqlite::Result<Vec<String>> {
         let mut statement = self.database.prepare_cached(
             "SELECT 'likes ' || visitor FROM vote WHERE comment = ?1
              UNION ALL SELECT id || ' by ' || visitor FROM report WHERE comment = ?1 ORDER BY 1",
@@ -118,7 +121,7 @@ impl Scratch {
     }
 
     /// The next users, in order of their ids.
-    pub(super) fn accounts_after(&self, last: Option<UserId>) -> rusqlite::Result<Vec<User>> {
+    pub(in crate::import) fn accounts_after(&self, last: Option<UserId>) -> rusqlite::Result<Vec<User>> {
         let query = "SELECT record FROM account WHERE id > ? ORDER BY id LIMIT ?";
         let mut statement = self.database.prepare_cached(query)?;
         let users = statement.query_map(params![last.map_or(0, |last| last.0), BATCH], |row| {
@@ -129,7 +132,7 @@ impl Scratch {
     }
 
     /// The next tombstones, in order of their sources.
-    pub(super) fn tombstones_after(&self, last: &str) -> rusqlite::Result<Vec<(SourceId, SourceRow)>> {
+    pub(in crate::import) fn tombstones_after(&self, last: &str) -> rusqlite::Result<Vec<(SourceId, SourceRow)>> {
         let query = "SELECT source, record FROM tombstone WHERE source > ? ORDER BY source LIMIT ?";
         let mut statement = self.database.prepare_cached(query)?;
         let tombstone = |row: &rusqlite::Row<'_>| {
@@ -141,7 +144,7 @@ impl Scratch {
     }
 
     /// Threads without comments about which the source says something: their names, and the records.
-    pub(super) fn threads_after(&self, last: &str) -> rusqlite::Result<Vec<(String, record::Thread)>> {
+    pub(in crate::import) fn threads_after(&self, last: &str) -> rusqlite::Result<Vec<(String, record::Thread)>> {
         let mut statement = self.database.prepare_cached(
             "SELECT target, record FROM thread WHERE target > ? AND record IS NOT NULL AND NOT deleted
                 AND NOT EXISTS (SELECT 1 FROM comment WHERE comment.target = thread.target)
@@ -155,7 +158,11 @@ impl Scratch {
     }
 
     /// What the next visitors like and reported in a thread, in order of the visitors.
-    pub(super) fn entries_after(&self, target: &str, last: &Visitor) -> rusqlite::Result<Vec<VisitorEntries>> {
+    pub(in crate::import) fn entries_after(
+        &self,
+        target: &str,
+        last: &Visitor,
+    ) -> rusqlite::Result<Vec<VisitorEntries>> {
         let mut statement = self.database.prepare_cached(
             "SELECT visitor, comment, top, is_report FROM entry WHERE target = ?1 AND visitor > ?2 AND visitor <= (
                 SELECT max(visitor) FROM (
@@ -174,6 +181,50 @@ impl Scratch {
             }
         }
         Ok(all)
+    }
+}
+
+impl Staged {
+    /// Where the comment comes from. `prefix` is the name of the source's system.
+    pub(in crate::import) fn source(&self, id: CommentId, prefix: &str) -> SourceId {
+        match &self.kept {
+            Some(kept) => kept.source.clone().map_or_else(|| own_source(id), SourceId),
+            None => SourceId(format!("{prefix}:{}", self.tag)),
+        }
+    }
+
+    /// What tells the comment from one of another site.
+    pub(in crate::import) fn provenance(&self) -> Provenance {
+        self.kept.as_ref().map_or_else(|| self.provenance.clone(), |kept| kept.provenance.clone())
+    }
+
+    /// When the comment was pinned.
+    pub(in crate::import) fn pinned_at(&self) -> Option<Timestamp> {
+        self.kept.as_ref()?.pinned_at.map(|at| Timestamp(at.as_millisecond()))
+    }
+
+    /// The comment with what an export says besides.
+    pub(in crate::import) fn restored(&self, comment: Comment) -> Comment {
+        let Some(kept) = &self.kept else { return comment };
+        let resolution =
+            |known: &record::Resolution| Resolution { until: known.until.as_millisecond(), status: known.status };
+        let comment = Comment {
+            reported: kept.reported,
+            resolutions: kept.resolutions.iter().map(resolution).collect(),
+            ..comment
+        };
+        if comment.is_placeholder {
+            return comment;
+        }
+        Comment {
+            guest: kept.author.visitor.clone().map(Visitor).filter(|_| comment.user.is_none()),
+            mentions: kept.mentions.clone(),
+            edited_at: kept.edited_at.map(jiff::Timestamp::as_millisecond),
+            in_review: comment.is_approved() && kept.held_for == Some(HeldFor::Edit),
+            suspicious: comment.state == Stored::Pending && kept.held_for == Some(HeldFor::Spam),
+            subscribed: kept.subscribed,
+            ..comment
+        }
     }
 }
 

@@ -1,0 +1,77 @@
+//! Writes what only an export holds.
+
+use shared::domain::ids::{ThreadId, UserId, Visitor};
+use shared::domain::thread::{Thread, imported_address, imported_title};
+use shared::error::Fault;
+use shared::store::Store;
+use shared::store::meter::measure;
+
+use super::WriteError;
+use super::throttle::Throttle;
+use crate::import::staging::{Staging, thread_id};
+
+/// Writes users, tombstones, and threads without comments.
+pub(super) async fn write_around(
+    staging: &Staging,
+    store: &Store,
+    other_salt: Option<&str>,
+    throttle: &mut Throttle,
+) -> Result<(), WriteError> {
+    if !staging.is_export() {
+        return Ok(());
+    }
+    if let Some(other) = other_salt {
+        store.keep_imported_salt(other).await?;
+    }
+    let mut last = None;
+    loop {
+        let users = staging.accounts_after(last)?;
+        let Some(user) = users.last() else { break };
+        last = Some(user.id);
+        paced(throttle, store.restore_users(&users)).await?;
+    }
+    let mut last = String::new();
+    loop {
+        let tombstones = staging.tombstones_after(&last)?;
+        let Some((source, _)) = tombstones.last() else { break };
+        last.clone_from(&source.0);
+        paced(throttle, store.restore_tombstones(&tombstones)).await?;
+    }
+    let mut last = String::new();
+    loop {
+        let threads = staging.threads_after(&last)?;
+        let Some((name, _)) = threads.last() else { return Ok(()) };
+        last.clone_from(name);
+        for (name, record) in threads {
+            let author = record.author_id.map(UserId);
+            let title = record.title.as_deref().and_then(imported_title);
+            let url = record.url.as_deref().and_then(imported_address);
+            let about = Thread { title, url, author, ..Thread::default() };
+            paced(throttle, store.describe_thread(&thread_id(&name)?, &about)).await?;
+        }
+    }
+}
+
+/// Enters the likes and reports of a thread's new comments, before these are written.
+pub(super) async fn write_entries(
+    staging: &Staging,
+    store: &Store,
+    target: &str,
+    thread: &ThreadId,
+    throttle: &mut Throttle,
+) -> Result<(), WriteError> {
+    let mut last = Visitor(String::new());
+    loop {
+        let entries = staging.entries_after(target, &last)?;
+        let Some(of_visitor) = entries.last() else { return Ok(()) };
+        last = of_visitor.visitor.clone();
+        paced(throttle, store.restore_entries(thread, &entries)).await?;
+    }
+}
+
+async fn paced(throttle: &mut Throttle, work: impl Future<Output = Result<(), Fault>>) -> Result<(), WriteError> {
+    let (done, cost) = measure(work).await;
+    done?;
+    throttle.spend(cost.write_units).await;
+    Ok(())
+}
