@@ -1,4 +1,5 @@
-//! The layers of our crates. A module uses its own layer and those below it, never one above or beside it.
+//! The layers of our crates. A module uses its own layer and those below it, never one above or beside it. Modules of one
+//! folder in `infra/` do not use each other in circles. Crates of others are used in the layers that are named here alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,6 +14,8 @@ struct Crate {
     rows: Rows,
     /// A layer, and one below it that it must still not use.
     apart: &'static [(&'static str, &'static str)],
+    /// A crate or a family of crates, and the layers that may use it.
+    external: &'static [(&'static str, &'static [&'static str])],
 }
 
 const CRATES: [Crate; 4] = [
@@ -31,6 +34,19 @@ const CRATES: [Crate; 4] = [
         ],
         // The store does not decide what is allowed.
         apart: &[("store", "policy")],
+        external: &[
+            // `domain` has the parser of times from there.
+            ("aws_", &["domain", "aws", "config", "store", "app"]),
+            ("lambda_", &["http", "app"]),
+            ("hyper", &["aws", "app"]),
+            ("http", &["domain", "error", "routes", "aws", "auth", "config", "http", "app"]),
+            ("jsonwebtoken", &["auth"]),
+            ("pulldown_cmark", &["domain"]),
+            ("ring", &["domain", "aws", "auth", "http", "app"]),
+            ("serde_dynamo", &["domain", "store"]),
+            ("tokio", &["aws", "auth", "config", "store", "app"]),
+            ("tracing", &["aws", "auth", "store", "app"]),
+        ],
     },
     Crate {
         folder: "infra/local",
@@ -42,13 +58,21 @@ const CRATES: [Crate; 4] = [
             &["service"],
         ],
         apart: &[],
+        external: &[
+            ("dynoxide", &["engine"]),
+            ("mail_parser", &["outbox"]),
+            ("rusqlite", &["engine"]),
+            ("s3s", &["bucket"]),
+            ("saphyr", &["template"]),
+        ],
     },
     Crate {
         folder: "infra/transfer",
         rows: &[&["check", "lease", "temporary"], &["import"], &["export"], &["person"]],
         apart: &[],
+        external: &[("aws_", &[]), ("html5ever", &["import"]), ("media", &["person"])],
     },
-    Crate { folder: "infra/cli", rows: &[&["bench"], &["commands"]], apart: &[] },
+    Crate { folder: "infra/cli", rows: &[&["bench"], &["commands"]], apart: &[], external: &[("clap", &["commands"])] },
 ];
 
 impl Crate {
@@ -59,6 +83,11 @@ impl Crate {
 
     fn may_use(&self, user: &str, used: &str) -> bool {
         user == used || self.row(used) < self.row(user) && !self.apart.contains(&(user, used))
+    }
+
+    fn may_use_external(&self, layer: &str, name: &str) -> bool {
+        let rule = self.external.iter().filter(|(family, _)| name.starts_with(family)).max_by_key(|rule| rule.0.len());
+        rule.is_none_or(|(_, layers)| layers.contains(&layer))
     }
 }
 
@@ -89,6 +118,11 @@ fn rust_files(folder: &File) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = entries.flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] });
     files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
+/// A comment may point to whatever explains it.
+fn without_comments(text: &str) -> String {
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 fn is_name(c: char) -> bool {
@@ -171,25 +205,59 @@ fn passed_on(modules: &BTreeMap<Path, String>) -> BTreeMap<Path, Path> {
     passed_on
 }
 
-/// The modules that each module uses.
-fn uses(modules: &BTreeMap<Path, String>) -> BTreeMap<&Path, BTreeSet<Path>> {
+/// The modules that each module uses, and the first parts of other crates' paths.
+fn uses(modules: &BTreeMap<Path, String>) -> BTreeMap<&Path, (BTreeSet<Path>, BTreeSet<String>)> {
     let passed_on = passed_on(modules);
     let mut uses = BTreeMap::new();
     for (module, text) in modules {
-        let mut used_here = BTreeSet::new();
-        for mut used in named(text).iter().filter_map(|path| absolute(module, path)) {
-            while let Some(from) = passed_on.get(&used) {
-                used.clone_from(from);
+        let (mut inner, mut outer) = (BTreeSet::new(), BTreeSet::new());
+        for path in named(text) {
+            match absolute(module, &path) {
+                Some(mut used) => {
+                    while let Some(from) = passed_on.get(&used) {
+                        used.clone_from(from);
+                    }
+                    // The deepest module of the path has it.
+                    while !used.is_empty() && !modules.contains_key(&used) {
+                        used.pop();
+                    }
+                    inner.insert(used);
+                }
+                None => drop(outer.insert(path[0].clone())),
             }
-            // The deepest module of the path has it.
-            while !used.is_empty() && !modules.contains_key(&used) {
-                used.pop();
-            }
-            used_here.insert(used);
         }
-        uses.insert(module, used_here);
+        uses.insert(module, (inner, outer));
     }
     uses
+}
+
+/// A circle among modules of one folder.
+fn circle(edges: &BTreeMap<Path, BTreeSet<Path>>) -> Option<Vec<String>> {
+    fn visit(
+        at: &Path,
+        edges: &BTreeMap<Path, BTreeSet<Path>>,
+        way: &mut Vec<Path>,
+        done: &mut BTreeSet<Path>,
+    ) -> bool {
+        if let Some(begin) = way.iter().position(|step| step == at) {
+            way.drain(..begin);
+            return true;
+        }
+        if !done.insert(at.clone()) {
+            return false;
+        }
+        way.push(at.clone());
+        if edges.get(at).into_iter().flatten().any(|next| visit(next, edges, way, done)) {
+            return true;
+        }
+        way.pop();
+        false
+    }
+    let (mut way, mut done) = (Vec::new(), BTreeSet::new());
+    edges
+        .keys()
+        .any(|start| visit(start, edges, &mut way, &mut done))
+        .then(|| way.iter().map(|path| path.join("::")).collect())
 }
 
 fn source(krate: &Crate) -> PathBuf {
@@ -201,14 +269,51 @@ fn no_layer_uses_one_above_or_beside_it() {
     for krate in &CRATES {
         let modules = modules(&source(krate));
         let mut checked = 0;
-        for (module, used) in uses(&modules) {
-            for used in used.iter().filter_map(|used| used.first()) {
+        for (module, (inner, _)) in uses(&modules) {
+            for used in inner.iter().filter_map(|used| used.first()) {
                 let file = format!("{} of {}", module.join("::"), krate.folder);
                 assert!(krate.may_use(&module[0], used), "{file} uses {used}, which is not below it");
                 checked += 1;
             }
         }
         assert!(checked > 10, "only {checked} uses were found in {}", krate.folder);
+    }
+}
+
+#[test]
+fn modules_of_one_folder_do_not_use_each_other_in_circles() {
+    let mut circles = Vec::new();
+    // Some are left in `shared`.
+    for krate in CRATES.iter().filter(|krate| krate.folder != "shared") {
+        let mut modules = modules(&source(krate));
+        for text in modules.values_mut() {
+            *text = without_comments(text);
+        }
+        let mut folders: BTreeMap<Path, BTreeMap<Path, BTreeSet<Path>>> = BTreeMap::new();
+        for (module, (inner, _)) in uses(&modules) {
+            for used in inner {
+                // Where the two part.
+                let common = module.iter().zip(&used).take_while(|(one, other)| one == other).count();
+                if common < module.len() && common < used.len() {
+                    let edges = folders.entry(module[..common].to_vec()).or_default();
+                    edges.entry(module[..=common].to_vec()).or_default().insert(used[..=common].to_vec());
+                }
+            }
+        }
+        circles.extend(folders.values().filter_map(circle).map(|way| format!("{}: {}", krate.folder, way.join(" → "))));
+    }
+    assert!(circles.is_empty(), "{circles:#?}");
+}
+
+#[test]
+fn crates_of_others_stay_in_their_layers() {
+    for krate in &CRATES {
+        for (module, (_, outer)) in uses(&modules(&source(krate))) {
+            for name in outer {
+                let file = format!("{} of {}", module.join("::"), krate.folder);
+                assert!(krate.may_use_external(&module[0], &name), "{file} uses {name}");
+            }
+        }
     }
 }
 
@@ -227,13 +332,19 @@ fn every_use_in_a_text_is_found() {
 }
 
 #[test]
-fn a_use_upwards_or_sideways_is_found() {
+fn a_use_upwards_or_sideways_and_a_circle_are_found() {
     let shared = &CRATES[0];
     assert!(shared.may_use("http", "policy") && shared.may_use("domain", "domain"));
     assert!(
         !shared.may_use("domain", "error") && !shared.may_use("error", "routes") && !shared.may_use("store", "policy")
     );
+    assert!(shared.may_use_external("aws", "aws_config") && !shared.may_use_external("policy", "aws_smithy_types"));
     let file = |name: &str, text: &str| (vec![name.to_owned()], text.to_owned());
-    let modules = BTreeMap::from([file("a", "pub use super::b::B;"), file("b", ""), file("c", "use super::a::B;")]);
-    assert!(uses(&modules)[&vec!["c".to_owned()]].contains(&vec!["b".to_owned()]));
+    let modules = BTreeMap::from([
+        file("a", "use crate::b::B;"),
+        file("b", "pub use super::c::C;"),
+        file("c", "use super::a::A;"),
+    ]);
+    let edges = uses(&modules).into_iter().map(|(module, (inner, _))| (module.clone(), inner)).collect();
+    assert_eq!(circle(&edges).unwrap(), ["a", "b", "c"]);
 }
