@@ -17,7 +17,8 @@ pub const WEBHOOKS: [(&str, &str); 2] = [("SVC_WEBHOOKS", "true"), ("SVC_WEBHOOK
 #[must_use]
 pub fn webhook_message(endpoint: u64, comment: u64, message: &str) -> String {
     let due = json!({
-        "webhook": endpoint, "message": message, "ev": "comment.created", "ha": 1, "c": comment, "t": "posts#1",
+        "Type": "Webhook", "webhook": endpoint, "message": message,
+        "ev": "comment.created", "ha": 1, "c": comment, "t": "posts#1",
     });
     due.to_string()
 }

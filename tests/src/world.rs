@@ -450,8 +450,8 @@ fn app(config: Config, engine: &Engine, queues: &Queues, way: &Way, time: &Time)
     App::new(config, client, service::app_queues(queues), Clock::new(move || time.now()), Random::system())
 }
 
-fn delivery_message(mailbox: &str) -> String {
-    json!({ "mailbox": mailbox }).to_string()
+fn delivery_message(recipient: &str) -> String {
+    json!({ "Type": "Mail", "recipient": recipient }).to_string()
 }
 
 /// A token of a link that stops the mails of user 7.

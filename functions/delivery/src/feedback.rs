@@ -1,5 +1,5 @@
-//! What SES says of mails it has sent: that they bounced, or that somebody complained. It comes by SNS, perhaps days later.
-//! The tag of the mail names the recipient. What it says of an address that the recipient has no more changes nothing.
+//! Bounces and complaints, which SES reports through SNS, perhaps days later. The tag of the mail names the recipient. A
+//! report about an address that the recipient no longer has changes nothing.
 
 use serde_json::Value;
 use shared::app::App;
@@ -8,11 +8,9 @@ use shared::domain::mail_keys::Recipient;
 use shared::domain::mailbox::Mailbox;
 use shared::error::Fault;
 
-pub(crate) async fn follow(app: &App, notification: &Value) -> Result<(), Fault> {
-    let doing = "reading a notification of SES";
-    let message = notification["Message"].as_str().ok_or_else(|| Fault::new(doing, "it has no message"))?;
-    // When the topic is set up, SES says so in words.
-    let Ok(event) = serde_json::from_str::<Value>(message) else { return Ok(()) };
+/// `text` is the event as JSON. When the topic is set up, SES sends a plain sentence instead.
+pub(crate) async fn follow(app: &App, text: &str) -> Result<(), Fault> {
+    let Ok(event) = serde_json::from_str::<Value>(text) else { return Ok(()) };
     let mail = &event["mail"];
     let Some(recipient) = mail["tags"][RECIPIENT][0].as_str() else { return Ok(()) };
     let recipient = Recipient(recipient.to_owned());

@@ -24,11 +24,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::app::App;
-use shared::app::mails::DueMailbox;
-use shared::app::webhooks::DueWebhook;
 use shared::aws::outbound::Outbound;
 use shared::aws::ses::RawMail;
 use shared::config::Mail;
+use shared::domain::deliveries::Message;
 use shared::domain::ids::hex;
 use shared::domain::mail_keys::Recipient;
 use shared::domain::mailbox::{Kind, Mailbox, Step};
@@ -104,19 +103,17 @@ pub async fn handle(app: &App, senders: &Senders, event: &Value) -> Value {
 }
 
 async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposition, Fault> {
-    let body: Value = serde_json::from_str(message["body"].as_str().unwrap_or_default())
-        .map_err(|error| Fault::new("reading a message", error))?;
+    let body = serde_json::from_str(message["body"].as_str().unwrap_or_default());
     let receipt = message["receiptHandle"].as_str().unwrap_or_default();
-    if let Ok(due) = serde_json::from_value::<DueWebhook>(body.clone()) {
-        return webhook::deliver(app, senders, &due, receipt).await;
+    match body.map_err(|error| Fault::new("reading a message of the queue Deliveries", error))? {
+        Message::Webhook(due) => webhook::deliver(app, senders, &due, receipt).await,
+        Message::Mail { recipient } => match &app.config.mail {
+            Some(mail) => Worker::new(app, &senders.mailer, mail).deliver(&recipient, receipt).await,
+            // Mails were turned off while it waited.
+            None => Ok(Disposition::Done),
+        },
+        Message::Feedback { text } => feedback::follow(app, &text).await.map(|()| Disposition::Done),
     }
-    if let Ok(due) = serde_json::from_value::<DueMailbox>(body.clone()) {
-        // Mails were turned off while it waited.
-        let Some(mail) = &app.config.mail else { return Ok(Disposition::Done) };
-        return Worker::new(app, &senders.mailer, mail).deliver(&due.mailbox, receipt).await;
-    }
-    feedback::follow(app, &body).await?;
-    Ok(Disposition::Done)
 }
 
 struct Worker<'a> {
@@ -204,9 +201,7 @@ impl<'a> Worker<'a> {
 
 /// The message comes again after this time.
 async fn hide(app: &App, receipt: &str, delay: Duration) -> Result<Disposition, Fault> {
-    let queue = app.queues.deliveries.as_ref();
-    let queue = queue.ok_or_else(|| Fault::new("delaying a message", "DELIVERIES_QUEUE_URL is not set"))?;
-    queue.hide(receipt, delay).await?;
+    app.deliveries()?.hide(receipt, delay).await?;
     Ok(Disposition::Later)
 }
 

@@ -8,9 +8,9 @@ use http::header;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::app::App;
-use shared::app::webhooks::DueWebhook;
 use shared::aws::queue::MAX_DELAY;
 use shared::domain::comment::Comment;
+use shared::domain::deliveries::DueWebhook;
 use shared::domain::ids::{Visitor, hex};
 use shared::domain::language::Language;
 use shared::domain::thread::VisitorThreadState;
@@ -100,7 +100,7 @@ async fn note(app: &App, senders: &Senders, endpoint: &Endpoint, made: Made<'_>)
 async fn later(app: &App, due: &DueWebhook, receipt: &str, time: i64) -> Result<Disposition, Fault> {
     let delay = app.until(time);
     if delay <= MAX_DELAY {
-        app.start_webhook(due, delay).await?;
+        app.start_webhook(due.clone(), delay).await?;
         return Ok(Disposition::Done);
     }
     crate::hide(app, receipt, delay).await

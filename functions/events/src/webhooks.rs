@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 use shared::app::App;
-use shared::app::webhooks::DueWebhook;
 use shared::domain::comment::Comment;
+use shared::domain::deliveries::DueWebhook;
 use shared::domain::webhook::{Endpoint, EventKind, Happening, MessageId, Subject, happened};
 use shared::error::Fault;
 use shared::store::events::CommentChange;
@@ -50,5 +50,5 @@ pub(crate) async fn tell(
         wanting.map(move |endpoint| message(endpoint, event))
     };
     let messages = events.iter().copied().flat_map(of_event);
-    try_join_all(messages.map(|due| async move { app.start_webhook(&due, Duration::ZERO).await })).await.map(drop)
+    try_join_all(messages.map(|due| app.start_webhook(due, Duration::ZERO))).await.map(drop)
 }

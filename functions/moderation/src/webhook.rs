@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
-use shared::app::webhooks::DueWebhook;
+use shared::domain::deliveries::DueWebhook;
 use shared::domain::ids::{CommentId, hex};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
@@ -171,7 +171,7 @@ async fn send(app: &App, endpoint: EndpointId, message: &MessageId, new: Option<
     let (delivery, ()) = changed.ok_or(Refusal::NotFound)?;
     let happening = delivery.happening.clone();
     let due = DueWebhook { webhook: endpoint, message: message.clone(), happening };
-    app.start_webhook(&due, Duration::ZERO).await?;
+    app.start_webhook(due, Duration::ZERO).await?;
     Ok(Answer::json(StatusCode::ACCEPTED, &Data { data: DeliveryResource::from(&delivery) }))
 }
 

@@ -1,10 +1,9 @@
-//! Mails, as far as several functions have to do with them: keys, and messages to the function `delivery`.
+//! What several functions need for mails: keys, and messages to the function `delivery`.
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::app::App;
+use crate::domain::deliveries::Message;
 use crate::domain::mail_keys::{MailKeys, Recipient};
 use crate::domain::mailbox::{Address, Mailbox, Told};
 use crate::error::Fault;
@@ -13,12 +12,6 @@ use crate::error::Fault;
 const MAX_OF_NETWORK: usize = 5;
 /// Seconds.
 const HOUR: i64 = 3_600;
-
-/// A message of the queue `Deliveries`: this mailbox has something to send. It may be delivered twice, and late.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DueMailbox {
-    pub mailbox: Recipient,
-}
 
 impl App {
     #[must_use]
@@ -33,9 +26,8 @@ impl App {
     /// When the queue does not take it.
     pub async fn start_delivery(&self, recipient: &Recipient, mailbox: &Mailbox) -> Result<(), Fault> {
         let Some(due) = mailbox.due() else { return Ok(()) };
-        let queue = self.queues.deliveries.as_ref();
-        let queue = queue.ok_or_else(|| Fault::new("telling a recipient", "DELIVERIES_QUEUE_URL is not set"))?;
-        queue.send(&DueMailbox { mailbox: recipient.clone() }, self.until(due)).await
+        let message = Message::Mail { recipient: recipient.clone() };
+        self.deliveries()?.send(&message, self.until(due)).await
     }
 
     /// Whether a caller of this network, [`MailKeys::network`], may give this address without proof. Counts it among those of

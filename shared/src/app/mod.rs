@@ -74,7 +74,7 @@ pub struct App {
 #[derive(Clone, Default)]
 pub struct Queues {
     pub jobs: Option<Queue>,
-    /// Mailboxes that have something to send, and webhooks.
+    /// Its messages are in `domain::deliveries`.
     pub deliveries: Option<Queue>,
 }
 
@@ -127,6 +127,16 @@ impl App {
         let queue =
             self.queues.jobs.as_ref().ok_or_else(|| Fault::new("starting a job", "JOBS_QUEUE_URL is not set"))?;
         queue.send(job, delay).await
+    }
+
+    /// The queue of mails and webhooks that are due.
+    ///
+    /// # Errors
+    ///
+    /// When this function has no such queue.
+    pub fn deliveries(&self) -> Result<&Queue, Fault> {
+        let queue = self.queues.deliveries.as_ref();
+        queue.ok_or_else(|| Fault::new("using the queue Deliveries", "DELIVERIES_QUEUE_URL is not set"))
     }
 
     /// Answers one request of API Gateway.

@@ -1,6 +1,7 @@
 //! The things that the service is about and their rules, independent of storage and HTTP. No I/O.
 
 pub mod comment;
+pub mod deliveries;
 pub mod email;
 pub mod fold;
 pub mod ids;
