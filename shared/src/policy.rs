@@ -181,13 +181,13 @@ pub struct News<'a> {
 /// Members told of one comment because it mentions them.
 pub const MAX_MENTIONED: usize = 5;
 
-/// Who is told of a comment that everyone may see, and why. Never its writer. Guests' mentions tell nobody, and
-/// imported comments neither. Each recipient's own switches decide besides.
+/// Who is told of a comment that everyone may see, and why. The writer never is. Mentions by guests notify no one, and
+/// neither do comments that are not announced ([`Comment::is_announced`]). The recipient's own switches apply as well.
 #[must_use]
 pub fn told(news: News<'_>) -> BTreeMap<Recipient, Vec<Cause>> {
     let News { comment, parent, mentioned, thread } = news;
     let mut told: BTreeMap<Recipient, Vec<Cause>> = BTreeMap::new();
-    if comment.source.is_some() {
+    if !comment.is_announced() {
         return told;
     }
     let mut add = |recipient: Recipient, cause| told.entry(recipient).or_default().push(cause);

@@ -4,6 +4,7 @@
 mod notices;
 mod webhooks;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,7 +15,7 @@ use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::Reading;
 use shared::store::counts::Cause;
-use shared::store::events::{Event, Queueing};
+use shared::store::events::{Event, Queueing, Record};
 
 use self::webhooks::Endpoints;
 
@@ -29,60 +30,61 @@ pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
 }
 
 async fn handle_record(app: &App, record: &Value, endpoints: &mut Endpoints) -> Result<(), Fault> {
-    let shown = match Event::read(record)? {
+    let record = Record::read(record)?;
+    let shown = match record.event() {
         Some(event) => follow(app, event).await?,
         None => None,
     };
-    webhooks::tell(app, endpoints, record, shown.as_ref()).await
+    webhooks::tell(app, endpoints, &record, shown.as_deref()).await
 }
 
-/// The comment of the event, when everyone sees it since then.
-async fn follow(app: &App, event: Event) -> Result<Option<Comment>, Fault> {
+/// Returns the comment that everyone sees because of the event.
+async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Comment>>, Fault> {
     match event {
         Event::CommentCreated(comment) if comment.may_count() => {
-            let is_shown = recount(app, &comment).await?;
+            let is_shown = recount(app, comment).await?;
             if is_shown {
-                notices::tell(app, &comment).await?;
+                notices::tell(app, comment).await?;
             }
-            return Ok(is_shown.then_some(comment));
+            return Ok(is_shown.then_some(Cow::Borrowed(comment)));
         }
-        Event::CommentCreated(comment) => notices::alert(app, &comment).await?,
+        Event::CommentCreated(comment) => notices::alert(app, comment).await?,
         Event::CommentErased(comment) => {
-            recount(app, &comment).await?;
+            recount(app, comment).await?;
         }
         Event::CommentRemoved(comment, deleted_at) => {
             if comment.is_approved() {
-                recount(app, &comment).await?;
+                recount(app, comment).await?;
             }
-            app.store.leave_queues(&comment).await?;
+            app.store.leave_queues(comment).await?;
             let job = Job::CleanUp(CleanUp { comment: comment.id, replies: comment.replies, deleted_at });
             app.start_job(&job, Duration::ZERO).await?;
         }
         Event::CommentShownOrHidden(comment, changed_at) => {
-            let is_shown = show_or_hide(app, &comment, changed_at).await?;
-            return Ok(is_shown.then_some(comment));
+            let is_shown = show_or_hide(app, comment, changed_at).await?;
+            return Ok(is_shown.then_some(Cow::Borrowed(comment)));
         }
         Event::ReplyShown(reply) => {
             let reply = app.store.comment(reply, Reading::Consistent).await?;
-            let reply = reply.filter(|reply| reply.may_count() && reply.source.is_none());
+            let reply = reply.filter(|reply| reply.may_count() && reply.is_announced());
             if let Some(reply) = &reply {
                 notices::tell(app, reply).await?;
             }
-            return Ok(reply);
+            return Ok(reply.map(Cow::Owned));
         }
         Event::CommentChanged(comment, queueing) => {
             match queueing {
-                Some(Queueing::Joined) => notices::alert(app, &comment).await?,
-                Some(Queueing::TextAccepted) => notices::tell_accepted(app, &comment).await?,
+                Some(Queueing::Joined) => notices::alert(app, comment).await?,
+                Some(Queueing::TextAccepted) => notices::tell_accepted(app, comment).await?,
                 None => {}
             }
-            app.store.promote_below(&comment).await?;
+            app.store.promote_below(comment).await?;
         }
         Event::UserRenamed(before, after) => {
-            if app.store.rename_in_directory(&before, &after).await? {
+            if app.store.rename_in_directory(before, after).await? {
                 let wait = after.comments_at.map_or(0, |at| at - app.clock.now().seconds());
                 let delay = Duration::from_secs(wait.max(0).unsigned_abs());
-                app.start_job(&Job::Rename(Rename::to(&after)), delay).await?;
+                app.start_job(&Job::Rename(Rename::to(after)), delay).await?;
             }
         }
     }

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use serde_json::Value;
 use shared::app::App;
 use shared::domain::comment::Comment;
 use shared::domain::deliveries::DueWebhook;
 use shared::domain::webhook::{Endpoint, EventKind, Happening, MessageId, Subject, happened};
 use shared::error::Fault;
-use shared::store::events::CommentChange;
+use shared::store::events::{Change, Record};
 
 /// The endpoints, read at most once for a batch of records, and only when there is something to tell.
 #[derive(Default)]
@@ -29,21 +28,24 @@ impl Endpoints {
 pub(crate) async fn tell(
     app: &App,
     endpoints: &mut Endpoints,
-    record: &Value,
+    record: &Record<'_>,
     shown: Option<&Comment>,
 ) -> Result<(), Fault> {
     if !app.config.webhooks.on {
         return Ok(());
     }
-    let change = CommentChange::read(record)?;
-    let events = happened(change.old.as_ref(), change.new.as_ref(), shown.is_some());
-    let comment = change.new.as_ref().or(change.old.as_ref()).or(shown);
+    let (old, new) = match &record.change {
+        Change::Comment(images) => (images.old.as_ref(), images.new.as_ref()),
+        Change::User(_) | Change::ReplyShown(_) | Change::Other => (None, None),
+    };
+    let events = happened(old, new, shown.is_some());
+    let comment = new.or(old).or(shown);
     let Some(comment) = comment.filter(|_| !events.is_empty()) else { return Ok(()) };
     let endpoints = endpoints.all(app).await?;
     let message = |endpoint: &Endpoint, event: EventKind| DueWebhook {
         webhook: endpoint.id,
-        message: MessageId::new(endpoint.id, event, &change.record, change.at),
-        happening: Happening { event, at: change.at.0, subject: Some(Subject::of(comment)) },
+        message: MessageId::new(endpoint.id, event, record.id, record.at),
+        happening: Happening { event, at: record.at.0, subject: Some(Subject::of(comment)) },
     };
     let of_event = |event: EventKind| {
         let wanting = endpoints.iter().filter(move |endpoint| endpoint.wants(event));

@@ -239,6 +239,13 @@ impl Comment {
         self.is_approved() && !self.is_placeholder
     }
 
+    /// Whether its creation and its first approval notify anyone. Those of an imported comment notify no one; its later
+    /// changes do what they do for every comment.
+    #[must_use]
+    pub fn is_announced(&self) -> bool {
+        self.source.is_none()
+    }
+
     /// The same comment, with nothing left of its writer and its text.
     #[must_use]
     pub fn into_placeholder(self) -> Self {

@@ -87,7 +87,7 @@ impl EventKind {
 }
 
 /// The events that one change of a comment is: the comment before, unless it is new, and after, unless it is gone. Likes
-/// and new names are none. What an import creates is told neither then nor when it is first approved.
+/// and new names are none. Whether a new comment is announced, [`Comment::is_announced`] says.
 ///
 /// `is_shown`: everyone sees a comment since then. When it did not change itself, something above it was approved.
 #[must_use]
@@ -95,7 +95,7 @@ pub fn happened(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) ->
     let exists = |comment: &&Comment| !comment.is_placeholder;
     match (old.filter(exists), new.filter(exists)) {
         (None, Some(new)) => match new.state {
-            _ if new.source.is_some() => Vec::new(),
+            _ if !new.is_announced() => Vec::new(),
             State::Approved if is_shown => vec![EventKind::Created],
             State::Pending => vec![EventKind::Pending],
             State::Approved | State::Rejected => Vec::new(),
@@ -105,8 +105,8 @@ pub fn happened(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) ->
             let accepted = |comment: &Comment| comment.is_approved() && !comment.in_review;
             let became = |is: fn(&Comment) -> bool| is(new) && !is(old);
             let is_edited = old.body != new.body;
-            let was_told = new.source.is_none() || new.was_shown;
-            let may_tell = old.is_approved() || (is_shown && was_told);
+            let is_announced = new.is_announced() || new.was_shown;
+            let may_tell = old.is_approved() || (is_shown && is_announced);
             let changes = [
                 (is_edited && !new.is_queued(), EventKind::Updated),
                 (became(Comment::is_queued) || (is_edited && new.is_queued()), EventKind::Pending),

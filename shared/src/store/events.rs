@@ -3,6 +3,7 @@
 
 use aws_smithy_types::DateTime;
 use futures_util::future::try_join_all;
+use serde::de::DeserializeOwned;
 
 use super::comments::queues;
 use super::keys::{self, Scope};
@@ -90,45 +91,97 @@ impl Store {
     }
 }
 
-/// A record of the table's stream that work follows from. Times are exact to the second.
+/// A record of the table's stream.
 #[derive(Debug)]
-pub enum Event {
+pub struct Record<'a> {
+    /// The same whenever the record is delivered.
+    pub id: &'a str,
+    /// When the change was made, exact to the second.
+    pub at: Timestamp,
+    pub change: Change,
+}
+
+/// What a record says. Items are as they were before and after the change.
+#[derive(Debug)]
+pub enum Change {
+    Comment(Box<Images<Comment>>),
+    User(Box<Images<User>>),
+    /// A comment above this reply is shown for the first time.
+    ReplyShown(CommentId),
+    /// No work follows from it.
+    Other,
+}
+
+/// An item before a change, unless it is new, and after it, unless it is gone.
+#[derive(Debug)]
+pub struct Images<T> {
+    pub old: Option<T>,
+    pub new: Option<T>,
+}
+
+impl<T: DeserializeOwned> Images<T> {
+    fn read(change: &serde_json::Value) -> Result<Box<Self>, Fault> {
+        Ok(Box::new(Self { old: image(change, "OldImage")?, new: image(change, "NewImage")? }))
+    }
+}
+
+impl<'a> Record<'a> {
+    /// Reads one element of `Records`.
+    pub fn read(record: &'a serde_json::Value) -> Result<Self, Fault> {
+        let change = &record["dynamodb"];
+        let id = record["eventID"].as_str().unwrap_or_default();
+        let seconds = change["ApproximateCreationDateTime"].as_f64().unwrap_or_default();
+        let at = Timestamp(DateTime::from_secs_f64(seconds).secs() * 1000);
+        let change = match change["Keys"]["sk"]["S"].as_str() {
+            Some("C") => Change::Comment(Images::read(change)?),
+            Some("U") => Change::User(Images::read(change)?),
+            Some(key) if change["NewImage"]["f"]["BOOL"] == true => {
+                keys::counted_by(key).map_or(Change::Other, Change::ReplyShown)
+            }
+            _ => Change::Other,
+        };
+        Ok(Self { id, at, change })
+    }
+
+    /// The work that follows from it, if any does.
+    #[must_use]
+    pub fn event(&self) -> Option<Event<'_>> {
+        match &self.change {
+            Change::Comment(images) => Event::of_comment(images.old.as_ref(), images.new.as_ref(), self.at),
+            Change::User(images) => {
+                // A user without a name was banned before the first sign-in.
+                let known = images.old.as_ref().filter(|old| !old.name.is_empty()).zip(images.new.as_ref());
+                known.filter(|(old, new)| !old.looks_like(new)).map(|(old, new)| Event::UserRenamed(old, new))
+            }
+            Change::ReplyShown(reply) => Some(Event::ReplyShown(*reply)),
+            Change::Other => None,
+        }
+    }
+}
+
+/// A change that work follows from. Times are exact to the second.
+#[derive(Debug)]
+pub enum Event<'a> {
     /// A comment that was not imported.
-    CommentCreated(Comment),
-    CommentRemoved(Comment, Timestamp),
+    CommentCreated(&'a Comment),
+    CommentRemoved(&'a Comment, Timestamp),
     /// A comment was approved or rejected: the comment after.
-    CommentShownOrHidden(Comment, Timestamp),
+    CommentShownOrHidden(&'a Comment, Timestamp),
     /// An approved comment became a placeholder.
-    CommentErased(Comment),
+    CommentErased(&'a Comment),
     /// Any other change of a comment: the comment after, and what it means for the moderators' queues.
-    CommentChanged(Comment, Option<Queueing>),
+    CommentChanged(&'a Comment, Option<Queueing>),
     /// A comment above this reply is shown for the first time.
     ReplyShown(CommentId),
     /// A user's name or picture changed: the user before and after.
-    UserRenamed(User, User),
+    UserRenamed(&'a User, &'a User),
 }
 
-impl Event {
-    /// Reads one element of `Records`; `None` when no work follows from it.
-    pub fn read(record: &serde_json::Value) -> Result<Option<Self>, Fault> {
-        let change = &record["dynamodb"];
-        match change["Keys"]["sk"]["S"].as_str() {
-            Some("C") => Ok(Self::of_comment(image(change, "OldImage")?, image(change, "NewImage")?, time(change))),
-            Some("U") => {
-                let (old, new): (Option<User>, Option<User>) = (image(change, "OldImage")?, image(change, "NewImage")?);
-                // A user without a name was banned before the first sign-in.
-                let known = old.filter(|old| !old.name.is_empty()).zip(new);
-                Ok(known.filter(|(old, new)| !old.looks_like(new)).map(|(old, new)| Self::UserRenamed(old, new)))
-            }
-            Some(key) if change["NewImage"]["f"]["BOOL"] == true => Ok(keys::counted_by(key).map(Self::ReplyShown)),
-            _ => Ok(None),
-        }
-    }
-
-    fn of_comment(old: Option<Comment>, new: Option<Comment>, at: Timestamp) -> Option<Self> {
+impl<'a> Event<'a> {
+    fn of_comment(old: Option<&'a Comment>, new: Option<&'a Comment>, at: Timestamp) -> Option<Self> {
         match (old, new) {
-            // Imports count what they write, and tell nobody.
-            (None, Some(new)) => new.source.is_none().then_some(Self::CommentCreated(new)),
+            // Imports count what they write.
+            (None, Some(new)) => new.is_announced().then_some(Self::CommentCreated(new)),
             (Some(old), None) => Some(Self::CommentRemoved(old, at)),
             (Some(old), Some(new)) if old.is_approved() != new.is_approved() => {
                 Some(Self::CommentShownOrHidden(new, at))
@@ -153,37 +206,7 @@ pub enum Queueing {
     TextAccepted,
 }
 
-/// A record of the stream, as webhooks tell it.
-#[derive(Debug)]
-pub struct CommentChange {
-    /// The id of the record, the same whenever it is delivered.
-    pub record: String,
-    /// Exact to the second.
-    pub at: Timestamp,
-    /// Both are `None` when it is of something else than a comment.
-    pub old: Option<Comment>,
-    pub new: Option<Comment>,
-}
-
-impl CommentChange {
-    /// Reads one element of `Records`.
-    pub fn read(record: &serde_json::Value) -> Result<Self, Fault> {
-        let change = &record["dynamodb"];
-        let is_comment = change["Keys"]["sk"]["S"] == "C";
-        let image = |name| if is_comment { image(change, name) } else { Ok(None) };
-        let (old, new) = (image("OldImage")?, image("NewImage")?);
-        let record = record["eventID"].as_str().unwrap_or_default().to_owned();
-        Ok(Self { record, at: time(change), old, new })
-    }
-}
-
-/// When the change was made, exact to the second.
-fn time(change: &serde_json::Value) -> Timestamp {
-    let seconds = change["ApproximateCreationDateTime"].as_f64().unwrap_or_default();
-    Timestamp(DateTime::from_secs_f64(seconds).secs() * 1000)
-}
-
-fn image<T: serde::de::DeserializeOwned>(change: &serde_json::Value, name: &str) -> Result<Option<T>, Fault> {
+fn image<T: DeserializeOwned>(change: &serde_json::Value, name: &str) -> Result<Option<T>, Fault> {
     let doing = "reading a record of the stream";
     match change.get(name) {
         None | Some(serde_json::Value::Null) => Ok(None),
