@@ -30,7 +30,7 @@ use shared::config::Mail;
 use shared::domain::deliveries::Message;
 use shared::domain::ids::hex;
 use shared::domain::mail_keys::Recipient;
-use shared::domain::mailbox::{Kind, Mailbox, Step};
+use shared::domain::mailbox::{self, Kind, Mailbox, Step};
 use shared::error::Fault;
 
 pub use self::mailer::Mailer;
@@ -116,35 +116,45 @@ async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposi
     }
 }
 
+/// The owner of a claim, [`shared::domain::claim::Claim`].
+fn worker_id(app: &App) -> String {
+    hex(&app.random.bytes::<8>())
+}
+
 struct Worker<'a> {
     app: &'a App,
     mailer: &'a Mailer,
     mail: &'a Mail,
-    /// Of the claim of a mailbox.
+    /// Owns the claim of a mailbox.
     name: String,
 }
 
 impl<'a> Worker<'a> {
     fn new(app: &'a App, mailer: &'a Mailer, mail: &'a Mail) -> Self {
-        Self { app, mailer, mail, name: hex(&app.random.bytes::<8>()) }
+        Self { app, mailer, mail, name: worker_id(app) }
     }
 
     async fn deliver(&self, recipient: &Recipient, receipt: &str) -> Result<Disposition, Fault> {
         let now = self.app.clock.now().0;
         let take = |mailbox: &mut Mailbox| mailbox.take(now, &self.name);
         let (mailbox, step) = self.app.store.change_mailbox(recipient, take).await?;
-        let (kind, content) = match step {
+        let mail = match step {
             Step::Nothing => return Ok(Disposition::Done),
             Step::Wait(until) => return self.later(receipt, until).await,
-            Step::Confirm(asker) => (Kind::Confirmation, self.confirmation(recipient, &mailbox, &asker).await),
-            Step::Tell(..) if self.app.is_stopped(recipient, &mailbox).await? => {
+            Step::Send(mail) => mail,
+        };
+        let (kind, content) = match mail {
+            mailbox::Mail::Confirm(asker) => (Kind::Confirmation, self.confirmation(recipient, &mailbox, &asker).await),
+            mailbox::Mail::Tell(..) if self.app.is_stopped(recipient, &mailbox).await? => {
                 self.app.stop_mailbox(recipient).await?;
                 return Ok(Disposition::Done);
             }
-            Step::Tell(ids, more) if recipient.is_moderators() => {
+            mailbox::Mail::Tell(ids, more) if recipient.is_moderators() => {
                 (Kind::Digest, content::digest(self, &mailbox, &ids, more).await.map(Content::of))
             }
-            Step::Tell(ids, more) => (Kind::Notices, content::notices(self, recipient, &mailbox, &ids, more).await),
+            mailbox::Mail::Tell(ids, more) => {
+                (Kind::Notices, content::notices(self, recipient, &mailbox, &ids, more).await)
+            }
         };
         let Content { mails, aside, sent } = content.unwrap_or_else(|fault| {
             tracing::error!(error = fault.chain(), "mail not composed");

@@ -11,7 +11,7 @@ use shared::app::App;
 use shared::aws::queue::MAX_DELAY;
 use shared::domain::comment::Comment;
 use shared::domain::deliveries::DueWebhook;
-use shared::domain::ids::{Visitor, hex};
+use shared::domain::ids::Visitor;
 use shared::domain::language::Language;
 use shared::domain::thread::VisitorThreadState;
 use shared::domain::time::Timestamp;
@@ -22,7 +22,7 @@ use shared::error::Fault;
 use shared::http::resource::{CommentPresenter, CommentResource, ThreadResource};
 use shared::store::Reading;
 
-use crate::{Disposition, Senders, Sent, Worker, compose, persist};
+use crate::{Disposition, Senders, Sent, Worker, compose, persist, worker_id};
 
 #[derive(Serialize)]
 struct Payload<T> {
@@ -54,13 +54,13 @@ pub(crate) async fn deliver(
         app.store.change_delivery(endpoint.id, &due.message, Some(&new), Delivery::give_up).await?;
         return warn(app, senders, &endpoint).await;
     }
-    let worker = hex(&app.random.bytes::<8>());
+    let worker = worker_id(app);
     let take = |delivery: &mut Delivery| delivery.take(now.0, &worker);
     let taken = app.store.change_delivery(endpoint.id, &due.message, Some(&new), take).await?;
     match taken.map_or(Step::Nothing, |(_, step)| step) {
         Step::Nothing => return Ok(Disposition::Done),
         Step::Wait(until) => return later(app, due, receipt, until).await,
-        Step::Send => {}
+        Step::Send(()) => {}
     }
     let body = body(app, due).await?;
     let attempt = call(app, senders, &endpoint, due, body).await;

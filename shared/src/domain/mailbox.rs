@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::claim::{self, Claim};
 use crate::domain::ids::{CommentId, Visitor, sha256_hex};
 
 /// Comments that one mail names. More are a number.
@@ -106,20 +107,6 @@ pub struct Address {
     pub confirmed: bool,
 }
 
-/// A worker is sending what is in flight.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    /// Another name for each time that a worker takes a mailbox.
-    #[serde(rename = "o")]
-    pub owner: String,
-    /// Unix milliseconds. Afterwards the worker counts as dead, and what became of the mail as unknown.
-    #[serde(rename = "u")]
-    pub until: i64,
-    /// Whether an earlier worker died with the same mail.
-    #[serde(rename = "r", default, skip_serializing_if = "is_default")]
-    pub again: bool,
-}
-
 /// Somebody who gave an address without proof that it is theirs: in a guest's mailbox a visitor, in a member's the member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asker {
@@ -201,11 +188,11 @@ pub enum Asking {
 }
 
 /// What a worker does with a mailbox.
+pub type Step = claim::Step<Mail>;
+
+/// The mail that a worker sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    Nothing,
-    /// Until this time, in Unix milliseconds.
-    Wait(i64),
+pub enum Mail {
     /// The owner of the address is asked to confirm this asker.
     Confirm(Asker),
     /// These comments, and how many more.
@@ -692,7 +679,7 @@ impl Mailbox {
     pub fn take(&mut self, now: i64, owner: &str) -> Step {
         let earlier = match self.claim.take() {
             // The answer to the write of the claim was lost.
-            Some(claim) if claim.owner == owner => {
+            Some(claim) if claim.is_of(owner) => {
                 self.claim = Some(claim);
                 return self.step();
             }
@@ -720,7 +707,7 @@ impl Mailbox {
         if step == Step::Nothing {
             return self.wait();
         }
-        self.claim = Some(Claim { owner: owner.to_owned(), until: now + CLAIM, again: earlier.is_some() });
+        self.claim = Some(Claim::new(owner, now + CLAIM, earlier.is_some()));
         step
     }
 
@@ -743,10 +730,12 @@ impl Mailbox {
 
     fn step(&self) -> Step {
         if let Some(name) = &self.confirming {
-            return self.asker(name).cloned().map_or(Step::Nothing, Step::Confirm);
+            return self.asker(name).cloned().map_or(Step::Nothing, |asker| Step::Send(Mail::Confirm(asker)));
         }
         match self.state {
-            State::On if !self.in_flight.is_empty() => Step::Tell(self.in_flight.clone(), self.more_in_flight),
+            State::On if !self.in_flight.is_empty() => {
+                Step::Send(Mail::Tell(self.in_flight.clone(), self.more_in_flight))
+            }
             _ => Step::Nothing,
         }
     }
@@ -764,7 +753,7 @@ impl Mailbox {
     /// Whether this worker still has the mailbox.
     #[must_use]
     pub fn is_claimed_by(&self, owner: &str) -> bool {
-        self.claim.as_ref().is_some_and(|claim| claim.owner == owner)
+        self.claim.as_ref().is_some_and(|claim| claim.is_of(owner))
     }
 
     /// The mail server has taken the mail.
@@ -927,7 +916,7 @@ mod tests {
 
     /// Whose confirmation is sent now, if anybody's.
     fn confirmation(mailbox: &mut Mailbox, now: i64) -> Option<String> {
-        let Step::Confirm(asker) = mailbox.take(now, "worker") else { return None };
+        let Step::Send(Mail::Confirm(asker)) = mailbox.take(now, "worker") else { return None };
         match mailbox.book(&asker.asking_of(&asker.name), &asker.network, now) {
             Asking::Allowed => mailbox.accepted(now, WAIT, Kind::Confirmation),
             Asking::From(time) => {
@@ -966,7 +955,7 @@ mod tests {
         assert_eq!(tell(&mut mailbox, 1, NOW), Told::Added);
         assert_eq!(tell(&mut mailbox, 2, NOW + 30_000), Told::Added);
         assert_eq!(mailbox.take(NOW + 59_999, "worker"), Step::Wait(NOW + 60_000));
-        assert_eq!(mailbox.take(NOW + 60_000, "worker"), Step::Tell(ids([1, 2]), 0));
+        assert_eq!(mailbox.take(NOW + 60_000, "worker"), Step::Send(Mail::Tell(ids([1, 2]), 0)));
         mailbox.accepted(NOW + 60_000, WAIT, Kind::Notices);
         assert_eq!((mailbox.take(NOW + DAY, "worker"), mailbox.due()), (Step::Nothing, None));
     }
@@ -993,7 +982,7 @@ mod tests {
         assert_eq!(mailbox.take(NOW + MINUTE, "second"), Step::Wait(NOW + MINUTE + CLAIM));
         mailbox.accepted(NOW + MINUTE, WAIT, Kind::Notices);
         assert_eq!(mailbox.due(), Some(NOW + 16 * MINUTE));
-        assert_eq!(mailbox.take(NOW + 16 * MINUTE, "worker"), Step::Tell(ids([2]), 0));
+        assert_eq!(mailbox.take(NOW + 16 * MINUTE, "worker"), Step::Send(Mail::Tell(ids([2]), 0)));
     }
 
     #[test]
@@ -1002,7 +991,7 @@ mod tests {
         for id in 0..100 {
             tell(&mut mailbox, id, now);
             now = mailbox.due().unwrap();
-            assert!(matches!(mailbox.take(now, "worker"), Step::Tell(..)));
+            assert!(matches!(mailbox.take(now, "worker"), Step::Send(Mail::Tell(..))));
             mailbox.accepted(now, WAIT, Kind::Notices);
             mails.push(now);
         }
@@ -1022,17 +1011,17 @@ mod tests {
         for id in 0..1_000 {
             tell(&mut mailbox, id, NOW);
         }
-        assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Tell(ids(0..100), 900));
+        assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Send(Mail::Tell(ids(0..100), 900)));
     }
 
     #[test]
     fn a_mail_whose_worker_died_is_sent_once_more_and_no_more() {
         let mut mailbox = on();
         tell(&mut mailbox, 1, NOW);
-        assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Tell(ids([1]), 0));
+        assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Send(Mail::Tell(ids([1]), 0)));
         let (dead, mail) = (NOW + MINUTE + CLAIM, mailbox.mail());
         assert_eq!(mailbox.take(dead - 1, "second"), Step::Wait(dead));
-        assert_eq!(mailbox.take(dead, "second"), Step::Tell(ids([1]), 0));
+        assert_eq!(mailbox.take(dead, "second"), Step::Send(Mail::Tell(ids([1]), 0)));
         assert_eq!(mailbox.mail(), mail, "mail programs show the two as one");
         assert_eq!(mailbox.take(dead + CLAIM, "third"), Step::Nothing);
         assert_eq!(tell(&mut mailbox, 1, dead + CLAIM), Told::No);
@@ -1056,7 +1045,7 @@ mod tests {
         let (mut mailbox, mut now, mut pauses) = (on(), NOW + MINUTE, Vec::new());
         tell(&mut mailbox, 1, NOW);
         loop {
-            assert_eq!(mailbox.take(now, "worker"), Step::Tell(ids([1]), 0));
+            assert_eq!(mailbox.take(now, "worker"), Step::Send(Mail::Tell(ids([1]), 0)));
             mailbox.refused(now, WAIT);
             let Some(due) = mailbox.due() else { break };
             pauses.push((due - now) / 1_000);
@@ -1074,7 +1063,7 @@ mod tests {
         let (first, later, last) = (id(NOW), id(NOW + 20 * HOUR), id(NOW + 25 * HOUR));
         let (mut mailbox, mut now) = (on(), NOW + MINUTE);
         tell(&mut mailbox, first, NOW);
-        while let Step::Tell(tried, _) = mailbox.take(now, "worker") {
+        while let Step::Send(Mail::Tell(tried, _)) = mailbox.take(now, "worker") {
             if now >= NOW + 20 * HOUR && !tried.contains(&later) {
                 tell(&mut mailbox, later, now);
             }
@@ -1091,7 +1080,7 @@ mod tests {
         mailbox.refused(now, WAIT);
         while now - NOW < 44 * HOUR {
             now = mailbox.due().unwrap();
-            assert_eq!(mailbox.take(now, "worker"), Step::Tell(ids([later, last]), 0));
+            assert_eq!(mailbox.take(now, "worker"), Step::Send(Mail::Tell(ids([later, last]), 0)));
             mailbox.refused(now, WAIT);
         }
     }
@@ -1151,13 +1140,13 @@ mod tests {
         assert!(mailbox.confirm(&ada, NOW + MINUTE, WAIT));
         assert_eq!(answer(&mut mailbox, "ada", 3, NOW + MINUTE), Told::Added);
         assert_eq!(answer(&mut mailbox, "eve", 4, NOW + MINUTE), Told::Added);
-        let asks = |name: &str, known: &Mailbox| Step::Confirm(known.asker(name).unwrap().clone());
+        let asks = |name: &str, known: &Mailbox| Step::Send(Mail::Confirm(known.asker(name).unwrap().clone()));
         assert_eq!(mailbox.take(NOW + MINUTE, "worker"), asks(&eve, &mailbox));
         mailbox.accepted(NOW + MINUTE, WAIT, Kind::Confirmation);
-        assert_eq!(mailbox.take(NOW + 2 * MINUTE, "worker"), Step::Tell(ids([3]), 0));
+        assert_eq!(mailbox.take(NOW + 2 * MINUTE, "worker"), Step::Send(Mail::Tell(ids([3]), 0)));
         mailbox.accepted(NOW + 2 * MINUTE, WAIT, Kind::Notices);
         assert!(mailbox.confirm(&eve, NOW + DAY, WAIT));
-        assert_eq!(mailbox.take(NOW + 2 * DAY, "worker"), Step::Tell(ids([1, 4]), 0));
+        assert_eq!(mailbox.take(NOW + 2 * DAY, "worker"), Step::Send(Mail::Tell(ids([1, 4]), 0)));
     }
 
     #[test]
@@ -1178,7 +1167,7 @@ mod tests {
         assert_eq!(tell(&mut mailbox, 1, NOW), Told::Added);
         mailbox.claim(claimed("second"), NOW, WAIT);
         assert!(!mailbox.confirm("first", NOW, WAIT) && mailbox.confirm("second", NOW, WAIT));
-        assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Tell(ids([1]), 0));
+        assert_eq!(mailbox.take(NOW + MINUTE, "worker"), Step::Send(Mail::Tell(ids([1]), 0)));
     }
 
     #[test]
@@ -1190,7 +1179,7 @@ mod tests {
         assert_eq!(mailbox.take(NOW + DAY, "worker"), Step::Nothing);
         assert!(mailbox.confirm(&Asker::of(&guest("ada")), NOW + DAY, WAIT));
         assert_eq!(mailbox.due(), Some(NOW + DAY + MINUTE));
-        assert_eq!(mailbox.take(NOW + 2 * DAY, "worker"), Step::Tell(ids([1]), 0));
+        assert_eq!(mailbox.take(NOW + 2 * DAY, "worker"), Step::Send(Mail::Tell(ids([1]), 0)));
     }
 
     #[test]
@@ -1200,13 +1189,13 @@ mod tests {
             let mut mailbox = Mailbox::default();
             mailbox.claim(claimed(), NOW, WAIT);
             tell(&mut mailbox, 1, NOW);
-            assert!(matches!(mailbox.take(NOW + MINUTE, "worker"), Step::Confirm(_)));
+            assert!(matches!(mailbox.take(NOW + MINUTE, "worker"), Step::Send(Mail::Confirm(_))));
             if by_its_link {
                 mailbox.confirm("ada", NOW + MINUTE, WAIT);
             } else {
                 mailbox.enrol(address(true), NOW + MINUTE, WAIT);
             }
-            assert_eq!(mailbox.take(NOW + CLAIM + MINUTE, "second"), Step::Tell(ids([1]), 0));
+            assert_eq!(mailbox.take(NOW + CLAIM + MINUTE, "second"), Step::Send(Mail::Tell(ids([1]), 0)));
             assert!(!mailbox.is_claimed_by("worker"));
         }
     }
@@ -1214,9 +1203,9 @@ mod tests {
     #[test]
     fn a_confirmation_that_is_sent_again_has_the_same_name_and_is_sent_twice_at_most() {
         let mut mailbox = asked("ada");
-        assert!(matches!(mailbox.take(NOW + MINUTE, "worker"), Step::Confirm(_)));
+        assert!(matches!(mailbox.take(NOW + MINUTE, "worker"), Step::Send(Mail::Confirm(_))));
         let (dead, mail) = (NOW + MINUTE + CLAIM, mailbox.mail());
-        assert!(matches!(mailbox.take(dead, "second"), Step::Confirm(_)));
+        assert!(matches!(mailbox.take(dead, "second"), Step::Send(Mail::Confirm(_))));
         assert_eq!(mailbox.mail(), mail);
         assert_eq!(mailbox.take(dead + CLAIM, "third"), Step::Nothing);
     }
@@ -1242,7 +1231,7 @@ mod tests {
                 assert_eq!(mailbox.due(), None);
                 assert_eq!(accept(&mut mailbox, NOW + HOUR), Told::Added);
             }
-            assert_eq!(mailbox.take(NOW + DAY, "worker"), Step::Tell(ids([1]), 0));
+            assert_eq!(mailbox.take(NOW + DAY, "worker"), Step::Send(Mail::Tell(ids([1]), 0)));
             mailbox.accepted(NOW + DAY, WAIT, Kind::Notices);
             assert_eq!(accept(&mut mailbox, NOW + DAY), Told::No);
             assert_eq!((mailbox.due(), mailbox.aside), (None, ids([])));
@@ -1271,7 +1260,7 @@ mod tests {
     #[test]
     fn nobody_of_its_network_displaces_an_asker_whose_confirmation_is_being_sent() {
         let mut mailbox = asked("ada");
-        assert!(matches!(mailbox.take(NOW + MINUTE, "worker"), Step::Confirm(_)));
+        assert!(matches!(mailbox.take(NOW + MINUTE, "worker"), Step::Send(Mail::Confirm(_))));
         mailbox.ask(asker("bob", "home"), NOW + MINUTE, WAIT);
         mailbox.ask(asker("carl", "home"), NOW + MINUTE, WAIT);
         mailbox.accepted(NOW + MINUTE, WAIT, Kind::Confirmation);
@@ -1362,7 +1351,7 @@ mod tests {
     fn moderators_get_a_digest_an_hour_at_most() {
         let mut mods = Mailbox::default();
         assert_eq!(mods.alert(CommentId(1), 21, NOW, WAIT), Told::Added);
-        assert_eq!(mods.take(NOW + MINUTE, "worker"), Step::Tell(ids([1]), 0));
+        assert_eq!(mods.take(NOW + MINUTE, "worker"), Step::Send(Mail::Tell(ids([1]), 0)));
         mods.accepted(NOW + MINUTE, WAIT, Kind::Digest);
         assert_eq!(mods.alert(CommentId(1), 21, NOW + 2 * MINUTE, WAIT), Told::No);
         assert_eq!(mods.due(), None);

@@ -14,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::claim::{self, Claim};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, Random, ThreadId, sha256_hex};
 use crate::domain::secret::Secret;
@@ -330,16 +331,6 @@ pub struct Attempt {
     pub took: u64,
 }
 
-/// A worker sends at the moment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    #[serde(rename = "o")]
-    owner: String,
-    /// Unix milliseconds. A worker that has not finished by then has died.
-    #[serde(rename = "u")]
-    until: i64,
-}
-
 /// A message to one endpoint, as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
@@ -368,14 +359,8 @@ pub struct Delivery {
     expires: i64,
 }
 
-/// What a worker is to do with a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    Nothing,
-    /// Until then, in Unix milliseconds.
-    Wait(i64),
-    Send,
-}
+/// What a worker does with a delivery.
+pub type Step = claim::Step<()>;
 
 impl Delivery {
     #[must_use]
@@ -404,20 +389,20 @@ impl Delivery {
         if self.status != Status::Pending {
             return Step::Nothing;
         }
-        // Its own claim when the answer to writing it was lost.
-        if let Some(claim) = self.claim.as_ref().filter(|claim| claim.until > now && claim.owner != worker) {
-            return Step::Wait(claim.until);
+        // The claim is its own when the answer to writing it was lost.
+        if let Some(until) = self.claim.as_ref().and_then(|claim| claim.blocks(worker, now)) {
+            return Step::Wait(until);
         }
         if self.due > now {
             return Step::Wait(self.due);
         }
-        self.claim = Some(Claim { owner: worker.to_owned(), until: now + LEASE });
-        Step::Send
+        self.claim = Some(Claim::new(worker, now + LEASE, false));
+        Step::Send(())
     }
 
     /// Ends an attempt of this worker. Nothing when another worker has taken over.
     pub fn finish(&mut self, worker: &str, attempt: Attempt, now: i64) {
-        if self.claim.as_ref().is_none_or(|claim| claim.owner != worker) {
+        if self.claim.as_ref().is_none_or(|claim| !claim.is_of(worker)) {
             return;
         }
         self.claim = None;
@@ -585,13 +570,13 @@ mod tests {
         while let Some(due) = delivery.due() {
             pauses.push((due - now) / 1_000);
             now = due;
-            assert_eq!(delivery.take(now, "a"), Step::Send);
+            assert_eq!(delivery.take(now, "a"), Step::Send(()));
             delivery.finish("a", answered(Some(500)), now);
         }
         assert_eq!(pauses, [0, 5, 60, 300, 1_800, 7_200, 21_600, 36_000]);
         assert_eq!((delivery.status, delivery.attempts.len()), (Status::Failed, 8));
         delivery.send_again(now);
-        assert_eq!(delivery.take(now, "a"), Step::Send);
+        assert_eq!(delivery.take(now, "a"), Step::Send(()));
         delivery.finish("a", answered(Some(204)), now);
         assert_eq!((delivery.status, delivery.attempts.len()), (Status::Delivered, 9));
         assert_eq!(delivery.take(now, "a"), Step::Nothing);
@@ -600,9 +585,9 @@ mod tests {
     #[test]
     fn a_delivery_is_sent_by_one_worker_at_a_time_and_by_another_when_that_one_died() {
         let mut delivery = delivery();
-        assert_eq!(delivery.take(NOW, "a"), Step::Send);
+        assert_eq!(delivery.take(NOW, "a"), Step::Send(()));
         assert_eq!(delivery.take(NOW + 1, "b"), Step::Wait(NOW + LEASE));
-        assert_eq!(delivery.take(NOW + LEASE, "b"), Step::Send);
+        assert_eq!(delivery.take(NOW + LEASE, "b"), Step::Send(()));
         let before = delivery.clone();
         delivery.finish("a", answered(Some(200)), NOW + LEASE);
         assert_eq!(delivery, before);

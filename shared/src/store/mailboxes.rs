@@ -7,7 +7,7 @@ use futures_util::future::try_join_all;
 use super::counts::count_of;
 use super::keys;
 use super::transaction::Write;
-use super::{Index, Query, Reading, Store, number, text, write};
+use super::{Index, Query, Reading, Store, number, text};
 use crate::domain::comment::{Comment, Subscription};
 use crate::domain::ids::UserId;
 use crate::domain::list::Order;
@@ -39,15 +39,8 @@ impl Store {
         loop {
             attempts.next().await?;
             let before: Mailbox = self.get(&key, Reading::Consistent).await?.unwrap_or_default();
-            let mut after = before.clone();
-            let result = change(&mut after);
-            if after == before {
-                return Ok((after, result));
-            }
-            after.version += 1;
-            let known = (before.version > 0).then(|| number(before.version));
-            if self.put(doing, Write::put(write(&key, &after)?).still("vn", known)).await? {
-                return Ok((after, result));
+            if let Some(changed) = self.try_change(doing, &key, (before, false), &change).await? {
+                return Ok(changed);
             }
         }
     }

@@ -35,6 +35,7 @@ pub mod sources;
 pub mod threads;
 mod transaction;
 pub mod users;
+mod versioned;
 pub mod webhooks;
 
 use std::collections::{BTreeSet, HashMap};

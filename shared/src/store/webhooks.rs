@@ -1,7 +1,6 @@
 //! Webhooks: endpoints, and what was sent to each. What happens to them is decided in memory (`domain::webhook`) and
 //! written on condition that nobody else has changed it.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::keys::{self, Key, Span};
@@ -9,29 +8,13 @@ use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window};
 use super::log::{Moderator, Subject};
 use super::transaction::{Label, Outcome, Write};
+use super::versioned::{Versioned, next_version};
 use super::{Index, Query, Reading, Store, number, read, write};
 use crate::domain::ids::CommentId;
 use crate::domain::list::{Cursor, Order};
 use crate::domain::log::Action;
 use crate::domain::webhook::{Delivery, Endpoint, EndpointId, MAX_ENDPOINTS, MessageId};
 use crate::error::Fault;
-
-/// An item that counts its changes.
-trait Versioned: Clone + PartialEq + Serialize + DeserializeOwned {
-    fn version(&mut self) -> &mut u64;
-}
-
-impl Versioned for Endpoint {
-    fn version(&mut self) -> &mut u64 {
-        &mut self.version
-    }
-}
-
-impl Versioned for Delivery {
-    fn version(&mut self) -> &mut u64 {
-        &mut self.version
-    }
-}
 
 impl Store {
     /// All endpoints, oldest first.
@@ -88,7 +71,7 @@ impl Store {
             if after == before {
                 return Ok(Some(after));
             }
-            let put = next_version(&key, &before, &mut after)?;
+            let put = next_version(&key, before, &mut after)?;
             if self.transact_logged(vec![put], by, Action::ChangeWebhook, Subject::Webhook).await? == Outcome::Done {
                 return Ok(Some(after));
             }
@@ -124,7 +107,7 @@ impl Store {
         self.change_item("changing a delivery", &keys::delivery(endpoint, message), new, change).await
     }
 
-    async fn change_item<I: Versioned, T>(
+    async fn change_item<I: Versioned + DeserializeOwned, T>(
         &self,
         doing: &'static str,
         key: &Key,
@@ -137,11 +120,8 @@ impl Store {
             let known: Option<I> = self.get(key, Reading::Consistent).await?;
             let is_new = known.is_none();
             let Some(before) = known.or_else(|| new.cloned()) else { return Ok(None) };
-            let mut after = before.clone();
-            let result = change(&mut after);
-            let is_same = !is_new && after == before;
-            if is_same || self.put(doing, next_version(key, &before, &mut after)?).await? {
-                return Ok(Some((after, result)));
+            if let Some(changed) = self.try_change(doing, key, (before, is_new), &change).await? {
+                return Ok(Some(changed));
             }
         }
     }
@@ -165,11 +145,4 @@ impl Store {
         let cursors = walk.cursors(deliveries.first().map(number), deliveries.last().map(number), more);
         Ok((deliveries, cursors))
     }
-}
-
-/// Writes `after` in place of `before`, if that is still what is stored.
-fn next_version<I: Versioned>(key: &Key, before: &I, after: &mut I) -> Result<Write, Fault> {
-    let version = *before.clone().version();
-    *after.version() = version + 1;
-    Ok(Write::put(write(key, after)?).still("vn", (version > 0).then(|| number(version))))
 }
