@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::domain::comment::{Comment, MAX_DEPTH, State};
 use crate::domain::ids::{ThreadId, UserId, Visitor};
 use crate::domain::mail_keys::Recipient;
-use crate::domain::mailbox::Cause;
+use crate::domain::notifications::Reason;
 use crate::domain::thread::Thread;
 use crate::domain::viewer::Viewer;
 use crate::error::{FieldErrors, Refusal};
@@ -167,9 +167,9 @@ pub fn is_public(comment: &Comment, ancestors: &[Comment]) -> bool {
     with_ancestors(comment, ancestors).all(Comment::is_approved)
 }
 
-/// A comment that somebody may be told of, with what decides whom.
+/// A comment, with what decides who is notified of it.
 #[derive(Clone, Copy, Debug)]
-pub struct News<'a> {
+pub struct Notification<'a> {
     pub comment: &'a Comment,
     /// The comment that it answers.
     pub parent: Option<&'a Comment>,
@@ -178,36 +178,36 @@ pub struct News<'a> {
     pub thread: &'a Thread,
 }
 
-/// Members told of one comment because it mentions them.
+/// Members notified of one comment because it mentions them.
 pub const MAX_MENTIONED: usize = 5;
 
-/// Who is told of a comment that everyone may see, and why. The writer never is. Mentions by guests notify no one, and
+/// Who is notified of a comment that everyone may see, and why. The writer never is. Mentions by guests notify no one, and
 /// neither do comments that are not announced ([`Comment::is_announced`]). The recipient's own switches apply as well.
 #[must_use]
-pub fn told(news: News<'_>) -> BTreeMap<Recipient, Vec<Cause>> {
-    let News { comment, parent, mentioned, thread } = news;
-    let mut told: BTreeMap<Recipient, Vec<Cause>> = BTreeMap::new();
+pub fn recipients(notification: Notification<'_>) -> BTreeMap<Recipient, Vec<Reason>> {
+    let Notification { comment, parent, mentioned, thread } = notification;
+    let mut recipients: BTreeMap<Recipient, Vec<Reason>> = BTreeMap::new();
     if !comment.is_announced() {
-        return told;
+        return recipients;
     }
-    let mut add = |recipient: Recipient, cause| told.entry(recipient).or_default().push(cause);
+    let mut add = |recipient: Recipient, reason| recipients.entry(recipient).or_default().push(reason);
     if let Some(parent) = parent.filter(|parent| parent.visitor() != comment.visitor()) {
         let guest = parent.subscription.as_ref().and_then(|subscription| subscription.guest.clone());
         match (parent.user, guest) {
-            (Some(user), _) => add(user.into(), Cause::Reply { subscribed: parent.subscribed }),
-            (None, Some(guest)) => add(guest, Cause::ReplyToGuest(parent.visitor())),
+            (Some(user), _) => add(user.into(), Reason::Reply { subscribed: parent.subscribed }),
+            (None, Some(guest)) => add(guest, Reason::ReplyToGuest(parent.visitor())),
             (None, None) => {}
         }
     }
     let is_other = |user: &UserId| comment.user != Some(*user);
     let mentioned = if comment.user.is_some() { mentioned } else { &[] };
     for user in mentioned.iter().filter(|user| is_other(user)).take(MAX_MENTIONED) {
-        add((*user).into(), Cause::Mention);
+        add((*user).into(), Reason::Mention);
     }
     if let Some(author) = thread.author.filter(|author| comment.is_top_level() && is_other(author)) {
-        add(author.into(), Cause::OwnRecord);
+        add(author.into(), Reason::OwnRecord);
     }
-    told
+    recipients
 }
 
 fn shown_to(visitor: &Visitor, comment: &Comment) -> bool {
@@ -438,53 +438,53 @@ mod tests {
     }
 
     /// The recipients of a comment by this user in the thread of user 3, which mentions these.
-    fn told_of(comment: &Comment, parent: Option<&Comment>, mentioned: &[u64]) -> Vec<(String, Vec<Cause>)> {
+    fn recipients_of(comment: &Comment, parent: Option<&Comment>, mentioned: &[u64]) -> Vec<(String, Vec<Reason>)> {
         let thread = Thread { author: Some(UserId(3)), ..Thread::default() };
         let mentioned: Vec<UserId> = mentioned.iter().copied().map(UserId).collect();
-        let told = told(News { comment, parent, mentioned: &mentioned, thread: &thread });
-        told.into_iter().map(|(recipient, causes)| (recipient.0, causes)).collect()
+        let recipients = recipients(Notification { comment, parent, mentioned: &mentioned, thread: &thread });
+        recipients.into_iter().map(|(recipient, reasons)| (recipient.0, reasons)).collect()
     }
 
     #[test]
-    fn the_answered_the_mentioned_and_the_author_are_told_and_never_the_writer() {
+    fn the_answered_the_mentioned_and_the_author_are_notified_and_never_the_writer() {
         let by = |user| Comment { user: Some(UserId(user)), ..owned(State::Approved, 0) };
         let reply = |user| Comment { user: Some(UserId(user)), ..owned(State::Approved, 1) };
         let name = |recipient: &str| recipient.to_owned();
-        let answer = |subscribed| Cause::Reply { subscribed };
+        let answer = |subscribed| Reason::Reply { subscribed };
         assert_eq!(
-            told_of(&by(7), None, &[8, 7]),
-            [(name("u3"), vec![Cause::OwnRecord]), (name("u8"), vec![Cause::Mention]),]
+            recipients_of(&by(7), None, &[8, 7]),
+            [(name("u3"), vec![Reason::OwnRecord]), (name("u8"), vec![Reason::Mention]),]
         );
-        assert!(told_of(&by(3), None, &[]).is_empty());
-        assert_eq!(told_of(&reply(8), Some(&by(7)), &[7]), [(name("u7"), vec![answer(false), Cause::Mention])]);
-        assert!(told_of(&reply(7), Some(&by(7)), &[]).is_empty());
+        assert!(recipients_of(&by(3), None, &[]).is_empty());
+        assert_eq!(recipients_of(&reply(8), Some(&by(7)), &[7]), [(name("u7"), vec![answer(false), Reason::Mention])]);
+        assert!(recipients_of(&reply(7), Some(&by(7)), &[]).is_empty());
         let subscribed = Comment { subscribed: true, ..by(7) };
-        assert_eq!(told_of(&reply(8), Some(&subscribed), &[]), [(name("u7"), vec![answer(true)])]);
-        assert_eq!(told_of(&by(7), None, &[11, 12, 13, 14, 15, 16]).len(), 1 + MAX_MENTIONED);
+        assert_eq!(recipients_of(&reply(8), Some(&subscribed), &[]), [(name("u7"), vec![answer(true)])]);
+        assert_eq!(recipients_of(&by(7), None, &[11, 12, 13, 14, 15, 16]).len(), 1 + MAX_MENTIONED);
     }
 
     #[test]
-    fn imported_comments_tell_nobody() {
+    fn imported_comments_notify_no_one() {
         let imported = Comment { source: Some(SourceId("isso:1".to_owned())), ..owned(State::Approved, 0) };
-        assert!(told_of(&imported, None, &[8]).is_empty());
+        assert!(recipients_of(&imported, None, &[8]).is_empty());
     }
 
     #[test]
-    fn guests_are_told_of_answers_where_they_subscribed_and_mention_nobody() {
+    fn guests_are_notified_of_answers_where_they_subscribed_and_mention_nobody() {
         let guest =
             |name: &str| Comment { user: None, guest: Some(Visitor(name.to_owned())), ..owned(State::Approved, 0) };
         let recipient = Recipient("mHash".to_owned());
         let subscription = Some(Box::new(Subscription { guest: Some(recipient.clone()), ..Subscription::default() }));
         let asked = Comment { subscribed: true, subscription, ..guest("g1") };
         assert_eq!(
-            told_of(&guest("g2"), Some(&asked), &[8]),
+            recipients_of(&guest("g2"), Some(&asked), &[8]),
             [
-                ("mHash".to_owned(), vec![Cause::ReplyToGuest(Visitor("g1".to_owned()))]),
-                ("u3".to_owned(), vec![Cause::OwnRecord]),
+                ("mHash".to_owned(), vec![Reason::ReplyToGuest(Visitor("g1".to_owned()))]),
+                ("u3".to_owned(), vec![Reason::OwnRecord]),
             ]
         );
-        assert_eq!(told_of(&guest("g1"), Some(&asked), &[]).len(), 1);
-        assert_eq!(told_of(&guest("g2"), Some(&guest("g3")), &[]).len(), 1);
+        assert_eq!(recipients_of(&guest("g1"), Some(&asked), &[]).len(), 1);
+        assert_eq!(recipients_of(&guest("g2"), Some(&guest("g3")), &[]).len(), 1);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! mail server and this service. What waits for a bound is put off, and goes unless the comment that asked is gone by then.
 
 use shared::domain::mail_keys::Recipient;
-use shared::domain::mailbox::{Asker, Asking, Mailbox};
+use shared::domain::notifications::{Asker, Asking, NotificationState};
 use shared::error::Fault;
 use shared::policy;
 use shared::store::Reading;
@@ -20,7 +20,7 @@ impl Worker<'_> {
     pub(crate) async fn confirmation(
         &self,
         recipient: &Recipient,
-        mailbox: &Mailbox,
+        state: &NotificationState,
         asker: &Asker,
     ) -> Result<Content, Fault> {
         if self.is_withdrawn(asker).await? {
@@ -28,7 +28,7 @@ impl Worker<'_> {
         }
         let Some(owner) = self.app.owner(&asker.address) else { return Ok(Content::default()) };
         match self.ask(recipient, &owner, asker).await? {
-            Asking::Allowed => Ok(Content::of(content::confirmation(self, recipient, mailbox, asker)?)),
+            Asking::Allowed => Ok(Content::of(content::confirmation(self, recipient, state, asker)?)),
             Asking::From(time) => Ok(Content { sent: Sent::PutOff(time), ..Content::default() }),
             // As if it had been sent: nobody learns that the address takes no mails.
             Asking::Never => Ok(Content { sent: Sent::Accepted, ..Content::default() }),
@@ -49,9 +49,9 @@ impl Worker<'_> {
         let (keys, now) = (self.app.mail_keys(), self.app.clock.now());
         let asking =
             if owner == recipient { asker.asking_of(&asker.name) } else { asker.asking_of(&keys.member(recipient)) };
-        let book = |mailbox: &mut Mailbox| mailbox.book(&asking, &asker.network, now.0);
+        let book = |state: &mut NotificationState| state.enrolment.book(&asking, &asker.network, now.0);
         // Looked at first, so that what the address refuses does not count against the others.
-        let allowed = book(&mut self.app.store.mailbox(owner).await?);
+        let allowed = book(&mut self.app.store.notification_state(owner).await?);
         if allowed != Asking::Allowed {
             return Ok(allowed);
         }
@@ -62,6 +62,6 @@ impl Worker<'_> {
                 return Ok(Asking::From(self.app.next_hour()));
             }
         }
-        Ok(self.app.store.change_mailbox(owner, book).await?.1)
+        Ok(self.app.store.change_notification_state(owner, book).await?.1)
     }
 }

@@ -43,16 +43,16 @@ pub(crate) struct Letter<'a> {
     pub(crate) id: String,
 }
 
-/// What one mail tells of one thread.
+/// The part of a mail about one thread.
 pub(crate) struct Section {
     pub(crate) title: String,
     pub(crate) url: String,
     pub(crate) mute_url: Option<String>,
-    pub(crate) notices: Vec<Notice>,
+    pub(crate) notifications: Vec<Notification>,
 }
 
-/// What one mail tells of one comment.
-pub(crate) struct Notice {
+/// The part of a mail about one comment.
+pub(crate) struct Notification {
     /// In the language of the mail, on one line.
     pub(crate) headline: String,
     pub(crate) body: String,
@@ -73,10 +73,10 @@ pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<Raw
     letter.compose(texts.confirm_subject(), &text, &html)
 }
 
-/// A mail that tells of comments; `more` are not named.
-pub(crate) fn notices(letter: &Letter<'_>, sections: &[Section], more: u64) -> Result<RawMail, Fault> {
+/// A mail about comments; `more` are not named.
+pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64) -> Result<RawMail, Fault> {
     let texts = letter.texts;
-    let named: Vec<&Notice> = sections.iter().flat_map(|section| &section.notices).collect();
+    let named: Vec<&Notification> = sections.iter().flat_map(|section| &section.notifications).collect();
     let count = named.len() as u64 + more;
     let subject = match (named.as_slice(), sections) {
         ([only], [section]) if count == 1 => format!("{}: {}", only.headline, one_line(&section.title)),
@@ -98,10 +98,10 @@ pub(crate) fn notices(letter: &Letter<'_>, sections: &[Section], more: u64) -> R
     letter.compose(&subject, &text, &html)
 }
 
-/// A mail that tells the moderators what waits for them.
+/// A mail to the moderators about what waits for them.
 pub(crate) fn digest(letter: &Letter<'_>, sections: &[Section], more: u64, page: &str) -> Result<RawMail, Fault> {
     let texts = ModeratorMails::of(letter.texts.language());
-    let named: usize = sections.iter().map(|section| section.notices.len()).sum();
+    let named: usize = sections.iter().map(|section| section.notifications.len()).sum();
     let subject = texts.digest_subject(named as u64 + more);
     let intro = texts.digest(letter.site);
     let text = format!("{intro}\n\n{}: {page}\n\n{}", texts.moderate(), listed(letter.texts, sections, more));
@@ -113,7 +113,7 @@ pub(crate) fn digest(letter: &Letter<'_>, sections: &[Section], more: u64, page:
     letter.compose(&subject, &text, &html)
 }
 
-/// A mail that tells the moderators of a webhook that was disabled.
+/// A mail to the moderators about a webhook that was disabled.
 pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Result<RawMail, Fault> {
     let texts = ModeratorMails::of(letter.texts.language());
     let intro = texts.webhook_disabled(url);
@@ -129,9 +129,9 @@ fn listed(texts: Mails, sections: &[Section], more: u64) -> String {
     let mut text = String::new();
     for section in sections {
         let _ = write!(text, "{}\n{}\n\n", one_line(&section.title), section.url);
-        for notice in &section.notices {
-            let quoted = excerpt(&notice.body).replace('\n', "\n> ");
-            let _ = write!(text, "{}:\n> {quoted}\n{}\n\n", notice.headline, notice.url);
+        for notification in &section.notifications {
+            let quoted = excerpt(&notification.body).replace('\n', "\n> ");
+            let _ = write!(text, "{}:\n> {quoted}\n{}\n\n", notification.headline, notification.url);
         }
         if let Some(mute) = &section.mute_url {
             let _ = write!(text, "{}: {mute}\n\n", texts.mute());
@@ -147,16 +147,16 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
     html! {
         @for section in sections {
             h2 { a href=(Href(&section.url)) { (one_line(&section.title)) } }
-            @for notice in &section.notices {
-                p { b { (notice.headline) } }
+            @for notification in &section.notifications {
+                p { b { (notification.headline) } }
                 blockquote {
                     // Some mail programs leave the style out.
-                    @for (place, line) in excerpt(&notice.body).split('\n').enumerate() {
+                    @for (place, line) in excerpt(&notification.body).split('\n').enumerate() {
                         @if place > 0 { br; }
                         (line)
                     }
                 }
-                p { a href=(Href(&notice.url)) { (texts.view()) } }
+                p { a href=(Href(&notification.url)) { (texts.view()) } }
             }
             @if let Some(mute) = &section.mute_url {
                 p.small { a href=(Href(mute)) { (texts.mute()) } }
@@ -229,7 +229,7 @@ impl Letter<'_> {
     }
 }
 
-/// A header in ASCII, which is not folded: some ways change folds, and with them what is signed.
+/// A header in ASCII, which is not folded: some relays refold headers, which breaks DKIM.
 fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
 }

@@ -1,4 +1,4 @@
-//! What a mail tells of: comments as they are now. What is gone, hidden, muted or no longer wanted is left out.
+//! The comments of a mail, as they are now. What is gone, hidden, muted or no longer wanted is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,28 +9,28 @@ use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::language::Language;
 use shared::domain::mail_keys::{Link, Purpose, Recipient};
-use shared::domain::mailbox::{Address, Asker, Cause, Mailbox};
 use shared::domain::markdown;
+use shared::domain::notifications::{Address, Asker, NotificationState, Reason};
 use shared::domain::texts::Mails;
 use shared::domain::thread::Thread;
 use shared::domain::visible::one_line;
 use shared::error::Fault;
-use shared::policy::{self, News};
+use shared::policy;
 use shared::store::Reading;
 
-use crate::compose::{self, Letter, Notice, Section};
+use crate::compose::{self, Letter, Notification, Section};
 use crate::{Content, Worker};
 
 /// Comments read concurrently.
 const AT_ONCE: usize = 25;
 
 /// Comments of one thread, each with its headline.
-struct Told {
+struct Listed {
     thread: Thread,
     comments: Vec<(Comment, String)>,
 }
 
-type Threads = BTreeMap<String, (ThreadId, Told)>;
+type Threads = BTreeMap<String, (ThreadId, Listed)>;
 
 impl Worker<'_> {
     /// The address of a page of ours about the recipient's mails.
@@ -53,8 +53,8 @@ impl Worker<'_> {
         }
     }
 
-    /// One to each moderator, so that they do not see each other's addresses, and an address that is refused keeps no mail
-    /// from the others.
+    /// One mail to each moderator, so that they do not see each other's addresses. One rejected address does not block the
+    /// rest.
     pub(crate) fn to_moderators(
         &self,
         mail: &str,
@@ -71,24 +71,29 @@ impl Worker<'_> {
     }
 
     /// `None` when the address cannot be opened.
-    fn letter_to<'a>(&'a self, recipient: &'a Recipient, mailbox: &Mailbox, address: &Address) -> Option<Letter<'a>> {
+    fn letter_to<'a>(
+        &'a self,
+        recipient: &'a Recipient,
+        state: &NotificationState,
+        address: &Address,
+    ) -> Option<Letter<'a>> {
         let to = self.app.mail_keys().open(&address.sealed)?;
         let stop = self.link(recipient, Purpose::Stop { thread: None });
-        let letter = self.letter(recipient, &mailbox.mail(), to, Language::of_tag(&address.language));
+        let letter = self.letter(recipient, &state.mail(), to, Language::of_tag(&address.language));
         Some(Letter { stop_url: Some(stop), ..letter })
     }
 
     fn sections(&self, threads: &Threads, mute: impl Fn(&ThreadId) -> Option<String>) -> Vec<Section> {
-        let sections = threads.values().map(|(id, told)| {
-            let url = self.mail.page(id, told.thread.url.as_deref());
-            let notice = |(comment, headline): &(Comment, String)| Notice {
+        let sections = threads.values().map(|(id, listed)| {
+            let url = self.mail.page(id, listed.thread.url.as_deref());
+            let notification = |(comment, headline): &(Comment, String)| Notification {
                 headline: headline.clone(),
                 body: markdown::shown(&comment.body).text,
                 url: format!("{}#comment-{}", url.split('#').next().unwrap_or_default(), comment.id),
             };
-            let notices = told.comments.iter().map(notice).collect();
-            let title = told.thread.title.clone().unwrap_or_else(|| format!("{}/{}", id.kind, id.record));
-            Section { title, mute_url: mute(id), notices, url }
+            let notifications = listed.comments.iter().map(notification).collect();
+            let title = listed.thread.title.clone().unwrap_or_else(|| format!("{}/{}", id.kind, id.record));
+            Section { title, mute_url: mute(id), notifications, url }
         });
         sections.collect()
     }
@@ -99,12 +104,12 @@ impl Worker<'_> {
 pub(crate) fn confirmation(
     worker: &Worker<'_>,
     recipient: &Recipient,
-    mailbox: &Mailbox,
+    state: &NotificationState,
     asker: &Asker,
 ) -> Result<Vec<RawMail>, Fault> {
-    let address = mailbox.address.as_ref().unwrap_or(&asker.address);
+    let address = state.enrolment.address.as_ref().unwrap_or(&asker.address);
     let address = Address { language: asker.address.language.clone(), ..address.clone() };
-    let Some(letter) = worker.letter_to(recipient, mailbox, &address) else { return Ok(Vec::new()) };
+    let Some(letter) = worker.letter_to(recipient, state, &address) else { return Ok(Vec::new()) };
     let Some(owner) = worker.app.owner(&address) else { return Ok(Vec::new()) };
     let url = worker.link(recipient, Purpose::confirm(asker.name.clone(), worker.app.clock.now()));
     // It stops mails to the address, whoever claims it.
@@ -112,25 +117,25 @@ pub(crate) fn confirmation(
     Ok(vec![compose::confirmation(&letter, &url)?])
 }
 
-/// A mail that tells of these comments, and of how many more.
-pub(crate) async fn notices(
+/// A mail about these comments, and how many more.
+pub(crate) async fn notifications(
     worker: &Worker<'_>,
     recipient: &Recipient,
-    mailbox: &Mailbox,
+    state: &NotificationState,
     ids: &BTreeSet<u64>,
     more: u64,
 ) -> Result<Content, Fault> {
-    let letter = mailbox.address.as_ref().and_then(|address| worker.letter_to(recipient, mailbox, address));
+    let letter = state.enrolment.address.as_ref().and_then(|address| worker.letter_to(recipient, state, address));
     let Some(mut letter) = letter else { return Ok(Content::default()) };
     let texts = letter.texts;
     let keys = worker.app.mail_keys();
     let (mut threads, mut aside) = (Threads::new(), BTreeSet::new());
     for ids in ids.iter().copied().collect::<Vec<_>>().chunks(AT_ONCE) {
-        let found = ids.iter().map(|id| notice(worker.app, recipient, mailbox, texts, CommentId(*id)));
+        let found = ids.iter().map(|id| notification(worker.app, recipient, state, texts, CommentId(*id)));
         for (comment, thread, headline) in try_join_all(found).await?.into_iter().flatten() {
             if comment.in_review {
                 aside.insert(comment.id.0);
-            } else if !mailbox.is_muted(&keys.thread(&comment.thread)) {
+            } else if !state.enrolment.is_muted(&keys.thread(&comment.thread)) {
                 collect(&mut threads, comment, thread, headline);
             }
         }
@@ -140,15 +145,15 @@ pub(crate) async fn notices(
     }
     letter.threads = threads.values().map(|(id, _)| keys.thread(id)).collect();
     let mute = |id: &ThreadId| Some(worker.link(recipient, Purpose::Stop { thread: Some(keys.thread(id)) }));
-    let mail = compose::notices(&letter, &worker.sections(&threads, mute), more)?;
+    let mail = compose::notifications(&letter, &worker.sections(&threads, mute), more)?;
     Ok(Content { aside, ..Content::of(vec![mail]) })
 }
 
-/// The comment, its thread, and why the recipient is told of it; `None` when the recipient is not.
-async fn notice(
+/// The comment, its thread, and why the recipient is notified of it; `None` when the recipient is not.
+async fn notification(
     app: &App,
     recipient: &Recipient,
-    mailbox: &Mailbox,
+    state: &NotificationState,
     texts: Mails,
     id: CommentId,
 ) -> Result<Option<(Comment, Thread, String)>, Fault> {
@@ -158,28 +163,30 @@ async fn notice(
     }
     let thread = app.store.thread(&found.comment.thread, Reading::Eventual).await?;
     let mentioned = app.store.users_of_handles(&found.comment.mentions).await?;
-    let news = News { comment: &found.comment, parent: found.ancestors.last(), mentioned: &mentioned, thread: &thread };
-    let causes = policy::told(news).remove(recipient).unwrap_or_default();
-    let Some(cause) = causes.into_iter().find(|cause| mailbox.wants_to_know(cause)) else { return Ok(None) };
+    let (comment, parent) = (&found.comment, found.ancestors.last());
+    let concerned =
+        policy::recipients(policy::Notification { comment, parent, mentioned: &mentioned, thread: &thread });
+    let mut reasons = concerned.get(recipient).into_iter().flatten();
+    let Some(reason) = reasons.find(|reason| state.enrolment.wants_to_know(reason)) else { return Ok(None) };
     let name = one_line(&found.comment.name);
-    let headline = match cause {
-        Cause::Reply { .. } | Cause::ReplyToGuest(_) => texts.answered(&name),
-        Cause::Mention => texts.mentioned(&name),
-        Cause::OwnRecord => texts.commented(&name),
+    let headline = match reason {
+        Reason::Reply { .. } | Reason::ReplyToGuest(_) => texts.answered(&name),
+        Reason::Mention => texts.mentioned(&name),
+        Reason::OwnRecord => texts.commented(&name),
     };
     Ok(Some((found.comment, thread, headline)))
 }
 
 fn collect(threads: &mut Threads, comment: Comment, thread: Thread, headline: String) {
-    let new = || (comment.thread.clone(), Told { thread, comments: Vec::new() });
-    let (_, told) = threads.entry(comment.thread.to_string()).or_insert_with(new);
-    told.comments.push((comment, headline));
+    let new = || (comment.thread.clone(), Listed { thread, comments: Vec::new() });
+    let (_, listed) = threads.entry(comment.thread.to_string()).or_insert_with(new);
+    listed.comments.push((comment, headline));
 }
 
-/// Mails that tell the moderators of those of these comments that still wait for them.
+/// Mails to the moderators about those of these comments that still wait for them.
 pub(crate) async fn digest(
     worker: &Worker<'_>,
-    mailbox: &Mailbox,
+    state: &NotificationState,
     ids: &BTreeSet<u64>,
     more: u64,
 ) -> Result<Vec<RawMail>, Fault> {
@@ -197,5 +204,5 @@ pub(crate) async fn digest(
         return Ok(Vec::new());
     }
     let (sections, page) = (worker.sections(&threads, |_| None), worker.moderation_page());
-    worker.to_moderators(&mailbox.mail(), |letter| compose::digest(letter, &sections, more, &page))
+    worker.to_moderators(&state.mail(), |letter| compose::digest(letter, &sections, more, &page))
 }

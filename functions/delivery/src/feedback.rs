@@ -5,7 +5,7 @@ use serde_json::Value;
 use shared::app::App;
 use shared::aws::ses::RECIPIENT;
 use shared::domain::mail_keys::Recipient;
-use shared::domain::mailbox::Mailbox;
+use shared::domain::notifications::{Enrolment, NotificationState};
 use shared::error::Fault;
 
 /// `text` is the event as JSON. When the topic is set up, SES sends a plain sentence instead.
@@ -20,21 +20,21 @@ pub(crate) async fn follow(app: &App, text: &str) -> Result<(), Fault> {
     }
     let keys = app.mail_keys();
     let sent_to = mail["destination"][0].as_str().map(|address| keys.plain_address(address));
-    let has_address = |mailbox: &Mailbox| {
-        let mut present = mailbox.addresses().filter_map(|address| keys.address(&address.sealed));
+    let has_address = |enrolment: &Enrolment| {
+        let mut present = enrolment.addresses().filter_map(|address| keys.address(&address.sealed));
         present.any(|address| Some(address) == sent_to)
     };
     match event["eventType"].as_str() {
         // Others pass, and SES tries again by itself.
         Some("Bounce") if event["bounce"]["bounceType"] == "Permanent" => {
-            let bounce = |mailbox: &mut Mailbox| {
-                if has_address(mailbox) {
-                    mailbox.bounce();
+            let bounce = |state: &mut NotificationState| {
+                if has_address(&state.enrolment) {
+                    state.bounce();
                 }
             };
-            app.store.change_mailbox(&recipient, bounce).await.map(drop)
+            app.store.change_notification_state(&recipient, bounce).await.map(drop)
         }
-        Some("Complaint") if has_address(&app.store.mailbox(&recipient).await?) => {
+        Some("Complaint") if has_address(&app.store.notification_state(&recipient).await?.enrolment) => {
             app.stop_mails(&recipient, sent_to.as_deref()).await
         }
         _ => Ok(()),

@@ -1,10 +1,10 @@
-//! Sends mails (comments that people are told of, confirmations of addresses, the moderators' digest) and calls webhooks. The
-//! messages come from the queue `Deliveries`, and name a mailbox or a delivery that is due; some come from SES, about mails
-//! that bounced. Every message may come twice, and late; what was told before is never told again.
+//! Sends mails (notifications of comments, confirmations of addresses, the moderators' digest) and calls webhooks. The
+//! messages come from the queue `Deliveries`, and name a recipient or a delivery that is due; some come from SES, about mails
+//! that bounced. Every message may come twice, and late; what was sent before is never sent again.
 //!
 //! | file | what |
 //! |---|---|
-//! | `content` | reads what a mail tells of, as it is now |
+//! | `content` | reads the comments of a mail, as they are now |
 //! | `asking` | decides whether an address may be asked for a confirmation now |
 //! | `compose` | writes the mail |
 //! | `mailer` | hands it to a mail server |
@@ -30,7 +30,7 @@ use shared::config::Mail;
 use shared::domain::deliveries::Message;
 use shared::domain::ids::hex;
 use shared::domain::mail_keys::Recipient;
-use shared::domain::mailbox::{self, Kind, Mailbox, Step};
+use shared::domain::notifications::{self, Kind, NotificationState, Step};
 use shared::error::Fault;
 
 pub use self::mailer::Mailer;
@@ -62,7 +62,7 @@ pub struct Senders {
 enum Sent {
     Accepted,
     Refused,
-    /// There is nothing to tell any more.
+    /// There is nothing to send any more.
     Dropped,
     /// Not before this time, in Unix milliseconds.
     PutOff(i64),
@@ -125,7 +125,7 @@ struct Worker<'a> {
     app: &'a App,
     mailer: &'a Mailer,
     mail: &'a Mail,
-    /// Owns the claim of a mailbox.
+    /// Owns the claim.
     name: String,
 }
 
@@ -136,24 +136,26 @@ impl<'a> Worker<'a> {
 
     async fn deliver(&self, recipient: &Recipient, receipt: &str) -> Result<Disposition, Fault> {
         let now = self.app.clock.now().0;
-        let take = |mailbox: &mut Mailbox| mailbox.take(now, &self.name);
-        let (mailbox, step) = self.app.store.change_mailbox(recipient, take).await?;
+        let take = |state: &mut NotificationState| state.take(now, &self.name);
+        let (state, step) = self.app.store.change_notification_state(recipient, take).await?;
         let mail = match step {
             Step::Nothing => return Ok(Disposition::Done),
             Step::Wait(until) => return self.later(receipt, until).await,
             Step::Send(mail) => mail,
         };
         let (kind, content) = match mail {
-            mailbox::Mail::Confirm(asker) => (Kind::Confirmation, self.confirmation(recipient, &mailbox, &asker).await),
-            mailbox::Mail::Tell(..) if self.app.is_stopped(recipient, &mailbox).await? => {
-                self.app.stop_mailbox(recipient).await?;
+            notifications::Mail::Confirm(asker) => {
+                (Kind::Confirmation, self.confirmation(recipient, &state, &asker).await)
+            }
+            notifications::Mail::Notify(..) if self.app.is_stopped(recipient, &state.enrolment).await? => {
+                self.app.stop_recipient(recipient).await?;
                 return Ok(Disposition::Done);
             }
-            mailbox::Mail::Tell(ids, more) if recipient.is_moderators() => {
-                (Kind::Digest, content::digest(self, &mailbox, &ids, more).await.map(Content::of))
+            notifications::Mail::Notify(ids, more) if recipient.is_moderators() => {
+                (Kind::Digest, content::digest(self, &state, &ids, more).await.map(Content::of))
             }
-            mailbox::Mail::Tell(ids, more) => {
-                (Kind::Notices, content::notices(self, recipient, &mailbox, &ids, more).await)
+            notifications::Mail::Notify(ids, more) => {
+                (Kind::Notifications, content::notifications(self, recipient, &state, &ids, more).await)
             }
         };
         let Content { mails, aside, sent } = content.unwrap_or_else(|fault| {
@@ -162,7 +164,7 @@ impl<'a> Worker<'a> {
         });
         let sent = if mails.is_empty() { Some(sent) } else { self.send(&mails).await };
         // Where it is not known, the claim keeps others away until then.
-        let Some(sent) = sent else { return self.later(receipt, mailbox.due().unwrap_or(now)).await };
+        let Some(sent) = sent else { return self.later(receipt, state.due().unwrap_or(now)).await };
         self.finish(recipient, kind, &sent, &aside).await?;
         Ok(Disposition::Done)
     }
@@ -184,23 +186,23 @@ impl<'a> Worker<'a> {
 
     async fn finish(&self, recipient: &Recipient, kind: Kind, sent: &Sent, aside: &BTreeSet<u64>) -> Result<(), Fault> {
         let (now, wait) = (self.app.clock.now().0, self.mail.wait);
-        let finish = |mailbox: &mut Mailbox| {
-            if !mailbox.is_claimed_by(&self.name) {
+        let finish = |state: &mut NotificationState| {
+            if !state.is_claimed_by(&self.name) {
                 return;
             }
             match sent {
-                Sent::Refused => return mailbox.refused(now, wait),
-                Sent::PutOff(until) => return mailbox.put_off(*until),
-                Sent::Accepted | Sent::Dropped => mailbox.set_aside(aside),
+                Sent::Refused => return state.refused(now, wait),
+                Sent::PutOff(until) => return state.put_off(*until),
+                Sent::Accepted | Sent::Dropped => state.set_aside(aside),
             }
             match sent {
-                Sent::Accepted => mailbox.accepted(now, wait, kind),
-                _ if kind == Kind::Confirmation => mailbox.dismiss(),
-                _ => mailbox.dropped(now, wait, kind),
+                Sent::Accepted => state.accepted(now, wait, kind),
+                _ if kind == Kind::Confirmation => state.dismiss(),
+                _ => state.dropped(now, wait, kind),
             }
         };
-        let (mailbox, ()) = persist(|| self.app.store.change_mailbox(recipient, finish)).await?;
-        self.app.start_delivery(recipient, &mailbox).await
+        let (state, ()) = persist(|| self.app.store.change_notification_state(recipient, finish)).await?;
+        self.app.start_delivery(recipient, &state).await
     }
 
     /// The message comes again at this time, in Unix milliseconds.

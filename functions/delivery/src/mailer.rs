@@ -28,7 +28,7 @@ pub struct Smtp {
     bounds: Bounds,
 }
 
-/// Together they are shorter than the time for which a worker has a mailbox to itself.
+/// Together they are shorter than a claim.
 #[derive(Clone, Copy)]
 struct Bounds {
     /// Of the connection with TLS and the login.
@@ -129,7 +129,7 @@ fn unknown(reason: &str) -> NotSent {
     NotSent { unknown: true, reason: reason.to_owned() }
 }
 
-/// Answers of servers may hold addresses, so that only their codes are told.
+/// Answers of servers may hold addresses, so that only their codes are logged.
 fn not_sent(error: &lettre::transport::smtp::Error) -> NotSent {
     match error.status() {
         Some(code) => refused(&format!("refused with {code}")),

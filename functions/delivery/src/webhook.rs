@@ -49,7 +49,7 @@ pub(crate) async fn deliver(
     let endpoint = if app.config.webhooks.on { app.store.endpoint(due.webhook).await? } else { None };
     let Some(endpoint) = endpoint else { return Ok(Disposition::Done) };
     let now = app.clock.now();
-    let new = Delivery::new(due.message.clone(), due.happening.clone(), now);
+    let new = Delivery::new(due.message.clone(), due.event.clone(), now);
     if !endpoint.enabled {
         app.store.change_delivery(endpoint.id, &due.message, Some(&new), Delivery::give_up).await?;
         return warn(app, senders, &endpoint).await;
@@ -108,15 +108,15 @@ async fn later(app: &App, due: &DueWebhook, receipt: &str, time: i64) -> Result<
 
 /// What is sent. The comment is as it is now; of one that is gone, the ids.
 async fn body(app: &App, due: &DueWebhook) -> Result<String, Fault> {
-    let data = match &due.happening.subject {
+    let data = match &due.event.subject {
         None => json!({}),
-        Some(subject) if due.happening.event == EventKind::Deleted => ids(subject),
+        Some(subject) if due.event.kind == EventKind::Deleted => ids(subject),
         Some(subject) => match app.store.comment(subject.comment, Reading::Consistent).await? {
-            Some(comment) if !comment.is_placeholder => present(app, &comment, due.happening.event).await?,
+            Some(comment) if !comment.is_placeholder => present(app, &comment, due.event.kind).await?,
             _ => ids(subject),
         },
     };
-    let (event, timestamp) = (due.happening.event.name(), Timestamp(due.happening.at));
+    let (event, timestamp) = (due.event.kind.name(), Timestamp(due.event.at));
     let payload = Payload { event, timestamp, data };
     serde_json::to_string(&payload).map_err(|error| Fault::new("writing a webhook", error))
 }
@@ -126,7 +126,7 @@ fn ids(subject: &Subject) -> Value {
     json!({ "id": comment, "parent_id": parent, "thread": { "type": thread.kind, "id": thread.record } })
 }
 
-/// The comment as everyone sees it. A text that waits for a moderator is told as what waits alone.
+/// The comment as everyone sees it. A text that waits for a moderator is in the event `comment.pending` alone.
 async fn present(app: &App, comment: &Comment, event: EventKind) -> Result<Value, Fault> {
     let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
     let everyone = Viewer { visitor: Visitor(String::new()), user: None, has_role: false, banned: false };
@@ -180,9 +180,9 @@ fn request(app: &App, endpoint: &Endpoint, due: &DueWebhook, body: String) -> Op
     request.body(body).ok()
 }
 
-/// Tells the moderators by mail of an endpoint that was disabled because it failed. Once, unless the mail is refused.
+/// Warns the moderators by mail of an endpoint that was disabled because it failed. Once, unless the mail is refused.
 async fn warn(app: &App, senders: &Senders, endpoint: &Endpoint) -> Result<Disposition, Fault> {
-    let claim = |endpoint: &mut Endpoint| std::mem::take(&mut endpoint.untold);
+    let claim = |endpoint: &mut Endpoint| std::mem::take(&mut endpoint.warning_due);
     let Some((endpoint, true)) = app.store.change_endpoint(endpoint.id, claim).await? else {
         return Ok(Disposition::Done);
     };
@@ -195,7 +195,7 @@ async fn warn(app: &App, senders: &Senders, endpoint: &Endpoint) -> Result<Dispo
     let page = worker.moderation_page();
     let mails = worker.to_moderators(&name, |letter| compose::webhook_disabled(letter, &endpoint.url, &page))?;
     if let Some(Sent::Refused) = worker.send(&mails).await {
-        app.store.change_endpoint(endpoint.id, |endpoint| endpoint.untold = true).await?;
+        app.store.change_endpoint(endpoint.id, |endpoint| endpoint.warning_due = true).await?;
         return Ok(Disposition::Later);
     }
     Ok(Disposition::Done)

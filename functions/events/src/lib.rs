@@ -1,7 +1,7 @@
 //! Follows up on changes of the table, which its stream delivers. Only quick work is done here; walks over many items become
 //! jobs. A record that fails fails its batch, and Lambda retries it, so everything here is safe to repeat.
 
-mod notices;
+mod notify;
 mod webhooks;
 
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ async fn handle_record(app: &App, record: &Value, endpoints: &mut Endpoints) -> 
         Some(event) => follow(app, event).await?,
         None => None,
     };
-    webhooks::tell(app, endpoints, &record, shown.as_deref()).await
+    webhooks::notify(app, endpoints, &record, shown.as_deref()).await
 }
 
 /// Returns the comment that everyone sees because of the event.
@@ -44,11 +44,11 @@ async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Commen
         Event::CommentCreated(comment) if comment.may_count() => {
             let is_shown = recount(app, comment).await?;
             if is_shown {
-                notices::tell(app, comment).await?;
+                notify::of_comment(app, comment).await?;
             }
             return Ok(is_shown.then_some(Cow::Borrowed(comment)));
         }
-        Event::CommentCreated(comment) => notices::alert(app, comment).await?,
+        Event::CommentCreated(comment) => notify::moderators(app, comment).await?,
         Event::CommentErased(comment) => {
             recount(app, comment).await?;
         }
@@ -68,14 +68,14 @@ async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Commen
             let reply = app.store.comment(reply, Reading::Consistent).await?;
             let reply = reply.filter(|reply| reply.may_count() && reply.is_announced());
             if let Some(reply) = &reply {
-                notices::tell(app, reply).await?;
+                notify::of_comment(app, reply).await?;
             }
             return Ok(reply.map(Cow::Owned));
         }
         Event::CommentChanged(comment, queueing) => {
             match queueing {
-                Some(Queueing::Joined) => notices::alert(app, comment).await?,
-                Some(Queueing::TextAccepted) => notices::tell_accepted(app, comment).await?,
+                Some(Queueing::Joined) => notify::moderators(app, comment).await?,
+                Some(Queueing::TextAccepted) => notify::of_accepted(app, comment).await?,
                 None => {}
             }
             app.store.promote_below(comment).await?;
@@ -91,12 +91,12 @@ async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Commen
     Ok(None)
 }
 
-/// Counts the comment and what is below it, and tells whom it concerns. Returns whether everyone sees it.
+/// Counts the comment and what is below it, and notifies its recipients. Returns whether everyone sees it.
 async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Result<bool, Fault> {
     let is_shown = recount(app, comment).await?;
     let is_first = comment.is_approved() && !comment.was_shown;
     if is_shown {
-        notices::tell_shown(app, comment, is_first).await?;
+        notify::of_shown(app, comment, is_first).await?;
     }
     if comment.replies > 0 {
         app.store.promote_below(comment).await?;

@@ -1,4 +1,4 @@
-//! Which webhooks are told of a change of a comment: a message for each goes to the queue. The function `delivery` calls them.
+//! Notifies webhooks of a change of a comment: a message for each goes to the queue. The function `delivery` calls them.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use futures_util::future::try_join_all;
 use shared::app::App;
 use shared::domain::comment::Comment;
 use shared::domain::deliveries::DueWebhook;
-use shared::domain::webhook::{Endpoint, EventKind, Happening, MessageId, Subject, happened};
+use shared::domain::webhook::{Endpoint, Event, EventKind, MessageId, Subject, events_of};
 use shared::error::Fault;
 use shared::store::events::{Change, Record};
 
-/// The endpoints, read at most once for a batch of records, and only when there is something to tell.
+/// The endpoints, read at most once for a batch of records, and only when there is an event for them.
 #[derive(Default)]
 pub(crate) struct Endpoints(Option<Vec<Endpoint>>);
 
@@ -23,9 +23,9 @@ impl Endpoints {
     }
 }
 
-/// Tells of one record of the stream; `shown` is the comment that everyone sees since then. Safe to repeat: the messages
+/// Notifies of one record of the stream; `shown` is the comment that everyone sees since then. Safe to repeat: the messages
 /// have the same ids then.
-pub(crate) async fn tell(
+pub(crate) async fn notify(
     app: &App,
     endpoints: &mut Endpoints,
     record: &Record<'_>,
@@ -38,14 +38,14 @@ pub(crate) async fn tell(
         Change::Comment(images) => (images.old.as_ref(), images.new.as_ref()),
         Change::User(_) | Change::ReplyShown(_) | Change::Other => (None, None),
     };
-    let events = happened(old, new, shown.is_some());
+    let events = events_of(old, new, shown.is_some());
     let comment = new.or(old).or(shown);
     let Some(comment) = comment.filter(|_| !events.is_empty()) else { return Ok(()) };
     let endpoints = endpoints.all(app).await?;
-    let message = |endpoint: &Endpoint, event: EventKind| DueWebhook {
+    let message = |endpoint: &Endpoint, kind: EventKind| DueWebhook {
         webhook: endpoint.id,
-        message: MessageId::new(endpoint.id, event, record.id, record.at),
-        happening: Happening { event, at: record.at.0, subject: Some(Subject::of(comment)) },
+        message: MessageId::new(endpoint.id, kind, record.id, record.at),
+        event: Event { kind, at: record.at.0, subject: Some(Subject::of(comment)) },
     };
     let of_event = |event: EventKind| {
         let wanting = endpoints.iter().filter(move |endpoint| endpoint.wants(event));

@@ -15,7 +15,7 @@ use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
 use shared::domain::viewer::Viewer;
 use shared::domain::webhook::{
-    Delivery, Endpoint, EndpointId, EventKind, Happening, MAX_ENDPOINTS, MessageId, Status, new_secret,
+    Delivery, Endpoint, EndpointId, Event, EventKind, MAX_ENDPOINTS, MessageId, Status, new_secret,
 };
 use shared::domain::webhook_url;
 use shared::error::{FieldErrors, Refusal, Result};
@@ -75,8 +75,8 @@ impl From<&Delivery> for DeliveryResource {
         });
         Self {
             id: delivery.message.clone(),
-            event: delivery.happening.event.name(),
-            comment_id: delivery.happening.subject.as_ref().map(|subject| subject.comment),
+            event: delivery.event.kind.name(),
+            comment_id: delivery.event.subject.as_ref().map(|subject| subject.comment),
             status: delivery.status,
             attempts: attempts.collect(),
         }
@@ -103,7 +103,7 @@ pub(crate) async fn create(app: &App, call: &Call) -> Result<Answer> {
         enabled: fields.enabled.unwrap_or(true),
         secret: app.webhook_seal().close(secret.expose()),
         failing_since: None,
-        untold: false,
+        warning_due: false,
     };
     let added = app.store.add_endpoint(endpoint, app.moderator(&viewer)?).await?;
     let too_many = || FieldErrors::one("url", format!("There may be at most {MAX_ENDPOINTS} webhooks."));
@@ -142,7 +142,7 @@ pub(crate) async fn test(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let now = app.clock.now();
     let cause = hex(&app.random.bytes::<16>());
     let message = MessageId::new(endpoint.id, EventKind::Test, &cause, now);
-    let new = Delivery::new(message, Happening { event: EventKind::Test, at: now.0, subject: None }, now);
+    let new = Delivery::new(message, Event { kind: EventKind::Test, at: now.0, subject: None }, now);
     send(app, endpoint.id, &new.message, Some(&new)).await
 }
 
@@ -169,8 +169,8 @@ async fn send(app: &App, endpoint: EndpointId, message: &MessageId, new: Option<
     let send_again = |delivery: &mut Delivery| delivery.send_again(now);
     let changed = app.store.change_delivery(endpoint, message, new, send_again).await?;
     let (delivery, ()) = changed.ok_or(Refusal::NotFound)?;
-    let happening = delivery.happening.clone();
-    let due = DueWebhook { webhook: endpoint, message: message.clone(), happening };
+    let event = delivery.event.clone();
+    let due = DueWebhook { webhook: endpoint, message: message.clone(), event };
     app.start_webhook(due, Duration::ZERO).await?;
     Ok(Answer::json(StatusCode::ACCEPTED, &Data { data: DeliveryResource::from(&delivery) }))
 }

@@ -13,7 +13,7 @@ use ring::digest;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::mail_keys::{Link, Purpose, Recipient};
-use shared::domain::mailbox::Mailbox;
+use shared::domain::notifications::NotificationState;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::texts::{Mails, Pages};
 use shared::error::{FieldErrors, Result};
@@ -81,7 +81,7 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
         }
         (Action::Confirm, _) => texts.nothing_to_confirm(),
         (Action::Mute, Purpose::Stop { thread: Some(thread) }) => {
-            app.store.change_mailbox(&link.recipient, |mailbox| mailbox.mute(thread)).await?;
+            app.store.change_notification_state(&link.recipient, |state| state.enrolment.mute(thread)).await?;
             texts.muted()
         }
         (_, purpose) => {
@@ -100,21 +100,21 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
 async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> {
     let now = app.clock.now().0;
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
-    let mailbox = app.store.mailbox(recipient).await?;
-    if let Some(address) = mailbox.given_address()
-        && app.is_stopped_at(recipient, &mailbox, address).await?
+    let enrolment = app.store.notification_state(recipient).await?.enrolment;
+    if let Some(address) = enrolment.given_address()
+        && app.is_stopped_at(recipient, &enrolment, address).await?
     {
         return Ok(false);
     }
-    let change = |mailbox: &mut Mailbox| {
-        let before = mailbox.clone();
-        let is_done = mailbox.confirm(asker, now, wait);
-        (is_done, is_done && (*mailbox != before || mailbox.is_overdue(now)))
+    let change = |state: &mut NotificationState| {
+        let before = state.clone();
+        let is_done = state.confirm(asker, now, wait);
+        (is_done, is_done && (*state != before || state.is_overdue(now)))
     };
-    let (mailbox, (is_done, needs_message)) = app.store.change_mailbox(recipient, change).await?;
+    let (state, (is_done, needs_message)) = app.store.change_notification_state(recipient, change).await?;
     // Links outlive the setting: nothing is sent while mails are turned off.
     if needs_message && app.config.mail.is_some() {
-        app.start_delivery(recipient, &mailbox).await?;
+        app.start_delivery(recipient, &state).await?;
     }
     Ok(is_done)
 }

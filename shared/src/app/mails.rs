@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::app::App;
 use crate::domain::deliveries::Message;
 use crate::domain::mail_keys::{MailKeys, Recipient};
-use crate::domain::mailbox::{Address, Mailbox, Told};
+use crate::domain::notifications::{Address, Enrolment, NotificationState, Notified};
 use crate::error::Fault;
 
 /// Addresses that callers of one network give without proof in an hour.
@@ -19,13 +19,13 @@ impl App {
         MailKeys::new(&self.config.visitor_salt)
     }
 
-    /// Sends a message about this mailbox, for when it is due. Nothing when it is not.
+    /// Sends a message for when the next mail to this recipient is due. Nothing when none is.
     ///
     /// # Errors
     ///
     /// When the queue does not take it.
-    pub async fn start_delivery(&self, recipient: &Recipient, mailbox: &Mailbox) -> Result<(), Fault> {
-        let Some(due) = mailbox.due() else { return Ok(()) };
+    pub async fn start_delivery(&self, recipient: &Recipient, state: &NotificationState) -> Result<(), Fault> {
+        let Some(due) = state.due() else { return Ok(()) };
         let message = Message::Mail { recipient: recipient.clone() };
         self.deliveries()?.send(&message, self.until(due)).await
     }
@@ -48,17 +48,17 @@ impl App {
         keys.open(&address.sealed).map(|email| keys.guest(&email))
     }
 
-    /// Whether all mails to the address of this mailbox were stopped, by a mail to another recipient who has it.
+    /// Whether all mails to the address of this recipient were stopped, by a mail to another recipient who has it.
     ///
     /// # Errors
     ///
     /// When the table fails.
-    pub async fn is_stopped(&self, recipient: &Recipient, mailbox: &Mailbox) -> Result<bool, Fault> {
-        let Some(address) = &mailbox.address else { return Ok(false) };
-        self.is_stopped_at(recipient, mailbox, address).await
+    pub async fn is_stopped(&self, recipient: &Recipient, enrolment: &Enrolment) -> Result<bool, Fault> {
+        let Some(address) = &enrolment.address else { return Ok(false) };
+        self.is_stopped_at(recipient, enrolment, address).await
     }
 
-    /// Like [`Self::is_stopped`], of an address that the mailbox may not have yet.
+    /// Like [`Self::is_stopped`], of an address that the recipient may not have yet.
     ///
     /// # Errors
     ///
@@ -66,11 +66,13 @@ impl App {
     pub async fn is_stopped_at(
         &self,
         recipient: &Recipient,
-        mailbox: &Mailbox,
+        enrolment: &Enrolment,
         address: &Address,
     ) -> Result<bool, Fault> {
         match self.owner(address).filter(|owner| owner != recipient) {
-            Some(owner) => Ok(mailbox.is_stopped_by(&self.store.mailbox(&owner).await?, address)),
+            Some(owner) => {
+                Ok(enrolment.is_stopped_by(&self.store.notification_state(&owner).await?.enrolment, address))
+            }
             None => Ok(false),
         }
     }
@@ -87,13 +89,13 @@ impl App {
             address.confirmed
                 || got_mail_at.is_some_and(|known| keys.address(&address.sealed).as_deref() == Some(known))
         };
-        let mailbox = self.store.mailbox(recipient).await?;
-        let address = mailbox.addresses().find(|address| is_theirs(address));
-        // First, because the recipient's own mailbox forgets the address.
+        let enrolment = self.store.notification_state(recipient).await?.enrolment;
+        let address = enrolment.addresses().find(|address| is_theirs(address));
+        // First, because the recipient's own state forgets the address.
         if let Some(owner) = address.and_then(|address| self.owner(address)).filter(|owner| owner != recipient) {
-            self.stop_mailbox(&owner).await?;
+            self.stop_recipient(&owner).await?;
         }
-        self.stop_mailbox(recipient).await
+        self.stop_recipient(recipient).await
     }
 
     /// Stops all mails to a recipient, and none to others who have the address.
@@ -101,14 +103,14 @@ impl App {
     /// # Errors
     ///
     /// When the table fails.
-    pub async fn stop_mailbox(&self, recipient: &Recipient) -> Result<(), Fault> {
+    pub async fn stop_recipient(&self, recipient: &Recipient) -> Result<(), Fault> {
         let (keys, now) = (self.mail_keys(), self.clock.now().0);
-        let stop = |mailbox: &mut Mailbox| {
-            let confirmed = mailbox.address.as_ref().filter(|address| address.confirmed);
+        let stop = |state: &mut NotificationState| {
+            let confirmed = state.enrolment.address.as_ref().filter(|address| address.confirmed);
             let proven = confirmed.and_then(|address| keys.address(&address.sealed));
-            mailbox.stop(now, proven);
+            state.stop(now, proven);
         };
-        self.store.change_mailbox(recipient, stop).await.map(drop)
+        self.store.change_notification_state(recipient, stop).await.map(drop)
     }
 
     /// When the bounds of the next hour hold, in Unix milliseconds.
@@ -123,29 +125,33 @@ impl App {
         Duration::from_secs(u64::try_from(time - self.clock.now().0).unwrap_or_default().div_ceil(1_000))
     }
 
-    /// Changes a mailbox by telling it of something, and sends the message that this needs: when a mail became due, or due
-    /// earlier, and when an earlier message may never have been sent. Returns what `tell` says.
+    /// Notifies a recipient, and sends the message that this needs: when a mail became due, or due earlier, and when an
+    /// earlier message may never have been sent. Returns what `notify` says.
     ///
     /// # Errors
     ///
     /// When the table or the queue fails.
-    pub async fn tell(&self, recipient: &Recipient, tell: impl Fn(&mut Mailbox) -> Told) -> Result<Told, Fault> {
+    pub async fn notify(
+        &self,
+        recipient: &Recipient,
+        notify: impl Fn(&mut NotificationState) -> Notified,
+    ) -> Result<Notified, Fault> {
         let now = self.clock.now().0;
-        let change = |mailbox: &mut Mailbox| {
-            let (before, is_lost) = (mailbox.due(), mailbox.is_overdue(now));
-            let told = tell(mailbox);
-            let is_earlier = mailbox.due().is_some_and(|due| before.is_none_or(|before| due < before));
-            let needs_message = match told {
-                Told::No => false,
-                Told::Added => is_lost || is_earlier,
-                Told::Waiting => true,
+        let change = |state: &mut NotificationState| {
+            let (before, is_lost) = (state.due(), state.is_overdue(now));
+            let notified = notify(state);
+            let is_earlier = state.due().is_some_and(|due| before.is_none_or(|before| due < before));
+            let needs_message = match notified {
+                Notified::No => false,
+                Notified::Added => is_lost || is_earlier,
+                Notified::Waiting => true,
             };
-            (told, needs_message)
+            (notified, needs_message)
         };
-        let (mailbox, (told, needs_message)) = self.store.change_mailbox(recipient, change).await?;
+        let (state, (notified, needs_message)) = self.store.change_notification_state(recipient, change).await?;
         if needs_message {
-            self.start_delivery(recipient, &mailbox).await?;
+            self.start_delivery(recipient, &state).await?;
         }
-        Ok(told)
+        Ok(notified)
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor, fingerprint};
 use crate::domain::mail_keys::Recipient;
-use crate::domain::mailbox::Address;
+use crate::domain::notifications::Address;
 use crate::domain::report::{ReportExcerpt, Resolution};
 use crate::domain::time::Timestamp;
 
@@ -93,7 +93,7 @@ pub struct Comment {
     /// Whether the writer wants to be notified of replies.
     #[serde(rename = "sb", default, skip_serializing_if = "is_default")]
     pub subscribed: bool,
-    /// Where the notifications go. Members need none once their mailbox has the address.
+    /// Where the notifications go. Members need none once their notification state has the address.
     #[serde(rename = "su", default, skip_serializing_if = "Option::is_none")]
     pub subscription: Option<Box<Subscription>>,
     /// Whether everyone could see it before a moderator rejected it.
@@ -101,13 +101,13 @@ pub struct Comment {
     pub was_shown: bool,
 }
 
-/// The mailbox of a writer who wants to be notified of replies.
+/// The recipient and the address of a writer who wants to be notified of replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscription {
     /// `None` for members.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Recipient>,
-    /// Until the comment is approved. Then it moves to the mailbox.
+    /// Until the comment is approved. Then it moves to the notification state.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
     /// The network of who gave the address, as long as that is here: [`crate::domain::mail_keys::MailKeys::network`].
@@ -287,9 +287,9 @@ impl Comment {
         self.is_queued() || self.reported
     }
 
-    /// Tells the times apart that it waits for a moderator. An edit or a report precedes each but the first.
+    /// Names one stay in the queue of the moderators. An edit or a report precedes each but the first.
     #[must_use]
-    pub fn occasion(&self) -> u64 {
+    pub fn queue_entry(&self) -> u64 {
         let edited_at = u64::try_from(self.edited_at.unwrap_or_default()).unwrap_or_default();
         fingerprint([self.id, CommentId(edited_at), CommentId(self.reports)]).unsigned_abs()
     }

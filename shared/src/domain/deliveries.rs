@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::mail_keys::Recipient;
-use crate::domain::webhook::{EndpointId, Happening, MessageId};
+use crate::domain::webhook::{EndpointId, Event, MessageId};
 
 /// `Type` is the name that SNS uses for the kind of a message. Ours use it too, so that it tells all of them apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct DueWebhook {
     pub webhook: EndpointId,
     pub message: MessageId,
     #[serde(flatten)]
-    pub happening: Happening,
+    pub event: Event,
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
         let webhook = |event, subject| {
             let (webhook, at) = (EndpointId(7), 1_800_000_000_000);
             let message = MessageId::new(webhook, event, "record", Timestamp(at));
-            Message::Webhook(DueWebhook { webhook, message, happening: Happening { event, at, subject } })
+            Message::Webhook(DueWebhook { webhook, message, event: Event { kind: event, at, subject } })
         };
         for message in [
             Message::Mail { recipient: Recipient::moderators() },

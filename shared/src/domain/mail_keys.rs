@@ -1,4 +1,4 @@
-//! Keys of the mails: addresses are stored sealed, guests' mailboxes are named by a keyed hash, and the links of mails are
+//! Keys of the mails: addresses are stored sealed, guests are named by a keyed hash, and the links of mails are
 //! signed. All keys are derived from the visitor salt (HKDF-SHA256), so another salt makes all of them void.
 
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::domain::time::Timestamp;
 
 /// Characters of a signature in a link: 132 bits.
 const SIGNATURE: usize = 22;
-/// Characters that stand for a thread in a link and among a mailbox's muted threads: 66 bits.
+/// Characters that stand for a thread in a link and among the muted threads: 66 bits.
 const THREAD: usize = 11;
 /// Characters that stand for an address, a domain or a network: 66 bits.
 const ADDRESS: usize = 11;
@@ -70,7 +70,7 @@ pub struct Link {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Confirms this asker, [`crate::domain::mailbox::Asker`], until this hour since 1970. Of a member it is what stands for
+    /// Confirms this asker, [`crate::domain::notifications::Asker`], until this hour since 1970. Of a member it is what stands for
     /// the address, [`MailKeys::address`].
     Confirm { until: i64, asker: String },
     /// Stops all mails, or those of this thread; [`MailKeys::thread`]. Never expires.
@@ -158,13 +158,13 @@ impl MailKeys {
         Some(tag(&self.names, &["domain", address.rsplit_once('@')?.1], ADDRESS))
     }
 
-    /// What stands for a member in the mailbox of an address that this member claims: it does not tell who it is.
+    /// Hash of a member, for the owner of an address that this member claims. It does not reveal who it is.
     #[must_use]
     pub fn member(&self, member: &Recipient) -> String {
         tag(&self.names, &["member", &member.0], SIGNATURE)
     }
 
-    /// A name for a mail that no other one has; `mail` is [`crate::domain::mailbox::Mailbox::mail`].
+    /// A name for a mail that no other one has; `mail` is [`crate::domain::notifications::NotificationState::mail`].
     #[must_use]
     pub fn mail(&self, recipient: &Recipient, mail: &str) -> String {
         tag(&self.names, &["mail", &recipient.0, mail], SIGNATURE)

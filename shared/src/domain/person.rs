@@ -23,7 +23,7 @@ pub enum Who {
         md5: String,
         /// Of mails.
         recipient: Recipient,
-        /// The address, as mailboxes have it.
+        /// The address, as notification states have it.
         sealed: String,
     },
 }
@@ -61,7 +61,7 @@ pub struct KnownBy {
     /// Of mails.
     #[serde(rename = "re", default)]
     pub recipients: BTreeSet<Recipient>,
-    /// Addresses, as mailboxes have them.
+    /// Addresses, as notification states have them.
     #[serde(rename = "se", default)]
     pub sealed: BTreeSet<String>,
     /// The profile has a picture that does not come from an address.

@@ -1,4 +1,4 @@
-//! Webhooks, as Standard Webhooks has them (<https://www.standardwebhooks.com>): endpoints that are told of events, the
+//! Webhooks, as Standard Webhooks has them (<https://www.standardwebhooks.com>): endpoints that are notified of events, the
 //! deliveries to them with their attempts, and signatures. Decisions are made here in memory; `store::webhooks` writes them
 //! on condition that nobody else was first.
 //!
@@ -36,7 +36,7 @@ const MAX_ATTEMPTS: usize = 20;
 const SECRET: usize = 32;
 const HOUR: i64 = 3_600;
 
-/// What an endpoint is told of.
+/// What an endpoint is notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EventKind {
     /// A comment that everyone sees at once.
@@ -87,12 +87,12 @@ impl EventKind {
     }
 }
 
-/// The events that one change of a comment is: the comment before, unless it is new, and after, unless it is gone. Likes
-/// and new names are none. Whether a new comment is announced, [`Comment::is_announced`] says.
+/// The events caused by one change of a comment: `old` is `None` for a new comment, `new` for one that is gone. Likes and
+/// new names cause none. Whether a new comment is announced, [`Comment::is_announced`] says.
 ///
 /// `is_shown`: everyone sees a comment since then. When it did not change itself, something above it was approved.
 #[must_use]
-pub fn happened(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) -> Vec<EventKind> {
+pub fn events_of(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) -> Vec<EventKind> {
     let exists = |comment: &&Comment| !comment.is_placeholder;
     match (old.filter(exists), new.filter(exists)) {
         (None, Some(new)) => match new.state {
@@ -107,11 +107,11 @@ pub fn happened(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) ->
             let became = |is: fn(&Comment) -> bool| is(new) && !is(old);
             let is_edited = old.body != new.body;
             let is_announced = new.is_announced() || new.was_shown;
-            let may_tell = old.is_approved() || (is_shown && is_announced);
+            let may_notify = old.is_approved() || (is_shown && is_announced);
             let changes = [
                 (is_edited && !new.is_queued(), EventKind::Updated),
                 (became(Comment::is_queued) || (is_edited && new.is_queued()), EventKind::Pending),
-                (accepted(new) && !accepted(old) && may_tell, EventKind::Approved),
+                (accepted(new) && !accepted(old) && may_notify, EventKind::Approved),
                 (became(|comment| comment.state == State::Rejected), EventKind::Rejected),
                 (new.reports > old.reports, EventKind::Reported),
             ];
@@ -197,7 +197,7 @@ impl From<MessageId> for String {
     }
 }
 
-/// An address that is told of events, as stored.
+/// An address that is notified of events, as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     pub id: EndpointId,
@@ -215,9 +215,9 @@ pub struct Endpoint {
     /// Since when every attempt has failed, in Unix milliseconds.
     #[serde(rename = "fs", default, skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<i64>,
-    /// It was disabled because it failed, and the moderators have not been told yet.
+    /// It was disabled because it failed, and the moderators have not been warned yet.
     #[serde(rename = "un", default, skip_serializing_if = "is_default")]
-    pub untold: bool,
+    pub warning_due: bool,
 }
 
 impl Endpoint {
@@ -237,7 +237,7 @@ impl Endpoint {
     pub fn enable(&mut self, enabled: bool) {
         if enabled && !self.enabled {
             self.failing_since = None;
-            self.untold = false;
+            self.warning_due = false;
         }
         self.enabled = enabled;
     }
@@ -251,7 +251,7 @@ impl Endpoint {
                 let since = *self.failing_since.get_or_insert(now);
                 if self.enabled && now - since >= MAX_FAILING {
                     self.enabled = false;
-                    self.untold = true;
+                    self.warning_due = true;
                 }
             }
         }
@@ -279,11 +279,11 @@ impl Outcome {
     }
 }
 
-/// What a message tells, without the comment itself: every attempt tells of the comment as it is then.
+/// An event, without the comment itself: every attempt sends the comment as it is then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Happening {
+pub struct Event {
     #[serde(rename = "ev")]
-    pub event: EventKind,
+    pub kind: EventKind,
     /// Unix milliseconds.
     #[serde(rename = "ha")]
     pub at: i64,
@@ -340,7 +340,7 @@ pub struct Delivery {
     #[serde(rename = "vn")]
     pub version: u64,
     #[serde(flatten)]
-    pub happening: Happening,
+    pub event: Event,
     #[serde(rename = "st")]
     pub status: Status,
     /// Oldest first.
@@ -364,11 +364,11 @@ pub type Step = claim::Step<()>;
 
 impl Delivery {
     #[must_use]
-    pub fn new(message: MessageId, happening: Happening, now: Timestamp) -> Self {
+    pub fn new(message: MessageId, event: Event, now: Timestamp) -> Self {
         Self {
             message,
             version: 0,
-            happening,
+            event,
             status: Status::Pending,
             attempts: Vec::new(),
             round: 0,
@@ -471,7 +471,7 @@ mod tests {
         let at = Timestamp(NOW);
         let message = MessageId::new(EndpointId(7), EventKind::Created, "record", at);
         let subject = Some(Subject::of(&comment()));
-        Delivery::new(message, Happening { event: EventKind::Created, at: NOW, subject }, at)
+        Delivery::new(message, Event { kind: EventKind::Created, at: NOW, subject }, at)
     }
 
     fn answered(status: Option<u16>) -> Attempt {
@@ -549,7 +549,7 @@ mod tests {
             (Some(&placeholder), None, vec![]),
         ] {
             let is_shown = new.is_some_and(Comment::may_count);
-            assert_eq!(happened(old, new, is_shown), events, "{old:?} {new:?}");
+            assert_eq!(events_of(old, new, is_shown), events, "{old:?} {new:?}");
         }
     }
 
@@ -557,10 +557,10 @@ mod tests {
     fn a_reply_below_a_hidden_comment_is_told_once_everyone_sees_it() {
         let (plain, pending) = (comment(), Comment { state: State::Pending, ..comment() });
         for old in [None, Some(&pending)] {
-            assert_eq!(happened(old, Some(&plain), false), []);
+            assert_eq!(events_of(old, Some(&plain), false), []);
         }
-        assert_eq!(happened(None, None, true), [EventKind::Approved]);
-        assert_eq!(happened(Some(&plain), Some(&pending), false), [EventKind::Pending]);
+        assert_eq!(events_of(None, None, true), [EventKind::Approved]);
+        assert_eq!(events_of(Some(&plain), Some(&pending), false), [EventKind::Pending]);
     }
 
     #[test]
@@ -610,9 +610,9 @@ mod tests {
     fn an_endpoint_that_fails_for_five_days_is_disabled_and_one_success_begins_anew() {
         let events = BTreeSet::from([EventKind::Created]);
         let (url, secret) = ("https://example.org/".to_owned(), String::new());
-        let (version, failing_since, untold) = (1, None, false);
+        let (version, failing_since, warning_due) = (1, None, false);
         let id = EndpointId(7);
-        let mut endpoint = Endpoint { id, version, url, events, enabled: true, secret, failing_since, untold };
+        let mut endpoint = Endpoint { id, version, url, events, enabled: true, secret, failing_since, warning_due };
         let day = 24 * HOUR * 1_000;
         endpoint.note_outcome(Outcome::Failed, NOW);
         endpoint.note_outcome(Outcome::Delivered, NOW + 4 * day);
@@ -620,16 +620,16 @@ mod tests {
         endpoint.note_outcome(Outcome::Failed, NOW + 11 * day - 1);
         assert!(endpoint.enabled && endpoint.wants(EventKind::Created) && !endpoint.wants(EventKind::Deleted));
         endpoint.note_outcome(Outcome::Failed, NOW + 11 * day);
-        assert!(!endpoint.enabled && endpoint.untold && !endpoint.wants(EventKind::Created));
+        assert!(!endpoint.enabled && endpoint.warning_due && !endpoint.wants(EventKind::Created));
         endpoint.enable(true);
         endpoint.note_outcome(Outcome::Failed, NOW + 20 * day);
-        assert!(endpoint.enabled && !endpoint.untold);
+        assert!(endpoint.enabled && !endpoint.warning_due);
         endpoint.move_to("https://example.org/".to_owned());
         assert_eq!(endpoint.failing_since, Some(NOW + 20 * day));
         endpoint.move_to("https://example.org/new".to_owned());
         assert_eq!(endpoint.failing_since, None);
         endpoint.note_outcome(Outcome::Gone, NOW);
-        assert!(!endpoint.enabled && !endpoint.untold);
+        assert!(!endpoint.enabled && !endpoint.warning_due);
     }
 
     #[test]

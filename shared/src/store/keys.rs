@@ -29,8 +29,8 @@
 //! | limiter                    | `L#scope#caller#minute`   | `L`        | writes, every tenth read; by the hour: mentions and enrolments; expires |
 //! | repeat                     | `P#visitor#hash`          | `P`        | the spam check; expires                        |
 //! | idempotency                | `I#visitor#hash`          | `I`        | a POST sent again; expires                     |
-//! | mailbox                    | `E#recipient`             | `E`        | what a recipient of mails is told              |
-//! | endpoint                   | `W`                       | `id`       | webhooks: an address that is told of events    |
+//! | mailbox                    | `E#recipient`             | `E`        | what a recipient of mails is notified of       |
+//! | endpoint                   | `W`                       | `id`       | webhooks: an address that is notified of events |
 //! | number of endpoints        | `W`                       | `W`        | webhooks: their bound                          |
 //! | delivery                   | `W#endpoint`              | `number#hash` | webhooks: a message and its attempts; expires |
 //!
@@ -85,7 +85,7 @@
 //! | `rs`      | comment  | L    | resolutions of reports: maps of `u` (N, until), `s` (S, `reviewed` or `dismissed`) |
 //! | `sb`      | comment  | B    | the writer subscribed to replies                                                |
 //! | `su`      | comment  | M    | where notifications go: `g` (S, a guest's recipient), `a` (M, the address as in `ad`) and `n` (S, hash of the network), until the comment is approved |
-//! | `ws`      | comment  | B    | everyone could see it before a moderator rejected it: it is told no second time |
+//! | `ws`      | comment  | B    | everyone could see it before a moderator rejected it: it notifies no second time |
 //! | `tk`      | comment  | S    | partition key of `thread`                                                       |
 //! | `ts`      | comment  | S    | sort key of `thread`                                                            |
 //! | `ok`      | comment  | S    | partition key of `time`, `likes` and `replied`                                  |
@@ -155,7 +155,7 @@
 //! | `mu`      | mailbox  | L    | hashes of muted threads                                                         |
 //! | `wt`, `wm` | mailbox | NS, N | comments that wait for the next mail, and how many more                        |
 //! | `fl`, `fm` | mailbox | NS, N | comments of the mail that is being sent, and how many more                     |
-//! | `td`, `ty` | mailbox | NS   | comments (for moderators, occasions) that were told lately, and before          |
+//! | `td`, `ty` | mailbox | NS   | comments (for moderators, queue entries) that were mailed lately, and before    |
 //! | `ro`      | mailbox  | N    | since when `td` is filled                                                       |
 //! | `du`      | mailbox  | N    | when the next mail is due                                                       |
 //! | `cl`      | mailbox  | M    | claim of a worker: `o` (S, owner), `u` (N, until), `r` (B, an earlier one died) |
@@ -172,7 +172,7 @@
 //! | `en`      | endpoint | B    | enabled                                                                         |
 //! | `se`      | endpoint | S    | the secret that signs, sealed                                                   |
 //! | `fs`      | endpoint | N    | since when every attempt has failed                                             |
-//! | `un`      | endpoint | B    | it was disabled because it failed, and the moderators have not been told        |
+//! | `un`      | endpoint | B    | it was disabled because it failed, and the moderators have not been warned      |
 //! | `n`       | number of endpoints | N | how many there are                                                      |
 //! | `mg`, `ev` | delivery | S   | id of the message, and name of the event                                        |
 //! | `ha`      | delivery | N    | when it happened                                                                |
@@ -422,7 +422,7 @@ pub(super) fn idempotency(visitor: &Visitor, hash: &str) -> Key {
     Key::new(format!("I#{visitor}#{hash}"), "I")
 }
 
-pub(super) fn mailbox(recipient: &Recipient) -> Key {
+pub(super) fn notification_state(recipient: &Recipient) -> Key {
     Key::new(format!("E#{recipient}"), "E")
 }
 
@@ -445,7 +445,7 @@ pub(super) fn visitor_of(key: &Key) -> Option<Visitor> {
     Some(Visitor(visitor.to_owned()))
 }
 
-/// The recipient in the key of a mailbox.
+/// The recipient in the key of a notification state.
 #[cfg(feature = "import")]
 pub(super) fn recipient_of(key: &Key) -> Option<Recipient> {
     key.pk.strip_prefix("E#").map(|recipient| Recipient(recipient.to_owned()))
@@ -678,7 +678,7 @@ pub(super) mod tests {
             (limiter("read", "caller", 1), ItemKind::Other),
             (repeat(&visitor, "hash"), ItemKind::Other),
             (idempotency(&visitor, "hash"), ItemKind::Other),
-            (mailbox(&ada.into()), ItemKind::Other),
+            (notification_state(&ada.into()), ItemKind::Other),
             (endpoint(hook), ItemKind::Other),
             (endpoint_count(), ItemKind::Other),
             (delivery(hook, &message), ItemKind::Other),

@@ -20,10 +20,10 @@ pub(crate) mod keys;
 pub mod limits;
 pub mod lists;
 pub mod log;
-pub mod mailboxes;
 pub mod meter;
 pub mod moderation;
 pub mod newest;
+pub mod notifications;
 #[cfg(feature = "import")]
 pub mod person;
 mod placement;

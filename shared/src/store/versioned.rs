@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::keys::Key;
 use super::transaction::Write;
 use super::{Store, number, write};
-use crate::domain::mailbox::Mailbox;
+use crate::domain::notifications::NotificationState;
 use crate::domain::webhook::{Delivery, Endpoint};
 use crate::error::Fault;
 
@@ -14,7 +14,7 @@ pub(super) trait Versioned: Clone + PartialEq + Serialize {
     fn version(&mut self) -> &mut u64;
 }
 
-impl Versioned for Mailbox {
+impl Versioned for NotificationState {
     fn version(&mut self) -> &mut u64 {
         &mut self.version
     }

@@ -1,5 +1,5 @@
-//! Webhooks: endpoints, and what was sent to each. What happens to them is decided in memory (`domain::webhook`) and
-//! written on condition that nobody else has changed it.
+//! Webhooks: endpoints, and what was sent to each. Their changes are decided in memory (`domain::webhook`) and
+//! written on condition that nobody else has changed them.
 
 use serde::de::DeserializeOwned;
 

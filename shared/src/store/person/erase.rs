@@ -13,7 +13,7 @@ use crate::domain::ids::{CommentId, UserId, Visitor};
 use crate::domain::job::{CountBelow, CountReplies, Job};
 use crate::domain::list::Order;
 use crate::domain::mail_keys::Recipient;
-use crate::domain::mailbox::Mailbox;
+use crate::domain::notifications::NotificationState;
 use crate::domain::person::{Person, PersonHashes};
 use crate::domain::report::Report;
 use crate::domain::thread::{Thread, VisitorThreadState};
@@ -77,7 +77,7 @@ impl Erasure<'_> {
                 Some(id) => store.erase_profile(id, now).await?.then_some("profile"),
                 None => None,
             },
-            Left::Mailbox(key) => store.erase_mailbox(key).await?.then_some("mailboxes"),
+            Left::Notifications(key) => store.erase_notification_state(key).await?.then_some("mailboxes"),
             Left::Directory(key) => match self.person.user() {
                 Some(id) => store.erase_name(key, id).await?.then_some("names"),
                 None => None,
@@ -300,11 +300,11 @@ impl Erasure<'_> {
 }
 
 impl Store {
-    /// Of a guest's mailbox that was stopped, the refusal stays. False when nothing is left to erase.
-    async fn erase_mailbox(&self, key: Key) -> Result<bool, Fault> {
-        let keep_refusal = |mailbox: &mut Mailbox| mailbox.refusal().map(|refusal| *mailbox = refusal).is_some();
+    /// A guest's refusal of mails stays. False when nothing is left to erase.
+    async fn erase_notification_state(&self, key: Key) -> Result<bool, Fault> {
+        let keep_refusal = |state: &mut NotificationState| state.refusal().map(|refusal| *state = refusal).is_some();
         if let Some(recipient) = keys::recipient_of(&key).filter(Recipient::is_guest)
-            && self.change_mailbox(&recipient, keep_refusal).await?.1
+            && self.change_notification_state(&recipient, keep_refusal).await?.1
         {
             return Ok(true);
         }

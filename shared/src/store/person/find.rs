@@ -10,7 +10,7 @@ use super::kinds::{Kind, Names, texts, texts_of};
 use crate::domain::comment::{Avatar, Comment};
 use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
 use crate::domain::log::LogEntry;
-use crate::domain::mailbox::Mailbox;
+use crate::domain::notifications::NotificationState;
 use crate::domain::person::{KnownBy, Person, Who};
 use crate::domain::report::Report;
 use crate::domain::thread::Thread;
@@ -46,7 +46,7 @@ pub(super) enum Left {
         upload: Option<Upload>,
     },
     Profile,
-    Mailbox(Key),
+    Notifications(Key),
     /// A handle or a name fragment.
     Directory(Key),
     /// A ban that has ended.
@@ -221,8 +221,8 @@ impl Identification {
                 }
             }
             ItemKind::Other if keys::recipient_of(&key).is_some_and(|key| person.known.recipients.contains(&key)) => {
-                let mailbox: Mailbox = read(item)?;
-                self.known.sealed.extend(mailbox.addresses().map(|address| address.sealed.clone()));
+                let state: NotificationState = read(item)?;
+                self.known.sealed.extend(state.enrolment.addresses().map(|address| address.sealed.clone()));
             }
             ItemKind::ImportJournal(_) => self.is_importing |= !item.contains_key("c"),
             _ => {}
@@ -281,7 +281,7 @@ fn trace(
         }
         ItemKind::Other if key.pk == keys::erasure(who).pk => keys::queued_comment(&key.sk).map(Left::Placeholder),
         ItemKind::Other if keys::recipient_of(&key).is_some_and(|key| person.known.recipients.contains(&key)) => {
-            (!is_refusal_alone(&key, item)?).then_some(Left::Mailbox(key))
+            (!is_refusal_alone(&key, item)?).then_some(Left::Notifications(key))
         }
         ItemKind::Other => keys::visitor_of(&key).filter(is).map(|visitor| {
             let request = item.get("rq").and_then(|request| request.as_s().ok().cloned());
@@ -305,13 +305,13 @@ fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
     Ok(is_bare && user.present_ban(now).is_some())
 }
 
-/// Whether nothing is in a guest's mailbox but that its owner refused mails.
+/// Whether a guest's notification state holds nothing but the refusal of mails.
 fn is_refusal_alone(key: &Key, item: Item) -> Result<bool, Fault> {
     if !keys::recipient_of(key).is_some_and(|recipient| recipient.is_guest()) {
         return Ok(false);
     }
-    let mailbox: Mailbox = read(item)?;
-    Ok(mailbox.refusal().as_ref() == Some(&mailbox))
+    let state: NotificationState = read(item)?;
+    Ok(state.refusal().as_ref() == Some(&state))
 }
 
 /// Whether the ban of this row has ended.

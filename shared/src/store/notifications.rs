@@ -1,5 +1,5 @@
-//! Mailboxes of people who are told of comments. What happens in a mailbox is decided in memory (`domain::mailbox`) and
-//! written on condition that nobody else has changed it.
+//! The notification state of each recipient. Its changes are decided in memory (`domain::notifications`) and written on
+//! condition that nobody else has changed it.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
@@ -12,40 +12,40 @@ use crate::domain::comment::{Comment, Subscription};
 use crate::domain::ids::UserId;
 use crate::domain::list::Order;
 use crate::domain::mail_keys::Recipient;
-use crate::domain::mailbox::Mailbox;
+use crate::domain::notifications::NotificationState;
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
-/// Users with one handle that are told of a mention.
+/// Users with one handle who are notified of a mention.
 const MAX_NAMESAKES: usize = 5;
 const HOUR: i64 = 3_600;
 
 impl Store {
     /// An empty one when there is none.
-    pub async fn mailbox(&self, recipient: &Recipient) -> Result<Mailbox, Fault> {
-        Ok(self.get(&keys::mailbox(recipient), Reading::Consistent).await?.unwrap_or_default())
+    pub async fn notification_state(&self, recipient: &Recipient) -> Result<NotificationState, Fault> {
+        Ok(self.get(&keys::notification_state(recipient), Reading::Consistent).await?.unwrap_or_default())
     }
 
-    /// Changes a mailbox, and returns it with what `change` says. When another change was first, `change` is called again
-    /// with the new mailbox. Nothing is written when it changes nothing.
-    pub async fn change_mailbox<T>(
+    /// Changes the state of a recipient, and returns it with what `change` says. When another change was first,
+    /// `change` is called again with the new state. Nothing is written when it changes nothing.
+    pub async fn change_notification_state<T>(
         &self,
         recipient: &Recipient,
-        change: impl Fn(&mut Mailbox) -> T,
-    ) -> Result<(Mailbox, T), Fault> {
-        let doing = "changing a mailbox";
-        let key = keys::mailbox(recipient);
+        change: impl Fn(&mut NotificationState) -> T,
+    ) -> Result<(NotificationState, T), Fault> {
+        let doing = "changing a notification state";
+        let key = keys::notification_state(recipient);
         let mut attempts = self.attempts(doing);
         loop {
             attempts.next().await?;
-            let before: Mailbox = self.get(&key, Reading::Consistent).await?.unwrap_or_default();
+            let before: NotificationState = self.get(&key, Reading::Consistent).await?.unwrap_or_default();
             if let Some(changed) = self.try_change(doing, &key, (before, false), &change).await? {
                 return Ok(changed);
             }
         }
     }
 
-    /// Removes the address from a comment, once its writer's mailbox has it.
+    /// Removes the address from a comment, once its writer's notification state has it.
     pub async fn forget_address(&self, comment: &Comment) -> Result<(), Fault> {
         let doing = "removing an address from a comment";
         let kept = comment.subscription.as_ref().and_then(|subscription| subscription.guest.clone());

@@ -1,0 +1,125 @@
+//! Notifies the recipients of a comment: its id goes into the notification state of each. The function `delivery` writes the
+//! mails.
+
+use std::collections::BTreeMap;
+
+use shared::app::App;
+use shared::config::Mail;
+use shared::domain::comment::Comment;
+use shared::domain::ids::UserId;
+use shared::domain::mail_keys::Recipient;
+use shared::domain::notifications::{Asker, NotificationState, Notified, Reason};
+use shared::domain::thread::Thread;
+use shared::error::Fault;
+use shared::policy::{self, Notification};
+use shared::store::Reading;
+
+/// Mentions by one member that notify somebody in an hour.
+const MAX_MENTIONS: usize = 50;
+/// The scope of their count.
+const MENTIONS: &str = "told";
+
+/// Notifies of a comment that everyone may see now. Safe to repeat.
+pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault> {
+    let Some(mail) = mail(app) else { return Ok(()) };
+    enrol(app, mail, comment).await?;
+    let thread = app.mail_keys().thread(&comment.thread);
+    let (now, mut mentions) = (app.clock.now(), 0);
+    for (recipient, reasons) in recipients(app, comment).await? {
+        let notify = |state: &mut NotificationState| state.notify(comment.id, &reasons, &thread, now.0, mail.wait);
+        if app.notify(&recipient, notify).await? == Notified::Added && reasons.contains(&Reason::Mention) {
+            mentions += 1;
+        }
+    }
+    if mentions > 0 {
+        app.store.count_in_hour(MENTIONS, &comment.visitor().0, mentions, now).await?;
+    }
+    Ok(())
+}
+
+/// Notifies of a comment that everyone sees again, or for the `first` time. Safe to repeat.
+pub(crate) async fn of_shown(app: &App, comment: &Comment, first: bool) -> Result<(), Fault> {
+    if first { of_comment(app, comment).await } else { of_accepted(app, comment).await }
+}
+
+/// Notifies of a comment whose text was accepted, where a mail left it out because the text waited. Safe to repeat.
+pub(crate) async fn of_accepted(app: &App, comment: &Comment) -> Result<(), Fault> {
+    let Some(mail) = mail(app) else { return Ok(()) };
+    let (thread, now) = (app.mail_keys().thread(&comment.thread), app.clock.now().0);
+    for (recipient, reasons) in recipients(app, comment).await? {
+        let notify =
+            |state: &mut NotificationState| state.notify_accepted(comment.id, &reasons, &thread, now, mail.wait);
+        app.notify(&recipient, notify).await?;
+    }
+    Ok(())
+}
+
+fn mail(app: &App) -> Option<&Mail> {
+    app.config.mail.as_ref().filter(|_| app.config.features.subscriptions)
+}
+
+/// Whom the comment concerns, and why.
+async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, Vec<Reason>>, Fault> {
+    let parent = match comment.parent() {
+        Some(parent) => app.store.comment(parent, Reading::Eventual).await?,
+        None => None,
+    };
+    // Only the author of a record is notified because of it, and of top-level comments alone.
+    let thread = match parent {
+        None => app.store.thread(&comment.thread, Reading::Eventual).await?,
+        Some(_) => Thread::default(),
+    };
+    let mentioned = mentioned(app, comment).await?;
+    Ok(policy::recipients(Notification { comment, parent: parent.as_ref(), mentioned: &mentioned, thread: &thread }))
+}
+
+/// Notifies the moderators of a comment that waits for them. Safe to repeat.
+pub(crate) async fn moderators(app: &App, comment: &Comment) -> Result<(), Fault> {
+    let Some(mail) = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty()) else { return Ok(()) };
+    let now = app.clock.now().0;
+    let alert = |state: &mut NotificationState| state.alert(comment.id, comment.queue_entry(), now, mail.wait);
+    app.notify(&Recipient::moderators(), alert).await.map(drop)
+}
+
+/// The members whom the comment mentions, as far as its writer may mention more in this hour.
+async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
+    if comment.mentions.is_empty() || comment.user.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut mentioned = app.store.users_of_handles(&comment.mentions).await?;
+    let counted = app.store.counted_in_hour(MENTIONS, &comment.visitor().0, app.clock.now()).await?;
+    let left = MAX_MENTIONS.saturating_sub(usize::try_from(counted).unwrap_or(usize::MAX));
+    mentioned.truncate(policy::MAX_MENTIONED.min(left));
+    Ok(mentioned)
+}
+
+/// Moves the address of a new comment to its writer's notification state. A visitor who was confirmed asks for nothing.
+async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
+    let Some(subscription) = &comment.subscription else { return Ok(()) };
+    let Some(address) = &subscription.address else { return Ok(()) };
+    let member = comment.user.map(Recipient::from);
+    let Some(recipient) = member.as_ref().or(subscription.guest.as_ref()) else { return Ok(()) };
+    let now = app.clock.now().0;
+    let enrolment = app.store.notification_state(recipient).await?.enrolment;
+    let name = match member {
+        Some(_) => app.mail_keys().address(&address.sealed).unwrap_or_default(),
+        None => Asker::of(&comment.visitor()),
+    };
+    let asker = || Asker::new(name.clone(), address.clone(), subscription.network.clone(), Some(comment.id));
+    let change = |state: &mut NotificationState| match member {
+        Some(_) if address.confirmed => state.enrol(address.clone(), now, mail.wait),
+        Some(_) => state.claim_address(asker(), now, mail.wait),
+        None => state.ask(asker(), now, mail.wait),
+    };
+    let is_admitted = if address.confirmed {
+        !app.is_stopped_at(recipient, &enrolment, address).await?
+    } else {
+        let counts = enrolment.hears(address) && !enrolment.has_heard(&name, now);
+        !counts || app.count_asking(&subscription.network, address).await?
+    };
+    if is_admitted {
+        let (state, ()) = app.store.change_notification_state(recipient, change).await?;
+        app.start_delivery(recipient, &state).await?;
+    }
+    app.store.forget_address(comment).await
+}
