@@ -5,15 +5,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
-
 use crate::access::Access;
 use crate::bucket::Bucket;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::{Function, Gateway, MissingFunction, Mount};
 use crate::queue::Queues;
 use crate::template::{Template, TemplateError};
-use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Target, Trigger};
+use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Target, Task, Trigger};
 
 /// How often expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
@@ -54,7 +52,7 @@ pub struct Stack {
     puts: Vec<Trigger>,
     queues: Queues,
     messages: Vec<QueueTrigger>,
-    ttl: JoinHandle<()>,
+    ttl: Task,
 }
 
 impl Stack {
@@ -96,7 +94,7 @@ impl Stack {
             let function = function.ok_or_else(|| StackError::MissingEventFunction(name.to_owned()))?;
             messages.push(QueueTrigger::start(queues.clone(), queue.to_owned(), batch, function));
         }
-        let ttl = tokio::spawn(remove_expired(engine.clone()));
+        let ttl = Task::spawn(remove_expired(engine.clone()));
         Ok(Self { gateway, roles: Vec::new(), engine, bucket, streams, puts, queues, messages, ttl })
     }
 
@@ -135,6 +133,17 @@ impl Stack {
     pub fn has_given_up(&self) -> bool {
         self.streams.iter().chain(&self.puts).any(Trigger::has_given_up)
     }
+
+    /// Stops the background tasks, and waits until they have ended.
+    pub async fn stop(self) {
+        for trigger in self.streams.into_iter().chain(self.puts) {
+            trigger.stop().await;
+        }
+        for messages in self.messages {
+            messages.stop().await;
+        }
+        self.ttl.stop().await;
+    }
 }
 
 /// The filter of an S3 event: passes on only puts of keys with this prefix.
@@ -147,12 +156,6 @@ fn on_prefix(prefix: String, function: EventFunction) -> EventFunction {
         });
         if left { function(event) } else { Box::pin(async { Ok(()) }) }
     })
-}
-
-impl Drop for Stack {
-    fn drop(&mut self) {
-        self.ttl.abort();
-    }
 }
 
 async fn remove_expired(engine: Engine) {
@@ -258,6 +261,17 @@ Resources:
         stack.wait_until_idle().await;
         let seen = engine.client().get_item().table_name(TABLE).key("pk", S("seen".to_owned())).send().await.unwrap();
         assert_eq!(seen.item.unwrap()["n"], N("3".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn nothing_follows_the_stream_once_the_stack_has_stopped() {
+        let engine = Engine::memory().unwrap();
+        let template = Template::parse(TEMPLATE, &[]).unwrap();
+        let functions = functions(&engine);
+        let held = Arc::downgrade(&functions.events["events"]);
+        let stack = Stack::start(&template, engine, bucket(), queues(), TABLE, functions, Vec::new()).unwrap();
+        stack.stop().await;
+        assert!(held.upgrade().is_none(), "a task still has the function");
     }
 
     #[tokio::test]

@@ -73,12 +73,36 @@ pub struct Target {
     pub dead_letters: Option<(Queues, String)>,
 }
 
+/// A task that ends with its owner.
+#[derive(Debug)]
+pub(crate) struct Task(JoinHandle<()>);
+
+impl Task {
+    pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(tokio::spawn(work))
+    }
+
+    /// Ends the task and waits until it has ended. A task that is only dropped may still run when the runtime ends, and
+    /// take that for a failure.
+    pub(crate) async fn stop(mut self) {
+        self.0.abort();
+        // An error means that it was ended early, or had panicked.
+        drop((&mut self.0).await);
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Stops when dropped.
 #[derive(Debug)]
 pub struct Trigger {
     handled: watch::Receiver<i64>,
     has_given_up: Arc<AtomicBool>,
-    task: JoinHandle<()>,
+    task: Task,
 }
 
 impl Trigger {
@@ -87,7 +111,7 @@ impl Trigger {
         let (report, handled) = watch::channel(source.start());
         let has_given_up = Arc::<AtomicBool>::default();
         let gave_up = Arc::clone(&has_given_up);
-        let task = tokio::spawn(async move {
+        let task = Task::spawn(async move {
             while let Some(Batch { records, end }) = source.next(BATCH_SIZE).await {
                 let given_up = target.deliver(records).await;
                 gave_up.fetch_or(!given_up.is_empty(), Ordering::Relaxed);
@@ -109,11 +133,10 @@ impl Trigger {
     pub fn has_given_up(&self) -> bool {
         self.has_given_up.load(Ordering::Relaxed)
     }
-}
 
-impl Drop for Trigger {
-    fn drop(&mut self) {
-        self.task.abort();
+    /// Stops, and waits until it has.
+    pub async fn stop(self) {
+        self.task.stop().await;
     }
 }
 
@@ -202,14 +225,14 @@ const BATCHES: usize = 100;
 #[derive(Debug)]
 pub struct QueueTrigger {
     queue: String,
-    task: JoinHandle<()>,
+    task: Task,
 }
 
 impl QueueTrigger {
     #[must_use]
     pub fn start(queues: Queues, queue: String, batch: usize, function: QueueFunction) -> Self {
         let name = queue.clone();
-        let task = tokio::spawn(async move {
+        let task = Task::spawn(async move {
             // Those that are being handled; aborted with this task.
             let mut batches = JoinSet::new();
             loop {
@@ -236,11 +259,10 @@ impl QueueTrigger {
     pub async fn idle(&self, queues: &Queues) {
         queues.idle(&self.queue).await;
     }
-}
 
-impl Drop for QueueTrigger {
-    fn drop(&mut self) {
-        self.task.abort();
+    /// Stops, and waits until it has.
+    pub async fn stop(self) {
+        self.task.stop().await;
     }
 }
 

@@ -104,6 +104,7 @@ async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<S
     if !all_done {
         tracing::warn!("stopped before all events of the last writes were handled; the next start completes them");
     }
+    stack.stop().await;
     Ok(all_done)
 }
 
