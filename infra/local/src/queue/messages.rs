@@ -41,7 +41,7 @@ impl Queue {
             let path = entry?.path();
             // A file without this ending was being written when the process died: its sender was told of a failure.
             if path.extension().is_some_and(|extension| extension == "json") {
-                let mut message: Message = serde_json::from_slice(&fs::read(&path)?)?;
+                let mut message = Message::read(&path)?;
                 // The functions that had received it ended with the process, which says nothing of the message.
                 if message.received_at.is_some() {
                     message.visible_at = 0;
@@ -112,6 +112,16 @@ pub struct Message {
 }
 
 impl Message {
+    /// Fails with the path of a file that is damaged, and with what can be done about it.
+    fn read(path: &Path) -> io::Result<Self> {
+        let message = fs::read(path).and_then(|json| Ok(serde_json::from_slice(&json)?));
+        message.map_err(|error| {
+            let path = path.display();
+            let advice = "restore this message of a queue, or move it away to start without it";
+            io::Error::new(error.kind(), format!("{path}: {error}; {advice}"))
+        })
+    }
+
     #[must_use]
     pub fn md5(&self) -> String {
         hex(&Md5::digest(&self.body))

@@ -134,6 +134,24 @@ async fn messages_are_there_after_the_process_was_killed() {
     assert_eq!(Fixture::new(Some(directory.path())).queues.next_visible(), None);
 }
 
+#[test]
+fn a_damaged_message_is_named_and_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    Fixture::new(Some(directory.path()));
+    let file = directory.path().join("Jobs/1.json");
+    for content in ["", "{\"id\":", "junk", "{}"] {
+        fs::write(&file, content).unwrap();
+        let opened = Queues::open(directory.path(), settings(), Clock::system(), Random::system());
+        let error = opened.err().unwrap().to_string();
+        assert!(error.starts_with(&format!("{}: ", file.display())), "{error}");
+        assert!(
+            error.ends_with("; restore this message of a queue, or move it away to start without it"),
+            "{error}"
+        );
+        assert_eq!(fs::read(&file).unwrap(), content.as_bytes());
+    }
+}
+
 #[tokio::test]
 async fn bad_requests_are_refused_as_sqs_does() {
     let fixture = Fixture::new(None);
