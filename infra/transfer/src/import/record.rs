@@ -11,7 +11,9 @@
 //! Records may come in any order. Attributes that are missing have their default. `infra/native.md` documents all of them.
 
 use jiff::Timestamp;
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Number;
 use shared::domain::comment::HeldFor;
 use shared::domain::ids::{CommentId, Provenance, SourceId};
 use shared::domain::report::{ReportStatus, bare_reason, nobody};
@@ -165,7 +167,7 @@ pub struct Comment {
     #[serde(default)]
     pub state: State,
     /// Those without a voter.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "saturating", skip_serializing_if = "is_default")]
     pub likes: u64,
     #[serde(default, skip_serializing_if = "is_default")]
     pub pinned: bool,
@@ -314,6 +316,14 @@ fn lenient_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Tim
 fn exact_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.and_then(|text| text.parse().ok().or_else(|| time::parse_utc(&text))))
+}
+
+/// A count. What is beyond all counts stays so, and its comment is refused.
+fn saturating<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let number = Number::deserialize(deserializer)?;
+    let is_beyond = || number.as_f64().is_some_and(|number| number >= 2_f64.powi(64));
+    let count = number.as_u64().or_else(|| is_beyond().then_some(u64::MAX));
+    count.ok_or_else(|| D::Error::custom(format_args!("{number} is no count")))
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

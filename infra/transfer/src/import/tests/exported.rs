@@ -9,6 +9,7 @@ use shared::store::restore::Attached;
 use shared::store::{Reading, Store};
 
 use crate::import::author::Users;
+use crate::import::record::Record;
 use crate::import::report::Report;
 use crate::import::staging::{Direction, Staging};
 use crate::import::tests::{findings, store, writer};
@@ -154,6 +155,18 @@ async fn of_comments_with_one_source_the_first_counts() {
     assert_eq!(refused(&report), taken);
     assert_eq!(report.new, 118);
     assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn likes_beyond_all_counts_refuse_their_comment_alone() {
+    let likes = |number: u64, likes: Value| with(comment(number), &json!({ "likes": likes }));
+    let comments = [likes(1, json!(1e20)), likes(2, json!(u64::MAX)), likes(3, json!(1_u64 << 53)), likes(4, json!(5))];
+    let report = import(&store(), &export(&comments, &[])).await;
+    assert_eq!(refused(&report), [1, 2, 3].map(|number| (id(number).to_string(), "likes")));
+    assert_eq!(report.new, 1);
+    for wrong in [json!(-1), json!(1.5), json!(-1e20), json!("5")] {
+        assert!(serde_json::from_value::<Record>(json!({ "comment": likes(1, wrong) })).is_err());
+    }
 }
 
 #[tokio::test]
