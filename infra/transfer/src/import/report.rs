@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use shared::domain::visible::plain_line;
 
 /// Names in a line of the printed report, which tells the others by their number.
 const SHOWN: usize = 5;
@@ -88,8 +89,7 @@ fn by_reason(entries: &[Entry]) -> BTreeMap<&str, Vec<&str>> {
 /// The first few of them, on one line.
 fn first(names: &[&str]) -> String {
     let shown = names.iter().take(SHOWN).map(|name| {
-        let line = name.chars().map(|c| if c.is_control() { ' ' } else { c });
-        if name.is_empty() { "(empty)".to_owned() } else { line.take(WIDTH).collect() }
+        if name.is_empty() { "(empty)".to_owned() } else { plain_line(name).chars().take(WIDTH).collect() }
     });
     let shown = shown.collect::<Vec<String>>().join(", ");
     match names.len().saturating_sub(SHOWN) {

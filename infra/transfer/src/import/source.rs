@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 use rusqlite::{Connection, OpenFlags};
+use shared::domain::visible::plain_line;
 use zip::ZipArchive;
 
 use super::bounded::{Scan, Syntax, Watch};
@@ -54,8 +55,9 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// `why` may quote the file, which must not control the terminal.
     pub fn at(place: Place, why: impl fmt::Display) -> Self {
-        Self::Source { place, why: why.to_string() }
+        Self::Source { place, why: plain_line(&why.to_string()) }
     }
 
     pub fn whole(why: impl fmt::Display) -> Self {
@@ -211,7 +213,7 @@ fn unzip(name: &str, file: File, scratch: &Path, budget: &Budget) -> io::Result<
     let mut sources = Vec::new();
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index)?;
-        let inner = entry.name()?.into_owned();
+        let inner = plain_line(&entry.name()?);
         if entry.is_dir() || inner.starts_with("__MACOSX/") || inner.ends_with(".DS_Store") {
             continue;
         }

@@ -319,6 +319,7 @@ mod tests {
             ("<root><x><![CDATA[abc", "byte 9: "),
             ("<root><x></y></root>", "byte 9: "),
             ("<other/>", "begins with <other>, not with <root>"),
+            ("<o\u{1b}[31m\u{7}/>", "begins with <o [31m >, not with <root>"),
             ("nothing", "has no <root>"),
         ] {
             let error = children(text).unwrap_err();
