@@ -11,14 +11,14 @@ mod tests;
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dynoxide::{Database, DynoxideError};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinError;
@@ -45,6 +45,10 @@ pub enum EngineError {
     Work(#[from] JoinError),
     #[error("{0}")]
     File(#[from] io::Error),
+    #[error(
+        "{path}: {why}; restore it from a backup, or choose another --data-dir, into which an export can be imported"
+    )]
+    Unusable { path: PathBuf, why: String },
     #[error("there is no table {0}")]
     NoTable(String),
     #[error("the stored table {0} has another key than its definition; move the data directory away to start afresh")]
@@ -86,6 +90,10 @@ impl Engine {
 
     /// Creates the file when it is missing. Only its owner can read it.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
+        Self::open_file(path).map_err(|cause| unusable(path, &cause))
+    }
+
+    fn open_file(path: &Path) -> Result<Self, EngineError> {
         files::make_database(path)?;
         let engine = Self::new(&path.to_string_lossy())?;
         // Sets SQLite's `synchronous = NORMAL`: a write does not wait for the disk. After a power failure the last
@@ -143,6 +151,21 @@ impl Shared {
         // A panic leaves the stream consistent.
         self.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn unusable(path: &Path, cause: &EngineError) -> EngineError {
+    let why = if is_damaged(path) { "is damaged, or is no database".to_owned() } else { cause.to_string() };
+    EngineError::Unusable { path: path.to_owned(), why }
+}
+
+/// Whether `SQLite` finds the file damaged.
+fn is_damaged(path: &Path) -> bool {
+    let check = |connection: Connection| {
+        connection.query_row("PRAGMA quick_check(1)", [], |row| Ok(row.get::<_, String>(0)? != "ok"))
+    };
+    Connection::open(path).and_then(check).unwrap_or_else(|error| {
+        matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+    })
 }
 
 /// Parses a part of a stored table's definition.
