@@ -78,6 +78,12 @@ impl DataDir {
         self.path.join(name)
     }
 
+    /// Whether a secret was generated before.
+    #[must_use]
+    pub fn has_secret(&self, name: &str) -> bool {
+        fs::metadata(self.file(name)).is_ok_and(|file| file.len() > 0)
+    }
+
     /// Generates a secret at the first call, in a file that only its owner can read, and returns the same one from then
     /// on.
     pub fn secret(&self, name: &str) -> Result<String, DataDirError> {

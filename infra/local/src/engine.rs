@@ -93,6 +93,19 @@ impl Engine {
         Self::open_file(path).map_err(|cause| unusable(path, &cause))
     }
 
+    /// Whether the table has items. The file, or the table in it, may be missing.
+    pub fn has_items(path: &Path, table: &str) -> Result<bool, EngineError> {
+        if !path.exists() {
+            return Ok(false);
+        }
+        let has_items = || {
+            let connection = Connection::open(path)?;
+            let mut tables = connection.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1")?;
+            Ok(tables.exists([table])? && connection.prepare(&format!("SELECT 1 FROM \"{table}\""))?.exists([])?)
+        };
+        has_items().map_err(|error: rusqlite::Error| unusable(path, &error.into()))
+    }
+
     fn open_file(path: &Path) -> Result<Self, EngineError> {
         files::make_database(path)?;
         let engine = Self::new(&path.to_string_lossy())?;

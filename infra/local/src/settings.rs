@@ -1,12 +1,14 @@
 //! The service's settings on this machine: those of the environment, and defaults for what AWS would provide.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use shared::config::{Config, ConfigError};
 use shared::domain::secret::Secret;
 
 use crate::account::{ACCESS_KEY, REGION};
 use crate::data_dir::{DataDir, DataDirError, random_secret};
+use crate::engine::{Engine, EngineError};
 use crate::queue::Queues;
 
 const TABLE: &str = "comments";
@@ -23,12 +25,22 @@ pub enum SettingsError {
     Config(#[from] ConfigError),
     #[error("{0}")]
     DataDir(#[from] DataDirError),
+    #[error("{0}")]
+    Engine(#[from] EngineError),
+    #[error(
+        "{0} is missing or empty, and with another salt everybody who is in the table would be somebody else; \
+         restore the file, or set SVC_VISITOR_SALT to what it held"
+    )]
+    NoSalt(PathBuf),
 }
 
 /// `address` is where images are served. Without a data directory the secrets are new at every start.
 pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<Config, SettingsError> {
-    let secret = |name| data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(name));
-    let (jwt_secret, visitor_salt) = (secret("jwt-secret")?, secret("visitor-salt")?);
+    let jwt_secret = data_dir.map_or_else(random_secret, |data_dir| data_dir.secret("jwt-secret"))?;
+    let visitor_salt = match stored_salt(data_dir)? {
+        Some(salt) => salt,
+        None => random_secret()?,
+    };
     let config = Config::from_vars(|name| {
         let default = match name {
             "TABLE_NAME" => return Some(TABLE.to_owned()),
@@ -53,9 +65,19 @@ pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<C
 pub fn visitor_salt(data_dir: Option<&DataDir>) -> Result<Option<Secret>, SettingsError> {
     let salt = match environment("SVC_VISITOR_SALT") {
         Some(salt) => Some(salt),
-        None => data_dir.map(|data_dir| data_dir.secret("visitor-salt")).transpose()?,
+        None => stored_salt(data_dir)?,
     };
     Ok(salt.map(|salt| Secret::from(salt.trim().to_owned())))
+}
+
+/// The salt of the data directory. One is made while the table has no items, and none when the environment has one.
+fn stored_salt(data_dir: Option<&DataDir>) -> Result<Option<String>, SettingsError> {
+    let Some(data_dir) = data_dir.filter(|_| !is_set("SVC_VISITOR_SALT")) else { return Ok(None) };
+    let name = "visitor-salt";
+    if !data_dir.has_secret(name) && Engine::has_items(&data_dir.file("table.db"), TABLE)? {
+        return Err(SettingsError::NoSalt(data_dir.file(name)));
+    }
+    Ok(Some(data_dir.secret(name)?))
 }
 
 /// The environment of a function that runs elsewhere and uses the table, the bucket and the queues of this process.

@@ -159,6 +159,38 @@ async fn a_token_can_be_made_for_a_running_service() {
     assert_eq!(ui.data()["auth"]["user"]["name"], "Ada");
 }
 
+#[tokio::test]
+async fn a_full_table_without_its_salt_is_refused() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let file = data_dir.path().join("visitor-salt");
+    let service = serve(data_dir.path());
+    assert!(service.stop().success());
+    fs::remove_file(&file).unwrap();
+    let service = serve(data_dir.path());
+    service.member().comment("posts/1", "x").await;
+    assert!(service.stop().success());
+
+    let salt = fs::read_to_string(&file).unwrap();
+    let expected = format!("error: {} is missing or empty, ", file.display());
+    for is_empty in [true, false] {
+        if is_empty {
+            fs::write(&file, "").unwrap();
+        } else {
+            fs::remove_file(&file).unwrap();
+        }
+        let started = Service::try_start(&mut on_data(&["--port", "0"], data_dir.path()), "moderator");
+        let error = started.err().expect("there is no salt");
+        assert!(error.starts_with(&expected) && error.lines().count() == 1, "{error}");
+        for (command, code) in [("check", 3), ("export", 3)] {
+            let output = on_data(&[command], data_dir.path()).output().unwrap();
+            assert_eq!(output.status.code(), Some(code), "{command}");
+            assert!(stderr(&output).starts_with(&expected), "{}", stderr(&output));
+        }
+    }
+    let check = on_data(&["check"], data_dir.path()).env("SVC_VISITOR_SALT", salt).output().unwrap();
+    assert!(check.status.success() && !file.exists(), "{}", stderr(&check));
+}
+
 #[test]
 fn a_second_process_on_the_same_data_is_refused() {
     let data_dir = tempfile::tempdir().unwrap();

@@ -77,6 +77,20 @@ fn a_file_that_cannot_be_used_is_named_with_the_reason_and_what_to_do() {
     assert_eq!(error(), told("Is a directory (os error 21)"));
 }
 
+#[tokio::test]
+async fn a_file_has_items_once_something_was_put() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.db");
+    let has_items = || Engine::has_items(&path, TABLE).unwrap();
+    assert!(!has_items() && !path.exists());
+    let engine = Engine::open(&path).unwrap();
+    assert!(!has_items());
+    engine.create_table(TABLE, &definition(&[])).unwrap();
+    assert!(!has_items());
+    engine.client().put_item().table_name(TABLE).item("pk", text("a")).item("sk", text("b")).send().await.unwrap();
+    assert!(has_items());
+}
+
 fn text(value: &str) -> AttributeValue {
     S(value.to_owned())
 }
