@@ -505,6 +505,25 @@ test('a queue that cannot be loaded says why and can be tried again', async (t) 
   assert.equal(await focused(page), 'Finally')
 })
 
+test('labels without the texts of the page, as an older version has them, are a failure that can be tried again', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  await w.service.comment(newRecord(), 'Finally')
+  const pattern = /ui\?for=moderation/
+  const withoutTexts = async (/** @type {import('playwright-core').Route} */ route) => {
+    const response = await route.fetch()
+    const json = await response.json()
+    json.data.labels = Object.fromEntries(Object.entries(json.data.labels).filter(([key]) => !key.startsWith('moderation.')))
+    await route.fulfill({ response, json })
+  }
+  const { page } = await open(t, { who: grace.token, prepare: (page) => page.route(pattern, withoutTexts) })
+  await page.getByRole('alert').getByText('Something went wrong').waitFor()
+  await page.unroute(pattern)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await until(() => focused(page), (text) => text === 'Finally')
+  assert.equal(await focused(page), 'Finally')
+})
+
 test('texts that cannot be loaded are asked for again, and then the page speaks the language of its reader', async (t) => {
   await emptyQueue()
   const pattern = /ui\?for=moderation/

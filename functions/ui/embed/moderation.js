@@ -1393,6 +1393,8 @@ class Desk {
   /** Takes the texts of an answer. @param {Record<string, string>} labels */
   #speak(labels) {
     const texts = ownTexts(labels)
+    // An older version answers so during an upgrade.
+    if (!texts.language) throw new ApiError(500)
     this.labels = labels
     this.language = texts.language
     this.t = translator(texts)
