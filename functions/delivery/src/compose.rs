@@ -64,7 +64,8 @@ pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<Raw
     let texts = letter.texts;
     let asked = texts.confirm(letter.site);
     let stop = letter.stop_url.as_deref().unwrap_or_default();
-    let text = format!("{asked}\n\n{}:\n{confirm_url}\n\n{}\n{stop}\n", texts.confirm_link(), texts.confirm_ignore());
+    let link = texts.colon(texts.confirm_link());
+    let text = format!("{asked}\n\n{link}\n{confirm_url}\n\n{}\n{stop}\n", texts.confirm_ignore());
     let html = html! {
         p { (asked) }
         (button(confirm_url, texts.confirm_link()))
@@ -79,14 +80,14 @@ pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64
     let named: Vec<&Notification> = sections.iter().flat_map(|section| &section.notifications).collect();
     let count = named.len() as u64 + more;
     let subject = match (named.as_slice(), sections) {
-        ([only], [section]) if count == 1 => format!("{}: {}", only.headline, one_line(&section.title)),
+        ([only], [section]) if count == 1 => format!("{} {}", texts.colon(&only.headline), one_line(&section.title)),
         _ => texts.several(count),
     };
     let why = texts.why(letter.site);
     let mut text = listed(texts, sections, more);
     let _ = writeln!(text, "-- \n{why}");
     if let Some(stop) = &letter.stop_url {
-        let _ = writeln!(text, "{}: {stop}", texts.stop());
+        let _ = writeln!(text, "{} {stop}", texts.colon(texts.stop()));
     }
     let html = html! {
         (listed_as_html(texts, sections, more))
@@ -104,7 +105,7 @@ pub(crate) fn digest(letter: &Letter<'_>, sections: &[Section], more: u64, page:
     let named: usize = sections.iter().map(|section| section.notifications.len()).sum();
     let subject = texts.digest_subject(named as u64 + more);
     let intro = texts.digest(letter.site);
-    let text = format!("{intro}\n\n{}: {page}\n\n{}", texts.moderate(), listed(letter.texts, sections, more));
+    let text = format!("{intro}\n\n{} {page}\n\n{}", to_page(texts), listed(letter.texts, sections, more));
     let html = html! {
         p { (intro) }
         (button(page, texts.moderate()))
@@ -117,7 +118,7 @@ pub(crate) fn digest(letter: &Letter<'_>, sections: &[Section], more: u64, page:
 pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Result<RawMail, Fault> {
     let texts = ModeratorMails::of(letter.texts.language());
     let intro = texts.webhook_disabled(url);
-    let text = format!("{intro}\n\n{}: {page}\n", texts.moderate());
+    let text = format!("{intro}\n\n{} {page}\n", to_page(texts));
     let html = html! {
         p { (intro) }
         (button(page, texts.moderate()))
@@ -125,27 +126,39 @@ pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Re
     letter.compose(texts.webhook_subject(), &text, &html)
 }
 
+/// What stands before the address of the moderators' page. The colon is of the same language.
+fn to_page(texts: ModeratorMails) -> String {
+    Mails::of(texts.language()).colon(texts.moderate())
+}
+
+/// Sections, each with the number of comments that its list is followed by: `more` for the last one.
+fn numbered(sections: &[Section], more: u64) -> impl Iterator<Item = (&Section, u64)> {
+    let more_of = move |place| if place + 1 == sections.len() { more } else { 0 };
+    sections.iter().enumerate().map(move |(place, section)| (section, more_of(place)))
+}
+
 fn listed(texts: Mails, sections: &[Section], more: u64) -> String {
     let mut text = String::new();
-    for section in sections {
+    for (section, more) in numbered(sections, more) {
         let _ = write!(text, "{}\n{}\n\n", one_line(&section.title), section.url);
         for notification in &section.notifications {
             let quoted = excerpt(&notification.body).replace('\n', "\n> ");
-            let _ = write!(text, "{}:\n> {quoted}\n{}\n\n", notification.headline, notification.url);
+            let headline = texts.colon(&notification.headline);
+            let _ = write!(text, "{headline}\n> {quoted}\n{}\n\n", notification.url);
+        }
+        if more > 0 {
+            let _ = write!(text, "{}\n\n", texts.more(more));
         }
         if let Some(mute) = &section.mute_url {
-            let _ = write!(text, "{}: {mute}\n\n", texts.mute());
+            let _ = write!(text, "{} {mute}\n\n", texts.colon(texts.mute()));
         }
-    }
-    if more > 0 {
-        let _ = write!(text, "{}\n\n", texts.more(more));
     }
     text
 }
 
 fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
     html! {
-        @for section in sections {
+        @for (section, more) in numbered(sections, more) {
             h2 { a href=(Href(&section.url)) { (one_line(&section.title)) } }
             @for notification in &section.notifications {
                 p { b { (notification.headline) } }
@@ -158,11 +171,11 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
                 }
                 p { a href=(Href(&notification.url)) { (texts.view()) } }
             }
+            @if more > 0 { p { (texts.more(more)) } }
             @if let Some(mute) = &section.mute_url {
                 p.small { a href=(Href(mute)) { (texts.mute()) } }
             }
         }
-        @if more > 0 { p { (texts.more(more)) } }
     }
 }
 
@@ -266,7 +279,34 @@ impl Render for Href<'_> {
 
 #[cfg(test)]
 mod tests {
+    use shared::domain::language::Language;
+
     use super::*;
+
+    #[test]
+    fn what_is_not_named_follows_the_last_list_and_a_colon_is_that_of_the_language() {
+        let section = |title: &str| Section {
+            title: title.to_owned(),
+            url: format!("https://blog.example/{title}"),
+            mute_url: Some("https://blog.example/mute".to_owned()),
+            notifications: vec![Notification {
+                headline: "Bob a répondu à votre commentaire".to_owned(),
+                body: "Oui".to_owned(),
+                url: "https://blog.example/#comment-1".to_owned(),
+            }],
+        };
+        let texts = Mails::of(Language::of_tag("fr"));
+        let sections = [section("a"), section("b")];
+        let text = listed(texts, &sections, 3);
+        assert!(text.contains("Bob a répondu à votre commentaire\u{a0}:\n> Oui\n"), "{text}");
+        assert!(text.contains("cette page\u{a0}: https://blog.example/mute\n"), "{text}");
+        for mail in [text, listed_as_html(texts, &sections, 3).into_string()] {
+            let places = ["/mute", "/b", "#comment-1", "Et 3 de plus.", "/mute"]
+                .iter()
+                .try_fold(0, |from, part| mail[from..].find(part).map(|place| from + place + part.len()));
+            assert!(places.is_some() && mail.matches("Et 3 de plus.").count() == 1, "{mail}");
+        }
+    }
 
     #[test]
     fn an_excerpt_has_no_empty_paragraphs_and_is_cut_between_characters() {

@@ -89,6 +89,15 @@ mod tests {
     }
 
     #[test]
+    fn french_punctuation_does_not_wrap() {
+        let texts: serde_json::Value = serde_json::from_str(include_str!("../../locales/fr.json")).expect("it is JSON");
+        let texts = texts.to_string();
+        for wraps in [" :", " ;", " ?", " !", " »", "« "] {
+            assert!(!texts.contains(wraps), "{wraps:?}");
+        }
+    }
+
+    #[test]
     fn what_is_filled_in_may_hold_braces() {
         assert_eq!(Mails::of(Language::ENGLISH).answered("{name}"), "{name} answered your comment");
         assert_eq!(fill("{a} and {b}{a", &[("b", "{a}"), ("a", "x")]), "x and {a}{a");
