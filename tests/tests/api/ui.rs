@@ -157,6 +157,18 @@ async fn labels_follow_the_language_asked_for_with_the_same_keys() {
 }
 
 #[tokio::test]
+async fn a_label_with_a_number_has_the_plural_forms_of_its_language() {
+    let world = World::new();
+    for (language, forms) in [
+        ("en", "{n} more reply | {n} more replies"),
+        ("es", "{n} respuesta más | {n} de respuestas más | {n} respuestas más"),
+    ] {
+        let reply = world.guest().with(ACCEPT_LANGUAGE, language).get("ui").await.ok(200);
+        assert_eq!(reply.data()["labels"]["more_replies"], forms);
+    }
+}
+
+#[tokio::test]
 async fn the_moderators_page_gets_its_texts_in_the_language_asked_for() {
     let world = World::new();
     let (german, widget) = (world.guest().with(ACCEPT_LANGUAGE, "de-AT"), world.guest());
