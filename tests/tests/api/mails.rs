@@ -1440,16 +1440,16 @@ async fn mails_speak_the_language_of_their_reader() {
     let world = world();
     let bob = member(&world, 8, "Bob");
     for (id, language, subject) in [
-        (20, "es", "Bob ha respondido a tu comentario"),
-        (21, "de", "Bob hat auf deinen Kommentar geantwortet"),
-        (22, "fr", "Bob a répondu à votre commentaire"),
-        (23, "tlh", "Bob answered your comment"),
+        (20, "es", "Bob ha respondido a tu comentario:"),
+        (21, "de", "Bob hat auf deinen Kommentar geantwortet:"),
+        (22, "fr", "Bob a répondu à votre commentaire\u{a0}:"),
+        (23, "tlh", "Bob answered your comment:"),
     ] {
         let reader = member(&world, id, &format!("Reader{id}")).with(http::header::ACCEPT_LANGUAGE, language);
         let asked = subscribe(&reader, "posts/1").await;
         bob.reply("posts/1", asked, "x").await;
         let mails = sent(&world).await;
-        assert_eq!(mails.last().unwrap().subject, format!("{subject}: posts/1"));
+        assert_eq!(mails.last().unwrap().subject, format!("{subject} posts/1"));
     }
 }
 
