@@ -7,7 +7,8 @@ use super::keys::{self, Item};
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window};
 use super::log::{Moderator, Subject};
-use super::transaction::{Outcome, Write};
+use super::schema::{SK, user};
+use super::transaction::{Outcome, Write, absent};
 use super::{Index, Query, Reading, Store, number, read, write};
 use crate::domain::ids::{CommentId, UserId};
 use crate::domain::list::{Cursor, Order};
@@ -21,7 +22,7 @@ const MAX_READ: usize = 200;
 
 /// The row of a ban.
 #[derive(Serialize, Deserialize)]
-struct Row {
+pub(super) struct Row {
     #[serde(rename = "u")]
     user: UserId,
     /// When the ban ends, in Unix seconds; `None` means never.
@@ -107,20 +108,20 @@ fn change(id: UserId, ban: Option<&Ban>, known: Option<&User>, by: Moderator<'_>
     let stored = ban.map(serde_dynamo::to_attribute_value).transpose();
     let stored = stored.map_err(|error| Fault::new("serializing a ban", error))?;
     let user = Write::update(keys::user(id))
-        .set("u", number(id))
-        .assign("bn", stored)
-        .assign("bi", next.map(|(id, _)| number(id)))
-        .still("bi", before.map(number));
+        .set(user::ID, number(id))
+        .assign(user::BAN, stored)
+        .assign(user::BAN_ID, next.map(|(id, _)| number(id)))
+        .still(user::BAN_ID, before.map(number));
     let mut writes = vec![user];
     writes.extend(before.map(|id| Write::delete(keys::banned(id))));
     if let Some((ban_id, ban)) = next {
-        writes.push(Write::put(row(ban_id, id, ban)?).when("attribute_not_exists(pk)"));
+        writes.push(Write::put(row(ban_id, id, ban)?).when(absent()));
     }
     Ok(writes)
 }
 
 /// The id of a ban, and its row.
 fn ban_and_row(item: Item) -> Option<Result<(CommentId, Row), Fault>> {
-    let id = keys::ban_of(item.get("sk")?.as_s().ok()?)?;
+    let id = keys::ban_of(item.get(SK)?.as_s().ok()?)?;
     Some(read(item).map(|row| (CommentId(id), row)))
 }

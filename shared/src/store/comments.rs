@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::ready;
+use std::sync::LazyLock;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join;
@@ -11,7 +12,8 @@ use super::erasure::tombstone;
 use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Item};
 use super::placement::{self, ReplyPlace};
-use super::transaction::{Label, Outcome, Write};
+use super::schema::{comment, maps, thread};
+use super::transaction::{Label, Outcome, Write, absent};
 use super::{Reading, Store, number, read, text, write, yes};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, IdSource, Visitor};
@@ -19,7 +21,10 @@ use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::error::Fault;
 
 /// The attributes of a [`Comment`], as a projection. None of them is a reserved word.
-pub(super) const ATTRIBUTES: &str = "i,t,p,u,g,n,av,mo,b,m,e,s,rv,sp,ph,so,lc,il,rc,fp,ld,tr,rp,ro,rl,rs,sb,su,ws";
+pub(super) static ATTRIBUTES: LazyLock<String> = LazyLock::new(|| {
+    let names: Vec<&str> = comment::ATTRIBUTES.iter().map(|attribute| attribute.name).collect();
+    names.join(",")
+});
 
 /// What it may cost to read so many comments, in read units: the largest ones have 44 KB.
 pub fn read_units(comments: usize, reading: Reading) -> u32 {
@@ -93,11 +98,12 @@ impl Edit {
     fn write(before: &Comment, after: &Comment) -> Write {
         let mentions = AttributeValue::L(after.mentions.iter().map(text).collect());
         let update = as_read(Write::update(keys::comment(before.id)), before)
-            .set("b", text(after.body.clone()))
-            .set("e", number(after.updated_at().0))
-            .assign("m", (!after.mentions.is_empty()).then_some(mentions));
-        let update = if after.suspicious && !before.suspicious { update.set("sp", yes()) } else { update };
-        if after.in_review && !before.in_review { update.set("rv", yes()) } else { update }
+            .set(comment::BODY, text(after.body.clone()))
+            .set(comment::EDITED_AT, number(after.updated_at().0))
+            .assign(comment::MENTIONS, (!after.mentions.is_empty()).then_some(mentions));
+        let update =
+            if after.suspicious && !before.suspicious { update.set(comment::SUSPICIOUS, yes()) } else { update };
+        if after.in_review && !before.in_review { update.set(comment::IN_REVIEW, yes()) } else { update }
     }
 }
 
@@ -330,11 +336,11 @@ pub(super) fn item(comment: &Comment, is_inline: bool) -> Result<Item, Fault> {
     let mut item = write(&keys::comment(comment.id), comment)?;
     item.extend(placement::index_keys(comment, is_inline).map(|(name, value)| (name.to_owned(), value)));
     if comment.is_top_level() {
-        item.insert("l".to_owned(), placement::rank(comment.likes, comment.id));
-        item.insert("d".to_owned(), placement::rank(comment.replies, comment.id));
+        item.insert(comment::LIKES_RANK.to_owned(), placement::rank(comment.likes, comment.id));
+        item.insert(comment::REPLIES_RANK.to_owned(), placement::rank(comment.replies, comment.id));
     }
     if let Some(user) = comment.user {
-        item.insert("a".to_owned(), text(keys::author(user)));
+        item.insert(comment::AUTHOR_KEY.to_owned(), text(keys::author(user)));
     }
     Ok(item)
 }
@@ -363,18 +369,23 @@ pub(super) fn creation(
             (is_inline, others)
         }
     };
-    let put = Write::put(item(comment, is_inline)?).when("attribute_not_exists(pk)");
+    let put = Write::put(item(comment, is_inline)?).when(absent());
     Ok(std::iter::once(put).chain(others).collect())
 }
 
 /// Checks that a parent still exists, and is a placeholder if it was one.
 fn unchanged(parent: &Comment) -> Write {
-    let condition = if parent.is_placeholder { "attribute_exists(ph)" } else { "attribute_not_exists(ph)" };
+    let condition = if parent.is_placeholder {
+        format!("attribute_exists({0})", comment::PLACEHOLDER)
+    } else {
+        format!("attribute_not_exists({0})", comment::PLACEHOLDER)
+    };
     Write::check(keys::comment(parent.id), condition).exists()
 }
 
 fn deletion(comment: &Comment, thread: &Thread) -> Vec<Write> {
-    let mut writes = vec![in_state(Write::delete(keys::comment(comment.id)), comment.state).still("ph", None)];
+    let mut writes =
+        vec![in_state(Write::delete(keys::comment(comment.id)), comment.state).still(comment::PLACEHOLDER, None)];
     match (comment.is_approved(), comment.parent()) {
         (true, None) => {
             writes.push(leave_thread(comment, thread));
@@ -393,40 +404,43 @@ fn deletion(comment: &Comment, thread: &Thread) -> Vec<Write> {
 
 /// The thread gains an approved top-level comment.
 pub(super) fn join_thread(comment: &Comment) -> Write {
-    Write::update(keys::thread(&comment.thread)).add("n", number(1))
+    Write::update(keys::thread(&comment.thread)).add(thread::PARENTS, number(1))
 }
 
 /// The thread loses an approved top-level comment, and its pin if that was it.
 pub(super) fn leave_thread(comment: &Comment, thread: &Thread) -> Write {
-    let leave = Write::update(keys::thread(&comment.thread)).add("n", number(-1)).with(":id", number(comment.id));
+    let leave =
+        Write::update(keys::thread(&comment.thread)).add(thread::PARENTS, number(-1)).with(":id", number(comment.id));
     if thread.pin.is_some_and(|pin| pin.comment == comment.id) {
-        leave.remove("pin").when("pin.c = :id")
+        leave.remove(thread::PIN).when(format!("{0}.{1} = :id", thread::PIN, maps::pin::COMMENT))
     } else {
-        leave.when("attribute_not_exists(pin) OR pin.c <> :id")
+        leave.when(format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT))
     }
 }
 
 /// On condition that the comment is no placeholder, and still has the state, the review mark and the text that were read.
 pub(super) fn as_read(write: Write, comment: &Comment) -> Write {
-    let write = in_state(write, comment.state).still("ph", None);
-    write.still("rv", comment.in_review.then(yes)).still("e", comment.edited_at.map(number))
+    let write = in_state(write, comment.state).still(comment::PLACEHOLDER, None);
+    write
+        .still(comment::IN_REVIEW, comment.in_review.then(yes))
+        .still(comment::EDITED_AT, comment.edited_at.map(number))
 }
 
 /// On condition that the comment exists and is no placeholder.
 pub(super) fn present(write: Write) -> Write {
-    write.exists().still("ph", None)
+    write.exists().still(comment::PLACEHOLDER, None)
 }
 
 /// On condition that the comment exists and is still in this state.
 pub(super) fn in_state(write: Write, state: State) -> Write {
-    write.exists().still("s", state_text(state).map(text))
+    write.exists().still(comment::STATE, state_text(state).map(text))
 }
 
 /// On condition that the comment has still been reported as often.
 pub(super) fn as_reported(write: Write, comment: &Comment) -> Write {
     match comment.reports {
-        0 => write.when("attribute_not_exists(rp) OR rp = :none").with(":none", number(0)),
-        reports => write.still("rp", Some(number(reports))),
+        0 => write.when(format!("attribute_not_exists({0}) OR {0} = :none", comment::REPORTS)).with(":none", number(0)),
+        reports => write.still(comment::REPORTS, Some(number(reports))),
     }
 }
 
@@ -456,47 +470,4 @@ pub(super) fn queues(comment: &Comment) -> impl Iterator<Item = &'static str> {
     let rejected = (comment.state == State::Rejected).then_some("rejected");
     let reported = comment.reported.then_some("reported");
     [pending, rejected, reported].into_iter().flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde::de::value::Error;
-    use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
-    use serde::forward_to_deserialize_any;
-
-    use super::*;
-
-    /// The names of the fields that a struct asks its deserializer for.
-    #[derive(Default)]
-    struct FieldNames(&'static [&'static str]);
-
-    impl<'de> Deserializer<'de> for &mut FieldNames {
-        type Error = Error;
-
-        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
-            Err(Error::custom("no struct"))
-        }
-
-        fn deserialize_struct<V: Visitor<'de>>(
-            self,
-            _: &'static str,
-            fields: &'static [&'static str],
-            _: V,
-        ) -> Result<V::Value, Error> {
-            self.0 = fields;
-            Err(Error::custom("no values"))
-        }
-
-        forward_to_deserialize_any! {
-            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-            newtype_struct seq tuple tuple_struct map enum identifier ignored_any
-        }
-    }
-
-    #[test]
-    fn lists_read_every_attribute_of_a_comment() {
-        let mut names = FieldNames::default();
-        Comment::deserialize(&mut names).unwrap_err();
-        assert_eq!(ATTRIBUTES.split(',').collect::<Vec<_>>(), names.0);
-    }
 }

@@ -8,7 +8,9 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::keys::{self, Item};
-use super::transaction::{Label, Outcome, Write};
+use super::schema::comment::{PLACEHOLDER, STATE};
+use super::schema::{PK, count, counted};
+use super::transaction::{Label, Outcome, Write, absent};
 use super::{Reading, Store, number, read, stored_number};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId};
@@ -95,12 +97,12 @@ impl Store {
 /// Checks that a comment is still missing, hidden, shown or a placeholder, as it was read.
 fn unchanged(id: CommentId, comment: Option<&Comment>) -> Write {
     let condition = match comment {
-        None => "attribute_not_exists(pk)",
-        Some(comment) if comment.is_placeholder => "attribute_exists(ph)",
+        None => absent(),
+        Some(comment) if comment.is_placeholder => format!("attribute_exists({PLACEHOLDER})"),
         Some(comment) if comment.is_approved() => {
-            "attribute_exists(pk) AND attribute_not_exists(s) AND attribute_not_exists(ph)"
+            format!("attribute_exists({PK}) AND attribute_not_exists({STATE}) AND attribute_not_exists({PLACEHOLDER})")
         }
-        Some(_) => "attribute_exists(s)",
+        Some(_) => format!("attribute_exists({STATE})"),
     };
     Write::check(keys::comment(id), condition)
 }
@@ -113,22 +115,22 @@ pub(super) fn count(thread: &ThreadId, id: CommentId) -> Vec<Write> {
 /// The same of a comment that was never shown before.
 fn count_first(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     let mut row = keys::counted(thread, id).item();
-    row.insert("f".to_owned(), AttributeValue::Bool(true));
+    row.insert(counted::IS_FIRST.to_owned(), AttributeValue::Bool(true));
     count_by(thread, row)
 }
 
 fn count_by(thread: &ThreadId, row: Item) -> Vec<Write> {
-    let row = Write::put(row).when("attribute_not_exists(pk)");
-    vec![row.label(Label::Counted), Write::update(keys::count(thread)).add("n", number(1))]
+    let row = Write::put(row).when(absent());
+    vec![row.label(Label::Counted), Write::update(keys::count(thread)).add(count::COUNT, number(1))]
 }
 
 /// Takes a comment out of those that count, if it is one of them.
 pub(super) fn discount(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     let row = Write::delete(keys::counted(thread, id)).exists();
-    vec![row.label(Label::Counted), Write::update(keys::count(thread)).add("n", number(-1))]
+    vec![row.label(Label::Counted), Write::update(keys::count(thread)).add(count::COUNT, number(-1))]
 }
 
 /// The number in a count's item.
 pub(super) fn count_of(item: &Item) -> u64 {
-    from_stored(stored_number(item, "n"))
+    from_stored(stored_number(item, count::COUNT))
 }

@@ -3,6 +3,7 @@
 use super::comments::Plan;
 use super::keys;
 use super::moderation::Decision;
+use super::schema::{comment, maps, source, thread};
 use super::transaction::Write;
 use super::{Reading, Store, number, yes};
 use crate::domain::comment::Comment;
@@ -13,7 +14,19 @@ use crate::domain::time::Clock;
 use crate::error::Fault;
 
 /// The attributes of a comment's writer and text, which placeholders do not have.
-pub(super) const ERASED: [&str; 11] = ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "sp", "su"];
+pub(super) const ERASED: [&str; 11] = [
+    comment::USER,
+    comment::GUEST,
+    comment::NAME,
+    comment::AVATAR,
+    comment::BY_MODERATOR,
+    comment::BODY,
+    comment::MENTIONS,
+    comment::EDITED_AT,
+    comment::SUBSCRIBED,
+    comment::SUSPICIOUS,
+    comment::SUBSCRIPTION,
+];
 
 impl Store {
     /// Turns a comment into a placeholder, which everyone may see: it keeps its id, replies, likes and reports, and loses
@@ -51,9 +64,9 @@ impl Store {
 fn without_pin(comment: &Comment, thread: &Thread) -> Write {
     let key = keys::thread(&comment.thread);
     let write = if thread.pin.is_some_and(|pin| pin.comment == comment.id) {
-        Write::update(key).remove("pin").when("pin.c = :id")
+        Write::update(key).remove(thread::PIN).when(format!("{0}.{1} = :id", thread::PIN, maps::pin::COMMENT))
     } else {
-        Write::check(key, "attribute_not_exists(pin) OR pin.c <> :id")
+        Write::check(key, format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT))
     };
     write.with(":id", number(comment.id))
 }
@@ -64,5 +77,5 @@ pub(super) fn tombstone(comment: &Comment) -> Option<Write> {
 }
 
 pub(super) fn tombstone_of(source: &SourceId, id: CommentId) -> Write {
-    Write::update(keys::source(source)).set("i", number(id)).set("dl", yes())
+    Write::update(keys::source(source)).set(source::COMMENT, number(id)).set(source::DELETED, yes())
 }

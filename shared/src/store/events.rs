@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use super::comments::queues;
 use super::keys::{self, Scope};
 use super::lists::walk::Window;
+use super::schema::{SK, counted};
 use super::transaction::Write;
 use super::{Reading, Store, placement};
 use crate::domain::comment::Comment;
@@ -132,10 +133,10 @@ impl<'a> Record<'a> {
         let id = record["eventID"].as_str().unwrap_or_default();
         let seconds = change["ApproximateCreationDateTime"].as_f64().unwrap_or_default();
         let at = Timestamp(DateTime::from_secs_f64(seconds).secs() * 1000);
-        let change = match change["Keys"]["sk"]["S"].as_str() {
+        let change = match change["Keys"][SK]["S"].as_str() {
             Some("C") => Change::Comment(Images::read(change)?),
             Some("U") => Change::User(Images::read(change)?),
-            Some(key) if change["NewImage"]["f"]["BOOL"] == true => {
+            Some(key) if change["NewImage"][counted::IS_FIRST]["BOOL"] == true => {
                 keys::counted_by(key).map_or(Change::Other, Change::ReplyShown)
             }
             _ => Change::Other,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::keys::{self, Item, ItemKind, Key};
+use super::schema::{guest_bound, import_journal, imported_salt};
 use super::sources::SourceRow;
 use super::{Reading, Store, fault, read};
 use crate::domain::comment::Comment;
@@ -59,7 +60,7 @@ impl Store {
     /// The fingerprint of another salt under which imported hashes were made.
     pub async fn imported_salt(&self) -> Result<Option<String>, Fault> {
         let item = self.one_item(&keys::imported_salt(), Reading::Consistent).await?;
-        Ok(item.and_then(|item| item.get("h")?.as_s().ok().cloned()))
+        Ok(item.and_then(|item| item.get(imported_salt::FINGERPRINT)?.as_s().ok().cloned()))
     }
 }
 
@@ -69,32 +70,44 @@ fn stored(item: Item) -> Result<Option<StoredItem>, Fault> {
     of_kind(&key, item).map_err(|error| Fault::new("reading an item", format!("{}: {}", key.pk, error.chain())))
 }
 
-fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
+pub(super) fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
     Ok(Some(match ItemKind::of(key) {
         ItemKind::Comment(_) => StoredItem::Comment(Box::new(read(item)?)),
         ItemKind::Report(comment) => StoredItem::Report(comment, read(item)?),
-        ItemKind::GuestBound(comment) => StoredItem::GuestBound(GuestCount {
-            comment,
-            network: keys::network_of(&key.sk).unwrap_or_default().to_owned(),
-            count: number(&item, "n").unwrap_or_default(),
-        }),
+        ItemKind::GuestBound { comment, network } => {
+            let count = number(&item, guest_bound::COUNT).unwrap_or_default();
+            StoredItem::GuestBound(GuestCount { comment, network, count })
+        }
         ItemKind::Thread(id) => StoredItem::Thread(id, read(item)?),
-        ItemKind::VisitorThreadState(visitor, thread) => StoredItem::VisitorThreadState(visitor, thread, read(item)?),
+        ItemKind::VisitorState(visitor, thread) | ItemKind::VisitorOverflow(visitor, thread) => {
+            StoredItem::VisitorThreadState(visitor, thread, read(item)?)
+        }
         ItemKind::User(_) => StoredItem::User(read(item)?),
         ItemKind::Source(source) => StoredItem::Source(source, read(item)?),
         // One that writes comments one by one leaves the table in order at every step.
-        ItemKind::ImportJournal(thread) if !item.contains_key("c") => StoredItem::Importing(thread),
-        // They follow from what is exported,
+        ItemKind::ImportJournal(thread) if !item.contains_key(import_journal::LAST) => StoredItem::Importing(thread),
         ItemKind::HiddenReply { .. }
         | ItemKind::Counted(..)
         | ItemKind::Count(_)
-        | ItemKind::Directory(_)
+        | ItemKind::Handle(_)
+        | ItemKind::NameFragment(_)
         | ItemKind::Queue { .. }
-        | ItemKind::Banned(_)
-        // or stay where they are.
         | ItemKind::Log
+        | ItemKind::Banned(_)
+        | ItemKind::Forgotten
+        | ItemKind::Erasure
+        | ItemKind::ErasedComment(_)
         | ItemKind::ImportJournal(_)
-        | ItemKind::Other => return Ok(None),
+        | ItemKind::ImportLease
+        | ItemKind::ImportedSalt
+        | ItemKind::Limiter(_)
+        | ItemKind::Repeat(_)
+        | ItemKind::Idempotency { .. }
+        | ItemKind::NotificationState(_)
+        | ItemKind::Endpoint
+        | ItemKind::EndpointCount
+        | ItemKind::Delivery
+        | ItemKind::Unknown => return Ok(None),
     }))
 }
 

@@ -4,6 +4,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::schema::{PK, idempotency};
 use super::transaction::{Label, Write};
 use super::{Reading, Store, keys, number, write};
 use crate::domain::ids::Visitor;
@@ -12,8 +13,6 @@ use crate::error::Fault;
 
 /// Seconds that a result is kept.
 const KEPT: i64 = 86_400;
-/// The condition that there is no result, or an expired one that `DynamoDB` has not yet removed.
-const FREE: &str = "attribute_not_exists(pk) OR x <= :now";
 
 /// A request that its sender may send again.
 #[derive(Clone, Debug)]
@@ -37,7 +36,7 @@ pub enum PriorResult<T> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Row<T> {
+pub(super) struct Row<T> {
     /// Unix seconds. `DynamoDB` removes the item some time after.
     #[serde(rename = "x")]
     expires: i64,
@@ -53,7 +52,9 @@ impl IdempotencyRequest {
     pub(super) fn write(&self, answer: impl Serialize) -> Result<Write, Fault> {
         let row = Row { expires: self.now.seconds() + KEPT, request: self.request.clone(), answer };
         let put = Write::put(write(&keys::idempotency(&self.visitor, &self.key), &row)?);
-        Ok(put.when(FREE).with(":now", number(self.now.seconds())).label(Label::Idempotency))
+        // DynamoDB removes expired results late.
+        let free = format!("attribute_not_exists({PK}) OR {} <= :now", idempotency::EXPIRES);
+        Ok(put.when(free).with(":now", number(self.now.seconds())).label(Label::Idempotency))
     }
 }
 

@@ -17,8 +17,9 @@ use super::comments::{creation, item, queues};
 use super::counts::Cause;
 use super::keys::{self, Item};
 use super::restore::Attached;
+use super::schema::{PK, comment, count, import_journal, import_lease, thread, visitor_state};
 use super::sources::source_row;
-use super::transaction::{Label, Outcome, Write};
+use super::transaction::{Label, Outcome, Write, absent};
 use super::{Reading, Store, number, placement, read, stored_number, text, yes};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, Provenance, SourceId, ThreadId, UserId, Visitor};
@@ -67,9 +68,11 @@ pub enum Unfinished {
 
 impl Unfinished {
     fn of(journal: &Item) -> Self {
-        match u64::try_from(stored_number(journal, "c")) {
+        match u64::try_from(stored_number(journal, import_journal::LAST)) {
             Ok(last) if last > 0 => Self::OneByOne(CommentId(last)),
-            _ => Self::InBatches(journal.get("f").and_then(|plan| plan.as_s().ok()).cloned().unwrap_or_default()),
+            _ => Self::InBatches(
+                journal.get(import_journal::PLAN).and_then(|plan| plan.as_s().ok()).cloned().unwrap_or_default(),
+            ),
         }
     }
 }
@@ -147,15 +150,19 @@ impl Store {
     /// Takes or renews the lease. False when another importer holds it.
     pub async fn lease_import(&self, holder: &str, now: Timestamp) -> Result<bool, Fault> {
         let lease = Write::update(keys::import_lease())
-            .set("h", text(holder))
-            .set("x", number(now.seconds() + LEASE))
-            .when("attribute_not_exists(h) OR h = :h OR x < :now")
+            .set(import_lease::HOLDER, text(holder))
+            .set(import_lease::EXPIRES, number(now.seconds() + LEASE))
+            .when(format!(
+                "attribute_not_exists({0}) OR {0} = :{0} OR {1} < :now",
+                import_lease::HOLDER,
+                import_lease::EXPIRES
+            ))
             .with(":now", number(now.seconds()));
         Ok(self.update("leasing imports", lease).await?.is_some())
     }
 
     pub async fn end_import_lease(&self, holder: &str) -> Result<(), Fault> {
-        let end = Write::delete(keys::import_lease()).when("h = :h").with(":h", text(holder));
+        let end = Write::delete(keys::import_lease()).still(import_lease::HOLDER, Some(text(holder)));
         self.transact(vec![end]).await.map(drop)
     }
 
@@ -204,15 +211,16 @@ impl Store {
                 }
                 None => {}
             }
-            let parents = found.get(&stored).map_or(0, |thread| stored_number(thread, "n"));
+            let parents = found.get(&stored).map_or(0, |thread| stored_number(thread, thread::PARENTS));
             if found.contains_key(&count) || parents != 0 {
                 return Ok(Way::OneByOne);
             }
-            let begin = Write::update(journal.clone()).set("f", text(plan)).when("attribute_not_exists(pk)");
+            let begin = Write::update(journal.clone()).set(import_journal::PLAN, text(plan)).when(absent());
             let writes = vec![
                 begin,
-                Write::check(count.clone(), "attribute_not_exists(pk)"),
-                Write::check(stored.clone(), "attribute_not_exists(n) OR n = :none").with(":none", number(0)),
+                Write::check(count.clone(), absent()),
+                Write::check(stored.clone(), format!("attribute_not_exists({0}) OR {0} = :none", thread::PARENTS))
+                    .with(":none", number(0)),
             ];
             if self.transact(writes).await? == Outcome::Done {
                 return Ok(Way::InBatches);
@@ -255,8 +263,8 @@ impl Store {
     pub async fn finish_import(&self, thread: &ThreadId, totals: &ThreadTotals) -> Result<(), Fault> {
         let visitors: Vec<_> = totals.hidden.iter().collect();
         for (done, visitors) in visitors.chunks(VISITORS).enumerate() {
-            let journal = Write::update(keys::import_journal(thread)).set("n", number(done + 1));
-            let journal = journal.still("n", (done > 0).then(|| number(done)));
+            let journal = Write::update(keys::import_journal(thread)).set(import_journal::VISITORS, number(done + 1));
+            let journal = journal.still(import_journal::VISITORS, (done > 0).then(|| number(done)));
             let counts = visitors.iter().map(|(visitor, hidden)| gain_hidden(visitor, thread, hidden));
             // When the condition fails, an earlier import has written these.
             self.transact(std::iter::once(journal).chain(counts).collect()).await?;
@@ -265,7 +273,7 @@ impl Store {
         loop {
             attempts.next().await?;
             let stored = self.one_item(&keys::thread(thread), Reading::Consistent).await?;
-            let has_pin = stored.is_some_and(|thread| thread.contains_key("pin"));
+            let has_pin = stored.is_some_and(|thread| thread.contains_key(thread::PIN));
             let pin = match totals.pin.filter(|_| !has_pin) {
                 Some(pin)
                     if self
@@ -316,7 +324,9 @@ impl Store {
             // A comment that is created is in no queue once it is approved.
             let queues = queues(comment).filter(|_| comment.is_approved());
             writes.extend(queues.map(|state| Write::put(keys::queue(state, comment.id).item())));
-            writes.push(Write::update(keys::import_journal(&comment.thread)).set("c", number(comment.id)));
+            writes.push(
+                Write::update(keys::import_journal(&comment.thread)).set(import_journal::LAST, number(comment.id)),
+            );
             if self.transact(writes).await? == Outcome::Done {
                 break;
             }
@@ -335,7 +345,11 @@ impl Store {
         let stored = self.thread(thread, Reading::Consistent).await?;
         let new = |stored: &Option<String>, told: &Option<String>| told.clone().filter(|_| stored.is_none()).map(text);
         let author = about.author.filter(|_| stored.author.is_none()).map(number);
-        let told = [("ti", new(&stored.title, &about.title)), ("url", new(&stored.url, &about.url)), ("au", author)];
+        let told = [
+            (thread::TITLE, new(&stored.title, &about.title)),
+            (thread::URL, new(&stored.url, &about.url)),
+            (thread::AUTHOR, author),
+        ];
         let update = Write::update(keys::thread(thread));
         let update = told.into_iter().fold(update, |update, (name, value)| match value {
             Some(value) => update.set(name, value),
@@ -350,10 +364,10 @@ impl Store {
 
 /// The thread gains its counts and the pin, and the import is finished.
 fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<Vec<Write>, Fault> {
-    let gain = Write::update(keys::thread(thread)).add("n", number(totals.parents));
+    let gain = Write::update(keys::thread(thread)).add(thread::PARENTS, number(totals.parents));
     let mut writes = vec![
         Write::delete(keys::import_journal(thread)).exists(),
-        Write::update(keys::count(thread)).add("n", number(totals.counted)),
+        Write::update(keys::count(thread)).add(count::COUNT, number(totals.counted)),
     ];
     match pin {
         Some(pin) => writes.extend(pinning(gain, pin)?),
@@ -365,14 +379,21 @@ fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<
 /// A change of a thread that pins a comment besides. It fails when another one is pinned, or this one may not be.
 fn pinning(thread: Write, pin: Pin) -> Result<Vec<Write>, Fault> {
     let value = serde_dynamo::to_attribute_value(pin).map_err(|error| Fault::new("serializing a pin", error))?;
-    let may_be_pinned = "attribute_exists(pk) AND attribute_not_exists(s) AND attribute_not_exists(ph)";
+    let may_be_pinned = format!(
+        "attribute_exists({0}) AND attribute_not_exists({1}) AND attribute_not_exists({2})",
+        PK,
+        comment::STATE,
+        comment::PLACEHOLDER
+    );
     let comment = Write::check(keys::comment(pin.comment), may_be_pinned);
-    Ok(vec![thread.set("pin", value).still("pin", None).label(Label::Pin), comment.label(Label::Pin)])
+    Ok(vec![thread.set(thread::PIN, value).still(thread::PIN, None).label(Label::Pin), comment.label(Label::Pin)])
 }
 
 /// A visitor gains unapproved comments.
 fn gain_hidden(visitor: &Visitor, thread: &ThreadId, hidden: &Hidden) -> Write {
     let gain = Write::update(keys::visitor_state(visitor, thread));
-    let gain = gain.add("up", number(hidden.parents)).add("ur", number(hidden.replies));
-    if hidden.has_separate { gain.set("ut", yes()) } else { gain }
+    let gain = gain
+        .add(visitor_state::HIDDEN_PARENTS, number(hidden.parents))
+        .add(visitor_state::HIDDEN_REPLIES, number(hidden.replies));
+    if hidden.has_separate { gain.set(visitor_state::HIDDEN_SEPARATE, yes()) } else { gain }
 }

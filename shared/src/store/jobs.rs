@@ -11,6 +11,7 @@ use super::counts::Cause;
 use super::erasure::tombstone;
 use super::keys::{self, Key, Scope, Span};
 use super::lists::walk::Window;
+use super::schema::{comment, user};
 use super::transaction::Write;
 use super::{Index, Query, Reading, Store, meter, number, placement, text};
 use crate::domain::comment::Comment;
@@ -105,7 +106,8 @@ impl Store {
         };
         let plan = |comment: Comment| {
             let source = comment.source.as_ref().map(|source| text(&source.0));
-            let mut writes = vec![in_state(Write::delete(keys::comment(id)), comment.state).still("so", source)];
+            let mut writes =
+                vec![in_state(Write::delete(keys::comment(id)), comment.state).still(comment::SOURCE, source)];
             writes.extend((!comment.is_approved()).then(|| placement::lose_own(&comment)));
             writes.extend(tombstone(&comment));
             ready(Ok(Plan::Together(writes)))
@@ -191,9 +193,9 @@ impl Store {
     async fn put_off_next_name(&self, user: &User, now: i64, pause: i64) -> Result<(), Fault> {
         let next = user.comments_at.unwrap_or(now).max(now).saturating_add(pause);
         let put_off = Write::update(keys::user(user.id))
-            .set("ca", number(next))
+            .set(user::COMMENTS_AT, number(next))
             .exists()
-            .when("attribute_not_exists(ca) OR ca < :ca");
+            .when(format!("attribute_not_exists({0}) OR {0} < :{0}", user::COMMENTS_AT));
         self.update("putting off the next name", put_off).await.map(drop)
     }
 
@@ -225,11 +227,11 @@ impl Store {
 
     async fn rename_author(&self, comment: CommentId, user: &User) -> Result<(), Fault> {
         let rename = Write::update(keys::comment(comment))
-            .set("n", text(user.name.clone()))
-            .set("av", text(user.avatar.clone()))
+            .set(comment::NAME, text(user.name.clone()))
+            .set(comment::AVATAR, text(user.avatar.clone()))
             .exists()
-            .still("u", Some(number(user.id)))
-            .when("n <> :n OR attribute_not_exists(av) OR av <> :av");
+            .still(comment::USER, Some(number(user.id)))
+            .when(format!("{0} <> :{0} OR attribute_not_exists({1}) OR {1} <> :{1}", comment::NAME, comment::AVATAR));
         self.transact(vec![rename]).await.map(drop)
     }
 }

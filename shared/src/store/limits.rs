@@ -17,6 +17,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::schema::{PK, limiter, repeat};
 use super::transaction::Write;
 use super::{Store, keys, number, text};
 use crate::domain::ids::Visitor;
@@ -340,10 +341,15 @@ impl Store {
     ) -> Result<bool, Fault> {
         let seconds = now.seconds();
         let mut item = keys::repeat(visitor, hash).item();
-        item.insert("x".to_owned(), number(seconds + REPEAT));
-        item.insert("rq".to_owned(), text(request.clone()));
+        item.insert(repeat::EXPIRES.to_owned(), number(seconds + REPEAT));
+        item.insert(repeat::REQUEST.to_owned(), text(request.clone()));
         let put = Write::put(item)
-            .when("attribute_not_exists(pk) OR x <= :now OR rq = :request")
+            .when(format!(
+                "attribute_not_exists({0}) OR {1} <= :now OR {2} = :request",
+                PK,
+                repeat::EXPIRES,
+                repeat::REQUEST
+            ))
             .with(":now", number(seconds))
             .with(":request", text(request));
         Ok(!self.put("remembering a text", put).await?)
@@ -364,10 +370,10 @@ impl Store {
         let doing = "counting a request";
         let minute = counter.minute();
         let update = Write::update(keys::limiter(counter.limiter.scope(), counter.caller, minute))
-            .add("n", number(count))
-            .set("x", number((minute + 1) * 60 + KEPT));
+            .add(limiter::COUNT, number(count))
+            .set(limiter::EXPIRES, number((minute + 1) * 60 + KEPT));
         let row = self.update(doing, update).await?;
-        let counted: Option<i64> = row.as_ref().and_then(|row| row.get("n")?.as_n().ok()?.parse().ok());
+        let counted: Option<i64> = row.as_ref().and_then(|row| row.get(limiter::COUNT)?.as_n().ok()?.parse().ok());
         let counted = counted.ok_or_else(|| Fault::new(doing, "no count came back"))?;
         Ok(u32::try_from(counted.max(0)).unwrap_or(u32::MAX))
     }

@@ -4,7 +4,7 @@
 use super::keys;
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window};
-use super::transaction::{Label, Outcome, Write};
+use super::transaction::{Label, Outcome, Write, absent};
 use super::{Index, Query, Reading, Store, read, write};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, IdSource, UserId};
@@ -50,7 +50,7 @@ impl Moderator<'_> {
             user,
             thread: comment.map(|comment| comment.thread.clone()),
         };
-        let put = Write::put(write(&keys::log(entry.id), &entry)?).when("attribute_not_exists(pk)");
+        let put = Write::put(write(&keys::log(entry.id), &entry)?).when(absent());
         Ok(put.label(Label::Log))
     }
 }

@@ -1,6 +1,6 @@
 //! The table. Only this module knows its keys and expressions. It has one function for each access pattern; a conflict is a
-//! value, and only a fault is an error. `keys` documents the items, attributes and indexes; `placement` decides where a
-//! comment stands in the indexes.
+//! value, and only a fault is an error. `schema` lists the items, attributes and indexes; `placement` decides where a comment
+//! stands in the indexes.
 
 pub mod bans;
 pub mod client;
@@ -31,6 +31,7 @@ pub mod reactions;
 pub mod recount;
 #[cfg(feature = "import")]
 pub mod restore;
+mod schema;
 pub mod sources;
 pub mod threads;
 mod transaction;
@@ -251,20 +252,21 @@ enum Index {
 impl Index {
     /// The name of the index (`None` for the table) and of its partition key and sort key.
     fn names(self) -> (Option<&'static str>, &'static str, &'static str) {
+        let of = |index: schema::IndexSchema| (Some(index.name), index.partition, index.sort);
         match self {
-            Self::Table(_) => (None, "pk", "sk"),
-            Self::Thread => (Some("thread"), "tk", "ts"),
-            Self::Time => (Some("time"), "ok", "i"),
-            Self::Likes => (Some("likes"), "ok", "l"),
-            Self::Replied => (Some("replied"), "ok", "d"),
-            Self::Author => (Some("author"), "a", "i"),
+            Self::Table(_) => (None, schema::PK, schema::SK),
+            Self::Thread => of(schema::THREAD),
+            Self::Time => of(schema::TIME),
+            Self::Likes => of(schema::LIKES),
+            Self::Replied => of(schema::REPLIED),
+            Self::Author => of(schema::AUTHOR),
         }
     }
 
     /// The attributes that are read: without index keys, which every row of a page would repeat. `None` means all.
     fn projection(self) -> Option<&'static str> {
         match self {
-            Self::Thread => Some(comments::ATTRIBUTES),
+            Self::Thread => Some(&comments::ATTRIBUTES),
             // Keys only, or items of all kinds.
             Self::Table(_) | Self::Time | Self::Likes | Self::Replied | Self::Author => None,
         }

@@ -13,6 +13,7 @@ use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window, merge};
 use super::log::{Moderator, Subject};
 use super::placement::{self, ReplyPlace};
+use super::schema::{SK, comment, maps, thread};
 use super::transaction::{Label, Outcome, Write};
 use super::{Index, Query, Reading, Store, number, text, yes};
 use crate::domain::comment::{Comment, State};
@@ -128,7 +129,7 @@ impl Store {
             })
         });
         let ids = try_join_all(shards).await?.into_iter().map(|entries| {
-            let id = |entry: &Item| keys::queued_comment(entry.get("sk")?.as_s().ok()?);
+            let id = |entry: &Item| keys::queued_comment(entry.get(SK)?.as_s().ok()?);
             entries.iter().filter_map(id).collect()
         });
         self.page_of(walk, merge(ids, order, |id| *id), per_page).await
@@ -169,15 +170,17 @@ impl Store {
     pub async fn pin(&self, comment: &Comment, by: Moderator<'_>) -> Result<bool, Fault> {
         let at = by.clock.now().0;
         let pin = AttributeValue::M(
-            [("c".to_owned(), number(comment.id)), ("at".to_owned(), number(at))].into_iter().collect(),
+            [(maps::pin::COMMENT.to_owned(), number(comment.id)), (maps::pin::AT.to_owned(), number(at))]
+                .into_iter()
+                .collect(),
         );
         let writes = vec![
             Write::update(keys::thread(&comment.thread))
-                .set("pin", pin)
-                .when("attribute_not_exists(pin) OR pin.c <> :id")
+                .set(thread::PIN, pin)
+                .when(format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT))
                 .with(":id", number(comment.id))
                 .label(Label::Pin),
-            present(Write::check(keys::comment(comment.id), "attribute_not_exists(s)")),
+            present(Write::check(keys::comment(comment.id), format!("attribute_not_exists({0})", comment::STATE))),
         ];
         Ok(match self.transact_logged(writes, by, Action::Pin, Subject::Comment(comment)).await? {
             Outcome::Done => true,
@@ -189,8 +192,8 @@ impl Store {
     /// Unpins the comment, if it is pinned.
     pub async fn unpin(&self, comment: &Comment, by: Moderator<'_>) -> Result<(), Fault> {
         let unpin = Write::update(keys::thread(&comment.thread))
-            .remove("pin")
-            .when("pin.c = :id")
+            .remove(thread::PIN)
+            .when(format!("{0}.{1} = :id", thread::PIN, maps::pin::COMMENT))
             .with(":id", number(comment.id));
         self.transact_logged(vec![unpin], by, Action::Unpin, Subject::Comment(comment)).await.map(drop)
     }
@@ -292,9 +295,9 @@ impl Store {
     /// Replaces all that the host said about the record.
     pub async fn set_record(&self, thread: &ThreadId, record: &HostRecord) -> Result<(), Fault> {
         let update = Write::update(keys::thread(thread))
-            .assign("au", record.author.map(number))
-            .assign("ti", record.title.clone().map(text))
-            .assign("url", record.url.clone().map(text));
+            .assign(thread::AUTHOR, record.author.map(number))
+            .assign(thread::TITLE, record.title.clone().map(text))
+            .assign(thread::URL, record.url.clone().map(text));
         self.update("describing a record", update).await.map(drop)
     }
 }
@@ -312,21 +315,23 @@ impl<'a> Decision<'a> {
     pub(super) fn new(before: &'a Comment, after: Comment, clock: &Clock, status: ReportStatus) -> Result<Self, Fault> {
         let after = Comment { reported: false, ..after };
         let mut write = as_reported(as_read(Write::update(keys::comment(before.id)), before), before);
-        write = write.still("ro", before.reported.then(yes));
+        write = write.still(comment::REPORTED, before.reported.then(yes));
         if before.reported {
             // The newest report may be of an instance whose clock is ahead.
             let newest = before.newest_reports.first().map_or(0, |newest| newest.created_at);
             let resolution = Resolution { until: clock.now().0.max(newest), status };
-            write = write.remove("ro").assign("rs", resolutions(&with_resolution(before, resolution))?);
+            write = write
+                .remove(comment::REPORTED)
+                .assign(comment::RESOLUTIONS, resolutions(&with_resolution(before, resolution))?);
         }
         if before.state != after.state {
-            write = write.assign("s", state_text(after.state).map(text));
+            write = write.assign(comment::STATE, state_text(after.state).map(text));
             if before.is_approved() {
-                write = write.set("ws", yes());
+                write = write.set(comment::WAS_SHOWN, yes());
             }
         }
         if before.in_review != after.in_review {
-            write = write.assign("rv", after.in_review.then(yes));
+            write = write.assign(comment::IN_REVIEW, after.in_review.then(yes));
         }
         Ok(Self { before, after, write, entry: None })
     }
@@ -338,7 +343,7 @@ impl<'a> Decision<'a> {
 
     /// It becomes a placeholder.
     pub(super) fn erasing(mut self) -> Self {
-        let write = self.write.set("ph", yes()).remove("a");
+        let write = self.write.set(comment::PLACEHOLDER, yes()).remove(comment::AUTHOR_KEY);
         self.write = ERASED.into_iter().fold(write, Write::remove);
         self
     }

@@ -6,6 +6,7 @@ use futures_util::future::try_join_all;
 
 use super::counts::count_of;
 use super::keys;
+use super::schema::{comment, limiter};
 use super::transaction::Write;
 use super::{Index, Query, Reading, Store, number, text};
 use crate::domain::comment::{Comment, Subscription};
@@ -52,7 +53,7 @@ impl Store {
         let kept = kept.map(|guest| Subscription { guest: Some(guest), ..Subscription::default() });
         let kept = kept.map(serde_dynamo::to_attribute_value).transpose();
         let kept = kept.map_err(|error| Fault::new(doing, error))?;
-        let update = Write::update(keys::comment(comment.id)).assign("su", kept).exists();
+        let update = Write::update(keys::comment(comment.id)).assign(comment::SUBSCRIPTION, kept).exists();
         self.update(doing, update).await.map(drop)
     }
 
@@ -78,9 +79,12 @@ impl Store {
     pub async fn count_asking(&self, whose: &str, address: &str, most: usize, now: Timestamp) -> Result<bool, Fault> {
         let hour = hour(now);
         let count = Write::update(keys::limiter("asked", whose, hour))
-            .add("es", AttributeValue::Ss(vec![address.to_owned()]))
-            .set("x", number((hour + 2) * HOUR))
-            .when("attribute_not_exists(es) OR size(es) < :most OR contains(es, :address)")
+            .add(limiter::ADDRESSES, AttributeValue::Ss(vec![address.to_owned()]))
+            .set(limiter::EXPIRES, number((hour + 2) * HOUR))
+            .when(format!(
+                "attribute_not_exists({0}) OR size({0}) < :most OR contains({0}, :address)",
+                limiter::ADDRESSES
+            ))
             .with(":most", number(most))
             .with(":address", text(address));
         Ok(self.update("counting an asking", count).await?.is_some())
@@ -90,7 +94,8 @@ impl Store {
     pub async fn count_in_hour(&self, scope: &str, caller: &str, more: usize, now: Timestamp) -> Result<u64, Fault> {
         let hour = hour(now);
         let key = keys::limiter(scope, caller, hour);
-        let count = Write::update(key).add("n", number(more)).set("x", number((hour + 2) * HOUR));
+        let count =
+            Write::update(key).add(limiter::COUNT, number(more)).set(limiter::EXPIRES, number((hour + 2) * HOUR));
         let item = self.update("counting in an hour", count).await?.unwrap_or_default();
         Ok(count_of(&item))
     }

@@ -27,6 +27,7 @@ use std::collections::BTreeSet;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::keys::{self, Scope};
+use super::schema::{comment, visitor_state};
 use super::transaction::Write;
 use super::{id_set, number, number_set, text, yes};
 use crate::domain::comment::Comment;
@@ -65,7 +66,7 @@ pub(super) fn index_keys(comment: &Comment, is_inline: bool) -> [(&'static str, 
             (keys, keys::replies(parent, scope))
         }
     };
-    [("tk", text(tk)), ("ts", text(ts)), ("ok", text(ok))]
+    [(comment::THREAD_KEY, text(tk)), (comment::THREAD_SORT, text(ts)), (comment::ORDER_KEY, text(ok))]
 }
 
 /// `tk` and `ts` of a reply.
@@ -143,11 +144,13 @@ impl ReplyPlace {
     /// The parent gains the reply; another one may be demoted. Fails when the parent has become a placeholder since it was
     /// read.
     pub(super) fn gain(self, parent: &Comment, reply: CommentId, embedded: usize) -> Vec<Write> {
-        let gain = Write::update(keys::comment(parent.id)).exists().still("ph", parent.is_placeholder.then(yes));
+        let gain = Write::update(keys::comment(parent.id))
+            .exists()
+            .still(comment::PLACEHOLDER, parent.is_placeholder.then(yes));
         let gain = count(gain, parent.is_top_level(), reply, 1);
         let gain = if !self.is_inline {
             // A younger reply must not become inline meanwhile.
-            set_separate(gain, parent).still("ld", number_set(&parent.inline))
+            set_separate(gain, parent).still(comment::INLINE, number_set(&parent.inline))
         } else if parent.has_separate || self.demoted.is_some() {
             let mut inline = parent.inline.clone();
             inline.insert(reply.0);
@@ -156,15 +159,15 @@ impl ReplyPlace {
             }
             // A rejected parent has no inline replies.
             set_separate(gain, parent)
-                .assign("ld", number_set(&inline))
-                .still("ld", number_set(&parent.inline))
-                .still("s", None)
+                .assign(comment::INLINE, number_set(&inline))
+                .still(comment::INLINE, number_set(&parent.inline))
+                .still(comment::STATE, None)
         } else {
             // Others may become inline at the same time, while there is room.
-            gain.add("ld", id_set(reply))
-                .still("s", None)
-                .still("tr", None)
-                .when("attribute_not_exists(ld) OR size(ld) < :embedded")
+            gain.add(comment::INLINE, id_set(reply))
+                .still(comment::STATE, None)
+                .still(comment::HAS_SEPARATE, None)
+                .when(format!("attribute_not_exists({0}) OR size({0}) < :embedded", comment::INLINE))
                 .with(":embedded", number(embedded))
         };
         let demotion = self.demoted.map(|demoted| move_reply(parent, demoted, false));
@@ -176,28 +179,32 @@ impl ReplyPlace {
 pub(super) fn lose(parent: CommentId, reply: &Comment) -> Write {
     let parent_is_top_level = reply.ancestors.len() == 1;
     let lose = count(Write::update(keys::comment(parent)), parent_is_top_level, reply.id, -1);
-    lose.subtract("ld", id_set(reply.id)).exists()
+    lose.subtract(comment::INLINE, id_set(reply.id)).exists()
 }
 
 /// Counts an approved reply in its parent's item; `change` is 1 or -1. Only top-level comments have a rank, and a
 /// fingerprint of their replies.
 fn count(write: Write, parent_is_top_level: bool, reply: CommentId, change: i64) -> Write {
-    let write = write.add("rc", number(change));
+    let write = write.add(comment::REPLIES, number(change));
     if !parent_is_top_level {
         return write;
     }
-    write.add("d", rank_change(change)).add("fp", number(change * reply.mark()))
+    write.add(comment::REPLIES_RANK, rank_change(change)).add(comment::FINGERPRINT, number(change * reply.mark()))
 }
 
 /// Notes that the parent has separate replies.
 fn set_separate(write: Write, parent: &Comment) -> Write {
-    if parent.has_separate { write } else { write.set("tr", yes()) }
+    if parent.has_separate { write } else { write.set(comment::HAS_SEPARATE, yes()) }
 }
 
 /// The inline replies of a parent that is being rejected become separate. `rejection` is the write of the parent's item.
 pub(super) fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
-    let rejection = rejection.still("ld", number_set(&parent.inline));
-    let rejection = if parent.inline.is_empty() { rejection } else { rejection.remove("ld").set("tr", yes()) };
+    let rejection = rejection.still(comment::INLINE, number_set(&parent.inline));
+    let rejection = if parent.inline.is_empty() {
+        rejection
+    } else {
+        rejection.remove(comment::INLINE).set(comment::HAS_SEPARATE, yes())
+    };
     let demoted = parent.inline.iter().map(|reply| move_reply(parent, CommentId(*reply), false));
     std::iter::once(rejection).chain(demoted).collect()
 }
@@ -205,7 +212,12 @@ pub(super) fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
 /// When a parent is deleted, removes its inline replies from the thread's partition. Otherwise every page would read them
 /// for nothing.
 pub(super) fn remove_inline(parent: &Comment) -> impl Iterator<Item = Write> {
-    parent.inline.iter().map(|reply| Write::update(keys::comment(CommentId(*reply))).remove("tk").remove("ts").exists())
+    parent.inline.iter().map(|reply| {
+        Write::update(keys::comment(CommentId(*reply)))
+            .remove(comment::THREAD_KEY)
+            .remove(comment::THREAD_SORT)
+            .exists()
+    })
 }
 
 /// Promotes the oldest separate replies, if the parent still counts the same replies. `replies` are all of them, oldest
@@ -215,14 +227,14 @@ pub(super) fn promotion(parent: &Comment, replies: &[CommentId], embedded: usize
     let promoted: Vec<CommentId> = separate.take(promotable(parent, embedded)).collect();
     let inline = parent.inline.iter().copied().chain(promoted.iter().map(|reply| reply.0)).collect();
     let change = Write::update(keys::comment(parent.id))
-        .assign("ld", number_set(&inline))
-        .set("fp", number(fingerprint(replies.iter().copied())))
+        .assign(comment::INLINE, number_set(&inline))
+        .set(comment::FINGERPRINT, number(fingerprint(replies.iter().copied())))
         .exists()
-        .still("s", None)
-        .still("rc", Some(number(parent.replies)))
-        .when("attribute_not_exists(fp) OR fp = :before")
+        .still(comment::STATE, None)
+        .still(comment::REPLIES, Some(number(parent.replies)))
+        .when(format!("attribute_not_exists({0}) OR {0} = :before", comment::FINGERPRINT))
         .with(":before", number(parent.fingerprint))
-        .still("ld", number_set(&parent.inline));
+        .still(comment::INLINE, number_set(&parent.inline));
     let moved = promoted.into_iter().map(|reply| move_reply(parent, reply, true));
     std::iter::once(change).chain(moved).collect()
 }
@@ -230,13 +242,17 @@ pub(super) fn promotion(parent: &Comment, replies: &[CommentId], embedded: usize
 /// Moves an approved reply of `parent`.
 fn move_reply(parent: &Comment, reply: CommentId, is_inline: bool) -> Write {
     let (tk, ts) = reply_keys(&parent.thread, parent.id, reply, Scope::Everyone, is_inline);
-    Write::update(keys::comment(reply)).set("tk", text(tk)).set("ts", text(ts)).exists().still("s", None)
+    Write::update(keys::comment(reply))
+        .set(comment::THREAD_KEY, text(tk))
+        .set(comment::THREAD_SORT, text(ts))
+        .exists()
+        .still(comment::STATE, None)
 }
 
 /// The writer gains an unapproved comment.
 pub(super) fn gain_own(comment: &Comment, is_inline: bool) -> Write {
     let gain = count_own(comment, 1);
-    if comment.is_top_level() || is_inline { gain } else { gain.set("ut", yes()) }
+    if comment.is_top_level() || is_inline { gain } else { gain.set(visitor_state::HIDDEN_SEPARATE, yes()) }
 }
 
 /// The writer loses an unapproved comment.
@@ -245,7 +261,7 @@ pub(super) fn lose_own(comment: &Comment) -> Write {
 }
 
 fn count_own(comment: &Comment, change: i64) -> Write {
-    let counter = if comment.is_top_level() { "up" } else { "ur" };
+    let counter = if comment.is_top_level() { visitor_state::HIDDEN_PARENTS } else { visitor_state::HIDDEN_REPLIES };
     Write::update(keys::visitor_state(&comment.visitor(), &comment.thread)).add(counter, number(change))
 }
 

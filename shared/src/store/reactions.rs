@@ -5,8 +5,9 @@ use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Key};
 use super::moderation::resolutions;
 use super::placement;
+use super::schema::{comment, guest_bound, visitor_state};
 use super::threads::VisitorSlot;
-use super::transaction::{Label, Outcome, Write};
+use super::transaction::{Label, Outcome, Write, absent};
 use super::{Index, Query, Reading, Store, id_set, number, read, write, yes};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, IdSource, ThreadId, Visitor};
@@ -38,14 +39,14 @@ impl GuestBound {
     /// Counts one more, if there is room.
     fn take(&self, id: CommentId) -> Write {
         Write::update(keys::guest_bound(id, &self.network))
-            .add("n", number(1))
-            .when("attribute_not_exists(n) OR n < :bound")
+            .add(guest_bound::COUNT, number(1))
+            .when(format!("attribute_not_exists({0}) OR {0} < :bound", guest_bound::COUNT))
             .with(":bound", number(self.most))
             .label(Label::GuestBound)
     }
 
     fn give_back(&self, id: CommentId) -> Write {
-        Write::update(keys::guest_bound(id, &self.network)).add("n", number(-1))
+        Write::update(keys::guest_bound(id, &self.network)).add(guest_bound::COUNT, number(-1))
     }
 }
 
@@ -78,11 +79,15 @@ impl NewReport<'_> {
         let newest = newest(self.comment.newest_reports.iter().cloned().chain([report.into()]));
         let newest = serde_dynamo::to_attribute_value(newest);
         let newest = newest.map_err(|error| Fault::new("serializing reports", error))?;
-        let comment = Write::update(keys::comment(id)).add("rp", number(1)).set("ro", yes()).set("rl", newest);
+        let comment = Write::update(keys::comment(id))
+            .add(comment::REPORTS, number(1))
+            .set(comment::REPORTED, yes())
+            .set(comment::NEWEST_REPORTS, newest);
         let mut writes = vec![
-            present(as_reported(comment, &self.comment)).still("rs", resolutions(&self.comment.resolutions)?),
-            slot.enter("rd", id),
-            Write::put(write(&keys::report(id, report.id), report)?).when("attribute_not_exists(pk)"),
+            present(as_reported(comment, &self.comment))
+                .still(comment::RESOLUTIONS, resolutions(&self.comment.resolutions)?),
+            slot.enter(visitor_state::REPORTED, id),
+            Write::put(write(&keys::report(id, report.id), report)?).when(absent()),
             Write::put(keys::queue("reported", id).item()),
         ];
         writes.extend(self.bound.map(|bound| bound.take(id)));
@@ -220,14 +225,16 @@ impl Store {
 }
 
 fn like(comment: &Comment, slot: VisitorSlot, bound: Option<&GuestBound>) -> Vec<Write> {
-    let mut writes = vec![slot.enter("lk", comment.id), count_like(comment, 1)];
+    let mut writes = vec![slot.enter(visitor_state::LIKED, comment.id), count_like(comment, 1)];
     writes.extend(bound.map(|bound| bound.take(comment.id)));
     writes
 }
 
 /// `liked_in` is the item of the visitor that has the like.
 fn unlike(comment: &Comment, liked_in: Key, bound: Option<&GuestBound>) -> Vec<Write> {
-    let entry = Write::update(liked_in).subtract("lk", id_set(comment.id)).when("contains(lk, :id)");
+    let entry = Write::update(liked_in)
+        .subtract(visitor_state::LIKED, id_set(comment.id))
+        .when(format!("contains({0}, :id)", visitor_state::LIKED));
     let mut writes = vec![entry.with(":id", number(comment.id)), count_like(comment, -1)];
     writes.extend(bound.map(|bound| bound.give_back(comment.id)));
     writes
@@ -240,6 +247,6 @@ fn count_like(comment: &Comment, change: i64) -> Write {
 
 /// Only top-level comments have a rank.
 pub(super) fn add_likes(comment: &Comment, change: i64) -> Write {
-    let write = Write::update(keys::comment(comment.id)).add("lc", number(change));
-    if comment.is_top_level() { write.add("l", placement::rank_change(change)) } else { write }
+    let write = Write::update(keys::comment(comment.id)).add(comment::LIKES, number(change));
+    if comment.is_top_level() { write.add(comment::LIKES_RANK, placement::rank_change(change)) } else { write }
 }

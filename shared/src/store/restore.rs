@@ -12,6 +12,7 @@ use futures_util::future::try_join_all;
 use super::bans;
 use super::export::GuestCount;
 use super::keys::{self, Item};
+use super::schema::{guest_bound, imported_salt, user, visitor_state};
 use super::sources::SourceRow;
 use super::threads::MAX_ENTRIES;
 use super::transaction::{Outcome, Write};
@@ -39,7 +40,7 @@ impl Attached {
         let reports = self.reports.iter().map(|report| write(&keys::report(comment, report.id), report));
         let bounds = self.bounds.iter().map(|bound| {
             let mut item = keys::guest_bound(comment, &bound.network).item();
-            item.insert("n".to_owned(), number(bound.count));
+            item.insert(guest_bound::COUNT.to_owned(), number(bound.count));
             Ok(item)
         });
         reports.chain(bounds).collect()
@@ -93,8 +94,8 @@ impl Store {
             let state: VisitorThreadState = item.map(read).transpose()?.unwrap_or_default();
             let Division { own, overflow, fills } = divide(&state, &of.entries);
             if !own.is_empty() || fills {
-                let update = enter(Write::update(key.clone()), &own).still("fl", None);
-                let update = if fills { update.set("fl", yes()) } else { update };
+                let update = enter(Write::update(key.clone()), &own).still(visitor_state::FULL, None);
+                let update = if fills { update.set(visitor_state::FULL, yes()) } else { update };
                 if self.update(doing, update).await?.is_none() {
                     continue;
                 }
@@ -155,7 +156,9 @@ impl Store {
 
     /// Notes that hashes of another salt are in the table. The first one stays.
     pub async fn keep_imported_salt(&self, fingerprint: &str) -> Result<(), Fault> {
-        let note = Write::update(keys::imported_salt()).set("h", text(fingerprint)).when("attribute_not_exists(h)");
+        let note = Write::update(keys::imported_salt())
+            .set(imported_salt::FINGERPRINT, text(fingerprint))
+            .when(format!("attribute_not_exists({0})", imported_salt::FINGERPRINT));
         self.update("noting a salt", note).await.map(drop)
     }
 }
@@ -197,7 +200,7 @@ fn enter(update: Write, entries: &[Entry]) -> Write {
         Some(set) => update.add(name, set),
         None => update,
     };
-    add(add(update, "lk", set(false)), "rd", set(true))
+    add(add(update, visitor_state::LIKED, set(false)), visitor_state::REPORTED, set(true))
 }
 
 /// What an import adds to a user.
@@ -207,7 +210,7 @@ struct Restoration {
 }
 
 fn restoration(user: &User, stored: Option<Item>) -> Result<Option<Restoration>, Fault> {
-    let brought = stored.as_ref().and_then(|item| item.get("ib").cloned());
+    let brought = stored.as_ref().and_then(|item| item.get(user::IMPORTED_BAN).cloned());
     let known: Option<User> = stored.map(read).transpose()?;
     let is_new = known.is_none();
     let names = !user.name.is_empty() && known.as_ref().is_none_or(|known| known.name.is_empty());
@@ -218,9 +221,12 @@ fn restoration(user: &User, stored: Option<Item>) -> Result<Option<Restoration>,
         return Ok(None);
     }
     let mut after = known.filter(|_| !names).unwrap_or_else(|| user.clone());
-    let mut update = Write::update(keys::user(user.id)).set("u", number(user.id));
+    let mut update = Write::update(keys::user(user.id)).set(user::ID, number(user.id));
     if names {
-        update = update.set("n", text(user.name.clone())).set("av", text(user.avatar.clone())).still("n", None);
+        update = update
+            .set(user::NAME, text(user.name.clone()))
+            .set(user::AVATAR, text(user.avatar.clone()))
+            .still(user::NAME, None);
         for (attribute, value) in versions(Some(user)) {
             update = value.into_iter().fold(update, |update, value| update.set(attribute, value));
         }
@@ -228,8 +234,8 @@ fn restoration(user: &User, stored: Option<Item>) -> Result<Option<Restoration>,
     let mut writes = Vec::new();
     if let Some((ban, id)) = &ban {
         let stored = serde_dynamo::to_attribute_value(ban).map_err(|error| Fault::new("serializing a ban", error))?;
-        update = update.set("bn", stored).set("bi", number(id)).set("ib", number(id));
-        update = update.when("attribute_not_exists(bn)");
+        update = update.set(user::BAN, stored).set(user::BAN_ID, number(id)).set(user::IMPORTED_BAN, number(id));
+        update = update.when(format!("attribute_not_exists({0})", user::BAN));
         writes.push(Write::put(bans::row(*id, user.id, ban)?));
     }
     writes.push(update);

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use super::keys::{self, Item};
+use super::schema::source;
 use super::transaction::Write;
 use super::{Reading, Store, number, read, text, yes};
 use crate::domain::comment::Comment;
@@ -47,9 +48,9 @@ impl SourceRow {
     #[cfg_attr(not(feature = "import"), allow(dead_code))]
     pub(super) fn item(&self, source: &SourceId) -> Item {
         let mut item = keys::source(source).item();
-        item.insert("i".to_owned(), number(self.comment));
-        item.extend(self.is_deleted.then(|| ("dl".to_owned(), yes())));
-        for (name, value) in [("th", &self.thread), ("wr", &self.writer)] {
+        item.insert(source::COMMENT.to_owned(), number(self.comment));
+        item.extend(self.is_deleted.then(|| (source::DELETED.to_owned(), yes())));
+        for (name, value) in [(source::THREAD, &self.thread), (source::WRITER, &self.writer)] {
             item.extend(value.as_ref().map(|value| (name.to_owned(), text(value))));
         }
         item

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use futures_util::future::try_join_all;
 
 use super::keys::{self, Key};
+use super::schema::visitor_state;
 use super::transaction::{Label, Write};
 use super::{Reading, Store, id_set, number, read, yes};
 use crate::domain::comment::Comment;
@@ -53,8 +54,8 @@ impl VisitorSlot {
             .when(format!("attribute_not_exists({set}) OR NOT contains({set}, :id)"))
             .with(":id", number(id))
             .label(Label::Entry);
-        let entry = if self.is_overflow { entry } else { entry.still("fl", None) };
-        if self.fills { entry.set("fl", yes()) } else { entry }
+        let entry = if self.is_overflow { entry } else { entry.still(visitor_state::FULL, None) };
+        if self.fills { entry.set(visitor_state::FULL, yes()) } else { entry }
     }
 }
 

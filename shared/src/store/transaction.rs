@@ -10,13 +10,24 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, ReturnValue, TransactWriteItem, Update};
 
 use super::keys::{Item, Key};
+use super::schema::{PK, thread};
 use super::{Store, fault};
 use crate::domain::ids::hex;
 use crate::error::Fault;
 
 const DOING: &str = "writing a transaction";
 /// The only attribute whose name `DynamoDB` reserves, so that expressions must name it by a placeholder.
-const RESERVED: &str = "url";
+const RESERVED: &str = thread::URL;
+
+/// The condition that the item exists.
+pub(super) fn exists() -> String {
+    format!("attribute_exists({PK})")
+}
+
+/// The condition that it does not.
+pub(super) fn absent() -> String {
+    format!("attribute_not_exists({PK})")
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -149,7 +160,7 @@ impl Write {
 
     /// On condition that the item exists.
     pub(super) fn exists(self) -> Self {
-        self.when("attribute_exists(pk)")
+        self.when(exists())
     }
 
     /// On condition that an attribute still has the value that was read, or is still missing.

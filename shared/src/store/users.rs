@@ -7,6 +7,7 @@ use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{self, Key};
+use super::schema::user;
 use super::transaction::Write;
 use super::{ATTEMPTS, Index, Query, Reading, Store, fault, number, read, text, write};
 use crate::domain::comment::Avatar;
@@ -56,7 +57,7 @@ const RANKS: [Rank; 3] = [Rank::Name, Rank::Word, Rank::Inside];
 
 /// An item that the search reads. There is one for each place in a name where a match may begin.
 #[derive(Serialize, Deserialize)]
-struct Fragment {
+pub(super) struct Fragment {
     #[serde(rename = "u")]
     id: UserId,
     #[serde(rename = "n")]
@@ -146,9 +147,9 @@ impl Store {
             _ => self.replace_directory(known, user).await?,
         };
         let mut update = Write::update(keys::user(user.id))
-            .set("u", number(user.id))
-            .set("n", text(user.name.clone()))
-            .set("av", text(user.avatar.clone()));
+            .set(user::ID, number(user.id))
+            .set(user::NAME, text(user.name.clone()))
+            .set(user::AVATAR, text(user.avatar.clone()));
         for ((attribute, after), (_, before)) in versions(Some(user)).into_iter().zip(versions(known)) {
             update = update.still(attribute, before);
             if let Some(after) = after {
@@ -347,11 +348,11 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
 /// The attributes that every change of a profile changes: a write on condition that they are as read detects others.
 pub(super) fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 5] {
     [
-        ("ia", user.and_then(|user| user.told_at).map(number)),
-        ("la", user.and_then(|user| user.learned_at).map(number)),
+        (user::TOLD_AT, user.and_then(|user| user.told_at).map(number)),
+        (user::LEARNED_AT, user.and_then(|user| user.learned_at).map(number)),
         ("ra", user.and_then(|user| user.renamed_at).map(number)),
-        ("ca", user.and_then(|user| user.comments_at).map(number)),
-        ("sh", user.and_then(|user| user.subject.clone()).map(text)),
+        (user::COMMENTS_AT, user.and_then(|user| user.comments_at).map(number)),
+        (user::SUBJECT, user.and_then(|user| user.subject.clone()).map(text)),
     ]
 }
 

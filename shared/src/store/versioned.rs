@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::keys::Key;
+use super::schema::endpoint::VERSION;
 use super::transaction::Write;
 use super::{Store, number, write};
 use crate::domain::notifications::NotificationState;
@@ -54,5 +55,5 @@ impl Store {
 pub(super) fn next_version<I: Versioned>(key: &Key, mut before: I, after: &mut I) -> Result<Write, Fault> {
     let version = *before.version();
     *after.version() = version + 1;
-    Ok(Write::put(write(key, after)?).still("vn", (version > 0).then(|| number(version))))
+    Ok(Write::put(write(key, after)?).still(VERSION, (version > 0).then(|| number(version))))
 }

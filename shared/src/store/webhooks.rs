@@ -7,7 +7,8 @@ use super::keys::{self, Key, Span};
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window};
 use super::log::{Moderator, Subject};
-use super::transaction::{Label, Outcome, Write};
+use super::schema::endpoint_count;
+use super::transaction::{Label, Outcome, Write, absent};
 use super::versioned::{Versioned, next_version};
 use super::{Index, Query, Reading, Store, number, read, write};
 use crate::domain::ids::CommentId;
@@ -39,10 +40,10 @@ impl Store {
         loop {
             attempts.next().await?;
             let endpoint = Endpoint { id: EndpointId(by.ids.next().0), version: 1, ..endpoint.clone() };
-            let put = Write::put(write(&keys::endpoint(endpoint.id), &endpoint)?).when("attribute_not_exists(pk)");
+            let put = Write::put(write(&keys::endpoint(endpoint.id), &endpoint)?).when(absent());
             let count = Write::update(keys::endpoint_count())
-                .add("n", number(1))
-                .when("attribute_not_exists(n) OR n < :most")
+                .add(endpoint_count::COUNT, number(1))
+                .when(format!("attribute_not_exists({0}) OR {0} < :most", endpoint_count::COUNT))
                 .with(":most", number(MAX_ENDPOINTS))
                 .label(Label::EndpointCount);
             match self.transact_logged(vec![put, count], by, Action::AddWebhook, Subject::Webhook).await? {
@@ -81,7 +82,7 @@ impl Store {
     /// False when there is no such endpoint.
     pub async fn remove_endpoint(&self, id: EndpointId, by: Moderator<'_>) -> Result<bool, Fault> {
         let delete = Write::delete(keys::endpoint(id)).exists();
-        let count = Write::update(keys::endpoint_count()).add("n", number(-1));
+        let count = Write::update(keys::endpoint_count()).add(endpoint_count::COUNT, number(-1));
         let writes = vec![delete, count];
         Ok(self.transact_logged(writes, by, Action::RemoveWebhook, Subject::Webhook).await? == Outcome::Done)
     }

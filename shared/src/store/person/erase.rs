@@ -12,7 +12,6 @@ use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, UserId, Visitor};
 use crate::domain::job::{CountBelow, CountReplies, Job};
 use crate::domain::list::Order;
-use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::NotificationState;
 use crate::domain::person::{Person, PersonHashes};
 use crate::domain::report::Report;
@@ -23,10 +22,11 @@ use crate::error::Fault;
 use crate::store::comments::{in_state, leave_thread};
 use crate::store::counts::Cause;
 use crate::store::erasure::tombstone_of;
-use crate::store::keys::{self, Key};
+use crate::store::keys::{self, ItemKind, Key};
 use crate::store::reactions::add_likes;
+use crate::store::schema::{comment, log, report, thread, user, visitor_state};
 use crate::store::sources::SourceRow;
-use crate::store::transaction::{Outcome, Write};
+use crate::store::transaction::{Outcome, Write, absent};
 use crate::store::users::versions;
 use crate::store::{Index, Query, Reading, Store, id_set, number, placement, read, text, write, yes};
 
@@ -68,7 +68,8 @@ impl Erasure<'_> {
             Left::VisitorState(key, visitor) => return self.erase_visitor_state(&key, &visitor, gone).await,
             Left::Report(comment, id) => self.erase_report(comment, id).await?.then_some("reports"),
             Left::Record(key) => {
-                let update = Write::update(key).remove("au").still("au", self.person.user().map(number));
+                let update =
+                    Write::update(key).remove(thread::AUTHOR).still(thread::AUTHOR, self.person.user().map(number));
                 store.update("erasing the author of a record", update).await?.map(|_| "records")
             }
             Left::Log(key) => self.erase_from_log(key).await?.then_some("log"),
@@ -218,7 +219,8 @@ impl Erasure<'_> {
         let provenance = self.store.sources(slice::from_ref(source)).await?.remove(source).map(|row| row.provenance());
         let row = SourceRow::new(comment.id, !kept, provenance.unwrap_or_default()).without_writer();
         let mut writes = vec![row.put(&hash), Write::delete(keys::source(source))];
-        writes.extend(kept.then(|| Write::update(keys::comment(comment.id)).set("so", text(hash.0)).exists()));
+        writes
+            .extend(kept.then(|| Write::update(keys::comment(comment.id)).set(comment::SOURCE, text(hash.0)).exists()));
         Ok(writes)
     }
 
@@ -234,9 +236,14 @@ impl Erasure<'_> {
             *gone.entry("reports").or_default() += u64::from(reported);
         }
         // Not when the visitor has used the service meanwhile, or has comments that wait and could not be erased.
-        let delete = Write::delete(key.clone()).exists().when("attribute_not_exists(lk) AND attribute_not_exists(rd)");
-        let delete =
-            delete.when("attribute_not_exists(up) OR up = :none").when("attribute_not_exists(ur) OR ur = :none");
+        let delete = Write::delete(key.clone()).exists().when(format!(
+            "attribute_not_exists({0}) AND attribute_not_exists({1})",
+            visitor_state::LIKED,
+            visitor_state::REPORTED
+        ));
+        let delete = delete
+            .when(format!("attribute_not_exists({0}) OR {0} = :none", visitor_state::HIDDEN_PARENTS))
+            .when(format!("attribute_not_exists({0}) OR {0} = :none", visitor_state::HIDDEN_REPLIES));
         store.transact(vec![delete.with(":none", number(0))]).await?;
         gone.retain(|_, count| *count > 0);
         Ok(())
@@ -265,11 +272,11 @@ impl Erasure<'_> {
         let user = self.person.user().map(number);
         let Some(item) = self.store.one_item(&key, Reading::Consistent).await? else { return Ok(false) };
         let mut update = Write::update(key).exists();
-        if item.get("mo") == user.as_ref() {
-            update = update.remove("mo").remove("n");
+        if item.get(log::MODERATOR) == user.as_ref() {
+            update = update.remove(log::MODERATOR).remove(log::NAME);
         }
-        if item.get("u") == user.as_ref() {
-            update = update.remove("u");
+        if item.get(log::USER) == user.as_ref() {
+            update = update.remove(log::USER);
         }
         Ok(self.store.update("erasing somebody from the log", update).await?.is_some())
     }
@@ -290,8 +297,8 @@ impl Erasure<'_> {
                 return Ok(false);
             }
             let before = list(comment.mentions.iter().collect());
-            let update = Write::update(keys::comment(id)).still("m", Some(before));
-            let update = update.assign("m", (!left.is_empty()).then(|| list(left)));
+            let update = Write::update(keys::comment(id)).still(comment::MENTIONS, Some(before));
+            let update = update.assign(comment::MENTIONS, (!left.is_empty()).then(|| list(left)));
             if store.update("erasing a mention", update).await?.is_some() {
                 return Ok(true);
             }
@@ -303,7 +310,8 @@ impl Store {
     /// A guest's refusal of mails stays. False when nothing is left to erase.
     async fn erase_notification_state(&self, key: Key) -> Result<bool, Fault> {
         let keep_refusal = |state: &mut NotificationState| state.refusal().map(|refusal| *state = refusal).is_some();
-        if let Some(recipient) = keys::recipient_of(&key).filter(Recipient::is_guest)
+        if let ItemKind::NotificationState(recipient) = ItemKind::of(&key)
+            && recipient.is_guest()
             && self.change_notification_state(&recipient, keep_refusal).await?.1
         {
             return Ok(true);
@@ -337,10 +345,10 @@ impl Store {
                 return Ok(false);
             }
             let comment = self.comment(id, Reading::Consistent).await?;
-            let mut writes = vec![without_entry(liked_in, "lk", id)];
+            let mut writes = vec![without_entry(liked_in, visitor_state::LIKED, id)];
             writes.push(match &comment {
                 Some(comment) => add_likes(comment, -1).exists(),
-                None => Write::check(keys::comment(id), "attribute_not_exists(pk)"),
+                None => Write::check(keys::comment(id), absent()),
             });
             if self.transact(writes).await? == Outcome::Done {
                 return Ok(comment.is_some());
@@ -369,7 +377,7 @@ impl Store {
             let comment = self.comment(id, Reading::Consistent).await?;
             let found = comment.zip(report);
             let is_found = found.is_some();
-            let mut writes = vec![without_entry(reported_in, "rd", id)];
+            let mut writes = vec![without_entry(reported_in, visitor_state::REPORTED, id)];
             if let Some((comment, report)) = found {
                 writes.extend(without_reporter(&comment, report)?);
             }
@@ -381,7 +389,15 @@ impl Store {
 
     /// Deletes the user, except for the id and the end of a ban that holds.
     async fn erase_profile(&self, id: UserId, now: Timestamp) -> Result<bool, Fault> {
-        const PROFILE: [&str; 7] = ["n", "av", "ia", "la", "ra", "ca", "sh"];
+        const PROFILE: [&str; 7] = [
+            user::NAME,
+            user::AVATAR,
+            user::TOLD_AT,
+            user::LEARNED_AT,
+            user::RENAMED_AT,
+            user::COMMENTS_AT,
+            user::SUBJECT,
+        ];
         let mut attempts = self.attempts("erasing a user");
         loop {
             attempts.next().await?;
@@ -391,7 +407,7 @@ impl Store {
                 Some(ban) => {
                     let ban = serde_dynamo::to_attribute_value(Ban { reason: None, ..ban.clone() });
                     let ban = ban.map_err(|error| Fault::new("serializing a ban", error))?;
-                    vec![PROFILE.into_iter().fold(Write::update(key).set("bn", ban), Write::remove)]
+                    vec![PROFILE.into_iter().fold(Write::update(key).set(user::BAN, ban), Write::remove)]
                 }
                 None => {
                     let rows = user.ban_id.map(|id| Write::delete(keys::banned(id)));
@@ -407,15 +423,17 @@ impl Store {
 
     /// Deletes a handle or a name fragment, unless the user has signed in again.
     async fn erase_name(&self, key: Key, id: UserId) -> Result<bool, Fault> {
-        let nameless = Write::check(keys::user(id), "attribute_not_exists(n)");
+        let nameless = Write::check(keys::user(id), format!("attribute_not_exists({0})", user::NAME));
         Ok(self.transact(vec![Write::delete(key).exists(), nameless]).await? == Outcome::Done)
     }
 }
 
 /// The writes that remove a placeholder, if it has no replies.
 fn removal(comment: &Comment) -> Vec<Write> {
-    let delete = in_state(Write::delete(keys::comment(comment.id)), State::Approved).still("ph", Some(yes()));
-    let delete = delete.when("attribute_not_exists(rc) OR rc = :none").with(":none", number(0));
+    let delete =
+        in_state(Write::delete(keys::comment(comment.id)), State::Approved).still(comment::PLACEHOLDER, Some(yes()));
+    let delete =
+        delete.when(format!("attribute_not_exists({0}) OR {0} = :none", comment::REPLIES)).with(":none", number(0));
     let place = match comment.parent() {
         None => leave_thread(comment, &Thread::default()),
         Some(parent) => placement::lose(parent, comment),
@@ -438,12 +456,12 @@ fn without_reporter(comment: &Comment, report: Report) -> Result<Vec<Write>, Fau
     let (id, visitor) = (report.id, report.visitor.clone());
     let report = report.without_reporter();
     let put = Write::put(write(&keys::report(comment.id, id), &report)?);
-    let mut writes = vec![put.still("v", Some(text(visitor.0)))];
+    let mut writes = vec![put.still(report::VISITOR, Some(text(visitor.0)))];
     let mut newest = comment.newest_reports.clone();
     if let Some(excerpt) = newest.iter_mut().find(|excerpt| excerpt.id == id) {
         *excerpt = (&report).into();
-        let update = Write::update(keys::comment(comment.id)).set("rl", excerpts(&newest)?).exists();
-        writes.push(update.still("rl", Some(excerpts(&comment.newest_reports)?)));
+        let update = Write::update(keys::comment(comment.id)).set(comment::NEWEST_REPORTS, excerpts(&newest)?).exists();
+        writes.push(update.still(comment::NEWEST_REPORTS, Some(excerpts(&comment.newest_reports)?)));
     }
     Ok(writes)
 }
@@ -451,5 +469,5 @@ fn without_reporter(comment: &Comment, report: Report) -> Result<Vec<Write>, Fau
 /// On condition that neither the profile nor the ban has changed.
 fn as_known(write: Write, user: &User) -> Write {
     let write = versions(Some(user)).into_iter().fold(write, |write, (name, value)| write.still(name, value));
-    write.still("bi", user.ban_id.map(number))
+    write.still(user::BAN_ID, user.ban_id.map(number))
 }

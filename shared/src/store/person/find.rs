@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
-use super::kinds::{Kind, Names, texts, texts_of};
 use crate::domain::comment::{Avatar, Comment};
 use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
 use crate::domain::log::LogEntry;
+use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::NotificationState;
 use crate::domain::person::{KnownBy, Person, Who};
 use crate::domain::report::Report;
@@ -18,6 +18,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::error::Fault;
 use crate::store::keys::{self, Item, ItemKind, Key};
+use crate::store::schema::{Attribute, Names, PK, SK, banned, comment, idempotency, import_journal, maps, user};
 use crate::store::{Store, read};
 
 /// Something that a person left.
@@ -220,11 +221,11 @@ impl Identification {
                     self.known.names.insert(name);
                 }
             }
-            ItemKind::Other if keys::recipient_of(&key).is_some_and(|key| person.known.recipients.contains(&key)) => {
+            ItemKind::NotificationState(recipient) if person.known.recipients.contains(&recipient) => {
                 let state: NotificationState = read(item)?;
                 self.known.sealed.extend(state.enrolment.addresses().map(|address| address.sealed.clone()));
             }
-            ItemKind::ImportJournal(_) => self.is_importing |= !item.contains_key("c"),
+            ItemKind::ImportJournal(_) => self.is_importing |= !item.contains_key(import_journal::LAST),
             _ => {}
         }
         self.known.names.remove("");
@@ -264,7 +265,9 @@ fn trace(
             let is_own = is(&report.visitor) || user.is_some() && report.user == user;
             is_own.then_some(Left::Report(comment, report.id))
         }
-        ItemKind::VisitorThreadState(visitor, _) => is(&visitor).then_some(Left::VisitorState(key, visitor)),
+        ItemKind::VisitorState(visitor, _) | ItemKind::VisitorOverflow(visitor, _) => {
+            is(&visitor).then_some(Left::VisitorState(key, visitor))
+        }
         ItemKind::Thread(_) => {
             let thread: Thread = read(item)?;
             (user.is_some() && thread.author == user).then_some(Left::Record(key))
@@ -274,31 +277,33 @@ fn trace(
             (user.is_some() && [entry.moderator, entry.user].contains(&user)).then_some(Left::Log(key))
         }
         ItemKind::User(id) => (user == Some(id) && !is_ban_alone(item, now)?).then_some(Left::Profile),
-        ItemKind::Directory(id) => (user == Some(id)).then_some(Left::Directory(key)),
+        ItemKind::Handle(id) | ItemKind::NameFragment(id) => (user == Some(id)).then_some(Left::Directory(key)),
         ItemKind::Banned(id) => {
-            let is_own = user.is_some() && item.get("u") == user.map(crate::store::number).as_ref();
+            let is_own = user.is_some() && item.get(banned::USER) == user.map(crate::store::number).as_ref();
             (is_own && has_ended(&item, now)).then_some(Left::Ban(id))
         }
-        ItemKind::Other if key.pk == keys::erasure(who).pk => keys::queued_comment(&key.sk).map(Left::Placeholder),
-        ItemKind::Other if keys::recipient_of(&key).is_some_and(|key| person.known.recipients.contains(&key)) => {
-            (!is_refusal_alone(&key, item)?).then_some(Left::Notifications(key))
+        ItemKind::ErasedComment(id) => (key.pk == keys::erasure(who).pk).then_some(Left::Placeholder(id)),
+        ItemKind::NotificationState(recipient) if person.known.recipients.contains(&recipient) => {
+            (!is_refusal_alone(&recipient, item)?).then_some(Left::Notifications(key))
         }
-        ItemKind::Other => keys::visitor_of(&key).filter(is).map(|visitor| {
-            let request = item.get("rq").and_then(|request| request.as_s().ok().cloned());
-            let upload = keys::idempotency_hash(&key).zip(request);
-            let upload = upload.map(|(hash, request)| Upload { visitor, key: hash.to_owned(), request });
-            Left::Request { key, upload }
-        }),
+        ItemKind::Limiter(visitor) | ItemKind::Repeat(visitor) => {
+            is(&visitor).then_some(Left::Request { key, upload: None })
+        }
+        ItemKind::Idempotency { visitor, hash } if is(&visitor) => {
+            let request = item.get(idempotency::REQUEST).and_then(|request| request.as_s().ok().cloned());
+            let upload = request.map(|request| Upload { visitor, key: hash, request });
+            Some(Left::Request { key, upload })
+        }
         _ => None,
     })
 }
 
 /// Whether nothing is known of a user but a ban that holds.
 fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
-    let has_reason = |ban: &AttributeValue| ban.as_m().is_ok_and(|ban| ban.contains_key("r"));
+    let has_reason = |ban: &AttributeValue| ban.as_m().is_ok_and(|ban| ban.contains_key(maps::ban::REASON));
     let is_bare = item.iter().all(|(name, value)| match name.as_str() {
-        "pk" | "sk" | "u" | "bi" | "ib" => true,
-        "bn" => !has_reason(value),
+        PK | SK | user::ID | user::BAN_ID | user::IMPORTED_BAN => true,
+        user::BAN => !has_reason(value),
         _ => false,
     });
     let user: User = read(item)?;
@@ -306,8 +311,8 @@ fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
 }
 
 /// Whether a guest's notification state holds nothing but the refusal of mails.
-fn is_refusal_alone(key: &Key, item: Item) -> Result<bool, Fault> {
-    if !keys::recipient_of(key).is_some_and(|recipient| recipient.is_guest()) {
+fn is_refusal_alone(recipient: &Recipient, item: Item) -> Result<bool, Fault> {
+    if !recipient.is_guest() {
         return Ok(false);
     }
     let state: NotificationState = read(item)?;
@@ -316,7 +321,7 @@ fn is_refusal_alone(key: &Key, item: Item) -> Result<bool, Fault> {
 
 /// Whether the ban of this row has ended.
 fn has_ended(item: &Item, now: Timestamp) -> bool {
-    let expires = item.get("x").and_then(|x| x.as_n().ok()?.parse::<i64>().ok());
+    let expires = item.get(banned::EXPIRES).and_then(|x| x.as_n().ok()?.parse::<i64>().ok());
     expires.is_some_and(|expires| expires <= now.seconds())
 }
 
@@ -344,19 +349,22 @@ enum Naming {
 
 impl Search<'_> {
     fn look(&mut self, key: &Key, item: &Item) {
-        match (self.naming(key, item), ItemKind::of(key)) {
+        let kind = ItemKind::of(key);
+        match (self.naming(&kind, item), kind) {
             (Naming::No, _) => {}
             (Naming::Directly, ItemKind::User(id)) if is_ban_alone(item.clone(), self.now).unwrap_or_default() => {
                 let why = "a ban stays, its id and its end";
                 self.stays.insert(Stay::new(format!("ban of user {id}"), why));
             }
             (Naming::Directly, ItemKind::Banned(_)) if !has_ended(item, self.now) => {}
-            (Naming::Directly, _) if is_refusal_alone(key, item.clone()).unwrap_or_default() => {
+            (Naming::Directly, ItemKind::NotificationState(recipient))
+                if is_refusal_alone(&recipient, item.clone()).unwrap_or_default() =>
+            {
                 let why = "a keyed hash of the address stays, so that nobody can enrol it again";
                 self.stays.insert(Stay::new("a refusal of mails", why));
             }
             (Naming::Directly, _) => self.left += 1,
-            (Naming::ByAddress, _) => match user_of(key, item) {
+            (Naming::ByAddress, kind) => match user_of(&kind, item) {
                 Some(user) => drop(self.members.insert(user)),
                 None => self.guests += 1,
             },
@@ -367,29 +375,42 @@ impl Search<'_> {
         }
     }
 
-    fn naming(&self, key: &Key, item: &Item) -> Naming {
-        let Some(kind) = Kind::of(key) else {
+    fn naming(&self, kind: &ItemKind, item: &Item) -> Naming {
+        let Some(schema) = kind.schema() else {
             return if self.is_traced(item) { Naming::Directly } else { self.in_words(texts(item)) };
         };
         let known = &self.person.known;
-        let key_names = kind.key_names
-            && (keys::visitor_of(key).is_some_and(|visitor| known.visitors.contains(&visitor))
-                || keys::recipient_of(key).is_some_and(|recipient| known.recipients.contains(&recipient))
-                || matches!(ItemKind::of(key), ItemKind::User(id) | ItemKind::Directory(id) if self.person.user() == Some(id)));
-        let attribute = |(name, names): &(&str, Names)| item.get(*name).is_some_and(|value| self.is_in(value, *names));
-        if key_names || self.is_traced(item) || kind.names.iter().any(attribute) {
+        let attributes = || schema.attributes.iter().chain(schema.index_keys);
+        let is_in = |attribute: &Attribute| {
+            let value = attribute.names.zip(item.get(attribute.name));
+            value.is_some_and(|(names, value)| self.is_in(value, names))
+        };
+        if self.is_in_key(kind) || self.is_traced(item) || attributes().any(is_in) {
             return Naming::Directly;
         }
         let addresses = || known.addresses.iter().chain(&known.sealed);
         let has_address = |text: &&str| addresses().any(|hash| text.contains(hash.as_str()));
         if texts(item).iter().any(has_address) {
             // Whoever is erased as a guest is not the user with the same address, and the other way round.
-            let is_other = self.person.user().is_some() || user_of(key, item).is_some();
+            let is_other = self.person.user().is_some() || user_of(kind, item).is_some();
             return if is_other { Naming::ByAddress } else { Naming::Directly };
         }
-        let words =
-            kind.names.iter().filter(|(_, names)| *names == Names::Words).filter_map(|(name, _)| item.get(*name));
-        self.in_words(words.flat_map(texts_of).collect())
+        let words = attributes().filter(|attribute| attribute.names == Some(Names::Words));
+        self.in_words(words.filter_map(|attribute| item.get(attribute.name)).flat_map(texts_of).collect())
+    }
+
+    fn is_in_key(&self, kind: &ItemKind) -> bool {
+        let known = &self.person.known;
+        match kind {
+            ItemKind::VisitorState(visitor, _)
+            | ItemKind::VisitorOverflow(visitor, _)
+            | ItemKind::Limiter(visitor)
+            | ItemKind::Repeat(visitor)
+            | ItemKind::Idempotency { visitor, .. } => known.visitors.contains(visitor),
+            ItemKind::NotificationState(recipient) => known.recipients.contains(recipient),
+            ItemKind::User(id) | ItemKind::Handle(id) | ItemKind::NameFragment(id) => self.person.user() == Some(*id),
+            _ => false,
+        }
     }
 
     fn in_words(&self, texts: Vec<&str>) -> Naming {
@@ -441,15 +462,33 @@ impl Search<'_> {
 }
 
 /// The user whom the item is of; `None` for guests.
-fn user_of(key: &Key, item: &Item) -> Option<UserId> {
-    let of_mailbox = keys::recipient_of(key).and_then(|recipient| recipient.0.strip_prefix('u')?.parse().ok());
-    of_mailbox.or_else(|| item.get("u")?.as_n().ok()?.parse().ok())
+fn user_of(kind: &ItemKind, item: &Item) -> Option<UserId> {
+    match kind {
+        ItemKind::NotificationState(recipient) => recipient.0.strip_prefix('u')?.parse().ok(),
+        _ => item.get(user::ID)?.as_n().ok()?.parse().ok(),
+    }
+}
+
+/// All texts in an item.
+fn texts(item: &Item) -> Vec<&str> {
+    item.values().flat_map(texts_of).collect()
+}
+
+/// All texts in an attribute.
+fn texts_of(value: &AttributeValue) -> Vec<&str> {
+    match value {
+        AttributeValue::S(text) => vec![text],
+        AttributeValue::Ss(set) => set.iter().map(String::as_str).collect(),
+        AttributeValue::L(list) => list.iter().flat_map(texts_of).collect(),
+        AttributeValue::M(map) => map.values().flat_map(texts_of).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// What an operator calls the item.
 fn describe(kind: &ItemKind, item: &Item) -> String {
     let in_thread = || {
-        let thread = item.get("t").and_then(|thread| ThreadId::try_from(thread.as_s().ok()?.clone()).ok());
+        let thread = item.get(comment::THREAD).and_then(|thread| ThreadId::try_from(thread.as_s().ok()?.clone()).ok());
         thread.map(|thread| format!(" in {}/{}", thread.kind, thread.record)).unwrap_or_default()
     };
     match kind {

@@ -9,6 +9,7 @@ use crate::domain::person::{KnownBy, Person, PersonHashes};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 use crate::store::keys;
+use crate::store::schema::{SK, forgotten};
 use crate::store::transaction::Write;
 use crate::store::{Index, Query, Reading, Store, number, text, write};
 
@@ -61,10 +62,10 @@ impl Store {
         };
         let rows = self.query_all(query).await?;
         let fingerprint = text(hashes.fingerprint());
-        if rows.iter().any(|row| row.get("sf") != Some(&fingerprint)) {
+        if rows.iter().any(|row| row.get(forgotten::SALT) != Some(&fingerprint)) {
             return Ok(None);
         }
-        let people = rows.iter().filter_map(|row| row.get("sk")?.as_s().ok().cloned());
+        let people = rows.iter().filter_map(|row| row.get(SK)?.as_s().ok().cloned());
         Ok(Some(Forgotten { people: people.collect(), hashes }))
     }
 
@@ -78,8 +79,8 @@ impl Store {
         let who = keys::erasure(&hashes.who(&person.who));
         self.put("beginning an erasure", Write::put(write(&who, &person.known)?)).await?;
         for hash in hashes.all(person) {
-            let forget = Write::update(keys::forgotten(&hash)).set("c", number(now.0));
-            let forget = forget.set("sf", text(hashes.fingerprint())).still("c", None);
+            let forget = Write::update(keys::forgotten(&hash)).set(forgotten::FORGOTTEN_AT, number(now.0));
+            let forget = forget.set(forgotten::SALT, text(hashes.fingerprint())).still(forgotten::FORGOTTEN_AT, None);
             self.update("remembering an erasure", forget).await?;
         }
         Ok(())

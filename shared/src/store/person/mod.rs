@@ -1,8 +1,8 @@
-//! What the table knows of one person: finds it and erases it. Functions are built without these files.
+//! What the table knows of one person: finds it and erases it. `schema` says which attributes may name somebody. Functions
+//! are built without these files.
 //!
 //! | file        | what |
 //! |-------------|------|
-//! | `kinds`     | the one list of items and attributes that may name somebody; a new one gets its line there |
 //! | `find`      | reads the table: whom it is about, what is to be erased, what stays |
 //! | `erase`     | erases one thing after another, by the transactions of the service |
 //! | `forgotten` | remembers who was forgotten, so that no import brings them back |
@@ -13,4 +13,3 @@
 pub mod erase;
 pub mod find;
 pub mod forgotten;
-mod kinds;

@@ -9,6 +9,7 @@ use crate::domain::user::{Ban, User};
 use crate::store::bans::row;
 use crate::store::keys;
 use crate::store::number;
+use crate::store::schema::{banned, maps, user};
 use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
@@ -29,9 +30,9 @@ pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
         }
     }
     for (id, item) in stale {
-        let user = item.get("u").and_then(|user| user.as_n().ok()?.parse().ok()).map(UserId);
+        let user = item.get(banned::USER).and_then(|user| user.as_n().ok()?.parse().ok()).map(UserId);
         let other = user.map(|user| {
-            let condition = "attribute_not_exists(bi) OR bi <> :ban";
+            let condition = format!("attribute_not_exists({0}) OR {0} <> :ban", user::BAN_ID);
             Write::check(keys::user(user), condition).with(":ban", number(id))
         });
         let repair = std::iter::once(Write::delete(keys::banned(id))).chain(other).collect();
@@ -47,15 +48,23 @@ fn fallback(user: UserId) -> u64 {
 
 /// Gives the ban its id, if it is as it was read.
 fn with_id(user: &User, ban: &Ban, id: u64) -> Write {
-    let update = Write::update(keys::user(user.id)).set("bi", number(id)).still("bi", user.ban_id.map(number));
+    let update =
+        Write::update(keys::user(user.id)).set(user::BAN_ID, number(id)).still(user::BAN_ID, user.ban_id.map(number));
     match ban.until {
-        Some(until) => update.when("bn.u = :until").with(":until", number(until)),
-        None => update.when("attribute_exists(bn) AND attribute_not_exists(bn.u)"),
+        Some(until) => {
+            update.when(format!("{0}.{1} = :until", user::BAN, maps::ban::UNTIL)).with(":until", number(until))
+        }
+        None => {
+            update.when(format!("attribute_exists({0}) AND attribute_not_exists({0}.{1})", user::BAN, maps::ban::UNTIL))
+        }
     }
 }
 
 fn forget(user: UserId, id: u64) -> Write {
-    Write::update(keys::user(user)).remove("bi").still("bi", Some(number(id))).when("attribute_not_exists(bn)")
+    Write::update(keys::user(user))
+        .remove(user::BAN_ID)
+        .still(user::BAN_ID, Some(number(id)))
+        .when(format!("attribute_not_exists({0})", user::BAN))
 }
 
 fn of_user(id: UserId, problem: &str, repair: Vec<Write>) -> Finding {

@@ -13,6 +13,7 @@ use crate::domain::report::{Report, ReportExcerpt, ReportStatus, newest};
 use crate::store::comments::{in_state, queues};
 use crate::store::erasure::{ERASED, tombstone};
 use crate::store::keys::{self, Item, Scope};
+use crate::store::schema::comment;
 use crate::store::transaction::Write;
 use crate::store::{number, number_set, placement, text};
 
@@ -94,27 +95,27 @@ impl<'a> Recount<'a> {
         let rank = |count: u64| comment.is_top_level().then(|| placement::rank(count, id));
         let [(_, tk), (_, ts), (_, ok)] = self.placed(comment, item);
         let mut wanted = vec![
-            ("i", Some(number(id))),
-            ("ok", Some(ok)),
-            ("tk", Some(tk)),
-            ("ts", Some(ts)),
-            ("a", comment.user.map(|user| text(keys::author(user)))),
-            ("lc", Some(number(likes))),
-            ("l", rank(likes)),
-            ("rc", Some(number(count))),
-            ("d", rank(count)),
-            ("fp", comment.is_top_level().then(|| number(marks))),
-            ("ld", number_set(inline)),
+            (comment::ID, Some(number(id))),
+            (comment::ORDER_KEY, Some(ok)),
+            (comment::THREAD_KEY, Some(tk)),
+            (comment::THREAD_SORT, Some(ts)),
+            (comment::AUTHOR_KEY, comment.user.map(|user| text(keys::author(user)))),
+            (comment::LIKES, Some(number(likes))),
+            (comment::LIKES_RANK, rank(likes)),
+            (comment::REPLIES, Some(number(count))),
+            (comment::REPLIES_RANK, rank(count)),
+            (comment::FINGERPRINT, comment.is_top_level().then(|| number(marks))),
+            (comment::INLINE, number_set(inline)),
             // Never unset, so the separate reply it stands for may be gone.
-            ("tr", Some(AttributeValue::Bool(comment.has_separate || count > inline.len() as u64))),
+            (comment::HAS_SEPARATE, Some(AttributeValue::Bool(comment.has_separate || count > inline.len() as u64))),
             // Edits of unapproved comments are not reviewed.
-            ("rv", Some(AttributeValue::Bool(comment.in_review && comment.may_count()))),
-            ("rp", Some(number(reports.map_or(0, BTreeMap::len)))),
-            ("rl", newest_reports(reports)),
-            ("ro", Some(AttributeValue::Bool(reported))),
+            (comment::IN_REVIEW, Some(AttributeValue::Bool(comment.in_review && comment.may_count()))),
+            (comment::REPORTS, Some(number(reports.map_or(0, BTreeMap::len)))),
+            (comment::NEWEST_REPORTS, newest_reports(reports)),
+            (comment::REPORTED, Some(AttributeValue::Bool(reported))),
         ];
         if comment.is_placeholder {
-            wanted.extend(ERASED.into_iter().chain(["s"]).map(|name| (name, None)));
+            wanted.extend(ERASED.into_iter().chain([comment::STATE]).map(|name| (name, None)));
         }
         wanted
     }
@@ -128,7 +129,7 @@ impl<'a> Recount<'a> {
             Some(parent) if scope == Scope::Everyone => self.inline[&parent].contains(&comment.id.0),
             Some(parent) => {
                 let above = self.snapshot.comments.get(&parent).is_some_and(|parent| parent.comment.is_top_level());
-                above && item.get("tk") == Some(&text(keys::parents(&comment.thread, scope)))
+                above && item.get(comment::THREAD_KEY) == Some(&text(keys::parents(&comment.thread, scope)))
             }
         };
         placement::index_keys(comment, is_inline)

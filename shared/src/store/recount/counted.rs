@@ -8,6 +8,7 @@ use super::snapshot::Snapshot;
 use crate::domain::ids::{CommentId, ThreadId};
 use crate::store::counts;
 use crate::store::keys::{self, Item};
+use crate::store::schema::count;
 use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
@@ -36,7 +37,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
 fn check_count(snapshot: &Snapshot, thread: &ThreadId, rows: u64) -> Option<Finding> {
     let nothing = Item::new();
     let item = snapshot.counts.get(&thread.to_string()).unwrap_or(&nothing);
-    let (stored, repair) = recounted(keys::count(thread), "n", rows, item)?;
+    let (stored, repair) = recounted(keys::count(thread), count::COUNT, rows, item)?;
     let problem = format!("counts {stored} comments, recounted {rows}");
     Some(Finding::new(format_args!("thread {thread}"), problem, vec![repair]))
 }

@@ -4,8 +4,9 @@ use super::Finding;
 use super::snapshot::Snapshot;
 use crate::domain::user::User;
 use crate::store::keys::{self, ItemKind, Key};
+use crate::store::schema::user;
 use crate::store::text;
-use crate::store::transaction::Write;
+use crate::store::transaction::{Write, absent};
 use crate::store::users::directory;
 
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
@@ -24,9 +25,10 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
         let subject = format!("{pk} {sk}");
         let key = Key { pk, sk };
         let same_user = match ItemKind::of(&key) {
-            ItemKind::Directory(id) => Some(match snapshot.users.get(&id) {
-                Some(user) => Write::check(keys::user(id), "n = :name").with(":name", text(user.name.clone())),
-                None => Write::check(keys::user(id), "attribute_not_exists(pk)"),
+            ItemKind::Handle(id) | ItemKind::NameFragment(id) => Some(match snapshot.users.get(&id) {
+                Some(user) => Write::check(keys::user(id), format!("{0} = :name", user::NAME))
+                    .with(":name", text(user.name.clone())),
+                None => Write::check(keys::user(id), absent()),
             }),
             _ => None,
         };
@@ -37,7 +39,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
 }
 
 fn same_profile(user: &User) -> Write {
-    Write::check(keys::user(user.id), "n = :name AND av = :avatar")
+    Write::check(keys::user(user.id), format!("{0} = :name AND {1} = :avatar", user::NAME, user::AVATAR))
         .with(":name", text(user.name.clone()))
         .with(":avatar", text(user.avatar.clone()))
 }

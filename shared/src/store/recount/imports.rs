@@ -7,6 +7,7 @@ use super::repair::absent;
 use super::snapshot::Snapshot;
 use crate::domain::ids::{CommentId, SourceId};
 use crate::store::erasure::tombstone_of;
+use crate::store::schema::{comment, source};
 use crate::store::transaction::Write;
 use crate::store::{keys, number, text};
 
@@ -32,7 +33,9 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     let gone = live.filter(|(source, _)| !imported.contains_key(source));
     findings.extend(gone.map(|(source, row)| {
         // An import that ended early has not written the comment, which was not deleted.
-        let row_of = Write::delete(keys::source(source)).when("i = :id").with(":id", number(row.comment));
+        let row_of = Write::delete(keys::source(source))
+            .when(format!("{0} = :id", source::COMMENT))
+            .with(":id", number(row.comment));
         let row_of = if snapshot.importing.is_empty() { tombstone_of(source, row.comment) } else { row_of };
         Finding::of_comment(
             row.comment,
@@ -50,7 +53,8 @@ fn check_row(snapshot: &Snapshot, source: &SourceId, id: CommentId) -> Option<Fi
         Some(_) => return None,
         None => format!("{source} does not name it"),
     };
-    let row = Write::update(keys::source(source)).set("i", number(id)).remove("dl");
-    let exists = Write::check(keys::comment(id), "so = :source").with(":source", text(source.to_string()));
+    let row = Write::update(keys::source(source)).set(source::COMMENT, number(id)).remove(source::DELETED);
+    let exists = Write::check(keys::comment(id), format!("{0} = :source", comment::SOURCE))
+        .with(":source", text(source.to_string()));
     Some(Finding::of_comment(id, problem, vec![row, exists]))
 }

@@ -4,24 +4,44 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::domain::ids::CommentId;
 use crate::store::keys::{self, Item, Key};
-use crate::store::transaction::Write;
+use crate::store::schema::comment;
+use crate::store::transaction::{self, Write};
 use crate::store::{number, stored_number};
 
 /// The attributes of a comment that a recount reads or decides.
-const DERIVED: [&str; 19] =
-    ["s", "rv", "ph", "ok", "tk", "ts", "a", "i", "lc", "il", "l", "rc", "d", "fp", "ld", "tr", "rp", "rl", "ro"];
+const DERIVED: [&str; 19] = [
+    comment::STATE,
+    comment::IN_REVIEW,
+    comment::PLACEHOLDER,
+    comment::ORDER_KEY,
+    comment::THREAD_KEY,
+    comment::THREAD_SORT,
+    comment::AUTHOR_KEY,
+    comment::ID,
+    comment::LIKES,
+    comment::IMPORTED_LIKES,
+    comment::LIKES_RANK,
+    comment::REPLIES,
+    comment::REPLIES_RANK,
+    comment::FINGERPRINT,
+    comment::INLINE,
+    comment::HAS_SEPARATE,
+    comment::REPORTS,
+    comment::NEWEST_REPORTS,
+    comment::REPORTED,
+];
 
 /// An attribute and the value it should have; `None` for none.
 pub(super) type Wanted = (&'static str, Option<AttributeValue>);
 
 /// Checks that the comment is as it was read, in every attribute that a recount uses.
 pub(super) fn unchanged(id: CommentId, item: &Item) -> Write {
-    still_as(Write::check(keys::comment(id), "attribute_exists(pk)"), item)
+    still_as(Write::check(keys::comment(id), transaction::exists()), item)
 }
 
 /// Checks that there is no such comment.
 pub(super) fn absent(id: CommentId) -> Write {
-    Write::check(keys::comment(id), "attribute_not_exists(pk)")
+    Write::check(keys::comment(id), transaction::absent())
 }
 
 /// Gives attributes of a comment their wanted values, if the comment is as it was read.

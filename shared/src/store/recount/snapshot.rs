@@ -10,6 +10,7 @@ use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
 use crate::error::Fault;
 use crate::store::keys::{Item, ItemKind, Key};
+use crate::store::schema::{comment, import_journal};
 use crate::store::sources::SourceRow;
 use crate::store::{read, text};
 
@@ -83,7 +84,7 @@ impl Snapshot {
         match ItemKind::of(&key) {
             ItemKind::Comment(id) => {
                 // Bodies are most of a table, and only placeholders must have none.
-                item.entry("b".to_owned()).and_modify(|body| *body = text(""));
+                item.entry(comment::BODY.to_owned()).and_modify(|body| *body = text(""));
                 let comment = Comment { id, ..read(item.clone())? };
                 self.comments.insert(id, StoredComment { comment, item });
             }
@@ -96,7 +97,7 @@ impl Snapshot {
                 self.hidden_replies.insert((parent, id));
                 self.dependents.push((parent, key));
             }
-            ItemKind::GuestBound(id) => self.dependents.push((id, key)),
+            ItemKind::GuestBound { comment: id, .. } => self.dependents.push((id, key)),
             ItemKind::Thread(id) => {
                 let thread = read(item.clone())?;
                 self.threads.insert(id.to_string(), StoredThread { thread, item });
@@ -107,18 +108,18 @@ impl Snapshot {
             ItemKind::Count(thread) => {
                 self.counts.insert(thread.to_string(), item);
             }
-            ItemKind::VisitorThreadState(visitor, thread) => {
+            ItemKind::VisitorState(visitor, thread) | ItemKind::VisitorOverflow(visitor, thread) => {
                 let state = read(item.clone())?;
                 self.visitor_states.push(StoredVisitorState { key, visitor, thread, state, item });
             }
             ItemKind::User(id) => {
                 self.users.insert(id, read(item)?);
             }
-            ItemKind::Directory(_) => {
+            ItemKind::Handle(_) | ItemKind::NameFragment(_) => {
                 self.directory.insert((key.pk, key.sk), item);
             }
             // One that writes comments one by one leaves the table in order at every step.
-            ItemKind::ImportJournal(_) if item.contains_key("c") => {}
+            ItemKind::ImportJournal(_) if item.contains_key(import_journal::LAST) => {}
             ItemKind::ImportJournal(thread) => self.importing.push(thread),
             ItemKind::Banned(id) => {
                 self.banned.insert(id, item);
@@ -131,7 +132,8 @@ impl Snapshot {
                 self.deleted.extend(row.is_deleted.then_some(row.comment));
                 self.sources.insert(source, row);
             }
-            ItemKind::Other => {}
+            // Nor from what is about erasures, imports, limits, mails and webhooks.
+            _ => {}
         }
         Ok(())
     }

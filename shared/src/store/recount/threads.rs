@@ -9,6 +9,7 @@ use crate::domain::ids::ThreadId;
 use crate::domain::thread::Pin;
 use crate::store::keys::{self, Item};
 use crate::store::number;
+use crate::store::schema::{maps, thread};
 use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
@@ -18,12 +19,16 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
         let stored = snapshot.threads.get(&name);
         let nothing = Item::new();
         let item = stored.map_or(&nothing, |stored| &stored.item);
-        if let Some((found, repair)) = recounted(keys::thread(&id), "n", counted, item) {
+        if let Some((found, repair)) = recounted(keys::thread(&id), thread::PARENTS, counted, item) {
             findings.push(of_thread(&id, format!("n is {found}, recounted {counted}"), vec![repair]));
         }
         let pin = stored.and_then(|stored| stored.thread.pin);
         if let Some(pin) = pin.filter(|pin| !may_be_pinned(snapshot, &id, *pin)) {
-            let unpin = Write::update(keys::thread(&id)).remove("pin").when("pin.c = :id");
+            let unpin = Write::update(keys::thread(&id)).remove(thread::PIN).when(format!(
+                "{0}.{1} = :id",
+                thread::PIN,
+                maps::pin::COMMENT
+            ));
             let problem = format!("comment {} is pinned, which cannot be", pin.comment);
             findings.push(of_thread(&id, problem, vec![unpin.with(":id", number(pin.comment))]));
         }

@@ -9,6 +9,7 @@ use super::snapshot::{Snapshot, StoredVisitorState};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::store::keys::{self, Item, Key, Scope};
+use crate::store::schema::{comment, visitor_state};
 use crate::store::transaction::Write;
 use crate::store::{id_set, number, text, yes};
 
@@ -23,8 +24,8 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
     let mut findings = Vec::new();
     for StoredVisitorState { key, visitor, thread, state, .. } in &snapshot.visitor_states {
         if snapshot.importing.contains(thread) {
-            findings.extend(of_unwritten(snapshot, key, "lk", &state.liked));
-            findings.extend(of_unwritten(snapshot, key, "rd", &state.reported));
+            findings.extend(of_unwritten(snapshot, key, visitor_state::LIKED, &state.liked));
+            findings.extend(of_unwritten(snapshot, key, visitor_state::REPORTED, &state.reported));
         }
         let present = |ids: &BTreeSet<u64>| -> Vec<CommentId> {
             ids.iter().map(|id| CommentId(*id)).filter(|id| snapshot.comments.contains_key(id)).collect()
@@ -32,7 +33,7 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
         for id in present(&state.liked) {
             if !liked.insert((visitor, id)) {
                 let problem = format!("visitor {visitor} likes it in two places");
-                findings.push(Finding::of_comment(id, problem, vec![forget(key, "lk", id)]));
+                findings.push(Finding::of_comment(id, problem, vec![forget(key, visitor_state::LIKED, id)]));
             }
         }
         for id in present(&state.reported) {
@@ -44,7 +45,7 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
             } else {
                 continue;
             };
-            findings.push(Finding::of_comment(id, problem, vec![forget(key, "rd", id)]));
+            findings.push(Finding::of_comment(id, problem, vec![forget(key, visitor_state::REPORTED, id)]));
         }
     }
     let reports = snapshot.reports.iter().flat_map(|(id, reports)| {
@@ -53,7 +54,7 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
     for (visitor, id) in reports.filter(|report| !reported.contains(report)) {
         let Some(stored) = snapshot.comments.get(&id) else { continue };
         let key = entry_key(snapshot, visitor, &stored.comment);
-        let entry = Write::update(key).add("rd", id_set(id));
+        let entry = Write::update(key).add(visitor_state::REPORTED, id_set(id));
         let problem = format!("the report of visitor {visitor} is missing in the visitor's state");
         findings.push(Finding::of_comment(id, problem, vec![entry]));
     }
@@ -112,14 +113,16 @@ pub(super) fn check_hidden_counts(snapshot: &Snapshot) -> Vec<Finding> {
         let stored = stored.get(&place);
         let nothing = Item::new();
         let item = stored.map_or(&nothing, |stored| &stored.item);
-        for (name, counted) in [("up", counted.parents), ("ur", counted.replies)] {
+        for (name, counted) in
+            [(visitor_state::HIDDEN_PARENTS, counted.parents), (visitor_state::HIDDEN_REPLIES, counted.replies)]
+        {
             if let Some((stored, repair)) = recounted(key.clone(), name, counted, item) {
                 let problem = format!("{name} is {stored}, recounted {counted}");
                 findings.push(Finding::new(&subject, problem, vec![repair]));
             }
         }
         if counted.has_separate && !stored.is_some_and(|stored| stored.state.hidden_separate) {
-            let set = Write::update(key).set("ut", yes());
+            let set = Write::update(key).set(visitor_state::HIDDEN_SEPARATE, yes());
             findings.push(Finding::new(&subject, "ut is unset, though an unapproved reply is separate", vec![set]));
         }
     }
@@ -132,7 +135,7 @@ fn count_hidden(snapshot: &Snapshot) -> BTreeMap<Place, Hidden> {
         let comment = &stored.comment;
         let visitor = comment.visitor();
         let separate = comment.parent().map(|parent| text(keys::replies(parent, Scope::Own(&visitor))));
-        let is_separate = separate.is_some() && stored.item.get("tk") == separate.as_ref();
+        let is_separate = separate.is_some() && stored.item.get(comment::THREAD_KEY) == separate.as_ref();
         let counted = hidden.entry((visitor, comment.thread.to_string())).or_default();
         if comment.is_top_level() {
             counted.parents += 1;

@@ -1,0 +1,574 @@
+//! The schema of the table: every item with its key and its attributes, and every index. `README.md` beside this file is
+//! printed from it (`UPDATE_SCHEMA=1 cargo test --workspace schema`). Code names attributes by the constants, such as
+//! [`comment::LIKES`]; the names in the table are short, because a page reads forty comments and pays by the byte.
+//!
+//! `keys` builds and parses the keys, `domain` has the values. Tests compare both with this file.
+
+#![allow(dead_code, reason = "serde writes many attributes, and functions do not read descriptions")]
+
+/// Key attributes of every item.
+pub(super) const PK: &str = "pk";
+pub(super) const SK: &str = "sk";
+
+/// A kind of item.
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) pk: &'static str,
+    pub(super) sk: &'static str,
+    pub(super) key_names: Option<Names>,
+    pub(super) export: Export,
+    /// What reads it.
+    pub(super) read_by: &'static str,
+    pub(super) attributes: &'static [Attribute],
+    /// The attributes that are keys of indexes only.
+    pub(super) index_keys: &'static [Attribute],
+}
+
+/// An attribute of an item, or of a map in one. One that has its default (false, 0, nothing) may be missing.
+#[derive(Debug)]
+pub(super) struct Attribute {
+    pub(super) name: &'static str,
+    /// The name of its constant.
+    pub(super) constant: &'static str,
+    pub(super) ty: Type,
+    pub(super) names: Option<Names>,
+    pub(super) meaning: &'static str,
+}
+
+/// The type of an attribute, as `DynamoDB` calls it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Type {
+    S,
+    N,
+    B,
+    NS,
+    SS,
+    L(&'static Self),
+    /// A map of `maps`, by name.
+    M(&'static str, &'static [Attribute]),
+    Any,
+}
+
+/// How a key or an attribute may name somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// The id of a user.
+    User,
+    /// A visitor.
+    Visitor,
+    /// The key of an index, which may end in a visitor or a user.
+    Index,
+    /// A picture, which may be the hash of an address.
+    Picture,
+    /// A keyed hash, or a sealed address.
+    Hash,
+    /// The name of whoever another attribute names.
+    Name,
+    /// What somebody wrote. It may contain the name of anybody.
+    Words,
+}
+
+/// What an export makes of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Export {
+    /// It is exported.
+    Record,
+    /// It follows from what is exported.
+    Derived,
+    /// It stays where it is.
+    No,
+}
+
+macro_rules! ty {
+    (L S) => {
+        Type::L(&Type::S)
+    };
+    (L N) => {
+        Type::L(&Type::N)
+    };
+    (L $map:ident) => {
+        Type::L(&Type::M(stringify!($map), maps::$map::ATTRIBUTES))
+    };
+    (M $map:ident) => {
+        Type::M(stringify!($map), maps::$map::ATTRIBUTES)
+    };
+    ($plain:ident) => {
+        Type::$plain
+    };
+}
+
+macro_rules! optional {
+    () => {
+        None
+    };
+    ($names:ident) => {
+        Some(Names::$names)
+    };
+}
+
+macro_rules! attributes {
+    ($list:ident; $($constant:ident $name:literal $ty:ident $(($of:ident))? $(names $names:ident)? $meaning:literal;)*) => {
+        $(
+            #[doc = $meaning]
+            pub(in crate::store) const $constant: &str = $name;
+        )*
+        pub(in crate::store) const $list: &[Attribute] = &[$(Attribute {
+            name: $name,
+            constant: stringify!($constant),
+            ty: ty!($ty $($of)?),
+            names: optional!($($names)?),
+            meaning: $meaning,
+        }),*];
+    };
+}
+
+macro_rules! items {
+    ($(
+        $kind:ident $name:literal {
+            key $pk:literal $sk:literal $(names $person:ident)?; export $export:ident; read $read_by:literal;
+            $(attributes { $($attributes:tt)* })?
+            $(index { $($index:tt)* })?
+        }
+    )*) => {
+        $(
+            pub(super) mod $kind {
+                #[allow(unused_imports, reason = "some items have no attributes")]
+                use super::{Attribute, Export, Kind, Names, Type, maps};
+                attributes! { ATTRIBUTES; $($($attributes)*)? }
+                attributes! { INDEX_KEYS; $($($index)*)? }
+                pub(in crate::store) const KIND: Kind = Kind {
+                    name: $name,
+                    pk: $pk,
+                    sk: $sk,
+                    key_names: optional!($($person)?),
+                    export: Export::$export,
+                    read_by: $read_by,
+                    attributes: ATTRIBUTES,
+                    index_keys: INDEX_KEYS,
+                };
+            }
+        )*
+        /// All items.
+        pub(super) const KINDS: &[&Kind] = &[$(&$kind::KIND),*];
+    };
+}
+
+macro_rules! maps {
+    ($($map:ident { $($attributes:tt)* })*) => {
+        /// Attributes of maps inside of items.
+        pub(super) mod maps {
+            $(
+                pub(in crate::store) mod $map {
+                    #[allow(unused_imports, reason = "few maps hold others")]
+                    use super::super::{Attribute, Names, Type, maps};
+                    attributes! { ATTRIBUTES; $($attributes)* }
+                }
+            )*
+            #[cfg(test)]
+            pub(in crate::store) const ALL: &[(&str, &[super::Attribute])] = &[$((stringify!($map), $map::ATTRIBUTES)),*];
+        }
+    };
+}
+
+// Times are in Unix milliseconds unless it says otherwise. `L(N)` is a list of numbers, `L(report)` a list of maps.
+items! {
+    comment "comment" {
+        key "C#id" "C"; export Record; read "every route by id";
+        attributes {
+            ID             "i"   N                        "id; sort key of `time` and `author`";
+            THREAD         "t"   S                        "thread: `type#record`";
+            ANCESTORS      "p"   L(N)                     "ids of the ancestors, top-level comment first";
+            USER           "u"   N         names User     "the writer's user id; missing for guests";
+            GUEST          "g"   S         names Visitor  "visitor of a guest";
+            NAME           "n"   S         names Name     "the writer's name; missing from placeholders";
+            AVATAR         "av"  S         names Picture  "picture: a URL, or `g:` and a Gravatar hash";
+            BY_MODERATOR   "mo"  B                        "the writer was a moderator";
+            BODY           "b"   S         names Words    "body, Markdown; missing from placeholders";
+            MENTIONS       "m"   L(S)      names Words    "handles mentioned in the body";
+            EDITED_AT      "e"   N                        "time of the last edit";
+            STATE          "s"   S                        "state: `pending` or `rejected`; missing when approved";
+            IN_REVIEW      "rv"  B                        "approved, but an edit waits for review";
+            SUSPICIOUS     "sp"  B                        "the spam check doubted a text that waited for approval";
+            PLACEHOLDER    "ph"  B                        "placeholder of a deleted comment: approved, without writer and body";
+            SOURCE         "so"  S         names Words    "source of an imported comment: format, site and id there: `disqus:558`, `disqus@blog:558`";
+            LIKES          "lc"  N                        "number of likes, imported ones included";
+            IMPORTED_LIKES "il"  N                        "number of likes that were imported without voters";
+            REPLIES        "rc"  N                        "number of approved direct replies";
+            FINGERPRINT    "fp"  N                        "fingerprint of the replies counted in `rc`; top-level comments only";
+            INLINE         "ld"  NS                       "ids of the inline replies";
+            HAS_SEPARATE   "tr"  B                        "there are, or were, separate replies; never unset";
+            REPORTS        "rp"  N                        "number of reports";
+            REPORTED       "ro"  B                        "a report is open";
+            NEWEST_REPORTS "rl"  L(excerpt) names Words   "excerpts of the newest three reports, newest first";
+            RESOLUTIONS    "rs"  L(resolution)            "resolutions of reports, oldest first";
+            SUBSCRIBED     "sb"  B                        "the writer subscribed to replies";
+            SUBSCRIPTION   "su"  M(subscription) names Hash "where notifications go, until the comment is approved";
+            WAS_SHOWN      "ws"  B                        "everyone could see it before a moderator rejected it: it notifies no second time";
+        }
+        index {
+            THREAD_KEY     "tk"  S         names Index    "partition key of `thread`";
+            THREAD_SORT    "ts"  S                        "sort key of `thread`";
+            ORDER_KEY      "ok"  S         names Index    "partition key of `time`, `likes` and `replied`";
+            LIKES_RANK     "l"   N                        "sort key of `likes`; top-level comments only";
+            REPLIES_RANK   "d"   N                        "sort key of `replied`; top-level comments only";
+            AUTHOR_KEY     "a"   S         names Index    "partition key of `author`; missing for guests";
+        }
+    }
+    report "report" {
+        key "C#id" "R#id"; export Record; read "its moderators, newest first";
+        attributes {
+            ID             "id"  N                        "id, ordered by time";
+            REASON         "r"   S         names Words    "reason, and details after a colon";
+            CREATED_AT     "c"   N                        "time of the report";
+            VISITOR        "v"   S         names Visitor  "visitor who reported";
+            USER           "u"   N         names User     "user id of the reporter; missing for guests";
+            NAME           "n"   S         names Name     "name of the reporter";
+            AVATAR         "av"  S         names Picture  "picture of the reporter";
+        }
+    }
+    hidden_reply "hidden reply" {
+        key "C#parent" "H#id"; export Derived; read "the clean-up below a deleted comment; it names an unapproved reply";
+    }
+    guest_bound "guest bound" {
+        key "C#id" "G#hash"; export Record; read "limits of a network's guest likes and reports";
+        attributes {
+            COUNT          "n"   N                        "likes or reports by guests of the network";
+        }
+    }
+    thread "thread" {
+        key "T#type#record" "T"; export Record; read "lists: count, pin, author";
+        attributes {
+            PARENTS        "n"   N                        "number of approved top-level comments";
+            PIN            "pin" M(pin)                   "the pin";
+            AUTHOR         "au"  N         names User     "user id of the record's author";
+            TITLE          "ti"  S         names Words    "title of the record";
+            URL            "url" S         names Words    "address of the record";
+        }
+    }
+    counted "counted comment" {
+        key "T#type#record" "K#id"; export Derived; read "the newest comments of a thread; a comment counts while it exists";
+        attributes {
+            IS_FIRST       "f"   B                        "counted when what was above it was shown for the first time: `events` tells of it";
+        }
+    }
+    count "count" {
+        key "T#type#record" "K"; export Derived; read "how many comments of a thread count";
+        attributes {
+            COUNT          "n"   N                        "number of counted comments";
+        }
+    }
+    visitor_state "visitor's thread state" {
+        key "V#visitor#type#record" "V" names Visitor; export Record;
+        read "lists: own likes, reports, unapproved comments; makes a second report impossible";
+        attributes {
+            LIKED          "lk"  NS                       "ids of liked comments";
+            REPORTED       "rd"  NS                       "ids of reported comments";
+            FULL           "fl"  B                        "full: further entries go into overflow items; never unset";
+            HIDDEN_PARENTS "up"  N                        "number of own unapproved top-level comments";
+            HIDDEN_REPLIES "ur"  N                        "number of own unapproved replies";
+            HIDDEN_SEPARATE "ut" B                        "some of them are, or were, separate; never unset";
+        }
+    }
+    visitor_overflow "overflow" {
+        key "V#visitor#type#record" "V#parent" names Visitor; export Record;
+        read "the same, for one parent and its replies";
+        attributes {
+            LIKED          "lk"  NS                       "ids of liked comments";
+            REPORTED       "rd"  NS                       "ids of reported comments";
+        }
+    }
+    user "user" {
+        key "U#id" "U" names User; export Record; read "everybody signed in";
+        attributes {
+            ID             "u"   N         names User     "user id";
+            NAME           "n"   S         names Name     "name";
+            AVATAR         "av"  S         names Picture  "picture";
+            TOLD_AT        "ia"  N                        "`iat` of the newest token that named the user, in Unix seconds";
+            LEARNED_AT     "la"  N                        "when the name was saved, in Unix seconds";
+            RENAMED_AT     "ra"  N                        "when the name or the picture last changed, in Unix seconds; no two changes have the same";
+            COMMENTS_AT    "ca"  N                        "when old comments took them, or the earliest time at which they may, in Unix seconds";
+            SUBJECT        "sh"  S         names Hash     "hash of the token's subject, where the id is a hash as well";
+            BAN            "bn"  M(ban)    names Words    "ban";
+            BAN_ID         "bi"  N                        "id of the ban, ordered by time";
+            IMPORTED_BAN   "ib"  N                        "id of a ban that was imported, which is not imported again";
+        }
+    }
+    handle "handle" {
+        key "H#handle" "U#id" names User; export Derived; read "mentions";
+    }
+    name_fragment "name fragment" {
+        key "N#rank#letter" "text#id" names User; export Derived; read "the search of names";
+        attributes {
+            ID             "u"   N         names User     "user id";
+            NAME           "n"   S         names Name     "name";
+            AVATAR         "av"  S         names Picture  "picture";
+            BAN            "bn"  M(ban)    names Words    "ban";
+        }
+    }
+    queue "queue entry" {
+        key "Q#state#shard" "id"; export Derived; read "moderators";
+    }
+    source "source" {
+        key "S#source" "S"; export Record;
+        read "imports: the comment that was imported from there; its tombstone once it is deleted";
+        attributes {
+            COMMENT        "i"   N                        "id of the comment";
+            DELETED        "dl"  B                        "the comment was deleted and does not come back: a tombstone";
+            THREAD         "th"  S                        "short hash of the page there, by which two sites are told apart";
+            WRITER         "wr"  S                        "short hash of the writer there, for the same";
+        }
+    }
+    log "log" {
+        key "A" "id"; export No; read "moderators: what they did";
+        attributes {
+            ID             "id"  N                        "id, ordered by time";
+            MODERATOR      "mo"  N         names User     "user id of the moderator; missing for one who was forgotten";
+            NAME           "n"   S         names Name     "name of the moderator";
+            ACTION         "ac"  S                        "what the moderator did: `approve`, `ban`, `remove_image` and so on";
+            COMMENT        "c"   N                        "comment";
+            USER           "u"   N         names User     "user id of the banned user, or of the comment's writer; missing for guests";
+            THREAD         "t"   S                        "thread";
+        }
+    }
+    banned "banned" {
+        key "B" "id"; export Derived; read "moderators: who is banned; expires with the ban";
+        attributes {
+            USER           "u"   N         names User     "user id";
+            EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
+        }
+    }
+    forgotten "forgotten person" {
+        key "F" "hash"; export No; read "imports: nothing of this person comes back";
+        attributes {
+            FORGOTTEN_AT   "c"   N                        "when";
+            SALT           "sf"  S                        "fingerprint of the salt of the hash";
+        }
+    }
+    erasure "erasure" {
+        key "F#hash" "J"; export No; read "an erasure that is under way: whom it is about";
+        attributes {
+            NAMES          "nm"  L(S)                     "names";
+            ADDRESSES      "ad"  L(S)                     "hashes of addresses";
+            VISITORS       "vs"  L(S)                     "visitors";
+            SUBJECTS       "sj"  L(S)                     "hashes of subjects";
+            RECIPIENTS     "re"  L(S)                     "recipients of mails";
+            SEALED         "se"  L(S)                     "sealed addresses";
+            HAS_PICTURE    "pi"  B                        "the profile has a picture that does not come from an address";
+        }
+    }
+    erased_comment "erased comment" {
+        key "F#hash" "id"; export No;
+        read "an erasure that is under way: a placeholder that goes when nothing is below it";
+    }
+    import_journal "import journal" {
+        key "J#type#record" "J"; export No; read "imports: the thread is being written";
+        attributes {
+            VISITORS       "n"   N                        "transactions about visitors that are done";
+            PLAN           "f"   S                        "comments are written in batches: hash of all that they and their counts follow from";
+            LAST           "c"   N                        "comments are written one by one: id of the last one, which may not be counted";
+        }
+    }
+    import_lease "import lease" {
+        key "J#lease" "J"; export No; read "imports: one runs at a time; expires";
+        attributes {
+            HOLDER         "h"   S                        "who holds it";
+            EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
+        }
+    }
+    imported_salt "imported salt" {
+        key "J#salt" "J"; export No; read "exports: hashes were imported that another salt has made";
+        attributes {
+            FINGERPRINT    "h"   S                        "its fingerprint";
+        }
+    }
+    limiter "limiter" {
+        key "L#scope#caller#minute" "L" names Visitor; export No;
+        read "writes, every tenth read; by the hour: mentions and enrolments; expires";
+        attributes {
+            COUNT          "n"   N                        "requests booked";
+            ADDRESSES      "es"  SS                       "hashes of the addresses that are asked for a confirmation, which are counted";
+            EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
+        }
+    }
+    repeat "repeat" {
+        key "P#visitor#hash" "P" names Visitor; export No; read "the spam check; expires";
+        attributes {
+            REQUEST        "rq"  S                        "the request that wrote the text";
+            EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
+        }
+    }
+    idempotency "idempotency" {
+        key "I#visitor#hash" "I" names Visitor; export No; read "a POST sent again; expires";
+        attributes {
+            REQUEST        "rq"  S                        "hash of the request's content";
+            ANSWER         "an"  Any                      "reference to the result: a comment id, or null";
+            EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
+        }
+    }
+    notification_state "notification state" {
+        key "E#recipient" "E" names Hash; export No; read "what a recipient of mails is notified of";
+        attributes {
+            VERSION        "vn"  N                        "number of changes, for the condition of the next one";
+            STATE          "st"  S                        "state: `asked`, `on`, `off`, `bounced`; missing when new";
+            ADDRESS        "ad"  M(address) names Hash    "address that is confirmed, or bounced";
+            ASKERS         "ak"  L(asker)  names Hash     "who gave the address without proof";
+            REPLIES        "re"  B                        "a member wants to know of replies";
+            MENTIONS       "me"  B                        "a member wants to know of mentions";
+            OWN_RECORDS    "ow"  B                        "a member wants to know of comments on own records";
+            MUTED          "mu"  L(S)                     "hashes of muted threads";
+            WAITING        "wt"  NS                       "comments that wait for the next mail";
+            MORE           "wm"  N                        "how many more wait";
+            IN_FLIGHT      "fl"  NS                       "comments of the mail that is being sent";
+            MORE_IN_FLIGHT "fm"  N                        "how many more are in that mail";
+            NOTIFIED       "td"  NS                       "comments (for moderators, queue entries) that were mailed lately";
+            NOTIFIED_BEFORE "ty" NS                       "comments (for moderators, queue entries) that were mailed before";
+            NOTIFIED_SINCE "ro"  N                        "since when `td` is filled";
+            DUE            "du"  N                        "when the next mail is due";
+            CLAIM          "cl"  M(claim)                 "claim of a worker";
+            SENT           "se"  L(N)                     "times of the mails of the last 24 hours";
+            REFUSALS       "rf"  N                        "how often the mail server has refused";
+            REFUSED_SINCE  "rs"  N                        "since when the mail server has refused";
+            CONFIRMING     "cf"  S                        "whose confirmation is being sent";
+            CONFIRMATIONS  "cn"  L(confirmation)          "confirmations of the last week";
+            ASIDE          "as"  NS                       "comments that were left out of a mail because their text waits for a moderator";
+            STOPPED_AT     "so"  N                        "when the mails were last stopped";
+            CHOSEN_AT      "ch"  N                        "when the member last chose";
+            PROVEN         "pv"  S                        "hash of a confirmed address that was forgotten because the mails were stopped";
+        }
+    }
+    endpoint "endpoint" {
+        key "W" "id"; export No; read "webhooks: an address that is notified of events";
+        attributes {
+            ID             "id"  N                        "id, ordered by time";
+            VERSION        "vn"  N                        "number of changes, for the condition of the next one";
+            URL            "url" S                        "address";
+            EVENTS         "ev"  L(S)                     "names of the events that it wants";
+            ENABLED        "en"  B                        "enabled";
+            SECRET         "se"  S                        "the secret that signs, sealed";
+            FAILING_SINCE  "fs"  N                        "since when every attempt has failed";
+            UNWARNED       "un"  B                        "it was disabled because it failed, and the moderators have not been warned";
+        }
+    }
+    endpoint_count "number of endpoints" {
+        key "W" "W"; export No; read "webhooks: their bound";
+        attributes {
+            COUNT          "n"   N                        "how many there are";
+        }
+    }
+    delivery "delivery" {
+        key "W#endpoint" "number#hash"; export No; read "webhooks: a message and its attempts; expires";
+        attributes {
+            MESSAGE        "mg"  S                        "id of the message";
+            VERSION        "vn"  N                        "number of changes, for the condition of the next one";
+            EVENT          "ev"  S                        "name of the event";
+            HAPPENED_AT    "ha"  N                        "when it happened";
+            COMMENT        "c"   N                        "comment";
+            PARENT         "p"   N                        "parent of the comment";
+            THREAD         "t"   S                        "thread";
+            STATUS         "st"  S                        "`pending`, `delivered` or `failed`";
+            ATTEMPTS       "tr"  L(attempt)               "attempts, oldest first";
+            ROUND          "rn"  N                        "attempts since it was last sent again by hand";
+            DUE            "du"  N                        "when the next attempt is due";
+            CLAIM          "cl"  M(claim)                 "claim of a worker";
+            EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
+        }
+    }
+}
+
+maps! {
+    excerpt {
+        ID             "i"   N                            "id of the report";
+        REASON         "r"   S                            "reason, cut";
+        CREATED_AT     "c"   N                            "time of the report";
+    }
+    resolution {
+        UNTIL          "u"   N                            "it covers the reports until this time";
+        STATUS         "s"   S                            "`reviewed` or `dismissed`";
+    }
+    subscription {
+        GUEST          "g"   S                            "a guest's recipient";
+        ADDRESS        "a"   M(address)                   "the address";
+        NETWORK        "n"   S                            "hash of the network";
+    }
+    address {
+        SEALED         "a"   S                            "the address, sealed";
+        LANGUAGE       "l"   S                            "language";
+        CONFIRMED      "c"   B                            "confirmed";
+    }
+    pin {
+        COMMENT        "c"   N                            "comment id";
+        AT             "at"  N                            "time";
+    }
+    ban {
+        UNTIL          "u"   N                            "end; missing for good";
+        REASON         "r"   S                            "reason";
+    }
+    asker {
+        NAME           "v"   S                            "hash of the visitor, or of a member's address";
+        ADDRESS        "ad"  M(address)                   "the address";
+        NETWORK        "n"   S                            "hash of the network";
+        COMMENT        "i"   N                            "comment that asked";
+        AT             "t"   N                            "when it asked";
+        FROM           "f"   N                            "when the confirmation may go";
+        ASKED_AT       "s"   N                            "when the confirmation went";
+        HELD           "h"   NS                           "comments that wait for it";
+    }
+    confirmation {
+        AT             "a"   N                            "time";
+        NETWORK        "n"   S                            "hash of the network";
+        ASKING         "v"   S                            "hash of who asked, and when";
+    }
+    claim {
+        OWNER          "o"   S                            "owner";
+        UNTIL          "u"   N                            "end";
+        AGAIN          "r"   B                            "an earlier worker died with the same mail; mails only";
+    }
+    attempt {
+        AT             "a"   N                            "time";
+        STATUS         "s"   N                            "status of the answer; missing without one";
+        TOOK           "ms"  N                            "how long it took, in milliseconds";
+    }
+}
+
+/// An index, and what it holds besides the keys of the table.
+pub(super) struct IndexSchema {
+    pub(super) name: &'static str,
+    pub(super) partition: &'static str,
+    pub(super) sort: &'static str,
+    pub(super) described: [&'static str; 3],
+}
+
+pub(super) const THREAD: IndexSchema = IndexSchema {
+    name: "thread",
+    partition: comment::THREAD_KEY,
+    sort: comment::THREAD_SORT,
+    described: ["`T#type#record`, or a parent's `C#parent`", "`id`, or `parent#id`", "everything"],
+};
+pub(super) const TIME: IndexSchema = IndexSchema {
+    name: "time",
+    partition: comment::ORDER_KEY,
+    sort: comment::ID,
+    described: ["`T#type#record` of parents, `C#parent` of replies", "id", "keys"],
+};
+pub(super) const LIKES: IndexSchema = IndexSchema {
+    name: "likes",
+    partition: comment::ORDER_KEY,
+    sort: comment::LIKES_RANK,
+    described: ["the same, parents only", "likes × 10^16 + id", "keys"],
+};
+pub(super) const REPLIED: IndexSchema = IndexSchema {
+    name: "replied",
+    partition: comment::ORDER_KEY,
+    sort: comment::REPLIES_RANK,
+    described: ["the same, parents only", "replies × 10^16 + id", "keys"],
+};
+pub(super) const AUTHOR: IndexSchema = IndexSchema {
+    name: "author",
+    partition: comment::AUTHOR_KEY,
+    sort: comment::ID,
+    described: ["`U#id`", "id", "keys"],
+};
+pub(super) const INDEXES: [IndexSchema; 5] = [THREAD, TIME, LIKES, REPLIED, AUTHOR];
+
+#[cfg(test)]
+mod tests;
