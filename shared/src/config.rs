@@ -696,8 +696,8 @@ mod tests {
     fn no_type_is_the_first_segment_of_a_route() {
         for reserved in reserved_types() {
             let error = with("SVC_TYPES", reserved).unwrap_err().to_string();
-            let accepted = "none of comments, counts, docs, embed.js, mail, markdown, me, media, moderate, moderation, \
-                            moderation.js, openapi.json, ui, users";
+            let accepted = "none of comments, counts, docs, embed, embed.js, mail, markdown, me, media, moderate, \
+                            moderation, moderation.js, openapi.json, ui, users";
             assert!(error.ends_with(accepted), "{error}");
         }
         assert_eq!(with("SVC_TYPES", "posts, type,openapi").unwrap().types, ["posts", "type", "openapi"]);

@@ -66,6 +66,7 @@ pub const ROUTES: &[Route] = &[
     open("svc-pro.changes", "{type}/{id}/changes"),
     open("svc-pro.feed", "{type}/{id}/feed.atom"),
     open("svc-pro.embed", "embed.js"),
+    open("svc-pro.embed.part", "embed/{file}"),
     open("svc-pro.moderation.script", "moderation.js"),
     open("svc-pro.moderation.page", "moderate"),
     open("svc-pro.openapi", "openapi.json"),

@@ -49,6 +49,7 @@ test('every target is at least 24 pixels in each direction', async (t) => {
   const { id } = await w.service.comment(record, BODY)
   await w.service.comment(record, 'Hm.', { parent: id })
   const { page } = await w.open(t, { record, who: w.service.moderator, context: { viewport: { width: 320, height: 800 } } })
+  await page.getByPlaceholder('Write a comment…').focus()
   await page.getByRole('button', { name: 'Emoji' }).click()
   const small = await page.locator('comment-thread button, comment-thread select, comment-thread input').evaluateAll((targets) =>
     targets

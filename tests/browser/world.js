@@ -139,17 +139,24 @@ const STYLE = `
   footer { margin-block: 2rem }
 `
 
+/** What the scripts of the service are joined from. */
+const ENTRIES = { 'embed.js': 'reader/element.js', 'moderation.js': 'moderation/element.js' }
+
 /**
  * Serves the modules as they are in the working tree, without a build, where `EMBED_FROM_DISK` asks for that.
  * @param {import('playwright-core').BrowserContext} context @param {string} api
  */
 export async function fromDisk(context, api) {
-  for (const name of process.env.EMBED_FROM_DISK ? ['embed.js', 'moderation.js'] : []) {
-    await context.route(`${api}/${name}`, async (route) => {
-      const body = await readFile(new URL(`../../functions/ui/embed/${name}`, import.meta.url))
-      await route.fulfill({ contentType: 'text/javascript', headers: { 'access-control-allow-origin': '*' }, body })
-    })
-  }
+  if (!process.env.EMBED_FROM_DISK) return
+  /** @param {import('playwright-core').Route} route @param {string} body */
+  const fulfill = (route, body) => route.fulfill({ contentType: 'text/javascript', headers: { 'access-control-allow-origin': '*' }, body })
+  for (const [name, entry] of Object.entries(ENTRIES)) await context.route(`${api}/${name}`, (route) => fulfill(route, `import './${entry}'`))
+  await context.route(new RegExp(`^${api}/(kit|reader|writer|moderation)/\\w+\\.js$`), async (route) => {
+    const path = route.request().url().slice(api.length + 1)
+    const source = await readFile(new URL(`../../functions/ui/embed/${path}`, import.meta.url), 'utf8')
+    // A module lies one folder deeper than the script.
+    await fulfill(route, source.replace("new URL('.', import.meta.url)", "new URL('..', import.meta.url)"))
+  })
 }
 
 /**

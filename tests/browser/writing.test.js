@@ -110,9 +110,9 @@ test('a report is made with a reason, once', async (t) => {
 test('a guest gives a name, which stays on the device, and an address, which does not', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record })
+  await page.getByPlaceholder('Write a comment…').fill('From a guest.')
   await page.getByPlaceholder('Your name').fill('Zoë')
   await page.getByPlaceholder('Your e-mail address').fill('zoe@example.org')
-  await page.getByPlaceholder('Write a comment…').fill('From a guest.')
   await page.getByRole('button', { name: 'Post comment' }).click()
   await page.locator('article').waitFor()
   assert.ok(!(await page.evaluate(() => JSON.stringify(localStorage))).includes('example.org'))
@@ -121,6 +121,7 @@ test('a guest gives a name, which stays on the device, and an address, which doe
   // A shared cache would hide what this guest has written.
   assert.equal(new URL((await reads).url()).searchParams.get('mine'), '1')
   await page.locator('article').waitFor()
+  await page.getByPlaceholder('Write a comment…').focus()
   assert.equal(await page.getByPlaceholder('Your name').inputValue(), 'Zoë')
   assert.equal(await page.getByPlaceholder('Your e-mail address').inputValue(), '')
 })
@@ -299,6 +300,7 @@ test('tools and shortcuts put marks around the selection', async (t) => {
 test('an emoji is inserted without a request', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.getByPlaceholder('Write a comment…').fill('Good ')
+  await page.getByRole('button', { name: 'Emoji' }).waitFor()
   /** @type {string[]} */
   const requests = []
   page.on('request', (request) => requests.push(request.url()))
@@ -342,6 +344,7 @@ test('a mention that is picked after the caret has moved replaces what was typed
 test('an image is uploaded by button, paste and drop, with a text for who cannot see', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')
+  await text.focus()
   const chooser = page.waitForEvent('filechooser')
   await page.getByRole('button', { name: 'Upload an image' }).click()
   await (await chooser).setFiles({ name: 'cat.png', mimeType: 'image/png', buffer: PIXEL })

@@ -140,6 +140,8 @@ impl<'a> Walk<'a> {
             assert!(reply.header("content-type").starts_with(kind), "{file}");
             self.guest.clone().with(IF_NONE_MATCH, reply.header("etag")).get(file).await.ok(304);
         }
+        let part = self.guest.get("embed/writer.0000000000000000.js").await.ok(200);
+        assert_eq!(part.header("content-type"), "text/javascript; charset=utf-8");
     }
 
     async fn mails(&self) {
@@ -394,7 +396,8 @@ impl<'a> Walk<'a> {
     async fn without_bodies(&self, parents: &[u64]) {
         let shown = format!("comments/{}", parents[1]);
         let of_thread = ["comments", "changes", "feed.atom"].map(|name| format!("{}/{name}", self.thread));
-        let files = ["ui", "docs", "openapi.json", "embed.js", "moderation.js", "moderate"].map(str::to_owned);
+        let files = ["ui", "docs", "openapi.json", "embed.js", "embed/writer.0.js", "moderation.js", "moderate"]
+            .map(str::to_owned);
         let others =
             [format!("{shown}/replies"), shown, format!("counts?threads={}", self.thread), "mail/x".to_owned()];
         for path in of_thread.iter().chain(&files).chain(&others) {

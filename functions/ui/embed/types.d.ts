@@ -86,5 +86,119 @@ export interface Purpose {
   cancel?: () => void
 }
 
+/** A form for a text, as the reader shows it. */
+export interface Composer {
+  thread: any
+  purpose: Purpose
+  element: HTMLFormElement
+  text: HTMLTextAreaElement
+  /** What is wrong. */
+  problem: HTMLElement
+  /** The row of buttons. */
+  bar: HTMLElement
+  /** Keeps this text as the draft. */
+  keep: (body: string) => void
+  focus: () => void
+}
+
+/** A composer with what the writer adds. */
+export interface Editor extends Composer {
+  /** Does something that may fail, and says why it did. */
+  fallible: (act: () => Promise<any>) => Promise<void>
+  /** Puts a string in place of what is selected, or of what is between two places. */
+  insert: (string: string, start?: number, end?: number) => void
+}
+
 /** Builds an element with attributes, listeners and children. */
 export type Build = <K extends keyof HTMLElementTagNameMap>(name: K, attributes?: Attributes, ...children: Child[]) => HTMLElementTagNameMap[K]
+
+// The moderators' page
+
+export interface RecordThread {
+  type: string
+  id: string
+  title: string | null
+  url: string | null
+}
+
+export type HeldFor = 'approval' | 'spam' | 'edit' | null
+
+/** A comment in a queue. */
+export interface Item extends Comment {
+  reports_count: number
+  thread: RecordThread
+  parent: Comment | null
+  held_for: HeldFor
+  reports: { reason: string; created_at: string }[]
+}
+
+/** A page of a list, and the cursor of the next one. */
+export interface ListPage {
+  data: Item[]
+  next: string | null
+}
+
+export type Verdict = 'approve' | 'reject'
+export type Action = Verdict | 'dismiss'
+export type State = 'pending' | 'reported' | 'rejected'
+
+/** What was decided about a comment, and in which list. */
+export interface Choice {
+  item: Item
+  action: Action
+  list: import('./moderation/queue.js').CardList
+}
+
+/** Choices that were made together, and when. */
+export interface Decision {
+  choices: Choice[]
+  at: number
+}
+
+export interface Batch {
+  action: Action
+  choices: Choice[]
+}
+
+export interface Ban {
+  banned: boolean
+  banned_until: string | null
+  reason: string | null
+}
+
+export type KnownUser = User & { id: number } & Ban
+
+export interface LogEntry {
+  id: number | string
+  created_at: string
+  moderator: { id: number | null; name: string }
+  action: string
+  comment_id: number | null
+  user_id: number | null
+  thread: string | null
+}
+
+export interface Webhook {
+  id: number
+  url: string
+  events: string[]
+  enabled: boolean
+}
+
+export interface Delivery {
+  id: string
+  event: string
+  comment_id: number | null
+  status: 'pending' | 'delivered' | 'failed'
+  attempts: { at: string; status: number | null; ms: number }[]
+}
+
+export type Translate = (key: string, values?: Record<string, string | number>) => string
+
+/** Something to do about a notice, which stays for so many milliseconds, else until the next one. */
+export interface Offer {
+  label: string
+  key?: string
+  act: () => void
+  for?: number
+}

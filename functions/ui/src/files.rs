@@ -1,12 +1,30 @@
-//! GET `embed.js`, GET `moderation.js` and GET `moderate`: the widget, the moderators' element, and the page around it. They
-//! are compiled in, so they touch neither the table nor a limiter.
+//! GET `embed.js`, GET `embed/{file}`, GET `moderation.js` and GET `moderate`: the widget, the part that it loads, the
+//! moderators' element, and the page around it. They are compiled in, so they touch neither the table nor a limiter.
 
-use http::{HeaderValue, StatusCode, header};
-use shared::http::response::{Answer, Sharing};
+use std::path::Path;
 
-const EMBED: &str = include_str!("../embed/embed.js");
-const MODERATION: &str = include_str!("../embed/moderation.js");
-const MODERATE: &str = include_str!("../embed/moderate.html");
+use http::{HeaderValue, header};
+use shared::error::{Refusal, Result};
+use shared::http::response::{Answer, Sharing, StaticFile};
+
+/// A file that the build has joined and compressed.
+macro_rules! built {
+    ($name:literal, $content_type:expr) => {
+        StaticFile {
+            content_type: $content_type,
+            content: include_str!(concat!(env!("OUT_DIR"), "/", $name)),
+            gzip: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".gz")),
+        }
+    };
+}
+
+const EMBED: StaticFile = built!("embed.js", SCRIPT);
+const WRITER: StaticFile = built!("writer.js", SCRIPT);
+const MODERATION: StaticFile = built!("moderation.js", SCRIPT);
+const MODERATE: StaticFile = built!("moderate.html", PAGE);
+
+/// The name of the present writer, such as `writer.0123456789abcdef.js`.
+const WRITER_NAME: &str = include_str!(concat!(env!("OUT_DIR"), "/writer.name"));
 
 /// Sheets are constructed by script, so the page needs no source of styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' https:; \
@@ -16,23 +34,43 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const PAGE: &str = "text/html; charset=utf-8";
 
 pub(crate) fn embed() -> Answer {
-    file(SCRIPT, EMBED)
+    open(EMBED, Sharing::File)
 }
 
 pub(crate) fn moderation() -> Answer {
-    file(SCRIPT, MODERATION)
+    open(MODERATION, Sharing::File)
 }
 
 pub(crate) fn moderate() -> Answer {
-    let mut answer = file(PAGE, MODERATE);
+    let mut answer = open(MODERATE, Sharing::File);
     answer.set(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     answer.set(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     answer
 }
 
+/// A part is named by its content. A page that has loaded another version of the widget gets the present part, which says
+/// whether it fits.
+pub(crate) fn part(name: &str) -> Result<Answer> {
+    if name == WRITER_NAME {
+        return Ok(open(WRITER, Sharing::Forever));
+    }
+    let is_writer = name.starts_with("writer.") && Path::new(name).extension().is_some_and(|kind| kind == "js");
+    if is_writer { Ok(open(WRITER, Sharing::Never)) } else { Err(Refusal::NotFound.into()) }
+}
+
 /// Pages of any origin may load it. API Gateway replaces the header by its own, which the edge replaces once more.
-fn file(content_type: &'static str, content: &'static str) -> Answer {
-    let mut answer = Answer::new(StatusCode::OK, content_type, content.into()).shared(Sharing::File);
+fn open(file: StaticFile, sharing: Sharing) -> Answer {
+    let mut answer = Answer::file(file).shared(sharing);
     answer.set(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widget_loads_the_present_writer() {
+        assert!(EMBED.content.contains(&format!("import('./embed/{WRITER_NAME}')")));
+    }
 }

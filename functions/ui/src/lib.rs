@@ -4,7 +4,7 @@
 //! - GET `openapi.json` and GET `docs` in `contract.rs`
 //! - GET `counts` and GET `{type}/{id}/changes` in `counts.rs`
 //! - GET `{type}/{id}/feed.atom` in `feed.rs`
-//! - GET `embed.js`, GET `moderation.js` and GET `moderate` in `files.rs`
+//! - GET `embed.js`, GET `embed/{file}`, GET `moderation.js` and GET `moderate` in `files.rs`
 
 mod contract;
 mod counts;
@@ -39,6 +39,7 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
             ("GET", [kind, record, "changes"]) => counts::changes(app, call, kind, record).await,
             ("GET", [kind, record, "feed.atom"]) => feed::feed(app, call, kind, record).await,
             ("GET", ["embed.js"]) => Ok(files::embed()),
+            ("GET", ["embed", name]) => files::part(name),
             ("GET", ["moderation.js"]) => Ok(files::moderation()),
             ("GET", ["moderate"]) => Ok(files::moderate()),
             _ => app.unrouted(call).await,
@@ -81,4 +82,12 @@ fn draft(call: &Call) -> Result<String, Refusal> {
     let body = input.draft();
     input.finish()?;
     Ok(body)
+}
+
+/// What the build does to scripts, for its tests.
+#[cfg(test)]
+#[path = "../build"]
+mod build {
+    mod join;
+    mod squeeze;
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::Write;
+use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -35,6 +35,8 @@ pub enum Sharing {
     Everyone { seconds: u16 },
     /// All of them, for an hour: a file that is compiled in. Every caller gets the same.
     File,
+    /// All of them, for good: a file whose name changes with its content. Every caller gets the same.
+    Forever,
 }
 
 impl Sharing {
@@ -45,25 +47,31 @@ impl Sharing {
             Self::Anonymous => "public, max-age=0, s-maxage=5".into(),
             Self::Everyone { seconds } => format!("public, max-age=0, s-maxage={seconds}").into(),
             Self::File => "public, max-age=3600, stale-while-revalidate=86400".into(),
+            Self::Forever => "public, max-age=31536000, immutable".into(),
         }
     }
 
     /// Whether the answer depends on the token.
     fn is_by_caller(self) -> bool {
-        !matches!(self, Self::Everyone { .. } | Self::File)
+        !matches!(self, Self::Everyone { .. } | Self::File | Self::Forever)
     }
+}
 
-    /// The effort of compression. Files are sent far more often than they change.
-    fn compression(self) -> Compression {
-        if self == Self::File { Compression::best() } else { Compression::new(4) }
-    }
+/// A file that is compiled in, plain and as gzip.
+#[derive(Clone, Copy, Debug)]
+pub struct StaticFile {
+    pub content_type: &'static str,
+    pub content: &'static str,
+    pub gzip: &'static [u8],
 }
 
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
     headers: HeaderMap,
-    body: Vec<u8>,
+    body: Cow<'static, [u8]>,
+    /// The body as gzip, where it was compressed before.
+    gzip: Option<&'static [u8]>,
     sharing: Sharing,
     /// Whether the answer depends on `Accept-Language`.
     by_language: bool,
@@ -92,7 +100,8 @@ impl Answer {
         Self {
             status: StatusCode::NO_CONTENT,
             headers: HeaderMap::new(),
-            body: Vec::new(),
+            body: Cow::default(),
+            gzip: None,
             sharing: Sharing::Never,
             by_language: false,
         }
@@ -100,8 +109,18 @@ impl Answer {
 
     #[must_use]
     pub fn new(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Self {
+        Self::of(status, content_type, body.into())
+    }
+
+    #[must_use]
+    pub fn file(file: StaticFile) -> Self {
+        let answer = Self::of(StatusCode::OK, file.content_type, file.content.as_bytes().into());
+        Self { gzip: Some(file.gzip), ..answer }
+    }
+
+    fn of(status: StatusCode, content_type: &'static str, body: Cow<'static, [u8]>) -> Self {
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))]);
-        Self { status, headers, body, sharing: Sharing::Never, by_language: false }
+        Self { status, headers, body, gzip: None, sharing: Sharing::Never, by_language: false }
     }
 
     #[must_use]
@@ -135,11 +154,11 @@ impl Answer {
         if self.sharing != Sharing::Never {
             self.validate(call);
         }
-        if self.body.len() >= COMPRESS_FROM && call.accepts_gzip() {
+        if call.accepts_gzip() {
             self.compress();
         }
         if call.is_head {
-            self.body.clear();
+            self.body = Cow::default();
         }
         let mut response = Response::new(into_body(self.body));
         *response.status_mut() = self.status;
@@ -178,22 +197,34 @@ impl Answer {
         if call.holds(&tag) {
             self.status = StatusCode::NOT_MODIFIED;
             self.headers.remove(header::CONTENT_TYPE);
-            self.body.clear();
+            self.body = Cow::default();
+            self.gzip = None;
         }
     }
 
     fn compress(&mut self) {
-        let mut encoder = GzEncoder::new(Vec::with_capacity(self.body.len() / 3), self.sharing.compression());
-        if let Ok(body) = encoder.write_all(&self.body).and_then(|()| encoder.finish()) {
-            self.body = body;
-            self.set(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
+        let compressed = match self.gzip {
+            Some(gzip) => gzip.into(),
+            None if self.body.len() >= COMPRESS_FROM => match gzip(&self.body) {
+                Ok(body) => body.into(),
+                Err(_) => return,
+            },
+            None => return,
+        };
+        self.body = compressed;
+        self.set(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
 }
 
+fn gzip(body: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 3), Compression::new(4));
+    encoder.write_all(body)?;
+    encoder.finish()
+}
+
 /// As text where it is text, so that Lambda need not encode it as base64. A gzip stream never is: its second byte is 0x8B.
-fn into_body(bytes: Vec<u8>) -> Body {
-    match String::from_utf8(bytes) {
+fn into_body(bytes: Cow<[u8]>) -> Body {
+    match String::from_utf8(bytes.into_owned()) {
         Ok(text) if text.is_empty() => Body::Empty,
         Ok(text) => Body::Text(text),
         Err(error) => Body::Binary(error.into_bytes()),

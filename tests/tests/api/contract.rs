@@ -13,6 +13,7 @@ use shared::error::Refusal;
 use shared::routes::{ROUTES, Route};
 use tests::World;
 
+use crate::files::WRITER;
 use crate::images::IMAGE;
 
 const PREFIX: &str = "/svc/api/v1/";
@@ -227,7 +228,7 @@ async fn the_functions_answer_every_route() {
     let world = World::new();
     for route in ROUTES {
         let path = route.path.replace("{type}", "posts").replace("{id}", "1").replace("{name}", IMAGE);
-        let path = path.replace("{token}", "x");
+        let path = path.replace("{token}", "x").replace("{file}", WRITER);
         let method = Method::from_bytes(route.method.as_bytes()).unwrap();
         let reply = world.guest().send(method, &path, "").await;
         // A function answers 405 to a route that it does not handle.

@@ -2,13 +2,16 @@
 
 use http::Method;
 use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH, ORIGIN};
-use tests::{TestResponse, World};
+use tests::{Actor, TestResponse, World};
 
 const FILES: [(&str, &str); 3] = [
     ("embed.js", "text/javascript; charset=utf-8"),
     ("moderation.js", "text/javascript; charset=utf-8"),
     ("moderate", "text/html; charset=utf-8"),
 ];
+
+/// A part of the widget, by a hash that it never had.
+pub(crate) const WRITER: &str = "writer.0000000000000000.js";
 
 fn text(reply: &TestResponse) -> &str {
     reply.json.as_str().unwrap()
@@ -41,14 +44,49 @@ async fn a_file_is_the_same_for_everyone_and_pages_of_any_origin_may_load_it() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_worth_it_is_compressed() {
+async fn a_file_is_sent_compressed_to_those_who_take_gzip() {
     let guest = World::new().guest();
     for (path, _) in FILES {
         let plain = guest.get(path).await.ok(200);
         let compressed = guest.clone().with(ACCEPT_ENCODING, "gzip").get(path).await.ok(200);
         assert_eq!(text(&compressed), text(&plain), "{path}");
-        assert_eq!(compressed.headers.contains_key("content-encoding"), plain.body.len() >= 1024, "{path}");
-        assert!(compressed.body.len() <= plain.body.len(), "{path}");
+        assert_eq!(compressed.header("content-encoding"), "gzip", "{path}");
+        assert!(compressed.body.len() < plain.body.len(), "{path}");
+    }
+}
+
+/// The address of the part that the widget loads.
+async fn writer(guest: &Actor) -> String {
+    let embed = guest.get("embed.js").await.ok(200);
+    let (_, rest) = text(&embed).split_once("import('./").unwrap();
+    rest.split_once('\'').unwrap().0.to_owned()
+}
+
+#[tokio::test]
+async fn a_part_of_the_widget_is_kept_for_good() {
+    let guest = World::new().guest().with(ORIGIN, "https://blog.example");
+    let path = writer(&guest).await;
+    let part = guest.get(&path).await.ok(200);
+    assert!(text(&part).starts_with("export default ("));
+    assert_eq!(part.header("content-type"), "text/javascript; charset=utf-8");
+    assert_eq!(part.header("cache-control"), "public, max-age=31536000, immutable");
+    assert_eq!((part.header("access-control-allow-origin"), part.header("vary")), ("*", "Accept-Encoding"));
+    assert_eq!(part.header("x-content-type-options"), "nosniff");
+    guest.clone().with(IF_NONE_MATCH, part.header("etag")).get(&path).await.ok(304);
+    let compressed = guest.clone().with(ACCEPT_ENCODING, "gzip").get(&path).await.ok(200);
+    assert_eq!((compressed.header("content-encoding"), text(&compressed)), ("gzip", text(&part)));
+}
+
+#[tokio::test]
+async fn at_another_hash_stands_the_present_part_which_no_cache_keeps() {
+    let guest = World::new().guest().with(ORIGIN, "https://blog.example");
+    let present = guest.get(&writer(&guest).await).await.ok(200);
+    let older = guest.clone().with(ACCEPT_ENCODING, "gzip").get(&format!("embed/{WRITER}")).await.ok(200);
+    assert_eq!(text(&older), text(&present));
+    assert_eq!((older.header("cache-control"), older.header("content-encoding")), ("no-store", "gzip"));
+    assert_eq!(older.header("access-control-allow-origin"), "*");
+    for unknown in ["embed/reader.0000000000000000.js", "embed/writer", "embed/writer.css"] {
+        guest.get(unknown).await.refused(404, "not_found");
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use shared::routes::{ROUTES, Route};
 use tests::{Actor, MAIL, WEBHOOKS, World, by_guest, mail_token, wants};
 
+use crate::files::WRITER;
 use crate::images::IMAGE;
 
 /// A valid path and body for this route.
@@ -19,6 +20,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         "svc-pro.counts" => "counts?threads=posts/1".to_owned(),
         "svc-pro.moderation.ban" | "svc-pro.moderation.unban" => "users/99/ban".to_owned(),
         "svc-pro.media.destroy" => format!("media/{IMAGE}"),
+        "svc-pro.embed.part" => format!("embed/{WRITER}"),
         "svc-pro.mail.show" | "svc-pro.mail.act" => format!("mail/{}", mail_token()),
         _ => route.path.replace("{type}/{id}", "posts/1").replace("{id}", &id.to_string()),
     };

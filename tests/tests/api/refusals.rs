@@ -10,8 +10,8 @@ use tests::{Actor, MAIL, TestResponse, WEBHOOKS, World};
 use crate::permissions;
 
 /// Files, and what stops mails, which no limiter counts.
-const UNLIMITED: [&str; 4] =
-    ["svc-pro.embed", "svc-pro.moderation.script", "svc-pro.moderation.page", "svc-pro.mail.act"];
+const UNLIMITED: [&str; 5] =
+    ["svc-pro.embed", "svc-pro.embed.part", "svc-pro.moderation.script", "svc-pro.moderation.page", "svc-pro.mail.act"];
 
 /// Calls every route but the `open` ones, for this comment and for threads of this type.
 async fn ask_all_but(open: &[&str], actor: &Actor, kind: &str, id: u64) -> Vec<(&'static str, TestResponse)> {
@@ -26,7 +26,7 @@ async fn ask_all_but(open: &[&str], actor: &Actor, kind: &str, id: u64) -> Vec<(
 }
 
 /// The routes that everyone may read.
-const OPEN: [&str; 15] = [
+const OPEN: [&str; 16] = [
     "svc-pro.ui",
     "svc-pro.comments.index",
     "svc-pro.comments.replies",
@@ -38,6 +38,7 @@ const OPEN: [&str; 15] = [
     "svc-pro.mail.show",
     "svc-pro.mail.act",
     "svc-pro.embed",
+    "svc-pro.embed.part",
     "svc-pro.moderation.script",
     "svc-pro.moderation.page",
     "svc-pro.openapi",

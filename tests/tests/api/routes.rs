@@ -5,6 +5,7 @@ use serde_json::json;
 use shared::routes::ROUTES;
 use tests::{MAIL, WEBHOOKS, World, mail_token};
 
+use crate::files::WRITER;
 use crate::images::IMAGE;
 use crate::permissions::of_a_webhook;
 
@@ -34,7 +35,11 @@ async fn every_route_is_answered_by_its_function() {
         let id = moderator.comment("posts/1", "x").await;
         let path = route.path.replace("{type}/{id}", "posts/1").replace("users/{id}", "users/8");
         let path = if path.starts_with("moderation/webhooks/") { of_a_webhook(&world, &path).await } else { path };
-        let path = path.replace("{id}", &id.to_string()).replace("{name}", IMAGE).replace("{token}", &mail_token());
+        let path = path
+            .replace("{id}", &id.to_string())
+            .replace("{name}", IMAGE)
+            .replace("{token}", &mail_token())
+            .replace("{file}", WRITER);
         let path = path.replace("counts", "counts?threads=posts/1");
         let method = Method::from_bytes(route.method.as_bytes()).unwrap();
         let reply = moderator.send_json(method, &path, json!({})).await;

@@ -275,7 +275,8 @@ fn cache_policy<'a>(template: &'a Value, behaviour: &Value) -> &'a Value {
 
 /// The names of the routes whose answers are the same for everyone.
 const FOR_EVERYONE: [&str; 3] = ["svc-pro.counts", "svc-pro.changes", "svc-pro.feed"];
-const FILES: [&str; 3] = ["svc-pro.embed", "svc-pro.moderation.script", "svc-pro.moderation.page"];
+const FILES: [&str; 4] =
+    ["svc-pro.embed", "svc-pro.embed.part", "svc-pro.moderation.script", "svc-pro.moderation.page"];
 
 #[test]
 fn answers_for_everyone_have_cache_behaviours_of_their_own() {
@@ -309,7 +310,7 @@ fn the_edge_tells_counts_apart_by_their_threads_and_files_by_nothing() {
     assert!(counts["QueryStringsConfig"]["QueryStrings"].as_array().unwrap().contains(&json!("threads")));
     // API Gateway answers CORS by it.
     assert_eq!(counts["HeadersConfig"]["Headers"], json!(["Origin"]));
-    for file in ["embed.js", "moderation.js", "moderate"] {
+    for file in ["embed.js", "embed/*", "moderation.js", "moderate"] {
         let key = key(file);
         assert_eq!(key["HeadersConfig"], json!({ "HeaderBehavior": "none" }));
         assert_eq!(key["QueryStringsConfig"], json!({ "QueryStringBehavior": "none" }));

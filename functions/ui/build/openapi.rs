@@ -1,20 +1,14 @@
 //! Converts `openapi.yaml` to JSON in the same order.
 
 use std::error::Error;
-use std::path::Path;
-use std::{env, fs};
 
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 
-const SOURCE: &str = "../../openapi.yaml";
-
-fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed={SOURCE}");
-    let documents = Yaml::load_from_str(&fs::read_to_string(SOURCE)?)?;
+pub(crate) fn to_json(source: &str) -> Result<String, Box<dyn Error>> {
+    let documents = Yaml::load_from_str(source)?;
     let mut json = String::new();
     write(&mut json, documents.first().ok_or("openapi.yaml is empty")?)?;
-    let directory = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
-    Ok(fs::write(Path::new(&directory).join("openapi.json"), json)?)
+    Ok(json)
 }
 
 fn write(json: &mut String, yaml: &Yaml<'_>) -> Result<(), Box<dyn Error>> {

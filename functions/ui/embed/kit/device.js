@@ -1,0 +1,16 @@
+/**
+ * What this device remembers. Storage throws in some frames: what is kept lasts as long as the page then.
+ */
+
+export const device = {
+  get(key) {
+    try {
+      return localStorage[`comment-thread ${key}`]
+    } catch {}
+  },
+  set(key, value) {
+    try {
+      localStorage[`comment-thread ${key}`] = value
+    } catch {}
+  },
+}

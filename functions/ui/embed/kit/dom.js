@@ -1,0 +1,39 @@
+/**
+ * Builds elements.
+ * @import { Build } from '../types.d.ts'
+ */
+
+/** @type {Build} */
+export const h = (name, attributes = {}, ...children) => {
+  const element = document.createElement(name)
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(key, value)
+    else if (value != null && value !== false) element.setAttribute(key, value === true ? '' : value)
+  }
+  element.append(...children.filter((child) => child != null && child !== false))
+  return element
+}
+
+export const button = (content, attributes) => h('button', { type: 'button', part: 'button', ...attributes }, content)
+
+export const primary = (label) => h('button', { class: 'primary', part: 'button' }, label)
+
+/** A drawing of 16 × 16 in the colour of the text. @param {string} path */
+export function drawing(path) {
+  const [svg, line] = ['svg', 'path'].map((name) => document.createElementNS('http://www.w3.org/2000/svg', name))
+  svg.setAttribute('viewBox', '0 0 16 16')
+  line.setAttribute('d', path)
+  svg.append(line)
+  return svg
+}
+
+export async function busily(element, act) {
+  element.ariaBusy = 'true'
+  try {
+    await act()
+  } finally {
+    element.ariaBusy = 'false'
+  }
+}
+
+export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))

@@ -1,0 +1,20 @@
+/**
+ * The foot of a list.
+ * @import { Desk } from './desk.js'
+ */
+
+import { h } from '../kit/dom.js'
+
+
+/**
+ * What stands below rows: a button for more, or the word that there are none.
+ * @param {Desk} desk
+ * @param {HTMLElement} rows
+ * @param {string | null | undefined} next the cursor of the next page
+ * @param {(cursor: string) => void} load
+ * @param {string} none key of a text
+ */
+export function below({ t }, rows, next, load, none) {
+  if (next) return h('button', { type: 'button', class: 'outlined', click: () => load(next) }, t('more'))
+  return rows.childElementCount ? '' : h('p', { class: 'muted centred' }, t(none))
+}

@@ -1,0 +1,211 @@
+/**
+ * One comment with all that a moderator needs to decide.
+ * @import { Comment, Item, User, Verdict } from '../types.d.ts'
+ * @import { CardList } from './queue.js'
+ */
+
+import { avatar } from '../kit/avatar.js'
+import { ago, inFull } from '../kit/dates.js'
+import { h } from '../kit/dom.js'
+import { showHtml } from '../kit/html.js'
+import { icon, sign } from './icons.js'
+import { actionOf, applies, standing } from './verdicts.js'
+
+
+/** Where texts of comments are put together: no image loads there. */
+const inert = document.implementation.createHTMLDocument()
+
+/** One comment with all that a moderator needs to decide. */
+export class Card {
+  element = h('article', { class: 'card', tabindex: '-1' })
+  /** Whether it belongs to the selection. */
+  selected = false
+  /** Something to know before deciding, such as that the text has changed. */
+  note = ''
+
+  /** @param {CardList} list @param {Item} item */
+  constructor(list, item) {
+    this.list = list
+    this.item = item
+    this.render()
+  }
+
+  /** @param {Item} item @param {string} [note] */
+  update(item, note = '') {
+    this.item = item
+    this.note = note
+    const focused = this.element.matches(':focus-within')
+    this.render()
+    if (focused) this.element.focus({ preventScroll: true })
+  }
+
+  /** @param {boolean} selected */
+  select(selected) {
+    this.selected = selected
+    this.element.classList.toggle('selected', selected)
+    const box = this.element.querySelector('input')
+    if (box) box.checked = selected
+  }
+
+  render() {
+    const { item } = this
+    const { t } = this.list.desk
+    const where = item.thread.title ?? `${item.thread.type}/${item.thread.id}`
+    const label = [t('comment_by', { name: this.list.desk.nameOf(item) }), `${t('on')} ${where}`, this.#reason()]
+    this.element.setAttribute('aria-label', label.filter(Boolean).join(', '))
+    this.element.classList.toggle('noted', !!this.note)
+    const body = this.#text('body', item, standing(item) === 'visible')
+    const children = [this.#head(where), item.parent && this.#parent(item.parent), body, this.#showAll(body)]
+    this.element.replaceChildren(...children.filter((child) => child != null), ...this.#reports(), this.#note(), this.#actions())
+  }
+
+  /** Why the comment is here, in a few words. */
+  #reason() {
+    const { t } = this.list.desk
+    const { item, list } = this
+    if (item.held_for) return t(`held_${item.held_for}`)
+    if (list.state === 'rejected' || list.state === 'reported') return ''
+    return t(`is_${standing(item)}`)
+  }
+
+  /** @param {string} where */
+  #head(where) {
+    const { desk } = this.list
+    const { t, language } = desk
+    const { item } = this
+    const name = desk.nameOf(item)
+    const labels = desk.labels
+    const box = h('input', { type: 'checkbox', 'aria-label': t('select', { name }), change: () => this.list.selection.select(this, box.checked) })
+    box.checked = this.selected
+    const badges = [item.is_guest && labels.guest, item.is_moderator && labels.moderator, item.is_author && labels.author]
+    const banned = item.user.id != null && desk.bans.of(item.user.id)
+    const address = item.thread.url && /^https?:/.test(item.thread.url) && `${item.thread.url.split('#')[0]}#comment-${item.id}`
+    const reason = this.#reason()
+    return h('header', {},
+      this.list.selectable && box,
+      avatar(item.user),
+      h('div', { class: 'by' },
+        h('span', { class: 'name' }, h('strong', { dir: 'auto' }, name),
+          ...badges.map((badge) => badge && h('span', { class: 'badge' }, badge)),
+          banned && h('span', { class: 'badge bad' }, t('is_banned'))),
+        h('span', { class: 'muted where' },
+          h('time', { datetime: item.created_at, title: inFull(item.created_at, language) }, ago(item.created_at, language)),
+          ' · ',
+          address
+            ? h('a', { href: address, target: '_blank', rel: 'noopener', dir: 'auto' }, where, icon('open'), h('span', { class: 'visually-hidden' }, ` (${t('new_tab')})`))
+            : h('span', { dir: 'auto' }, where))),
+      reason && h('span', { class: `why ${item.held_for ?? standing(item)}` }, item.held_for && icon(item.held_for === 'approval' ? 'clock' : 'warning'), reason))
+  }
+
+  /** @param {Comment} parent */
+  #parent(parent) {
+    const { desk } = this.list
+    return h('blockquote', { class: 'parent' },
+      h('span', { class: 'muted' }, icon('reply'), desk.t('in_reply_to', { name: desk.nameOf(parent) })),
+      this.#text('quoted', parent, parent.is_approved))
+  }
+
+  /** What a comment says. Its links open elsewhere: one to `#token=` would sign out whoever follows it. Images load at once if it is approved, else by a button each. @param {string} name of a class @param {Comment} comment @param {boolean} approved */
+  #text(name, { html, body }, approved) {
+    const text = inert.adoptNode(h('div', { class: name, dir: 'auto' }))
+    showHtml(text, html, body)
+    for (const link of text.querySelectorAll('a')) Object.assign(link, { target: '_blank', rel: 'noopener noreferrer' })
+    if (!approved) text.querySelectorAll('img').forEach((image) => image.replaceWith(this.#load(image)))
+    return text
+  }
+
+  /** A button that puts an image in its place. @param {HTMLImageElement} image */
+  #load(image) {
+    const { t } = this.list.desk
+    const { alt: name } = image
+    const button = h('button', { type: 'button', class: 'load', title: image.getAttribute('src') }, icon('image'), name ? t('load_image_of', { name }) : t('load_image'))
+    button.addEventListener('click', (event) => {
+      // It may stand in a link.
+      event.preventDefault()
+      button.replaceWith(image)
+      this.element.focus({ preventScroll: true })
+    })
+    return button
+  }
+
+  /** @param {HTMLElement} body */
+  #showAll(body) {
+    const button = h('button', { type: 'button', class: 'show-all link', hidden: true }, this.list.desk.t('show_all'))
+    button.addEventListener('click', () => {
+      body.classList.add('whole')
+      button.hidden = true
+      this.element.focus({ preventScroll: true })
+    })
+    this.list.measure(body, () => (button.hidden = body.scrollHeight <= body.clientHeight + 2))
+    return button
+  }
+
+  #reports() {
+    const { desk } = this.list
+    const { t } = desk
+    const { reports_count: count, reports = [] } = this.item
+    if (!count) return []
+    const rows = h('ul', {}, ...reports.map((report) => this.#report(report)))
+    const all = h('button', { type: 'button', class: 'link', click: () => this.#showReports(rows, all) }, t('all_reports', { n: count }))
+    return [h('section', { class: 'reports', 'aria-label': t('reports', { n: count }) },
+      h('span', { class: 'count' }, icon('flag'), t('reports', { n: count })),
+      rows, count > reports.length && all)]
+  }
+
+  /** @param {{ reason: string, created_at: string, status?: string, user?: User | null }} report */
+  #report({ reason, created_at, status, user }) {
+    const { t, language, labels } = this.list.desk
+    const [, kind, details] = /** @type {string[]} */ (/^([^:]*)(?:: ([^]*))?$/.exec(reason) ?? ['', reason])
+    const about = [user?.name, ago(created_at, language), status && status !== 'pending' && t(status)]
+    return h('li', {}, h('strong', {}, labels[kind] ?? kind),
+      details && h('span', { class: 'details', dir: 'auto' }, details),
+      h('span', { class: 'muted' }, about.filter(Boolean).join(' · ')))
+  }
+
+  /** @param {HTMLElement} rows @param {HTMLButtonElement} button */
+  async #showReports(rows, button) {
+    button.disabled = true
+    try {
+      const { data } = await this.list.desk.client.get(`comments/${this.item.id}/reports`)
+      rows.replaceChildren(...data.map((/** @type {any} */ report) => this.#report(report)))
+      button.remove()
+      this.element.focus({ preventScroll: true })
+    } catch (error) {
+      button.disabled = false
+      this.list.desk.fail(error)
+    }
+  }
+
+  #note() {
+    return h('p', { class: 'note', hidden: !this.note }, icon('warning'), this.note,
+      h('button', { type: 'button', class: 'link', click: () => this.list.drop([this]) }, this.list.desk.t('hide')))
+  }
+
+  #actions() {
+    const { desk } = this.list
+    const { t } = desk
+    const { item } = this
+    const first = actionOf(item, 'approve')
+    const keep = first === 'dismiss'
+    // Guests have no account, and the drawer of a writer has a button of its own.
+    const known = item.user.id != null && !this.list.keeps
+    const decide = (/** @type {Verdict} */ verdict) => () => this.list.decide(verdict, [this])
+    return h('div', { class: 'actions' },
+      applies(item, first) && h('button', { type: 'button', class: 'approve', title: keep && t('keep_hint'), click: decide('approve') }, sign('approve', 'a'), t(keep ? 'keep' : 'approve')),
+      applies(item, 'reject') && h('button', { type: 'button', class: 'reject', click: decide('reject') }, sign('reject', 'r'), t('reject')),
+      known && !desk.isMe(item.user) && h('button', { type: 'button', class: 'quiet', click: () => this.ban() }, sign('ban', 'b'), t('ban')),
+      known && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showWriter(item.user) }, icon('all'), h('span', { class: 'long' }, t('all_by', { name: desk.nameOf(item) }))))
+  }
+
+  /** Asks for how long, and bans the writer at once. */
+  async ban() {
+    const { desk } = this.list
+    const { user } = this.item
+    if (user.id == null) return desk.tell(desk.t('guests_no_ban'))
+    if (desk.isMe(user)) return desk.tell(desk.t('no_ban'))
+    const rejectable = applies(this.item, 'reject')
+    const { banned, reject } = await desk.bans.ask({ ...user, id: user.id }, rejectable)
+    if (banned && reject) this.list.decide('reject', [this])
+    else this.list.focus(this)
+  }
+}

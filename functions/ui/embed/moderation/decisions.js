@@ -1,0 +1,222 @@
+/**
+ * Takes decisions, and says what became of them. Hears in the log what other moderators decide.
+ * @import { Action, Batch, Choice, Decision, Item, LogEntry, State } from '../types.d.ts'
+ * @import { Desk } from './desk.js'
+ */
+
+import { ApiError } from '../kit/api.js'
+import { commentNow } from './comments.js'
+import { Outbox, PAUSE, UNDO, batches, bulkBody } from './outbox.js'
+import { belongs, decided } from './verdicts.js'
+
+/** Milliseconds of a pause that ends by signing in. */
+const UNTIL_SIGNED_IN = 2 ** 31 - 1
+
+/** Milliseconds for which lists may still show a comment whose decision has been stored. */
+const LAG = 60_000
+
+/** Whether a request would be refused again. @param {unknown} error */
+const isFinal = (error) => error instanceof ApiError && error.status >= 400 && error.status < 500 && ![401, 429].includes(error.status)
+
+export class Decisions {
+  #outbox = new Outbox((due) => this.#deliver(due))
+  /** Latest decisions by the id of the comment. @type {Map<number, { action: Action, seen: string, at: number }>} */
+  #handled = new Map()
+  /** Decisions of others about comments that no list shows. @type {Map<number, LogEntry>} */
+  #heard = new Map()
+  /** The newest entry of the log; undefined before the first look. @type {LogEntry['id'] | null | undefined} */
+  #newest
+
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.desk = desk
+  }
+
+  /** @param {Choice[]} choices of one list */
+  decide(choices) {
+    for (const { item, action } of choices) this.#handled.set(item.id, { action, seen: item.updated_at, at: Date.now() })
+    this.#outbox.add(choices)
+    for (const other of this.desk.lists) {
+      if (other === choices[0].list || other.keeps) continue
+      const cards = choices.map(({ item }) => other.find(item.id)).filter((card) => card != null)
+      if (cards.length) other.drop(cards, false)
+    }
+    const [{ item, action }] = choices
+    const same = choices.every((choice) => choice.action === action)
+    const text = choices.length === 1 ? `done_${action}` : `many_${same ? action : 'approve'}`
+    const undo = { label: this.desk.t('undo'), key: 'u', act: () => this.undo(), for: UNDO }
+    this.desk.tell(this.desk.t(text, { name: this.desk.nameOf(item), n: choices.length }), undo)
+  }
+
+  /** Takes the newest decision back. */
+  undo() {
+    const decision = this.#outbox.undo()
+    if (!decision) return this.desk.tell(this.desk.t('nothing_to_undo'))
+    this.#bringBack(decision.choices)
+    this.desk.tell(this.desk.t('undone'))
+  }
+
+  /**
+   * Shows comments again that had been decided, where they belong. The first one takes the focus, unless there is a note.
+   * @param {Choice[]} choices
+   * @param {string} [note]
+   */
+  #bringBack(choices, note = '') {
+    for (const { item } of choices) this.#handled.delete(item.id)
+    for (const list of this.desk.lists) {
+      const { state } = list
+      const made = (/** @type {Choice} */ choice) => choice.list === list || (state && choice.list.state === state)
+      const shown = choices.filter((choice) => made(choice) || (state ? belongs(choice.item, state) : list.find(choice.item.id)))
+      if (shown.length) list.restore(shown.map(({ item }) => item), note, !note && shown.some(made))
+    }
+  }
+
+  /** Whether a list may leave a comment out because it has just been decided. @param {Item} item @param {State} [state] */
+  isHandled(item, state) {
+    const last = this.#handled.get(item.id)
+    if (!last || !state || last.seen !== item.updated_at || Date.now() - last.at > LAG) return false
+    return state !== 'rejected' || last.action === 'approve'
+  }
+
+  /** @param {Decision[]} due @returns {Promise<{ again: Decision[], after: number }>} */
+  async #deliver(due) {
+    await this.watch().catch(() => {})
+    /** @type {Decision[]} */
+    const again = []
+    let after = PAUSE
+    const open = due.map(({ choices, at }) => ({ choices: choices.filter((choice) => !this.#clashes(choice)), at }))
+    for (const batch of batches(open)) {
+      let left = batch.choices
+      try {
+        const { data } = await this.desk.client.request('POST', 'moderation/comments', { body: bulkBody(batch), keepalive: true })
+        left = this.#settle(batch, data.failed)
+      } catch (error) {
+        if (isFinal(error)) {
+          this.#refused(batch, error)
+          continue
+        }
+        after = this.#failed(error)
+      }
+      for (const { item } of batch.choices) this.#touch(item.id)
+      if (left.length) again.push({ choices: left, at: due[0].at })
+    }
+    this.#tellWaiting(again)
+    return { again, after }
+  }
+
+  /** The lists may show the comment for a while longer. @param {number} id */
+  #touch(id) {
+    const last = this.#handled.get(id)
+    if (last) last.at = Date.now()
+  }
+
+  /** What became of a request. @param {Batch} batch @param {{ id: number, code: string }[]} failed @returns {Choice[]} what has to be sent again */
+  #settle({ choices }, failed) {
+    const codes = new Map(failed.map(({ id, code }) => [id, code]))
+    for (const choice of choices) {
+      const code = codes.get(choice.item.id)
+      if (code === 'not_found') this.desk.tell(this.desk.t('deleted', { name: this.desk.nameOf(choice.item) }))
+      else if (code === 'comment_changed') this.#bringBackChanged(choice)
+    }
+    return choices.filter(({ item }) => codes.get(item.id) === 'unavailable')
+  }
+
+  /** @param {Choice} choice */
+  async #bringBackChanged(choice) {
+    const name = this.desk.nameOf(choice.item)
+    try {
+      this.#bringBack([{ ...choice, item: await commentNow(this.desk.client, choice.item.id, choice.item) }], this.desk.t('changed'))
+      this.desk.tell(this.desk.t('returned', { name }))
+    } catch {
+      this.desk.tell(this.desk.t('deleted', { name }))
+    }
+  }
+
+  /** A request that would be refused again. @param {Batch} batch @param {unknown} error */
+  #refused({ choices }, error) {
+    const text = this.desk.t('failed', { why: this.desk.explain(error) })
+    this.#bringBack(choices, text)
+    this.desk.tell(text)
+  }
+
+  /** A request that will be sent again. @param {unknown} error @returns {number} after so many milliseconds */
+  #failed(error) {
+    const status = error instanceof ApiError ? error.status : 0
+    if (status === 401) this.desk.entry.askAgain()
+    return status === 401 ? UNTIL_SIGNED_IN : status === 429 ? 15_000 : 5_000
+  }
+
+  /** @param {Decision[]} again */
+  #tellWaiting(again) {
+    const n = again.reduce((sum, { choices }) => sum + choices.length, 0)
+    if (n && !this.desk.entry.isAsking) this.desk.tell(this.desk.t('not_sent', { n }), { label: this.desk.t('retry'), act: () => this.#outbox.hurry() })
+    else if (!n && this.desk.notices.stays) this.desk.notices.hide()
+  }
+
+  /** Sends all that waits at once, also while the page goes. */
+  flush() {
+    for (const batch of batches(this.#outbox.takeAll())) {
+      this.desk.client.request('POST', 'moderation/comments', { body: bulkBody(batch), keepalive: true }).catch(() => {})
+    }
+    this.desk.notices.hide()
+  }
+
+  /** Reads in the log what has been decided since the last look. */
+  async watch() {
+    const { data } = /** @type {{ data: LogEntry[] }} */ (await this.desk.client.get('moderation/log', { cursor: '', per_page: 50 }))
+    const last = this.#newest
+    this.#newest = data[0]?.id ?? null
+    if (last === undefined) return
+    const known = data.findIndex(({ id }) => id === last)
+    for (const entry of data.slice(0, known < 0 ? undefined : known).reverse()) this.#hear(entry)
+  }
+
+  /** @param {LogEntry} entry */
+  #hear(entry) {
+    const { comment_id: id, action } = entry
+    if (id == null || !['approve', 'reject', 'dismiss'].includes(action)) return
+    const own = entry.moderator.id === this.desk.me?.id
+    if (own && this.#handled.has(id)) return
+    const cards = this.desk.lists.map((list) => list.find(id)).filter((card) => card != null)
+    for (const card of cards) card.update(decided(card.item, /** @type {Action} */ (action)), this.#byWhom(entry))
+    if (!cards.length && !own) this.#heard.set(id, entry)
+  }
+
+  /** @param {LogEntry} entry */
+  #byWhom({ moderator, action }) {
+    return this.desk.t(`${moderator.id === this.desk.me?.id ? 'by_you' : 'by_other'}_${action}`, { name: moderator.name })
+  }
+
+  /** Whether someone else has decided meanwhile. If they decided otherwise, the comment comes back. @param {Choice} choice */
+  #clashes(choice) {
+    const entry = this.#heard.get(choice.item.id)
+    if (!entry) return false
+    this.#heard.delete(choice.item.id)
+    if (entry.action !== choice.action) {
+      this.#bringBack([{ ...choice, item: decided(choice.item, /** @type {Action} */ (entry.action)) }], this.#byWhom(entry))
+      this.desk.tell(this.#byWhom(entry))
+    }
+    return true
+  }
+
+  /** Takes note that a list shows these comments as they are now. @param {Item[]} items */
+  show(items) {
+    for (const { id } of items) this.#heard.delete(id)
+  }
+
+  /** Forgets what others have decided. */
+  leave() {
+    this.#newest = undefined
+    this.#heard.clear()
+  }
+
+  /** Forgets what waits. */
+  drop() {
+    this.#outbox.takeAll()
+  }
+
+  /** Sends what waits for a sign-in. */
+  hurry() {
+    this.#outbox.hurry()
+  }
+}

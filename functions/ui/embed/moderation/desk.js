@@ -1,0 +1,264 @@
+/**
+ * The desk shows one tab at a time, and holds together those who sign in, decide, ban and take keys.
+ * @import { Ban, Comment, Item, Offer, State, User } from '../types.d.ts'
+ */
+
+import { ApiError, Client } from '../kit/api.js'
+import { h } from '../kit/dom.js'
+import { Bans } from './bans.js'
+import { Decisions } from './decisions.js'
+import { showDialog } from './dialogs.js'
+import { icon } from './icons.js'
+import { Keys } from './keys.js'
+import { LogPanel } from './log.js'
+import { Notices } from './notices.js'
+import { CardList } from './queue.js'
+import { Side } from './side.js'
+import { SignIn } from './sign_in.js'
+import { FIRST_TEXTS, ownTexts, translator } from './texts.js'
+import { UsersPanel } from './users.js'
+import { WebhooksPanel } from './webhooks.js'
+
+const TABS = /** @type {const} */ (['pending', 'reported', 'rejected', 'users', 'webhooks', 'log'])
+
+/** Milliseconds between looks into the log for what other moderators have decided. */
+const WATCH = 15_000
+
+export class Desk {
+  client = new Client()
+  /** All that is shown. */
+  frame = h('div', { class: 'frame' })
+  language = 'en'
+  t = translator(FIRST_TEXTS)
+  /** @type {Record<string, string>} */
+  labels = {}
+  /** @type {User | null} */
+  me = null
+  notices = new Notices()
+  entry = new SignIn(this)
+  keys = new Keys(this)
+  decisions = new Decisions(this)
+  bans = new Bans(this)
+  side = new Side(this)
+  /** @type {typeof TABS[number]} */
+  #tab = 'pending'
+  /** @type {CardList | UsersPanel | WebhooksPanel | LogPanel | null} */
+  #panel = null
+  /** Open dialogs, the topmost last. @type {HTMLDialogElement[]} */
+  #dialogs = []
+  #content = h('div', { tabindex: '-1', id: 'panel', class: 'content' })
+  /** @type {HTMLElement} */
+  #main
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #watchTimer
+
+  /** @param {HTMLElement} host @param {ShadowRoot} root */
+  constructor(host, root) {
+    this.host = host
+    this.root = root
+    this.standalone = host.hasAttribute('standalone')
+    this.#main = h(this.standalone ? 'main' : 'div', {}, this.#content, this.notices.element)
+    root.append(this.frame)
+  }
+
+  /** Takes the texts of an answer. @param {Record<string, string>} labels */
+  speak(labels) {
+    const texts = ownTexts(labels)
+    // An older version answers so during an upgrade.
+    if (!texts.language) throw new ApiError(500)
+    this.labels = labels
+    this.language = texts.language
+    this.t = translator(texts)
+    if (!this.standalone) return
+    document.documentElement.lang = this.language
+    document.title = this.t('title')
+  }
+
+  /** One thing in the middle of the page. @param {HTMLElement} content */
+  screen(content) {
+    this.#dialogs.forEach((dialog) => dialog.close())
+    this.#content.removeAttribute('role')
+    this.#content.replaceChildren(content)
+    this.frame.replaceChildren(this.#main)
+  }
+
+  /** Forgets what is shown. */
+  leave() {
+    clearInterval(this.#watchTimer)
+    this.#panel?.close()
+    this.#panel = null
+    this.decisions.leave()
+  }
+
+  /** @param {boolean} readOnly */
+  show(readOnly) {
+    const { t } = this
+    const tabs = TABS.map((name) =>
+      h('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': 'panel', click: () => this.#showTab(name) }, t(name)))
+    const list = h('div', { role: 'tablist', 'aria-label': t('sections'), keydown: (/** @type {KeyboardEvent} */ event) => this.#moveTab(event) }, ...tabs)
+    const header = h('header', { class: 'top' },
+      h('h1', {}, t('title')), list,
+      h('span', { class: 'me muted', dir: 'auto' }, this.me?.name),
+      this.standalone && h('button', { type: 'button', class: 'quiet', click: () => this.entry.signOut() }, t('sign_out')),
+      h('button', { type: 'button', class: 'quiet round', 'aria-label': t('help'), title: t('help'), click: () => this.keys.help() }, '?'))
+    this.#content.setAttribute('role', 'tabpanel')
+    this.frame.replaceChildren(header, this.#main)
+    this.#main.querySelector('.banner')?.remove()
+    if (readOnly) this.#main.prepend(h('p', { class: 'banner' }, icon('warning'), t('read_only')))
+    this.#watchTimer = setInterval(() => document.visibilityState === 'visible' && this.#look(), WATCH)
+    this.decisions.watch().catch(() => {})
+    return this.#showTab(this.#tab)
+  }
+
+  /** Arrow keys, Home and End move between tabs. @param {KeyboardEvent} event */
+  #moveTab(event) {
+    const at = TABS.indexOf(this.#tab)
+    const forward = getComputedStyle(this.frame).direction === 'rtl' ? 'ArrowLeft' : 'ArrowRight'
+    const step = { Home: -at, End: TABS.length - 1 - at, ArrowLeft: -1, ArrowRight: 1 }[event.key]
+    if (step == null) return
+    event.preventDefault()
+    const by = event.key.startsWith('Arrow') ? (event.key === forward ? 1 : -1) : step
+    this.#showTab(TABS[(at + by + TABS.length) % TABS.length], false)
+    this.root.getElementById(`tab-${this.#tab}`)?.focus()
+  }
+
+  /** @param {typeof TABS[number]} name @param {boolean} [enter] whether the focus goes to what the tab shows */
+  async #showTab(name, enter = true) {
+    this.#tab = name
+    for (const tab of this.root.querySelectorAll('[role=tab]')) {
+      const selected = tab.id === `tab-${name}`
+      tab.setAttribute('aria-selected', `${selected}`)
+      tab.setAttribute('tabindex', selected ? '0' : '-1')
+      if (selected) tab.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    }
+    this.#panel?.close()
+    const panel = this.#panelOf(name)
+    this.#panel = panel
+    this.#content.setAttribute('aria-labelledby', `tab-${name}`)
+    this.#content.replaceChildren(panel.element)
+    await panel.reload()
+    if (enter && this.#panel === panel && this.#mayFocus()) panel.focusFirst()
+  }
+
+  /** @param {typeof TABS[number]} name */
+  #panelOf(name) {
+    if (name === 'users') return new UsersPanel(this)
+    if (name === 'webhooks') return new WebhooksPanel(this)
+    return name === 'log' ? new LogPanel(this) : this.#queue(name)
+  }
+
+  /** Whether nothing else on the host's page has the focus. */
+  #mayFocus() {
+    return !this.#dialogs.length && (document.activeElement === document.body || !!this.root.activeElement)
+  }
+
+  /** @param {State} state */
+  #queue(state) {
+    return new CardList(this, {
+      label: this.t(state),
+      empty: `empty_${state}`,
+      state,
+      load: (cursor, size = 50) => this.page('moderation/comments', { state, cursor, per_page: size }),
+    })
+  }
+
+  /** @param {string} path @param {Record<string, string | number>} query */
+  async page(path, query) {
+    const { data, meta } = await this.client.get(path, query)
+    this.decisions.show(data)
+    return { data, next: meta.next_cursor ?? null }
+  }
+
+  /** All lists that are shown. */
+  get lists() {
+    return [this.#panel, this.side.list].filter((panel) => panel instanceof CardList)
+  }
+
+  /** @param {string} theme of the service, where the host says nothing */
+  showTheme(theme) {
+    const wanted = this.host.getAttribute('theme') ?? theme
+    this.frame.classList.toggle('light', wanted === 'light')
+    this.frame.classList.toggle('dark', wanted === 'dark')
+  }
+
+  /** The topmost dialog. One that was closed stays until the next frame. */
+  get top() {
+    return this.#dialogs.findLast(({ open }) => open)
+  }
+
+  /** Whether a tab is shown. */
+  get isOpen() {
+    return !!this.#panel
+  }
+
+  /** Shows a dialog. @param {HTMLDialogElement} dialog @param {() => void} [closed] */
+  open(dialog, closed) {
+    this.#dialogs.push(dialog)
+    const shown = showDialog(this, dialog)
+    dialog.append(this.notices.element)
+    return shown.then((value) => {
+      this.#dialogs = this.#dialogs.filter((other) => other !== dialog)
+      const below = this.#dialogs.at(-1) ?? this.#main
+      below.append(this.notices.element)
+      closed?.()
+      return value
+    })
+  }
+
+  /** What is new, in the log and in the queue. A failure is left for the next look. */
+  async #look() {
+    const queue = this.#panel instanceof CardList ? this.#panel : null
+    await Promise.allSettled([this.decisions.watch(), queue?.look()])
+  }
+
+  /** Nobody bans themselves. @param {User} user */
+  isMe({ id }) {
+    return id != null && id === this.me?.id
+  }
+
+  /** @param {Comment} comment */
+  nameOf({ user }) {
+    return user.name || (this.labels.guest ?? '')
+  }
+
+  /** Says something at the end of the page. @param {string} text @param {Offer} [offer] */
+  tell(text, offer) {
+    this.notices.tell(text, offer)
+  }
+
+  /** Why something failed, in the language of the page. @param {unknown} error */
+  explain = (error) => {
+    const { t } = this
+    if (!(error instanceof ApiError) || error.status === 0) return t('error_offline')
+    if (error.status === 401) return t('bad_token')
+    if (error.code === 'comment_banned') return t('error_banned')
+    if (error.status === 404) return t('gone')
+    if (error.status === 423) return t('read_only')
+    if (error.status === 429) return t('error_busy')
+    if (error.status >= 500) return t('error_server')
+    return this.language === 'en' && error.message ? error.message : t('error_refused')
+  }
+
+  /** @param {unknown} error */
+  fail(error) {
+    if (error instanceof ApiError && error.status === 401) this.entry.askAgain()
+    else this.tell(this.explain(error))
+  }
+
+  /** A failure in place of what could not be shown. @param {unknown} error @param {() => void} retry */
+  problem(error, retry) {
+    const { t } = this
+    if (error instanceof ApiError && error.status === 401) this.entry.askAgain()
+    return h('div', { class: 'panel', role: 'alert' },
+      h('span', { class: 'mark bad' }, icon('warning')),
+      h('h2', {}, t('error')),
+      h('p', { class: 'muted' }, this.explain(error)),
+      h('button', { type: 'button', class: 'outlined', click: retry }, t('retry')))
+  }
+
+  stop() {
+    this.decisions.flush()
+    this.leave()
+    this.entry.stop()
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * Shows dialogs, one above the other.
+ * @import { Desk } from './desk.js'
+ * @import { CardList } from './queue.js'
+ */
+
+import { h } from '../kit/dom.js'
+
+
+/**
+ * Shows a dialog until it is closed, and gives the focus back to what had it.
+ * @param {Desk} desk
+ * @param {HTMLDialogElement} dialog
+ */
+export function showDialog(desk, dialog) {
+  const before = /** @type {HTMLElement | null} */ (desk.root.activeElement)
+  desk.frame.append(dialog)
+  dialog.showModal()
+  return new Promise((resolve) => {
+    dialog.addEventListener('close', () => {
+      dialog.remove()
+      // A key that came first may have moved it.
+      if (before?.isConnected && !desk.root.activeElement) before.focus({ preventScroll: true })
+      resolve(dialog.returnValue)
+    })
+  })
+}
+
+/**
+ * A dialog at the side with comments in it.
+ * @param {Desk} desk
+ * @param {string} title
+ * @param {HTMLElement | null} about
+ * @param {CardList} list
+ */
+export function drawer({ t }, title, about, list) {
+  const dialog = h('dialog', { class: 'drawer', 'aria-labelledby': 'drawer-title' },
+    h('div', { class: 'drawer-head' },
+      h('h2', { id: 'drawer-title', dir: 'auto', tabindex: '-1', autofocus: true }, title),
+      h('button', { type: 'button', class: 'outlined', click: () => dialog.close() }, t('close'))),
+    about, list.element)
+  return dialog
+}

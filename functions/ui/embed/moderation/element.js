@@ -1,0 +1,94 @@
+/**
+ * The moderators' page: `<comment-moderation>`.
+ *
+ * A host page sets the property `auth`, as for `<comment-thread>`. With the attribute `standalone` the element is a page
+ * of its own: it signs in by `#token=JWT` or by a field. The token stays in memory.
+ * @import { Auth } from '../types.d.ts'
+ */
+
+import { sheet, styles } from '../kit/sheet.js'
+import { Desk } from './desk.js'
+import { moderationStyles } from './style.js'
+
+
+/** The page around a standalone element. */
+const page = sheet('body { margin: 0 } html { color-scheme: light dark; font-family: system-ui, sans-serif }')
+
+// The element
+
+/** A token in the page's address, which is taken out of it at once. */
+function tokenOfAddress() {
+  const address = new URL(location.href)
+  const token = /^#token=(.+)$/.exec(address.hash)?.[1] ?? null
+  address.hash = ''
+  if (token) history.replaceState(history.state, '', address)
+  return token
+}
+
+class CommentModeration extends HTMLElement {
+  static observedAttributes = ['lang', 'theme']
+  #root = this.attachShadow({ mode: 'open' })
+  /** @type {Desk | null} */
+  #desk = null
+  /** @type {Auth} */
+  #auth = null
+  #key = (/** @type {KeyboardEvent} */ event) => this.#desk?.keys.take(event)
+  #leave = () => this.#desk?.decisions.flush()
+  #hash = () => {
+    const token = tokenOfAddress()
+    if (token) this.auth = token
+  }
+
+  constructor() {
+    super()
+    this.#root.adoptedStyleSheets = [styles, moderationStyles]
+    // What the host has set before this module was loaded.
+    const early = Object.getOwnPropertyDescriptor(this, 'auth')
+    if (early) {
+      Reflect.deleteProperty(this, 'auth')
+      this.#auth = early.value
+    }
+  }
+
+  /** A token, or a function that answers one. Setting it again signs in anew. @returns {Auth} */
+  get auth() {
+    return this.#auth
+  }
+  set auth(auth) {
+    this.#auth = auth
+    this.#desk?.entry.use(auth)
+  }
+
+  connectedCallback() {
+    const standalone = this.hasAttribute('standalone')
+    if (standalone) {
+      document.adoptedStyleSheets.push(page)
+      document.documentElement.lang = navigator.language
+      this.#auth ??= tokenOfAddress()
+      addEventListener('hashchange', this.#hash)
+    }
+    const keys = standalone ? document : this
+    keys.addEventListener('keydown', /** @type {EventListener} */ (this.#key))
+    addEventListener('pagehide', this.#leave)
+    this.#desk = new Desk(this, this.#root)
+    this.#desk.entry.use(this.#auth)
+  }
+
+  disconnectedCallback() {
+    this.#desk?.stop()
+    this.#desk = null
+    this.#root.replaceChildren()
+    removeEventListener('pagehide', this.#leave)
+    removeEventListener('hashchange', this.#hash)
+    document.removeEventListener('keydown', this.#key)
+    this.removeEventListener('keydown', this.#key)
+  }
+
+  /** @param {string} name */
+  attributeChangedCallback(name) {
+    if (name === 'lang') this.#desk?.entry.start()
+    else this.#desk?.showTheme('auto')
+  }
+}
+
+customElements.define('comment-moderation', CommentModeration)

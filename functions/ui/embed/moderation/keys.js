@@ -1,0 +1,104 @@
+/**
+ * Letters as keys, and the dialog that explains them.
+ * @import { Desk } from './desk.js'
+ * @import { CardList } from './queue.js'
+ */
+
+import { h } from '../kit/dom.js'
+
+const KEYS = /** @type {const} */ ([
+  ['j k', 'help_move'], ['a', 'help_approve'], ['r', 'reject'], ['b', 'help_ban'], ['x', 'help_select'],
+  ['X', 'help_range'], ['u', 'help_undo'], ['?', 'help_help'], ['Esc', 'help_clear'],
+])
+
+/** The name of the setting that switches letters off, as kept on this device. */
+const LETTERS = 'comment-moderation-letters'
+
+/** @param {Keys} keys */
+function helpDialog(keys) {
+  const { t } = keys.desk
+  const box = h('input', { type: 'checkbox', change: () => keys.use(box.checked) })
+  box.checked = keys.letters
+  const rows = KEYS.flatMap(([letters, text]) => [
+    h('dt', {}, ...letters.split(' ').map((letter) => h('kbd', {}, letter))),
+    h('dd', {}, t(text)),
+  ])
+  return h('dialog', { class: 'help-dialog', 'aria-labelledby': 'help-title' },
+    h('form', { method: 'dialog' },
+      h('h2', { id: 'help-title' }, t('help')),
+      h('dl', {}, ...rows),
+      h('p', { class: 'muted' }, t('help_selection')),
+      h('label', { class: 'check' }, box, t('letters')),
+      h('div', { class: 'buttons' }, h('button', { class: 'outlined', autofocus: true }, t('close')))))
+}
+
+/** @param {EventTarget | undefined} target */
+const isField = (target) =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || target.matches('textarea, select, input:not([type=checkbox])'))
+
+function lettersWanted() {
+  try {
+    return localStorage.getItem(LETTERS) !== 'off'
+  } catch {
+    return true
+  }
+}
+
+export class Keys {
+  /** Whether letters are keys. */
+  letters = lettersWanted()
+
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.desk = desk
+    desk.frame.classList.toggle('no-letters', !this.letters)
+  }
+
+  help() {
+    return this.desk.open(helpDialog(this))
+  }
+
+  /** @param {KeyboardEvent} event */
+  take(event) {
+    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || isField(event.composedPath()[0])) return
+    // A dialog that was closed stays until the next frame.
+    const top = this.desk.top ?? null
+    if (top && !top.classList.contains('drawer')) return
+    const list = this.desk.lists.find(({ element }) => element.closest('dialog') === top)
+    if (event.key === 'Escape') {
+      if (!top && list?.selection.clear()) event.preventDefault()
+      return
+    }
+    if (!this.letters || !this.desk.isOpen) return
+    const letter = event.shiftKey ? event.key : event.key.toLowerCase()
+    if (this.#press(letter, event.repeat, list)) event.preventDefault()
+  }
+
+  /** @param {string} letter @param {boolean} repeated @param {CardList | undefined} list @returns {boolean} whether it is a key */
+  #press(letter, repeated, list) {
+    if (letter === 'j' || letter === 'k') list?.move(letter === 'j' ? 1 : -1)
+    else if (!'arbxXu?'.includes(letter) || letter.length !== 1) return false
+    else if (repeated) return true
+    else if (letter === 'u') this.desk.decisions.undo()
+    else if (letter === '?') this.help()
+    else if (letter === 'a') list?.press('approve')
+    else if (letter === 'r') list?.press('reject')
+    else if (letter === 'b') list?.current?.ban()
+    else if (list?.selectable && letter === 'X') list.selection.selectRange()
+    else if (list?.selectable && list.current) list.selection.select(list.current, !list.current.selected)
+    return true
+  }
+
+  /** @param {boolean} letters */
+  use(letters) {
+    this.letters = letters
+    this.desk.frame.classList.toggle('no-letters', !letters)
+    try {
+      if (letters) localStorage.removeItem(LETTERS)
+      else localStorage.setItem(LETTERS, 'off')
+    } catch {
+      // Without storage the choice lasts as long as the page.
+    }
+  }
+}

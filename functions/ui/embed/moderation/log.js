@@ -1,0 +1,61 @@
+/**
+ * Who decided what, newest first.
+ * @import { LogEntry } from '../types.d.ts'
+ * @import { Desk } from './desk.js'
+ */
+
+import { ago, inFull } from '../kit/dates.js'
+import { h } from '../kit/dom.js'
+import { below } from './below.js'
+import { icon } from './icons.js'
+
+
+export class LogPanel {
+  #rows = h('ol', { class: 'rows log' })
+  #end = h('div', { class: 'after' })
+
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.desk = desk
+    const refresh = h('button', { type: 'button', class: 'quiet end', click: () => this.reload() }, icon('refresh'), desk.t('refresh'))
+    this.element = h('div', {}, h('div', { class: 'toolbar' }, refresh), this.#rows, this.#end)
+  }
+
+  focusFirst() {}
+
+  reload() {
+    this.#rows.replaceChildren()
+    return this.#load('')
+  }
+
+  /** @param {string} cursor */
+  async #load(cursor) {
+    const { t, client } = this.desk
+    this.#end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
+    try {
+      const { data, meta } = await client.get('moderation/log', { cursor, per_page: 50 })
+      this.#rows.append(...data.map((/** @type {LogEntry} */ entry) => this.#row(entry)))
+      const load = (/** @type {string} */ next) => this.#load(next)
+      this.#end.replaceChildren(below(this.desk, this.#rows, meta.next_cursor, load, 'empty_log'))
+    } catch (error) {
+      this.#end.replaceChildren(this.desk.problem(error, () => this.#load(cursor)))
+    }
+  }
+
+  /** @param {LogEntry} entry */
+  #row(entry) {
+    const { desk } = this
+    const { t, language } = desk
+    const { comment_id: comment, user_id: user, action } = entry
+    const what = t(`log_${action}`) || action
+    return h('li', { class: 'row' },
+      h('time', { class: 'muted', datetime: entry.created_at, title: inFull(entry.created_at, language) }, ago(entry.created_at, language)),
+      h('span', { class: 'did' }, h('strong', { dir: 'auto' }, entry.moderator.name), ' ', h('span', { class: `deed ${action}` }, what)),
+      h('span', { class: 'muted thread', dir: 'auto' }, entry.thread),
+      h('span', { class: 'actions' },
+        comment != null && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showComment(comment) }, t('show')),
+        user != null && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showWriter({ id: user, name: '', avatar: '' }) }, t('user_number', { id: user }))))
+  }
+
+  close() {}
+}

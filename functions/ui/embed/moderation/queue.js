@@ -1,0 +1,287 @@
+/**
+ * Comments one below the other.
+ * @import { Item, ListPage, State, Verdict } from '../types.d.ts'
+ * @import { Desk } from './desk.js'
+ */
+
+import { h } from '../kit/dom.js'
+import { Card } from './card.js'
+import { icon } from './icons.js'
+import { Selection } from './selection.js'
+import { actionOf, applies, decided } from './verdicts.js'
+
+
+/** Comments one below the other, of which one is current. It has the focus while the keyboard is used. */
+export class CardList {
+  /** In the order of the page. @type {Card[]} */
+  cards = []
+  /** @type {Card | null} */
+  current = null
+  /** @type {string | null} */
+  #cursor = ''
+  /** The id of the newest comment that was loaded. */
+  #newest = 0
+  /** Of the loading that counts; a reload begins another. */
+  #turn = 0
+  /** @type {Promise<void> | null} */
+  #loading = null
+  #feed = h('div', { role: 'feed', class: 'cards' })
+  #end = h('div', { class: 'after' })
+  selection = new Selection(this)
+  #sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => this.#measures.get(target)?.()))
+  /** @type {WeakMap<Element, () => void>} */
+  #measures = new WeakMap()
+  #nearEnd
+
+  /**
+   * @param {Desk} desk
+   * @param {{
+   *   label: string, empty: string, state?: State, keeps?: boolean, load: (cursor: string, size?: number) => Promise<ListPage>,
+   * }} options `keeps`: comments stay in the list after a decision
+   */
+  constructor(desk, { label, empty, state, keeps = false, load }) {
+    this.desk = desk
+    this.state = state
+    this.keeps = keeps
+    this.selectable = !keeps
+    this.empty = empty
+    this.load = load
+    this.#feed.setAttribute('aria-label', label)
+    this.#nearEnd = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.more(), { rootMargin: '1200px' })
+    this.element = h('div', { class: 'list' }, this.selectable && this.selection.element, this.#feed, this.#end)
+    this.#feed.addEventListener('focusin', (event) => {
+      const card = this.cards.find(({ element }) => element.contains(/** @type {Node} */ (event.target)))
+      if (card) this.#setCurrent(card)
+    })
+    this.#feed.addEventListener('click', (event) => {
+      const target = /** @type {Element} */ (event.target)
+      const card = this.cards.find(({ element }) => element.contains(target))
+      if (card && !target.closest('a, button, input') && !getSelection()?.toString()) this.focus(card)
+    })
+    this.selection.show()
+  }
+
+  /** Whether there is a further page. */
+  get hasMore() {
+    return this.#cursor != null
+  }
+
+  /** Loads the first page in place of what is shown. */
+  async reload() {
+    // What is being loaded is of no use any more.
+    this.#turn++
+    this.#loading = null
+    this.cards = []
+    this.current = null
+    this.#cursor = ''
+    this.#newest = 0
+    this.selection.reset()
+    this.#feed.replaceChildren()
+    await this.more()
+    this.selection.show()
+  }
+
+  /** Loads the next page, if there is one. */
+  more() {
+    if (this.#cursor == null) return Promise.resolve()
+    const turn = this.#turn
+    this.#loading ??= this.#fetch(this.#cursor).finally(() => {
+      if (turn !== this.#turn) return
+      this.#loading = null
+      // Observing anew tells whether the end is still near.
+      this.#nearEnd.unobserve(this.#end)
+      if (this.#cursor != null && this.cards.length) this.#nearEnd.observe(this.#end)
+    })
+    return this.#loading
+  }
+
+  /** @param {string} cursor */
+  async #fetch(cursor) {
+    const turn = this.#turn
+    const first = !this.cards.length
+    this.#feed.setAttribute('aria-busy', 'true')
+    this.#end.replaceChildren(h('p', { class: 'muted centred' }, this.desk.t('loading')))
+    try {
+      const { data, next } = await this.load(cursor)
+      if (turn !== this.#turn) return
+      this.#cursor = next
+      this.#newest = Math.max(this.#newest, ...data.map(({ id }) => id))
+      this.insert(data.filter((item) => !this.desk.decisions.isHandled(item, this.state)))
+      this.#end.replaceChildren()
+      if (!this.cards.length && next == null) this.#showEmpty()
+    } catch (error) {
+      if (turn !== this.#turn) return
+      this.#cursor = null
+      const retry = () => {
+        this.#cursor = cursor
+        this.more().then(() => this.cards.length && first && this.focus(this.cards[0]))
+      }
+      this.#end.replaceChildren(this.desk.problem(error, retry))
+    }
+    this.#feed.removeAttribute('aria-busy')
+    this.selection.show()
+    if (!this.cards.length && this.#cursor != null) await this.#fetch(this.#cursor)
+  }
+
+  #showEmpty() {
+    const { t } = this.desk
+    this.#end.replaceChildren(h('div', { class: 'panel', tabindex: '-1' },
+      h('span', { class: 'mark' }, icon('approve')),
+      h('h2', {}, t(this.empty)),
+      t(`${this.empty}_more`) && h('p', { class: 'muted' }, t(`${this.empty}_more`))))
+  }
+
+  async refresh() {
+    await this.reload()
+    this.focusFirst()
+  }
+
+  /** Calls `told` whenever the size of the element has changed. @param {Element} element @param {() => void} told */
+  measure(element, told) {
+    this.#measures.set(element, told)
+    this.#sizes.observe(element)
+  }
+
+  /** Looks whether a newer comment has come, and says so at the button that loads it. An empty list shows whatever has come. */
+  async look() {
+    if (!this.state || this.#loading) return
+    const { data } = await this.load('', 1)
+    const known = Math.max(0, ...this.cards.map(({ item }) => item.id), this.#newest)
+    const open = data.filter((item) => !this.desk.decisions.isHandled(item, this.state))
+    if (!this.cards.length) return open.length ? this.#refill() : undefined
+    if (!open.some(({ id }) => id > known)) return
+    this.selection.offerNew()
+  }
+
+  /** Puts comments where they belong: newest first. @param {Item[]} items @param {string} [note] */
+  insert(items, note = '') {
+    for (const item of items) {
+      const known = this.find(item.id)
+      if (known) {
+        known.update(item, note)
+        continue
+      }
+      const card = new Card(this, item)
+      if (note) card.update(item, note)
+      const place = this.cards.findIndex((other) => other.item.id < item.id)
+      const before = place < 0 ? null : this.cards[place]
+      this.#feed.insertBefore(card.element, before?.element ?? null)
+      this.cards.splice(before ? place : this.cards.length, 0, card)
+    }
+    if (items.length) this.#end.querySelector('.panel')?.remove()
+    this.selection.show()
+  }
+
+  /** @param {number} id */
+  find(id) {
+    return this.cards.find(({ item }) => item.id === id)
+  }
+
+  /**
+   * Takes cards out. The next card that stays becomes the current one.
+   * @param {Card[]} cards
+   * @param {boolean} [follow] whether it takes the focus, too
+   */
+  drop(cards, follow = true) {
+    const at = this.current ? this.cards.indexOf(this.current) : 0
+    const staying = (/** @type {Card} */ card) => !cards.includes(card)
+    const next = this.cards.slice(at).find(staying) ?? this.cards.slice(0, at).findLast(staying) ?? null
+    const focused = follow || cards.some(({ element }) => element.matches(':focus-within'))
+    this.cards = this.cards.filter(staying)
+    if (next) {
+      if (focused) this.focus(next)
+      else this.#setCurrent(next)
+    }
+    cards.forEach(({ element }) => element.remove())
+    if (next && focused) this.#reveal(next)
+    this.selection.show()
+    if (!next) this.#drained()
+  }
+
+  /** After the last card: the next page, or the word that there is none. */
+  async #drained() {
+    this.current = null
+    if (this.#cursor == null && !this.#loading) this.#showEmpty()
+    else await this.more()
+    if (!this.cards.length && !this.#end.childElementCount) this.#showEmpty()
+    this.focusFirst()
+  }
+
+  /** Loads an empty list again. */
+  async #refill() {
+    const focused = this.#end.contains(this.desk.root.activeElement)
+    await this.reload()
+    if (focused) this.focusFirst()
+  }
+
+  /** Focuses the first card, else what says that there is none. */
+  focusFirst() {
+    if (this.cards.length) this.focus(this.cards[0])
+    else /** @type {HTMLElement | null} */ (this.#end.querySelector('.panel'))?.focus()
+  }
+
+  /** @param {Card} card */
+  #setCurrent(card) {
+    if (this.current === card) return
+    this.current?.element.classList.remove('current')
+    this.current?.element.removeAttribute('aria-current')
+    this.current?.element.setAttribute('tabindex', '-1')
+    this.current = card
+    card.element.classList.add('current')
+    card.element.setAttribute('aria-current', 'true')
+    card.element.setAttribute('tabindex', '0')
+  }
+
+  /** @param {Card} card */
+  focus(card) {
+    this.#setCurrent(card)
+    card.element.focus({ preventScroll: true })
+    this.#reveal(card)
+  }
+
+  /** Scrolls as little as shows the card. @param {Card} card */
+  #reveal({ element }) {
+    element.scrollIntoView({ block: element.offsetHeight > innerHeight * 0.7 ? 'start' : 'nearest' })
+  }
+
+  /** @param {1 | -1} step */
+  async move(step) {
+    const at = this.current ? this.cards.indexOf(this.current) : -1
+    if (step > 0 && at === this.cards.length - 1) await this.more()
+    const card = this.cards[at + step] ?? this.current ?? this.cards[0]
+    if (card) this.focus(card)
+  }
+
+  /** Decides about the selection, else about the current card. @param {Verdict} verdict */
+  press(verdict) {
+    const chosen = this.selection.cards
+    this.decide(verdict, chosen.length ? chosen : this.current ? [this.current] : [])
+  }
+
+  /** @param {Verdict} verdict @param {Card[]} cards */
+  decide(verdict, cards) {
+    const choices = cards.map(({ item }) => ({ item, action: actionOf(item, verdict), list: this }))
+    const changing = choices.filter(({ item, action }) => applies(item, action))
+    // Someone else has decided the same: there is nothing left to send.
+    const settled = cards.filter(({ item, note }) => note && !applies(item, actionOf(item, verdict)))
+    if (changing.length) this.desk.decisions.decide(changing)
+    else if (!settled.length) return this.desk.tell(this.desk.t('nothing_to_do'))
+    if (!this.keeps) return this.drop([...settled, ...cards.filter(({ item }) => changing.some((choice) => choice.item === item))])
+    for (const { item, action } of changing) this.find(item.id)?.update(decided(item, action))
+    this.move(1)
+  }
+
+  /** Puts comments back as they were before a decision. @param {Item[]} items @param {string} [note] @param {boolean} [focus] */
+  restore(items, note, focus = false) {
+    const emptied = this.#end.querySelector('.panel')?.matches(':focus')
+    this.insert(items, note)
+    const card = this.find(items[0].id)
+    if (card && (focus || emptied)) this.focus(card)
+  }
+
+  /** Stops watching sizes and the scroll position. */
+  close() {
+    this.#sizes.disconnect()
+    this.#nearEnd.disconnect()
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Signs moderators in, and tells others why they are not.
+ * @import { Auth, Ui } from '../types.d.ts'
+ * @import { Desk } from './desk.js'
+ */
+
+import { h } from '../kit/dom.js'
+import { languageOf } from '../kit/words.js'
+import { icon } from './icons.js'
+
+/** What a moderator has pasted: a token, with or without `Bearer` or the address around it. @param {string} text */
+const tokenIn = (text) => /token=([^&\s]+)/.exec(text)?.[1] ?? text.trim().replace(/^Bearer\s+/i, '')
+
+export class SignIn {
+  /** @type {HTMLDialogElement | null} */
+  #expired = null
+  #wrong = h('p')
+  /** Tells an answer that came too late from the present one. */
+  #run = 0
+
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.desk = desk
+  }
+
+  /** Whether somebody is asked to sign in again. */
+  get isAsking() {
+    return !!this.#expired
+  }
+
+  stop() {
+    this.#run++
+  }
+
+  /** Signs in and shows the first tab, or says why that is not possible. */
+  async start() {
+    const run = ++this.#run
+    this.desk.leave()
+    this.desk.client.language = languageOf(this.desk.host)
+    this.desk.screen(h('p', { class: 'muted centred' }, this.desk.t('loading')))
+    try {
+      const token = await this.desk.client.token()
+      const ui = await this.#askWho()
+      if (run !== this.#run) return
+      this.desk.speak(ui.labels)
+      this.desk.me = ui.auth.user
+      this.desk.showTheme(ui.theme)
+      if (!ui.auth.authenticated) this.#showSignIn(token ? this.desk.t('bad_token') : undefined)
+      else if (ui.auth.banned) this.#showRefusal('banned')
+      else if (!ui.auth.moderator) this.#showRefusal('refused')
+      else this.desk.show(ui.features.read_only)
+    } catch (error) {
+      if (run === this.#run) this.desk.screen(this.desk.problem(error, () => this.start()))
+    }
+  }
+
+  /** The configuration, which says who has signed in and has the texts. @returns {Promise<Ui>} */
+  async #askWho() {
+    const token = await this.desk.client.token()
+    const { data } = await this.desk.client.get('ui', { for: 'moderation' })
+    // Open routes ignore a token that is not valid.
+    if (data.auth.authenticated || !(await this.desk.client.renew(token))) return data
+    return (await this.desk.client.get('ui', { for: 'moderation' })).data
+  }
+
+  /** @param {Auth} auth */
+  async use(auth) {
+    // What waits goes under the name of whoever decided it.
+    if (!this.#expired) this.desk.decisions.flush()
+    this.desk.client.auth = auth
+    if (!this.#expired) return this.start()
+    try {
+      const { authenticated, moderator, banned, user } = (await this.#askWho()).auth
+      if (!authenticated) return this.#showWrong(this.desk.t('bad_token'))
+      // Somebody else begins anew.
+      if (!moderator || banned || user?.id !== this.desk.me?.id) {
+        this.desk.decisions.drop()
+        return this.start()
+      }
+      this.#expired.close()
+      this.desk.decisions.hurry()
+    } catch (error) {
+      this.#showWrong(this.desk.explain(error))
+    }
+  }
+
+  signOut() {
+    this.use(null)
+  }
+
+  /** @param {string} [error] */
+  #showSignIn(error) {
+    const { t } = this.desk
+    this.desk.screen(h('div', { class: 'panel card-like' },
+      h('h1', {}, t('title')),
+      h('p', { class: 'muted' }, t('sign_in_more')),
+      this.#signInForm(error)))
+    this.desk.frame.querySelector('input')?.focus()
+  }
+
+  /** A field on the page of its own. Elsewhere the host signs its moderators in. @param {string} [error] */
+  #signInForm(error) {
+    const { t } = this.desk
+    const wrong = (this.#wrong = h('p', { role: 'alert', class: 'error', hidden: !error }, error))
+    if (!this.desk.standalone) {
+      const ask = () => this.desk.host.dispatchEvent(new CustomEvent('comment-sign-in', { bubbles: true, composed: true, cancelable: true }))
+      return h('div', { class: 'sign-in' }, wrong, h('button', { type: 'button', class: 'primary', click: ask }, t('sign_in')))
+    }
+    const field = h('input', { autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off', required: true, 'aria-describedby': 'token-hint' })
+    const submit = (/** @type {Event} */ event) => {
+      event.preventDefault()
+      this.use(tokenIn(field.value))
+    }
+    return h('form', { class: 'sign-in', submit },
+      h('label', { class: 'field' }, t('token'), field),
+      h('p', { class: 'muted small', id: 'token-hint' }, t('token_hint')),
+      wrong,
+      h('div', {}, h('button', { class: 'primary' }, t('sign_in'))))
+  }
+
+  /** What is wrong with the sign-in, at its form. @param {string} text */
+  #showWrong(text) {
+    this.#wrong.textContent = text
+    this.#wrong.hidden = false
+  }
+
+  /** @param {'banned' | 'refused'} why */
+  #showRefusal(why) {
+    const { t } = this.desk
+    this.desk.screen(h('div', { class: 'panel card-like', role: 'alert' },
+      h('span', { class: 'mark bad' }, icon('reject')),
+      h('h1', {}, t(why)),
+      h('p', { class: 'muted' }, t(`${why}_more`, { name: this.desk.me?.name ?? '' })),
+      this.desk.standalone && h('button', { type: 'button', class: 'outlined', click: () => this.signOut() }, t('sign_out'))))
+  }
+
+  /** Asks to sign in again. All that is shown and waits stays. */
+  askAgain() {
+    if (this.#expired) return
+    const { t } = this.desk
+    this.#expired = h('dialog', { 'aria-labelledby': 'expired-title' },
+      h('h2', { id: 'expired-title' }, t('expired')), h('p', { class: 'muted' }, t('expired_more')), this.#signInForm())
+    this.#expired.addEventListener('cancel', (event) => event.preventDefault())
+    this.desk.open(this.#expired).then(() => (this.#expired = null))
+  }
+}

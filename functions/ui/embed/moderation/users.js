@@ -1,0 +1,93 @@
+/**
+ * Finds users by name, and lists those who are banned.
+ * @import { KnownUser } from '../types.d.ts'
+ * @import { Desk } from './desk.js'
+ */
+
+import { avatar } from '../kit/avatar.js'
+import { h } from '../kit/dom.js'
+import { below } from './below.js'
+
+
+export class UsersPanel {
+  #query = h('input', { type: 'search', maxlength: '50', autocomplete: 'off', input: () => this.#later() })
+  #heading = h('h2')
+  #rows = h('ul', { class: 'rows' })
+  #end = h('div', { class: 'after' })
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer
+  /** Cancels the request whose answer is no longer wanted. */
+  #request = new AbortController()
+
+  /** @param {Desk} desk */
+  constructor(desk) {
+    this.desk = desk
+    const { t } = desk
+    this.element = h('div', { class: 'users' },
+      h('label', { class: 'search' }, h('span', { class: 'visually-hidden' }, t('search_users')), this.#query),
+      this.#heading, this.#rows, this.#end)
+    this.#query.placeholder = t('search_users')
+  }
+
+  focusFirst() {
+    this.#query.focus()
+  }
+
+  #later() {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.reload(), 200)
+  }
+
+  reload() {
+    this.#rows.replaceChildren()
+    return this.#load('')
+  }
+
+  /** @param {string} cursor */
+  async #load(cursor) {
+    const { desk } = this
+    const { t } = desk
+    const q = this.#query.value.trim()
+    this.#request.abort()
+    this.#request = new AbortController()
+    const { signal } = this.#request
+    this.#heading.textContent = t(q ? 'found' : 'banned_now')
+    this.#end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
+    try {
+      const { data, meta } = await desk.client.get('moderation/users', q ? { q } : { banned: 'true', cursor }, signal)
+      for (const user of data) desk.bans.learn(user)
+      this.#rows.append(...data.map((/** @type {KnownUser} */ user) => this.#row(user)))
+      const load = (/** @type {string} */ next) => this.#load(next)
+      this.#end.replaceChildren(below(desk, this.#rows, meta?.next_cursor, load, q ? 'empty_users' : 'empty_banned'))
+    } catch (error) {
+      if (!signal.aborted) this.#end.replaceChildren(desk.problem(error, () => this.#load(cursor)))
+    }
+  }
+
+  /** @param {KnownUser} user @returns {HTMLElement} */
+  #row(user) {
+    const { desk } = this
+    const { t } = desk
+    const ban = desk.bans.of(user.id)
+    const row = h('li', { class: 'row user' }, avatar(user),
+      h('div', { class: 'by' },
+        h('span', { class: 'name' }, h('strong', { dir: 'auto' }, user.name), h('span', { class: 'muted' }, `#${user.id}`)),
+        ban && h('span', { class: 'ban' }, desk.bans.textOf(ban))),
+      h('div', { class: 'actions' },
+        h('button', { type: 'button', class: 'quiet', click: () => desk.side.showWriter(user) }, t('written')),
+        ban
+          ? h('button', { type: 'button', class: 'quiet', click: () => desk.bans.lift(user).then(again) }, t('unban'))
+          : !desk.isMe(user) && h('button', { type: 'button', class: 'quiet', click: () => desk.bans.ask(user, false).then(again) }, t('ban'))))
+    const again = () => {
+      const fresh = this.#row(user)
+      row.replaceWith(fresh)
+      fresh.querySelectorAll('button')[1].focus()
+    }
+    return row
+  }
+
+  close() {
+    clearTimeout(this.#timer)
+    this.#request.abort()
+  }
+}

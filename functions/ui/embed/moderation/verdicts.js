@@ -1,0 +1,36 @@
+/**
+ * What a decision does to a comment.
+ * @import { Action, Item, State, Verdict } from '../types.d.ts'
+ */
+
+/** Where a comment stands. @param {Item} item */
+export const standing = (item) => (item.held_for ? 'waiting' : item.is_approved ? 'visible' : 'rejected')
+
+/**
+ * What a key or a button does to a comment. Approving one that everyone sees keeps it, and dismisses its reports.
+ * @param {Item} item
+ * @param {Verdict} verdict
+ * @returns {Action}
+ */
+export const actionOf = (item, verdict) => (verdict === 'approve' && standing(item) === 'visible' ? 'dismiss' : verdict)
+
+/** Whether an action would change a comment. @param {Item} item @param {Action} action */
+export function applies(item, action) {
+  if (action === 'dismiss') return item.reports_count > 0
+  return standing(item) !== (action === 'approve' ? 'visible' : 'rejected')
+}
+
+/** The comment as the decision leaves it. @param {Item} item @param {Action} action @returns {Item} */
+export const decided = (item, action) => ({
+  ...item,
+  is_approved: action === 'dismiss' ? item.is_approved : action === 'approve',
+  held_for: action === 'dismiss' ? item.held_for : null,
+  reports_count: 0,
+  reports: [],
+})
+
+/** Whether a queue has the comment. @param {Item} item @param {State} state */
+export function belongs(item, state) {
+  if (state === 'reported') return item.reports_count > 0
+  return standing(item) === (state === 'pending' ? 'waiting' : 'rejected')
+}

@@ -1,0 +1,81 @@
+/**
+ * `<comment-thread>`.
+ * @import { Auth } from '../types.d.ts'
+ */
+
+import './count.js'
+import { languageOf } from '../kit/words.js'
+import { Thread } from './thread.js'
+
+class CommentThread extends HTMLElement {
+  static observedAttributes = ['type', 'record', 'sort', 'lang', 'theme']
+
+  #thread = new Thread(this, this.attachShadow({ mode: 'open' }))
+  #isScheduled = false
+  #isNear = false
+  #connection = new AbortController()
+  /** @type {Record<string, string> | undefined} */
+  labels = this['labels']
+
+  constructor() {
+    super()
+    const { auth } = this
+    delete (/** @type {any} */ (this).auth)
+    this.auth = auth
+  }
+
+  /** @type {Auth} */
+  get auth() {
+    return this.#thread.api.auth
+  }
+  set auth(auth) {
+    this.#thread.become(auth ?? null)
+  }
+
+  get type() {
+    return this.getAttribute('type') ?? ''
+  }
+  get record() {
+    return this.getAttribute('record') ?? ''
+  }
+
+  connectedCallback() {
+    const { signal } = (this.#connection = new AbortController())
+    const near = new IntersectionObserver((entries) => entries.at(-1)?.isIntersecting && this.#approach(), { rootMargin: '600px' })
+    const languages = new MutationObserver(() => this.attributeChangedCallback('lang'))
+    near.observe(this)
+    languages.observe(document, { subtree: true, attributeFilter: ['lang'] })
+    addEventListener('hashchange', () => this.#thread.revealAddressed(), { signal })
+    signal.addEventListener('abort', () => {
+      near.disconnect()
+      languages.disconnect()
+      this.#thread.stop()
+    })
+    if (this.#isNear || this.getAttribute('loading') === 'eager' || location.hash.startsWith('#comment-')) this.#approach(true)
+  }
+
+  disconnectedCallback() {
+    this.#connection.abort()
+  }
+
+  attributeChangedCallback(name) {
+    if (name === 'theme') this.#thread.showTheme()
+    else if (name !== 'lang' || languageOf(this) !== this.#thread.language) this.#schedule()
+  }
+
+  #approach(again = !this.#isNear) {
+    this.#isNear = true
+    if (again) this.#schedule()
+  }
+
+  #schedule() {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    queueMicrotask(() => {
+      this.#isScheduled = false
+      if (this.isConnected && this.#isNear && this.type && this.record) this.#thread.load()
+    })
+  }
+}
+
+customElements.get('comment-thread') ?? customElements.define('comment-thread', CommentThread)

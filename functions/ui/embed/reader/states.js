@@ -1,0 +1,36 @@
+/** What stands in place of comments or of the composer: the wait, a failure, a notice. */
+
+import { button, h } from '../kit/dom.js'
+
+const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment', not_found: 'deleted' }
+
+/** Why something failed, in the words of `say`. @param {(key: string) => string} say @param {any} error */
+export function explanation(say, { code, status, message, errors = {} }) {
+  const label = REFUSALS[code] ?? code
+  const text = say(label)
+  return text !== label ? text : status === 422 ? Object.values(errors).flat().join(' ') || message : say('error')
+}
+
+export const skeleton = () => [1, 2, 3].map(() => h('div', { class: 'skeleton' }))
+
+/**
+ * Says that loading failed. It is tried again by a press, or once there is a connection.
+ * @param {any} thread @param {any} error @param {() => void} again @param {AbortSignal} signal
+ */
+export function failure({ say, explain }, error, again, signal) {
+  const click = () => {
+    removeEventListener('online', click)
+    again()
+  }
+  addEventListener('online', click, { signal })
+  return h('p', { class: 'notice', role: 'alert' }, `${explain(error)} `, button(say('retry'), { class: 'outlined', click }))
+}
+
+/** What keeps the visitor from writing, if anything does. */
+export function obstacle(thread) {
+  const { say, ui } = thread
+  const notice = (content) => h('p', { class: 'notice' }, content)
+  if (ui.features.read_only) return notice(say('read_only'))
+  if (ui.auth.banned) return notice(say('banned'))
+  if (!ui.auth.can_comment) return notice(button(say('sign_in_to_comment'), { class: 'primary', click: () => thread.signIn() }))
+}

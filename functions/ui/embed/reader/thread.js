@@ -1,0 +1,272 @@
+/**
+ * One thread: loads it, shows it, and holds its comments.
+ * @import { RequestOptions, Ui } from '../types.d.ts'
+ * @import { Writer } from './later.js'
+ */
+
+import { API, Client } from '../kit/api.js'
+import { device } from '../kit/device.js'
+import { busily, button, h } from '../kit/dom.js'
+import { styles } from '../kit/sheet.js'
+import { FIRST_WORDS, languageOf } from '../kit/words.js'
+import { CommentView } from './comment.js'
+import { composer } from './composer.js'
+import { Fresh } from './fresh.js'
+import { ahead, writer } from './later.js'
+import { explanation, failure, obstacle, skeleton } from './states.js'
+import { threadStyles } from './style.js'
+
+const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
+
+export class Thread {
+  api = new Client()
+  views = new Map()
+  ui = /** @type {Ui} */ (/** @type {unknown} */ (undefined))
+  language = ''
+  path = ''
+  sort = ''
+  #work = new AbortController()
+  /** @type {RequestOptions['query'] | null} */
+  #next = null
+  #turn = {}
+
+  constructor(host, root) {
+    this.host = host
+    this.root = root
+    this.status = h('p', { class: 'visually-hidden', role: 'status' })
+    this.section = h('section')
+    this.list = h('div', { class: 'list' })
+    this.empty = h('p', { class: 'empty muted' })
+    this.fresh = new Fresh(this)
+    this.foot = h('div', { class: 'foot' })
+    root.append(this.section, this.status)
+    root.adoptedStyleSheets = [styles, threadStyles]
+    this.#showSkeleton()
+  }
+
+  say = (key) => this.host.labels?.[key] ?? this.ui?.labels[key] ?? FIRST_WORDS[key] ?? key
+
+  explain = (error) => explanation(this.say, error)
+
+  announce(text, name = 'visually-hidden') {
+    this.status.className = name
+    this.status.textContent = text
+  }
+
+  emit(name, detail) {
+    return this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
+  }
+
+  signIn() {
+    if (this.emit('comment-sign-in')) this.announce(this.say('sign_in_to_comment'))
+  }
+
+  async write(method, path, options) {
+    const answer = await this.api.request(method, path, options)
+    if (!this.ui.auth.authenticated) device.set(`${API} mine`, (this.api.mine = true))
+    return answer
+  }
+
+  async attempt(act, undo = () => {}) {
+    this.announce('')
+    try {
+      await act()
+    } catch (error) {
+      undo()
+      this.announce(this.explain(error), 'error')
+    }
+  }
+
+  /** Does something that the writer knows. @param {(writer: Writer) => any} act */
+  later(act) {
+    return this.attempt(async () => act(await writer()))
+  }
+
+  stop() {
+    this.#work.abort()
+  }
+
+  async become(auth) {
+    const before = this.path && this.api.token()
+    this.api.auth = auth
+    if (before && (await before) !== (await this.api.token())) this.load()
+  }
+
+  async load() {
+    const { host, api, section } = this
+    this.#work.abort()
+    const { signal } = (this.#work = new AbortController())
+    const path = [host.type, host.record].map(encodeURIComponent).join('/')
+    if (path !== this.path) this.#showSkeleton()
+    this.path = path
+    this.sort = SORTS.find((sort) => sort === host.getAttribute('sort')) ?? this.sort
+    this.language = api.language = languageOf(host)
+    api.mine = !!device.get(`${API} mine`)
+    await this.#wait(section, () => this.load(), async () => {
+      const page = await this.#first(signal)
+      if (signal.aborted) return
+      this.ui = page.ui
+      this.#show(page)
+      this.emit('comment-ready')
+      await this.revealAddressed()
+      this.fresh.watch(signal)
+    })
+  }
+
+  async #wait(place, again, act) {
+    const { signal } = this.#work
+    try {
+      await busily(place, act)
+    } catch (error) {
+      if (!signal.aborted) place.replaceChildren(failure(this, error, again, signal))
+    }
+  }
+
+  async #first(signal) {
+    const ask = () => this.api.get(`${this.path}/comments`, { include: 'ui', cursor: '', sort: this.sort || null }, signal)
+    const token = await this.api.token()
+    const page = await ask()
+    if (!token || page.ui.auth.authenticated) return page
+    return (await this.api.renew(token)) ? ask() : page
+  }
+
+  #show(page) {
+    const { say, ui, section } = this
+    const open = [...this.views.values()].filter(({ slot }) => slot.firstChild)
+    const sorts = SORTS.map((value) => h('option', { value, selected: value === (this.sort || ui.default_sort) }, say(value)))
+    const select = h('select', { 'aria-label': say('sort'), change: () => this.#sortBy(select.value) }, ...sorts)
+    section.ariaLabel = say('comments')
+    section.className = ''
+    this.showTheme()
+    section.replaceChildren(
+      h(
+        'div',
+        { class: 'top' },
+        h('h2', {}, say('comments')),
+        ui.features.subscriptions && ui.auth.authenticated && button(say('notifications'), { class: 'muted', ...ahead, click: () => this.later(({ chooseMails }) => chooseMails(this)) }),
+        ui.features.sorting && select,
+      ),
+      obstacle(this) ?? this.#composer(),
+      this.fresh.element,
+      this.list,
+      this.empty,
+      this.foot,
+    )
+    this.empty.textContent = say('no_comments')
+    this.#restart(page)
+    for (const { comment, body } of open) {
+      const view = this.views.get(comment.id)
+      if (body.hidden) view?.comment.can.update && view.edit()
+      else if (ui.auth.can_comment) view?.reply()
+    }
+  }
+
+  #composer() {
+    const { say } = this
+    return composer(this, {
+      draft: 'new',
+      placeholder: say('write_comment'),
+      action: say('send'),
+      send: async (fields, key) => {
+        const comment = await this.post(fields, key)
+        this.focusOn(this.#prepend(comment))
+      },
+    }).element
+  }
+
+  async post(body, key) {
+    const { data } = await this.write('POST', `${this.path}/comments`, { body, key })
+    this.announce(this.say(data.is_approved ? 'posted' : 'pending_approval'))
+    this.emit('comment-posted', { id: data.id })
+    return data
+  }
+
+  #prepend(comment) {
+    const view = new CommentView(this, comment)
+    const pinned = this.list.querySelector('[part~=pinned]')
+    if (pinned) pinned.after(view.element)
+    else this.list.prepend(view.element)
+    this.showEmpty()
+    return view
+  }
+
+  #restart(page) {
+    this.views.clear()
+    this.list.replaceChildren()
+    this.#append(page)
+  }
+
+  #append({ data, meta }) {
+    const added = data.filter(({ id }) => !this.views.has(id)).map((comment) => new CommentView(this, comment))
+    this.list.append(...added.map(({ element }) => element))
+    const { next_cursor: cursor, current_page: page = 1, last_page = 1 } = meta
+    this.#next = cursor ? { cursor } : page < last_page ? { page: page + 1 } : null
+    this.foot.replaceChildren(this.#next ? button(this.say('load_more'), { class: 'outlined', click: () => this.#loadMore() }) : '')
+    this.showEmpty()
+    return added
+  }
+
+  showEmpty() {
+    this.empty.hidden = this.views.size > 0
+  }
+
+  #page(query, show) {
+    const turn = (this.#turn = {})
+    const isLast = () => turn === this.#turn
+    const ask = () => this.api.get(`${this.path}/comments`, { sort: this.sort || null, ...query }, this.#work.signal)
+    this.#wait(this.foot, () => this.#page(query, show), async () => {
+      const page = await ask().catch((error) => isLast() && Promise.reject(error))
+      if (isLast()) show(page)
+    })
+  }
+
+  #loadMore() {
+    this.#page(this.#next ?? {}, (page) => this.#append(page)[0]?.focus())
+  }
+
+  #sortBy(sort) {
+    this.sort = sort
+    this.#page({ cursor: '' }, (page) => this.#restart(page))
+  }
+
+  #showSkeleton() {
+    this.section.className = 'waiting'
+    this.section.replaceChildren(...skeleton())
+  }
+
+  showTheme() {
+    const theme = this.host.getAttribute('theme') ?? this.ui?.theme
+    for (const name of ['light', 'dark']) this.section.classList.toggle(name, theme === name)
+  }
+
+  async revealAddressed() {
+    const id = location.hash.match(/^#comment-(\d+)$/)?.[1]
+    if (id && this.ui) await this.reveal(Number(id))
+  }
+
+  async reveal(id) {
+    await this.attempt(() => this.fetch(id))
+    const view = this.views.get(id)
+    if (view) this.focusOn(view)
+  }
+
+  focusOn(view) {
+    this.section.querySelector('.target')?.classList.remove('target')
+    view.element.classList.add('target')
+    view.content.firstElementChild?.scrollIntoView({ block: 'nearest' })
+    view.focus()
+  }
+
+  async fetch(id) {
+    if (this.views.has(id)) return
+    const { data, ancestors, thread } = await this.api.get(`comments/${id}`, {}, this.#work.signal)
+    if (thread.type !== this.host.type || thread.id !== this.host.record) return
+    /** @type {CommentView | undefined} */
+    let view
+    for (const comment of [...ancestors, data]) {
+      const known = this.views.get(comment.id)
+      if (known) known.comment.replies_count = comment.replies_count
+      view = known ?? view?.addReply(comment) ?? this.#prepend(comment)
+    }
+  }
+}

@@ -1,0 +1,26 @@
+/** Reports a comment to the moderators. */
+
+import { h } from '../kit/dom.js'
+import { ask } from './dialog.js'
+import { newKey } from './key.js'
+
+export function report(view) {
+  const { thread, comment } = view
+  const { say, ui } = thread
+  if (comment.reported) return
+  const label = say('report_details')
+  const details = h('textarea', { maxlength: ui.limits.report_details, 'aria-label': label, placeholder: label })
+  const reasons = ui.report_reasons.map((value, place) =>
+    h('label', {}, h('input', { type: 'radio', name: 'reason', value, checked: !place }), ` ${say(value)}`),
+  )
+  const key = newKey()
+  ask(thread, say('report_reason'), [...reasons, details], say('report'), async (chosen) => {
+    const body = { reason: chosen.get('reason'), additional_details: details.value || null }
+    await thread.write('POST', `comments/${comment.id}/report`, { body, key }).catch((error) => {
+      if (error.code !== 'already_reported') throw error
+    })
+    comment.reported = true
+    view.showMarks()
+    thread.announce(say('report_thanks'))
+  })
+}

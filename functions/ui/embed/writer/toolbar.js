@@ -1,0 +1,53 @@
+/**
+ * The buttons of an editor, and the marks of Markdown.
+ * @import { Editor } from '../types.d.ts'
+ */
+
+import { button, drawing, h } from '../kit/dom.js'
+
+const ICONS = {
+  bold: 'M5 3v10h4a2 2 0 0 0 0-5H5h3a2 2 0 0 0 0-5z',
+  italic: 'M6 3h6M4 13h6M9 3 7 13',
+  code: 'M5 4 1 8l4 4M11 4l4 4-4 4',
+  link: 'M6 10l4-4M7 5l1-1a3 3 0 0 1 4 4l-1 1M5 7 4 8a3 3 0 0 0 4 4l1-1',
+  quote: 'M3 3v10M6 5h8M6 8h8M6 11h5',
+  list: 'M6 4h8M6 8h8M6 12h8M2 4h0M2 8h0M2 12h0',
+  emoji: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12M6 6h0M10 6h0M5 9a4 4 0 0 0 6 0',
+  upload_image: 'M2 3h12v10H2zM2 11l4-4 6 6M10 6h0',
+}
+
+const MARKS = {
+  bold: { before: '**', after: '**', key: 'b' },
+  italic: { before: '_', after: '_', key: 'i' },
+  code: { before: '`', after: '`', key: 'e' },
+  link: { before: '[', after: '](https://)', key: 'k' },
+  quote: { line: '> ' },
+  list: { line: '- ' },
+}
+
+/** @param {string} key */
+export const shortcutOf = (key) => Object.values(MARKS).find((mark) => mark.key === key)
+
+/** Puts a mark around what is selected, or before each of its lines. @param {Editor} editor */
+export function mark({ text, insert }, { line = '', before = '', after = '' }) {
+  const { selectionStart: start, selectionEnd: end } = text
+  const begin = line ? text.value.lastIndexOf('\n', start - 1) + 1 : start
+  const selected = text.value.slice(begin, end)
+  insert(line ? selected.replace(/^/gm, line) : before + selected + after, begin, end)
+  if (!line) text.setSelectionRange(start + before.length, end + before.length)
+}
+
+/** @param {Editor} editor */
+export function toolbar(editor, { emoji, pictures, preview }) {
+  const { say, ui } = editor.thread
+  const { features } = ui
+  const tool = (name, click) => button(drawing(ICONS[name]), { 'aria-label': say(name), title: say(name), click })
+  return h(
+    'div',
+    { class: 'toolbar' },
+    ...Object.keys(features.markdown_toolbar ? MARKS : {}).map((name) => tool(name, () => mark(editor, MARKS[name]))),
+    features.emoji_picker && tool('emoji', emoji.toggle),
+    features.media && tool('upload_image', pictures.choose),
+    features.markdown_preview && preview.toggle,
+  )
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { article, hold, newRecord, world } from './world.js'
+
+const w = world({ SVC_ALLOW_GUESTS: 'true' })
+
+const WRITER = /\/(embed\/writer\.\w+|writer\/index)\.js/
+
+/** Addresses of the writer that the page asks for. @param {import('playwright-core').Page} page */
+function watch(page) {
+  /** @type {string[]} */
+  const asked = []
+  page.on('request', (request) => WRITER.test(request.url()) && asked.push(request.url()))
+  return asked
+}
+
+const composer = (/** @type {import('playwright-core').Page} */ page) => page.getByPlaceholder('Write a comment…')
+
+test('who reads and likes loads no writer', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'One.', { who: w.service.bob })
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const asked = watch(page)
+  await article(page, id).getByRole('button', { name: 'Like' }).click()
+  await article(page, id).getByRole('button', { name: 'Like 1' }).waitFor()
+  assert.deepEqual(asked, [])
+})
+
+for (const way of /** @type {const} */ (['hover', 'focus'])) {
+  for (const place of ['the composer', 'a reply', 'a report']) {
+    test(`who comes to ${place} by ${way} has the writer loaded`, async (t) => {
+      const record = newRecord()
+      const { id } = await w.service.comment(record, 'One.', { who: w.service.bob })
+      const { page } = await w.open(t, { record, who: w.service.ada })
+      const button = (/** @type {string} */ name) => article(page, id).getByRole('button', { name })
+      const target = place === 'the composer' ? composer(page) : place === 'a reply' ? button('Reply') : button('Report')
+      const loading = page.waitForResponse(WRITER)
+      await target[way]()
+      assert.equal((await loading).status(), 200)
+    })
+  }
+}
+
+test('the text field stays the same when the writer arrives, with its text, its undo history and the focus', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, ready: false, prepare: async (page) => void (release = await hold(page, WRITER)) })
+  const text = composer(page)
+  await text.waitFor()
+  const element = await text.elementHandle()
+  await text.click()
+  await page.keyboard.type('Typed at once.')
+  await page.getByRole('button', { name: 'Post comment' }).waitFor()
+  release()
+  await page.getByRole('button', { name: 'Bold' }).waitFor()
+  assert.equal(await text.evaluate((text, element) => text === element && /** @type {ShadowRoot} */ (text.getRootNode()).activeElement === text, element), true)
+  assert.equal(await text.inputValue(), 'Typed at once.')
+  await page.keyboard.press('Control+z')
+  assert.notEqual(await text.inputValue(), 'Typed at once.')
+})
+let release = () => {}
+
+test('what is sent before the writer has arrived is sent once it has', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, prepare: async (page) => void (release = await hold(page, WRITER)) })
+  await composer(page).fill('Quickly.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  release()
+  await page.locator('article').getByText('Quickly.').waitFor()
+})
+
+test('a guest who sends before the writer has arrived is asked for a name', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), prepare: async (page) => void (release = await hold(page, WRITER)) })
+  await composer(page).fill('Quickly.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  release()
+  const name = page.getByPlaceholder('Your name')
+  await name.waitFor()
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('input[autocomplete=name]'))
+  assert.equal(await composer(page).inputValue(), 'Quickly.')
+})
+
+test('a writer that does not load is told in place, the text stays, and the next press tries again', async (t) => {
+  const record = newRecord()
+  const { page, errors } = await w.open(t, { record, who: w.service.ada, prepare: (page) => page.route(WRITER, (route) => route.abort()) })
+  await composer(page).fill('Not lost.')
+  await page.getByRole('alert').getByText('Something went wrong').waitFor()
+  assert.equal(await composer(page).inputValue(), 'Not lost.')
+  await page.unroute(WRITER)
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').getByText('Not lost.').waitFor()
+  assert.deepEqual(errors, [])
+})
+
+test('a writer that does not fit the page counts as one that did not load', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'One.', { who: w.service.bob })
+  const script = 'export default ({ h, later }) => { if ([h, later].includes(undefined)) throw Error("The page has another version.") }'
+  const body = process.env.EMBED_FROM_DISK ? 'export {}' : script
+  const headers = { 'access-control-allow-origin': '*' }
+  const prepare = (/** @type {import('playwright-core').Page} */ page) => page.route(WRITER, (route) => route.fulfill({ contentType: 'text/javascript', headers, body }))
+  const { page, errors } = await w.open(t, { record, who: w.service.ada, prepare })
+  await composer(page).fill('Not lost.')
+  await page.getByRole('alert').getByText('Something went wrong').waitFor()
+  assert.equal(await composer(page).inputValue(), 'Not lost.')
+  await article(page, id).getByRole('button', { name: 'Report' }).click()
+  await page.getByRole('status').getByText('Something went wrong').waitFor()
+  assert.deepEqual(errors, [])
+})
