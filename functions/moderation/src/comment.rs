@@ -127,12 +127,12 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, comment: &Comment) -> 
 
 async fn present_reports(app: &App, comment: &Comment) -> Result<Answer> {
     let reports = app.store.reports(comment.id, MAX_REPORTS).await?;
-    let data: Vec<_> = reports.into_iter().map(|report| present_report(&report, comment)).collect();
+    let data: Vec<_> = reports.into_iter().map(|report| present_report(app, &report, comment)).collect();
     Ok(Answer::ok(&Data { data }))
 }
 
-fn present_report(report: &Report, comment: &Comment) -> Value {
-    let user = |id| UserResource { id: Some(id), name: report.name.clone(), avatar: report.avatar.url() };
+fn present_report(app: &App, report: &Report, comment: &Comment) -> Value {
+    let user = |id| UserResource::new(&app.config, Some(id), report.name.clone(), &report.avatar);
     json!({
         "id": report.id,
         "reason": report.reason,

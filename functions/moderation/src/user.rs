@@ -12,7 +12,7 @@ use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Result};
 use shared::http::input::Input;
 use shared::http::request::{Call, path_id};
-use shared::http::resource::Data;
+use shared::http::resource::{Data, UserResource};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::users::{MAX_QUERY, Search};
@@ -24,21 +24,18 @@ const MAX_REASON: usize = 500;
 
 #[derive(Serialize)]
 struct ModeratedUser {
-    id: UserId,
-    name: String,
-    avatar: String,
+    #[serde(flatten)]
+    user: UserResource,
     banned: bool,
     banned_until: Option<Timestamp>,
     reason: Option<String>,
 }
 
 impl ModeratedUser {
-    fn new(user: &User, now: Timestamp) -> Self {
+    fn new(app: &App, user: &User, now: Timestamp) -> Self {
         let ban = user.present_ban(now);
         Self {
-            id: user.id,
-            name: user.shown_name(),
-            avatar: user.avatar.url(),
+            user: UserResource::new(&app.config, Some(user.id), user.shown_name(), &user.avatar),
             banned: ban.is_some(),
             banned_until: ban.and_then(|ban| ban.until).map(Timestamp),
             reason: ban.and_then(|ban| ban.reason.clone()),
@@ -64,7 +61,7 @@ async fn search(app: &App, part: &str) -> Result<Answer> {
     }
     let now = app.clock.now();
     let found = app.store.find_users(part, Search::EVERYBODY, now).await?;
-    let data: Vec<_> = found.iter().map(|user| ModeratedUser::new(user, now)).collect();
+    let data: Vec<_> = found.iter().map(|user| ModeratedUser::new(app, user, now)).collect();
     Ok(Answer::ok(&Data { data }))
 }
 
@@ -72,7 +69,7 @@ async fn banned(app: &App, call: &Call) -> Result<Answer> {
     let walk = Walk::new(app, call, "banned".to_owned())?;
     let now = app.clock.now();
     let (users, cursors) = app.store.banned_users(walk.cursor, walk.per_page, now).await?;
-    let data = users.iter().map(|user| ModeratedUser::new(user, now)).collect();
+    let data = users.iter().map(|user| ModeratedUser::new(app, user, now)).collect();
     Ok(walk.answer(call, data, cursors)?)
 }
 

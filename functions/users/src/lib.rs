@@ -37,10 +37,8 @@ async fn search(app: &App, call: &Call) -> Result<Answer> {
         return Err(invalid().into());
     }
     let found = app.store.find_users(part, Search::MENTIONS, app.clock.now()).await?;
-    let data: Vec<UserResource> = found
-        .into_iter()
-        .map(|user| UserResource { id: Some(user.id), avatar: user.avatar.url(), name: user.name })
-        .collect();
+    let data: Vec<UserResource> =
+        found.into_iter().map(|user| UserResource::new(&app.config, Some(user.id), user.name, &user.avatar)).collect();
     Ok(Answer::ok(&Data { data }))
 }
 

@@ -46,6 +46,22 @@ pub struct UserResource {
     pub avatar: String,
 }
 
+impl UserResource {
+    #[must_use]
+    pub fn new(config: &Config, id: Option<UserId>, name: String, avatar: &Avatar) -> Self {
+        let avatar = match avatar {
+            Avatar::Neutral | Avatar::Gravatar(_) if !config.guests.show_gravatar => String::new(),
+            avatar => avatar.url(),
+        };
+        Self { id, name, avatar }
+    }
+
+    /// The writer of a placeholder.
+    fn nobody() -> Self {
+        Self { id: None, name: String::new(), avatar: String::new() }
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Can {
     update: bool,
@@ -99,7 +115,7 @@ impl CommentPresenter<'_> {
             body: comment.body.clone(),
             parent_id: comment.parent(),
             is_approved: comment.is_approved(),
-            user: UserResource { id: comment.user, name: comment.name.clone(), avatar: self.avatar(comment) },
+            user: self.writer(comment),
             likes_count: comment.likes,
             liked: self.visitor_state.liked.contains(&comment.id.0),
             reported: self.visitor_state.reported.contains(&comment.id.0),
@@ -129,13 +145,10 @@ impl CommentPresenter<'_> {
         resource
     }
 
-    fn avatar(&self, comment: &Comment) -> String {
+    fn writer(&self, comment: &Comment) -> UserResource {
         if comment.is_placeholder {
-            return String::new();
+            return UserResource::nobody();
         }
-        match (&comment.avatar, comment.user) {
-            (Avatar::Neutral | Avatar::Gravatar(_), None) if !self.config.guests.show_gravatar => String::new(),
-            (avatar, _) => avatar.url(),
-        }
+        UserResource::new(self.config, comment.user, comment.name.clone(), &comment.avatar)
     }
 }

@@ -53,11 +53,8 @@ fn features(config: &Config) -> Value {
 }
 
 fn auth(config: &Config, viewer: &Viewer) -> Value {
-    let user = viewer.user.as_ref().map(|user| UserResource {
-        id: Some(user.id),
-        name: user.name.clone(),
-        avatar: user.avatar.url(),
-    });
+    let user = viewer.user.as_ref();
+    let user = user.map(|user| UserResource::new(config, Some(user.id), user.name.clone(), &user.avatar));
     json!({
         "authenticated": user.is_some(),
         "moderator": viewer.is_moderator(),

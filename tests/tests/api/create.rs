@@ -57,10 +57,31 @@ async fn a_guests_comment_shows_the_guests_name_and_gravatar_and_no_email() {
 }
 
 #[tokio::test]
-async fn guests_have_no_avatar_when_gravatar_is_not_shown() {
+async fn no_address_becomes_a_gravatar_when_gravatar_is_not_shown() {
     let world = World::with(&[GUESTS, ("SVC_GUEST_SHOW_GRAVATAR", "false")]);
-    let reply = world.guest().post("posts/1/comments", by_guest("Hi")).await.ok(201);
-    assert_eq!(reply.data()["user"]["avatar"], "");
+    let bob = world.claiming(&json!({ "sub": "8", "name": "Bob", "email": "bob@a.test" }));
+    let comment = world.guest().post("posts/1/comments", by_guest("Hi")).await.ok(201);
+    let of_bob = bob.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
+    let report = format!("comments/{}/report", comment.data()["id"]);
+    bob.post(&report, json!({ "reason": "spam" })).await.ok(201);
+    let ui = bob.get("ui").await.ok(200);
+    let moderator = world.moderator();
+    let found = moderator.get("users?q=bob").await.ok(200);
+    let moderated = moderator.get("moderation/users?q=bob").await.ok(200);
+    let reports = moderator.get(&format!("comments/{}/reports", comment.data()["id"])).await.ok(200);
+    for avatar in [
+        &comment.data()["user"]["avatar"],
+        &of_bob.data()["user"]["avatar"],
+        &ui.data()["auth"]["user"]["avatar"],
+        &found.rows()[0]["avatar"],
+        &moderated.rows()[0]["avatar"],
+        &reports.rows()[0]["user"]["avatar"],
+    ] {
+        assert_eq!(avatar, "");
+    }
+    let ada = json!({ "sub": "7", "name": "Ada", "picture": "https://a.test/ada.png", "email": "ada@a.test" });
+    let reply = world.claiming(&ada).post("posts/1/comments", json!({ "body": "y" })).await.ok(201);
+    assert_eq!(reply.data()["user"]["avatar"], "https://a.test/ada.png");
 }
 
 #[tokio::test]
