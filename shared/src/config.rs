@@ -1,6 +1,8 @@
 //! All settings, read from environment variables once at start, and only here. A value that is not valid stops the start
 //! with an error that names the variable, its value and the values that it accepts.
 
+pub mod profile;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
@@ -22,6 +24,8 @@ const AKISMET_URL: &str = "https://rest.akismet.com";
 const MIN_SECRET: usize = 32;
 /// Addresses of `SVC_MODERATION_MAIL`. Each gets a mail of its own.
 const MAX_DIGESTS: usize = 50;
+/// What `SVC_THEME` accepts. The first one follows the page.
+const THEMES: [&str; 3] = ["auto", "light", "dark"];
 /// What `SVC_PAGE_URL` accepts.
 const PAGE_URL: &str = "an http or https address with {type} and {id}";
 /// Characters of `SVC_SITE_NAME`.
@@ -91,7 +95,7 @@ pub struct Config {
     /// `SVC_REPORT_REASONS`
     pub report_reasons: Vec<String>,
     /// `SVC_THEME`
-    pub theme: String,
+    pub theme: &'static str,
     /// `SVC_USERS_ROUTE_PREFIX`, without slashes at its ends
     pub users_route_prefix: String,
     /// `SVC_MEDIA_MAX_BYTES`
@@ -293,14 +297,15 @@ impl Config {
         })
     }
 
-    /// Reads the variables from `var`, for functions that answer requests. Missing and empty ones have their defaults.
+    /// Reads the variables from `var`, for functions that answer requests. Missing and empty ones have the defaults of the
+    /// profile.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         Self::from_vars_with(Needs::Callers, var)
     }
 
     /// The same for functions that may need less.
     pub fn from_vars_with(needs: Needs, var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        let vars = Vars(&var);
+        let vars = Vars::new(&var)?;
         Ok(Self {
             table_name: vars.required("TABLE_NAME", "the name of the table")?,
             jobs_queue_url: vars.text("JOBS_QUEUE_URL"),
@@ -325,7 +330,7 @@ impl Config {
             read_only: vars.switch("SVC_READ_ONLY", false)?,
             require_approval: vars.switch("SVC_REQUIRE_APPROVAL", false)?,
             report_reasons: vars.reasons("SVC_REPORT_REASONS")?,
-            theme: vars.text("SVC_THEME").unwrap_or_else(|| "auto".to_owned()),
+            theme: vars.theme("SVC_THEME")?,
             users_route_prefix: vars.path("SVC_USERS_ROUTE_PREFIX", "users")?,
             media_max_bytes: vars.number("SVC_MEDIA_MAX_BYTES", 4_194_304, 1, 4_194_304)?,
             visitor_salt: vars.visitor_salt(needs)?,
@@ -353,11 +358,27 @@ impl Config {
     }
 }
 
-struct Vars<'a>(&'a dyn Fn(&str) -> Option<String>);
+struct Vars<'a> {
+    var: &'a dyn Fn(&str) -> Option<String>,
+    /// Those of `SVC_PROFILE`, which no rule asks for.
+    defaults: profile::Defaults,
+}
 
-impl Vars<'_> {
+impl<'a> Vars<'a> {
+    fn new(var: &'a dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let vars = Vars { var, defaults: &[] };
+        let profile = vars.text("SVC_PROFILE").unwrap_or_else(|| profile::DEFAULT.to_owned());
+        let defaults = profile::defaults(&profile);
+        let defaults =
+            defaults.ok_or_else(|| vars.wrong("SVC_PROFILE", profile::PROFILES.map(|(name, _)| name).join(" or ")))?;
+        Ok(Self { defaults, ..vars })
+    }
+
     fn text(&self, name: &str) -> Option<String> {
-        (self.0)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+        let set = (self.var)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let default =
+            || self.defaults.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned());
+        set.or_else(default)
     }
 
     /// The error for a variable, without the value of a secret.
@@ -517,7 +538,7 @@ impl Vars<'_> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),
             Some(_) => Err(self.wrong("SVC_MAIL_FROM", "an e-mail address")),
-            None if (self.0)("SVC_MAIL_FROM").is_some() && self.switch("SVC_SUBSCRIPTIONS", false)? => {
+            None if (self.var)("SVC_MAIL_FROM").is_some() && self.switch("SVC_SUBSCRIPTIONS", false)? => {
                 Err(self.wrong("SVC_MAIL_FROM", "an e-mail address, because SVC_SUBSCRIPTIONS is on"))
             }
             None => Ok(None),
@@ -589,6 +610,12 @@ impl Vars<'_> {
     fn sort(&self, name: &'static str) -> Result<Sort, ConfigError> {
         let Some(text) = self.text(name) else { return Ok(Sort::Newest) };
         Sort::parse(&text).ok_or_else(|| self.wrong(name, Sort::NAMES.join(", ")))
+    }
+
+    fn theme(&self, name: &'static str) -> Result<&'static str, ConfigError> {
+        let Some(text) = self.text(name) else { return Ok(THEMES[0]) };
+        let theme = THEMES.into_iter().find(|theme| *theme == text);
+        theme.ok_or_else(|| self.wrong(name, THEMES.join(", ")))
     }
 
     /// A path of one or more segments, without slashes at its ends.
@@ -664,6 +691,30 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_gives_defaults_to_variables_that_are_not_set() {
+        let guests = |settings: &[(&str, &str)]| {
+            let guests = with_all(settings).unwrap().guests;
+            (guests.allowed, guests.likes, guests.require_email, guests.show_gravatar)
+        };
+        let (members, blog) = ((false, false, true, true), (true, true, false, false));
+        for (settings, expected) in [
+            (&[][..], members),
+            (&[("SVC_PROFILE", "members")], members),
+            (&[("SVC_PROFILE", "")], members),
+            (&[("SVC_PROFILE", " blog ")], blog),
+            (&[("SVC_PROFILE", "blog"), ("SVC_ALLOW_GUESTS", "false")], (false, true, false, false)),
+            (
+                &[("SVC_PROFILE", "blog"), ("SVC_GUEST_REQUIRE_EMAIL", "true"), ("SVC_GUEST_LIKES", " ")],
+                (true, true, true, false),
+            ),
+        ] {
+            assert_eq!(guests(settings), expected, "{settings:?}");
+        }
+        let error = with("SVC_PROFILE", "shop").unwrap_err().to_string();
+        assert_eq!(error, r#"SVC_PROFILE="shop": expected members or blog"#);
+    }
+
+    #[test]
     fn an_empty_value_is_the_default() {
         assert_eq!(with("SVC_PER_PAGE", " ").unwrap().lists.per_page, 10);
     }
@@ -681,6 +732,7 @@ mod tests {
             ("SVC_CORS_ORIGINS", "example.org"),
             ("SVC_CORS_ORIGINS", "https://example.org/"),
             ("SVC_DEFAULT_SORT", "best"),
+            ("SVC_THEME", "purple"),
             ("SVC_API_PREFIX", "a//b"),
             ("SVC_API_PREFIX", "../x"),
             ("SVC_PUBLIC_URL", "example.org"),

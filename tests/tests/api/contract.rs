@@ -9,6 +9,7 @@ use std::path::Path;
 use http::Method;
 use local::template::{DEPLOYED, Template};
 use serde_json::Value;
+use shared::config::profile::PROFILES;
 use shared::error::Refusal;
 use shared::routes::{ROUTES, Route};
 use tests::World;
@@ -245,4 +246,20 @@ fn every_setting_is_in_the_template_and_in_the_readme() {
     assert_eq!(template.filter(|name| name.starts_with("SVC_")).collect::<BTreeSet<_>>(), settings);
     let readme = SETTINGS.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name));
     assert_eq!(readme.filter(|name| name.starts_with("SVC_")).collect::<BTreeSet<_>>(), settings);
+}
+
+#[test]
+fn the_readme_has_the_defaults_of_every_profile() {
+    let rows: Vec<&str> = SETTINGS.lines().filter(|line| line.starts_with("| `SVC_")).collect();
+    for (profile, defaults) in PROFILES {
+        let named = format!("; `{profile}`: ");
+        let said: BTreeSet<(&str, &str)> = rows
+            .iter()
+            .filter_map(|row| {
+                let (_, value) = row.split_once(&named)?;
+                Some((row.split('`').nth(1)?, value.split(" |").next()?))
+            })
+            .collect();
+        assert_eq!(said, defaults.iter().copied().collect(), "{profile}");
+    }
 }

@@ -10,7 +10,7 @@ use super::deployed::{entries, referred, template};
 use super::*;
 
 /// They may hold any text.
-const FREE: [&str; 6] = ["JwtAudience", "JwtIssuer", "Moderators", "SpamDeny", "SpamReview", "Theme"];
+const FREE: [&str; 5] = ["JwtAudience", "JwtIssuer", "Moderators", "SpamDeny", "SpamReview"];
 
 const SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt-AbCdEf";
 const ADDRESSES: [&str; 3] = ["https://example.org", "http://127.0.0.1:3000/", "https://a.example.org:8443/b/c_(d)~e"];
@@ -57,6 +57,7 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
         ],
     ),
     ("PerPage", &["1", "9", "10", "49", "50"], &["0", "51", "100", "ten"]),
+    ("Profile", &["members", "blog"], &["Blog", "shop"]),
     ("PublicUrl", &ADDRESSES, &NO_ADDRESSES),
     ("ReadLimit", &["1", "300", "1000000"], &["0", "1000001", "-5", "3e2"]),
     ("RepliesPerParent", &["0", "9", "10", "19", "20"], &["21", "30", "100", "-1"]),
@@ -64,6 +65,7 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ("SiteName", &["Example", "Ada's \"site\" é"], &["a\u{7}b", "a\u{85}b"]),
     ("SpamDenyLinks", &["0", "50", "9999", "10000"], &["10001", "-1", "few"]),
     ("SpamReviewLinks", &["0", "10", "9999", "10000"], &["10001", "-1", "few"]),
+    ("Theme", &["auto", "light", "dark"], &["purple", "Dark"]),
     ("Types", &["posts", "posts,videos", "posts, a.b_c~d-e"], &["a/b", ",", "posts;videos", "bücher"]),
     ("UploadLimit", &["1", "10", "1000000"], &["0", "1000001", "-5"]),
     ("UsersRoutePrefix", &["users", "community/people"], &["a//b", "..", "a b"]),

@@ -1,0 +1,25 @@
+//! Profiles: defaults for kinds of sites, in place of those that `config.rs` names. A variable that is set comes before them.
+
+pub type Defaults = &'static [(&'static str, &'static str)];
+
+/// The profile of sites with users of their own. It has no defaults besides those of `config.rs`.
+pub(super) const DEFAULT: &str = "members";
+
+/// Variables and their defaults in each profile.
+pub const PROFILES: [(&str, Defaults); 2] = [
+    (DEFAULT, &[]),
+    (
+        "blog",
+        &[
+            ("SVC_ALLOW_GUESTS", "true"),
+            ("SVC_GUEST_LIKES", "true"),
+            ("SVC_GUEST_REQUIRE_EMAIL", "false"),
+            ("SVC_GUEST_SHOW_GRAVATAR", "false"),
+        ],
+    ),
+];
+
+/// The defaults of a profile, if there is one of this name.
+pub(super) fn defaults(name: &str) -> Option<Defaults> {
+    PROFILES.iter().find(|(profile, _)| *profile == name).map(|(_, defaults)| *defaults)
+}
