@@ -145,11 +145,20 @@ fn wrong(text: &Text, english: &Text, rules: &Rules) -> Option<String> {
     }
 }
 
-/// The source of `domain/texts.rs`: tags, forms of plurals, and each section.
-pub(crate) fn rust(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>) -> String {
+/// The source of `domain/language.rs`: the tags of the languages.
+pub(crate) fn languages(locales: &Locales) -> String {
+    let tags = tags(locales);
+    format!(
+        "/// Tags of the languages in the order of every table.\npub(super) const TAGS: [&str; {}] = {tags:?};\n",
+        tags.len()
+    )
+}
+
+/// The source of `domain/texts.rs`: forms of plurals, and each section.
+pub(crate) fn texts(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>) -> String {
     let tags = tags(locales);
     let rules: Vec<Rules> = tags.iter().filter_map(|tag| rules(tag)).collect();
-    let mut rust = format!("const TAGS: [&str; {}] = {tags:?};\n", tags.len());
+    let mut rust = String::new();
     let forms: Vec<&[usize]> = rules.iter().map(|rules| rules.forms.as_slice()).collect();
     let _ = writeln!(rust, "static FORMS: [[u8; {}]; {}] = {forms:?};", forms[0].len(), tags.len());
     for (section, texts) in &locales[ENGLISH] {

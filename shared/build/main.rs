@@ -21,5 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let directory = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
-    Ok(fs::write(Path::new(&directory).join("texts.rs"), locales::rust(&locales, plurals::rules))?)
+    let directory = Path::new(&directory);
+    fs::write(directory.join("languages.rs"), locales::languages(&locales))?;
+    Ok(fs::write(directory.join("texts.rs"), locales::texts(&locales, plurals::rules))?)
 }

@@ -80,7 +80,8 @@ fn a_language_may_lack_what_english_says_for_it() {
     let english = json!({ "labels": { "days": { "one": "{n} day", "other": "{n} days" } }, "times": {}, "mails": { "stop": "Stop" } });
     let days = json!({ "other": "{n} dnia", "many": "{n} dni", "few": "{n} dnie", "one": "{n} dzień" });
     let locales = parsed(json!({ "en": english, "pl": { "labels": { "days": days }, "times": {} } }));
-    let rust = locales::rust(&locales, rules);
+    assert!(locales::languages(&locales).ends_with("[\"en\", \"pl\"];\n"));
+    let rust = locales::texts(&locales, rules);
     assert!(
         rust.contains(r#"[["days", "{n} day | {n} days", "{n} dzień | {n} dnie | {n} dni | {n} dnia"]]"#),
         "{rust}"

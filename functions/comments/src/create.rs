@@ -3,7 +3,8 @@
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::app::spam_check::Draft;
-use shared::domain::comment::{Avatar, Comment, Subscription};
+use shared::domain::avatar::Avatar;
+use shared::domain::comment::{Comment, Subscription};
 use shared::domain::email::{MAX_EMAIL, is_email, is_mailable};
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::markdown;

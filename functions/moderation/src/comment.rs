@@ -136,7 +136,7 @@ fn present_report(app: &App, report: &Report, comment: &Comment) -> Value {
     json!({
         "id": report.id,
         "reason": report.reason,
-        "status": report.status(comment),
+        "status": report.status(&comment.resolutions),
         "created_at": Timestamp(report.created_at),
         "user": report.user.map(user),
     })

@@ -8,7 +8,6 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
-use super::token::BadToken;
 use crate::aws::https;
 
 /// Seconds between two requests to the provider, also after a failure.
@@ -39,6 +38,15 @@ struct PublicKey {
     key: DecodingKey,
 }
 
+/// Why there is no key for a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoKey {
+    /// The provider's keys could not be fetched.
+    Unavailable,
+    /// The provider has no such key.
+    Unknown,
+}
+
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
     #[error(transparent)]
@@ -64,7 +72,7 @@ impl Jwks {
         algorithm: Algorithm,
         id: Option<&str>,
         now: i64,
-    ) -> Result<DecodingKey, BadToken> {
+    ) -> Result<DecodingKey, NoKey> {
         let known = self.known();
         if now - known.fetched_at < MAX_AGE
             && let Some(key) = known.find(algorithm, id)
@@ -74,9 +82,9 @@ impl Jwks {
         self.refresh(now).await;
         let known = self.known();
         if known.keys.is_empty() {
-            return Err(BadToken::NoKeys);
+            return Err(NoKey::Unavailable);
         }
-        known.find(algorithm, id).ok_or(BadToken::UnknownKey)
+        known.find(algorithm, id).ok_or(NoKey::Unknown)
     }
 
     /// Fetches the keys, unless the last attempt is recent. After a failure, the old keys stay.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::jwks::Jwks;
+use super::jwks::{Jwks, NoKey};
 use super::signature;
 use crate::aws::https;
 use crate::domain::secret::Secret;
@@ -44,6 +44,15 @@ pub enum BadToken {
     Issuer,
     #[error("another audience")]
     Audience,
+}
+
+impl From<NoKey> for BadToken {
+    fn from(missing: NoKey) -> Self {
+        match missing {
+            NoKey::Unavailable => Self::NoKeys,
+            NoKey::Unknown => Self::UnknownKey,
+        }
+    }
 }
 
 /// Keys to verify tokens with, and the claims that tokens must have.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::avatar::Avatar;
 use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor, fingerprint};
 use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::Address;
@@ -135,50 +136,6 @@ pub enum HeldFor {
     Spam,
     /// An edit of an approved comment: the spam check doubted it, or every text waits, by a setting.
     Edit,
-}
-
-/// The writer's picture, stored in a short form.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum Avatar {
-    /// Gravatar's picture for unknown people.
-    #[default]
-    Neutral,
-    /// The hash of an e-mail address.
-    Gravatar(String),
-    Picture(String),
-}
-
-impl Avatar {
-    #[must_use]
-    pub fn url(&self) -> String {
-        const BASE: &str = "https://www.gravatar.com/avatar/";
-        match self {
-            Self::Neutral => format!("{BASE}?d=mp"),
-            Self::Gravatar(hash) => format!("{BASE}{hash}?d=mp"),
-            Self::Picture(url) => url.clone(),
-        }
-    }
-}
-
-impl From<String> for Avatar {
-    fn from(text: String) -> Self {
-        match text.strip_prefix("g:") {
-            Some(hash) => Self::Gravatar(hash.to_owned()),
-            None if text.is_empty() => Self::Neutral,
-            None => Self::Picture(text),
-        }
-    }
-}
-
-impl From<Avatar> for String {
-    fn from(avatar: Avatar) -> Self {
-        match avatar {
-            Avatar::Neutral => Self::new(),
-            Avatar::Gravatar(hash) => format!("g:{hash}"),
-            Avatar::Picture(url) => url,
-        }
-    }
 }
 
 impl Comment {

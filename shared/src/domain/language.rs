@@ -1,6 +1,6 @@
-//! The languages of texts: those that have a file in `locales/`.
+//! The languages of texts: those that have a file in `locales/`. The build script lists them.
 
-use crate::domain::texts;
+include!(concat!(env!("OUT_DIR"), "/languages.rs"));
 
 /// The place of a language in the tables of texts. English comes first, because it is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ impl Language {
     pub const ENGLISH: Self = Self(0);
 
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..).take(texts::LANGUAGES.len()).map(Self)
+        (0..).take(TAGS.len()).map(Self)
     }
 
     /// English for unknown tags.
@@ -22,7 +22,7 @@ impl Language {
     /// The tag in the header `Content-Language`.
     #[must_use]
     pub fn tag(self) -> &'static str {
-        texts::LANGUAGES[self.index()]
+        TAGS[self.index()]
     }
 
     pub(super) fn index(self) -> usize {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::comment::{Avatar, Comment};
+use crate::domain::avatar::Avatar;
 use crate::domain::ids::{UserId, Visitor};
 
 /// Reports of which a comment keeps an excerpt.
@@ -54,10 +54,10 @@ impl Report {
         !self.visitor.0.starts_with(NOBODY)
     }
 
-    /// The moderators' decision about it.
+    /// The moderators' decision about it, by those about the reports of its comment.
     #[must_use]
-    pub fn status(&self, comment: &Comment) -> ReportStatus {
-        let resolved = comment.resolutions.iter().find(|resolution| self.created_at <= resolution.until);
+    pub fn status(&self, resolutions: &[Resolution]) -> ReportStatus {
+        let resolved = resolutions.iter().find(|resolution| self.created_at <= resolution.until);
         resolved.map_or(ReportStatus::Pending, |resolution| resolution.status)
     }
 }

@@ -3,12 +3,9 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::domain::language::Language;
+use crate::domain::language::{Language, TAGS};
 
 include!(concat!(env!("OUT_DIR"), "/texts.rs"));
-
-/// Tags of the languages in the order of every table.
-pub(super) const LANGUAGES: [&str; TAGS.len()] = TAGS;
 
 /// A key and its text in each language.
 type Row = [&'static str; TAGS.len() + 1];

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
 use serde::{Deserialize, Serialize, Serializer};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use crate::domain::language::Language;
 use crate::domain::texts::Times;
@@ -20,8 +20,8 @@ impl Timestamp {
     /// Reads RFC 3339 with any offset.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let time = DateTime::from_str(text, Format::DateTimeWithOffset).ok()?;
-        time.to_millis().ok().map(Self)
+        let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+        i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Self)
     }
 
     #[must_use]
@@ -58,7 +58,7 @@ const YEAR: u64 = 365 * DAY;
 /// 4,000 instructions for each.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = time::OffsetDateTime::from_unix_timestamp(self.seconds()).map_err(|_| fmt::Error)?;
+        let time = OffsetDateTime::from_unix_timestamp(self.seconds()).map_err(|_| fmt::Error)?;
         let year = u32::try_from(time.year()).map_err(|_| fmt::Error)?;
         let mut text = *b"0000-00-00T00:00:00+00:00";
         let mut write = |at: usize, digits: usize, mut number: u32| {

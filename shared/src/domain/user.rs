@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::comment::Avatar;
+use crate::domain::avatar::Avatar;
 use crate::domain::ids::{UserId, sha256_hex};
 use crate::domain::secret::Secret;
 use crate::domain::time::Timestamp;

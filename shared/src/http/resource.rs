@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::domain::comment::{Avatar, Comment};
+use crate::domain::avatar::Avatar;
+use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::language::Language;
 use crate::domain::markdown;

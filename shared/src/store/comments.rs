@@ -8,11 +8,11 @@ use std::sync::LazyLock;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join;
 
-use super::erasure::tombstone;
 use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Item};
 use super::placement::{self, ReplyPlace};
 use super::schema::{comment, maps, thread};
+use super::sources::tombstone;
 use super::transaction::{Label, Outcome, Write, absent};
 use super::{Reading, Store, number, read, text, write, yes};
 use crate::domain::comment::{Comment, State};

@@ -1,32 +1,16 @@
-//! What stays of a comment that is gone: a placeholder above its replies, and a tombstone when it was imported.
+//! A comment with replies that is deleted becomes a placeholder above them.
 
 use super::comments::Plan;
 use super::keys;
 use super::moderation::Decision;
-use super::schema::{comment, maps, source, thread};
+use super::schema::{maps, thread};
 use super::transaction::Write;
-use super::{Reading, Store, number, yes};
+use super::{Reading, Store, number};
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, SourceId};
 use crate::domain::report::ReportStatus;
 use crate::domain::thread::Thread;
 use crate::domain::time::Clock;
 use crate::error::Fault;
-
-/// The attributes of a comment's writer and text, which placeholders do not have.
-pub(super) const ERASED: [&str; 11] = [
-    comment::USER,
-    comment::GUEST,
-    comment::NAME,
-    comment::AVATAR,
-    comment::BY_MODERATOR,
-    comment::BODY,
-    comment::MENTIONS,
-    comment::EDITED_AT,
-    comment::SUBSCRIBED,
-    comment::SUSPICIOUS,
-    comment::SUBSCRIPTION,
-];
 
 impl Store {
     /// Turns a comment into a placeholder, which everyone may see: it keeps its id, replies, likes and reports, and loses
@@ -69,13 +53,4 @@ fn without_pin(comment: &Comment, thread: &Thread) -> Write {
         Write::check(key, format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT))
     };
     write.with(":id", number(comment.id))
-}
-
-/// Makes the row of its source the tombstone of a comment that is deleted. It keeps later imports from bringing the comment back.
-pub(super) fn tombstone(comment: &Comment) -> Option<Write> {
-    comment.source.as_ref().map(|source| tombstone_of(source, comment.id))
-}
-
-pub(super) fn tombstone_of(source: &SourceId, id: CommentId) -> Write {
-    Write::update(keys::source(source)).set(source::COMMENT, number(id)).set(source::DELETED, yes())
 }

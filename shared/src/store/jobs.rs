@@ -8,10 +8,10 @@ use tokio::time::Instant;
 
 use super::comments::{Changed, Plan, in_state};
 use super::counts::Cause;
-use super::erasure::tombstone;
 use super::keys::{self, Key, Scope, Span};
 use super::lists::walk::Window;
 use super::schema::{comment, user};
+use super::sources::tombstone;
 use super::transaction::Write;
 use super::{Index, Query, Reading, Store, meter, number, placement, text};
 use crate::domain::comment::Comment;

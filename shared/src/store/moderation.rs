@@ -7,7 +7,6 @@ use super::comments::{
     Changed, CommentWithAncestors, Plan, as_read, as_reported, change_queues, join_thread, leave_thread, present,
     state_text,
 };
-use super::erasure::ERASED;
 use super::keys::{self, Item};
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window, merge};
@@ -23,6 +22,21 @@ use crate::domain::log::Action;
 use crate::domain::report::{ReportStatus, Resolution};
 use crate::domain::time::{Clock, Timestamp};
 use crate::error::Fault;
+
+/// The attributes of a comment's writer and text, which placeholders do not have.
+pub(super) const ERASED: [&str; 11] = [
+    comment::USER,
+    comment::GUEST,
+    comment::NAME,
+    comment::AVATAR,
+    comment::BY_MODERATOR,
+    comment::BODY,
+    comment::MENTIONS,
+    comment::EDITED_AT,
+    comment::SUBSCRIBED,
+    comment::SUSPICIOUS,
+    comment::SUBSCRIPTION,
+];
 
 /// Resolutions kept for one comment. When there are more, the oldest is dropped, and the next one covers its reports.
 const MAX_RESOLUTIONS: usize = 20;

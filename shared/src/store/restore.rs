@@ -49,7 +49,7 @@ impl Attached {
     /// The comment with what follows from its reports.
     #[must_use]
     pub fn counted_in(&self, comment: Comment) -> Comment {
-        let reported = self.reports.iter().any(|report| report.status(&comment) == ReportStatus::Pending);
+        let reported = self.reports.iter().any(|report| report.status(&comment.resolutions) == ReportStatus::Pending);
         Comment {
             reports: self.reports.len() as u64,
             reported,

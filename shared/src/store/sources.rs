@@ -1,5 +1,5 @@
 //! Where imported comments came from: a row for each source, by which every later import finds what became of it, whatever it
-//! takes for its time, its page or its writer. A deletion makes the row a tombstone (`erasure`).
+//! takes for its time, its page or its writer. A deletion makes the row a tombstone.
 
 use std::collections::HashMap;
 
@@ -76,4 +76,13 @@ impl Store {
         let found = sources.iter().filter_map(|source| Some((source.clone(), items.remove(&keys::source(source))?)));
         found.map(|(source, item)| Ok((source, read(item)?))).collect()
     }
+}
+
+/// Makes the row of its source the tombstone of a comment that is deleted. It keeps later imports from bringing the comment back.
+pub(super) fn tombstone(comment: &Comment) -> Option<Write> {
+    comment.source.as_ref().map(|source| tombstone_of(source, comment.id))
+}
+
+pub(super) fn tombstone_of(source: &SourceId, id: CommentId) -> Write {
+    Write::update(keys::source(source)).set(source::COMMENT, number(id)).set(source::DELETED, yes())
 }

@@ -10,7 +10,7 @@ use super::keys::{self, Key};
 use super::schema::user;
 use super::transaction::Write;
 use super::{ATTEMPTS, Index, Query, Reading, Store, fault, number, read, text, write};
-use crate::domain::comment::Avatar;
+use crate::domain::avatar::Avatar;
 use crate::domain::fold::fold;
 use crate::domain::ids::UserId;
 use crate::domain::list::Order;

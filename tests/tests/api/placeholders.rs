@@ -2,7 +2,8 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use shared::domain::comment::{Avatar, Comment, State};
+use shared::domain::avatar::Avatar;
+use shared::domain::comment::{Comment, State};
 use shared::domain::ids::{CommentId, IdSource, Random, ThreadId, UserId, Visitor};
 use shared::domain::report::Report;
 use shared::domain::thread::VisitorThreadState;

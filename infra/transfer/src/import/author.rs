@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use shared::domain::comment::Avatar;
+use shared::domain::avatar::Avatar;
 use shared::domain::ids::UserId;
 use shared::domain::user::{MAX_NAME, User, gravatar};
 use shared::domain::visible;

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
-use crate::domain::comment::{Avatar, Comment};
+use crate::domain::avatar::Avatar;
+use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
 use crate::domain::log::LogEntry;
 use crate::domain::mail_keys::Recipient;

@@ -11,9 +11,10 @@ use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, Visitor, fingerprint};
 use crate::domain::report::{Report, ReportExcerpt, ReportStatus, newest};
 use crate::store::comments::{in_state, queues};
-use crate::store::erasure::{ERASED, tombstone};
 use crate::store::keys::{self, Item, Scope};
+use crate::store::moderation::ERASED;
 use crate::store::schema::comment;
+use crate::store::sources::tombstone;
 use crate::store::transaction::Write;
 use crate::store::{number, number_set, placement, text};
 
@@ -89,8 +90,9 @@ impl<'a> Recount<'a> {
         let inline = &self.inline[&id];
         let likes = comment.imported_likes + self.likes.get(&id.0).copied().unwrap_or_default();
         let reports = self.snapshot.reports.get(&id);
-        let reported = reports
-            .is_some_and(|reports| reports.values().any(|report| report.status(comment) == ReportStatus::Pending));
+        let reported = reports.is_some_and(|reports| {
+            reports.values().any(|report| report.status(&comment.resolutions) == ReportStatus::Pending)
+        });
         let marks = fingerprint(replies.into_iter().flatten().map(|id| CommentId(*id)));
         let rank = |count: u64| comment.is_top_level().then(|| placement::rank(count, id));
         let [(_, tk), (_, ts), (_, ok)] = self.placed(comment, item);

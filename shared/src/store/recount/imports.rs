@@ -6,8 +6,8 @@ use super::Finding;
 use super::repair::absent;
 use super::snapshot::Snapshot;
 use crate::domain::ids::{CommentId, SourceId};
-use crate::store::erasure::tombstone_of;
 use crate::store::schema::{comment, source};
+use crate::store::sources::tombstone_of;
 use crate::store::transaction::Write;
 use crate::store::{keys, number, text};
 

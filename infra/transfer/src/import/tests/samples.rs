@@ -1,6 +1,6 @@
 //! A file of each format, from reading to the table.
 
-use shared::domain::comment::Avatar;
+use shared::domain::avatar::Avatar;
 use shared::domain::ids::UserId;
 
 use super::super::format::tests::samples;
