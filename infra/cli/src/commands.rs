@@ -8,6 +8,7 @@ mod greeting;
 mod import;
 mod kept;
 mod log;
+mod people;
 mod person;
 mod serve;
 mod services;
@@ -62,7 +63,7 @@ enum Command {
     Bench(bench::Options),
     Import(Box<import::Options>),
     Export(export::Options),
-    #[command(subcommand)]
+    #[command(subcommand, flatten_help = true)]
     Person(person::Command),
 }
 
@@ -101,7 +102,6 @@ fn sample_tokens(config: &Config) -> Result<[(&'static str, String); 2], NoSecre
     let now = Timestamp::now().as_second();
     // With mails, Ada has an address to try them.
     let email = config.mail.is_some().then(|| "ada@example.org".to_owned());
-    let member = Token { email, ..Token::new("1", "Ada") };
-    let moderator = Token { moderator: true, ..Token::new("2", "Grace") };
-    Ok([("member", member.sign(config, now)?), ("moderator", moderator.sign(config, now)?)])
+    let member = Token { email, ..people::ADA.token() };
+    Ok([("member", member.sign(config, now)?), ("moderator", people::GRACE.token().sign(config, now)?)])
 }

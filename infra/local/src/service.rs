@@ -1,5 +1,6 @@
 //! The functions of this repository on the stack. They share one app here, but each has permissions of its own.
 
+use std::future::ready;
 use std::io;
 use std::sync::Arc;
 
@@ -144,7 +145,7 @@ fn media_mount(bucket: &Bucket) -> Mount {
 
 /// The mails that were sent. Their links act for whom they were sent to.
 fn mail_mount(outbox: Outbox) -> Mount {
-    Mount::for_this_machine("/_mail", move || outbox.page())
+    Mount::for_this_machine("/_mail", move |_| ready(outbox.page()))
 }
 
 /// Sends mails into the outbox, unless there is an SMTP server.

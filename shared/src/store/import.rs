@@ -193,6 +193,12 @@ impl Store {
         Ok(threads.iter().filter_map(unfinished).collect())
     }
 
+    /// Whether everyone has ever seen a top-level comment of the thread, even if none is left.
+    pub async fn has_begun(&self, thread: &ThreadId) -> Result<bool, Fault> {
+        let stored = self.one_item(&keys::thread(thread), Reading::Consistent).await?;
+        Ok(stored.is_some_and(|thread| thread.contains_key(thread::PARENTS)))
+    }
+
     /// Begins to write a thread, or goes on after an import that ended early. `plan` is a hash of all that the comments and
     /// their counts follow from.
     pub async fn begin_import(&self, thread: &ThreadId, plan: &str) -> Result<Way, Fault> {

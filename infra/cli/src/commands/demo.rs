@@ -1,29 +1,62 @@
 //! The page at `/`: a post with the widget, for whoever tries the service on this machine.
 
+mod conversation;
+mod filling;
+
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Response};
+use http::{HeaderValue, Method, Response};
 use local::gateway::Mount;
 use local::token::NoSecret;
 use shared::config::Config;
+use shared::domain::ids::ThreadId;
 
+pub(super) use self::filling::Filling;
 use super::sample_tokens;
 
-const PAGE: &str = include_str!("demo.html");
+const PAGE: &str = include_str!("demo/page.html");
+/// Of the post, for feeds, mails and moderators.
+const TITLE: &str = "A short history of writing in the margin";
+const GUESTS_READ: &str =
+    "<p>Guests only read here. Start with <code>SVC_ALLOW_GUESTS=true cargo local</code>, and they write too.</p>";
 
-/// The page has a moderator's token.
-pub(super) fn mount(config: &Config) -> Mount {
-    let config = config.clone();
-    Mount::for_this_machine("/", move || respond(page(&config)))
+/// Its first GET fills the thread, unless there is nothing to fill it with. The page has a moderator's token.
+pub(super) fn mount(config: &Config, filling: Option<Filling>) -> Mount {
+    let (config, filling) = (Arc::new(config.clone()), filling.map(Arc::new));
+    Mount::for_this_machine("/", move |request| {
+        let (config, filling) = (Arc::clone(&config), filling.clone().filter(|_| request.method() == Method::GET));
+        async move {
+            if let Some(filling) = filling {
+                filling.ensure().await;
+            }
+            respond(page(&config))
+        }
+    })
+}
+
+fn thread(config: &Config) -> Result<ThreadId, &'static str> {
+    ThreadId::new(&config.types[0], "demo").ok_or("no record can have this id")
 }
 
 /// Its tokens are signed at each request, so that a page that is reloaded has valid ones.
 fn page(config: &Config) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;
     let has_mailbox = config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none());
-    let mails = if has_mailbox { "<a href=\"/_mail\">Mails</a>" } else { "" };
-    let page = PAGE.replace("{prefix}", &config.api_prefix).replace("{mails}", mails);
-    Ok(page.replace("{type}", &config.types[0]).replace("{member}", &member).replace("{moderator}", &moderator))
+    let guests = config.guests.allowed;
+    let parts = [
+        ("{title}", TITLE),
+        ("{prefix}", &config.api_prefix),
+        ("{type}", &config.types[0]),
+        ("{member}", &member),
+        ("{moderator}", &moderator),
+        ("{mails}", if has_mailbox { "<a href=\"/_mail\">Mails</a>" } else { "" }),
+        ("{guest_checked}", if guests { "checked" } else { "" }),
+        ("{member_checked}", if guests { "" } else { "checked" }),
+        ("{guests_read}", if guests { "" } else { GUESTS_READ }),
+    ];
+    Ok(parts.iter().fold(PAGE.to_owned(), |page, (name, value)| page.replace(name, value)))
 }
 
 fn respond(page: Result<String, NoSecret>) -> Response<Bytes> {

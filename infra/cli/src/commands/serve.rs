@@ -1,6 +1,7 @@
 //! `cargo local`: serves the API.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -14,15 +15,17 @@ use local::settings;
 use local::stack::Stack;
 use shared::app::App;
 use shared::aws::outbound::system_lookup;
+use shared::config::Config;
 use shared::domain::ids::Random;
 use shared::domain::time::Clock;
 use shared::store::Store;
 use transfer::check::Check;
 
+use super::demo::{self, Filling};
 use super::greeting::greeting;
 use super::kept::{open_bucket, open_outbox, open_queues, open_table};
 use super::stop::stop_signal;
-use super::{DEFAULT_DATA_DIR, Failure, demo, listen, log, services};
+use super::{DEFAULT_DATA_DIR, Failure, listen, log, services};
 
 /// How long the events of the last writes may take at the start and after the signal to stop.
 const GRACE: Duration = Duration::from_mins(1);
@@ -38,6 +41,10 @@ pub(super) struct Options {
     /// Keep nothing: data and secrets are lost at the end
     #[arg(long, conflicts_with = "data_dir")]
     ephemeral: bool,
+    /// The page at / is there, but its first visit writes no
+    /// comments into its thread
+    #[arg(long, verbatim_doc_comment)]
+    pub(super) no_demo: bool,
     /// Serve no API but the table (port 8000), the bucket
     /// (9000) and the queues (9324), for functions that run
     /// elsewhere, and print their environment; --port 0 takes
@@ -55,7 +62,7 @@ impl Options {
         if self.services_only {
             return services::serve(self.port, data_dir.as_ref()).await;
         }
-        let all_done = serve(self.port, data_dir.as_ref(), unfinished_since).await?;
+        let all_done = self.serve(data_dir.as_ref(), unfinished_since).await?;
         match lock {
             Some(lock) if all_done => Ok(lock.end()?),
             _ => Ok(()),
@@ -65,47 +72,53 @@ impl Options {
     pub(super) fn data_dir(&self) -> Option<PathBuf> {
         (!self.ephemeral).then(|| self.data_dir.clone())
     }
+
+    /// Serves until a signal, and returns whether all events were handled then.
+    async fn serve(&self, data_dir: Option<&DataDir>, unfinished_since: Option<SystemTime>) -> Result<bool, Failure> {
+        let listener = listen(self.port, "choose another with --port, or --port 0").await?;
+        let address = listener.local_addr()?;
+        let engine = open_table(data_dir)?;
+        let config = settings::load(data_dir, Some(address))?;
+        let bucket = open_bucket(data_dir, &config.media_bucket)?;
+        let queues = open_queues(data_dir)?;
+        let dead_letters = queues.redrive()?;
+        let outbox = open_outbox(data_dir, &queues)?;
+        let app_queues = service::app_queues(&queues);
+        let app = App::new(config.clone(), service::client(&engine), app_queues, Clock::system(), Random::system());
+        let services =
+            Services { engine: engine.clone(), bucket: bucket.clone(), queues, outbox, lookup: system_lookup() };
+        let demo = demo::mount(&config, self.filling(&config, &app.store, address));
+        let stack = service::start(app, services, vec![demo])?;
+        for DeadLetters { queue, folder, count } in dead_letters {
+            let folder = folder.display();
+            eprintln!("{queue}: {count} given up earlier, tried again now; what fails again comes back to {folder}");
+        }
+        if let Some(since) = unfinished_since {
+            recover(&stack, &engine, &config.table_name, &bucket, since).await?;
+        }
+
+        // Whoever reads the first line may send the signal at once.
+        let stopped = stop_signal()?;
+        let mut stdout = anstream::stdout();
+        write!(stdout, "{}", greeting(&config, address)?)?;
+        stdout.flush()?;
+
+        stack.gateway.clone().serve(listener, stopped, |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
+        let all_done = tokio::time::timeout(GRACE, stack.wait_until_idle()).await.is_ok() && !stack.has_given_up();
+        if !all_done {
+            tracing::warn!("stopped before all events of the last writes were handled; the next start completes them");
+        }
+        stack.stop().await;
+        Ok(all_done)
+    }
+
+    fn filling(&self, config: &Config, store: &Store, address: SocketAddr) -> Option<Filling> {
+        (!self.no_demo).then(|| Filling::new(store.clone(), config.clone(), format!("http://{address}/")))
+    }
 }
 
 fn parse_port(text: &str) -> Result<u16, &'static str> {
     text.parse().map_err(|_| "expected a number from 0 to 65535")
-}
-
-/// Serves until a signal, and returns whether all events were handled then.
-async fn serve(port: u16, data_dir: Option<&DataDir>, unfinished_since: Option<SystemTime>) -> Result<bool, Failure> {
-    let listener = listen(port, "choose another with --port, or --port 0").await?;
-    let address = listener.local_addr()?;
-    let engine = open_table(data_dir)?;
-    let config = settings::load(data_dir, Some(address))?;
-    let bucket = open_bucket(data_dir, &config.media_bucket)?;
-    let queues = open_queues(data_dir)?;
-    let dead_letters = queues.redrive()?;
-    let outbox = open_outbox(data_dir, &queues)?;
-    let app_queues = service::app_queues(&queues);
-    let app = App::new(config.clone(), service::client(&engine), app_queues, Clock::system(), Random::system());
-    let services = Services { engine: engine.clone(), bucket: bucket.clone(), queues, outbox, lookup: system_lookup() };
-    let stack = service::start(app, services, vec![demo::mount(&config)])?;
-    for DeadLetters { queue, folder, count } in dead_letters {
-        let folder = folder.display();
-        eprintln!("{queue}: {count} given up earlier, tried again now; what fails again comes back to {folder}");
-    }
-    if let Some(since) = unfinished_since {
-        recover(&stack, &engine, &config.table_name, &bucket, since).await?;
-    }
-
-    // Whoever reads the first line may send the signal at once.
-    let stopped = stop_signal()?;
-    let mut stdout = anstream::stdout();
-    write!(stdout, "{}", greeting(&config, address)?)?;
-    stdout.flush()?;
-
-    stack.gateway.clone().serve(listener, stopped, |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
-    let all_done = tokio::time::timeout(GRACE, stack.wait_until_idle()).await.is_ok() && !stack.has_given_up();
-    if !all_done {
-        tracing::warn!("stopped before all events of the last writes were handled; the next start completes them");
-    }
-    stack.stop().await;
-    Ok(all_done)
 }
 
 /// Completes the work that the last process left when it ended early. What the table's stream and the queues hold goes first.

@@ -32,6 +32,7 @@ fn without_words_it_serves_on_port_3000_and_keeps_its_data() {
     assert_eq!((elsewhere.port, elsewhere.data_dir()), (0, Some("/tmp/x".into())));
     assert_eq!((ephemeral.port, ephemeral.data_dir()), (8080, None));
     assert!(served("--services-only").services_only && !default.services_only);
+    assert!(served("--no-demo").no_demo && !default.no_demo);
 }
 
 #[test]
@@ -111,6 +112,20 @@ fn help_fits_80_columns_and_shows_defaults() {
         let help = parsed(line).unwrap_err();
         assert!(help.contains("[default: "), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+    }
+}
+
+#[test]
+fn help_lists_the_options_of_every_command() {
+    let help = parsed("--help").unwrap_err();
+    for command in ["token", "check", "bench", "import", "export", "person export", "person erase"] {
+        let own = parsed(&format!("{command} --help")).unwrap_err();
+        let options: Vec<&str> = own.lines().filter(|line| line.trim_start().starts_with("--")).collect();
+        let section = help.split(&format!("\ncargo local {command}:\n")).nth(1).unwrap_or_else(|| panic!("{help}"));
+        assert!(
+            !options.is_empty() && options.iter().all(|option| section.contains(option.trim())),
+            "{command}: {help}"
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 //! it is, for the tests of its own package alone.
 
 mod cli;
+mod demo;
 mod export;
 mod import;
 #[cfg(unix)]

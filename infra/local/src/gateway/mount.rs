@@ -1,5 +1,6 @@
 //! Paths of the port that are not a part of the API.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,10 +19,12 @@ pub struct Mount {
 impl Mount {
     /// A page for whoever sits at this machine. A site whose name leads here must not read it.
     #[must_use]
-    pub fn for_this_machine(prefix: &str, page: impl Fn() -> Response<Bytes> + Send + Sync + 'static) -> Self {
+    pub fn for_this_machine<A>(prefix: &str, page: impl Fn(Request<Bytes>) -> A + Send + Sync + 'static) -> Self
+    where
+        A: Future<Output = Response<Bytes>> + Send + 'static,
+    {
         let handler = move |request: Request<Bytes>| -> BoxFuture<Response<Bytes>> {
-            let answer = if is_this_machine(&request) { page() } else { elsewhere() };
-            Box::pin(async move { answer })
+            if is_this_machine(&request) { Box::pin(page(request)) } else { Box::pin(ready(elsewhere())) }
         };
         Self { prefix: prefix.to_owned(), handler: Arc::new(handler) }
     }
@@ -45,7 +48,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_page_for_this_machine_is_shown_at_its_names_alone() {
-        let mount = Mount::for_this_machine("/page", || Response::new("secret".into()));
+        let mount = Mount::for_this_machine("/page", |_| ready(Response::new("secret".into())));
         for (host, status) in [
             ("127.0.0.1:3000", 200),
             ("localhost:3000", 200),

@@ -1,0 +1,143 @@
+//! Fills the thread of the demonstration, once. The comments come as an import, so that nobody is notified, nothing counts
+//! for a limiter, and what was begun is finished after a crash.
+
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use shared::config::Config;
+use shared::domain::ids::{CommentId, ThreadId, UserId, Visitor, salt_fingerprint};
+use shared::domain::person::PersonHashes;
+use shared::domain::time::{self, Clock};
+use shared::store::Store;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+use transfer::import::record::{Author, Comment, FORMAT, Head, Like, NATIVE, Record, Thread, User, VERSION};
+use transfer::import::write::{Pace, Writer};
+use transfer::import::{Format, Import, Users};
+use transfer::lease::{Lease, PATIENCE};
+
+use super::conversation::{CONVERSATION, Said};
+use crate::commands::people::{EVERYONE, MARTA, Person};
+use crate::commands::{Failure, holder};
+
+pub(in crate::commands) struct Filling {
+    store: Store,
+    config: Config,
+    /// The address of the page.
+    url: String,
+    /// Whether the thread has had comments. One request at a time fills it.
+    has_begun: Mutex<bool>,
+}
+
+impl Filling {
+    /// `store` embeds replies as the service does. `url` is where the page is.
+    pub(in crate::commands) fn new(store: Store, config: Config, url: String) -> Self {
+        Self { store, config, url, has_begun: Mutex::new(false) }
+    }
+
+    /// Fills the thread if it never had a comment. What was begun goes on when nobody waits for it any more.
+    pub(super) async fn ensure(self: Arc<Self>) {
+        let filled = spawn_blocking(move || {
+            let mut has_begun = self.has_begun.lock().unwrap_or_else(PoisonError::into_inner);
+            if !*has_begun {
+                Handle::current().block_on(self.fill())?;
+                *has_begun = true;
+            }
+            Ok::<_, Failure>(())
+        });
+        if let Err(error) = filled.await.map_err(Failure::from).flatten() {
+            tracing::error!("the thread of the demonstration was not filled: {error}");
+        }
+    }
+
+    async fn fill(&self) -> Result<(), Failure> {
+        let Self { store, config, .. } = self;
+        let thread = super::thread(config)?;
+        if store.has_begun(&thread).await.map_err(|fault| fault.chain())? {
+            return Ok(());
+        }
+        let (clock, format, users) = (Clock::system(), Format::Native, Users::default());
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("conversation.jsonl");
+        let records = self.records(&thread, clock.now()).ok_or("the clock of this machine is not right")?;
+        let lines = records.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        fs::write(&file, lines.join("\n"))?;
+        let forgotten =
+            store.forgotten(PersonHashes::new(&config.visitor_salt)).await.map_err(|fault| fault.chain())?;
+        let forgotten = Some(forgotten.ok_or("people were erased from this table under another SVC_VISITOR_SALT")?);
+        let staging = Import { forgotten, ..Import::new(format, vec![file]) }.read(folder.path(), |_| ())?;
+        let prefix = staging.prefix(format);
+        let writer = Writer {
+            staging: &staging,
+            store,
+            users: &users,
+            prefix: &prefix,
+            embedded: config.lists.replies_per_parent,
+            clock: clock.clone(),
+            table: Pace::default(),
+            other_salt: None,
+        };
+        let lease = Lease { store, clock, holder: holder(None), patience: PATIENCE };
+        lease.hold(async { Ok::<_, Failure>(writer.run(&mut |_| ()).await.map(drop)?) }).await
+    }
+
+    /// The conversation as an export of this table would have it. `None` without times for the ids.
+    fn records(&self, thread: &ThreadId, now: time::Timestamp) -> Option<Vec<Record>> {
+        let key = format!("{}/{}", thread.kind, thread.record);
+        let head = Head {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            source: NATIVE.to_owned(),
+            site: None,
+            salt: Some(salt_fingerprint(&self.config.visitor_salt)),
+            records: None,
+        };
+        let page = Thread {
+            key: key.clone(),
+            kind: Some(thread.kind.clone()),
+            id: Some(thread.record.clone()),
+            title: Some(super::TITLE.to_owned()),
+            url: Some(self.url.clone()),
+            author_id: Some(MARTA.id),
+            ..Thread::default()
+        };
+        let user = |person: &Person| User { user_id: Some(person.id), name: person.name.to_owned(), ..User::default() };
+        let mut records = vec![Record::Head(head), Record::Thread(page)];
+        records.extend(EVERYONE.map(|person| Record::User(user(person))));
+        add(&mut records, &CONVERSATION, &key, None, now)?;
+        Some(records)
+    }
+}
+
+/// Adds these comments, with their likes and all that is below them.
+fn add(
+    records: &mut Vec<Record>,
+    comments: &[Said],
+    thread: &str,
+    parent: Option<CommentId>,
+    now: time::Timestamp,
+) -> Option<()> {
+    for said in comments {
+        let at = now.0 - i64::try_from(said.ago.as_millis()).ok()?;
+        let id = CommentId::slots(time::Timestamp(at), 0)?.next()?;
+        let Person { id: user, name, moderator } = *said.by;
+        let at = Timestamp::from_millisecond(at).ok();
+        records.push(Record::Comment(Box::new(Comment {
+            id: Some(id.0),
+            thread: thread.to_owned(),
+            parent: parent.map(|parent| parent.to_string()),
+            created_at: at,
+            author: Author { user_id: Some(user), name: name.to_owned(), moderator, ..Author::default() },
+            body: said.body.to_owned(),
+            mentions: said.mentions.iter().map(|&handle| handle.to_owned()).collect(),
+            pinned: said.pinned,
+            pinned_at: at.filter(|_| said.pinned),
+            ..Comment::default()
+        })));
+        let like = |person: &&Person| Like { comment: id.0, visitor: Visitor::from(UserId(person.id)).0 };
+        records.extend(said.liked_by.iter().map(like).map(Record::Like));
+        add(records, said.replies, thread, Some(id), now)?;
+    }
+    Some(())
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import { Service, world } from './world.js'
+
+const AXE = createRequire(import.meta.url).resolve('axe-core')
+const w = world()
+
+/**
+ * Opens the page at `/` of a service.
+ * @param {import('node:test').TestContext} t @param {Service} service @param {import('playwright-core').BrowserContextOptions} [options]
+ */
+async function visit(t, service, options) {
+  const context = await w.browser.newContext({ viewport: { width: 900, height: 900 }, ...options })
+  t.after(() => context.close())
+  // Nothing leaves this machine.
+  await context.route(/^https:/, (route) => route.abort())
+  const page = await context.newPage()
+  /** @type {string[]} */
+  const refused = []
+  page.on('response', (response) => response.status() >= 400 && refused.push(response.url()))
+  await page.goto(new URL('/', service.api).href)
+  await page.locator('comment-thread').scrollIntoViewIfNeeded()
+  await page.locator('comment-thread article').first().waitFor()
+  return { page, refused }
+}
+
+for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+  test(`axe finds nothing in ${colorScheme} colours, and nothing is wider than a phone`, async (t) => {
+    const { page, refused } = await visit(t, w.service, { colorScheme, viewport: { width: 320, height: 800 } })
+    await page.addScriptTag({ path: AXE })
+    const found = await page.evaluate(() => /** @type {any} */ (window).axe.run(document))
+    assert.deepEqual(found.violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes[0].html}`), [])
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320)
+    assert.deepEqual(refused, [])
+  })
+}
+
+test('one is Ada, the moderator, or a guest who reads', async (t) => {
+  const { page } = await visit(t, w.service)
+  await page.getByPlaceholder('Write a comment…').fill('From the demonstration.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('comment-thread article').filter({ hasText: 'From the demonstration.' }).waitFor()
+  await page.getByRole('radio', { name: 'Grace' }).check()
+  await page.getByRole('button', { name: 'Pin', exact: true }).first().waitFor()
+  await page.getByRole('radio', { name: 'Guest' }).check()
+  await page.getByText('Guests only read here.').waitFor()
+  await page.getByRole('button', { name: 'Sign in to comment' }).click()
+  await page.getByPlaceholder('Write a comment…').waitFor()
+  assert.ok(await page.getByRole('radio', { name: 'Ada' }).isChecked())
+  assert.match((await page.getByRole('link', { name: 'Moderate' }).getAttribute('href')) ?? '', /\/svc\/api\/v1\/moderate#token=ey/)
+})
+
+test('where guests may write, whoever opens the page is one', async (t) => {
+  const service = await Service.start({ SVC_ALLOW_GUESTS: 'true' })
+  t.after(() => service.stop())
+  const { page } = await visit(t, service)
+  assert.ok(await page.getByRole('radio', { name: 'Guest' }).isChecked())
+  await page.getByPlaceholder('Write a comment…').waitFor()
+  assert.equal(await page.getByText('Guests only read here.').count(), 0)
+})
