@@ -1,5 +1,5 @@
 //! The contract is written in several places, which must agree. Routes: routes.rs, openapi.yaml, the template, the router of
-//! `cargo lambda watch` and functions/README.md. Settings: config.rs, the template and infra/README.md. Errors: error.rs, openapi.yaml
+//! `cargo lambda watch` and functions/README.md. Settings: config.rs, the template and infra/settings.md. Errors: error.rs, openapi.yaml
 //! and errors.out, which `UPDATE_ERRORS=1 cargo test --workspace the_errors` writes anew.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use crate::images::IMAGE;
 const PREFIX: &str = "/svc/api/v1/";
 const MANIFEST: &str = include_str!("../../../Cargo.toml");
 const README: &str = include_str!("../../../functions/README.md");
-const SETTINGS: &str = include_str!("../../../infra/README.md");
+const SETTINGS: &str = include_str!("../../../infra/settings.md");
 const CONFIG: &str = include_str!("../../../shared/src/config.rs");
 
 /// Name, method, path.

@@ -1,0 +1,66 @@
+"""Runs the shell blocks of README.md below "Five minutes with curl" against `cargo local`, as somebody would paste them, and
+compares what they print with the blocks that follow them. Digits may differ, and `…` stands for any text.
+
+Usage: run.py PROGRAM"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+README = Path(__file__).parents[2] / "README.md"
+PATIENCE = 60
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+END = "the end of a block"
+
+
+def blocks():
+    """Pairs of what is pasted and what it prints."""
+    section = README.read_text().split("\n## Five minutes with curl\n")[1].split("\n## ")[0]
+    pairs = []
+    for language, text in BLOCK.findall(section):
+        if language == "sh":
+            pairs.append([text, ""])
+        else:
+            pairs[-1][1] += text
+    assert len(pairs) > 5 and pairs[-1][1], pairs
+    return pairs
+
+
+def one_line(text):
+    return re.sub(r"\d+", "0", "".join(text.split("\n")))
+
+
+def is_printed(documented, printed):
+    parts = (re.escape(part) for part in one_line(documented).split("…"))
+    return re.fullmatch(".*".join(parts), one_line(printed)) is not None
+
+
+def paste(texts, program, folder, api):
+    """What each text prints in one shell, in which `cargo local` is the program."""
+    script = f"""cargo() {{ shift; '{program}' "$@" --data-dir '{folder}'; }}\n"""
+    for text in texts:
+        script += re.sub(r"^API=\S+$", f"API={api}", text, flags=re.MULTILINE) + f"echo; echo '{END}'\n"
+    shell = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    return shell.stdout.split(f"{END}\n")[:-1]
+
+
+def main(program):
+    program = Path(program).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [program, "--port", "0", "--data-dir", folder]
+        service = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            api = next(line.split()[1] for line in service.stdout if line.startswith("API"))
+            pairs = blocks()
+            printed = paste([text for text, _ in pairs], program, folder, api)
+            for (text, documented), answer in zip(pairs, printed, strict=True):
+                assert is_printed(documented, answer), f"{text}\nprints\n{answer}\nand not\n{documented}"
+            print(f"{len(pairs)} blocks of README.md print what it says")
+        finally:
+            service.terminate()
+            service.wait(timeout=PATIENCE)
+
+
+main(sys.argv[1])
