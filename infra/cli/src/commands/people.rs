@@ -5,7 +5,7 @@ use local::token::Token;
 
 #[derive(Debug)]
 pub(super) struct Person {
-    /// Below 2^52, as an application may have it. An application has the ids of Ada and Grace, and hardly those of the others.
+    /// The ids of Ada and Grace are small, as those of an application are. The others are too large for any application.
     pub(super) id: u64,
     pub(super) name: &'static str,
     pub(super) moderator: bool,

@@ -6,11 +6,11 @@ use crate::commands::people::{ADA, GRACE, LAYLA, MARTA, Person, TOMAS, WANJIRU};
 
 pub(super) struct Said {
     pub(super) by: &'static Person,
-    /// Before the thread is filled.
+    /// Time from the comment to the first visit.
     pub(super) ago: Duration,
     pub(super) body: &'static str,
     pub(super) liked_by: &'static [&'static Person],
-    /// Whom the body mentions, by their handles.
+    /// Handles that the body mentions.
     pub(super) mentions: &'static [&'static str],
     pub(super) pinned: bool,
     pub(super) replies: &'static [Said],
