@@ -24,6 +24,7 @@ pub enum Refusal {
     Unauthenticated,
     Forbidden,
     CommentBanned,
+    EditClosed,
     ReadOnly,
     /// With the seconds until the next try may succeed.
     RateLimited(u64),
@@ -42,7 +43,7 @@ pub enum Refusal {
 impl Refusal {
     /// One of each, in the order of the table.
     #[must_use]
-    pub fn all() -> [Self; 18] {
+    pub fn all() -> [Self; 19] {
         [
             Self::NotFound,
             Self::UnknownType,
@@ -50,6 +51,7 @@ impl Refusal {
             Self::Unauthenticated,
             Self::Forbidden,
             Self::CommentBanned,
+            Self::EditClosed,
             Self::ReadOnly,
             Self::RateLimited(0),
             Self::Unavailable,
@@ -75,6 +77,7 @@ impl Refusal {
             Self::Unauthenticated => (401, "unauthenticated", "Unauthenticated."),
             Self::Forbidden => (403, "forbidden", "This action is not allowed."),
             Self::CommentBanned => (403, "comment_banned", "You are banned from commenting."),
+            Self::EditClosed => (403, "edit_closed", "The time for editing and deleting this comment is over."),
             Self::ReadOnly => (423, "read_only", "Comments are read-only at the moment."),
             Self::RateLimited(_) => (429, "rate_limited", "Too many requests."),
             Self::Unavailable => (503, "unavailable", "The service cannot take this at the moment. Try again soon."),

@@ -13,6 +13,7 @@ use crate::domain::ids::{ThreadId, UserId, Visitor};
 use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::Reason;
 use crate::domain::thread::Thread;
+use crate::domain::time::Timestamp;
 use crate::domain::viewer::Viewer;
 use crate::error::{FieldErrors, Refusal};
 
@@ -61,7 +62,7 @@ pub fn reply(
     parent: &Comment,
     ancestors: &[Comment],
 ) -> Result<(), Refusal> {
-    if exists(parent).is_err() || !in_lists(&viewer.visitor, parent, ancestors) {
+    if exists(parent).is_err() || !in_lists(&viewer.owners.comments, parent, ancestors) {
         return Err(missing_parent());
     }
     if parent.ancestors.len() >= MAX_DEPTH {
@@ -91,23 +92,32 @@ pub fn exists(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
 }
 
+/// How long guests may edit and delete what they wrote with their key, in milliseconds.
+const GUEST_CHANGES: i64 = 15 * 60 * 1000;
+
 /// Editing. The writer only, not moderators.
-pub fn edit(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
+pub fn edit(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal> {
     not_banned(viewer)?;
     exists(comment)?;
-    own(viewer, comment)
+    own(viewer, comment, now)
 }
 
 /// Deleting. The writer only, not moderators.
-pub fn delete(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
+pub fn delete(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal> {
     not_banned(viewer)?;
     exists(comment)?;
-    own(viewer, comment)
+    own(viewer, comment, now)
 }
 
-/// Guests own nothing: whoever shares their address and browser would own it too.
-fn own(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
-    if comment.user.is_some() && comment.user == viewer.user_id() { Ok(()) } else { Err(Refusal::Forbidden) }
+/// Members own what they wrote, and guests for a while what they wrote with their key. Guests without a key own nothing:
+/// whoever shares their network and browser would own it too.
+fn own(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal> {
+    let writer = &viewer.owners.comments;
+    if !writer.is_one_person() || !comment.is_by(writer) {
+        return Err(Refusal::Forbidden);
+    }
+    let is_open = viewer.user.is_some() || now.0 < comment.id.created_at().0 + GUEST_CHANGES;
+    if is_open { Ok(()) } else { Err(Refusal::EditClosed) }
 }
 
 /// Everything that only moderators do or read.
@@ -146,14 +156,14 @@ pub fn unapproved_pin() -> Refusal {
 pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
     exists(comment)?;
     let seen = viewer.is_moderator()
-        || comment.visitor() == viewer.visitor
-        || (comment.is_approved() && ancestors.iter().all(|above| shown_to(&viewer.visitor, above)));
+        || comment.is_by(&viewer.owners.comments)
+        || (comment.is_approved() && ancestors.iter().all(|above| shown_to(&viewer.owners.comments, above)));
     if seen { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
 /// Reading a comment in its place: with the comments above it, or with the replies below it. It may be a placeholder.
 pub fn read_in_place(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
-    let listed = viewer.is_moderator() || in_lists(&viewer.visitor, comment, ancestors);
+    let listed = viewer.is_moderator() || in_lists(&viewer.owners.comments, comment, ancestors);
     if listed { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
@@ -211,7 +221,7 @@ pub fn recipients(notification: Notification<'_>) -> BTreeMap<Recipient, Vec<Rea
 }
 
 fn shown_to(visitor: &Visitor, comment: &Comment) -> bool {
-    comment.is_approved() || comment.visitor() == *visitor
+    comment.is_approved() || comment.is_by(visitor)
 }
 
 fn with_ancestors<'a>(comment: &'a Comment, ancestors: &'a [Comment]) -> impl Iterator<Item = &'a Comment> {
@@ -239,7 +249,7 @@ mod tests {
         };
         let user: Option<User> = id.map(|id| serde_json::from_value(json!({ "u": id })).unwrap());
         Viewer {
-            visitor: user.as_ref().map_or_else(|| Visitor("guest".to_owned()), |user| user.id.into()),
+            owners: user.as_ref().map_or_else(|| Visitor("guest".to_owned()).into(), |user| user.id.into()),
             user,
             has_role: name.ends_with("moderator"),
             banned: name.starts_with("banned"),
@@ -316,12 +326,35 @@ mod tests {
         for state in [State::Approved, State::Pending, State::Rejected] {
             let comment = owned(state, 0);
             let expected = [no, no, "ok", banned, no, banned];
-            check("edit", |viewer| edit(viewer, &comment), expected);
-            check("delete", |viewer| delete(viewer, &comment), expected);
+            check("edit", |viewer| edit(viewer, &comment, Timestamp(0)), expected);
+            check("delete", |viewer| delete(viewer, &comment, Timestamp(0)), expected);
         }
         let of_a_guest = Comment { user: None, guest: Some(Visitor("guest".to_owned())), ..owned(State::Approved, 0) };
-        check("of a guest", |viewer| edit(viewer, &of_a_guest), [no, no, no, banned, no, banned]);
-        check("of a guest", |viewer| delete(viewer, &of_a_guest), [no, no, no, banned, no, banned]);
+        check("of a guest", |viewer| edit(viewer, &of_a_guest, Timestamp(0)), [no, no, no, banned, no, banned]);
+        check("of a guest", |viewer| delete(viewer, &of_a_guest, Timestamp(0)), [no, no, no, banned, no, banned]);
+    }
+
+    #[test]
+    fn guests_edit_and_delete_what_they_wrote_with_their_key_for_fifteen_minutes() {
+        let id = CommentId::slots(Timestamp(1_700_000_000_000), 0).unwrap().next().unwrap();
+        let by = |visitor: &str| Visitor(visitor.to_owned());
+        let wrote = |visitor| Comment { id, user: None, guest: Some(by(visitor)), ..owned(State::Approved, 0) };
+        let sends = |visitor| Viewer { owners: by(visitor).into(), ..viewer("guest") };
+        let minutes = |minutes: i64| Timestamp(id.created_at().0 + minutes * 60_000);
+        let just_before = Timestamp(minutes(15).0 - 1);
+        for (writer, caller, now, expected) in [
+            ("ka", "ka", minutes(0), "ok"),
+            ("ka", "ka", just_before, "ok"),
+            ("ka", "ka", minutes(15), "edit_closed"),
+            ("ka", "kb", minutes(0), "forbidden"),
+            ("ka", "kb", minutes(15), "forbidden"),
+            ("ka", "ga", minutes(0), "forbidden"),
+            ("ga", "ga", minutes(0), "forbidden"),
+            ("ga", "ka", minutes(0), "forbidden"),
+        ] {
+            let verdicts = [edit, delete].map(|rule| verdict(rule(&sends(caller), &wrote(writer), now)));
+            assert_eq!(verdicts, [expected; 2], "{caller} changes what {writer} wrote, at {now:?}");
+        }
     }
 
     #[test]
@@ -393,8 +426,8 @@ mod tests {
         let config = config(&[]);
         let written = [missing, missing, missing, banned, missing, banned];
         check("see", |viewer| see(viewer, &placeholder, &[]), [missing; 6]);
-        check("edit", |viewer| edit(viewer, &placeholder), written);
-        check("delete", |viewer| delete(viewer, &placeholder), written);
+        check("edit", |viewer| edit(viewer, &placeholder, Timestamp(0)), written);
+        check("delete", |viewer| delete(viewer, &placeholder, Timestamp(0)), written);
         check("pin", |viewer| pin(&config, viewer, &placeholder), written);
         let refused = ["The parent comment does not exist."; 6];
         check("reply", |viewer| reply(&config, viewer, &in_thread("1"), &placeholder, &[]), refused);

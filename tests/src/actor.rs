@@ -17,6 +17,8 @@ use shared::aws::https;
 use crate::response::TestResponse;
 use crate::{form, privacy};
 
+const COMMENT_KEY: HeaderName = HeaderName::from_static("comment-key");
+
 /// The way to the service.
 #[derive(Clone)]
 enum Way {
@@ -74,6 +76,12 @@ impl Actor {
     #[must_use]
     pub fn keyed(self, key: &str) -> Self {
         self.with(HeaderName::from_static("idempotency-key"), key)
+    }
+
+    /// As a guest with a `Comment-Key`, which is another one for each name.
+    #[must_use]
+    pub fn with_key(self, name: &str) -> Self {
+        self.with(COMMENT_KEY, &format!("{:_<43}", format!("{}{name}", privacy::KEY)))
     }
 
     #[must_use]
@@ -160,7 +168,10 @@ impl Actor {
         // Over HTTP the address is the machine's own, and may be the service's too.
         let ip = matches!(self.way, Way::Gateway(_)).then(|| self.ip.to_string());
         let token = header(AUTHORIZATION).map(|value| value.trim_start_matches("Bearer "));
-        let own = [ip.as_deref(), token, header(USER_AGENT)].into_iter().flatten().filter(|own| own.len() > 5);
+        let own = [ip.as_deref(), token, header(USER_AGENT), header(COMMENT_KEY)]
+            .into_iter()
+            .flatten()
+            .filter(|own| own.len() > 5);
         let own: Vec<&str> = own.collect();
         privacy::look_through_answer(&format!("{:?} {}", reply.headers, reply.json), &own);
     }

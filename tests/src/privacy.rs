@@ -11,8 +11,11 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::SECRET;
 use crate::world::SALT;
 
-/// Signs of a secret, a token, an actor's address, an actor's user agent and an e-mail address in a log line.
-const TRACES: [&str; 6] = [SECRET, SALT, "eyJ", "10.0.", "browser/", "@"];
+/// Begins every guest's key in the tests.
+pub(crate) const KEY: &str = "key-of-";
+
+/// Signs of a secret, a token, a guest's key, an actor's address, an actor's user agent and an e-mail address in a log line.
+const TRACES: [&str; 7] = [SECRET, SALT, "eyJ", KEY, "10.0.", "browser/", "@"];
 
 static EMAILS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 

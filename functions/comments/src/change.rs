@@ -17,34 +17,36 @@ use shared::store::comments::Edit;
 
 pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = find(app, call, id).await?;
-    policy::edit(&viewer, &comment)?;
+    policy::edit(&viewer, &comment, app.clock.now())?;
     let body = body(call)?;
     let draft = Draft { body: &body, author: &comment.name, email: None, edit: true };
     let suspicious = app.check_for_spam(call, &viewer, draft).await?;
     let waits = policy::edit_waits(&app.config, &viewer, suspicious);
 
     let handles = app.store.known_handles(markdown::mentions(&body));
-    let known = app.store.thread_and_visitor_state(&comment.thread, &viewer.visitor);
+    let known = app.store.thread_and_visitor_state(&comment.thread, &viewer.owners);
     let (mentions, (thread, mut visitor_state)) = tokio::try_join!(handles, known)?;
     let edit = Edit { body, mentions, at: app.clock.now().0, suspicious, waits };
     let comment = app.store.edit(&comment, edit).await?.ok_or(Refusal::NotFound)?;
     let group = comment.parent().unwrap_or(comment.id);
-    app.store.complete_visitor_state(&mut visitor_state, &viewer.visitor, &comment.thread, [group]).await?;
+    app.store.complete_visitor_state(&mut visitor_state, &viewer.owners.reactions, &comment.thread, [group]).await?;
     let presenter = app.presenter(call, &viewer, &thread, &visitor_state);
     Ok(Answer::ok(&Data { data: presenter.present(&comment) }))
 }
 
 pub(crate) async fn delete(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = find(app, call, id).await?;
-    policy::delete(&viewer, &comment)?;
+    policy::delete(&viewer, &comment, app.clock.now())?;
     if app.store.delete(comment).await? { Ok(Answer::no_content()) } else { Err(Refusal::NotFound.into()) }
 }
 
 /// The comment, which the viewer sees.
 async fn find(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {
     let find = app.find_comment(id);
-    let (viewer, found) = app.admit_with(call, RateClass::Write, Ok(()), AuthRequirement::User, find).await?;
+    let auth = AuthRequirement::GuestsIf(call.has_comment_key());
+    let (viewer, found) = app.admit_with(call, RateClass::Write, Ok(()), auth, find).await?;
     policy::see(&viewer, &found.comment, &found.ancestors)?;
+    call.comment_key()?;
     Ok((viewer, found.comment))
 }
 

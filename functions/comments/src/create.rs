@@ -42,10 +42,10 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
         PriorResult::Same(id) => created_before(app, id).await?,
         PriorResult::Other => return Err(FieldErrors::used_key().into()),
     };
-    // A repeated request gets the same answer to the letter, unless the comment has changed.
-    let now = comment.id.created_at();
+    // A repeated request gets the same answer to the letter, unless the comment or what the caller may do has changed.
+    let relative_to = comment.id.created_at();
     let presenter = app.presenter(call, &viewer, &loaded.thread, &loaded.visitor_state);
-    let presenter = CommentPresenter { now, ..presenter };
+    let presenter = CommentPresenter { relative_to, ..presenter };
     Ok(Answer::created(&Data { data: presenter.present(&comment) }))
 }
 
@@ -112,9 +112,10 @@ struct Loaded {
 
 /// The row of the user who calls, and the rest.
 async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<(Option<User>, Loaded)> {
+    call.comment_key()?;
     let input = CreateInput::read(app, call)?;
     let idempotency = app.idempotency(call)?;
-    let visitor = app.visitor(call);
+    let owners = app.owners(call);
     let parent = async {
         match input.parent {
             Some(parent) => app.store.find(parent, Reading::Eventual).await,
@@ -122,7 +123,7 @@ async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<(Option<Use
         }
     };
     let mentions = app.store.known_handles(markdown::mentions(&input.body));
-    let known = app.store.thread_for_visitor(&thread_id, &visitor);
+    let known = app.store.thread_for_visitor(&thread_id, &owners);
     let prior = app.store.prior_result(idempotency.as_ref());
     let (parent, mentions, known, prior) = tokio::try_join!(parent, mentions, known, prior)?;
     let ThreadForVisitor { thread, visitor_state, user } = known;
@@ -168,7 +169,8 @@ async fn decide(app: &App, call: &Call, viewer: &Viewer, loaded: &mut Loaded) ->
 
 /// The parent, which the viewer may reply to.
 async fn parent(app: &App, viewer: &Viewer, loaded: &mut Loaded) -> Result<Comment> {
-    let listed = |found: &CommentWithAncestors| policy::in_lists(&viewer.visitor, &found.comment, &found.ancestors);
+    let listed =
+        |found: &CommentWithAncestors| policy::in_lists(&viewer.owners.comments, &found.comment, &found.ancestors);
     let found = app.store.confirm(loaded.parent.take(), listed).await?.ok_or_else(policy::missing_parent)?;
     policy::reply(&app.config, viewer, &loaded.thread_id, &found.comment, &found.ancestors)?;
     Ok(found.comment)
@@ -213,7 +215,7 @@ fn new_comment(viewer: &Viewer, loaded: &Loaded, parent: Option<&Comment>) -> Co
     Comment {
         ancestors: parent.iter().flat_map(|parent| parent.ancestors.iter().copied().chain([parent.id])).collect(),
         user: viewer.user_id(),
-        guest: viewer.user.is_none().then(|| viewer.visitor.clone()),
+        guest: viewer.user.is_none().then(|| viewer.owners.comments.clone()),
         name,
         avatar,
         by_moderator: viewer.is_moderator(),

@@ -29,13 +29,13 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
     let by_time = sort.as_ref().is_ok_and(|sort: &Sort| !sort.is_ranked());
     let paging = pagination::paging(call, &config.lists, by_time.then_some(&signer));
     let with_ui = includes_ui(call);
-    let visitor = app.visitor(call);
+    let owners = app.owners(call);
     let exists = exists(&thread);
     let read = async {
         let (thread, sort, paging, _) = (thread?, sort?, paging?, with_ui.as_ref().map_err(Clone::clone)?);
         // The answer has each text twice, as it was typed and as html.
         let budget = Budget::new(MAX_ANSWER / 2);
-        let list = List { thread: &thread, visitor: &visitor, pins: config.features.pins, budget: &budget };
+        let list = List { thread: &thread, owners: &owners, pins: config.features.pins, budget: &budget };
         let mut page = app.store.thread_page(list, sort, &paging).await?;
         Ok((page.user.take(), (paging, page)))
     };
@@ -77,7 +77,7 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     let CommentWithAncestors { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
     let signer = CursorSigner::new(&config.visitor_salt, format!("replies {}", parent.id));
     let paging = pagination::paging(call, &config.lists, Some(&signer))?;
-    let page = app.store.reply_page(&parent, &viewer.visitor, &paging).await?;
+    let page = app.store.reply_page(&parent, &viewer.owners, &paging).await?;
 
     let presenter = app.presenter(call, &viewer, &page.thread, &page.visitor_state);
     let is_plain = page.visitor_state.is_plain() && policy::is_public(&parent, &ancestors);

@@ -22,8 +22,8 @@ struct Shown {
 }
 
 pub(crate) async fn show(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let visitor = app.visitor(call);
-    let find = async { Ok(app.store.comment_in_thread(path_id(id)?, &visitor).await?) };
+    let owners = app.owners(call);
+    let find = async { Ok(app.store.comment_in_thread(path_id(id)?, &owners).await?) };
     let (viewer, found) = app.admit_with(call, RateClass::Read, Ok(()), AuthRequirement::None, find).await?;
     let CommentInThread { found, thread, visitor_state } = found.ok_or(Refusal::NotFound)?;
     let read = |found: &CommentWithAncestors| policy::read_in_place(&viewer, &found.comment, &found.ancestors).is_ok();

@@ -129,13 +129,16 @@ fn ids(subject: &Subject) -> Value {
 /// The comment as everyone sees it. A text that waits for a moderator is in the event `comment.pending` alone.
 async fn present(app: &App, comment: &Comment, event: EventKind) -> Result<Value, Fault> {
     let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
-    let everyone = Viewer { visitor: Visitor(String::new()), user: None, has_role: false, banned: false };
+    let owners = Visitor(String::new()).into();
+    let everyone = Viewer { owners, user: None, has_role: false, banned: false };
+    let now = app.clock.now();
     let presenter = CommentPresenter {
         config: &app.config,
         viewer: &everyone,
         thread: &thread,
         visitor_state: &VisitorThreadState::default(),
-        now: app.clock.now(),
+        now,
+        relative_to: now,
         language: Language::default(),
     };
     let thread = ThreadResource::new(&comment.thread, &thread);

@@ -42,6 +42,7 @@ impl Media {
         let config = &app.config;
         let exists = policy::feature(config.features.media);
         app.admit(call, RateClass::Upload, exists, AuthRequirement::GuestsIf(config.guests.allowed)).await?;
+        call.comment_key()?;
 
         let file = file(config, call).await?;
         let idempotency = app.idempotency_of(call, &file)?;

@@ -119,7 +119,7 @@ async fn find(
 }
 
 async fn present(app: &App, call: &Call, viewer: &Viewer, comment: &Comment) -> Result<Answer> {
-    let known = app.store.threads_and_visitor_states(std::slice::from_ref(comment), &viewer.visitor).await?;
+    let known = app.store.threads_and_visitor_states(std::slice::from_ref(comment), &viewer.owners).await?;
     let (thread, visitor_state) = known.into_values().next().unwrap_or_default();
     let presenter = app.presenter(call, viewer, &thread, &visitor_state);
     Ok(Answer::ok(&Data { data: presenter.present(comment) }))

@@ -91,7 +91,7 @@ fn class(app: &App, call: &Call) -> RateClass {
 async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAncestors]) -> Result<Vec<Item>> {
     let shown: Vec<Comment> =
         found.iter().flat_map(|found| found.ancestors.last().into_iter().chain([&found.comment])).cloned().collect();
-    let known = app.store.threads_and_visitor_states(&shown, &viewer.visitor).await?;
+    let known = app.store.threads_and_visitor_states(&shown, &viewer.owners).await?;
     let items = found.iter().filter_map(|CommentWithAncestors { comment, ancestors }| {
         let (thread, visitor_state) = known.get(&comment.thread)?;
         let presenter = app.presenter(call, viewer, thread, visitor_state);

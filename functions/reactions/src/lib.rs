@@ -40,7 +40,7 @@ fn bound(app: &App, call: &Call, viewer: &Viewer, action: &str, id: &str, most: 
 
 /// The comment that the path names, and the visitor's state in its thread.
 async fn find(app: &App, call: &Call, id: &str) -> Result<(CommentWithAncestors, VisitorThreadState)> {
-    Ok(app.store.find_for(path_id(id)?, &app.visitor(call)).await?.ok_or(Refusal::NotFound)?)
+    Ok(app.store.find_for(path_id(id)?, &app.owners(call).reactions).await?.ok_or(Refusal::NotFound)?)
 }
 
 /// The comment, which the viewer sees: read again, consistently, when it seems to be hidden.

@@ -23,6 +23,7 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
         app.admit_with(call, RateClass::Write, exists, AuthRequirement::GuestsIf(true), read).await?;
     let (found, visitor_state) = found?;
     let found = super::seen(app, &viewer, found).await?;
+    call.comment_key()?;
     let reason = reason(app, call)?;
     let idempotency = idempotency?;
     match prior? {
@@ -56,7 +57,7 @@ fn new_report(viewer: &Viewer, reason: String) -> Report {
         id: 0,
         reason,
         created_at: 0,
-        visitor: viewer.visitor.clone(),
+        visitor: viewer.owners.reactions.clone(),
         user: viewer.user_id(),
         name: user.map(|user| user.name.clone()).unwrap_or_default(),
         avatar: user.map(|user| user.avatar.clone()).unwrap_or_default(),

@@ -7,7 +7,8 @@
 //!    write from a page of another site
 //! 5. 403 `comment_banned`: the same writes, of banned users; all that moderators do, of banned ones
 //! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
-//! 7. 403 `forbidden`: the viewer is not the owner, or no moderator
+//! 7. 403 `forbidden`: the viewer is not the owner, or no moderator; 403 `edit_closed`: a guest's time is over; 422 before
+//!    these, where a malformed `Comment-Key` leaves open who the guest is
 //! 8. 413 and 422: the fields and what they refer to, the idempotency key, spam
 //! 9. 409 `already_reported`, 409 `comment_changed`, 429 `rate_limited`: bounds that the write itself checks
 //!
@@ -17,7 +18,7 @@ use crate::app::App;
 use crate::domain::ids::{Visitor, keyed_hash};
 use crate::domain::rate_limit::{Limiter, RateLimitStatus};
 use crate::domain::user::{Identity, User};
-use crate::domain::viewer::Viewer;
+use crate::domain::viewer::{Owners, Viewer};
 use crate::error::{Error, Fault, Refusal, Result};
 use crate::http::request::{Call, Credential};
 use crate::http::response::Answer;
@@ -35,7 +36,7 @@ pub use crate::domain::rate_limit::RateClass;
 pub enum AuthRequirement {
     /// Everyone. A bad token counts as none.
     None,
-    /// Users, and guests if the switch is on.
+    /// Users, and guests under a condition: a switch is on, or they sent a key.
     GuestsIf(bool),
     User,
     /// Users here. The handler asks [`policy::moderate`] once it has found what the request is about.
@@ -288,16 +289,18 @@ impl App {
         }
     }
 
-    /// The user of the token, or a guest identified by network and user agent.
+    /// The user of the token, or a guest. A malformed key counts as none.
     #[must_use]
-    pub fn visitor(&self, call: &Call) -> Visitor {
-        match &call.credential {
-            Credential::User(identity) => identity.id.into(),
-            _ => {
-                let agent = call.header(header::USER_AGENT).unwrap_or_default();
-                let hash = keyed_hash(&self.config.visitor_salt, &["guest", &call.network.to_string(), agent]);
-                Visitor(format!("g{hash}"))
-            }
+    pub fn owners(&self, call: &Call) -> Owners {
+        if let Credential::User(identity) = &call.credential {
+            return identity.id.into();
+        }
+        let hash = |parts: &[&str]| keyed_hash(&self.config.visitor_salt, parts);
+        let agent = call.header(header::USER_AGENT).unwrap_or_default();
+        let reactions = Visitor(format!("g{}", hash(&["guest", &call.network.to_string(), agent])));
+        match call.comment_key() {
+            Ok(Some(key)) => Owners { comments: Visitor(format!("k{}", hash(&["comment key", key]))), reactions },
+            Ok(None) | Err(_) => reactions.into(),
         }
     }
 
@@ -309,7 +312,7 @@ impl App {
             _ => false,
         };
         Viewer {
-            visitor: self.visitor(call),
+            owners: self.owners(call),
             has_role,
             banned: user.as_ref().is_some_and(|user| user.present_ban(self.clock.now()).is_some()),
             user,

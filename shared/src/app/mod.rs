@@ -191,7 +191,7 @@ impl App {
         visitor_state: &'a VisitorThreadState,
     ) -> CommentPresenter<'a> {
         let (config, now, language) = (&self.config, self.clock.now(), call.language());
-        CommentPresenter { config, viewer, thread, visitor_state, now, language }
+        CommentPresenter { config, viewer, thread, visitor_state, now, relative_to: now, language }
     }
 
     /// The idempotency of a request that has an `Idempotency-Key`. Two requests are the same when their bodies are.
@@ -203,7 +203,7 @@ impl App {
     pub fn idempotency_of(&self, call: &Call, content: &[u8]) -> Result<Option<IdempotencyRequest>, Refusal> {
         let Some(key) = call.idempotency_key()? else { return Ok(None) };
         Ok(Some(IdempotencyRequest {
-            visitor: self.visitor(call),
+            visitor: self.owners(call).comments,
             key: keyed_hash(&self.config.visitor_salt, &["idempotency", &call.segments.join("/"), key]),
             request: hex(&digest::digest(&digest::SHA256, content).as_ref()[..16]),
             now: self.clock.now(),

@@ -50,7 +50,7 @@ impl App {
             // Repeating a request, by the SDK or by a caller with an `Idempotency-Key`, is not repeating a text.
             let request =
                 self.idempotency(call)?.map_or_else(|| hex(&self.random.bytes::<16>()), |idempotency| idempotency.key);
-            if self.store.is_repeat(&viewer.visitor, &hash, request, self.clock.now()).await? {
+            if self.store.is_repeat(&viewer.owners.reactions, &hash, request, self.clock.now()).await? {
                 verdict = Verdict::Review;
             }
         }

@@ -234,6 +234,15 @@ impl Comment {
     }
 
     #[must_use]
+    pub fn is_by(&self, visitor: &Visitor) -> bool {
+        match (self.user, &self.guest) {
+            (Some(user), _) => visitor.user() == Some(user),
+            (None, Some(guest)) => guest == visitor,
+            (None, None) => false,
+        }
+    }
+
+    #[must_use]
     pub fn updated_at(&self) -> Timestamp {
         self.edited_at.map_or_else(|| self.id.created_at(), Timestamp)
     }

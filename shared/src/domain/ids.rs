@@ -248,8 +248,8 @@ impl TryFrom<String> for ThreadId {
     }
 }
 
-/// The owner of comments, likes and reports: `u` and a user's id, or `g` and the keyed hash of a guest's address and
-/// user agent, which cannot be turned back into them.
+/// The owner of comments, likes and reports: `u` and a user's id, `k` and the keyed hash of a guest's `Comment-Key`, or `g`
+/// and the keyed hash of a guest's network and user agent. A hash cannot be turned back into what it was made from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Visitor(pub String);
@@ -265,6 +265,12 @@ impl Visitor {
     #[must_use]
     pub fn user(&self) -> Option<UserId> {
         self.0.strip_prefix('u')?.parse().ok()
+    }
+
+    /// Whether it is one person: a user, or a guest with a key. Several people may share a network and a user agent.
+    #[must_use]
+    pub fn is_one_person(&self) -> bool {
+        self.0.starts_with(['u', 'k'])
     }
 }
 

@@ -102,6 +102,12 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
 }
 
 impl VisitorThreadState {
+    /// These likes and reports, with the unapproved comments of another visitor.
+    #[must_use]
+    pub fn with_comments_of(self, other: &Self) -> Self {
+        Self { liked: self.liked, reported: self.reported, full: self.full, ..*other }
+    }
+
     pub fn has_hidden(&self) -> bool {
         self.hidden_parents + self.hidden_replies > 0
     }

@@ -4,13 +4,33 @@ use crate::domain::ids::{UserId, Visitor};
 use crate::domain::user::User;
 
 pub struct Viewer {
-    /// The owner of the viewer's likes, reports and comments.
-    pub visitor: Visitor,
+    pub owners: Owners,
     /// `None` for guests.
     pub user: Option<User>,
     /// By the token's claim or by `SVC_MODERATORS`.
     pub has_role: bool,
     pub banned: bool,
+}
+
+/// Whom a caller's items belong to. Both are the same, except for a guest with a `Comment-Key`.
+#[derive(Clone, Debug)]
+pub struct Owners {
+    /// The writer of comments, and the sender of requests that may be repeated: a guest by the key.
+    pub comments: Visitor,
+    /// Who likes, reports, and repeats a text: a guest by network and user agent.
+    pub reactions: Visitor,
+}
+
+impl From<Visitor> for Owners {
+    fn from(visitor: Visitor) -> Self {
+        Self { comments: visitor.clone(), reactions: visitor }
+    }
+}
+
+impl From<UserId> for Owners {
+    fn from(user: UserId) -> Self {
+        Visitor::from(user).into()
+    }
 }
 
 impl Viewer {

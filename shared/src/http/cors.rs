@@ -9,7 +9,7 @@ use crate::http::response::Answer;
 
 /// As in the `CorsConfiguration` of `template.yaml`; a test compares them.
 pub const METHODS: &str = "GET,POST,PUT,PATCH,DELETE";
-pub const HEADERS: &str = "accept-language,authorization,content-type,idempotency-key,if-none-match";
+pub const HEADERS: &str = "accept-language,authorization,comment-key,content-type,idempotency-key,if-none-match";
 /// Seconds.
 pub const MAX_AGE: u16 = 7200;
 

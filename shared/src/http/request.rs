@@ -32,6 +32,9 @@ pub enum Credential {
     User(Identity),
 }
 
+/// The header by which a guest is told apart.
+const COMMENT_KEY: &str = "comment-key";
+
 pub struct Call {
     /// GET for HEAD, if the route answers that.
     pub method: Method,
@@ -127,6 +130,26 @@ impl Call {
         key.map(Some).ok_or_else(|| FieldErrors::one(NAME, "The Idempotency-Key must be 1 to 255 ASCII characters."))
     }
 
+    /// Whether the request has a `Comment-Key`, well-formed or not.
+    #[must_use]
+    pub fn has_comment_key(&self) -> bool {
+        self.headers.contains_key(COMMENT_KEY)
+    }
+
+    /// The `Comment-Key` of a guest: 32 bytes in base64url. `None` for users, whom the token tells apart.
+    pub fn comment_key(&self) -> Result<Option<&str>, Refusal> {
+        let key = match &self.credential {
+            Credential::User(_) => None,
+            Credential::None | Credential::Bad | Credential::Unverified => self.headers.get(COMMENT_KEY),
+        };
+        let Some(key) = key else { return Ok(None) };
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_".contains(&b);
+        let key = key.to_str().ok().filter(|key| key.len() == 43 && key.bytes().all(is_plain));
+        let refusal =
+            || FieldErrors::one("comment_key", "The Comment-Key must be 43 characters of A-Z, a-z, 0-9, - and _.");
+        key.map(Some).ok_or_else(refusal)
+    }
+
     /// The `iss` of the token.
     #[must_use]
     pub fn issuer(&self) -> Option<&str> {
@@ -147,10 +170,11 @@ impl Call {
         quality::weight_of(accepted, "gzip").is_some_and(|weight| weight > 0)
     }
 
-    /// Whether the caller asks for an answer of its own (`mine=1`). It has a guest's own comments, likes and reports, so no
-    /// cache may share it.
+    /// Whether the caller asks for an answer of its own: by `mine=1`, or as a guest with a key. It has the guest's own
+    /// comments, likes and reports, so no cache may share it.
     pub(super) fn is_for_the_caller_alone(&self) -> bool {
-        self.method == Method::GET && self.parameter("mine") == Some("1")
+        let is_marked = self.method == Method::GET && self.parameter("mine") == Some("1");
+        is_marked || matches!(self.comment_key(), Ok(Some(_)))
     }
 
     /// Whether the caller has the body with this entity tag. Compares without the prefix `W/`.

@@ -101,6 +101,8 @@ pub struct CommentPresenter<'a> {
     pub thread: &'a Thread,
     pub visitor_state: &'a VisitorThreadState,
     pub now: Timestamp,
+    /// The time that `relative_created_at` counts from.
+    pub relative_to: Timestamp,
     pub language: Language,
 }
 
@@ -123,8 +125,8 @@ impl CommentPresenter<'_> {
             replies_count: comment.replies,
             replies: Vec::new(),
             can: Can {
-                update: policy::edit(self.viewer, comment).is_ok(),
-                delete: policy::delete(self.viewer, comment).is_ok(),
+                update: policy::edit(self.viewer, comment, self.now).is_ok(),
+                delete: policy::delete(self.viewer, comment, self.now).is_ok(),
                 pin: policy::pin(self.config, self.viewer, comment).is_ok(),
             },
             is_author: comment.user.is_some() && comment.user == self.thread.author,
@@ -133,7 +135,7 @@ impl CommentPresenter<'_> {
             pinned: pin.is_some(),
             pinned_at: pin.map(|pin| Timestamp(pin.at)),
             created_at,
-            relative_created_at: created_at.relative(self.now, self.language),
+            relative_created_at: created_at.relative(self.relative_to, self.language),
             updated_at: comment.updated_at(),
         }
     }

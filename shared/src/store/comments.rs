@@ -16,8 +16,9 @@ use super::sources::tombstone;
 use super::transaction::{Label, Outcome, Write, absent};
 use super::{Reading, Store, number, read, text, write, yes};
 use crate::domain::comment::{Comment, State};
-use crate::domain::ids::{CommentId, IdSource, Visitor};
+use crate::domain::ids::{CommentId, IdSource};
 use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
 /// The attributes of a [`Comment`], as a projection. None of them is a reserved word.
@@ -40,7 +41,7 @@ pub struct CommentWithAncestors {
     pub ancestors: Vec<Comment>,
 }
 
-/// A comment in its thread, for one visitor.
+/// A comment in its thread, for one caller.
 #[derive(Debug)]
 pub struct CommentInThread {
     pub found: CommentWithAncestors,
@@ -143,15 +144,15 @@ impl Store {
         Ok(ancestors.map(|ancestors| CommentWithAncestors { comment, ancestors }))
     }
 
-    /// `comments.show`: in two trips, or three for a visitor with many likes in the thread. `None` as in [`Self::find`].
-    pub async fn comment_in_thread(&self, id: CommentId, visitor: &Visitor) -> Result<Option<CommentInThread>, Fault> {
+    /// `comments.show`: in two trips, or three for a caller with many likes in the thread. `None` as in [`Self::find`].
+    pub async fn comment_in_thread(&self, id: CommentId, owners: &Owners) -> Result<Option<CommentInThread>, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Eventual).await? else { return Ok(None) };
-        let known = self.thread_and_visitor_state(&comment.thread, visitor);
+        let known = self.thread_and_visitor_state(&comment.thread, owners);
         let ancestors = self.ancestors(&comment, Reading::Eventual);
         let (ancestors, (thread, mut visitor_state)) = try_join(ancestors, known).await?;
         let Some(ancestors) = ancestors else { return Ok(None) };
         let groups = ancestors.iter().chain([&comment]).map(|comment| comment.parent().unwrap_or(comment.id));
-        self.complete_visitor_state(&mut visitor_state, visitor, &comment.thread, groups).await?;
+        self.complete_visitor_state(&mut visitor_state, &owners.reactions, &comment.thread, groups).await?;
         Ok(Some(CommentInThread { found: CommentWithAncestors { comment, ancestors }, thread, visitor_state }))
     }
 

@@ -65,7 +65,7 @@ impl Store {
                 parent => parent,
             },
         };
-        let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor()).await?;
+        let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor().into()).await?;
         let mut writes = comments::creation(comment, parent.as_ref(), &visitor_state, self.embedded)?;
         let provenance = Provenance { thread: Some("a page".to_owned()), writer: Some("a writer".to_owned()) };
         writes.extend(source_row(comment, &provenance).map(Write::put));

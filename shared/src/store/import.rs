@@ -324,7 +324,7 @@ impl Store {
                     parent => parent,
                 },
             };
-            let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor()).await?;
+            let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor().into()).await?;
             let mut writes = creation(comment, parent.as_ref(), &visitor_state, self.embedded)?;
             writes.extend(attached.iter().cloned().chain(source_row(comment, provenance)).map(Write::put));
             // A comment that is created is in no queue once it is approved.

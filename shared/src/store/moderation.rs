@@ -273,7 +273,7 @@ impl Store {
         let Some(parent) = self.get::<Comment>(&keys::comment(parent), Reading::Consistent).await? else {
             return Ok(Plan::Gone);
         };
-        let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor()).await?;
+        let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor().into()).await?;
         let is_inline = placement::own_is_inline(&parent, &visitor_state);
         let (rejection, others) = decision.placed(is_inline).into_writes();
         let mut writes = vec![rejection];

@@ -179,7 +179,7 @@ items! {
             THREAD         "t"   S                        "thread: `type#record`";
             ANCESTORS      "p"   L(N)                     "ids of the ancestors, top-level comment first";
             USER           "u"   N         names User     "the writer's user id; missing for guests";
-            GUEST          "g"   S         names Visitor  "visitor of a guest";
+            GUEST          "g"   S         names Visitor  "visitor of a guest: by the key, or by network and user agent";
             NAME           "n"   S         names Name     "the writer's name; missing from placeholders";
             AVATAR         "av"  S         names Picture  "picture: a URL, or `g:` and a Gravatar hash";
             BY_MODERATOR   "mo"  B                        "the writer was a moderator";

@@ -12,6 +12,7 @@ use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
+use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
 /// Entries of a visitor's item for a thread. Further entries go into one item for each parent.
@@ -60,33 +61,41 @@ impl VisitorSlot {
 }
 
 impl Store {
-    /// A thread, the visitor's state in it and the visitor's own row, in one request.
-    pub async fn thread_for_visitor(&self, thread: &ThreadId, visitor: &Visitor) -> Result<ThreadForVisitor, Fault> {
-        self.read_thread(thread, visitor, visitor.user().map(keys::user)).await
+    /// A thread, the caller's state in it and the caller's own row, in one request.
+    pub async fn thread_for_visitor(&self, thread: &ThreadId, owners: &Owners) -> Result<ThreadForVisitor, Fault> {
+        self.read_thread(thread, owners, owners.comments.user().map(keys::user)).await
     }
 
-    /// A thread and the visitor's state in it, in one request.
+    /// A thread and the caller's state in it, in one request.
     pub async fn thread_and_visitor_state(
         &self,
         thread: &ThreadId,
-        visitor: &Visitor,
+        owners: &Owners,
     ) -> Result<(Thread, VisitorThreadState), Fault> {
-        let ThreadForVisitor { thread, visitor_state, .. } = self.read_thread(thread, visitor, None).await?;
+        let ThreadForVisitor { thread, visitor_state, .. } = self.read_thread(thread, owners, None).await?;
         Ok((thread, visitor_state))
     }
 
     async fn read_thread(
         &self,
         thread: &ThreadId,
-        visitor: &Visitor,
+        owners: &Owners,
         user: Option<Key>,
     ) -> Result<ThreadForVisitor, Fault> {
-        let (thread, visitor_state) = (keys::thread(thread), keys::visitor_state(visitor, thread));
-        let wanted = [&thread, &visitor_state].into_iter().chain(&user).cloned().collect();
+        let [reactions, comments] =
+            [&owners.reactions, &owners.comments].map(|owner| keys::visitor_state(owner, thread));
+        let comments = (comments != reactions).then_some(comments);
+        let thread = keys::thread(thread);
+        let wanted = [&thread, &reactions].into_iter().chain(&comments).chain(&user).cloned().collect();
         let mut items = self.batch_get(wanted, Reading::Eventual).await?;
+        let mut visitor_state: VisitorThreadState = items.remove(&reactions).map(read).transpose()?.unwrap_or_default();
+        if let Some(comments) = comments {
+            let own: VisitorThreadState = items.remove(&comments).map(read).transpose()?.unwrap_or_default();
+            visitor_state = visitor_state.with_comments_of(&own);
+        }
         Ok(ThreadForVisitor {
             thread: items.remove(&thread).map(read).transpose()?.unwrap_or_default(),
-            visitor_state: items.remove(&visitor_state).map(read).transpose()?.unwrap_or_default(),
+            visitor_state,
             user: user.and_then(|user| items.remove(&user)).map(read).transpose()?,
         })
     }
@@ -116,19 +125,19 @@ impl Store {
         Ok(())
     }
 
-    /// The threads of these comments, with the visitor's state in each.
+    /// The threads of these comments, with the caller's state in each.
     pub async fn threads_and_visitor_states(
         &self,
         comments: &[Comment],
-        visitor: &Visitor,
+        owners: &Owners,
     ) -> Result<HashMap<ThreadId, (Thread, VisitorThreadState)>, Fault> {
         let mut parents: HashMap<ThreadId, Vec<CommentId>> = HashMap::new();
         for comment in comments {
             parents.entry(comment.thread.clone()).or_default().push(comment.parent().unwrap_or(comment.id));
         }
         let states = parents.into_iter().map(|(thread, parents)| async move {
-            let (found, mut visitor_state) = self.thread_and_visitor_state(&thread, visitor).await?;
-            self.complete_visitor_state(&mut visitor_state, visitor, &thread, parents).await?;
+            let (found, mut visitor_state) = self.thread_and_visitor_state(&thread, owners).await?;
+            self.complete_visitor_state(&mut visitor_state, &owners.reactions, &thread, parents).await?;
             Ok::<_, Fault>((thread, (found, visitor_state)))
         });
         Ok(try_join_all(states).await?.into_iter().collect())

@@ -13,7 +13,7 @@ use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::counts::Cause;
 use shared::store::{Reading, Store, meter};
-use tests::{Actor, Receiver, START, TestResponse, WEBHOOKS, World, two_engines, webhook_message};
+use tests::{Actor, Receiver, START, TestResponse, WEBHOOKS, World, by_guest, two_engines, webhook_message};
 use tokio::time::Instant;
 
 use crate::largest;
@@ -124,6 +124,8 @@ async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
             table.row(format!("list, next of a walk, of {count}"), reply, (4.5, 0.0, 1));
             table.row(format!("list, back in a walk, of {count}"), ada.get(&prev).await, (4.5, 0.0, 1));
         }
+        let reply = world.guest().with_key("guest").list("posts/big", "").await;
+        table.row(format!("list, with a key, of {count}"), reply, (4.5, 0.0, 1));
         let ada = reader(&world, 1001, newest).await;
         if count >= 1_000 {
             let reply = ada.list("posts/big", "page=100").await;
@@ -145,7 +147,7 @@ async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
 
 #[tokio::test]
 async fn single_requests_keep_to_their_bounds() {
-    let world = World::with(&[("SVC_GUEST_LIKES", "true")]);
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")]);
     let mut table = Table::default();
     let ada = world.user(7, "Ada Lovelace");
     let parent = ada.comment("posts/1", &prose(1)).await;
@@ -168,6 +170,14 @@ async fn single_requests_keep_to_their_bounds() {
     table.measure(&world, "show a comment, signed in", show(&bob, parent), (2.0, 0.0, 2)).await;
     table.measure(&world, "show a reply", show(&guest, deepest), (2.0, 0.0, 2)).await;
     table.measure(&world, "show a reply two deep", show(&guest, below), (2.5, 0.0, 2)).await;
+    // A guest with a key has likes and own comments in two items, which are half a unit each.
+    let keyed = world.guest().with_key("guest");
+    table.measure(&world, "replies, 10 of 12, with a key", keyed.replies(parent, ""), (3.0, 0.0, 2)).await;
+    table.measure(&world, "show a comment, with a key", show(&keyed, parent), (2.0, 0.0, 2)).await;
+    let create = keyed.post("posts/1/comments", by_guest(&prose(6)));
+    table.measure(&world, "create a parent, with a key", create, (1.5, 10.0, 2)).await;
+    let own = keyed.comment("posts/2", &prose(6)).await;
+    table.measure(&world, "edit a comment, with a key", keyed.edit(own, &prose(7)), (2.5, 5.0, 3)).await;
     let body = json!({ "body": prose(4) });
     table.measure(&world, "create a parent", bob.post("posts/1/comments", body), (2.0, 10.0, 2)).await;
     // The ancestors of the parent are read after it: half a unit more for each, and one trip for all of them.

@@ -216,7 +216,7 @@ async fn pages_of_other_origins_get_the_cors_headers_of_the_template() {
         [
             (
                 "access-control-allow-headers",
-                "accept-language,authorization,content-type,idempotency-key,if-none-match"
+                "accept-language,authorization,comment-key,content-type,idempotency-key,if-none-match"
             ),
             ("access-control-allow-methods", "GET,POST,PUT,PATCH,DELETE"),
             ("access-control-allow-origin", "*"),

@@ -19,6 +19,7 @@ mod idempotency;
 mod images;
 mod imported;
 mod invoked;
+mod keys;
 mod largest;
 mod likes;
 mod limits;

@@ -55,6 +55,30 @@ async fn a_guest_from_another_origin_is_refused_whatever_the_content_type() {
 }
 
 #[tokio::test]
+async fn a_guest_with_a_key_edits_and_deletes_from_a_listed_origin_alone() {
+    let world = world(LISTED);
+    let ada = world.guest().with_key("ada");
+    let id = ada.comment("posts/1", "x").await;
+    let (path, body) = (format!("comments/{id}"), json!({ "body": "y" }));
+    let patch = Method::PATCH;
+    for origin in ELSEWHERE {
+        let page = ada.clone().with(ORIGIN, origin);
+        for content_type in TYPES {
+            let page = page.clone().with(CONTENT_TYPE, content_type);
+            page.send_json(patch.clone(), &path, body.clone()).await.refused(403, "forbidden");
+        }
+        page.delete(&path).await.refused(403, "forbidden");
+        page.with_key("bob").patch("comments/1", body.clone()).await.refused(403, "forbidden");
+    }
+    let stranger = world.guest().with(ORIGIN, "https://evil.example");
+    stranger.patch(&path, body.clone()).await.refused(401, "unauthenticated");
+    stranger.delete(&path).await.refused(401, "unauthenticated");
+    let page = ada.with(ORIGIN, "https://blog.example");
+    page.patch(&path, body).await.ok(200);
+    page.delete(&path).await.ok(204);
+}
+
+#[tokio::test]
 async fn a_guest_from_a_listed_origin_the_apis_own_or_none_writes() {
     let world = world(LISTED);
     let ada = world.user(7, "Ada");

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
@@ -56,17 +57,21 @@ pub(crate) async fn of_a_webhook(world: &World, path: &str) -> String {
     path.replace("{message}", sent.data()["id"].as_str().unwrap())
 }
 
-/// A line for each route. The comments that routes with an id are called with are placeholders, if `erased`.
-async fn lines(world: &World, columns: &[(&str, Actor)], erased: bool) -> String {
-    let owner = world.user(7, "Ada");
+/// A name, who calls, and who wrote the comment that routes with an id are called with.
+type Column = (&'static str, Actor, Actor);
+
+/// A line for each route. The comments are placeholders, if `erased`.
+async fn lines(world: &World, columns: &[Column], erased: bool) -> String {
     let mut text = String::new();
     for route in ROUTES {
         if erased && !route.path.starts_with("comments/{id}") {
             continue;
         }
         let mut line = format!("{:40}", route.name);
-        for (_, actor) in columns {
-            let id = owner.comment("posts/1", "x").await;
+        for (_, actor, writer) in columns {
+            // Instances whose clock stands still hand out the same ids.
+            world.pass(Duration::from_millis(1));
+            let id = writer.comment("posts/1", "x").await;
             if erased {
                 world.erase(id).await;
             }
@@ -93,18 +98,21 @@ async fn matrix() -> String {
     let banned_moderator = world.claiming(&json!({ "sub": "14", "name": "Eve", "roles": ["moderator"] }));
     banned_moderator.get("ui").await.ok(200);
     world.moderator().put("users/14/ban", json!({})).await.ok(200);
-    let columns: [(&str, Actor); 8] = [
-        ("guest", world.guest()),
-        ("guest, when allowed", open.guest()),
-        ("member", world.user(8, "Bob")),
-        ("owner", world.user(7, "Ada")),
-        ("banned member", world.banned().await),
-        ("moderator", world.moderator()),
-        ("banned moderator", banned_moderator),
-        ("moderator, read-only", closed.moderator()),
+    let (ada, guest) = (world.user(7, "Ada"), open.guest().with_key("guest"));
+    let of_ada = |name, actor| (name, actor, ada.clone());
+    let columns: [Column; 9] = [
+        of_ada("guest", world.guest()),
+        of_ada("guest, when allowed", open.guest()),
+        ("guest with the key", guest.clone(), guest),
+        of_ada("member", world.user(8, "Bob")),
+        of_ada("owner", world.user(7, "Ada")),
+        of_ada("banned member", world.banned().await),
+        of_ada("moderator", world.moderator()),
+        of_ada("banned moderator", banned_moderator),
+        of_ada("moderator, read-only", closed.moderator()),
     ];
     let mut text = format!("{:40}", "route");
-    for (name, _) in &columns {
+    for (name, ..) in &columns {
         write!(text, "{name:24}").unwrap();
     }
     text.truncate(text.trim_end().len());

@@ -330,6 +330,29 @@ async fn a_guest_is_erased_by_the_address_with_likes_and_reports() {
 }
 
 #[tokio::test]
+async fn a_guest_with_a_key_is_erased_by_the_address_and_the_hash_of_the_key_is_gone() {
+    let world = World::with(&GUESTS);
+    let held = world.again(&[&GUESTS[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
+    let (ada, bob) = (world.guest().with_key("ada"), world.user(8, "Bob"));
+    let signed = |body: &str| json!({ "body": body, "guest_name": "Ada Lovelace", "guest_email": EMAIL });
+    let top = bob.comment("posts/1", "of Bob").await;
+    let answered = ada.clone().keyed("1").post("posts/1/comments", signed("answered")).await.ok(201).id();
+    bob.reply("posts/1", answered, "of Bob").await;
+    let waits = held.guest().with_key("ada").post("posts/1/comments", signed("waits")).await.ok(201).id();
+    ada.like(top).await.ok(200);
+    world.finish_jobs().await;
+    let key = world.item(&format!("C#{waits}"), "C").await.unwrap()["g"].as_s().unwrap().clone();
+    assert!(items_with(&world, std::slice::from_ref(&key)).await.len() > 3, "comments, their counts and a request");
+    let receipt = erase(&world, guest()).await;
+    assert_eq!((receipt.left, receipt.gone["comments"], receipt.gone["placeholders"]), (0, 1, 1), "{receipt:?}");
+    assert_eq!(items_with(&world, &[key, "Ada Lovelace".to_owned()]).await, [""; 0]);
+    // The like is the network's and the browser's, and nothing tells whose these are.
+    assert_eq!(bob.see("posts/1", top).await["likes_count"], 1);
+    world.finish_jobs().await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
 async fn mailboxes_and_sealed_addresses_of_the_erased_are_gone() {
     let world = World::with(&MAIL);
     let (ada, bob) =

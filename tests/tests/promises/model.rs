@@ -23,7 +23,7 @@ use tests::{Actor, TestResponse, World, ids};
 use crate::moved;
 
 const THREADS: [&str; 2] = ["posts/1", "posts/2"];
-const PEOPLE: usize = 5;
+const PEOPLE: usize = 6;
 const MODERATOR: usize = 2;
 /// When imported comments were written, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds, the
 /// first millisecond of the others, and 2049.
@@ -150,7 +150,15 @@ struct Person {
     actor: Actor,
     name: &'static str,
     is_guest: bool,
+    has_key: bool,
     moderator: bool,
+}
+
+impl Person {
+    /// Whether the person may edit and delete what the person wrote. A sequence is over before a guest's fifteen minutes are.
+    fn owns_comments(&self) -> bool {
+        !self.is_guest || self.has_key
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,7 +286,7 @@ impl Model {
     /// The fields of a comment in an answer to this person.
     fn resource(&self, people: &[Person], who: usize, id: u64) -> Value {
         let comment = &self.comments[&id];
-        let owner = !people[who].is_guest && comment.writer == Some(who);
+        let owner = people[who].owns_comments() && comment.writer == Some(who);
         let writer = comment.writer.map(|writer| &people[writer]);
         json!({
             "id": id,
@@ -356,7 +364,7 @@ impl Test {
             ("SVC_REQUIRE_APPROVAL", if run.require_approval { "true" } else { "false" }),
             ("SVC_REPLIES_PER_PARENT", ["0", "1", "2", "3"][run.embedded]),
         ]);
-        let person = |actor: Actor, name| Person { actor, name, is_guest: false, moderator: false };
+        let person = |actor: Actor, name| Person { actor, name, is_guest: false, has_key: false, moderator: false };
         let people = vec![
             person(world.user(1, "Ada"), "Ada"),
             person(world.user(2, "Bob"), "Bob"),
@@ -366,6 +374,7 @@ impl Test {
             },
             Person { is_guest: true, ..person(world.guest(), "Gus") },
             Person { is_guest: true, ..person(world.guest(), "Gina") },
+            Person { is_guest: true, has_key: true, ..person(world.guest().with_key("gwen"), "Gwen") },
         ];
         let (per_page, embedded, require_approval) = (run.per_page, run.embedded, run.require_approval);
         Self { world, people, model: Model::default(), per_page, embedded, require_approval }
@@ -561,7 +570,7 @@ impl Test {
 
     /// The status of a route for owners; `done` when it is carried out.
     fn own_status(&self, who: usize, id: u64, done: u16) -> u16 {
-        if self.people[who].is_guest {
+        if !self.people[who].owns_comments() {
             401
         } else if !self.model.sees(&self.people, who, id) {
             404

@@ -60,6 +60,8 @@ struct People {
     eve: Actor,
     moderator: Actor,
     guest: Actor,
+    /// A guest with a key.
+    gwen: Actor,
 }
 
 impl People {
@@ -70,13 +72,14 @@ impl People {
             eve: world.claiming(&json!({ "sub": "eve", "name": "Eve", "email": "eve@example.org" })),
             moderator: world.moderator(),
             guest: world.guest(),
+            gwen: world.guest().with_key("gwen"),
         }
     }
 }
 
 /// Everything that a table can hold.
 async fn fill(world: &World, people: &People) {
-    let People { ada, bob, eve, moderator, guest } = people;
+    let People { ada, bob, eve, moderator, guest, gwen } = people;
     let about = json!({ "title": "One", "url": "https://blog.example/1", "author_id": 7 });
     moderator.put("posts/1", about).await.ok(200);
     moderator.put("posts/silent", json!({ "title": "Nobody said anything" })).await.ok(200);
@@ -95,14 +98,14 @@ async fn fill(world: &World, people: &People) {
     world.pass(Duration::from_millis(2_345));
     bob.edit(before, "after").await.ok(200);
     ada.edit(ada.comment("posts/1", "fine").await, "doubtful now").await.ok(200);
-    for writer in [ada, guest] {
+    for writer in [ada, guest, gwen] {
         writer.comment("posts/2", "doubtful").await;
         writer.reply("posts/1", parent, "a doubtful reply").await;
     }
     moderator.judge(guest.comment("posts/1", "rejected").await, "reject").await.ok(200);
     moderator.pin(parent).await.ok(200);
     moderator.reply("posts/1", parent, "pinned").await;
-    for reader in [ada, bob, eve, guest] {
+    for reader in [ada, bob, eve, guest, gwen] {
         reader.like(parent).await.ok(200);
     }
     guest.like(told).await.ok(200);
@@ -182,9 +185,11 @@ const ATTRIBUTES: &str = "comment.author.avatar comment.author.moderator comment
 
 /// What everybody reads, by path.
 async fn read(people: &People) -> Vec<(String, Value)> {
-    let People { ada, bob, eve, moderator, guest } = people;
+    let People { ada, bob, eve, moderator, guest, gwen } = people;
     let mut seen = Vec::new();
-    for (who, actor) in [("ada", ada), ("bob", bob), ("eve", eve), ("moderator", moderator), ("guest", guest)] {
+    let readers =
+        [("ada", ada), ("bob", bob), ("eve", eve), ("moderator", moderator), ("guest", guest), ("gwen", gwen)];
+    for (who, actor) in readers {
         for thread in ["posts/1", "posts/2", "posts/3", "posts/silent"] {
             for sort in ["newest", "oldest", "most_liked", "most_replied"] {
                 let path = format!("{thread}/comments?sort={sort}&per_page=50");

@@ -330,6 +330,20 @@ fn the_default_cache_behaviour_tells_callers_and_languages_apart() {
 }
 
 #[test]
+fn the_edge_lets_the_key_of_a_guest_through_and_tells_no_answers_apart_by_it() {
+    let template = template();
+    let forwarded = &template["Resources"]["EdgeRequestPolicy"]["Properties"]["OriginRequestPolicyConfig"];
+    assert!(forwarded["HeadersConfig"]["Headers"].as_array().unwrap().contains(&json!("Comment-Key")));
+    let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
+    let behaviours = edge["CacheBehaviors"].as_array().unwrap().iter().chain([&edge["DefaultCacheBehavior"]]);
+    for behaviour in behaviours {
+        assert_eq!(behaviour["OriginRequestPolicyId"]["Ref"], "EdgeRequestPolicy");
+        // Answers to a key are never cached, and reads with one carry `mine=1`.
+        assert!(!cache_policy(&template, behaviour).to_string().contains("Comment-Key"));
+    }
+}
+
+#[test]
 fn api_gateway_and_the_functions_answer_preflights_alike() {
     let template = template();
     let configured = &template["Resources"]["Api"]["Properties"]["CorsConfiguration"];

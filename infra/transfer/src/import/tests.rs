@@ -153,7 +153,7 @@ async fn write_live(store: &Store, parent: Option<CommentId>) -> CommentId {
         body: "live".into(),
         ..Stored::blank(thread("a"))
     };
-    let (_, visitor_state) = store.thread_and_visitor_state(&draft.thread, &draft.visitor()).await.unwrap();
+    let (_, visitor_state) = store.thread_and_visitor_state(&draft.thread, &draft.visitor().into()).await.unwrap();
     let new = NewComment { draft, parent, visitor_state: &visitor_state, idempotency: None };
     let created = store.create(&ids, new).await.unwrap();
     let shared::store::comments::Created::Done(comment) = created else { panic!("{created:?}") };

@@ -26,11 +26,11 @@ impl Store {
             PagePosition::Cursor(_) => 0,
         };
         let limit = offset + paging.per_page + 1;
-        let known = self.thread_for_visitor(list.thread, list.visitor);
+        let known = self.thread_for_visitor(list.thread, list.owners);
         let everyone = self.ranks(list, index, Scope::Everyone, limit);
         let (known, mut ranks) = try_join(known, everyone).await?;
         if known.visitor_state.hidden_parents > 0 {
-            ranks.extend(self.ranks(list, index, Scope::Own(list.visitor), limit).await?);
+            ranks.extend(self.ranks(list, index, Scope::Own(&list.owners.comments), limit).await?);
             ranks.sort_unstable_by(|a, b| b.cmp(a));
         }
         let pin = list.pin(&known.thread);

@@ -57,13 +57,13 @@ impl Store {
         per_page: usize,
     ) -> Result<ThreadPage, Fault> {
         let before = Window::first(order, offset + 1);
-        let known = self.thread_for_visitor(list.thread, list.visitor);
+        let known = self.thread_for_visitor(list.thread, list.owners);
         let everyone = self.positions(keys::parents(list.thread, Scope::Everyone), before);
         let (known, everyone) = try_join(known, everyone).await?;
         let pin = list.pin(&known.thread);
         let own = match known.visitor_state.hidden_parents {
             0 => Vec::new(),
-            _ => self.positions(keys::parents(list.thread, Scope::Own(list.visitor)), before).await?,
+            _ => self.positions(keys::parents(list.thread, Scope::Own(&list.owners.comments)), before).await?,
         };
         // The pinned comment comes before all others, so these are one place further back.
         let pinned = usize::from(pin.is_some());
@@ -115,7 +115,7 @@ impl Store {
 
     /// The page in a window, without cursors, and whether parents follow it. All is read in one trip.
     async fn first_window(&self, list: List<'_>, window: Window) -> Result<(ThreadPage, bool), Fault> {
-        let known = self.thread_for_visitor(list.thread, list.visitor);
+        let known = self.thread_for_visitor(list.thread, list.owners);
         let everyone = self.rows(list, Scope::Everyone, window);
         let (known, rows) = try_join(known, everyone).await?;
         let Run { parents, more } = self.complete_run(list, &known.visitor_state, rows, window).await?;
@@ -131,7 +131,7 @@ impl Store {
         walk: Walk,
     ) -> Result<bool, Fault> {
         let window = walk.after(last, 2);
-        let scopes = scopes(list.visitor, visitor_state).into_iter();
+        let scopes = scopes(&list.owners.comments, visitor_state).into_iter();
         let beyond = scopes.map(|scope| self.positions(keys::parents(list.thread, scope), window));
         Ok(try_join_all(beyond).await?.into_iter().flatten().any(|id| walk.pin != Some(id)))
     }

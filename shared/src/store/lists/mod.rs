@@ -27,6 +27,7 @@ use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::domain::list::{Cursor, Order, Paging, Sort};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
+use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
 /// Read units that a page of a thread costs at most, however large its comments are: it stops reading when its budget is spent.
@@ -99,11 +100,11 @@ impl Budget {
     }
 }
 
-/// A thread to list, and the visitor who asks.
+/// A thread to list, and who asks.
 #[derive(Clone, Copy)]
 pub struct List<'a> {
     pub thread: &'a ThreadId,
-    pub visitor: &'a Visitor,
+    pub owners: &'a Owners,
     /// Whether the pinned comment comes first.
     pub pins: bool,
     pub budget: &'a Budget,
@@ -136,7 +137,7 @@ impl Store {
             }
         }
         let shown = page.parents.iter().map(|parent| parent.comment.id);
-        self.complete_visitor_state(&mut page.visitor_state, list.visitor, list.thread, shown).await?;
+        self.complete_visitor_state(&mut page.visitor_state, &list.owners.reactions, list.thread, shown).await?;
         Ok(page)
     }
 

@@ -95,7 +95,7 @@ impl Store {
     ) -> Result<Option<CommentWithReplies>, Fault> {
         if list.budget.is_spent() {
             let comment: Option<Comment> = self.get(&keys::comment(id), Reading::Eventual).await?;
-            let seen = comment.filter(|comment| comment.is_approved() || comment.visitor() == *list.visitor);
+            let seen = comment.filter(|comment| comment.is_approved() || comment.is_by(&list.owners.comments));
             return Ok(seen.map(|comment| CommentWithReplies { comment, replies: Vec::new() }));
         }
         let window = Window { span: Span { low: id.0, high: id.0 }, order: Order::OldestFirst, limit: 1 };
@@ -114,7 +114,7 @@ impl Store {
         if visitor_state.has_hidden() {
             // Own comments further on belong to a later page.
             let window = Window { span: rows.complete_span(span, order), ..window };
-            rows.extend(self.rows(list, Scope::Own(list.visitor), window).await?);
+            rows.extend(self.rows(list, Scope::Own(&list.owners.comments), window).await?);
         }
         let mut parents: Vec<Comment> = rows.parents.into_values().collect();
         if order.is_descending() {
@@ -143,7 +143,7 @@ impl Store {
         let wanted = placement::expected_inline(&comment, embedded);
         let inline = replies.iter().filter(|reply| reply.is_approved()).count();
         let everyone = (comment.has_separate && inline < wanted).then_some(Scope::Everyone);
-        let own = (visitor_state.hidden_separate && embedded > 0).then_some(Scope::Own(list.visitor));
+        let own = (visitor_state.hidden_separate && embedded > 0).then_some(Scope::Own(&list.owners.comments));
         let window = Window::first(Order::OldestFirst, embedded);
         let separate = everyone.into_iter().chain(own).map(|scope| self.separate(comment.id, scope, window));
         let mut parts = try_join_all(separate).await?;

@@ -6,8 +6,9 @@ use futures_util::future::{try_join, try_join_all};
 use super::walk::{Walk, Window, merge};
 use super::{PageCursors, ReplyPage, scopes};
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, Visitor};
+use crate::domain::ids::CommentId;
 use crate::domain::list::{MAX_NUMBERED, Order, PagePosition, Paging};
+use crate::domain::viewer::Owners;
 use crate::error::Fault;
 use crate::store::keys::{self, Scope};
 use crate::store::{Index, Query, Store, placement, read};
@@ -31,20 +32,20 @@ struct Run {
 
 impl Store {
     /// A page of `comments.replies`.
-    pub async fn reply_page(&self, parent: &Comment, visitor: &Visitor, paging: &Paging) -> Result<ReplyPage, Fault> {
+    pub async fn reply_page(&self, parent: &Comment, owners: &Owners, paging: &Paging) -> Result<ReplyPage, Fault> {
         let list = Replies { parent, scopes: &[Scope::Everyone], own: &[] };
-        let known = self.thread_and_visitor_state(&parent.thread, visitor);
+        let known = self.thread_and_visitor_state(&parent.thread, owners);
         let ((thread, mut visitor_state), mut run) = try_join(known, self.reply_run(list, paging)).await?;
         let mut own = Vec::new();
         if visitor_state.hidden_replies > 0 {
-            let partition = keys::replies(parent.id, Scope::Own(visitor));
+            let partition = keys::replies(parent.id, Scope::Own(&owners.comments));
             own = self.positions(partition, Window::first(ORDER, MAX_NUMBERED)).await?;
         }
         if !own.is_empty() {
-            let scopes = scopes(visitor, &visitor_state);
+            let scopes = scopes(&owners.comments, &visitor_state);
             run = self.reply_run(Replies { scopes: &scopes, own: &own, ..list }, paging).await?;
         }
-        self.complete_visitor_state(&mut visitor_state, visitor, &parent.thread, [parent.id]).await?;
+        self.complete_visitor_state(&mut visitor_state, &owners.reactions, &parent.thread, [parent.id]).await?;
         let total = parent.replies + own.len() as u64;
         Ok(ReplyPage { thread, visitor_state, replies: run.replies, total, cursors: run.cursors })
     }

@@ -438,7 +438,7 @@ impl Search<'_> {
     fn is_traced(&self, item: &Item) -> bool {
         let known = &self.person.known;
         let visitors =
-            known.visitors.iter().map(|visitor| visitor.0.as_str()).filter(|visitor| visitor.starts_with('g'));
+            known.visitors.iter().filter(|visitor| visitor.user().is_none()).map(|visitor| visitor.0.as_str());
         let recipients =
             known.recipients.iter().map(|recipient| recipient.0.as_str()).filter(|name| name.starts_with('m'));
         let hashes: Vec<&str> = visitors.chain(recipients).chain(known.subjects.iter().map(String::as_str)).collect();

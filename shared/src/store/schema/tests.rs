@@ -235,7 +235,9 @@ fn names_are_unique_in_an_item() {
 fn printed() -> String {
     let mut text = "# The table\n\nPrinted from [schema.rs](schema.rs) by `UPDATE_SCHEMA=1 cargo test --workspace schema`. Do not edit it by hand.\n\n\
         One table holds everything. [keys.rs](keys.rs) builds the keys, and [placement.rs](placement.rs) decides where a comment stands in the\n\
-        indexes. Comments that only their writer may see (unapproved ones) are in the same indexes, in partitions that end in `#visitor`.\n\n\
+        indexes. Comments that only their writer may see (unapproved ones) are in the same indexes, in partitions that end in `#visitor`.\n\
+        A visitor is `u` and a user id, `k` and the hash of a guest's key, or `g` and that of a guest's network and user agent. The `g` has the likes and reports\n\
+        of every guest, and the `k` the comments of those who sent a key.\n\n\
         ## Items\n\n| item | pk | sk | exported | read by |\n|---|---|---|---|---|\n".to_owned();
     for kind in KINDS {
         let export = match kind.export {
