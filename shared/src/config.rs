@@ -52,9 +52,9 @@ pub enum StartError {
 /// The secrets without which a function does not start. It reads those that its environment names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Of functions that answer requests: what verifies tokens, and the salt.
+    /// Functions that answer requests need what verifies tokens, and the salt.
     Callers,
-    /// Of functions that hash, or open what is sealed.
+    /// Functions that hash, or open what is sealed, need the salt.
     Salt,
     Nothing,
 }

@@ -19,14 +19,14 @@ pub enum Error {
 pub enum Refusal {
     NotFound,
     UnknownType,
-    /// With the methods of the routes at this path.
+    /// The path has routes for these methods.
     MethodNotAllowed(Vec<Method>),
     Unauthenticated,
     Forbidden,
     CommentBanned,
     EditClosed,
     ReadOnly,
-    /// With the seconds until the next try may succeed.
+    /// The next try may succeed after so many seconds.
     RateLimited(u64),
     Unavailable,
     PayloadTooLarge,

@@ -7,7 +7,7 @@ pub struct Route {
     /// The `operationId` in `openapi.yaml`.
     pub name: &'static str,
     pub method: &'static str,
-    /// Below the API's prefix, with parameters in braces.
+    /// The path below the API's prefix, with parameters in braces.
     pub path: &'static str,
     /// Whether it answers HEAD too: GET routes that are open to everyone do.
     pub answers_head: bool,
@@ -89,7 +89,7 @@ impl Route {
     }
 }
 
-/// Of several, the one with the fewest parameters: `users/{id}/comments` before `{type}/{id}/comments`.
+/// The route with the fewest parameters among those that fit: `users/{id}/comments` before `{type}/{id}/comments`.
 pub fn find(method: &Method, segments: &[&str]) -> Option<&'static Route> {
     let answers = |route: &&Route| route.methods().any(|answered| answered == method.as_str());
     let fitting = ROUTES.iter().filter(answers).filter(|route| route.fits(segments));

@@ -11,7 +11,7 @@ use crate::{Content, Sent, Worker, content};
 
 /// Addresses that are asked in an hour, whoever asks.
 const MAX_OF_ALL: usize = 200;
-/// Of these, addresses of one domain. It is half, because most readers have an address at one of few providers. Twenty
+/// Addresses of one domain among these. It is half, because most readers have an address at one of few providers. Twenty
 /// networks that use it up with addresses of such a provider put off its other users, and leave the other half to the rest.
 const MAX_OF_DOMAIN: usize = 100;
 

@@ -35,7 +35,7 @@ pub(crate) struct Letter<'a> {
     pub(crate) to: String,
     pub(crate) recipient: &'a Recipient,
     pub(crate) texts: Mails,
-    /// Without it there is no way to stop the mails, as for moderators.
+    /// Link that stops the mails. Moderators have none.
     pub(crate) stop_url: Option<String>,
     /// Names of the threads that the mail is about.
     pub(crate) threads: Vec<String>,
@@ -53,7 +53,7 @@ pub(crate) struct Section {
 
 /// The part of a mail about one comment.
 pub(crate) struct Notification {
-    /// In the language of the mail, on one line.
+    /// One line, in the language of the mail.
     pub(crate) headline: String,
     pub(crate) body: String,
     pub(crate) url: String,

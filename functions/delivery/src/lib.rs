@@ -35,7 +35,7 @@ use shared::error::Fault;
 
 pub use self::mailer::Mailer;
 
-/// Before further attempts to write down what was sent.
+/// Pauses before further attempts to note what was sent.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(100),
     Duration::from_millis(300),
@@ -91,7 +91,7 @@ impl Content {
 /// Handles a batch of messages, as Lambda receives it from SQS. Answers which of them are to come again.
 pub async fn handle(app: &App, senders: &Senders, event: &Value) -> Value {
     let messages = event["Records"].as_array().into_iter().flatten();
-    // At once, so that a slow server holds up one message only.
+    // All at once, so that a slow server holds up one message only.
     let failures = join_all(messages.map(|message| async move {
         let outcome = follow(app, senders, message).await.unwrap_or_else(|fault| {
             tracing::error!(error = fault.chain(), message = message["messageId"].as_str(), "delivery failed");

@@ -31,9 +31,9 @@ pub struct Smtp {
 /// Together they are shorter than a claim.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// Of the connection with TLS and the login.
+    /// Bound of the connection with TLS and the login.
     connecting: Duration,
-    /// Of handing over one mail.
+    /// Bound of handing over one mail.
     sending: Duration,
 }
 

@@ -87,7 +87,7 @@ impl Name {
         format!("{UPLOADS}{}.{}", self.0, format.extension())
     }
 
-    /// Without an extension, because the format is not known before the thumbnail is made.
+    /// The key has no extension, because the format is not known before the thumbnail is made.
     #[must_use]
     pub fn thumbnail(&self) -> String {
         format!("{THUMBNAILS}{}", self.0)

@@ -26,7 +26,7 @@ const MAX_IDS: usize = 50;
 const AT_ONCE: usize = 5;
 
 struct BulkInput {
-    /// In the order given, each once.
+    /// Each id once, in the order given.
     ids: Vec<CommentId>,
     verdict: Verdict,
     /// The times of the texts that the moderator saw.

@@ -33,7 +33,7 @@ struct EndpointResource {
     url: String,
     events: Vec<&'static str>,
     enabled: bool,
-    /// In the answer that creates it only.
+    /// Only the answer that creates the webhook has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }

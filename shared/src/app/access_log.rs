@@ -16,7 +16,7 @@ pub(crate) struct LogLine {
     pub(crate) status: u16,
     pub(crate) took: Duration,
     pub(crate) cost: Cost,
-    /// Of the body before compression.
+    /// Size of the body before compression.
     pub(crate) bytes: usize,
 }
 
@@ -45,7 +45,7 @@ impl LogLine {
         u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Without what can be derived: the unit of a metric, and the number of requests, which is the sample count of `Errors`.
+    /// Leaves out what can be derived: the unit of a metric, and the number of requests, which is the sample count of `Errors`.
     fn embedded(&self, namespace: &str, now: Timestamp) -> Value {
         json!({
             "_aws": {

@@ -41,7 +41,7 @@ use crate::store::idempotency::IdempotencyRequest;
 use crate::store::log::Moderator;
 use crate::store::{self, Reading, Store, meter};
 
-/// For fetching the keys that verify tokens.
+/// Bound of fetching the keys that verify tokens.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Answers the routes of a function. Implemented by plain functions, and by types that hold what one function needs besides

@@ -66,7 +66,7 @@ impl Jwks {
         Arc::new(Self { url, client, known: RwLock::default(), asked_at: Mutex::default() })
     }
 
-    /// Without an id, the algorithm must have exactly one key.
+    /// The key of this id. The algorithm must have exactly one key when there is no id.
     pub(super) async fn key(
         self: &Arc<Self>,
         algorithm: Algorithm,

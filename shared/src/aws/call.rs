@@ -31,9 +31,9 @@ pub(super) struct Call<'a> {
 /// How a service is told what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// By the header `X-Amz-Target`: the service's protocol name and the operation.
+    /// The header `X-Amz-Target` names it: the service's protocol name and the operation.
     Target(&'static str),
-    /// By a path.
+    /// The path names it.
     Path(&'static str),
 }
 
@@ -81,7 +81,7 @@ impl CallError {
     pub(super) fn may_be_done(&self) -> bool {
         match self {
             Self::Https(error) => error.may_be_sent(),
-            // With 503 a service says that it has done nothing.
+            // A 503 says that the service has done nothing.
             Self::Refused { status, .. } => *status >= 500 && *status != 503,
             Self::Credentials(_) | Self::Request(_) => false,
         }

@@ -59,14 +59,14 @@ impl Error {
 }
 
 impl Client {
-    /// For any host of the public web, with Mozilla's roots. `timeout` bounds a whole exchange, from the DNS lookup to
+    /// A client for any host of the public web, with Mozilla's roots. `timeout` bounds a whole exchange, from the DNS lookup to
     /// the last byte of the answer.
     #[must_use]
     pub fn new(timeout: Duration) -> Self {
         Self::trusting(public_roots, timeout)
     }
 
-    /// For AWS only.
+    /// A client for AWS only.
     #[must_use]
     pub fn for_aws(timeout: Duration) -> Self {
         Self::trusting(amazon_roots, timeout)

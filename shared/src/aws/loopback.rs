@@ -1,4 +1,4 @@
-//! For tests: a local HTTP server that gives a fixed answer and records requests.
+//! A local HTTP server for tests that gives a fixed answer and records requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

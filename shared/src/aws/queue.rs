@@ -11,7 +11,7 @@ use crate::error::Fault;
 
 /// Bounds each attempt.
 pub const TIMEOUT: Duration = Duration::from_secs(2);
-/// Before the second and the third attempt.
+/// Pauses before the second and the third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 /// The longest delay of a message.
 pub const MAX_DELAY: Duration = Duration::from_mins(15);

@@ -10,7 +10,7 @@ use crate::aws::https;
 use crate::domain::secret::Secret;
 
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Before the second and the third attempt. Many instances may start at once, and their reads may be throttled.
+/// Pauses before the second and the third attempt. Many instances may start at once, and their reads may be throttled.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(600)];
 
 /// Contains the name of a secret at most, never its value.

@@ -32,7 +32,7 @@ pub struct RawMail {
 pub struct NotSent {
     /// Whether it may have been sent.
     pub unknown: bool,
-    /// Without an address.
+    /// The server's reason, without an address.
     pub reason: String,
 }
 

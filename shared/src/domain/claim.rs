@@ -39,7 +39,7 @@ impl Claim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<T> {
     Nothing,
-    /// Until this time, in Unix milliseconds.
+    /// The worker waits until this time, in Unix milliseconds.
     Wait(i64),
     Send(T),
 }

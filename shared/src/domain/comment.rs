@@ -108,7 +108,7 @@ pub struct Subscription {
     /// `None` for members.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Recipient>,
-    /// Until the comment is approved. Then it moves to the notification state.
+    /// It moves to the notification state once the comment is approved.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
     /// The network of who gave the address, as long as that is here: [`crate::domain::mail_keys::MailKeys::network`].

@@ -78,7 +78,7 @@ pub struct Rename {
 }
 
 impl Rename {
-    /// Of all comments of this user.
+    /// The rename of all comments of this user.
     #[must_use]
     pub fn to(user: &User) -> Self {
         Self { user: user.id, renamed_at: user.renamed_at, before: None, again: false }

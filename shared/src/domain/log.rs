@@ -24,7 +24,7 @@ pub enum Action {
 /// An entry of the log, as stored. It stays when the comment is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// In order of time.
+    /// Ids follow the order of time.
     #[serde(rename = "id")]
     pub id: u64,
     /// `None` for one who was forgotten.

@@ -182,8 +182,7 @@ impl MailKeys {
         self.seal.open(sealed)
     }
 
-    /// At most sixty characters for links that stop mails. Longer ones are folded in headers, which breaks signatures of mails
-    /// on some ways.
+    /// Links that stop mails have at most sixty characters. Some relays refold longer ones in headers, which breaks DKIM.
     #[must_use]
     pub fn token(&self, link: &Link) -> String {
         let (purpose, recipient) = (link.purpose.text(), &link.recipient.0);

@@ -9,7 +9,7 @@ use pulldown_cmark_escape::{escape_href, escape_html, escape_html_body_text};
 
 use crate::domain::visible;
 
-/// In bytes. A body whose HTML would be longer shows as plain text.
+/// Most bytes of HTML. A body whose HTML would be longer shows as plain text.
 pub const MAX_HTML: usize = 64 * 1024;
 
 /// Levels of nested quotes, lists, emphasis and links. Deeper markup shows as it was typed.
@@ -74,7 +74,7 @@ fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> O
 /// What readers see of a body.
 #[derive(Debug, Default)]
 pub struct Shown {
-    /// Without markup, with entities and escapes resolved. Code and the alternative texts of images are part of it.
+    /// The text without markup, with entities and escapes resolved. Code and the alternative texts of images are part of it.
     pub text: String,
     /// Links and images, in the order in which they begin.
     pub links: Vec<Link>,
@@ -91,7 +91,7 @@ pub struct Link {
 }
 
 impl Shown {
-    /// For a body that shows as plain text.
+    /// The result for a body that shows as plain text.
     #[must_use]
     pub fn plain(body: &str) -> Self {
         Self { text: body.to_owned(), ..Self::default() }
@@ -163,7 +163,7 @@ fn safe_events(body: &str, address_of: impl FnMut(String) -> Option<String>) -> 
 /// Reads the events of a body one by one and keeps the safe ones.
 struct Sanitizer<'a, E, F> {
     body: &'a str,
-    /// With the bytes of `body` that each stands for.
+    /// Events, with the bytes of `body` that each stands for.
     events: E,
     address_of: F,
     safe: Vec<Event<'a>>,
@@ -411,7 +411,7 @@ fn plain(body: &str) -> (String, bool) {
     const ELLIPSIS: &str = "…";
 
     let mut html = String::from("<p>");
-    // Up to here, an ellipsis fits as well.
+    // An ellipsis fits as well up to here.
     let mut room = html.len();
     let mut separator = "";
     for line in body.lines().map(str::trim) {

@@ -13,7 +13,7 @@ use crate::domain::user::handle;
 /// Characters of a name that is looked for in others' words. A shorter one is a word of its own too often.
 const MIN_NAME: usize = 2;
 
-/// By what a person is found.
+/// What a person is found by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     User(UserId),
@@ -21,7 +21,7 @@ pub enum Who {
     Guest {
         sha256: String,
         md5: String,
-        /// Of mails.
+        /// The recipient of mails.
         recipient: Recipient,
         /// The address, as notification states have it.
         sealed: String,
@@ -29,7 +29,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// By an address. `md5` is its hash as Gravatar took it earlier.
+    /// A person who is found by an address. `md5` is its hash as Gravatar took it earlier.
     #[must_use]
     pub fn guest(address: &str, md5: String, keys: &MailKeys) -> Self {
         let address = address.trim().to_lowercase();
@@ -58,7 +58,7 @@ pub struct KnownBy {
     /// Hashes of the subject of a token.
     #[serde(rename = "sj", default)]
     pub subjects: BTreeSet<String>,
-    /// Of mails.
+    /// Recipients of mails.
     #[serde(rename = "re", default)]
     pub recipients: BTreeSet<Recipient>,
     /// Addresses, as notification states have them.

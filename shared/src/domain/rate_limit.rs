@@ -74,7 +74,7 @@ impl RateClass {
         (self == Self::Upload).then_some(Limiter::Upload)
     }
 
-    /// For how many requests one counts that cost the table so many units: read units of a read, write units of a write.
+    /// How many requests one counts for that cost the table so many units: read units of a read, write units of a write.
     #[must_use]
     pub fn worth(self, units: f64) -> u32 {
         let each = match self {
@@ -92,7 +92,7 @@ impl RateClass {
         requests.max(1)
     }
 
-    /// For how many requests one counts until it is known what it cost.
+    /// How many requests one counts for until it is known what it cost.
     #[must_use]
     pub fn reserves(self) -> u32 {
         if let Self::LargeRead { units } = self { self.worth(units.into()) } else { 1 }
@@ -106,7 +106,7 @@ pub struct RateLimitStatus {
     pub limiter: Limiter,
     /// When the request was counted.
     pub at: Timestamp,
-    /// For how many requests it was counted.
+    /// How many requests it was counted for.
     pub counted: u32,
     pub limit: u32,
     pub remaining: u32,

@@ -9,13 +9,13 @@ use crate::domain::ids::{UserId, Visitor};
 const MAX_EXCERPTS: usize = 3;
 /// Characters of a reason in an excerpt. Lists read it with the comment.
 const MAX_EXCERPT: usize = 100;
-/// In place of a forgotten reporter, before the id of the report.
+/// Mark that replaces a forgotten reporter, before the id of the report.
 const NOBODY: char = '-';
 
 /// A report as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// In order of time. The store sets it, and the time.
+    /// Ids follow the order of time. The store sets id and time.
     #[serde(rename = "id")]
     pub id: u64,
     /// The reason, and the details after a colon when there are any.

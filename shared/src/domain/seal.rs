@@ -41,7 +41,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// For the secrets of webhooks.
+    /// The seal of webhooks' secrets.
     #[must_use]
     pub fn of_webhooks(salt: &Secret) -> Self {
         DerivedKeys::new(salt).seal("webhook", "webhook nonce")

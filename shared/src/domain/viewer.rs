@@ -7,7 +7,7 @@ pub struct Viewer {
     pub owners: Owners,
     /// `None` for guests.
     pub user: Option<User>,
-    /// By the token's claim or by `SVC_MODERATORS`.
+    /// The token's claim or `SVC_MODERATORS` gives the role.
     pub has_role: bool,
     pub banned: bool,
 }

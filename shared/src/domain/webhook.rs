@@ -212,7 +212,7 @@ pub struct Endpoint {
     /// The secret, sealed.
     #[serde(rename = "se")]
     pub secret: String,
-    /// Since when every attempt has failed, in Unix milliseconds.
+    /// When the attempts began to fail, in Unix milliseconds. `None` after a success.
     #[serde(rename = "fs", default, skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<i64>,
     /// It was disabled because it failed, and the moderators have not been warned yet.
@@ -268,7 +268,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// By the status of the answer; `None` when there is none. A redirect is a failure.
+    /// What follows from the status of the answer; `None` when there is none. A redirect is a failure.
     #[must_use]
     pub fn of(status: Option<u16>) -> Self {
         match status {
@@ -354,7 +354,7 @@ pub struct Delivery {
     due: i64,
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     claim: Option<Claim>,
-    /// In Unix seconds.
+    /// When the item expires, in Unix seconds.
     #[serde(rename = "x")]
     expires: i64,
 }

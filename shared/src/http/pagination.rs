@@ -124,7 +124,7 @@ impl<T> Envelope<T> {
         Self { data, links, meta, ui: None }
     }
 
-    /// Without a total; see [`Self::counted`].
+    /// A page without a total; see [`Self::counted`].
     #[must_use]
     pub fn cursor(call: &Call, data: Vec<T>, per_page: usize, next: Option<String>, prev: Option<String>) -> Self {
         let link = |cursor: &Option<String>| cursor.as_ref().map(|cursor| link(call, "cursor", cursor));

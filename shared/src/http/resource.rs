@@ -16,7 +16,7 @@ use crate::policy;
 #[derive(Debug, Serialize)]
 pub struct CommentResource {
     pub id: CommentId,
-    /// Of placeholders only.
+    /// Only placeholders have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     is_deleted: Option<bool>,
     body: String,

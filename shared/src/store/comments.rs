@@ -52,7 +52,7 @@ pub struct CommentInThread {
 /// What [`Store::create`] stores.
 #[derive(Debug)]
 pub struct NewComment<'a> {
-    /// Without an id.
+    /// The comment without an id.
     pub draft: Comment,
     pub parent: Option<Comment>,
     /// The writer's.
@@ -419,7 +419,7 @@ pub(super) fn leave_thread(comment: &Comment, thread: &Thread) -> Write {
     }
 }
 
-/// On condition that the comment is no placeholder, and still has the state, the review mark and the text that were read.
+/// Requires that the comment is no placeholder, and still has the state, the review mark and the text that were read.
 pub(super) fn as_read(write: Write, comment: &Comment) -> Write {
     let write = in_state(write, comment.state).still(comment::PLACEHOLDER, None);
     write
@@ -427,17 +427,17 @@ pub(super) fn as_read(write: Write, comment: &Comment) -> Write {
         .still(comment::EDITED_AT, comment.edited_at.map(number))
 }
 
-/// On condition that the comment exists and is no placeholder.
+/// Requires that the comment exists and is no placeholder.
 pub(super) fn present(write: Write) -> Write {
     write.exists().still(comment::PLACEHOLDER, None)
 }
 
-/// On condition that the comment exists and is still in this state.
+/// Requires that the comment exists and is still in this state.
 pub(super) fn in_state(write: Write, state: State) -> Write {
     write.exists().still(comment::STATE, state_text(state).map(text))
 }
 
-/// On condition that the comment has still been reported as often.
+/// Requires that the comment has still been reported as often.
 pub(super) fn as_reported(write: Write, comment: &Comment) -> Write {
     match comment.reports {
         0 => write.when(format!("attribute_not_exists({0}) OR {0} = :none", comment::REPORTS)).with(":none", number(0)),

@@ -23,7 +23,7 @@ struct Verdict {
     checks: Vec<Write>,
 }
 
-/// On whose account a comment is recounted.
+/// Whose work recounts a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Its own event. These arrive in order, so the next one corrects what changes meanwhile.

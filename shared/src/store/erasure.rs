@@ -19,7 +19,7 @@ impl Store {
         self.make_placeholder_and(comment, clock, None).await
     }
 
-    /// With a further write in the same transaction.
+    /// Makes a placeholder, with a further write in the same transaction.
     pub(super) async fn make_placeholder_and(
         &self,
         comment: Comment,

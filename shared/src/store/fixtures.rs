@@ -17,7 +17,7 @@ use crate::error::Fault;
 
 #[expect(clippy::large_enum_variant, reason = "most fixtures are comments")]
 pub enum Fixture {
-    /// With the counts in `comment`, and the index keys of its place. `is_inline` matters for replies only.
+    /// A comment with the counts in `comment`, and the index keys of its place. `is_inline` matters for replies only.
     Comment {
         comment: Comment,
         is_inline: bool,

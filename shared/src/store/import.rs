@@ -48,9 +48,9 @@ pub struct Occupant {
 /// How the comments of a thread are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// By [`Store::import_batch`], and then [`Store::finish_import`].
+    /// [`Store::import_batch`] writes it, and then [`Store::finish_import`].
     InBatches,
-    /// By [`Store::import_one`], and then [`Store::end_import`].
+    /// [`Store::import_one`] writes it, and then [`Store::end_import`].
     OneByOne,
     /// Not yet: an import in batches with another plan ended early. It must be finished or given up first
     /// ([`Store::check_unfinished`]).
@@ -60,9 +60,9 @@ pub enum Way {
 /// What an import that ended early says of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfinished {
-    /// With its plan.
+    /// It has this plan.
     InBatches(String),
-    /// With the last comment, which may not be counted.
+    /// This is the last comment, which may not be counted.
     OneByOne(CommentId),
 }
 
@@ -80,11 +80,11 @@ impl Unfinished {
 /// A comment in its final form.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// With all that the import adds below it.
+    /// It counts all that the import adds below it.
     pub comment: Comment,
     pub attached: Attached,
     pub provenance: Provenance,
-    /// Of a reply.
+    /// Whether a reply is inline.
     pub is_inline: bool,
     /// It is approved, with nothing hidden above it.
     pub counts: bool,

@@ -195,7 +195,7 @@ pub(super) fn ban_of(sk: &str) -> Option<u64> {
     sk.trim_start_matches('0').parse().ok()
 }
 
-/// Of those who were forgotten.
+/// The partition of those who were forgotten.
 #[cfg(feature = "import")]
 pub(super) fn forgotten_partition() -> String {
     "F".to_owned()
@@ -304,7 +304,7 @@ pub(super) enum ItemKind {
     },
     Source(SourceId),
     Log,
-    /// With the id of the ban.
+    /// The id is that of the ban.
     Banned(u64),
     Forgotten,
     Erasure,
@@ -312,7 +312,7 @@ pub(super) enum ItemKind {
     ImportJournal(ThreadId),
     ImportLease,
     ImportedSalt,
-    /// With the caller, which may be a network.
+    /// The caller may be a network.
     Limiter(Visitor),
     Repeat(Visitor),
     Idempotency {

@@ -18,7 +18,7 @@ use crate::error::Fault;
 #[derive(Clone, Copy)]
 pub struct Moderator<'a> {
     pub user: &'a User,
-    /// For the ids of entries.
+    /// The source of ids of entries.
     pub ids: &'a IdSource,
     pub clock: &'a Clock,
 }

@@ -177,7 +177,7 @@ impl Store {
         Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key.filter(|key| !key.is_empty())))
     }
 
-    /// Up to `query.limit` items, in as many Queries as it takes.
+    /// Reads up to `query.limit` items, in as many Queries as it takes.
     async fn query_all(&self, mut query: Query) -> Result<Vec<Item>, Fault> {
         let mut found = Vec::new();
         let mut start = None;
@@ -280,7 +280,7 @@ struct Query {
     partition: String,
     /// The lowest and the highest sort key, both included.
     bounds: Option<(AttributeValue, AttributeValue)>,
-    /// By the sort key: `NewestFirst` begins with the highest.
+    /// The order of sort keys: `NewestFirst` begins with the highest.
     order: Order,
     limit: usize,
 }

@@ -258,7 +258,7 @@ impl Store {
         if comment.is_approved() { self.hide(decision).await } else { Ok(decision.into_plan()) }
     }
 
-    /// From approved to rejected.
+    /// Rejects an approved comment.
     async fn hide(&self, decision: Decision<'_>) -> Result<Plan, Fault> {
         let comment = decision.before;
         let Some(parent) = comment.parent() else {
@@ -284,7 +284,7 @@ impl Store {
         Ok(Plan::Together(writes))
     }
 
-    /// From pending or rejected to approved.
+    /// Approves a pending or rejected comment.
     pub(super) async fn show(&self, decision: Decision<'_>) -> Result<Plan, Fault> {
         let comment = decision.before;
         let mut writes = vec![placement::lose_own(comment)];
@@ -362,7 +362,7 @@ impl<'a> Decision<'a> {
         self
     }
 
-    /// With the index keys of the comment's new place.
+    /// Adds the index keys of the comment's new place.
     fn placed(mut self, is_inline: bool) -> Self {
         for (name, value) in placement::index_keys(&self.after, is_inline) {
             self.write = self.write.set(name, value);

@@ -54,11 +54,11 @@ impl GuestBound {
 #[derive(Debug)]
 pub struct NewReport<'a> {
     pub comment: Comment,
-    /// Without id and time.
+    /// The report without id and time.
     pub report: Report,
     /// The reporter's.
     pub visitor_state: VisitorThreadState,
-    /// For guests.
+    /// The bound of guests.
     pub bound: Option<&'a GuestBound>,
     pub idempotency: Option<&'a IdempotencyRequest>,
 }
@@ -72,7 +72,7 @@ impl NewReport<'_> {
         (self.report.id, self.report.created_at) = (id.0, id.created_at().0);
     }
 
-    /// On condition that nobody has reported the comment or decided about its reports since it was read.
+    /// Requires that nobody has reported the comment or decided about its reports since it was read.
     fn writes(&self) -> Result<Vec<Write>, Fault> {
         let (id, report) = (self.comment.id, &self.report);
         let slot = VisitorSlot::next(&self.visitor_state, &report.visitor, &self.comment);
@@ -211,7 +211,7 @@ impl Store {
         }
     }
 
-    /// At most `limit` reports of a comment, newest first.
+    /// Reports of a comment, newest first, at most `limit`.
     pub async fn reports(&self, id: CommentId, limit: usize) -> Result<Vec<Report>, Fault> {
         let query = Query {
             index: Index::Table(Reading::Eventual),

@@ -165,9 +165,9 @@ impl Store {
 
 /// The items that take entries.
 struct Division {
-    /// For the visitor's item of the thread.
+    /// Entries of the visitor's item of the thread.
     own: Vec<Entry>,
-    /// For overflow items, by parent.
+    /// Entries of overflow items, by parent.
     overflow: BTreeMap<CommentId, Vec<Entry>>,
     /// The visitor's item becomes full.
     fills: bool,

@@ -71,7 +71,7 @@ pub(super) enum Label {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Write {
     kind: WriteKind,
-    /// Of an update. An attribute is changed at most once, so that `:name` is its value.
+    /// Changes of an update. An attribute is changed at most once, so that `:name` is its value.
     changes: Vec<(Action, &'static str)>,
     conditions: Vec<String>,
     values: HashMap<String, AttributeValue>,
@@ -158,12 +158,12 @@ impl Write {
         self
     }
 
-    /// On condition that the item exists.
+    /// Requires that the item exists.
     pub(super) fn exists(self) -> Self {
         self.when(exists())
     }
 
-    /// On condition that an attribute still has the value that was read, or is still missing.
+    /// Requires that an attribute still has the value that was read, or is still missing.
     pub(super) fn still(self, attribute: &'static str, value: Option<AttributeValue>) -> Self {
         match value {
             Some(value) => {

@@ -38,9 +38,9 @@ pub struct Search {
 }
 
 impl Search {
-    /// For mentions.
+    /// The search for mentions.
     pub const MENTIONS: Self = Self { most: 5, banned: false };
-    /// For moderators.
+    /// The moderators' search.
     pub const EVERYBODY: Self = Self { most: 20, banned: true };
 }
 
@@ -122,7 +122,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<User>, Fault> {
         let mut reading = Reading::Eventual;
-        // Without `attempts`: the second attempt follows at once, as it only reads consistently.
+        // It does not use `attempts`: the second attempt follows at once, as it only reads consistently.
         for _ in 0..ATTEMPTS {
             let user = match compare(identity, known.as_ref(), now) {
                 UserSync::Known(user) => return Ok(Some(user)),
@@ -324,7 +324,7 @@ fn compare(identity: &Identity, known: Option<&User>, now: Timestamp) -> UserSyn
     if known.subject.is_some() && known.subject != told.subject {
         return UserSync::Other;
     }
-    // Without a name, all that is known is a ban.
+    // A user without a name is known by a ban alone.
     let renames = known.name.is_empty() || !told.looks_like(known) && is_newer(identity.claims.issued_at, known, now);
     if renames {
         UserSync::New(told)

@@ -63,7 +63,7 @@ fn open(bytes: &[u8]) -> Result<Decoder<&[u8]>, Refused> {
     Ok(decoder)
 }
 
-/// With the palette of the frame or, when it has none, the global one.
+/// Writes a frame with its own palette or, when it has none, the global one.
 fn rewrite_frame(frame: &Frame<'_>, global: Option<&Palette>) -> Result<Frame<'static>, Refused> {
     let local = frame.palette.as_deref().map(Palette::sorted);
     let palette = local.as_ref().or(global).ok_or(Refused::Damaged)?;

@@ -5,9 +5,9 @@ use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 use png::{BitDepth, ColorType, Compression, Decoder, Encoder, EncodingError, Limits, Transformations};
 use std::io::{Cursor, Write};
 
-/// For the decoder's rows and a profile. The pixels are allocated here.
+/// Memory for the decoder's rows and a profile. The pixels are allocated here.
 const DECODER_BYTES: usize = 16 << 20;
-/// Of one chunk of compressed pixels.
+/// Size of one chunk of compressed pixels.
 const CHUNK_BYTES: usize = 1 << 20;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {

@@ -25,7 +25,7 @@ pub fn thumbnail(bytes: &[u8]) -> Result<Picture, Refused> {
     })
 }
 
-/// To 256, transparency included. Pixels with fewer stay as they are.
+/// Reduces the colours to 256, transparency included. Pixels with fewer stay as they are.
 fn reduce_colours(pixels: DynamicImage) -> DynamicImage {
     if png::has_few_colours(&pixels) {
         return pixels;

@@ -146,7 +146,7 @@ pub struct Enrolment {
     /// It is confirmed, or it bounced.
     #[serde(rename = "ad", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// In the order in which they asked. A member is the only one.
+    /// Askers in the order in which they asked. A member is the only one.
     #[serde(rename = "ak", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) askers: Vec<Asker>,
     #[serde(rename = "re", default, skip_serializing_if = "is_default")]

@@ -73,7 +73,7 @@ pub enum Mail {
 pub enum Kind {
     Confirmation,
     Notifications,
-    /// For moderators.
+    /// The mail for moderators.
     Digest,
 }
 

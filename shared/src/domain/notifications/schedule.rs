@@ -15,7 +15,7 @@ const MAX_NOTIFIED: usize = 200;
 pub(super) const MAX_MAILS: usize = 10;
 /// How long notifications gather after the first, second and later mails of 24 hours.
 const WAITS: [i64; 3] = [15 * MINUTE, HOUR, 6 * HOUR];
-/// Before the second and later attempts. The last one repeats for [`GIVE_UP`].
+/// Pauses before the second and later attempts. The last one repeats for [`GIVE_UP`].
 const RETRIES: [i64; 5] = [5_000, MINUTE, 5 * MINUTE, 30 * MINUTE, HOUR];
 const GIVE_UP: i64 = DAY;
 
@@ -24,7 +24,7 @@ const GIVE_UP: i64 = DAY;
 pub struct Schedule {
     #[serde(rename = "wt", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub(super) waiting: BTreeSet<u64>,
-    /// Beyond [`MAX_WAITING`].
+    /// How many more wait, beyond [`MAX_WAITING`].
     #[serde(rename = "wm", default, skip_serializing_if = "is_default")]
     more: u64,
     #[serde(rename = "fl", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
@@ -48,7 +48,7 @@ pub struct Schedule {
     pub(super) sent: Vec<i64>,
     #[serde(rename = "rf", default, skip_serializing_if = "is_default")]
     refusals: u32,
-    /// Since when the mail server has refused.
+    /// When the mail server began to refuse.
     #[serde(rename = "rs", default, skip_serializing_if = "is_default")]
     refused_since: i64,
     /// The asker whose confirmation is being sent.

@@ -52,7 +52,7 @@ pub struct ThreadPage {
 }
 
 impl ThreadPage {
-    /// Without cursors.
+    /// A list without cursors.
     fn new(known: ThreadForVisitor, parents: Vec<CommentWithReplies>) -> Self {
         let ThreadForVisitor { thread, visitor_state, user } = known;
         Self { thread, visitor_state, parents, cursors: PageCursors::default(), user }

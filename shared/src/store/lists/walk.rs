@@ -15,12 +15,12 @@ pub(in crate::store) struct Window {
 }
 
 impl Window {
-    /// From the beginning of the list.
+    /// A window at the beginning of the list.
     pub(in crate::store) fn first(order: Order, limit: usize) -> Self {
         Self { span: Span::ALL, order, limit }
     }
 
-    /// From `start`, which is included.
+    /// A window that begins with `start`.
     pub(super) fn starting_at(start: CommentId, order: Order, limit: usize) -> Self {
         let span = if order.is_descending() { Span::until(start) } else { Span::from(start) };
         Self { span, order, limit }

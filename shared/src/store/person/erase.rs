@@ -109,7 +109,7 @@ impl Erasure<'_> {
         self.finish_comment(id, was_hidden).await
     }
 
-    /// Of a comment below one that was deleted, which nobody sees. Its source is hidden while it exists: the next erasure would
+    /// Erases a comment below one that was deleted, which nobody sees. Its source is hidden while it exists: the next erasure would
     /// not find the source without it, should this one end in between.
     async fn erase_orphan(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
@@ -466,7 +466,7 @@ fn without_reporter(comment: &Comment, report: Report) -> Result<Vec<Write>, Fau
     Ok(writes)
 }
 
-/// On condition that neither the profile nor the ban has changed.
+/// Requires that neither the profile nor the ban has changed.
 fn as_known(write: Write, user: &User) -> Write {
     let write = versions(Some(user)).into_iter().fold(write, |write, (name, value)| write.still(name, value));
     write.still(user::BAN_ID, user.ban_id.map(number))

@@ -26,7 +26,7 @@ use crate::store::{Store, read};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Trace(pub(super) Left);
 
-/// In the order in which it is erased.
+/// What is erased, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Left {
     /// A placeholder that an erasure which did not end has made.
@@ -343,7 +343,7 @@ struct Search<'a> {
 enum Naming {
     No,
     Directly,
-    /// By the hash of an address, which somebody else has too.
+    /// The hash of an address names the person, and somebody else has the address too.
     ByAddress,
     InWords,
 }

@@ -15,7 +15,7 @@ use crate::store::sources::SourceRow;
 use crate::store::{read, text};
 
 pub(super) struct StoredComment {
-    /// Without its body.
+    /// The comment without its body.
     pub(super) comment: Comment,
     pub(super) item: Item,
 }
@@ -51,7 +51,7 @@ pub(super) struct Snapshot {
     pub(super) hidden_replies: BTreeSet<(CommentId, CommentId)>,
     /// Items in the partition of a comment, other than the comment itself.
     pub(super) dependents: Vec<(CommentId, Key)>,
-    /// By the text of their ids.
+    /// Threads by the text of their ids.
     pub(super) threads: BTreeMap<String, StoredThread>,
     /// Threads that an import has not finished.
     pub(super) importing: Vec<ThreadId>,
@@ -60,9 +60,9 @@ pub(super) struct Snapshot {
     pub(super) counts: BTreeMap<String, Item>,
     pub(super) visitor_states: Vec<StoredVisitorState>,
     pub(super) users: BTreeMap<UserId, User>,
-    /// By the id of the ban.
+    /// Rows by the id of the ban.
     pub(super) banned: BTreeMap<u64, Item>,
-    /// By partition and sort key.
+    /// Entries by partition and sort key.
     pub(super) directory: BTreeMap<(String, String), Item>,
     pub(super) queue: Vec<QueueEntry>,
     pub(super) sources: BTreeMap<SourceId, SourceRow>,
