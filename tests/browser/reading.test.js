@@ -364,7 +364,7 @@ test('setting auth again shows the thread as that visitor, and null as nobody', 
   await thread.evaluate((element) => Object.assign(element, { auth: null }))
   await article(page, id).getByRole('button', { name: 'Edit' }).waitFor({ state: 'detached' })
   await page.getByPlaceholder('Write a comment…').focus()
-  await page.getByPlaceholder('Your name').waitFor()
+  await page.getByLabel('Your name').waitFor()
 })
 
 test('the token goes to the API in a header, and nowhere else', async (t) => {

@@ -71,7 +71,7 @@ test('a guest who sends before the writer has arrived is asked for a name', asyn
   await composer(page).fill('Quickly.')
   await page.getByRole('button', { name: 'Post comment' }).click()
   release()
-  const name = page.getByPlaceholder('Your name')
+  const name = page.getByLabel('Your name')
   await name.waitFor()
   await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('input[autocomplete=name]'))
   assert.equal(await composer(page).inputValue(), 'Quickly.')

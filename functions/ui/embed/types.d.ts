@@ -19,6 +19,8 @@ export interface Comment {
   replies_count: number
   replies: Comment[]
   can: { update: boolean; delete: boolean; pin: boolean }
+  /** Present on one's own comments that are not approved. */
+  review?: { state: 'pending' | 'rejected'; reason: string | null; note: string | null }
   is_author: boolean
   is_moderator: boolean
   is_guest: boolean
@@ -47,7 +49,7 @@ export interface Ui {
 /** A page of comments. Walks by cursor have cursors, pages by number have numbers. */
 export interface Page {
   data: Comment[]
-  meta: { total: number; next_cursor?: string | null; current_page?: number; last_page?: number }
+  meta: { total: number; closed?: boolean; next_cursor?: string | null; current_page?: number; last_page?: number }
   ui?: Ui
 }
 
@@ -59,6 +61,8 @@ export interface RequestOptions {
   body?: object
   /** The `Idempotency-Key`. */
   key?: string
+  /** What sends in place of `fetch`. */
+  send?: (url: URL, init: RequestInit & { headers: Headers }) => Promise<{ ok: boolean; status: number; text: () => Promise<string> }>
   signal?: AbortSignal
   keepalive?: boolean
   /** For answers that are the same for everybody: without a token, for every cache. */
@@ -92,13 +96,19 @@ export interface Composer {
   purpose: Purpose
   element: HTMLFormElement
   text: HTMLTextAreaElement
+  /** The frame around the text field and its tools. */
+  box: HTMLElement
   /** What is wrong. */
   problem: HTMLElement
   /** The row of buttons. */
   bar: HTMLElement
+  /** The button that sends. */
+  send: HTMLButtonElement
   /** Keeps this text as the draft. */
   keep: (body: string) => void
   focus: () => void
+  /** Makes it a line again. */
+  close: () => void
 }
 
 /** A composer with what the writer adds. */

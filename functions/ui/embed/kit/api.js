@@ -46,7 +46,7 @@ export class Client {
 
   /** @param {RequestOptions} options */
   async request(method, path, options = {}, isLast = false) {
-    const { query = {}, body, key, signal, keepalive, anonymous } = options
+    const { query = {}, body, key, signal, keepalive, anonymous, send = fetch } = options
     const token = anonymous ? null : await this.token()
     const url = new URL(path, API)
     for (const [name, value] of Object.entries(query)) if (value != null) url.searchParams.set(name, `${value}`)
@@ -59,7 +59,7 @@ export class Client {
     const signals = [AbortSignal.timeout(isForm ? 600_000 : 30_000), ...(signal ? [signal] : [])]
     let response, json
     try {
-      response = await fetch(url, {
+      response = await send(url, {
         method,
         headers,
         body: isForm ? body : JSON.stringify(body),

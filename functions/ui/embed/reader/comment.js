@@ -82,7 +82,7 @@ export class CommentView {
       'div',
       { class: 'actions', part: 'actions' },
       this.like,
-      action(nesting && is_approved && this.depth < 10, 'reply', () => this.reply(), 'reply'),
+      action(nesting && is_approved && this.depth < 10 && !this.thread.closed, 'reply', () => this.reply(), 'reply'),
       action(can.update, 'edit', () => this.edit()),
       action(can.delete, 'delete', later(({ remove }) => remove(this))),
       action(can.pin, pinned ? 'unpin' : 'pin', later(({ pin }) => pin(this))),
@@ -105,7 +105,7 @@ export class CommentView {
   #like() {
     const { thread, comment, like } = this
     const { liked, likes_count } = comment
-    if (!thread.ui.auth.authenticated && !thread.ui.guest.likes) return thread.signIn()
+    if (!thread.ui.auth.authenticated && !thread.ui.guest.likes) return thread.signIn('sign_in_to_like')
     if (like.ariaBusy === 'true') return
     const show = (like) => {
       Object.assign(comment, like)
@@ -155,6 +155,7 @@ export class CommentView {
     const { say } = thread
     const close = this.#write({
       draft: `edit-${comment.id}`,
+      isEdit: true,
       value: comment.body,
       placeholder: say('edit'),
       action: say('save'),
@@ -162,7 +163,7 @@ export class CommentView {
         const { data } = await thread.write('PATCH', `comments/${comment.id}`, { body: { body } })
         close()
         this.show(data)
-        thread.announce(say('edited'))
+        thread.toast.show(say('saved'))
       },
     })
     body.hidden = true

@@ -1,10 +1,11 @@
 /**
- * The form for a new comment, a reply or an edit. It takes text and keeps the draft from the start. The writer adds everything
- * else when the form gets the focus. The text field stays the same element.
+ * The form for a new comment, a reply or an edit. It is a line until it has the focus or a draft. It takes text and keeps the draft
+ * from the start. The writer adds everything else when the form gets the focus. The text field stays the same element.
  * @import { Composer, Purpose } from '../types.d.ts'
  */
 
 import { API } from '../kit/api.js'
+import { avatar } from '../kit/avatar.js'
 import { device } from '../kit/device.js'
 import { button, h, primary } from '../kit/dom.js'
 import { ahead, writer } from './later.js'
@@ -12,12 +13,23 @@ import { ahead, writer } from './later.js'
 /** Texts since the page was loaded, by the names of their drafts. */
 const typed = {}
 
+/** The visitor as comments show people. Guests are who they last said they are. */
+const visitor = ({ user }) => user ?? { name: device.get('name') ?? '', avatar: '' }
+
+/** The names of a visitor's draft and of a guest's. A draft stays with who wrote it when the session ends. */
+function draftsOf({ path, ui, ended }, draft) {
+  const name = (who) => `${API} ${path} ${draft} ${who}`
+  return [name(ui.auth.user?.id ?? ended?.id ?? 'guest'), name('guest')]
+}
+
+/** Whether somebody has left a draft. */
+export const hasDraft = (thread, draft) => !!device.get(draftsOf(thread, draft)[0])
+
 /** @param {Purpose} purpose @returns {Composer} */
 export function composer(thread, purpose) {
   const { draft, value = '', placeholder, action, cancel } = purpose
-  const { say, path, ui } = thread
-  const left = `${API} ${path} ${draft} guest`
-  const kept = ui.auth.authenticated ? `${API} ${path} ${draft} ${ui.auth.user?.id}` : left
+  const { say, ui } = thread
+  const [kept, left] = draftsOf(thread, draft)
   let isReady = false
   let arrival
 
@@ -32,6 +44,7 @@ export function composer(thread, purpose) {
   }
 
   async function enhance() {
+    open(true)
     arrival ??= writer().then((writer) => writer.enhance(form))
     try {
       await arrival
@@ -45,31 +58,49 @@ export function composer(thread, purpose) {
 
   async function submit(event) {
     event.preventDefault()
-    if (!isReady && (await enhance())) element.requestSubmit()
+    if (!ui.auth.can_comment) thread.signIn()
+    else if (!isReady && (await enhance())) element.requestSubmit()
   }
 
   /** Keys that the writer has not taken. */
   function keydown(event) {
     if (event.defaultPrevented || event.isComposing) return
-    if (event.key === 'Escape') cancel?.()
+    if (event.key === 'Escape') giveUp()
     else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) element.requestSubmit()
   }
 
-  const text = h('textarea', { 'aria-label': placeholder, placeholder, required: true, dir: 'auto', input })
+  function open(isOpen) {
+    element.classList.toggle('open', isOpen)
+  }
+
+  /** Closes a reply or an edit, and an empty composer of the thread. */
+  function giveUp() {
+    if (cancel) return cancel()
+    text.blur()
+    if (!text.value) open(false)
+  }
+
+  const text = h('textarea', { 'aria-label': placeholder, placeholder, rows: 1, required: true, dir: 'auto', input })
   const problem = h('p', { class: 'error', role: 'alert' })
-  const bar = h('div', { class: 'bar' }, cancel && button(say('cancel'), { class: 'outlined', click: cancel }), primary(action))
+  const send = primary(action)
+  const bar = h('div', { class: 'bar' }, button(say('cancel'), { class: 'cancel', click: giveUp }), send)
+  const box = h('div', { class: 'editor', part: 'editor' }, text)
+  const under = h('div', { class: 'under' }, problem, bar)
   const { pointerenter } = ahead
-  const element = h('form', { class: 'editor', part: 'editor', pointerenter, focusin: enhance, keydown, submit }, text, problem, bar)
+  const events = { pointerenter, focusin: enhance, keydown, submit }
+  const element = h('form', { class: 'composer', ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, under))
   // What somebody has typed as a guest becomes the draft of whoever signs in.
   if (kept !== left && typed[left]) {
     keep(typed[left])
     device.set(left, (typed[left] = ''))
   }
   text.value = device.get(kept) || value
+  open(!!cancel || !!text.value)
   const focus = () => {
     text.focus()
     text.setSelectionRange(text.value.length, text.value.length)
   }
-  const form = { thread, purpose, element, text, problem, bar, keep, focus }
+  const close = () => open(false)
+  const form = { thread, purpose, element, text, box, problem, bar, send, keep, focus, close }
   return form
 }

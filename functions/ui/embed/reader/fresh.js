@@ -33,7 +33,7 @@ export class Fresh {
     const { length } = this.#waiting
     const news = `${length} ${thread.say(length > 1 ? 'new_comments' : 'new_comment')}`
     element.hidden = !length
-    if (length && element.textContent !== news) thread.announce(news)
+    if (length && element.textContent !== news) thread.toast.announce(news)
     element.textContent = news
     return next
   }

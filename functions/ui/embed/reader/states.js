@@ -25,12 +25,3 @@ export function failure({ say, explain }, error, again, signal) {
   addEventListener('online', click, { signal })
   return h('p', { class: 'notice', role: 'alert' }, `${explain(error)} `, button(say('retry'), { class: 'outlined', click }))
 }
-
-/** What keeps the visitor from writing, if anything does. */
-export function obstacle(thread) {
-  const { say, ui } = thread
-  const notice = (content) => h('p', { class: 'notice' }, content)
-  if (ui.features.read_only) return notice(say('read_only'))
-  if (ui.auth.banned) return notice(say('banned'))
-  if (!ui.auth.can_comment) return notice(button(say('sign_in_to_comment'), { class: 'primary', click: () => thread.signIn() }))
-}

@@ -10,11 +10,15 @@ import { busily, button, h } from '../kit/dom.js'
 import { styles } from '../kit/sheet.js'
 import { FIRST_WORDS, languageOf } from '../kit/words.js'
 import { CommentView } from './comment.js'
-import { composer } from './composer.js'
+import { composer, hasDraft } from './composer.js'
+import { composerStyles } from './composer_style.js'
 import { Fresh } from './fresh.js'
 import { ahead, writer } from './later.js'
-import { explanation, failure, obstacle, skeleton } from './states.js'
+import { obstacle } from './obstacle.js'
+import { signIn } from './sign_in.js'
+import { explanation, failure, skeleton } from './states.js'
 import { threadStyles } from './style.js'
+import { Toast } from './toast.js'
 
 const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
@@ -25,6 +29,10 @@ export class Thread {
   language = ''
   path = ''
   sort = ''
+  closed = false
+  /** Whose session has ended, as far as that is known. @type {{ id?: number | null } | null} */
+  ended = null
+  toast = new Toast()
   #work = new AbortController()
   /** @type {RequestOptions['query'] | null} */
   #next = null
@@ -33,14 +41,13 @@ export class Thread {
   constructor(host, root) {
     this.host = host
     this.root = root
-    this.status = h('p', { class: 'visually-hidden', role: 'status' })
     this.section = h('section')
     this.list = h('div', { class: 'list' })
     this.empty = h('p', { class: 'empty muted' })
     this.fresh = new Fresh(this)
     this.foot = h('div', { class: 'foot' })
-    root.append(this.section, this.status)
-    root.adoptedStyleSheets = [styles, threadStyles]
+    root.append(this.section, this.toast.element)
+    root.adoptedStyleSheets = [styles, threadStyles, composerStyles]
     this.#showSkeleton()
   }
 
@@ -48,17 +55,14 @@ export class Thread {
 
   explain = (error) => explanation(this.say, error)
 
-  announce(text, name = 'visually-hidden') {
-    this.status.className = name
-    this.status.textContent = text
-  }
+  emit = (name, detail) => this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
 
-  emit(name, detail) {
-    return this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
-  }
+  signIn = (label = 'sign_in_to_comment') => signIn(this, label)
 
-  signIn() {
-    if (this.emit('comment-sign-in')) this.announce(this.say('sign_in_to_comment'))
+  /** The visitor's token is refused from now on. What was being written stays. */
+  async endSession() {
+    this.ended = this.ui.auth.user ?? {}
+    await this.load()
   }
 
   async write(method, path, options) {
@@ -68,12 +72,12 @@ export class Thread {
   }
 
   async attempt(act, undo = () => {}) {
-    this.announce('')
+    this.toast.announce('')
     try {
       await act()
     } catch (error) {
       undo()
-      this.announce(this.explain(error), 'error')
+      this.toast.show(this.explain(error), true)
     }
   }
 
@@ -89,6 +93,7 @@ export class Thread {
   async become(auth) {
     const before = this.path && this.api.token()
     this.api.auth = auth
+    this.ended = null
     if (before && (await before) !== (await this.api.token())) this.load()
   }
 
@@ -125,9 +130,11 @@ export class Thread {
   async #first(signal) {
     const ask = () => this.api.get(`${this.path}/comments`, { include: 'ui', cursor: '', sort: this.sort || null }, signal)
     const token = await this.api.token()
-    const page = await ask()
-    if (!token || page.ui.auth.authenticated) return page
-    return (await this.api.renew(token)) ? ask() : page
+    let page = await ask()
+    const isRefused = () => token && !page.ui.auth.authenticated
+    if (isRefused() && (await this.api.renew(token))) page = await ask()
+    if (isRefused()) this.ended ??= {}
+    return page
   }
 
   #show(page) {
@@ -146,7 +153,7 @@ export class Thread {
         ui.features.subscriptions && ui.auth.authenticated && button(say('notifications'), { class: 'muted', ...ahead, click: () => this.later(({ chooseMails }) => chooseMails(this)) }),
         ui.features.sorting && select,
       ),
-      obstacle(this) ?? this.#composer(),
+      ...this.#writing(page),
       this.fresh.element,
       this.list,
       this.empty,
@@ -159,6 +166,15 @@ export class Thread {
       if (body.hidden) view?.comment.can.update && view.edit()
       else if (ui.auth.can_comment) view?.reply()
     }
+  }
+
+  /** The composer, and what stands above it or in its place. */
+  #writing({ meta }) {
+    this.closed = meta.closed && !this.ui.auth.moderator
+    const notice = obstacle(this)
+    const isKept = this.ended && hasDraft(this, 'new')
+    const isOffered = !notice || (this.ended && this.ui.auth.can_comment) || isKept
+    return [...(notice ? [notice] : []), ...(isOffered ? [this.#composer()] : [])]
   }
 
   #composer() {
@@ -176,7 +192,7 @@ export class Thread {
 
   async post(body, key) {
     const { data } = await this.write('POST', `${this.path}/comments`, { body, key })
-    this.announce(this.say(data.is_approved ? 'posted' : 'pending_approval'))
+    this.toast.show(this.say(data.is_approved ? 'posted' : 'pending_approval'))
     this.emit('comment-posted', { id: data.id })
     return data
   }

@@ -10,12 +10,14 @@ import { images } from './images.js'
 import { newKey } from './key.js'
 import { mentions } from './mentions.js'
 import { previewer } from './preview.js'
+import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 
 /** @param {Composer} composer */
 export function enhance(composer) {
-  const { thread, purpose, element, text, problem, bar, keep } = composer
-  let busy = 0
+  const { thread, purpose, element, box, text, problem, bar, send, keep, close } = composer
+  const { say, ui } = thread
+  let isSending = false
   let last = { content: '', key: '' }
   /** @type {Editor} */
   const editor = { ...composer, fallible, insert }
@@ -26,10 +28,29 @@ export function enhance(composer) {
   const writer = identity(editor)
 
   async function fallible(act) {
-    problem.textContent = ''
-    busy++
-    await busily(element, act).catch((error) => (problem.textContent = thread.explain(error)))
-    busy--
+    tell('')
+    await busily(element, act).catch(fail)
+  }
+
+  async function fail(error) {
+    if (error.code === 'unauthenticated' && ui.auth.authenticated) await thread.endSession()
+    else if (error.code === 'offline') tell(say('kept'), true)
+    else tell(thread.explain(error))
+  }
+
+  function tell(sentence, isKept = false) {
+    problem.textContent = sentence
+    problem.classList.toggle('kept', isKept)
+  }
+
+  /** The connection is gone, or back. Nothing is sent by itself. */
+  function connection({ type }) {
+    if (!element.isConnected) return removeEventListener(type, connection)
+    if (type === 'offline' && text.value) tell(say('kept'), true)
+    else if (type === 'online' && problem.classList.contains('kept')) {
+      tell('')
+      thread.toast.show(say('back_online'))
+    }
   }
 
   function insert(string, start = text.selectionStart, end = text.selectionEnd) {
@@ -38,25 +59,38 @@ export function enhance(composer) {
     text.dispatchEvent(new Event('input'))
   }
 
+  function turn(isPosting) {
+    isSending = isPosting
+    element.classList.toggle('posting', isPosting)
+    text.readOnly = isPosting
+    const label = send.firstElementChild ?? send
+    label.textContent = isPosting ? say('posting') : purpose.action
+  }
+
   function submit() {
-    if (busy) return
-    const body = text.value
-    const fields = { body, ...writer.fields() }
+    if (isSending || !ui.auth.can_comment) return
+    turn(true)
+    fallible(() => deliver().finally(() => turn(false)))
+  }
+
+  async function deliver() {
+    const written = text.value
+    const fields = { body: await pictures.append(written), ...writer.fields() }
     const content = JSON.stringify(fields)
     if (content !== last.content) last = { content, key: newKey() }
-    fallible(async () => {
-      await purpose.send(fields, last.key)
-      last.content = ''
-      if (text.value === body) text.value = ''
-      preview.close()
-      keep(text.value)
-    })
+    await purpose.send(fields, last.key)
+    last.content = ''
+    if (text.value === written) text.value = ''
+    pictures.clear()
+    preview.close()
+    keep(text.value)
+    if (!text.value && !purpose.cancel) close()
   }
 
   function keydown(event) {
     const { key, isComposing } = event
     const isCommand = event.ctrlKey || event.metaKey
-    const shortcut = thread.ui.features.markdown_toolbar && shortcutOf(key)
+    const shortcut = ui.features.markdown_toolbar && shortcutOf(key)
     if (isComposing) return
     if (people.choose(key)) event.preventDefault()
     else if (isCommand && shortcut) {
@@ -65,12 +99,24 @@ export function enhance(composer) {
     }
   }
 
+  /** Firefox cannot size a field by its text. */
+  function grow() {
+    if (CSS.supports('field-sizing', 'content')) return
+    text.rows = 1
+    text.rows = Math.ceil((text.scrollHeight - 16) / parseFloat(getComputedStyle(text).lineHeight))
+  }
+
+  dress(thread)
   text.addEventListener('input', people.suggest)
+  text.addEventListener('input', grow)
   text.addEventListener('keydown', keydown)
   text.addEventListener('paste', (event) => pictures.take(event, event.clipboardData))
   text.addEventListener('drop', (event) => pictures.take(event, event.dataTransfer))
   element.addEventListener('submit', submit)
-  text.after(people.element, preview.element, emoji.element, ...writer.elements)
-  bar.prepend(toolbar(editor, { emoji, pictures, preview }))
+  for (const type of ['offline', 'online']) addEventListener(type, connection)
+  text.after(preview.element, pictures.element, toolbar(editor, { emoji, pictures, preview }), emoji.element, ...people.elements)
+  box.after(...writer.fieldsOfGuests)
+  bar.prepend(writer.element)
+  grow()
   people.suggest()
 }

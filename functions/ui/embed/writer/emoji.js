@@ -4,11 +4,32 @@
  */
 
 import { button, h } from '../kit/dom.js'
+import { moveByArrows } from './arrows.js'
+import { togglePopover } from './popover.js'
 
-const EMOJI = '😀 😂 😉 😍 🤔 😮 😢 👍 👎 👏 🎉 ❤️'.split(' ')
+const EMOJI = `😀 😃 😄 😁 😅 😂 🤣 😊 🙂 🙃 😉 😌 😍 🥰 😘 😋 😛 😜 🤪 🤗 🤭 🤔 🤨 😐 😑 😏 😒 🙄 😬 😴 🤤 😷 🤒 🤕 🤢 🥵 🥶 😵 🤯 🥳 😎 🤓 🧐 😕 😟 🙁
+😮 😲 😳 🥺 😨 😰 😥 😢 😭 😱 😖 😞 😓 😩 😤 😡 🤬 👿 💀 💩 🤡 👻 👽 🤖 😺 🙈 🙉 🙊 👍 👎 👌 ✌️ 🤞 🤟 🤘 👈 👉 👆 👇 👋 ✋ 👏 🙌 🤝 🙏 💪 ✍️ 👀 🧠 🤷 🤦
+❤️ 🧡 💛 💚 💙 💜 🖤 💔 💯 💥 💫 💦 💤 🔥 ⭐ ✨ 🎉 🎊 🎁 🏆 🥇 ⚽ 🎸 🎵 🎮 🎲 🎨 📷 💡 📚 ✏️ 📌 🔗 🔒 ⏰ ✅ ❌ ❓ ❗ ⚠️ ➡️ 🐶 🐱 🦊 🐻 🐼 🐸 🐔 🐧 🐝 🦋 🐢 🐟
+🌱 🌲 🌻 🌹 🍀 🍎 🍌 🍓 🍅 🍞 🧀 🍕 🍔 🍰 🍪 ☕ 🍵 🍺 🍷 🏠 🚗 🚲 ✈️ 🚀 🌍 🌙 ☀️ 🌈 ☔ ❄️`.split(/\s/)
 
 /** @param {Editor} editor */
-export function emojis({ insert }) {
-  const element = h('div', { hidden: true }, ...EMOJI.map((emoji) => button(emoji, { click: () => insert(emoji) })))
-  return { element, toggle: () => (element.hidden = !element.hidden) }
+export function emojis({ thread, insert }) {
+  const element = h('div', { class: 'emoji sheet', popover: 'auto', role: 'group', 'aria-label': thread.say('emoji') })
+  moveByArrows(element, 8)
+
+  function pick(emoji) {
+    element.hidePopover()
+    insert(emoji)
+  }
+
+  /** The first look builds the grid. */
+  function build() {
+    if (!element.firstChild) element.append(...EMOJI.map((emoji, place) => button(emoji, { tabindex: place && -1, click: () => pick(emoji) })))
+  }
+
+  const toggle = (event) => {
+    build()
+    togglePopover(element, event)
+  }
+  return { element, toggle }
 }

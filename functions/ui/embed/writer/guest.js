@@ -9,17 +9,19 @@ import { h } from '../kit/dom.js'
 /** @param {Editor} editor */
 export function identity({ thread, purpose }) {
   const { say, ui } = thread
-  const { features, guest } = ui
-  const isGuest = !ui.auth.authenticated
-  const field = (label, attributes) => h('input', { 'aria-label': say(label), placeholder: say(label), ...attributes })
-  const name = field('guest_name', { autocomplete: 'name', required: true, value: device.get('name') })
-  const email = field('guest_email', { type: 'email', autocomplete: 'email', required: guest.require_email })
-  const subscribe = h('input', { type: 'checkbox', change: () => (email.required = guest.require_email || subscribe.checked) })
+  const { features, guest, auth } = ui
+  const isGuest = !auth.authenticated && !purpose.isEdit
+  const name = h('input', { autocomplete: 'name', required: true, value: device.get('name') })
+  const email = h('input', { type: 'email', autocomplete: 'email' })
+  const hint = h('small')
+  const subscribe = h('input', { type: 'checkbox', change: showHint })
   const hasEmail = guest.require_email || guest.show_gravatar || features.subscriptions
-  const elements = [
-    ...(isGuest ? [h('div', { class: 'guest' }, name, hasEmail && email)] : []),
-    ...(features.subscriptions && !purpose.value ? [h('label', { class: 'muted' }, subscribe, say('subscribe'))] : []),
-  ]
+  const [before, after] = say('posting_as').split('{name}')
+
+  function showHint() {
+    email.required = guest.require_email || subscribe.checked
+    hint.textContent = ` · ${email.required ? '' : `${say('optional')}, `}${say('not_published')}`
+  }
 
   function fields() {
     const chosen = { subscribe_to_replies: subscribe.checked || undefined }
@@ -28,5 +30,13 @@ export function identity({ thread, purpose }) {
     return { ...chosen, guest_name: name.value, guest_email: email.value || undefined }
   }
 
-  return { elements, fields }
+  showHint()
+  const element = h(
+    'div',
+    { class: 'identity' },
+    auth.user && !purpose.isEdit && h('span', {}, before, h('b', { dir: 'auto' }, auth.user.name), after),
+    features.subscriptions && !purpose.isEdit && h('label', {}, subscribe, say('subscribe')),
+  )
+  const labels = [h('label', {}, say('guest_name'), name), hasEmail && h('label', {}, say('guest_email'), hint, email)]
+  return { element, fields, fieldsOfGuests: isGuest ? [h('div', { class: 'guest' }, ...labels)] : [] }
 }

@@ -1,41 +1,89 @@
 /**
- * Uploads of images that are chosen, pasted or dropped.
+ * Images that are chosen, pasted or dropped. Each is a chip with its progress, then with a field that describes it. Sending adds
+ * their Markdown at the end of the text.
  * @import { Editor } from '../types.d.ts'
  */
 
 import { ApiError } from '../kit/api.js'
-import { h } from '../kit/dom.js'
+import { button, drawing, h } from '../kit/dom.js'
 import { newKey } from './key.js'
+import { sendWith } from './upload.js'
+
+const CROSS = 'M4 4l8 8M12 4l-8 8'
+
+/** A drawing of a file. A picture would have an address, which the policy of a page may forbid. @param {File} file */
+function thumbnail(file) {
+  const canvas = h('canvas', { width: 88, height: 88 })
+  createImageBitmap(file).then(
+    (bitmap) => {
+      const size = Math.min(bitmap.width, bitmap.height)
+      canvas.getContext('2d')?.drawImage(bitmap, (bitmap.width - size) / 2, (bitmap.height - size) / 2, size, size, 0, 0, 88, 88)
+    },
+    () => {},
+  )
+  return canvas
+}
 
 /** @param {Editor} editor */
-export function images({ thread, text, insert, fallible }) {
+export function images({ thread, text, fallible }) {
   const { api, say, ui } = thread
-  const file = h('input', { type: 'file', accept: 'image/*', change: (event) => take(event, file) })
+  const element = h('div', { class: 'chips' })
+  const file = h('input', { type: 'file', accept: 'image/*', multiple: true, change: choose })
+  /** The Markdown of each image, by its chip. @type {Map<HTMLElement, Promise<() => string>>} */
+  const chips = new Map()
 
   function take(event, source) {
     const images = [...source.files].filter(({ type }) => type.startsWith('image/'))
     if (!images.length || !ui.features.media) return
     event.preventDefault()
-    images.forEach((image) => fallible(() => upload(image)))
+    images.forEach((image) => fallible(() => add(image)))
   }
 
-  async function upload(image) {
+  function choose(event) {
+    take(event, file)
+    file.value = ''
+  }
+
+  function drop(chip) {
+    chips.delete(chip)
+    chip.remove()
+    text.required = !chips.size
+  }
+
+  async function add(image) {
     if (image.size > ui.limits.media_bytes) throw new ApiError(0, { code: 'payload_too_large' })
-    const place = `![${say('uploading')} ${image.name.replace(/[[\]]/g, '')}]()`
-    insert(place)
-    let uploaded = ''
-    try {
-      const body = new FormData()
-      body.append('file', image)
-      uploaded = `![${say('image_description')}](${(await api.request('POST', 'media', { body, key: newKey() })).url})`
-    } finally {
-      const start = text.value.indexOf(place)
-      const isHere = text.selectionStart === start + place.length
-      if (start >= 0) text.setRangeText(uploaded, start, start + place.length, 'preserve')
-      if (isHere) text.setSelectionRange(start + 2, start + Math.max(2, uploaded.indexOf(']')))
-      text.dispatchEvent(new Event('input'))
+    const gone = new AbortController()
+    const progress = h('progress', { value: 0, 'aria-label': say('uploading') })
+    const content = h('div', {}, h('span', {}, image.name), progress)
+    const remove = () => {
+      gone.abort()
+      drop(chip)
+      text.focus()
     }
+    const chip = h('div', { class: 'chip' }, thumbnail(image), content, button(drawing(CROSS), { 'aria-label': `${say('delete')}: ${image.name}`, click: remove }))
+    const body = new FormData()
+    body.append('file', image)
+    const send = sendWith((share) => (progress.value = share))
+    const upload = api.request('POST', 'media', { body, key: newKey(), signal: gone.signal, send }).then(({ url }) => {
+      const label = say('image_description')
+      const description = h('input', { 'aria-label': label, placeholder: label, maxlength: 300 })
+      progress.replaceWith(description)
+      return () => `![${description.value.replace(/[\\[\]]/g, '\\$&')}](${url})`
+    })
+    chips.set(chip, upload)
+    text.required = false
+    element.append(chip)
+    await upload.catch((error) => {
+      drop(chip)
+      if (!gone.signal.aborted) throw error
+    })
   }
 
-  return { take, choose: () => file.click() }
+  /** The text with the images, once all have arrived. */
+  async function append(body) {
+    const markdown = (await Promise.all(chips.values())).map((markdownOf) => markdownOf())
+    return markdown.length ? [body.trimEnd(), markdown.join('\n')].filter(Boolean).join('\n\n') : body
+  }
+
+  return { element, take, append, clear: () => [...chips.keys()].forEach(drop), choose: () => file.click() }
 }

@@ -15,6 +15,6 @@ export async function chooseMails(thread) {
   ask(thread, say('notifications'), fields, say('save'), async (chosen) => {
     const body = Object.fromEntries(NOTICES.map((name) => [name, chosen.has(name)]))
     const answer = await (chosen.has('forget') ? api.request('DELETE', path) : api.request('PUT', path, { body }))
-    thread.announce(stateOf(answer?.data ?? {}))
+    thread.toast.show(stateOf(answer?.data ?? {}))
   })
 }

@@ -1,41 +1,73 @@
 /**
- * Offers people whose names begin as what follows an `@`.
- * @import { Editor } from '../types.d.ts'
+ * Offers people whose names begin as what follows an `@`: who has written in the thread first.
+ * @import { Editor, User } from '../types.d.ts'
  */
 
 import { avatar } from '../kit/avatar.js'
 import { h, pause } from '../kit/dom.js'
+import { showAt } from './popover.js'
 
+const MOST = 8
 const handleOf = (name) => name.replace(/_?[^A-Za-z0-9_]+/g, '_').toLowerCase()
 
 /** @param {Editor} editor */
 export function mentions({ thread, purpose, text, insert }) {
-  const { api, say, ui } = thread
+  const { api, say, ui, views } = thread
   const { draft } = purpose
   const id = `people-${draft}`
-  const element = h('div', { id, class: 'people', role: 'listbox', 'aria-label': say('mention'), hidden: true })
+  const element = h('div', { id, class: 'people sheet', popover: 'manual', role: 'listbox', 'aria-label': say('mention') })
+  const caret = h('span')
+  // It has the styles of the text field, so the caret is where the field has it.
+  const mirror = h('div', { class: 'mirror', 'aria-hidden': 'true' })
   let search = new AbortController()
   text.setAttribute('aria-autocomplete', 'list')
   text.setAttribute('aria-controls', id)
+  text.addEventListener('blur', hide)
 
-  async function suggest() {
+  const isShown = () => element.matches(':popover-open')
+
+  function hide() {
+    search.abort()
+    if (isShown()) element.hidePopover()
+    text.removeAttribute('aria-activedescendant')
+  }
+
+  async function suggest({ isComposing = false } = {}) {
     const end = text.selectionStart
     const query = text.value.slice(0, end).match(/(?<![\w@])@([\p{L}\p{N}_]{1,50})$/u)?.[1]
-    search.abort()
-    element.hidden = true
-    if (!query || !ui.auth.authenticated) return
+    hide()
+    if (!query || isComposing || !ui.auth.authenticated) return
     search = new AbortController()
     const { signal } = search
+    const people = writers(query)
+    show(people, query, end)
     await pause(150)
     if (signal.aborted) return
     const { data } = await api.get('users', { q: query.replaceAll('_', ' ') }, signal).catch(() => ({ data: [] }))
-    if (signal.aborted || !data.length) return
+    if (signal.aborted) return
+    const others = data.filter((user) => !people.some(({ id }) => id === user.id))
+    if (others.length) show([...people, ...others], query, end)
+  }
+
+  /** @param {string} query @returns {User[]} */
+  function writers(query) {
+    const users = [...views.values()].map(({ comment }) => comment.user)
+    const known = new Map(users.filter((user) => user?.id && user.id !== ui.auth.user?.id).map((user) => [user.id, user]))
+    return [...known.values()].filter(({ name }) => handleOf(name).startsWith(query.toLowerCase()))
+  }
+
+  /** @param {User[]} people */
+  function show(people, query, end) {
+    if (!people.length) return
     const pick = (user) => insert(`@${handleOf(user.name)} `, end - query.length - 1, end)
     const mousedown = (event) => event.preventDefault()
     element.replaceChildren(
-      ...data.map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user), mousedown }, avatar(user), user.name)),
+      ...people.slice(0, MOST).map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user), mousedown }, avatar(user), h('span', {}, user.name))),
     )
-    element.hidden = false
+    mirror.replaceChildren(text.value.slice(0, end - query.length - 1), caret, text.value.slice(end - query.length - 1) || ' ')
+    const { left, top, right } = caret.getBoundingClientRect()
+    const height = parseFloat(getComputedStyle(text).lineHeight)
+    showAt(element, new DOMRect(left, top - text.scrollTop, right - left, height))
     select(0)
   }
 
@@ -48,16 +80,16 @@ export function mentions({ thread, purpose, text, insert }) {
 
   /** Whether the key has chosen among those who are offered. */
   function choose(key) {
-    if (element.hidden) return false
+    if (!isShown()) return false
     const options = /** @type {HTMLElement[]} */ ([...element.children])
     const place = options.findIndex(({ ariaSelected }) => ariaSelected === 'true')
     if (key === 'ArrowDown') select(place + 1)
     else if (key === 'ArrowUp') select(place - 1)
     else if (key === 'Enter' || key === 'Tab') options[place].click()
-    else if (key === 'Escape') element.hidden = true
+    else if (key === 'Escape') hide()
     else return false
     return true
   }
 
-  return { element, suggest, choose }
+  return { elements: [mirror, element], suggest, choose }
 }

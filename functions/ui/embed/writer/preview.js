@@ -3,13 +3,17 @@
  * @import { Editor } from '../types.d.ts'
  */
 
-import { button, h } from '../kit/dom.js'
+import { button, drawing, h } from '../kit/dom.js'
 import { showHtml } from '../kit/html.js'
+
+const EYE = 'M1 8q7-9 14 0-7 9-14 0M8 6a2 2 0 1 0 0 4 2 2 0 0 0 0-4'
 
 /** @param {Editor} editor */
 export function previewer({ thread, text, fallible }) {
   const element = h('div', { class: 'body preview', tabindex: 0, hidden: true })
-  const toggle = button(thread.say('preview'), { 'aria-pressed': 'false', click: () => fallible(show) })
+  const label = thread.say('preview')
+  const toggle = button(h('span', {}, label), { class: 'eye', 'aria-label': label, 'aria-pressed': 'false', click: () => fallible(show) })
+  toggle.append(drawing(EYE))
 
   async function show() {
     const body = text.value

@@ -13,7 +13,7 @@ export function remove(view) {
     element.remove()
     if (parent) parent.comment.replies_count -= +comment.is_approved
     thread.showEmpty()
-    thread.announce(say('deleted'))
+    thread.toast.show(say('comment_deleted'))
     return next
   })
 }

@@ -21,6 +21,6 @@ export function report(view) {
     })
     comment.reported = true
     view.showMarks()
-    thread.announce(say('report_thanks'))
+    thread.toast.show(say('report_thanks'))
   })
 }

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { article, newRecord, Service, token, world } from './world.js'
+
+const w = world({ SVC_ALLOW_GUESTS: 'true' })
+/** Nothing moves, so that heights can be compared. */
+const STILL = /** @type {const} */ ({ reducedMotion: 'reduce' })
+const cors = { 'access-control-allow-origin': '*' }
+
+/** @typedef {import('playwright-core').Page} Page */
+const field = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
+const form = (/** @type {Page} */ page) => page.locator('form')
+const toast = (/** @type {Page} */ page) => page.locator('[part~=toast]')
+const heightOf = async (/** @type {Page} */ page) => (await form(page).boundingBox())?.height ?? 0
+
+/** Changes the first answer. @param {(page: any) => void} change */
+const answering = (change) => (/** @type {Page} */ page) =>
+  page.route(/\/comments\?/, async (route) => {
+    const response = await route.fetch()
+    const json = await response.json()
+    change(json)
+    await route.fulfill({ response, json })
+  })
+
+test('the composer is a line with the visitor’s initials until it has the focus, and Escape or Cancel makes it one again', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, context: STILL })
+  const line = await heightOf(page)
+  assert.ok(line > 30 && line <= 60, `${line}`)
+  assert.ok(await form(page).locator('.avatar').isVisible())
+  assert.equal(await page.getByRole('button', { name: 'Post comment' }).isVisible(), false)
+  for (const close of [() => page.keyboard.press('Escape'), () => page.getByRole('button', { name: 'Cancel' }).click()]) {
+    await field(page).focus()
+    await page.getByText('Posting as Ada Lovelace').waitFor()
+    assert.ok(((await page.locator('.editor').boundingBox())?.height ?? 0) >= 92)
+    assert.ok(await page.getByRole('button', { name: 'Post comment' }).isVisible())
+    await close()
+    assert.equal(await heightOf(page), line)
+  }
+  await field(page).fill('Half a thou')
+  await page.keyboard.press('Escape')
+  assert.ok((await heightOf(page)) > 92)
+  await page.reload()
+  await field(page).waitFor()
+  assert.ok((await heightOf(page)) > 92, 'a draft is open')
+})
+
+test('the box grows with its text', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  await field(page).fill('One.')
+  const before = (await field(page).boundingBox())?.height ?? 0
+  await field(page).fill('One.\n'.repeat(10))
+  assert.ok(((await field(page).boundingBox())?.height ?? 0) > before + 50)
+})
+
+test('after a comment was sent the composer is a line again, and a toast says so for five seconds', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, context: STILL })
+  await page.clock.install()
+  const line = await heightOf(page)
+  await field(page).fill('One.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await toast(page).getByText('Comment posted').waitFor()
+  assert.equal(await toast(page).getAttribute('role'), 'status')
+  assert.equal(await heightOf(page), line)
+  await page.clock.runFor(4_000)
+  assert.ok(await toast(page).isVisible())
+  await page.clock.runFor(1_100)
+  await toast(page).waitFor({ state: 'hidden' })
+})
+
+test('a toast stays while the pointer is on it', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  await page.clock.install()
+  await field(page).fill('One.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await toast(page).hover()
+  await page.clock.runFor(20_000)
+  assert.ok(await toast(page).isVisible())
+  await page.mouse.move(0, 0)
+  await page.clock.runFor(5_100)
+  await toast(page).waitFor({ state: 'hidden' })
+})
+
+test('offline the text is kept and says so, and the connection’s return is told without sending', async (t) => {
+  const { page, context } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  await field(page).fill('Not lost.')
+  await page.getByRole('button', { name: 'Bold' }).waitFor()
+  await context.setOffline(true)
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.getByRole('alert').getByText('No connection. Your text is kept.').waitFor()
+  await context.setOffline(false)
+  await toast(page).getByText('Back online').waitFor()
+  assert.equal(await field(page).inputValue(), 'Not lost.')
+  assert.equal(await page.locator('article').count(), 0)
+})
+
+test('without a way to sign in a toast and one warning say what the host can do', async (t) => {
+  const members = await Service.start()
+  t.after(() => members.stop())
+  const record = newRecord()
+  const { id } = await members.comment(record, 'Hello.')
+  const prepare = (/** @type {Page} */ page) => page.route(`${w.service.api}/embed.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
+  const at = { record, prepare, head: `<script type="module" src="${members.api}/embed.js"></script>` }
+  const { page } = await w.open(t, at)
+  /** @type {string[]} */
+  const warnings = []
+  page.on('console', (message) => message.type() === 'warning' && warnings.push(message.text()))
+  await article(page, id).getByRole('button', { name: 'Like' }).click()
+  await toast(page).getByText('Sign in to like').waitFor()
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  await toast(page).getByText('Sign in to comment').waitFor()
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0], /comment-sign-in.*sign-in-url/)
+
+  const other = await w.open(t, { ...at, attributes: `sign-in-url="${w.site.url}/login?next={url}"` })
+  const from = other.page.url()
+  const went = other.page.waitForRequest(/\/login\?/)
+  await other.page.getByRole('button', { name: 'Sign in to comment' }).click()
+  assert.equal((await went).url(), `${w.site.url}/login?next=${encodeURIComponent(from)}`)
+
+  const host = await w.open(t, { ...at, init: `addEventListener('comment-sign-in', (event) => event.preventDefault())` })
+  await article(host.page, id).getByRole('button', { name: 'Like' }).click()
+  assert.equal(await toast(host.page).isVisible(), false)
+})
+
+test('a token that is refused at the start is told, and guests may still write', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: `${w.service.ada}x` })
+  const notice = page.locator('[part~=notice]')
+  await notice.getByText('Your session has ended').waitFor()
+  const asked = page.evaluate(() => new Promise((resolve) => addEventListener('comment-sign-in', () => resolve(true))))
+  await notice.getByRole('button', { name: 'Sign in' }).click()
+  assert.equal(await asked, true)
+  await field(page).fill('As a guest.')
+  await page.getByLabel('Your name').fill('Zoë')
+  await page.getByLabel('Your e-mail address').fill('zoe@example.org')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').getByText('As a guest.').waitFor()
+  await page.locator('comment-thread').evaluate((element, auth) => Object.assign(element, { auth }), w.service.ada)
+  await notice.waitFor({ state: 'detached' })
+})
+
+test('a session that ends while one writes leaves the text, with the guests’ form', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  await page.route(/\/comments$/, (route) => route.fulfill({ status: 401, headers: cors, json: { message: 'No.', code: 'unauthenticated', errors: {} } }), { times: 1 })
+  await field(page).fill('Still me.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.getByText('Your session has ended').waitFor()
+  assert.equal(await field(page).inputValue(), 'Still me.')
+  await field(page).focus()
+  await page.getByLabel('Your name').waitFor()
+  // Who signs in again has it too.
+  await page.locator('comment-thread').evaluate((element, auth) => Object.assign(element, { auth }), token(7, 'Ada Lovelace', { jti: 'again' }))
+  await page.locator('[part~=notice]').waitFor({ state: 'detached' })
+  assert.equal(await field(page).inputValue(), 'Still me.')
+})
+
+test('a closed thread has a notice in place of the composer and no replies, but for moderators', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const prepare = answering((json) => (json.meta.closed = true))
+  const { page } = await w.open(t, { record, who: w.service.ada, prepare })
+  await page.locator('[part~=notice]').getByText('This thread is closed').waitFor()
+  assert.equal(await form(page).count(), 0)
+  assert.equal(await article(page, id).getByRole('button', { name: 'Reply' }).count(), 0)
+  assert.ok(await article(page, id).getByRole('button', { name: 'Like' }).isEnabled())
+  const moderator = await w.open(t, { record, who: w.service.moderator, prepare })
+  assert.equal(await form(moderator.page).count(), 1)
+  assert.equal(await article(moderator.page, id).getByRole('button', { name: 'Reply' }).count(), 1)
+})
+
+test('guests read what is optional and what is not published', async (t) => {
+  const { page } = await w.open(t, { record: newRecord() })
+  await field(page).focus()
+  const label = page.locator('.guest label').nth(1)
+  assert.match((await label.textContent()) ?? '', /^Your e-mail address · not published$/)
+  const optional = await w.open(t, { record: newRecord(), prepare: answering((json) => (json.ui.guest.require_email = false)) })
+  await field(optional.page).focus()
+  assert.match((await optional.page.locator('.guest label').nth(1).textContent()) ?? '', /^Your e-mail address · optional, not published$/)
+})
+
+test('with a storage that throws drafts last as long as the page', async (t) => {
+  const record = newRecord()
+  const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('No.', 'SecurityError') } })`
+  const { page, errors } = await w.open(t, { record, who: w.service.ada, init })
+  await field(page).fill('Half a thou')
+  const thread = page.locator('comment-thread')
+  await thread.evaluate((element, record) => element.setAttribute('record', record), newRecord())
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.value === '')
+  await thread.evaluate((element, record) => element.setAttribute('record', record), record)
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.value === 'Half a thou')
+  assert.deepEqual(errors, [])
+})
+
+test('an upload shows its progress and can be taken back, and sending waits for it', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  let release = () => {}
+  const released = new Promise((resolve) => (release = () => resolve(null)))
+  await page.route(/\/media$/, async (route) => {
+    await released
+    await route.continue()
+  })
+  await field(page).fill('Look.')
+  const pick = async (/** @type {string} */ name) => {
+    const chooser = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Upload an image' }).click()
+    await (await chooser).setFiles({ name, mimeType: 'image/png', buffer: (await import('./world.js')).PIXEL })
+  }
+  await pick('cat.png')
+  await pick('dog.png')
+  await page.getByRole('progressbar').nth(1).waitFor()
+  await page.getByRole('button', { name: 'Delete: dog.png' }).click()
+  assert.equal(await page.locator('form .error').textContent(), '')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  release()
+  await page.locator('article .body img').waitFor()
+  assert.equal(await page.locator('article .body img').count(), 1)
+})
+
+test('a mention offers who has written in the thread first, at the caret', async (t) => {
+  const record = newRecord()
+  await w.service.call('GET', 'ui', token(61, 'Quentin A'))
+  await w.service.comment(record, 'Hello.', { who: token(62, 'Quentin Z') })
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  await field(page).focus()
+  await page.getByRole('button', { name: 'Bold' }).waitFor()
+  await page.keyboard.type('Some words before @quen')
+  await page.locator('[role=option]').nth(1).waitFor()
+  assert.match((await page.locator('[role=option]').first().textContent()) ?? '', /Quentin Z$/)
+  const [list, text] = [await page.locator('[role=listbox]').boundingBox(), await field(page).boundingBox()]
+  assert.ok((list?.x ?? 0) > (text?.x ?? 0) + 80 && (list?.y ?? 0) < (text?.y ?? 0) + 60, JSON.stringify({ list, text }))
+})
+
+test('emoji are chosen by arrow keys, and Escape returns the focus', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  await field(page).focus()
+  const opener = page.getByRole('button', { name: 'Emoji', exact: true })
+  await opener.click()
+  for (const key of ['ArrowRight', 'ArrowDown', 'ArrowLeft', 'Enter']) await page.keyboard.press(key)
+  assert.equal(await field(page).inputValue(), '🙂')
+  await opener.click()
+  await page.keyboard.press('Escape')
+  assert.equal(await page.locator('.emoji').isVisible(), false)
+  assert.equal(await opener.evaluate((element) => element.matches(':focus')), true)
+  await opener.click()
+  await opener.click()
+  assert.equal(await page.locator('.emoji').isVisible(), false)
+})
