@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { article, newRecord, stickingOut, token, world } from './world.js'
+import { article, choose, newRecord, openMenu, stickingOut, token, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
@@ -31,10 +31,12 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.getByRole('button', { name: 'Preview' }).first().click()
     await page.locator('.preview pre').waitFor()
     assert.deepEqual(await violations(page), [])
-    await article(page, id).locator('> .content').getByRole('button', { name: 'Delete' }).click()
+    await openMenu(page, id)
+    assert.deepEqual(await violations(page), [])
+    await page.getByRole('menuitem', { name: 'Delete' }).click()
     assert.deepEqual(await violations(page), [])
     const guest = await w.open(t, { record, context: { colorScheme } })
-    await article(guest.page, id).locator('> .content').getByRole('button', { name: 'Report' }).click()
+    await choose(guest.page, id, 'Report')
     assert.deepEqual(await violations(guest.page), [])
     const failed = await w.open(t, { record, ready: false, context: { colorScheme }, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort()) })
     await failed.page.getByRole('alert').waitFor()
@@ -73,16 +75,15 @@ test('everything can be reached and used by keyboard', async (t) => {
     })
     if (name) names.add(name.trim())
   }
-  for (const name of ['Sort by', 'Write a comment…', 'Bold', 'Emoji', 'Upload an image', 'Preview', 'Post comment', 'Like', 'Reply', 'Report']) {
+  for (const name of ['Sort by', 'Write a comment…', 'Bold', 'Emoji', 'Upload an image', 'Preview', 'Post comment', 'Like', 'Reply', 'More']) {
     assert.ok(names.has(name), `${name} of ${[...names].join(', ')}`)
   }
-  await article(page, id).getByRole('button', { name: 'Report' }).focus()
-  assert.equal(await article(page, id).getByRole('button', { name: 'Report' }).evaluate((element) => getComputedStyle(element).opacity), '1')
-  await page.keyboard.press('Enter')
+  await article(page, id).getByRole('button', { name: 'More' }).focus()
+  for (const key of ['Enter', 'ArrowDown', 'Enter']) await page.keyboard.press(key)
   await page.getByRole('dialog').waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
-  assert.equal(await page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.textContent), 'Report')
+  assert.equal(await page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.ariaLabel), 'More')
 })
 
 test('code that is wider than the page can be scrolled by keyboard', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { article, Images, newRecord, token, world } from './world.js'
+import { article, choose, Images, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino' })
 const images = new Images()
@@ -43,7 +43,7 @@ for (const [how, init] of Object.entries({ 'setHTML': MODERN, 'its own allow-lis
     await page.getByPlaceholder('Write a comment…').fill(picture('preview'))
     await page.getByRole('button', { name: 'Preview' }).click()
     await images.asked(`${from}/preview.png`)
-    await article(page, top.id).getByRole('button', { name: 'Edit' }).click()
+    await choose(page, top.id, 'Edit')
     await article(page, top.id).locator('textarea').fill(picture('edited'))
     await article(page, top.id).getByRole('button', { name: 'Save' }).click()
     await images.asked(`${from}/edited.png`)

@@ -5,7 +5,7 @@
 
 import { mkdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { article, newRecord, token, world } from './world.js'
+import { article, newRecord, token, world, openMenu } from './world.js'
 
 const TARGET = new URL('../../target/pictures/', import.meta.url).pathname
 const README = new URL('../../functions/ui/embed/pictures/', import.meta.url).pathname
@@ -65,7 +65,9 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
       await page.locator('article form').getByRole('button', { name: 'Emoji' }).click()
       await page.screenshot({ path: `${TARGET}reply-${colorScheme}-${width}.png`, fullPage: true })
       await page.keyboard.press('Escape')
-      await article(page, old.id).locator('> .content').getByRole('button', { name: 'Report' }).click()
+      await openMenu(page, old.id)
+      await page.screenshot({ path: `${TARGET}menu-${colorScheme}-${width}.png` })
+      await page.getByRole('menuitem', { name: 'Report' }).click()
       await page.screenshot({ path: `${TARGET}dialog-${colorScheme}-${width}.png` })
     })
     picture('empty', { record: newRecord() })

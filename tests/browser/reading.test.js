@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, focusedComment, newRecord, token, world } from './world.js'
+import { becoming, choose, isVisitor, openMenu, article, focusedComment, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
@@ -139,11 +139,13 @@ test('the pinned comment comes first, and moderators pin', async (t) => {
   const old = await w.service.comment(record, 'Read this first.')
   const other = await w.service.comment(record, 'Newer.')
   const { page } = await w.open(t, { record, who: w.service.moderator })
-  await article(page, old.id).getByRole('button', { name: 'Pin', exact: true }).click()
-  await article(page, old.id).getByRole('button', { name: 'Unpin' }).waitFor()
+  await choose(page, old.id, 'Pin')
+  await article(page, old.id).getByText('Pinned').waitFor()
   assert.equal(await article(page, old.id).getAttribute('part'), 'comment pinned')
-  await article(page, other.id).getByRole('button', { name: 'Pin', exact: true }).click()
+  await choose(page, other.id, 'Pin')
   await article(page, other.id).getByText('Pinned').waitFor()
+  await openMenu(page, other.id)
+  await page.getByRole('menuitem', { name: 'Unpin' }).waitFor()
   assert.equal(await page.getByText('Pinned', { exact: true }).count(), 1)
   await page.reload()
   await page.locator('article').first().waitFor()
@@ -343,26 +345,24 @@ test('a placeholder keeps its place and offers nothing', async (t) => {
 
 test('a token that was not accepted is replaced once, and the thread is that visitor’s', async (t) => {
   const record = newRecord()
-  const { id } = await w.service.comment(record, 'Mine.', { who: w.service.ada })
+  await w.service.comment(record, 'Mine.', { who: w.service.ada })
   const expired = token(7, 'Ada Lovelace', { exp: 1000 })
   const init = `window.asked = 0
     document.addEventListener('DOMContentLoaded', () => {
       document.querySelector('comment-thread').auth = async () => (window.asked++ ? ${JSON.stringify(w.service.ada)} : ${JSON.stringify(expired)})
     })`
   const { page } = await w.open(t, { record, init })
-  await article(page, id).getByRole('button', { name: 'Edit' }).waitFor()
+  await isVisitor(page, 'Ada Lovelace')
   assert.equal(await page.evaluate(() => /** @type {any} */ (window).asked), 2)
 })
 
 test('setting auth again shows the thread as that visitor, and null as nobody', async (t) => {
   const record = newRecord()
-  const { id } = await w.service.comment(record, 'Mine.', { who: w.service.ada })
   const { page, thread } = await w.open(t, { record, who: w.service.bob })
-  await article(page, id).getByRole('button', { name: 'Report' }).waitFor()
-  await thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.ada)
-  await article(page, id).getByRole('button', { name: 'Edit' }).waitFor()
-  await thread.evaluate((element) => Object.assign(element, { auth: null }))
-  await article(page, id).getByRole('button', { name: 'Edit' }).waitFor({ state: 'detached' })
+  await isVisitor(page, 'Bob')
+  await becoming(page, () => thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.ada))
+  await isVisitor(page, 'Ada Lovelace')
+  await becoming(page, () => thread.evaluate((element) => Object.assign(element, { auth: null })))
   await page.getByPlaceholder('Write a comment…').focus()
   await page.getByLabel('Your name').waitFor()
 })

@@ -256,6 +256,37 @@ export async function hold(page, pattern) {
 /** The comment on the page. @param {import('playwright-core').Page} page @param {number} id */
 export const article = (page, id) => page.locator(`#comment-${id}`)
 
+/** Opens the menu of a comment. @param {import('playwright-core').Page} page @param {number} id */
+export const openMenu = (page, id) => article(page, id).locator('> .content > header').getByRole('button', { name: 'More' }).click()
+
+/** Chooses from the menu of a comment. @param {import('playwright-core').Page} page @param {number} id @param {string} name */
+export async function choose(page, id, name) {
+  await openMenu(page, id)
+  await page.getByRole('menuitem', { name, exact: true }).click()
+}
+
+/** Deletes a comment: the menu, then the question. @param {import('playwright-core').Page} page @param {number} id */
+export async function deleteComment(page, id) {
+  await choose(page, id, 'Delete')
+  await article(page, id).locator('> .content').getByRole('button', { name: 'Delete' }).click()
+}
+
+/** Waits until the composer is this visitor's. @param {import('playwright-core').Page} page @param {string} name */
+export async function isVisitor(page, name) {
+  await page.getByPlaceholder('Write a comment…').focus()
+  await page.getByText(`Posting as ${name}`).waitFor()
+}
+
+/**
+ * Does what makes somebody else the visitor, and waits until the thread is shown again.
+ * @param {import('playwright-core').Page} page @param {() => Promise<any>} change
+ */
+export async function becoming(page, change) {
+  const before = await page.getByPlaceholder('Write a comment…').elementHandle()
+  await change()
+  await page.waitForFunction((element) => !element?.isConnected, before)
+}
+
 /** The id of the element with the focus, or of the comment around it. @param {import('playwright-core').Page} page */
 export const focusedComment = (page) =>
   page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id)

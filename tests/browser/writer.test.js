@@ -27,13 +27,13 @@ test('who reads and likes loads no writer', async (t) => {
 })
 
 for (const way of /** @type {const} */ (['hover', 'focus'])) {
-  for (const place of ['the composer', 'a reply', 'a report']) {
+  for (const place of ['the composer', 'a reply', 'a menu']) {
     test(`who comes to ${place} by ${way} has the writer loaded`, async (t) => {
       const record = newRecord()
       const { id } = await w.service.comment(record, 'One.', { who: w.service.bob })
       const { page } = await w.open(t, { record, who: w.service.ada })
       const button = (/** @type {string} */ name) => article(page, id).getByRole('button', { name })
-      const target = place === 'the composer' ? composer(page) : place === 'a reply' ? button('Reply') : button('Report')
+      const target = place === 'the composer' ? composer(page) : place === 'a reply' ? button('Reply') : button('More')
       const loading = page.waitForResponse(WRITER)
       await target[way]()
       assert.equal((await loading).status(), 200)
@@ -100,7 +100,7 @@ test('a writer that does not fit the page counts as one that did not load', asyn
   await composer(page).fill('Not lost.')
   await page.getByRole('alert').getByText('Something went wrong').waitFor()
   assert.equal(await composer(page).inputValue(), 'Not lost.')
-  await article(page, id).getByRole('button', { name: 'Report' }).click()
+  await article(page, id).getByRole('button', { name: 'More' }).click()
   await page.getByRole('status').getByText('Something went wrong').waitFor()
   assert.deepEqual(errors, [])
 })

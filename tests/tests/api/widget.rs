@@ -140,22 +140,15 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     let for_others = ["anonymous", "comment", "likes", "unlike"];
     // The widget does not say these yet.
     let not_yet = [
-        "approve",
         "check_inbox",
-        "close",
         "collapse",
-        "copy_link",
         "feed",
         "illegal",
-        "link_copied",
-        "moderation",
         "more_replies",
         "new_since",
         "not_here",
         "off_topic",
         "only_you",
-        "reject",
-        "rejected",
         "sign_in_address",
         "sign_in_code",
         "sign_in_failed",

@@ -7,6 +7,7 @@ import { showHtml } from '../kit/html.js'
 import { composer } from './composer.js'
 import { ahead } from './later.js'
 
+const DOTS = 'M3 8h0M8 8h0M13 8h0'
 const HEART = 'M8 14 3 9a3 3 0 0 1 5-5 3 3 0 0 1 5 5z'
 
 export class CommentView {
@@ -14,7 +15,7 @@ export class CommentView {
   depth = 0
   body = h('div')
   like = h('button')
-  flag = /** @type {HTMLElement | false} */ (false)
+  opener = h('button')
 
   constructor(thread, comment, parent = /** @type {CommentView | undefined} */ (undefined)) {
     const { id, user } = comment
@@ -61,6 +62,7 @@ export class CommentView {
         ...names.map((name) => h('span', { class: 'badge' }, say(name))),
         h('a', { class: 'muted', href, click: () => this.thread.reveal(id) }, time),
         updated_at > created_at && h('span', { class: 'muted', title: inFull(updated_at, language) }, say('edited')),
+        this.#more(),
       ),
       this.body,
       this.#actions(),
@@ -71,35 +73,35 @@ export class CommentView {
 
   #actions() {
     const { say, ui } = this.thread
-    const { can, pinned, is_approved } = this.comment
-    const { nesting, read_only, reporting } = ui.features
+    const { nesting, read_only } = ui.features
     const isOpen = !read_only && !ui.auth.banned
-    const action = (isOffered, label, click, name = 'action') => isOffered && isOpen && button(say(label), { class: name, ...ahead, click })
-    const later = (act) => () => this.thread.later(act)
+    const isAnswerable = isOpen && nesting && this.comment.is_approved && this.depth < 10 && !this.thread.closed
     this.like = button('', { class: 'like', disabled: !isOpen, click: () => this.#like() })
-    this.flag = action(reporting && !can.update, 'report', later(({ report }) => report(this)))
     return h(
       'div',
       { class: 'actions', part: 'actions' },
       this.like,
-      action(nesting && is_approved && this.depth < 10 && !this.thread.closed, 'reply', () => this.reply(), 'reply'),
-      action(can.update, 'edit', () => this.edit()),
-      action(can.delete, 'delete', later(({ remove }) => remove(this))),
-      action(can.pin, pinned ? 'unpin' : 'pin', later(({ pin }) => pin(this))),
-      this.flag,
+      isAnswerable && button(say('reply'), { class: 'reply', ...ahead, click: () => this.reply() }),
     )
+  }
+
+  /** The button of the menu, which the writer shows. */
+  #more() {
+    const click = (event) => {
+      event.preventDefault()
+      this.thread.later(({ menu }) => menu(this))
+    }
+    const labels = { 'aria-label': this.thread.say('more'), 'aria-haspopup': 'menu', 'aria-expanded': 'false' }
+    return (this.opener = button(drawing(DOTS), { class: 'opener', ...labels, ...ahead, click }))
   }
 
   showMarks() {
     const { say } = this.thread
-    const { liked, likes_count, reported } = this.comment
+    const { liked, likes_count } = this.comment
     const count = likes_count ? ` ${likes_count}` : ''
     this.like.replaceChildren(drawing(HEART), count)
     this.like.ariaLabel = say('like') + count
     this.like.ariaPressed = `${liked}`
-    if (!this.flag || !reported) return
-    this.flag.textContent = say('reported')
-    this.flag.ariaDisabled = 'true'
   }
 
   #like() {

@@ -40,7 +40,6 @@ header { scroll-margin: 8em }
 dialog label { display: block }
 .bar { justify-content: end }
 dialog .bar { margin-block-start: 1em }
-@media (hover: hover) {
-  .content:not(:hover, :focus-within) .action { opacity: 0 }
-}
+.opener { margin-inline-start: auto; color: var(--muted) }
+.opener path { stroke-width: 2 }
 `)

@@ -28,8 +28,9 @@ export function emojis({ thread, insert }) {
   }
 
   const toggle = (event) => {
+    event.preventDefault()
     build()
-    togglePopover(element, event)
+    togglePopover(element, event.currentTarget)
   }
   return { element, toggle }
 }

@@ -2,6 +2,4 @@
 
 export { enhance } from './editor.js'
 export { chooseMails } from './mails.js'
-export { pin } from './pin.js'
-export { remove } from './remove.js'
-export { report } from './report.js'
+export { menu } from './menu.js'

@@ -20,7 +20,6 @@ export function report(view) {
       if (error.code !== 'already_reported') throw error
     })
     comment.reported = true
-    view.showMarks()
     thread.toast.show(say('report_thanks'))
   })
 }

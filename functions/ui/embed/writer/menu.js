@@ -1,0 +1,82 @@
+/** The menu of a comment: what one can do with it besides liking and answering. */
+
+import { API } from '../kit/api.js'
+import { button, drawing, h } from '../kit/dom.js'
+import { moveByArrows } from './arrows.js'
+import { copyLink } from './copy_link.js'
+import { decide } from './decide.js'
+import { pin } from './pin.js'
+import { togglePopover } from './popover.js'
+import { remove } from './remove.js'
+import { report } from './report.js'
+import { dress } from './style.js'
+
+const SIGNS = {
+  copy_link: 'M6 10l4-4M7 5l1-1a3 3 0 0 1 4 4l-1 1M5 7 4 8a3 3 0 0 0 4 4l1-1',
+  edit: 'M3 13l1-3 7-7 2 2-7 7zM10 4l2 2',
+  delete: 'M3 4h10M6 4V2h4v2M4 4l1 10h6l1-10M7 7v4M9 7v4',
+  report: 'M4 14V2h8l-2 3 2 3H4',
+  pin: 'M6 2h4l-1 5 3 2H4l3-2zM8 9v5',
+  approve: 'M3 8l3 4 7-8',
+  reject: 'M4 4l8 8M12 4l-8 8',
+  moderation: 'M8 2l5 2v4q0 4-5 6-5-2-5-6V4z',
+}
+
+/** How long guests can change what they have written. */
+const GUESTS_TIME = 15 * 60_000
+
+/** Labels and what they do, in groups. */
+function groups({ thread, comment }) {
+  const { features, auth } = thread.ui
+  const { can, pinned, reported, is_approved, review, created_at } = comment
+  const isOpen = !features.read_only && !auth.banned
+  const isChangeable = isOpen && (auth.authenticated || Date.now() - Date.parse(created_at) < GUESTS_TIME)
+  const decides = isOpen && auth.moderator
+  return [
+    { copy_link: copyLink, edit: isChangeable && can.update && ((view) => view.edit()), delete: isChangeable && can.delete && remove },
+    { [reported ? 'reported' : 'report']: isOpen && features.reporting && !can.update && report, [pinned ? 'unpin' : 'pin']: isOpen && can.pin && pin },
+    {
+      approve: decides && !is_approved && ((view) => decide(view, 'approve')),
+      reject: decides && review?.state !== 'rejected' && ((view) => decide(view, 'reject')),
+      moderation: auth.moderator && `${API}moderate#comment-${comment.id}`,
+    },
+  ]
+}
+
+/** Shows the menu of a comment, or hides it. */
+export function menu(view) {
+  const { thread, opener } = view
+  const { say, section } = thread
+  if (opener.popoverTargetElement?.isConnected) return opener.popoverTargetElement.hidePopover()
+
+  function item([label, act]) {
+    const attributes = { role: 'menuitem', tabindex: -1, class: /delete|reject/.test(label) && 'danger', 'aria-disabled': label === 'reported' && 'true' }
+    const click = () => {
+      element.hidePopover()
+      if (typeof act === 'function') thread.attempt(async () => act(view))
+    }
+    const content = [drawing(SIGNS[label.replace(/^un|ed$/g, '')]), say(label)]
+    if (typeof act === 'string') return h('a', { ...attributes, href: act, target: '_blank', rel: 'noopener', click }, ...content)
+    const entry = button('', { ...attributes, click })
+    entry.append(...content)
+    return entry
+  }
+
+  function toggle({ newState }) {
+    const isOpen = newState === 'open'
+    opener.ariaExpanded = `${isOpen}`
+    if (!isOpen) element.remove()
+  }
+
+  function keydown({ key }) {
+    if (key === 'Tab') element.hidePopover()
+  }
+
+  const entries = groups(view).map((group) => Object.entries(group).filter(([, act]) => act).map(item))
+  const rows = entries.filter(({ length }) => length).flatMap((group, place) => (place ? [h('hr'), ...group] : group))
+  const element = h('div', { class: 'menu sheet', part: 'menu', role: 'menu', popover: 'auto', 'aria-label': say('more'), toggle, keydown }, ...rows)
+  dress(thread)
+  moveByArrows(element)
+  section.append(element)
+  togglePopover(element, opener, true)
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { article, choose, focusedComment, newRecord, openMenu, world } from './world.js'
+
+const w = world({ SVC_ALLOW_GUESTS: 'true' })
+
+/** @typedef {import('playwright-core').Page} Page */
+const items = (/** @type {Page} */ page) => page.getByRole('menuitem').allTextContents()
+const focused = (/** @type {Page} */ page) => page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.textContent)
+const toast = (/** @type {Page} */ page) => page.locator('[part~=toast]')
+
+test('the menu offers what this visitor may do', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const offered = async (/** @type {string | null} */ who) => {
+    const { page } = await w.open(t, { record, who })
+    const opener = article(page, id).getByRole('button', { name: 'More' })
+    assert.equal(await opener.getAttribute('aria-haspopup'), 'menu')
+    await opener.click()
+    await page.locator('[part~=menu]').waitFor()
+    assert.equal(await opener.getAttribute('aria-expanded'), 'true')
+    return items(page)
+  }
+  assert.deepEqual(await offered(w.service.ada), ['Copy link', 'Edit', 'Delete'])
+  assert.deepEqual(await offered(w.service.bob), ['Copy link', 'Report'])
+  assert.deepEqual(await offered(null), ['Copy link', 'Report'])
+  assert.deepEqual(await offered(w.service.moderator), ['Copy link', 'Report', 'Pin', 'Reject', 'Moderation'])
+})
+
+test('the menu is walked by keyboard, and the focus returns', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const opener = article(page, id).getByRole('button', { name: 'More' })
+  await opener.focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('menu').waitFor()
+  assert.equal(await focused(page), 'Copy link')
+  for (const [key, name] of [['ArrowDown', 'Edit'], ['End', 'Delete'], ['ArrowDown', 'Copy link'], ['ArrowUp', 'Delete'], ['Home', 'Copy link']]) {
+    await page.keyboard.press(key)
+    assert.equal(await focused(page), name, key)
+  }
+  await page.keyboard.press('Escape')
+  await page.getByRole('menu').waitFor({ state: 'detached' })
+  assert.ok(await opener.evaluate((element) => element.matches(':focus')))
+  assert.equal(await opener.getAttribute('aria-expanded'), 'false')
+})
+
+test('the second press on its button closes the menu', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  for (const state of /** @type {const} */ (['visible', 'detached', 'visible', 'detached'])) {
+    await openMenu(page, id)
+    await page.getByRole('menu').waitFor({ state })
+  }
+})
+
+test('the menu stays inside the window, at the end of the page and right to left', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  for (const dir of ['ltr', 'rtl']) {
+    const { page } = await w.open(t, { record, dir, who: w.service.moderator, context: { viewport: { width: 320, height: 380 } } })
+    await openMenu(page, id)
+    const box = await page.getByRole('menu').boundingBox()
+    assert.ok(box && box.x >= 0 && box.x + box.width <= 320 && box.y >= 0 && box.y + box.height <= 380, `${dir} ${JSON.stringify(box)}`)
+    for (const row of await page.getByRole('menuitem').all()) assert.ok(((await row.boundingBox())?.height ?? 0) >= 34)
+  }
+})
+
+test('the link of a comment is copied, or shown selected where there is no clipboard', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const init = 'window.copied = []; Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { if (window.refuses) throw Error(); copied.push(text) } } })'
+  const { page, url } = await w.open(t, { record, init })
+  await choose(page, id, 'Copy link')
+  await toast(page).getByText('Link copied').waitFor()
+  assert.deepEqual(await page.evaluate(() => /** @type {any} */ (window).copied), [`${url}#comment-${id}`])
+  await page.evaluate(() => Object.assign(window, { refuses: true }))
+  await choose(page, id, 'Copy link')
+  const field = page.getByRole('dialog').getByLabel('Copy link')
+  assert.equal(await field.inputValue(), `${url}#comment-${id}`)
+  assert.equal(await field.evaluate((input) => /** @type {any} */ (input).selectionEnd), `${url}#comment-${id}`.length)
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  assert.equal(await focusedComment(page), `comment-${id}`)
+})
+
+test('a moderator rejects, approves, and goes to the card', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const { page, context } = await w.open(t, { record, who: w.service.moderator })
+  await choose(page, id, 'Reject')
+  await toast(page).getByText('Saved').waitFor()
+  const seen = async () => (await w.service.call('GET', `posts/${record}/comments`, null)).data.length
+  assert.equal(await seen(), 0)
+  await openMenu(page, id)
+  await page.getByRole('menu').waitFor()
+  assert.deepEqual((await items(page)).slice(-2), ['Approve', 'Moderation'])
+  await page.getByRole('menuitem', { name: 'Approve' }).click()
+  await toast(page).getByText('Saved').waitFor()
+  assert.equal(await seen(), 1)
+  const opened = context.waitForEvent('page')
+  await choose(page, id, 'Moderation')
+  assert.equal((await opened).url(), `${w.service.api}/moderate#comment-${id}`)
+})
+
+test('what a moderator has not seen is not decided', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const { page } = await w.open(t, { record, who: w.service.moderator })
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  await w.service.call('PATCH', `comments/${id}`, w.service.ada, { body: 'Something else.' })
+  await choose(page, id, 'Reject')
+  await toast(page).getByText('Something went wrong').waitFor()
+  assert.equal((await w.service.call('GET', `posts/${record}/comments`, null)).data.length, 1)
+})
