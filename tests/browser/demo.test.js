@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { Service, world } from './world.js'
+import { becoming, isVisitor, Service, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world()
@@ -41,8 +41,8 @@ test('one is Ada, the moderator, or a guest who reads', async (t) => {
   await page.getByPlaceholder('Write a comment…').fill('From the demonstration.')
   await page.getByRole('button', { name: 'Post comment' }).click()
   await page.locator('comment-thread article').filter({ hasText: 'From the demonstration.' }).waitFor()
-  await page.getByRole('radio', { name: 'Grace' }).check()
-  await page.getByRole('button', { name: 'Pin', exact: true }).first().waitFor()
+  await becoming(page, () => page.getByRole('radio', { name: 'Grace' }).check())
+  await isVisitor(page, 'Grace')
   await page.getByRole('radio', { name: 'Guest' }).check()
   await page.getByText('Guests only read here.').waitFor()
   await page.getByRole('button', { name: 'Sign in to comment' }).click()
