@@ -129,7 +129,7 @@ async fn a_thread_that_ada_has_begun_is_hers() {
     let service = serve(data_dir.path());
     service.member().comment(THREAD, "First!").await;
     open(&service).await;
-    assert_eq!(count(&service.guest()).await, 1);
+    assert_eq!(all(&service.guest()).await.len(), 1);
 }
 
 #[tokio::test]
