@@ -186,12 +186,20 @@ test('permalinks stay on a page whose path begins with two slashes', async (t) =
   assert.equal(page.url(), `${w.site.url}${path}?draft=1#comment-${id}`)
 })
 
-test('a permalink to a comment of another thread shows nothing of it', async (t) => {
+test('a permalink to a comment that is not in the thread says so above the list, without an error, until it is closed', async (t) => {
   const elsewhere = await w.service.comment(newRecord(), 'Elsewhere.')
   const record = newRecord()
-  await w.service.comment(record, 'Here.')
+  const { id } = await w.service.comment(record, 'Here.')
   const { page } = await w.open(t, { record, hash: `#comment-${elsewhere.id}` })
-  await page.locator('section[aria-busy=false]').waitFor()
+  const notice = page.locator('[part=notice]')
+  await notice.getByText('The comment that you are looking for is not here').waitFor()
+  assert.equal(await page.locator('.error:not(:empty)').count(), 0)
+  await notice.getByRole('button', { name: 'Close' }).click()
+  assert.equal(await notice.count(), 0)
+  await page.evaluate(() => (location.hash = 'comment-999999999'))
+  await notice.waitFor()
+  await page.evaluate((id) => (location.hash = `comment-${id}`), id)
+  await notice.waitFor({ state: 'detached' })
   assert.deepEqual((await page.locator('article .body').allTextContents()).map((body) => body.trim()), ['Here.'])
 })
 
@@ -262,7 +270,7 @@ test('the theme is the page’s, or the one asked for, at once', async (t) => {
   await w.service.comment(record, 'Hello.')
   const { page, thread } = await w.open(t, { record, context: { colorScheme: 'dark' } })
   const colour = () => page.locator('article .body').evaluate((body) => getComputedStyle(body).color)
-  assert.equal(await colour(), 'rgb(230, 232, 235)')
+  assert.equal(await colour(), 'rgb(238, 238, 238)')
   await thread.evaluate((element) => element.setAttribute('theme', 'light'))
   assert.equal(await colour(), 'rgb(31, 35, 40)')
 })
@@ -429,3 +437,27 @@ test('replies that are not shown yet can be asked for after a new one was shown'
   await page.getByRole('button', { name: 'View replies (1)' }).click()
   await page.getByText('Reply 4.').waitFor()
 })
+
+for (const reducedMotion of /** @type {const} */ (['no-preference', 'reduce'])) {
+  test(`one’s new comment comes first, also before a pinned one, until the next load, with motion: ${reducedMotion}`, async (t) => {
+    const record = newRecord()
+    const pinned = await w.service.comment(record, 'Pinned.')
+    await w.service.call('POST', `comments/${pinned.id}/pin`, w.service.moderator)
+    const { page } = await w.open(t, { record, who: w.service.ada, context: { reducedMotion } })
+    await page.getByPlaceholder('Write a comment…').fill('My own.')
+    await page.keyboard.press('Control+Enter')
+    const own = page.locator('.list > article').first()
+    await own.getByText('My own.').waitFor()
+    await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('article:first-child'))
+    const { box, duration, tint } = await own.evaluate((own) => ({
+      box: getComputedStyle(own).outlineColor,
+      duration: getComputedStyle(own).animationDuration,
+      tint: getComputedStyle(own, '::before').animationDuration,
+    }))
+    assert.equal(box, 'rgba(0, 0, 0, 0)')
+    assert.deepEqual([duration, tint], reducedMotion === 'reduce' ? ['0s', '0s'] : ['0.15s', '2s'])
+    await page.reload()
+    await page.locator('article').nth(1).waitFor()
+    assert.equal(await page.locator('article').first().getAttribute('id'), `comment-${pinned.id}`)
+  })
+}

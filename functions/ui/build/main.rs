@@ -44,13 +44,13 @@ fn scripts(sources: &Sources) -> Result<Scripts, String> {
     let writer = Bundle::new(sources, "writer/index.js", Some(&reader))?;
     let moderation = Bundle::new(sources, "moderation/element.js", None)?;
     join::all_are_reached(sources, &[&reader, &writer, &moderation])?;
-    let text = writer.part();
+    let text = squeeze::tight(&writer.part());
     let writer_name = format!("writer.{:016x}.js", hash(&text));
     Ok(Scripts {
-        reader: reader.loading(&writer, &format!("./embed/{writer_name}"))?,
+        reader: squeeze::tight(&reader.loading(&writer, &format!("./embed/{writer_name}"))?),
         writer: text,
         writer_name,
-        moderation: moderation.text(),
+        moderation: squeeze::tight(&moderation.text()),
     })
 }
 

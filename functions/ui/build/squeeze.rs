@@ -1,4 +1,7 @@
-//! Takes comments, empty lines and indentation out of a script. Strings, templates and regular expressions stay as they are.
+//! Takes comments, empty lines, indentation and spaces that separate nothing out of a script. Strings, templates and regular
+//! expressions stay as they are.
+
+use std::fmt::Write;
 
 /// A line of a script without its comments.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +35,47 @@ impl Line {
         let text = if in_template { text } else { text.trim_start() };
         let is_top = !in_template && !line.starts_with([' ', '\t']);
         (in_template || !text.is_empty()).then(|| Self { text: text.to_owned(), is_top })
+    }
+}
+
+/// A script without comments, without the spaces that separate nothing, and with short names of private members.
+pub(crate) fn tight(script: &str) -> String {
+    let mut states = vec![State::Code];
+    let mut members = Vec::new();
+    let mut code = String::new();
+    let mut rest = script;
+    while let Some(next) = rest.chars().next() {
+        let in_code = states.last() == Some(&State::Code);
+        if in_code && next == ' ' && !separates(&code, rest) {
+            rest = &rest[1..];
+            continue;
+        }
+        if in_code && next == '#' {
+            let name = rest[1..].split(|character: char| !is_word(character)).next().unwrap_or_default();
+            let place = members.iter().position(|member| *member == name).unwrap_or(members.len());
+            if place == members.len() {
+                members.push(name);
+            }
+            let _written = write!(code, "#_{place}");
+            rest = &rest[1 + name.len()..];
+            continue;
+        }
+        let line = code.rsplit('\n').next().unwrap_or_default();
+        let taken = if in_code { token(rest, next, line, &mut states) } else { template(rest, next, &mut states) };
+        code.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    code
+}
+
+/// Whether what stands before and after spaces would be something else without them: two words, two signs, or a slash.
+fn separates(before: &str, spaces: &str) -> bool {
+    let is_name = |character: char| is_word(character) || character == '#';
+    match (before.chars().next_back(), spaces.trim_start_matches(' ').chars().next()) {
+        (Some(last), Some(next)) => {
+            (is_name(last) && is_name(next)) || last == '/' || next == '/' || (last == next && "+-".contains(last))
+        }
+        _ => false,
     }
 }
 
@@ -124,10 +168,13 @@ fn pattern(rest: &str) -> usize {
     length
 }
 
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_' || character == '$'
+}
+
 /// Whether an expression begins after this code, so that a slash is no division.
 fn begins_expression(before: &str) -> bool {
     let before = before.trim_end();
-    let is_word = |character: char| character.is_alphanumeric() || character == '_' || character == '$';
     let word = before.rsplit(|character| !is_word(character)).next().unwrap_or_default();
     if word.is_empty() {
         !before.ends_with([')', ']', '}', '\'', '"', '`'])
@@ -148,6 +195,28 @@ mod tests {
     fn comments_empty_lines_and_indentation_go() {
         let source = "/**\n * What it is.\n */\n\nconst a = 1 // one\n  // Alone.\n\n  b(/** @type {any} */ (a))\n";
         assert_eq!(squeezed(source), "const a = 1\nb( (a))");
+    }
+
+    #[test]
+    fn spaces_that_separate_nothing_go() {
+        let source = "const a = { b, c: 1 }\nif (a) return d ? .5 : [1, 2] + +e\nfor (const x of y) f(async () => 'g h' in x / 2)";
+        let tight_source = "const a={b,c:1}\nif(a)return d?.5:[1,2]+ +e\nfor(const x of y)f(async()=>'g h'in x / 2)";
+        assert_eq!(tight(source), tight_source);
+    }
+
+    #[test]
+    fn private_members_have_short_names_and_hashes_in_strings_stay() {
+        let source = "class A{#one=1\nget #two(){return this.#one+'#one'}}";
+        assert_eq!(tight(source), "class A{#_0=1\nget #_1(){return this.#_0+'#one'}}");
+    }
+
+    #[test]
+    fn spaces_stay_in_strings_templates_and_regular_expressions() {
+        for code in
+            ["a(' b , c ')", "`a { b } ${c({d:' e '})} f : g\n  h`", "x.split(/ = | ; /)", "class A{static c=1}"]
+        {
+            assert_eq!(tight(code), code);
+        }
     }
 
     #[test]

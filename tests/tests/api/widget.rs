@@ -146,7 +146,6 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
         "illegal",
         "more_replies",
         "new_since",
-        "not_here",
         "off_topic",
         "only_you",
         "sign_in_address",

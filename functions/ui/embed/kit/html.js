@@ -7,6 +7,7 @@ for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre
   ALLOWED[name] = []
 }
 
+/** Shows HTML in an element, or the text where the page forbids that. */
 export function showHtml(target, html, text) {
   const tree = parse(html)
   target.classList.toggle('plain', !tree)
@@ -27,6 +28,8 @@ function parse(html) {
     prune(body)
   }
   body.querySelectorAll('*').forEach(tidy)
+  body.normalize()
+  textsOf(body).forEach(tidyText)
   return body
 }
 
@@ -67,3 +70,60 @@ function tidy(element) {
 }
 
 const schemeOf = (address) => (URL.canParse(address, document.baseURI) ? new URL(address, document.baseURI).protocol : '')
+
+function textsOf(root) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT)
+  const texts = []
+  while (walker.nextNode()) texts.push(walker.currentNode)
+  return texts
+}
+
+const BLOCKS = 'p, ul, ol, li, pre, blockquote, hr, h1, h2, h3, h4, h5, h6, table'
+const isEdge = (node) => !node || node.matches?.(BLOCKS)
+
+/** Breaks of lines are shown, so those that mean nothing are taken out: after `br`, and between blocks. */
+function tidyText(text) {
+  const { previousSibling: before, nextSibling: after, parentElement: parent } = text
+  if (parent.closest('pre')) return
+  if (before?.nodeName === 'BR') text.data = text.data.replace(/^\n/, '')
+  if (!text.data.trim() && (isEdge(before) || isEdge(after))) text.remove()
+  else if (!parent.closest('a, code')) link(text)
+}
+
+/** Makes links of addresses in a text. */
+function link(text) {
+  for (const { 0: found, index } of [...text.data.matchAll(/\bhttps?:\/\/[^\s<>"]+/gi)].reverse()) {
+    const address = trimmed(found)
+    if (!URL.canParse(address)) continue
+    const place = text.splitText(index)
+    place.splitText(address.length)
+    place.replaceWith(linkTo(address, address))
+  }
+}
+
+/** An address without what ends a sentence or a parenthesis around it. */
+function trimmed(address) {
+  const count = (sign) => address.split(sign).length
+  const isOver = /[.,;:!?]$/.test(address) || (address.endsWith(')') && count(')') > count('('))
+  return isOver ? trimmed(address.slice(0, -1)) : address
+}
+
+/** A link as the API makes them. */
+function linkTo(href, content) {
+  const link = document.createElement('a')
+  link.href = href
+  link.rel = 'nofollow ugc noopener'
+  link.append(content)
+  return link
+}
+
+/** Makes images links to the whole of them, unless their writer has made other links. */
+export function linkImages(root) {
+  for (const image of root.querySelectorAll('img')) {
+    if (!image.src || image.closest('a')) continue
+    const link = linkTo(image.src, '')
+    image.replaceWith(link)
+    link.append(image)
+    if (!image.alt) link.ariaLabel = image.src.split('/').at(-1)
+  }
+}

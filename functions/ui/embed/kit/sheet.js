@@ -9,40 +9,61 @@ export function sheet(css) {
   return sheet
 }
 
+/**
+ * All colours derive from the text colour that the element inherits: light text means a dark page. `--step` is 0 on light
+ * pages and 1 on dark ones. A relative colour is made where it is used, from the colour of that element.
+ */
 export const styles = sheet(`
 :host {
-  --accent: var(--comment-accent, light-dark(#0b57d0, #8ab4f8));
-  --text: var(--comment-text, light-dark(#1f2328, #e6e8eb));
-  --muted: var(--comment-muted, light-dark(#59636e, #9aa3ad));
-  --surface: var(--comment-surface, light-dark(#fff, #17191c));
-  --border: var(--comment-border, light-dark(#d5dae0, #373c43));
-  --radius: var(--comment-radius, 8px);
-  --danger: light-dark(#b3261e, #f2b8b5);
-  --tint: color-mix(in srgb, var(--accent) 8%, transparent);
+  --step: clamp(0, (l - .6) * 99, 1);
+  --text: var(--comment-text);
+  --accent: var(--comment-accent, oklch(from currentColor calc(.5 + .3 * var(--step)) calc(.17 - .05 * var(--step)) 258 / 1));
+  --muted: var(--comment-muted, oklch(from currentColor l c h / calc(.72 + 1.3 * max(0, (l - .3) * (1 - var(--step)), (.9 - l) * var(--step)))));
+  --surface: var(--comment-surface, oklch(from currentColor calc(.995 - .755 * var(--step)) 0 0 / 1));
+  --on-accent: oklch(from currentColor calc(1 - .85 * var(--step)) 0 0 / 1);
+  --danger: oklch(from currentColor calc(.52 + .26 * var(--step)) .15 25 / 1);
+  --border: var(--comment-border, color-mix(in srgb, currentColor 24%, transparent));
+  --hover: color-mix(in srgb, currentColor 8%, transparent);
+  --tint: color-mix(in srgb, var(--accent) 9%, transparent);
+  --radius: var(--comment-radius, 10px);
   display: block;
   overflow-wrap: anywhere;
   font-family: var(--comment-font, inherit);
-  line-height: 1.5;
+  line-height: 1.55;
+}
+@supports not (color: oklch(from red calc(l * 1) c h)) {
+  :host {
+    --accent: var(--comment-accent, light-dark(#0b57d0, #8ab4f8));
+    --muted: var(--comment-muted, light-dark(#59636e, #9aa3ad));
+    --surface: var(--comment-surface, light-dark(#fff, #17191c));
+    --on-accent: light-dark(#fff, #111);
+  }
 }
 :host([hidden]), [hidden] { display: none !important }
 section, dialog { color: var(--text) }
-.light { color-scheme: light }
-.dark { color-scheme: dark }
+.light { --text: var(--comment-text, #1f2328); color-scheme: light }
+.dark { --text: var(--comment-text, #e6e8eb); color-scheme: dark }
 .light, .dark, dialog { padding: 1em; border-radius: var(--radius); background: var(--surface) }
 * { box-sizing: border-box }
 .visually-hidden { position: absolute; clip-path: inset(50%) }
 a { color: var(--accent) }
 button, input, select, textarea { border: 0; border-radius: var(--radius); background: none; color: inherit; font: inherit; accent-color: var(--accent) }
 button { min-block-size: 28px; min-inline-size: 28px; padding: 0 .5em; cursor: pointer }
-button:hover { background: var(--tint) }
+option { background: var(--surface) }
+::placeholder { color: var(--muted); opacity: 1 }
+button:hover { background: var(--hover) }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px }
 .primary, .outlined, select, input:not([type=radio], [type=checkbox]) { min-block-size: 36px; padding: .25em .75em }
-.primary, .primary:hover { background: var(--accent); color: light-dark(#fff, #111); font-weight: 600 }
+.primary, .primary:hover { background: var(--accent); -webkit-text-fill-color: var(--on-accent); font-weight: 600 }
 .danger, .danger:hover { background: var(--danger) }
 .outlined, select, input, dialog textarea, dialog { border: 1px solid var(--border) }
 :disabled, [aria-disabled=true], [aria-busy=true] { opacity: .7 }
 dialog { inline-size: min(26em, 90%) }
-.badge { padding: 0 .5em; border: 1px solid var(--border); border-radius: 1em; font-size: .75em }
+.badge { padding: .125rem .75em; border-radius: 1em; background: var(--hover); font-size: .6875rem; font-weight: 600 }
 .badge, .muted { color: var(--muted) }
-.avatar { flex: none; display: grid; place-items: center; inline-size: 36px; block-size: 36px; border-radius: 50%; object-fit: cover; background: var(--border) }
+.avatar { flex: none; display: grid; place-items: center; inline-size: 36px; block-size: 36px; border-radius: 50%; object-fit: cover; background: var(--hover) }
 .error { color: var(--danger) }
+@media (forced-colors: active) {
+  .primary, .badge, .avatar, .notice { border: 1px solid }
+}
 `)

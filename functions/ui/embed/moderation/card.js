@@ -5,9 +5,10 @@
  */
 
 import { avatar } from '../kit/avatar.js'
-import { ago, inFull } from '../kit/dates.js'
+import { inFull } from '../kit/dates.js'
 import { h } from '../kit/dom.js'
 import { showHtml } from '../kit/html.js'
+import { ago } from './ago.js'
 import { icon, sign } from './icons.js'
 import { actionOf, applies, standing } from './verdicts.js'
 

@@ -4,8 +4,9 @@
  * @import { Desk } from './desk.js'
  */
 
-import { ago, inFull } from '../kit/dates.js'
+import { inFull } from '../kit/dates.js'
 import { h } from '../kit/dom.js'
+import { ago } from './ago.js'
 import { below } from './below.js'
 import { icon } from './icons.js'
 

@@ -5,12 +5,19 @@ import { UNDO } from './outbox.js'
 
 export const moderationStyles = sheet(`
 :host {
-  --ground: light-dark(color-mix(in srgb, var(--border) 28%, var(--surface)), color-mix(in srgb, #000 45%, var(--surface)));
-  --good: light-dark(#1a6b3c, #7fd6a0);
-  --warn: light-dark(#8a5300, #f0c274);
+  --ground: oklch(from currentColor calc(.955 - .77 * var(--step)) 0 0 / 1);
+  --good: oklch(from currentColor calc(.46 + .32 * var(--step)) .1 155 / 1);
+  --warn: oklch(from currentColor calc(.49 + .33 * var(--step)) .11 70 / 1);
   --line: color-mix(in srgb, var(--border) 70%, transparent);
   background: var(--ground);
   font-size: .9375rem;
+}
+@supports not (color: oklch(from red calc(l * 1) c h)) {
+  :host {
+    --ground: light-dark(#f2f4f6, #101214);
+    --good: light-dark(#1a6b3c, #7fd6a0);
+    --warn: light-dark(#8a5300, #f0c274);
+  }
 }
 .frame { display: flow-root; overflow-x: clip; min-block-size: 100%; padding: 0 0 6rem; border-radius: 0; background: var(--ground); color: var(--text) }
 :host([standalone]) .frame { min-block-size: 100vh }
@@ -73,7 +80,6 @@ input[type=checkbox], input[type=radio] { flex: none; inline-size: 18px; block-s
 .card header { align-items: flex-start }
 .card header > input { margin-block-start: 9px; margin-inline-end: 0 }
 .avatar { inline-size: 32px; block-size: 32px; margin-block-start: 2px }
-span.avatar { background: color-mix(in srgb, var(--muted) 20%, var(--surface)); color: var(--text); font-weight: 600; font-size: .875em; text-transform: uppercase }
 .by { display: flex; flex-direction: column; flex: 1; min-inline-size: 0; line-height: 1.35 }
 .name { display: flex; flex-wrap: wrap; align-items: center; gap: .125rem .5em }
 .name strong { font-weight: 600 }

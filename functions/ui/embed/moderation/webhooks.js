@@ -5,8 +5,9 @@
  */
 
 import { ApiError } from '../kit/api.js'
-import { ago, inFull } from '../kit/dates.js'
+import { inFull } from '../kit/dates.js'
 import { h } from '../kit/dom.js'
+import { ago } from './ago.js'
 import { below } from './below.js'
 import { icon } from './icons.js'
 import { webhookDialog } from './webhook_dialog.js'

@@ -1,9 +1,9 @@
 /** One comment on the page, with its replies. */
 
 import { avatar } from '../kit/avatar.js'
-import { ago, inFull } from '../kit/dates.js'
+import { inFull } from '../kit/dates.js'
 import { busily, button, drawing, h } from '../kit/dom.js'
-import { showHtml } from '../kit/html.js'
+import { linkImages, showHtml } from '../kit/html.js'
 import { composer } from './composer.js'
 import { ahead } from './later.js'
 
@@ -52,7 +52,8 @@ export class CommentView {
     this.body = h('div', { class: 'body', part: 'body' })
     if (comment.is_deleted) return this.content.replaceChildren(h('p', { id: `author-${id}`, class: 'muted' }, say('deleted')))
     showHtml(this.body, comment.html, comment.body)
-    const time = h('time', { datetime: created_at, title: inFull(created_at, language) }, ago(created_at, language))
+    linkImages(this.body)
+    const time = h('time', { datetime: created_at, title: inFull(created_at, language) }, comment.relative_created_at)
     const href = new URL(`#comment-${id}`, location.href)
     this.content.replaceChildren(
       h(

@@ -6,7 +6,7 @@ export const composerStyles = sheet(`
 .composer { container-type: inline-size; display: flex; gap: 12px; margin-block: .75em 1.5em }
 .composer > .avatar { margin-block-start: 3px }
 .composer > div { flex: 1; min-inline-size: 0 }
-.editor { position: relative; border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface) }
+.editor { position: relative; border: 1px solid var(--border); border-radius: var(--radius) }
 .editor:focus-within { border-color: var(--accent) }
 textarea { display: block; inline-size: 100%; min-block-size: 92px; max-block-size: 60vh; padding: 8px 12px; resize: vertical; field-sizing: content }
 .editor textarea { outline: 0; resize: none; overflow: auto }

@@ -22,6 +22,9 @@ import { Toast } from './toast.js'
 
 const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
+/** Nothing, where the API says that there is nothing. */
+const orNothing = (error) => (error.status === 404 ? {} : Promise.reject(error))
+
 export class Thread {
   api = new Client()
   views = new Map()
@@ -43,6 +46,7 @@ export class Thread {
     this.root = root
     this.section = h('section')
     this.list = h('div', { class: 'list' })
+    this.notice = h('div', { role: 'status' })
     this.empty = h('p', { class: 'empty muted' })
     this.fresh = new Fresh(this)
     this.foot = h('div', { class: 'foot' })
@@ -155,6 +159,7 @@ export class Thread {
       ),
       ...this.#writing(page),
       this.fresh.element,
+      this.notice,
       this.list,
       this.empty,
       this.foot,
@@ -185,7 +190,9 @@ export class Thread {
       action: say('send'),
       send: async (fields, key) => {
         const comment = await this.post(fields, key)
-        this.focusOn(this.#prepend(comment))
+        const view = this.#prepend(comment)
+        this.list.prepend(view.element)
+        this.focusOn(view)
       },
     }).element
   }
@@ -257,13 +264,17 @@ export class Thread {
 
   async revealAddressed() {
     const id = location.hash.match(/^#comment-(\d+)$/)?.[1]
-    if (id && this.ui) await this.reveal(Number(id))
+    if (!id || !this.ui) return
+    const isHere = await this.reveal(Number(id))
+    const close = button('×', { 'aria-label': this.say('close'), click: () => this.notice.replaceChildren() })
+    this.notice.replaceChildren(isHere ? '' : h('p', { class: 'notice', part: 'notice' }, this.say('not_here'), close))
   }
 
   async reveal(id) {
     await this.attempt(() => this.fetch(id))
     const view = this.views.get(id)
     if (view) this.focusOn(view)
+    return view
   }
 
   focusOn(view) {
@@ -275,8 +286,8 @@ export class Thread {
 
   async fetch(id) {
     if (this.views.has(id)) return
-    const { data, ancestors, thread } = await this.api.get(`comments/${id}`, {}, this.#work.signal)
-    if (thread.type !== this.host.type || thread.id !== this.host.record) return
+    const { data, ancestors, thread } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch(orNothing)
+    if (thread?.type !== this.host.type || thread.id !== this.host.record) return
     /** @type {CommentView | undefined} */
     let view
     for (const comment of [...ancestors, data]) {
