@@ -67,12 +67,22 @@ test('an edit shows at once, and a deletion asks first and moves the focus on', 
   await page.waitForFunction(FOCUS, `comment-${older.id}`)
 })
 
-test('a deleted comment takes its replies with it', async (t) => {
+test('a deleted comment keeps its place above replies, and goes with the last of them', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Gone soon.')
-  await w.service.comment(record, 'With it.', { parent: id })
+  const reply = await w.service.comment(record, 'Still here.', { parent: id })
   const { page } = await w.open(t, { record, who: w.service.ada })
-  await deleteComment(page, id)
+  const place = article(page, id).locator('> .content')
+  for (const look of [() => deleteComment(page, id), () => page.reload()]) {
+    await look()
+    await place.getByText('This comment was deleted').waitFor()
+    assert.equal(await place.getByRole('button').count(), 0)
+    assert.equal(await article(page, id).locator('> .avatar').textContent(), '')
+    await article(page, reply.id).getByText('Still here.').waitFor()
+  }
+  await deleteComment(page, reply.id)
+  await page.getByText('No comments yet').waitFor()
+  await page.reload()
   await page.getByText('No comments yet').waitFor()
 })
 

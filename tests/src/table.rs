@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue::{self, M, N, S};
 use shared::domain::comment::Comment;
 use shared::domain::ids::CommentId;
-use shared::domain::time::Clock;
 use shared::store::Reading;
 
 use crate::{TABLE, World};
@@ -55,13 +54,11 @@ impl World {
         comment.id.0
     }
 
-    /// Turns a comment into a placeholder.
-    pub async fn erase(&self, id: u64) {
+    /// Deletes a comment, whoever wrote it.
+    pub async fn delete(&self, id: u64) {
         let found = self.store().find(CommentId(id), Reading::Consistent).await.expect("the table answers");
-        let comment = found.expect("the comment exists").comment;
-        let now = self.now();
-        let erased = self.store().make_placeholder(comment, &Clock::new(move || now)).await;
-        assert!(erased.expect("the table answers"), "{id} is a placeholder already");
+        let deleted = self.store().delete(found.expect("the comment exists")).await;
+        assert!(deleted.expect("the table answers"), "{id} is a placeholder already");
     }
 
     /// Sets an attribute of a comment, or removes it when there is no value.

@@ -3,7 +3,6 @@
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::app::spam_check::Draft;
-use shared::domain::comment::Comment;
 use shared::domain::markdown;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::viewer::Viewer;
@@ -13,10 +12,10 @@ use shared::http::request::Call;
 use shared::http::resource::Data;
 use shared::http::response::Answer;
 use shared::policy;
-use shared::store::comments::Edit;
+use shared::store::comments::{CommentWithAncestors, Edit};
 
 pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = find(app, call, id).await?;
+    let (viewer, CommentWithAncestors { comment, .. }) = find(app, call, id).await?;
     policy::edit(&viewer, &comment, app.clock.now())?;
     let body = body(call)?;
     let draft = Draft { body: &body, author: &comment.name, email: None, edit: true };
@@ -35,19 +34,19 @@ pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
 }
 
 pub(crate) async fn delete(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = find(app, call, id).await?;
-    policy::delete(&viewer, &comment, app.clock.now())?;
-    if app.store.delete(comment).await? { Ok(Answer::no_content()) } else { Err(Refusal::NotFound.into()) }
+    let (viewer, found) = find(app, call, id).await?;
+    policy::delete(&viewer, &found.comment, app.clock.now())?;
+    if app.store.delete(found).await? { Ok(Answer::no_content()) } else { Err(Refusal::NotFound.into()) }
 }
 
 /// The comment, which the viewer sees.
-async fn find(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {
+async fn find(app: &App, call: &Call, id: &str) -> Result<(Viewer, CommentWithAncestors)> {
     let find = app.find_comment(id);
     let auth = AuthRequirement::GuestsIf(call.has_comment_key());
     let (viewer, found) = app.admit_with(call, RateClass::Write, Ok(()), auth, find).await?;
     policy::see(&viewer, &found.comment, &found.ancestors)?;
     call.comment_key()?;
-    Ok((viewer, found.comment))
+    Ok((viewer, found))
 }
 
 fn body(call: &Call) -> Result<String, Refusal> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 use shared::app::App;
 use shared::domain::comment::Comment;
-use shared::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
+use shared::domain::job::{CleanUp, CountBelow, CountReplies, ForgetReactions, Job, Rename};
 use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::Reading;
@@ -51,6 +51,7 @@ async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Commen
         Event::CommentCreated(comment) => notify::moderators(app, comment).await?,
         Event::CommentErased(comment) => {
             recount(app, comment).await?;
+            forget_reactions(app, comment).await?;
         }
         Event::CommentRemoved(comment, deleted_at) => {
             if comment.is_approved() {
@@ -95,6 +96,9 @@ async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Commen
 async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Result<bool, Fault> {
     let is_shown = recount(app, comment).await?;
     let is_first = comment.is_approved() && !comment.was_shown;
+    if comment.is_placeholder {
+        forget_reactions(app, comment).await?;
+    }
     if is_shown {
         notify::of_shown(app, comment, is_first).await?;
     }
@@ -105,6 +109,12 @@ async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Re
         app.start_job(&Job::CountBelow(job), Duration::ZERO).await?;
     }
     Ok(is_shown)
+}
+
+/// Removes what visitors said of a comment that has become a placeholder.
+async fn forget_reactions(app: &App, comment: &Comment) -> Result<(), Fault> {
+    let job = Job::ForgetReactions(ForgetReactions { comment: comment.id });
+    app.start_job(&job, Duration::ZERO).await
 }
 
 /// Whether everyone sees the comment.

@@ -53,7 +53,7 @@ pub struct Comment {
     /// The spam check doubted a text that waited for approval.
     #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
     pub suspicious: bool,
-    /// It stands for a deleted comment that has replies. It is approved, and nothing is left of its writer and its text.
+    /// It stands for a deleted comment that has replies. It is approved, and has no writer, text, likes and reports.
     #[serde(rename = "ph", default, skip_serializing_if = "is_default")]
     pub is_placeholder: bool,
     /// The comment of another service from which it was imported.
@@ -100,6 +100,10 @@ pub struct Comment {
     /// Whether everyone could see it before a moderator rejected it.
     #[serde(rename = "ws", default, skip_serializing_if = "is_default")]
     pub was_shown: bool,
+    /// Changes with everything that a deletion must notice and that no count shows (`store::deletion`). 0: no reply to it has
+    /// ever been unapproved.
+    #[serde(rename = "dg", default, skip_serializing_if = "is_default")]
+    pub deletion_guard: u64,
 }
 
 /// The recipient and the address of a writer who wants to be notified of replies.
@@ -172,6 +176,7 @@ impl Comment {
             subscribed: false,
             subscription: None,
             was_shown: false,
+            deletion_guard: 0,
         }
     }
 
@@ -203,7 +208,7 @@ impl Comment {
         self.source.is_none()
     }
 
-    /// The same comment, with nothing left of its writer and its text.
+    /// The place of the comment and its replies, with nothing left of the comment itself.
     #[must_use]
     pub fn into_placeholder(self) -> Self {
         Self {
@@ -211,14 +216,12 @@ impl Comment {
             ancestors: self.ancestors,
             is_placeholder: true,
             source: self.source,
-            likes: self.likes,
-            imported_likes: self.imported_likes,
             replies: self.replies,
             fingerprint: self.fingerprint,
             inline: self.inline,
             has_separate: self.has_separate,
-            reports: self.reports,
-            resolutions: self.resolutions,
+            was_shown: self.was_shown,
+            deletion_guard: self.deletion_guard,
             ..Self::blank(self.thread)
         }
     }

@@ -12,6 +12,8 @@ use crate::domain::user::User;
 pub enum Job {
     /// Removes all replies to a deleted comment, and all other items of it.
     CleanUp(CleanUp),
+    /// Removes the reports of a comment that has become a placeholder, and its counts of guests.
+    ForgetReactions(ForgetReactions),
     /// Counts all replies below a comment that was shown, or stops counting them below one that was hidden.
     CountBelow(CountBelow),
     /// Writes a user's present name and picture into the user's comments.
@@ -25,6 +27,11 @@ pub struct CleanUp {
     pub replies: u64,
     #[serde(serialize_with = "milliseconds")]
     pub deleted_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForgetReactions {
+    pub comment: CommentId,
 }
 
 /// Counts everything below a comment that was hidden or shown, depth first.
@@ -103,6 +110,7 @@ mod tests {
         let rename = Rename { before: Some(comment), again: true, ..Rename::to(&user) };
         let jobs = [
             Job::CleanUp(CleanUp { comment, replies: 2, deleted_at: time }),
+            Job::ForgetReactions(ForgetReactions { comment }),
             Job::CountBelow(CountBelow { thread, walks, incomplete: vec![other], is_first: true, changed_at: time }),
             Job::Rename(rename),
         ];

@@ -1,5 +1,7 @@
 //! Comments as answers show them to one viewer. Policy decides which comments a viewer sees.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::config::Config;
@@ -111,6 +113,8 @@ impl CommentPresenter<'_> {
     pub fn present(&self, comment: &Comment) -> CommentResource {
         let pin = self.thread.pin.filter(|pin| self.config.features.pins && pin.comment == comment.id);
         let created_at = comment.id.created_at();
+        // Visitors' items may still name a comment that is gone.
+        let said = |said: &BTreeSet<u64>| !comment.is_placeholder && said.contains(&comment.id.0);
         CommentResource {
             id: comment.id,
             is_deleted: comment.is_placeholder.then_some(true),
@@ -120,8 +124,8 @@ impl CommentPresenter<'_> {
             is_approved: comment.is_approved(),
             user: self.writer(comment),
             likes_count: comment.likes,
-            liked: self.visitor_state.liked.contains(&comment.id.0),
-            reported: self.visitor_state.reported.contains(&comment.id.0),
+            liked: said(&self.visitor_state.liked),
+            reported: said(&self.visitor_state.reported),
             replies_count: comment.replies,
             replies: Vec::new(),
             can: Can {

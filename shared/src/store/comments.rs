@@ -12,7 +12,6 @@ use super::idempotency::IdempotencyRequest;
 use super::keys::{self, Item};
 use super::placement::{self, ReplyPlace};
 use super::schema::{comment, maps, thread};
-use super::sources::tombstone;
 use super::transaction::{Label, Outcome, Write, absent};
 use super::{Reading, Store, number, read, text, write, yes};
 use crate::domain::comment::{Comment, State};
@@ -250,29 +249,6 @@ impl Store {
         self.change("editing a comment", comment.clone(), plan).await
     }
 
-    /// Deletes the comment alone. Its replies are unreachable at once, and are cleaned up later by a job. False when it no
-    /// longer exists.
-    pub async fn delete(&self, mut comment: Comment) -> Result<bool, Fault> {
-        // Not `change`: the ancestors are read again as well, as a reply cannot be deleted when its parent no longer exists.
-        let mut attempts = self.attempts("deleting a comment");
-        loop {
-            if attempts.next().await? {
-                match self.find(comment.id, Reading::Consistent).await? {
-                    Some(found) if !found.comment.is_placeholder => comment = found.comment,
-                    _ => return Ok(false),
-                }
-            }
-            let thread = if comment.is_top_level() && comment.is_approved() {
-                self.thread(&comment.thread, Reading::Consistent).await?
-            } else {
-                Thread::default()
-            };
-            if self.transact(deletion(&comment, &thread)).await? == Outcome::Done {
-                return Ok(true);
-            }
-        }
-    }
-
     /// Changes a comment as `plan` says, and returns it as it is now; `None` when it no longer exists or is a placeholder.
     pub(super) async fn change<P>(
         &self,
@@ -364,7 +340,7 @@ pub(super) fn creation(
             let mut others: Vec<Write> =
                 std::iter::once(placement::gain_own(comment, is_inline)).chain(queues).collect();
             if let Some(parent) = parent {
-                others.push(unchanged(parent));
+                others.push(placement::gain_hidden(parent));
                 others.push(Write::put(keys::hidden_reply(parent.id, comment.id).item()));
             }
             (is_inline, others)
@@ -374,35 +350,6 @@ pub(super) fn creation(
     Ok(std::iter::once(put).chain(others).collect())
 }
 
-/// Checks that a parent still exists, and is a placeholder if it was one.
-fn unchanged(parent: &Comment) -> Write {
-    let condition = if parent.is_placeholder {
-        format!("attribute_exists({0})", comment::PLACEHOLDER)
-    } else {
-        format!("attribute_not_exists({0})", comment::PLACEHOLDER)
-    };
-    Write::check(keys::comment(parent.id), condition).exists()
-}
-
-fn deletion(comment: &Comment, thread: &Thread) -> Vec<Write> {
-    let mut writes =
-        vec![in_state(Write::delete(keys::comment(comment.id)), comment.state).still(comment::PLACEHOLDER, None)];
-    match (comment.is_approved(), comment.parent()) {
-        (true, None) => {
-            writes.push(leave_thread(comment, thread));
-            writes.extend(placement::remove_inline(comment));
-        }
-        (true, Some(parent)) => writes.push(placement::lose(parent, comment)),
-        (false, parent) => {
-            writes.push(placement::lose_own(comment));
-            writes.extend(parent.map(|parent| Write::delete(keys::hidden_reply(parent, comment.id))));
-        }
-    }
-    writes.extend(queues(comment).map(|state| Write::delete(keys::queue(state, comment.id))));
-    writes.extend(tombstone(comment));
-    writes
-}
-
 /// The thread gains an approved top-level comment.
 pub(super) fn join_thread(comment: &Comment) -> Write {
     Write::update(keys::thread(&comment.thread)).add(thread::PARENTS, number(1))
@@ -410,13 +357,34 @@ pub(super) fn join_thread(comment: &Comment) -> Write {
 
 /// The thread loses an approved top-level comment, and its pin if that was it.
 pub(super) fn leave_thread(comment: &Comment, thread: &Thread) -> Write {
-    let leave =
-        Write::update(keys::thread(&comment.thread)).add(thread::PARENTS, number(-1)).with(":id", number(comment.id));
-    if thread.pin.is_some_and(|pin| pin.comment == comment.id) {
-        leave.remove(thread::PIN).when(format!("{0}.{1} = :id", thread::PIN, maps::pin::COMMENT))
+    let leave = Write::update(keys::thread(&comment.thread)).add(thread::PARENTS, number(-1));
+    if is_pinned(comment, thread) { unpin(leave, comment) } else { not_pinned(leave, comment) }
+}
+
+/// The thread loses its pin if that is the comment.
+pub(super) fn leave_pin(comment: &Comment, thread: &Thread) -> Write {
+    let key = keys::thread(&comment.thread);
+    if is_pinned(comment, thread) {
+        unpin(Write::update(key), comment)
     } else {
-        leave.when(format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT))
+        not_pinned(Write::unchanged(key), comment)
     }
+}
+
+fn is_pinned(comment: &Comment, thread: &Thread) -> bool {
+    thread.pin.is_some_and(|pin| pin.comment == comment.id)
+}
+
+/// The thread loses its pin, on condition that it is the comment.
+pub(super) fn unpin(write: Write, comment: &Comment) -> Write {
+    let is_pinned = format!("{0}.{1} = :id", thread::PIN, maps::pin::COMMENT);
+    write.remove(thread::PIN).when(is_pinned).with(":id", number(comment.id))
+}
+
+/// On condition that the comment is not pinned.
+pub(super) fn not_pinned(write: Write, comment: &Comment) -> Write {
+    let not_pinned = format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT);
+    write.when(not_pinned).with(":id", number(comment.id))
 }
 
 /// Requires that the comment is no placeholder, and still has the state, the review mark and the text that were read.

@@ -1,56 +1,64 @@
 //! A comment with replies that is deleted becomes a placeholder above them.
 
-use super::comments::Plan;
+use super::comments::{Plan, as_read, leave_pin};
 use super::keys;
 use super::moderation::Decision;
-use super::schema::{maps, thread};
+use super::schema::comment;
 use super::transaction::Write;
-use super::{Reading, Store, number};
+use super::{Reading, Store, placement, yes};
 use crate::domain::comment::Comment;
-use crate::domain::report::ReportStatus;
-use crate::domain::thread::Thread;
-use crate::domain::time::Clock;
 use crate::error::Fault;
 
-impl Store {
-    /// Turns a comment into a placeholder, which everyone may see: it keeps its id, replies, likes and reports, and loses
-    /// its pin and its places in the moderation queues. False when it no longer exists or is a placeholder already.
-    pub async fn make_placeholder(&self, comment: Comment, clock: &Clock) -> Result<bool, Fault> {
-        self.make_placeholder_and(comment, clock, None).await
-    }
+/// The attributes of a comment that placeholders do not have: its writer, its text, its state, likes and reports.
+pub(super) const ERASED: [&str; 19] = [
+    comment::USER,
+    comment::GUEST,
+    comment::NAME,
+    comment::AVATAR,
+    comment::BY_MODERATOR,
+    comment::BODY,
+    comment::MENTIONS,
+    comment::EDITED_AT,
+    comment::STATE,
+    comment::IN_REVIEW,
+    comment::SUSPICIOUS,
+    comment::SUBSCRIBED,
+    comment::SUBSCRIPTION,
+    comment::LIKES,
+    comment::IMPORTED_LIKES,
+    comment::REPORTS,
+    comment::REPORTED,
+    comment::NEWEST_REPORTS,
+    comment::RESOLUTIONS,
+];
 
-    /// Makes a placeholder, with a further write in the same transaction.
-    pub(super) async fn make_placeholder_and(
+impl Store {
+    /// Turns a comment into a placeholder, which everyone may see. It keeps its place and its replies, and loses its pin and
+    /// its places in the moderation queues. Further conditions on it may be added.
+    pub(super) async fn erasure(
         &self,
-        comment: Comment,
-        clock: &Clock,
-        also: Option<&Write>,
-    ) -> Result<bool, Fault> {
-        let plan = |comment: Comment| async move {
-            let after = comment.clone().into_placeholder();
-            let decision = Decision::new(&comment, after, clock, ReportStatus::Reviewed)?.erasing();
-            if !comment.is_approved() {
-                return Ok(match self.show(decision).await? {
-                    Plan::Together(writes) => Plan::Together(writes.into_iter().chain(also.cloned()).collect()),
-                    plan => plan,
-                });
-            }
+        comment: &Comment,
+        conditions: impl FnOnce(Write) -> Write,
+    ) -> Result<Plan, Fault> {
+        let decision = Decision::new(comment, comment.clone().into_placeholder(), conditions(erase(comment)));
+        if !comment.is_approved() {
+            return self.show(decision).await;
+        }
+        let (erasure, queues) = decision.into_writes();
+        let mut writes: Vec<Write> = std::iter::once(erasure).chain(queues).collect();
+        if comment.is_top_level() {
             let thread = self.thread(&comment.thread, Reading::Consistent).await?;
-            let (erasure, queues) = decision.into_writes();
-            let writes = [erasure, without_pin(&comment, &thread)].into_iter().chain(queues);
-            Ok(Plan::Together(writes.chain(also.cloned()).collect()))
-        };
-        Ok(self.change("erasing a comment", comment, plan).await?.is_some())
+            writes.push(leave_pin(comment, &thread));
+        }
+        Ok(Plan::Together(writes))
     }
 }
 
-/// Takes the pin from the comment, or checks that it has none.
-fn without_pin(comment: &Comment, thread: &Thread) -> Write {
-    let key = keys::thread(&comment.thread);
-    let write = if thread.pin.is_some_and(|pin| pin.comment == comment.id) {
-        Write::update(key).remove(thread::PIN).when(format!("{0}.{1} = :id", thread::PIN, maps::pin::COMMENT))
-    } else {
-        Write::check(key, format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT))
-    };
-    write.with(":id", number(comment.id))
+/// The change of the comment's item.
+fn erase(comment: &Comment) -> Write {
+    let erase = as_read(Write::update(keys::comment(comment.id)), comment);
+    let erase = erase.still(comment::REPORTED, comment.reported.then(yes));
+    let erase = erase.set(comment::PLACEHOLDER, yes()).remove(comment::AUTHOR_KEY);
+    let erase = ERASED.into_iter().fold(erase, Write::remove);
+    if comment.is_top_level() { erase.set(comment::LIKES_RANK, placement::rank(0, comment.id)) } else { erase }
 }

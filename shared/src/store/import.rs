@@ -40,6 +40,8 @@ const VISITORS: usize = 90;
 pub struct Occupant {
     pub source: Option<SourceId>,
     pub thread: ThreadId,
+    /// From the top-level comment down to the direct parent.
+    pub ancestors: Vec<CommentId>,
     /// The writer; nobody for placeholders.
     pub visitor: Visitor,
     pub is_placeholder: bool,
@@ -171,8 +173,9 @@ impl Store {
         let items = self.batch_get(ids.iter().map(|id| keys::comment(*id)).collect(), Reading::Consistent).await?;
         let occupants = items.into_values().map(|item| {
             let comment: Comment = read(item)?;
-            let (visitor, is_placeholder) = (comment.visitor(), comment.is_placeholder);
-            Ok((comment.id, Occupant { source: comment.source, thread: comment.thread, visitor, is_placeholder }))
+            let visitor = comment.visitor();
+            let Comment { id, source, thread, ancestors, is_placeholder, .. } = comment;
+            Ok((id, Occupant { source, thread, ancestors, visitor, is_placeholder }))
         });
         occupants.collect()
     }

@@ -3,6 +3,7 @@
 use std::future::ready;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
@@ -16,7 +17,7 @@ use super::transaction::Write;
 use super::{Index, Query, Reading, Store, meter, number, placement, text};
 use crate::domain::comment::Comment;
 use crate::domain::ids::CommentId;
-use crate::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
+use crate::domain::job::{CleanUp, CountBelow, CountReplies, ForgetReactions, Job, Rename};
 use crate::domain::list::Order;
 use crate::domain::time::Timestamp;
 use crate::domain::user::{RENAME_PAUSE, User};
@@ -48,6 +49,7 @@ impl Store {
     pub async fn run_job(&self, job: Job, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         match job {
             Job::CleanUp(job) => self.clean_up(job, now, deadline).await,
+            Job::ForgetReactions(job) => self.forget_reactions(job, deadline).await,
             Job::CountBelow(job) => self.count_below(job, now, deadline).await,
             Job::Rename(job) => self.rename(job, now, deadline).await,
         }
@@ -80,13 +82,42 @@ impl Store {
         Ok(removed.into_iter().filter(|removed| *removed).count() as u64)
     }
 
+    async fn forget_reactions(&self, job: ForgetReactions, deadline: Instant) -> Result<Option<Rest>, Fault> {
+        while self.remove_reactions(job.comment).await? {
+            if Instant::now() >= deadline {
+                return Ok(Some(Rest { job: Job::ForgetReactions(job), delay: Duration::ZERO }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes some reports and counts of guests of a placeholder. False when there are none.
+    pub(super) async fn remove_reactions(&self, comment: CommentId) -> Result<bool, Fault> {
+        let mut found = false;
+        for bounds in [keys::reports(), keys::guest_bounds()] {
+            let items = self.items_below(comment, Some(bounds)).await?;
+            found |= !items.is_empty();
+            try_join_all(items.into_iter().map(|key| self.transact(vec![Write::delete(key)]))).await?;
+        }
+        Ok(found)
+    }
+
+    /// Some keys in the partition of a comment.
+    async fn items_below(
+        &self,
+        comment: CommentId,
+        bounds: Option<(AttributeValue, AttributeValue)>,
+    ) -> Result<Vec<Key>, Fault> {
+        let partition = keys::comment_partition(comment);
+        let index = Index::Table(Reading::Consistent);
+        let items = Query { index, partition, bounds, order: Order::OldestFirst, limit: AT_ONCE };
+        Ok(self.query_all(items).await?.iter().filter_map(Key::of).collect())
+    }
+
     /// Removes some items in the partition of a deleted comment, and the unapproved replies that they name. False when
     /// there are none.
     pub(super) async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
-        let partition = keys::comment_partition(comment);
-        let index = Index::Table(Reading::Consistent);
-        let rest = Query { index, partition, bounds: None, order: Order::OldestFirst, limit: AT_ONCE };
-        let rest: Vec<Key> = self.query_all(rest).await?.iter().filter_map(Key::of).collect();
+        let rest = self.items_below(comment, None).await?;
         let found = !rest.is_empty();
         try_join_all(rest.into_iter().map(|key| self.remove_item(key))).await?;
         Ok(found)

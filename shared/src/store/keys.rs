@@ -73,6 +73,11 @@ pub(super) fn reports() -> (AttributeValue, AttributeValue) {
     (key(0), key(LAST))
 }
 
+/// Bounds of the sort keys of the counts of guests below a comment.
+pub(super) fn guest_bounds() -> (AttributeValue, AttributeValue) {
+    (AttributeValue::S("G#".to_owned()), AttributeValue::S(format!("G#{END}")))
+}
+
 pub(super) fn hidden_reply(parent: CommentId, id: CommentId) -> Key {
     Key::new(comment_partition(parent), format!("H#{}", pad(id.0)))
 }

@@ -6,7 +6,8 @@ pub mod bans;
 pub mod client;
 pub mod comments;
 pub mod counts;
-pub mod erasure;
+pub mod deletion;
+mod erasure;
 pub mod events;
 #[cfg(feature = "import")]
 pub mod export;

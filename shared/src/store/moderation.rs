@@ -5,7 +5,7 @@ use futures_util::future::try_join_all;
 
 use super::comments::{
     Changed, CommentWithAncestors, Plan, as_read, as_reported, change_queues, join_thread, leave_thread, present,
-    state_text,
+    state_text, unpin,
 };
 use super::keys::{self, Item};
 use super::lists::PageCursors;
@@ -20,23 +20,8 @@ use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::list::{Cursor, Order};
 use crate::domain::log::Action;
 use crate::domain::report::{ReportStatus, Resolution};
-use crate::domain::time::{Clock, Timestamp};
+use crate::domain::time::Timestamp;
 use crate::error::Fault;
-
-/// The attributes of a comment's writer and text, which placeholders do not have.
-pub(super) const ERASED: [&str; 11] = [
-    comment::USER,
-    comment::GUEST,
-    comment::NAME,
-    comment::AVATAR,
-    comment::BY_MODERATOR,
-    comment::BODY,
-    comment::MENTIONS,
-    comment::EDITED_AT,
-    comment::SUBSCRIBED,
-    comment::SUSPICIOUS,
-    comment::SUBSCRIPTION,
-];
 
 /// Resolutions kept for one comment. When there are more, the oldest is dropped, and the next one covers its reports.
 const MAX_RESOLUTIONS: usize = 20;
@@ -205,10 +190,7 @@ impl Store {
 
     /// Unpins the comment, if it is pinned.
     pub async fn unpin(&self, comment: &Comment, by: Moderator<'_>) -> Result<(), Fault> {
-        let unpin = Write::update(keys::thread(&comment.thread))
-            .remove(thread::PIN)
-            .when(format!("{0}.{1} = :id", thread::PIN, maps::pin::COMMENT))
-            .with(":id", number(comment.id));
+        let unpin = unpin(Write::update(keys::thread(&comment.thread)), comment);
         self.transact_logged(vec![unpin], by, Action::Unpin, Subject::Comment(comment)).await.map(drop)
     }
 
@@ -278,7 +260,7 @@ impl Store {
         let (rejection, others) = decision.placed(is_inline).into_writes();
         let mut writes = vec![rejection];
         writes.extend(others);
-        writes.push(placement::lose(parent.id, comment));
+        writes.push(placement::lose_to_hidden(parent.id, comment));
         writes.push(Write::put(keys::hidden_reply(parent.id, comment.id).item()));
         writes.push(placement::gain_own(comment, is_inline));
         Ok(Plan::Together(writes))
@@ -316,8 +298,8 @@ impl Store {
     }
 }
 
-/// A new state of a comment, as a write of its item. The reports so far are resolved by it. A moderator's decision has an
-/// entry of the log.
+/// A new state of a comment, as a write of its item. A moderator's decision resolves the reports so far, and has an entry of
+/// the log.
 pub(super) struct Decision<'a> {
     before: &'a Comment,
     after: Comment,
@@ -326,14 +308,18 @@ pub(super) struct Decision<'a> {
 }
 
 impl<'a> Decision<'a> {
-    pub(super) fn new(before: &'a Comment, after: Comment, clock: &Clock, status: ReportStatus) -> Result<Self, Fault> {
+    pub(super) fn new(before: &'a Comment, after: Comment, write: Write) -> Self {
+        Self { before, after, write, entry: None }
+    }
+
+    fn by(before: &'a Comment, after: Comment, verdict: Verdict, by: Moderator<'_>) -> Result<Self, Fault> {
         let after = Comment { reported: false, ..after };
         let mut write = as_reported(as_read(Write::update(keys::comment(before.id)), before), before);
         write = write.still(comment::REPORTED, before.reported.then(yes));
         if before.reported {
             // The newest report may be of an instance whose clock is ahead.
             let newest = before.newest_reports.first().map_or(0, |newest| newest.created_at);
-            let resolution = Resolution { until: clock.now().0.max(newest), status };
+            let resolution = Resolution { until: by.clock.now().0.max(newest), status: verdict.resolves() };
             write = write
                 .remove(comment::REPORTED)
                 .assign(comment::RESOLUTIONS, resolutions(&with_resolution(before, resolution))?);
@@ -347,19 +333,8 @@ impl<'a> Decision<'a> {
         if before.in_review != after.in_review {
             write = write.assign(comment::IN_REVIEW, after.in_review.then(yes));
         }
-        Ok(Self { before, after, write, entry: None })
-    }
-
-    fn by(before: &'a Comment, after: Comment, verdict: Verdict, by: Moderator<'_>) -> Result<Self, Fault> {
-        let decision = Self::new(before, after, by.clock, verdict.resolves())?;
-        Ok(Self { entry: Some(by.entry(verdict.action(), Subject::Comment(before))?), ..decision })
-    }
-
-    /// It becomes a placeholder.
-    pub(super) fn erasing(mut self) -> Self {
-        let write = self.write.set(comment::PLACEHOLDER, yes()).remove(comment::AUTHOR_KEY);
-        self.write = ERASED.into_iter().fold(write, Write::remove);
-        self
+        let entry = by.entry(verdict.action(), Subject::Comment(before))?;
+        Ok(Self { entry: Some(entry), ..Self::new(before, after, write) })
     }
 
     /// Adds the index keys of the comment's new place.

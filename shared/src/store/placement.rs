@@ -182,6 +182,17 @@ pub(super) fn lose(parent: CommentId, reply: &Comment) -> Write {
     lose.subtract(comment::INLINE, id_set(reply.id)).exists()
 }
 
+/// The parent gains an unapproved reply. Fails when the parent has become a placeholder since it was read.
+pub(super) fn gain_hidden(parent: &Comment) -> Write {
+    let gain = Write::update(keys::comment(parent.id)).add(comment::DELETION_GUARD, number(1));
+    gain.exists().still(comment::PLACEHOLDER, parent.is_placeholder.then(yes))
+}
+
+/// The parent's approved reply becomes unapproved.
+pub(super) fn lose_to_hidden(parent: CommentId, reply: &Comment) -> Write {
+    lose(parent, reply).add(comment::DELETION_GUARD, number(1))
+}
+
 /// Counts an approved reply in its parent's item; `change` is 1 or -1. Only top-level comments have a rank, and a
 /// fingerprint of their replies.
 fn count(write: Write, parent_is_top_level: bool, reply: CommentId, change: i64) -> Write {
@@ -209,15 +220,10 @@ pub(super) fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
     std::iter::once(rejection).chain(demoted).collect()
 }
 
-/// When a parent is deleted, removes its inline replies from the thread's partition. Otherwise every page would read them
-/// for nothing.
-pub(super) fn remove_inline(parent: &Comment) -> impl Iterator<Item = Write> {
-    parent.inline.iter().map(|reply| {
-        Write::update(keys::comment(CommentId(*reply)))
-            .remove(comment::THREAD_KEY)
-            .remove(comment::THREAD_SORT)
-            .exists()
-    })
+/// Removes an inline reply of a parent that is deleted from the thread's partition. Otherwise every page would read it for
+/// nothing.
+pub(super) fn remove_inline(reply: CommentId) -> Write {
+    Write::update(keys::comment(reply)).remove(comment::THREAD_KEY).remove(comment::THREAD_SORT)
 }
 
 /// Promotes the oldest separate replies, if the parent still counts the same replies. `replies` are all of them, oldest

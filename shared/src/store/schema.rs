@@ -189,7 +189,7 @@ items! {
             STATE          "s"   S                        "state: `pending` or `rejected`; missing when approved";
             IN_REVIEW      "rv"  B                        "approved, but an edit waits for review";
             SUSPICIOUS     "sp"  B                        "the spam check doubted a text that waited for approval";
-            PLACEHOLDER    "ph"  B                        "placeholder of a deleted comment: approved, without writer and body";
+            PLACEHOLDER    "ph"  B                        "placeholder of a deleted comment: approved, without writer, body, likes and reports";
             SOURCE         "so"  S         names Words    "source of an imported comment: format, site and id there: `disqus:558`, `disqus@blog:558`";
             LIKES          "lc"  N                        "number of likes, imported ones included";
             IMPORTED_LIKES "il"  N                        "number of likes that were imported without voters";
@@ -204,6 +204,7 @@ items! {
             SUBSCRIBED     "sb"  B                        "the writer subscribed to replies";
             SUBSCRIPTION   "su"  M(subscription) names Hash "where notifications go, until the comment is approved";
             WAS_SHOWN      "ws"  B                        "everyone could see it before a moderator rejected it: it notifies no second time";
+            DELETION_GUARD "dg"  N                        "changes with what a deletion must notice and no count shows; missing while every reply was approved";
         }
         index {
             THREAD_KEY     "tk"  S         names Index    "partition key of `thread`";

@@ -113,7 +113,12 @@ impl Write {
 
     /// Writes nothing. The transaction fails if the condition does not hold.
     pub(super) fn check(key: Key, condition: impl Into<String>) -> Self {
-        Self::new(WriteKind::Check(key)).when(condition)
+        Self::unchanged(key).when(condition)
+    }
+
+    /// A check whose conditions are added.
+    pub(super) fn unchanged(key: Key) -> Self {
+        Self::new(WriteKind::Check(key))
     }
 
     pub(super) fn set(self, attribute: &'static str, value: AttributeValue) -> Self {

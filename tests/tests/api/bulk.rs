@@ -75,6 +75,7 @@ async fn a_comment_below_a_deleted_one_is_not_found() {
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "x").await;
     let reply = ada.reply("posts/1", parent, "y").await;
+    world.moderator().judge(reply, "reject").await.ok(200);
     ada.remove(parent).await.ok(204);
     let answer = bulk(&world.moderator(), &[reply, parent], "reject").await.ok(200);
     assert_eq!(answer.json, result(&[], &[(reply, "not_found"), (parent, "not_found")]));

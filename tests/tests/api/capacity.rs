@@ -13,7 +13,7 @@ use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::counts::Cause;
 use shared::store::{Reading, Store, meter};
-use tests::{Actor, Receiver, START, TestResponse, WEBHOOKS, World, by_guest, two_engines, webhook_message};
+use tests::{Actor, Receiver, START, TABLE, TestResponse, WEBHOOKS, World, by_guest, two_engines, webhook_message};
 use tokio::time::Instant;
 
 use crate::largest;
@@ -202,6 +202,30 @@ async fn single_requests_keep_to_their_bounds() {
     table.check();
 }
 
+#[tokio::test]
+async fn deletions_keep_to_their_bounds() {
+    let world = World::new();
+    let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let mut table = Table::default();
+    let (ada, bob) = (world.user(7, "Ada Lovelace"), world.user(8, "Bob"));
+    let parent = async || ada.comment("posts/1", &prose(1)).await;
+    let [plain, answered, hidden] = [parent().await, parent().await, parent().await];
+    let [middle, last] =
+        [ada.reply("posts/1", answered, &prose(2)).await, bob.reply("posts/1", answered, &prose(3)).await];
+    let below = ada.reply("posts/1", last, &prose(4)).await;
+    let pending = held.user(8, "Bob").reply("posts/1", hidden, &prose(5)).await;
+    held.wait_until_idle().await;
+    drop(held);
+    table.measure(&world, "delete a parent", ada.remove(plain), (2.5, 10.0, 4)).await;
+    table.measure(&world, "delete a reply", ada.remove(middle), (2.5, 11.0, 3)).await;
+    table.measure(&world, "delete a parent with replies", ada.remove(answered), (2.5, 7.0, 4)).await;
+    table.measure(&world, "delete a reply with replies", bob.remove(last), (2.5, 5.0, 3)).await;
+    table.measure(&world, "delete the last reply below two placeholders", ada.remove(below), (3.5, 14.0, 3)).await;
+    table.measure(&world, "delete a parent whose only reply waits", ada.remove(hidden), (4.5, 10.0, 6)).await;
+    table.measure(&world, "delete a reply that waits", bob.remove(pending), (4.5, 11.0, 5)).await;
+    table.check();
+}
+
 /// The entry of the log is two of the write units.
 #[tokio::test]
 async fn decisions_of_moderators_keep_to_their_bounds() {
@@ -277,7 +301,7 @@ async fn what_follows_a_comment_keeps_to_its_bounds() {
     follow("a reply comes", count(reply), (2.0, 6.0)).await;
     assert_eq!(store.counts(std::slice::from_ref(&thread)).await.unwrap(), [2]);
     let found = store.find(CommentId(reply), Reading::Consistent).await.unwrap().unwrap();
-    assert!(store.delete(found.comment).await.unwrap());
+    assert!(store.delete(found).await.unwrap());
     follow("a reply goes", count(reply), (1.0, 4.0)).await;
     assert_eq!(store.counts(&[thread]).await.unwrap(), [1]);
 }
@@ -293,6 +317,7 @@ async fn jobs_keep_to_their_bounds() {
         world.set(&format!("C#{id}"), "C", "n", Some(AttributeValue::S("Ada".to_owned()))).await;
     }
     let now = world.now();
+    let client = world.client();
     let store = without_followers(world).await;
     let run = |job| {
         let store = &store;
@@ -315,10 +340,10 @@ async fn jobs_keep_to_their_bounds() {
         assert_eq!(store.comment(CommentId(*id), Reading::Consistent).await.unwrap().unwrap().name, user.name);
     }
 
-    let comment = store.comment(CommentId(parent), Reading::Consistent).await.unwrap().unwrap();
-    assert!(store.delete(comment).await.unwrap());
+    let delete = client.delete_item().table_name(TABLE).key("pk", AttributeValue::S(format!("C#{parent}")));
+    delete.key("sk", AttributeValue::S("C".to_owned())).send().await.unwrap();
     let job = CleanUp { comment: CommentId(parent), replies: 10, deleted_at: now };
-    follow("remove 10 replies", run(Job::CleanUp(job)), (12.0, 47.0)).await;
+    follow("remove 10 replies", run(Job::CleanUp(job)), (12.0, 50.0)).await;
     assert!(store.find_all(replies.into_iter().map(CommentId).collect()).await.unwrap().is_empty());
 }
 

@@ -89,7 +89,8 @@ async fn nothing_below_a_hidden_comment_counts_until_it_is_shown_again() {
     shown.sort_unstable();
     assert_eq!(counted(&world).await, shown);
     ada.remove(top).await.ok(204);
-    assert_eq!(counted(&world).await, [other]);
+    shown.retain(|id| *id != top);
+    assert_eq!(counted(&world).await, shown);
 }
 
 #[tokio::test]
@@ -106,7 +107,9 @@ async fn a_comment_counts_once_however_often_it_is_counted() {
         assert_eq!(replies, [Some(1), Some(1), Some(0)]);
         assert_eq!(counted(&world).await, [top, reply]);
     }
-    ada.remove(top).await.ok(204);
+    for id in [reply, top] {
+        ada.remove(id).await.ok(204);
+    }
     world.wait_until_idle().await;
     // A record that comes late.
     assert_eq!(store.recount_comment(&thread, CommentId(reply), Cause::Event).await.unwrap(), None);

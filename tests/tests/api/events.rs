@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::domain::ids::{CommentId, UserId};
-use shared::domain::job::{CleanUp, Job, Rename};
+use shared::domain::job::{CleanUp, ForgetReactions, Job, Rename};
 use shared::domain::time::{Clock, Timestamp};
 use shared::store::{Reading, Store};
 use tests::{Item, World, ids};
@@ -33,6 +33,10 @@ async fn everything_below_a_deleted_comment_is_cleaned_up() {
         bob.report(parent, "spam").await.ok(201);
         parent = bob.reply("posts/1", parent, &n.to_string()).await;
     }
+    let moderator = world.moderator();
+    for reply in moderator.queue("pending").await.into_iter().chain(moderator.replies(top, "").await.ids()) {
+        moderator.judge(reply, "reject").await.ok(200);
+    }
     ada.remove(top).await.ok(204);
     world.wait_until_idle().await;
     assert_eq!(stored(&world, "C#").await, [format!("C#{kept} C")]);
@@ -48,7 +52,8 @@ async fn cleaning_up_below_a_reply_leaves_its_parent_and_siblings_alone() {
     let ada = world.user(7, "Ada");
     let top = ada.comment("posts/1", "0").await;
     let gone = ada.reply("posts/1", top, "1").await;
-    ada.reply("posts/1", gone, "2").await;
+    let below = ada.reply("posts/1", gone, "2").await;
+    world.moderator().judge(below, "reject").await.ok(200);
     let sibling = ada.reply("posts/1", top, "1b").await;
     ada.reply("posts/1", sibling, "2b").await;
     ada.remove(gone).await.ok(204);
@@ -83,8 +88,12 @@ async fn a_record_of_the_stream_handled_twice_does_no_harm() {
     }
     assert_eq!(ids(&ada.see("posts/1", top).await["replies"]), replies[..3]);
     assert_eq!(ada.replies(top, "").await.ids(), replies);
+    for reply in replies {
+        world.moderator().judge(reply, "reject").await.ok(200);
+    }
     ada.remove(top).await.ok(204);
     for _ in 0..2 {
+        run(&store, Job::ForgetReactions(ForgetReactions { comment: CommentId(top) })).await;
         let job = CleanUp { comment: CommentId(top), replies: parent.comment.replies, deleted_at: Timestamp(0) };
         run(&store, Job::CleanUp(job)).await;
     }

@@ -56,7 +56,8 @@ async fn a_repeat_whose_comment_was_deleted_with_its_parent_is_404() {
     let (ada, keyed) = (world.user(7, "Ada"), world.user(8, "Bob").keyed("4711"));
     let top = ada.comment("posts/1", "top").await;
     let body = json!({ "body": "below", "parent_id": top });
-    keyed.post("posts/1/comments", body.clone()).await.ok(201);
+    let below = keyed.post("posts/1/comments", body.clone()).await.ok(201).id();
+    world.moderator().judge(below, "reject").await.ok(200);
     ada.remove(top).await.ok(204);
     keyed.post("posts/1/comments", body).await.refused(404, "not_found");
 }

@@ -143,7 +143,10 @@ async fn a_deleted_import_leaves_a_tombstone_and_so_does_what_was_below_it() {
     };
     let reply = world.import(&below(3, &[top])).await;
     world.import(&below(4, &[top, reply])).await;
-    ada.reply("posts/1", top, "never imported").await;
+    let other = ada.reply("posts/1", top, "never imported").await;
+    for id in [reply, other] {
+        world.moderator().judge(id, "reject").await.ok(200);
+    }
     let own = ada.comment("posts/1", "never imported").await;
     ada.remove(own).await.ok(204);
     assert!(tombstones(&world).await.is_empty());
@@ -155,12 +158,15 @@ async fn a_deleted_import_leaves_a_tombstone_and_so_does_what_was_below_it() {
 }
 
 #[tokio::test]
-async fn a_placeholder_of_an_import_keeps_its_source_and_leaves_no_tombstone() {
+async fn a_placeholder_of_an_import_keeps_its_source_and_leaves_a_tombstone_when_it_goes() {
     let world = World::new();
     let id = world.import(&imported("2010-01-01T00:00:00Z", 1)).await;
-    world.erase(id).await;
+    let reply = world.user(7, "Ada").reply("posts/1", id, "reply").await;
+    world.delete(id).await;
     assert!(tombstones(&world).await.is_empty());
     assert_eq!(world.item(&format!("C#{id}"), "C").await.unwrap()["so"].as_s().unwrap(), "disqus:1");
+    world.user(7, "Ada").remove(reply).await.ok(204);
+    assert_eq!(tombstones(&world).await, ["disqus:1"]);
 }
 
 /// Imports write the counting rows.

@@ -72,6 +72,7 @@ async fn a_comment_that_is_missing_or_hidden_is_404() {
     assert_eq!(ada.like(held).await.ok(200).json, result(true, 1));
     let gone = ada.comment("posts/1", "x").await;
     let below = ada.reply("posts/1", gone, "y").await;
+    world.moderator().judge(below, "reject").await.ok(200);
     ada.remove(gone).await.ok(204);
     ada.like(gone).await.refused(404, "not_found");
     ada.like(below).await.refused(404, "not_found");

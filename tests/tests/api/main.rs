@@ -9,6 +9,7 @@ mod counting;
 mod create;
 mod crossing;
 mod cursor;
+mod deletion;
 mod envelope;
 mod events;
 mod feed;

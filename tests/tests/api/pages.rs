@@ -106,7 +106,7 @@ async fn counted_is_what_is_approved_with_nothing_hidden_above_it() {
     moderator.judge(held, "approve").await.ok(200);
     assert_eq!(changes(&world).await, (json!(5), json!([held, other, below, reply, top])));
     ada.remove(reply).await.ok(204);
-    assert_eq!(changes(&world).await, (json!(3), json!([held, other, top])));
+    assert_eq!(changes(&world).await, (json!(4), json!([held, other, below, top])));
 }
 
 #[tokio::test]

@@ -73,7 +73,8 @@ async fn lines(world: &World, columns: &[Column], erased: bool) -> String {
             world.pass(Duration::from_millis(1));
             let id = writer.comment("posts/1", "x").await;
             if erased {
-                world.erase(id).await;
+                writer.reply("posts/1", id, "reply").await;
+                world.delete(id).await;
             }
             let (mut path, body) = request(route, id);
             if route.path.starts_with("moderation/webhooks/") {

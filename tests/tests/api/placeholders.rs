@@ -9,7 +9,7 @@ use shared::domain::report::Report;
 use shared::domain::thread::VisitorThreadState;
 use shared::domain::time::Clock;
 use shared::store::Reading;
-use shared::store::comments::{Created, Edit, NewComment};
+use shared::store::comments::{CommentWithAncestors, Created, Edit, NewComment};
 use shared::store::log::Moderator;
 use shared::store::moderation::{Decided, Verdict};
 use shared::store::reactions::{Liked, NewReport, Reported};
@@ -62,11 +62,17 @@ impl Scene {
         world.moderator().put("posts/1", json!({ "author_id": 1 })).await.ok(200);
         let top = moderator.comment("posts/1", "top @mod").await;
         let reply = moderator.reply("posts/1", top, "reply").await;
+        for id in [top, reply] {
+            moderator.like(id).await.ok(200);
+            world.user(7, "Ada").report(id, "spam").await.ok(201);
+            world.guest().report(id, "spam").await.ok(201);
+        }
         let deep = moderator.reply("posts/1", reply, "deep").await;
         moderator.edit(top, "edited").await.ok(200);
         world.wait_until_idle().await;
-        world.erase(top).await;
-        world.erase(reply).await;
+        for id in [top, reply] {
+            moderator.remove(id).await.ok(204);
+        }
         Self { world, moderator, top, reply, deep }
     }
 }
@@ -89,7 +95,7 @@ async fn a_placeholder_is_listed_with_its_replies_and_without_its_writer_and_tex
 async fn nothing_that_names_the_writer_or_the_text_stays_in_the_item_of_a_placeholder() {
     let Scene { world, top, .. } = Scene::new().await;
     let item = world.item(&format!("C#{top}"), "C").await.unwrap();
-    for attribute in ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "sp", "su", "a"] {
+    for attribute in ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "sp", "su", "a", "lc", "rp", "ro", "rl", "rs"] {
         assert!(!item.contains_key(attribute), "{attribute}: {item:?}");
     }
     world.wait_until_idle().await;
@@ -131,32 +137,51 @@ async fn everything_but_its_replies_is_404_and_a_reply_to_it_is_refused() {
 
 #[tokio::test]
 async fn a_comment_that_becomes_a_placeholder_leaves_its_pin_its_queues_and_its_writers_comments() {
-    let world = World::new();
+    let world = World::with(&[("SVC_GUEST_LIKES", "true")]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let held = world.again(&[("SVC_SPAM_REVIEW", "doubtful")]);
     let top = ada.comment("posts/1", "top").await;
     let reply = ada.reply("posts/1", top, "reply").await;
     moderator.pin(top).await.ok(200);
-    ada.like(top).await.ok(200);
-    ada.report(top, "spam").await.ok(201);
+    for visitor in [&ada, &world.guest()] {
+        visitor.like(top).await.ok(200);
+        visitor.report(top, "spam").await.ok(201);
+    }
     held.user(7, "Ada").edit(top, "doubtful").await.ok(200);
     assert_eq!((moderator.queue("pending").await, moderator.queue("reported").await), (vec![top], vec![top]));
-    world.erase(top).await;
+    ada.remove(top).await.ok(204);
     assert_eq!((moderator.queue("pending").await, moderator.queue("reported").await), (vec![], vec![]));
     world.user(7, "Ada Lovelace").get("ui").await.ok(200);
     world.wait_until_idle().await;
-    let shown = world.guest().see("posts/1", top).await;
-    assert_eq!((&shown["pinned"], &shown["likes_count"]), (&json!(false), &json!(1)));
+    let shown = ada.see("posts/1", top).await;
+    assert_eq!((&shown["pinned"], &shown["likes_count"]), (&json!(false), &json!(0)));
+    assert_eq!((&shown["liked"], &shown["reported"]), (&json!(false), &json!(false)));
     assert_eq!((&shown["user"]["name"], &shown["replies"][0]["user"]["name"]), (&json!(""), &json!("Ada Lovelace")));
     assert_eq!(ids(&shown["replies"]), [reply]);
+    let below = world.items().await.into_iter().filter(|item| item["pk"].as_s().unwrap() == &format!("C#{top}"));
+    assert_eq!(below.map(|item| item["sk"].as_s().unwrap().clone()).collect::<Vec<_>>(), ["C"]);
     assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_placeholder_is_ranked_without_its_likes() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let (liked, other) = (ada.comment("posts/1", "liked").await, ada.comment("posts/1", "other").await);
+    ada.reply("posts/1", liked, "reply").await;
+    ada.like(liked).await.ok(200);
+    assert_eq!(ada.list("posts/1", "sort=most_liked").await.ids(), [liked, other]);
+    ada.remove(liked).await.ok(204);
+    assert_eq!(ada.list("posts/1", "sort=most_liked").await.ids(), [other, liked]);
 }
 
 #[tokio::test]
 async fn a_new_name_reaches_no_placeholder_that_the_index_still_lists() {
     let world = World::new();
-    let id = world.user(7, "Ada").comment("posts/1", "text").await;
-    world.erase(id).await;
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "text").await;
+    ada.reply("posts/1", id, "reply").await;
+    ada.remove(id).await.ok(204);
     world.set_of_comment(id, "a", Some(AttributeValue::S("U#7".to_owned()))).await;
     world.user(7, "Ada Lovelace").get("ui").await.ok(200);
     world.wait_until_idle().await;
@@ -175,7 +200,7 @@ async fn a_hidden_comment_that_becomes_a_placeholder_is_shown_to_everyone_with_i
     }
     assert_eq!(bob.list("posts/1", "").await.total(), 0);
     for id in [middle, top] {
-        world.erase(id).await;
+        ada.remove(id).await.ok(204);
     }
     world.wait_until_idle().await;
     let shown = bob.see("posts/1", top).await;
@@ -186,29 +211,12 @@ async fn a_hidden_comment_that_becomes_a_placeholder_is_shown_to_everyone_with_i
 }
 
 #[tokio::test]
-async fn a_placeholder_stays_when_its_last_reply_goes_and_goes_with_a_comment_above_it() {
-    let world = World::new();
-    let ada = world.user(7, "Ada");
-    let top = ada.comment("posts/1", "top").await;
-    let middle = ada.reply("posts/1", top, "middle").await;
-    let leaf = ada.reply("posts/1", middle, "leaf").await;
-    world.erase(middle).await;
-    ada.remove(leaf).await.ok(204);
-    world.wait_until_idle().await;
-    let shown = ada.see("posts/1", top).await;
-    assert_eq!((ids(&shown["replies"]), &shown["replies"][0]["replies_count"]), (vec![middle], &json!(0)));
-    ada.remove(top).await.ok(204);
-    world.wait_until_idle().await;
-    assert!(world.items().await.iter().all(|item| !item["pk"].as_s().unwrap().starts_with("C#")));
-    assert_eq!(world.findings().await, [""; 0]);
-}
-
-#[tokio::test]
 async fn a_repeated_request_is_404_when_its_comment_is_a_placeholder() {
     let world = World::new();
     let ada = world.user(7, "Ada").keyed("once");
     let id = ada.comment("posts/1", "text").await;
-    world.erase(id).await;
+    world.user(8, "Bob").reply("posts/1", id, "reply").await;
+    ada.remove(id).await.ok(204);
     ada.write("posts/1", None, "text").await.refused(404, "not_found");
 }
 
@@ -218,11 +226,12 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "text").await;
     world.user(9, "Cem").report(id, "spam").await.ok(201);
+    ada.reply("posts/1", id, "reply").await;
     let (store, seen, now) = (world.store(), stored(&world, id).await, world.now());
     let clock = Clock::new(move || now);
     let id_source = IdSource::new(clock.clone(), Random::system());
     let visitor = Visitor::from(UserId(8));
-    world.erase(id).await;
+    world.delete(id).await;
     let before = world.item(&format!("C#{id}"), "C").await;
 
     let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now.0, suspicious: false, waits: false };
@@ -232,9 +241,9 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
     for verdict in [Verdict::Approve, Verdict::Reject, Verdict::Dismiss] {
         assert_eq!(store.decide(seen.clone(), verdict, None, by).await.unwrap(), Decided::Gone, "{verdict:?}");
     }
-    assert!(!store.make_placeholder(seen.clone(), &clock).await.unwrap());
     assert!(!store.pin(&seen, by).await.unwrap());
-    assert!(!store.delete(seen.clone()).await.unwrap());
+    let found = CommentWithAncestors { comment: seen.clone(), ancestors: Vec::new() };
+    assert!(!store.delete(found).await.unwrap());
     let liked = store.toggle_like(&seen, VisitorThreadState::default(), &visitor, None).await.unwrap();
     assert_eq!(liked, Liked::Gone);
     let report = Report {
@@ -272,7 +281,7 @@ async fn a_reply_below_a_placeholder_may_still_be_approved() {
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
     let top = world.user(7, "Ada").comment("posts/1", "top").await;
     let pending = held.user(8, "Bob").reply("posts/1", top, "pending").await;
-    world.erase(top).await;
+    world.delete(top).await;
     world.moderator().judge(pending, "approve").await.ok(200);
     assert_eq!(ids(&world.guest().see("posts/1", top).await["replies"]), [pending]);
     world.wait_until_idle().await;

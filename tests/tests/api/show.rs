@@ -83,6 +83,7 @@ async fn what_is_no_comment_is_404() {
     for id in ["1", "0", "007", "x", "9007199254740992", "-1"] {
         ada.get(&format!("comments/{id}")).await.refused(404, "not_found");
     }
+    world.moderator().judge(below, "reject").await.ok(200);
     ada.remove(top).await.ok(204);
     // Its replies are gone at once, before they are cleaned up.
     for id in [top, below] {

@@ -87,7 +87,7 @@ async fn busy() -> Busy {
     let erased = world.import(&self::imported(2)).await;
     bob.reply("posts/1", erased, "below the erased one").await;
     guest.like(erased).await.ok(200);
-    world.erase(erased).await;
+    world.delete(erased).await;
     let deleted = world.import(&self::imported(3)).await;
     bob.remove(deleted).await.ok(204);
     world.user(2, "Robert").get("users?q=ada").await.ok(200);
@@ -157,6 +157,11 @@ fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
         of("a is", *erased, "a", Some(text("U#2"))),
         of("s is", *erased, "s", Some(text("pending"))),
         of("rv is", *erased, "rv", Some(Bool(true))),
+        of("lc is", *erased, "lc", Some(number(1))),
+        of("il is", *erased, "il", Some(number(1))),
+        of("rp is", *erased, "rp", Some(number(1))),
+        of("ro is", *erased, "ro", Some(Bool(true))),
+        of("dg is", *parent, "dg", None),
         of("is counted, although", replies[5], "ph", Some(Bool(true))),
         of("is pinned, which cannot be", *pinned, "ph", Some(Bool(true))),
     ]
@@ -164,7 +169,7 @@ fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
 
 /// To all other items.
 fn damage_to_others(busy: &Busy) -> Vec<Damage> {
-    let Busy { parent, replies, pending, pinned, .. } = busy;
+    let Busy { parent, replies, pending, pinned, erased, .. } = busy;
     let (thread, ada) = (("T#posts#1", "T"), ("V#u1#posts#1", "V"));
     let pin = M([("c".to_owned(), N(pending.to_string())), ("at".to_owned(), N("1".to_owned()))].into());
     let hidden = format!("H#{:016}", replies[0]);
@@ -180,6 +185,7 @@ fn damage_to_others(busy: &Busy) -> Vec<Damage> {
         damage("lc is", ada, "lk", None),
         damage("is missing in the visitor's state", ada, "rd", None),
         damage("no report of", ("V#u2#posts#1", "V"), "rd", Some(numbers(&[replies[0], *parent]))),
+        damage("is a placeholder, but has G#x", (&format!("C#{erased}"), "G#x"), "n", Some(number(1))),
         damage("is no hidden reply", (&format!("C#{parent}"), &hidden), "x", Some(number(1))),
         damage("disqus:1 has a tombstone", ("S#disqus:1", "S"), "dl", Some(Bool(true))),
         damage("disqus:1 names 1 instead", ("S#disqus:1", "S"), "i", Some(number(1))),
@@ -225,6 +231,28 @@ async fn every_kind_of_damage_is_found_and_mended() {
     // The parent was removed behind the service's back, and the repair removed its replies.
     ada.get(&format!("comments/{parent}/replies")).await.refused(404, "not_found");
     assert_eq!(ada.list("posts/1", "").await.total(), 4);
+}
+
+#[tokio::test]
+async fn placeholders_that_an_older_version_left_without_replies_are_removed() {
+    let world = crate::world(&[]);
+    let top = world
+        .import(&Comment {
+            is_placeholder: true,
+            user: None,
+            name: String::new(),
+            body: String::new(),
+            likes: 0,
+            imported_likes: 0,
+            ..imported(1)
+        })
+        .await;
+    let below = Comment { ancestors: vec![CommentId(top)], ..Comment::blank(ThreadId::new("posts", "1").unwrap()) };
+    let below = Comment { id: CommentId(imported(2).id.0), is_placeholder: true, ..below };
+    world.import(&below).await;
+    is_mended(&world, "is a placeholder without replies").await;
+    assert_eq!(world.user(1, "Ada").list("posts/1", "").await.total(), 0);
+    assert!(world.item("S#disqus:1", "S").await.unwrap().contains_key("dl"));
 }
 
 #[tokio::test]

@@ -183,13 +183,15 @@ async fn keeps_its_promises(faults: Faults) {
 #[tokio::test]
 async fn what_hangs_below_a_deleted_comment_goes_though_its_index_does_not_name_it_yet() {
     let world = crate::faulty(&Faults::new(9).lagging(Duration::from_secs(1)), &[]);
-    let ada = world.user(7, "Ada");
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     for _ in 0..3 {
         let parent = ada.comment("posts/1", "parent").await;
         let reply = ada.reply("posts/1", parent, "reply").await;
-        for above in [parent, parent, parent, parent, reply, reply] {
-            ada.reply("posts/1", above, "below").await;
+        for above in [reply, reply, reply, reply] {
+            let below = ada.reply("posts/1", above, "below").await;
+            ada.reply("posts/1", below, "deeper").await;
         }
+        moderator.judge(reply, "reject").await.ok(200);
         ada.remove(parent).await.ok(204);
     }
     world.finish_jobs().await;

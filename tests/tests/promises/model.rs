@@ -16,7 +16,7 @@ use proptest::sample::Index;
 use proptest::test_runner::{Config as Settings, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use serde_json::{Value, json};
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
-use shared::domain::time::{Clock, Timestamp};
+use shared::domain::time::Timestamp;
 use shared::store::Reading;
 use tests::{Actor, TestResponse, World, ids};
 
@@ -77,12 +77,12 @@ enum Step {
     Dismiss {
         what: Index,
     },
-    /// Adds a comment of another time, or a placeholder, as imports do.
+    /// Adds a comment of another time, or a placeholder with a reply, as imports do.
     Import {
         what: Imported,
         to: Option<Index>,
     },
-    /// Turns a comment into a placeholder.
+    /// Deletes a comment of whomever.
     Erase {
         what: Index,
     },
@@ -233,10 +233,32 @@ impl Model {
         })
     }
 
+    /// The comment becomes a placeholder above its live replies. Without these it goes, and so do the placeholders above it
+    /// that it leaves without any.
     fn delete(&mut self, id: u64) {
-        let below: Vec<u64> = self.replies(id).map(|reply| reply.id).collect();
-        below.into_iter().for_each(|reply| self.delete(reply));
         self.unpin(id);
+        if self.has_live_reply(id) {
+            if let Some(comment) = self.comments.get_mut(&id) {
+                let Comment { thread, parent, is_imported, .. } = *comment;
+                let place = Comment::new(id, thread, parent, String::new());
+                *comment = Comment { is_placeholder: true, is_imported, ..place };
+            }
+            return;
+        }
+        let parent = self.comments.get(&id).and_then(|comment| comment.parent);
+        self.remove(id);
+        if let Some(parent) = parent.filter(|id| self.comments[id].is_placeholder && !self.has_live_reply(*id)) {
+            self.delete(parent);
+        }
+    }
+
+    fn has_live_reply(&self, id: u64) -> bool {
+        self.replies(id).any(|reply| reply.state != State::Rejected)
+    }
+
+    fn remove(&mut self, id: u64) {
+        let below: Vec<u64> = self.replies(id).map(|reply| reply.id).collect();
+        below.into_iter().for_each(|reply| self.remove(reply));
         if self.comments.remove(&id).is_some_and(|comment| comment.is_imported) {
             self.tombstones.insert(id);
         }
@@ -510,11 +532,21 @@ impl Test {
     }
 
     async fn import(&mut self, what: Imported, parent: Option<u64>) -> Verdict {
-        let parent = parent.map(|id| self.model.comments[&id].clone());
-        let above: Vec<CommentId> = parent.iter().flat_map(|parent| self.model.path(parent)).map(CommentId).collect();
-        if above.len() > 10 {
+        let depth = parent.map_or(0, |id| self.model.path(&self.model.comments[&id]).len());
+        if depth + usize::from(what.is_placeholder) > 10 {
             return Ok(());
         }
+        let id = self.import_one(what, parent).await?;
+        if what.is_placeholder {
+            self.import_one(Imported { is_placeholder: false, ..what }, Some(id)).await?;
+        }
+        Ok(())
+    }
+
+    async fn import_one(&mut self, what: Imported, parent: Option<u64>) -> Result<u64, TestCaseError> {
+        let parent = parent.map(|id| self.model.comments[&id].clone());
+        let above: Vec<CommentId> = parent.iter().flat_map(|parent| self.model.path(parent)).map(CommentId).collect();
+        let likes = if what.is_placeholder { 0 } else { what.likes };
         let body = if what.is_placeholder { String::new() } else { self.body(false) };
         let tie = self.model.known.len() as u64 + 1;
         let id = CommentId::slots(Timestamp(TIMES[what.time]), tie).unwrap().next().unwrap();
@@ -527,8 +559,8 @@ impl Test {
             body: body.clone(),
             is_placeholder: what.is_placeholder,
             source: Some(SourceId(format!("test:{tie}"))),
-            likes: what.likes,
-            imported_likes: what.likes,
+            likes,
+            imported_likes: likes,
             ..shared::domain::comment::Comment::blank(
                 ThreadId::new("posts", &THREADS[thread]["posts/".len()..]).unwrap(),
             )
@@ -540,31 +572,24 @@ impl Test {
             writer: what.writer,
             is_placeholder: what.is_placeholder,
             is_imported: true,
-            imported_likes: what.likes,
+            imported_likes: likes,
             ..Comment::new(id.0, thread, parent.map(|parent| parent.id), body)
         };
         self.model.comments.insert(id.0, comment);
-        Ok(())
+        Ok(id.0)
     }
 
     async fn erase(&mut self, id: u64) -> Verdict {
         let store = self.world.store().embedding(self.embedded);
         let found = store.find(CommentId(id), Reading::Consistent).await.unwrap();
-        let comment = self.model.comments.get_mut(&id);
+        let comment = self.model.comments.get(&id);
         prop_assert_eq!(found.is_some(), comment.is_some());
         let (Some(found), Some(comment)) = (found, comment) else { return Ok(()) };
-        let now = self.world.now();
-        let erased = store.make_placeholder(found.comment, &Clock::new(move || now)).await.unwrap();
-        prop_assert_eq!(erased, !comment.is_placeholder);
-        *comment = Comment {
-            is_placeholder: true,
-            is_imported: comment.is_imported,
-            imported_likes: comment.imported_likes,
-            liked: comment.liked.clone(),
-            reported: comment.reported.clone(),
-            ..Comment::new(id, comment.thread, comment.parent, String::new())
-        };
-        self.model.unpin(id);
+        let is_there = !comment.is_placeholder;
+        prop_assert_eq!(store.delete(found).await.unwrap(), is_there);
+        if is_there {
+            self.model.delete(id);
+        }
         Ok(())
     }
 

@@ -132,8 +132,11 @@ async fn moderate(world: &World, people: &People) {
     let erased = ada.comment("posts/3", "to be erased").await;
     ada.like(erased).await.ok(200);
     ada.reply("posts/3", erased, "below it").await;
-    world.erase(erased).await;
-    world.erase(ada.comment("posts/3", "erased without replies").await).await;
+    world.delete(erased).await;
+    let only_rejected = ada.comment("posts/3", "to be erased, with a rejected reply").await;
+    let rejected = ada.reply("posts/3", only_rejected, "to be rejected").await;
+    world.delete(only_rejected).await;
+    moderator.judge(rejected, "reject").await.ok(200);
     let old = |tie| Comment {
         id: CommentId::slots(Timestamp(1_000_000_000_000), tie).unwrap().next().unwrap(),
         name: "Old".to_owned(),

@@ -1,5 +1,6 @@
 /** Deletes a comment after a question, which takes the place of its actions. */
 
+import { avatar } from '../kit/avatar.js'
 import { busily, button, h } from '../kit/dom.js'
 import { dress } from './style.js'
 
@@ -20,15 +21,34 @@ export function remove(view) {
   cancel.focus()
 }
 
-async function erase({ thread, comment, parent, element }) {
-  const { say, views } = thread
+async function erase(view) {
+  const { thread, comment } = view
   await thread.write('DELETE', `comments/${comment.id}`)
-  const next = element.nextElementSibling ?? element.previousElementSibling ?? parent?.element ?? thread.section.querySelector('textarea')
-  for (const { id } of element.querySelectorAll('article')) views.delete(Number(id.slice(8)))
-  views.delete(comment.id)
-  element.remove()
-  if (parent) parent.comment.replies_count -= +comment.is_approved
+  const next = (isAnswered(view) ? blank(view) : leave(view)) ?? thread.section.querySelector('textarea')
   thread.showEmpty()
   next?.focus({ preventScroll: true })
-  thread.toast.show(say('comment_deleted'))
+  thread.toast.show(thread.say('comment_deleted'))
+}
+
+function isAnswered({ comment, replies }) {
+  return comment.replies_count > 0 || replies.children.length > 0
+}
+
+/** The replies stay, below a placeholder. */
+function blank(view) {
+  const { element, comment } = view
+  const user = { id: null, name: '', avatar: '' }
+  element.querySelector('.avatar').replaceWith(avatar(user))
+  view.show({ ...comment, is_deleted: true, user, pinned: false })
+  return element
+}
+
+/** Takes a comment away, and the placeholders above it that have no other reply. Answers what is next to it. */
+function leave({ thread, comment, parent, element }) {
+  const next = element.nextElementSibling ?? element.previousElementSibling ?? parent?.element
+  thread.views.delete(comment.id)
+  element.remove()
+  if (!parent) return next
+  parent.comment.replies_count -= +comment.is_approved
+  return parent.comment.is_deleted && !isAnswered(parent) ? leave(parent) : next
 }

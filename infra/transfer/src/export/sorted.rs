@@ -28,7 +28,8 @@ const SCHEMA: &str = "
     CREATE TABLE user (id INTEGER PRIMARY KEY, line TEXT NOT NULL);
     CREATE TABLE source (source TEXT PRIMARY KEY, comment INTEGER NOT NULL, deleted INTEGER NOT NULL, page TEXT, writer TEXT)
         WITHOUT ROWID;
-    CREATE TABLE comment (id INTEGER PRIMARY KEY, parent INTEGER, thread TEXT NOT NULL, source TEXT, line TEXT NOT NULL);
+    CREATE TABLE comment (id INTEGER PRIMARY KEY, parent INTEGER, thread TEXT NOT NULL, source TEXT, placeholder INTEGER NOT NULL,
+        line TEXT NOT NULL);
     CREATE TABLE pin (comment INTEGER PRIMARY KEY, at INTEGER NOT NULL);
     CREATE TABLE vote (comment INTEGER, visitor TEXT, PRIMARY KEY (comment, visitor)) WITHOUT ROWID;
     CREATE TABLE report (comment INTEGER, id INTEGER, line TEXT NOT NULL, PRIMARY KEY (comment, id)) WITHOUT ROWID;
@@ -77,8 +78,9 @@ impl Sorted {
         let source = comment.source.as_ref().map(|source| &source.0);
         let (id, parent) = (comment.id.0, comment.parent().map(|parent| parent.0));
         let line = line(&records::comment(comment))?;
-        let insert = "INSERT OR REPLACE INTO comment VALUES (?, ?, ?, ?, ?)";
-        self.insert(insert, params![id, parent, thread_key(&comment.thread), source, line])
+        let insert = "INSERT OR REPLACE INTO comment VALUES (?, ?, ?, ?, ?, ?)";
+        let thread = thread_key(&comment.thread);
+        self.insert(insert, params![id, parent, thread, source, comment.is_placeholder, line])
     }
 
     fn add_report(&mut self, comment: CommentId, report: &Report) -> Result<(), ExportError> {
@@ -132,7 +134,8 @@ impl Sorted {
     }
 
     /// To be called when everything was added. Comments below a deleted one wait for their removal. They are left out, and
-    /// leave the tombstones that the removal would leave. What is about comments that are gone is left out too.
+    /// leave the tombstones that the removal would leave. What is about comments that are gone, placeholders included, is
+    /// left out too.
     pub(super) fn drop_orphans(&self) -> Result<(), ExportError> {
         let find = "INSERT INTO orphan SELECT id, source FROM comment
             WHERE parent IS NOT NULL AND parent NOT IN (SELECT id FROM comment)";
@@ -145,7 +148,8 @@ impl Sorted {
             )?;
         }
         for table in ["pin", "vote", "report", "bound"] {
-            let gone = format!("DELETE FROM {table} WHERE comment NOT IN (SELECT id FROM comment)");
+            let gone =
+                format!("DELETE FROM {table} WHERE comment NOT IN (SELECT id FROM comment WHERE NOT placeholder)");
             self.database.execute(&gone, [])?;
         }
         self.database.execute("INSERT OR IGNORE INTO thread SELECT DISTINCT thread, NULL FROM comment", [])?;

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, params};
-use shared::domain::ids::{CommentId, Provenance, SourceId, ThreadId, sha256_hex};
+use shared::domain::ids::{CommentId, Provenance, SourceId, sha256_hex};
 use shared::domain::time;
 use shared::error::Fault;
 use shared::store::Store;
@@ -58,7 +58,7 @@ impl Seeker {
 enum Place {
     Free(CommentId),
     /// In this thread: with another map the comment may have gone to another one.
-    AlreadyThere(CommentId, ThreadId),
+    AlreadyThere(CommentId, Occupant),
     Deleted(CommentId),
     /// Its source is that of another comment.
     OtherSite,
@@ -72,7 +72,7 @@ impl Staging {
         self.database.execute_batch(
             "CREATE UNIQUE INDEX IF NOT EXISTS by_slot ON comment (slot);
              UPDATE comment SET fate = CASE WHEN placeholder THEN 'placeholder' ELSE 'new' END, reason = NULL, slot = NULL,
-                path = NULL, rank = NULL WHERE slot IS NOT NULL OR reason = 'taken' OR reason = 'site' AND tag IS NOT NULL;
+                path = NULL, rank = NULL, stands = NULL WHERE slot IS NOT NULL OR reason = 'taken' OR reason = 'site' AND tag IS NOT NULL;
              DELETE FROM entry;
              CREATE INDEX IF NOT EXISTS unlocated ON comment (level, created, tag)
                 WHERE slot IS NULL AND fate IN ('new', 'placeholder');",
@@ -147,7 +147,7 @@ impl Staging {
                 match occupants.get(&candidate) {
                     None => self.place(seeker.seq, &Place::Free(candidate))?,
                     Some(occupant) if seeker.sources().any(|source| occupant.source.as_ref() == Some(source)) => {
-                        self.place(seeker.seq, &Place::AlreadyThere(candidate, occupant.thread.clone()))?;
+                        self.place(seeker.seq, &Place::AlreadyThere(candidate, occupant.clone()))?;
                     }
                     Some(_) => left.push(seeker),
                 }
@@ -187,9 +187,31 @@ impl Staging {
             let update = "UPDATE comment SET fate = ?, reason = ? WHERE seq = ?";
             self.database.prepare_cached(update)?.execute(params![fate, reason, seq])?;
         }
-        if let Place::AlreadyThere(_, thread) = place {
+        if let Place::AlreadyThere(_, occupant) = place {
             let update = "UPDATE comment SET target = ?1 WHERE seq = ?2 AND target <> ?1";
-            self.database.prepare_cached(update)?.execute(params![name_of(thread), seq])?;
+            self.database.prepare_cached(update)?.execute(params![name_of(&occupant.thread), seq])?;
+            self.note_ancestors(seq, occupant)?;
+        }
+        Ok(())
+    }
+
+    /// A comment that is there stays where it is, whatever the source says by now, and replies to it follow.
+    fn note_ancestors(&self, seq: i64, occupant: &Occupant) -> rusqlite::Result<()> {
+        let ancestors: Vec<String> = occupant.ancestors.iter().map(ToString::to_string).collect();
+        let update = "UPDATE comment SET stands = ?1, path = nullif(?1, '') WHERE seq = ?2";
+        self.database.prepare_cached(update)?.execute(params![ancestors.join(","), seq]).map(drop)
+    }
+
+    /// From the deepest level up: a placeholder is written only above what is or will be there.
+    fn drop_empty_placeholders(&self) -> rusqlite::Result<()> {
+        let mut drop = self.database.prepare(
+            "UPDATE comment SET fate = 'skipped', reason = coalesce(reason, 'deleted')
+             WHERE level = ? AND placeholder AND fate IN ('new', 'placeholder') AND NOT EXISTS (
+                SELECT 1 FROM comment reply WHERE reply.parent = comment.seq
+                AND (reply.fate IN ('new', 'placeholder') OR reply.fate = 'there' AND ',' || reply.stands LIKE '%,' || comment.slot))",
+        )?;
+        for level in (0..=shared::domain::comment::MAX_DEPTH).rev() {
+            drop.execute([level])?;
         }
         Ok(())
     }
@@ -237,7 +259,8 @@ impl Staging {
                     WHEN parent.fate IN ('skipped', 'refused') THEN 'skipped' ELSE comment.fate END,
                 reason = CASE WHEN parent.reason IN ('taken', 'site') THEN parent.reason
                     WHEN parent.fate IN ('skipped', 'refused') THEN 'deleted' ELSE comment.reason END,
-                path = coalesce(parent.path || ',', '') || parent.slot,
+                path = CASE WHEN comment.stands IS NULL THEN coalesce(parent.path || ',', '') || parent.slot
+                    ELSE nullif(comment.stands, '') END,
                 shown = parent.shown AND comment.state = 'approved'
              FROM comment parent
              WHERE comment.level = ? AND parent.seq = comment.parent AND comment.fate IN ('new', 'placeholder', 'there')",
@@ -251,6 +274,7 @@ impl Staging {
             elsewhere.execute([level])?;
             below.execute([level])?;
         }
+        self.drop_empty_placeholders()?;
         self.database.execute_batch(
             "UPDATE comment SET rank = ranked.n FROM (
                 SELECT seq, row_number() OVER (PARTITION BY parent ORDER BY slot) AS n FROM comment
@@ -301,7 +325,7 @@ impl Known {
                 let (id, occupant) = self.comment(source)?;
                 // A page may have got another address.
                 let same_thread = name_of(&occupant.thread) == seeker.target;
-                (!elsewhere || same_thread).then(|| Place::AlreadyThere(id, occupant.thread.clone()))
+                (!elsewhere || same_thread).then(|| Place::AlreadyThere(id, occupant.clone()))
             };
             let same_writer = !provenance.is_by_another_writer(&seeker.provenance);
             Some(place.filter(|_| same_writer).unwrap_or(Place::OtherSite))

@@ -67,7 +67,9 @@ const SCHEMA: &str = "
         -- of an export: the id it keeps, and its record
         id INTEGER, kept TEXT,
         -- what locate decides: its id, those of its ancestors, whether everyone may see it, its rank among its siblings
-        slot INTEGER, path TEXT, shown INTEGER, rank INTEGER
+        slot INTEGER, path TEXT, shown INTEGER, rank INTEGER,
+        -- of one that is there: the ids of its ancestors there
+        stands TEXT
     );
     BEGIN;
 ";

@@ -258,9 +258,13 @@ impl Writer<'_> {
         }
     }
 
-    /// What stands in the partition of a comment of an export.
+    /// What stands in the partition of a comment of an export. Of a placeholder that is nothing.
     fn attached(&self, placed: &Placed) -> rusqlite::Result<Attached> {
-        if placed.staged.kept.is_some() { self.staging.attached(placed.id) } else { Ok(Attached::default()) }
+        if placed.staged.kept.is_some() && !placed.staged.is_placeholder {
+            self.staging.attached(placed.id)
+        } else {
+            Ok(Attached::default())
+        }
     }
 
     /// Without replies.
@@ -271,12 +275,11 @@ impl Writer<'_> {
             id: placed.id,
             ancestors: placed.ancestors.clone(),
             source: Some(staged.source(placed.id, self.prefix)),
-            likes: staged.likes + staged.voters,
-            imported_likes: staged.likes,
+            is_placeholder: staged.is_placeholder,
             ..Comment::blank(staged.thread.clone())
         };
         if staged.is_placeholder {
-            return staged.restored(Comment { is_placeholder: true, ..comment });
+            return comment;
         }
         staged.restored(Comment {
             user: writer.user,
@@ -284,6 +287,8 @@ impl Writer<'_> {
             avatar: writer.avatar.clone(),
             by_moderator: writer.moderator,
             body: staged.body.clone(),
+            likes: staged.likes + staged.voters,
+            imported_likes: staged.likes,
             edited_at: staged.edited_at.map(jiff::Timestamp::as_millisecond),
             state: match staged.state {
                 record::State::Pending => State::Pending,
@@ -307,6 +312,7 @@ impl Writer<'_> {
             comment.inline = replies.iter().take(self.embedded).map(|reply| reply.0).collect();
         }
         comment.has_separate = replies.len() > comment.inline.len();
+        comment.deletion_guard = u64::from(self.staging.has_hidden_replies(placed.staged.seq)?);
         let is_inline = comment.ancestors.len() == 1
             && placed.parent_is_approved
             && placed.rank.is_some_and(|rank| rank <= self.embedded);

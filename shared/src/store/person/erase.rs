@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use tokio::time::Instant;
 
 use super::find::{Left, Trace};
-use crate::domain::comment::{Comment, State};
+use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, UserId, Visitor};
 use crate::domain::job::{CountBelow, CountReplies, Job};
 use crate::domain::list::Order;
@@ -19,8 +19,9 @@ use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::{Clock, Timestamp};
 use crate::domain::user::{Ban, User};
 use crate::error::Fault;
-use crate::store::comments::{in_state, leave_thread};
+use crate::store::comments::{Plan, present};
 use crate::store::counts::Cause;
+use crate::store::deletion::{LiveReply, leave};
 use crate::store::keys::{self, ItemKind, Key};
 use crate::store::reactions::add_likes;
 use crate::store::schema::{comment, log, report, thread, user, visitor_state};
@@ -28,7 +29,7 @@ use crate::store::sources::SourceRow;
 use crate::store::sources::tombstone_of;
 use crate::store::transaction::{Outcome, Write, absent};
 use crate::store::users::versions;
-use crate::store::{Index, Query, Reading, Store, id_set, number, placement, read, text, write, yes};
+use crate::store::{Index, Query, Reading, Store, id_set, number, read, text, write};
 
 /// Reports of one comment that are read to find one of them.
 const REPORTS: usize = 10_000;
@@ -103,7 +104,16 @@ impl Erasure<'_> {
         let Some(found) = store.find(id, Reading::Consistent).await? else { return self.erase_orphan(id).await };
         let note = Write::put(keys::erased_comment(&self.who(), id).item());
         let was_hidden = !found.comment.is_approved();
-        if !store.make_placeholder_and(found.comment, self.clock, Some(&note)).await? {
+        let plan = |comment: Comment| {
+            let note = note.clone();
+            async move {
+                Ok(match store.erasure(&comment, |write| write).await? {
+                    Plan::Together(writes) => Plan::Together(writes.into_iter().chain([note]).collect()),
+                    plan => plan,
+                })
+            }
+        };
+        if store.change("erasing a comment", found.comment, plan).await?.is_none() {
             return Ok(None);
         }
         self.finish_comment(id, was_hidden).await
@@ -149,6 +159,7 @@ impl Erasure<'_> {
     async fn finish_comment(&self, id: CommentId, shown: bool) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let comment = store.comment(id, Reading::Consistent).await?;
+        while store.remove_reactions(id).await? {}
         if let Some(comment) = &comment {
             store.recount_comment(&comment.thread, id, Cause::Walk).await?;
             if shown && comment.replies > 0 {
@@ -186,13 +197,18 @@ impl Erasure<'_> {
             let Some(comment) = store.comment(id, Reading::Consistent).await? else {
                 return Ok(Finish::Gone { emptied: None });
             };
-            let kept = comment.replies > 0 || store.has_hidden_replies(id).await?;
+            let kept = store.live_reply(&comment, None).await? != LiveReply::None;
             let (mut writes, finish) = if kept {
                 (Vec::new(), Finish::Kept)
             } else {
-                let emptied = self.emptied_by(&comment).await?;
+                let parent = match comment.parent() {
+                    Some(parent) => store.comment(parent, Reading::Consistent).await?,
+                    None => None,
+                };
+                let emptied = self.emptied_by(&comment, parent.as_ref()).await?;
                 let note = emptied.map(|above| Write::put(keys::erased_comment(&self.who(), above).item()));
-                (removal(&comment).into_iter().chain(note).collect(), Finish::Gone { emptied })
+                let removal = leave(&comment, parent.as_ref(), &Thread::default());
+                (removal.into_iter().chain(note).collect(), Finish::Gone { emptied })
             };
             writes.extend(self.hide_source(&comment, kept).await?);
             if writes.is_empty() || store.transact(writes).await? == Outcome::Done {
@@ -201,12 +217,11 @@ impl Erasure<'_> {
         }
     }
 
-    /// The placeholder above the comment, if nothing else is below it.
-    async fn emptied_by(&self, comment: &Comment) -> Result<Option<CommentId>, Fault> {
-        let Some(parent) = comment.parent() else { return Ok(None) };
-        let above = self.store.comment(parent, Reading::Consistent).await?;
-        let is_single = above.is_some_and(|above| above.is_placeholder && above.replies == 1);
-        Ok((is_single && !self.store.has_hidden_replies(parent).await?).then_some(parent))
+    /// The placeholder above the comment, if no other live reply is below it.
+    async fn emptied_by(&self, comment: &Comment, parent: Option<&Comment>) -> Result<Option<CommentId>, Fault> {
+        let Some(parent) = parent.filter(|parent| parent.is_placeholder) else { return Ok(None) };
+        let is_emptied = self.store.live_reply(parent, Some(comment)).await? == LiveReply::None;
+        Ok(is_emptied.then_some(parent.id))
     }
 
     /// Puts a hash in the place of the source of a comment, in its row too, which forgets the writer.
@@ -324,18 +339,7 @@ impl Store {
         Ok(self.transact(vec![Write::delete(key).exists()]).await? == Outcome::Done)
     }
 
-    async fn has_hidden_replies(&self, id: CommentId) -> Result<bool, Fault> {
-        let query = Query {
-            index: Index::Table(Reading::Consistent),
-            partition: keys::comment_partition(id),
-            bounds: Some(keys::hidden_replies()),
-            order: Order::OldestFirst,
-            limit: 1,
-        };
-        Ok(!self.query_all(query).await?.is_empty())
-    }
-
-    /// Takes back a like. `liked_in` is the visitor's item that has it. The comment may be a placeholder, or gone.
+    /// Takes back a like. `liked_in` is the visitor's item that has it. Placeholders have no likes.
     async fn erase_like(&self, liked_in: &Key, id: CommentId) -> Result<bool, Fault> {
         let mut attempts = self.attempts("erasing a like");
         loop {
@@ -344,11 +348,12 @@ impl Store {
             if !state.is_some_and(|state| state.liked.contains(&id.0)) {
                 return Ok(false);
             }
-            let comment = self.comment(id, Reading::Consistent).await?;
+            let comment = self.comment(id, Reading::Consistent).await?.filter(|comment| !comment.is_placeholder);
             let mut writes = vec![without_entry(liked_in, visitor_state::LIKED, id)];
+            let without_likes = || format!("{} OR attribute_exists({})", absent(), comment::PLACEHOLDER);
             writes.push(match &comment {
-                Some(comment) => add_likes(comment, -1).exists(),
-                None => Write::check(keys::comment(id), absent()),
+                Some(comment) => present(add_likes(comment, -1)),
+                None => Write::check(keys::comment(id), without_likes()),
             });
             if self.transact(writes).await? == Outcome::Done {
                 return Ok(comment.is_some());
@@ -426,19 +431,6 @@ impl Store {
         let nameless = Write::check(keys::user(id), format!("attribute_not_exists({0})", user::NAME));
         Ok(self.transact(vec![Write::delete(key).exists(), nameless]).await? == Outcome::Done)
     }
-}
-
-/// The writes that remove a placeholder, if it has no replies.
-fn removal(comment: &Comment) -> Vec<Write> {
-    let delete =
-        in_state(Write::delete(keys::comment(comment.id)), State::Approved).still(comment::PLACEHOLDER, Some(yes()));
-    let delete =
-        delete.when(format!("attribute_not_exists({0}) OR {0} = :none", comment::REPLIES)).with(":none", number(0));
-    let place = match comment.parent() {
-        None => leave_thread(comment, &Thread::default()),
-        Some(parent) => placement::lose(parent, comment),
-    };
-    vec![delete, place]
 }
 
 /// A visitor's item loses a like or a report.

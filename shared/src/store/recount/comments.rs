@@ -10,9 +10,11 @@ use super::snapshot::{Orphans, Snapshot, StoredComment};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, Visitor, fingerprint};
 use crate::domain::report::{Report, ReportExcerpt, ReportStatus, newest};
+use crate::domain::thread::Thread;
 use crate::store::comments::{in_state, queues};
+use crate::store::deletion::leave;
+use crate::store::erasure::ERASED;
 use crate::store::keys::{self, Item, Scope};
-use crate::store::moderation::ERASED;
 use crate::store::schema::comment;
 use crate::store::sources::tombstone;
 use crate::store::transaction::Write;
@@ -41,6 +43,21 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
     orphans.collect()
 }
 
+/// Placeholders of which the last reply is gone.
+pub(super) fn check_empty(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
+    let comments = || snapshot.comments.values().map(|stored| &stored.comment);
+    let answered: BTreeSet<CommentId> = comments().filter_map(Comment::parent).collect();
+    let is_empty = |comment: &&Comment| comment.is_placeholder && !answered.contains(&comment.id);
+    let empty = comments().filter(is_empty).filter(|comment| !orphans.contains_key(&comment.id));
+    let findings = empty.map(|comment| {
+        let parent = comment.parent().and_then(|parent| snapshot.comments.get(&parent)).map(|stored| &stored.comment);
+        let mut repair = leave(comment, parent, &Thread::default());
+        repair.extend(tombstone(comment));
+        Finding::of_comment(comment.id, "is a placeholder without replies", repair)
+    });
+    findings.collect()
+}
+
 pub(super) fn check(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let recount = Recount::of(snapshot);
     let others = snapshot.comments.iter().filter(|(id, _)| !orphans.contains_key(id));
@@ -61,6 +78,8 @@ struct Recount<'a> {
     replies: BTreeMap<CommentId, BTreeSet<u64>>,
     /// Those of them that should be inline.
     inline: BTreeMap<CommentId, BTreeSet<u64>>,
+    /// Comments with replies that are not approved.
+    has_hidden: BTreeSet<CommentId>,
 }
 
 impl<'a> Recount<'a> {
@@ -79,7 +98,9 @@ impl<'a> Recount<'a> {
         let inline = comments()
             .map(|comment| (comment.id, placement::oldest_inline(comment, replies.get(&comment.id))))
             .collect();
-        Self { snapshot, likes, replies, inline }
+        let hidden = comments().filter(|comment| !comment.is_approved());
+        let has_hidden = hidden.filter_map(Comment::parent).collect();
+        Self { snapshot, likes, replies, inline, has_hidden }
     }
 
     /// Every derived attribute of a comment.
@@ -88,7 +109,7 @@ impl<'a> Recount<'a> {
         let replies = self.replies.get(&id);
         let count = replies.map_or(0, BTreeSet::len) as u64;
         let inline = &self.inline[&id];
-        let likes = comment.imported_likes + self.likes.get(&id.0).copied().unwrap_or_default();
+        let likes = self.likes(comment);
         let reports = self.snapshot.reports.get(&id);
         let reported = reports.is_some_and(|reports| {
             reports.values().any(|report| report.status(&comment.resolutions) == ReportStatus::Pending)
@@ -111,15 +132,27 @@ impl<'a> Recount<'a> {
             // Never unset, so the separate reply it stands for may be gone.
             (comment::HAS_SEPARATE, Some(AttributeValue::Bool(comment.has_separate || count > inline.len() as u64))),
             // Edits of unapproved comments are not reviewed.
-            (comment::IN_REVIEW, Some(AttributeValue::Bool(comment.in_review && comment.may_count()))),
+            (comment::IN_REVIEW, Some(AttributeValue::Bool(comment.in_review && comment.is_approved()))),
             (comment::REPORTS, Some(number(reports.map_or(0, BTreeMap::len)))),
             (comment::NEWEST_REPORTS, newest_reports(reports)),
             (comment::REPORTED, Some(AttributeValue::Bool(reported))),
+            // Never unset, so the unapproved reply it stands for may be gone.
+            (
+                comment::DELETION_GUARD,
+                Some(number(comment.deletion_guard.max(u64::from(self.has_hidden.contains(&id))))),
+            ),
         ];
         if comment.is_placeholder {
-            wanted.extend(ERASED.into_iter().chain([comment::STATE]).map(|name| (name, None)));
+            wanted.retain(|(name, _)| !ERASED.contains(name));
+            wanted.extend(ERASED.map(|name| (name, None)));
         }
         wanted
+    }
+
+    /// Placeholders have none, though visitors' items may name them.
+    fn likes(&self, comment: &Comment) -> u64 {
+        let likes = comment.imported_likes + self.likes.get(&comment.id.0).copied().unwrap_or_default();
+        if comment.is_placeholder { 0 } else { likes }
     }
 
     /// The index keys of a comment. An unapproved reply may be inline or separate, so its present place decides.

@@ -1,5 +1,5 @@
-//! What should be in the partition of a comment beside the comment itself: nothing once it is gone, and an item for
-//! each of its unapproved replies.
+//! What should be in the partition of a comment beside the comment itself: nothing once it is gone, no reports of a
+//! placeholder, and an item for each unapproved reply.
 
 use super::Finding;
 use super::repair::{absent, unchanged};
@@ -10,10 +10,15 @@ use crate::store::transaction::Write;
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, key) in &snapshot.dependents {
-        if !snapshot.comments.contains_key(id) {
-            let problem = format!("is gone, but not its {}", key.sk);
-            findings.push(Finding::of_comment(*id, problem, vec![Write::delete(key.clone()), absent(*id)]));
-        }
+        let (problem, condition) = match snapshot.comments.get(id) {
+            None => ("is gone, but not its", absent(*id)),
+            Some(stored) if stored.comment.is_placeholder && keys::hidden_reply_of(&key.sk).is_none() => {
+                ("is a placeholder, but has", unchanged(*id, &stored.item))
+            }
+            Some(_) => continue,
+        };
+        let repair = vec![Write::delete(key.clone()), condition];
+        findings.push(Finding::of_comment(*id, format!("{problem} {}", key.sk), repair));
     }
     for (parent, id) in &snapshot.hidden_replies {
         let reply = snapshot.comments.get(id);

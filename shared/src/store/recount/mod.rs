@@ -5,12 +5,12 @@
 //! | file         | what |
 //! |--------------|------|
 //! | `snapshot`   | the whole table in memory by kind of item; a new kind gets its place here first |
-//! | `comments`   | counts, ranks and index keys of comments, and comments below a deleted one |
+//! | `comments`   | counts, ranks and index keys of comments, comments below a deleted one, and placeholders without replies |
 //! | `threads`    | counts and pins of threads |
 //! | `counted`    | comments that count in their thread, and how many |
 //! | `imports`    | sources of imported comments, and tombstones |
 //! | `visitors`   | visitors' likes, reports and counts of unapproved comments |
-//! | `dependents` | items in the partition of a comment, which go when it goes |
+//! | `dependents` | items in the partition of a comment, which go when it goes or becomes a placeholder |
 //! | `queues`     | moderation queues |
 //! | `directory`  | handles and name fragments |
 //! | `bans`       | rows of those banned |
@@ -114,6 +114,7 @@ fn recount(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
         .collect();
     let orphans = snapshot.orphans();
     findings.extend(comments::check_orphans(snapshot, &orphans));
+    findings.extend(comments::check_empty(snapshot, &orphans));
     findings.extend(comments::check(snapshot, &orphans));
     findings.extend(threads::check(snapshot));
     findings.extend(counted::check(snapshot));

@@ -9,7 +9,7 @@ use crate::store::transaction::{self, Write};
 use crate::store::{number, stored_number};
 
 /// The attributes of a comment that a recount reads or decides.
-const DERIVED: [&str; 19] = [
+const DERIVED: [&str; 20] = [
     comment::STATE,
     comment::IN_REVIEW,
     comment::PLACEHOLDER,
@@ -29,6 +29,7 @@ const DERIVED: [&str; 19] = [
     comment::REPORTS,
     comment::NEWEST_REPORTS,
     comment::REPORTED,
+    comment::DELETION_GUARD,
 ];
 
 /// An attribute and the value it should have; `None` for none.

@@ -16,7 +16,7 @@ use crate::store::{id_set, number, text, yes};
 /// A visitor, and a thread as text.
 type Place = (Visitor, String);
 
-/// Likes and reports. Entries of comments that are gone may stay, but not those of comments that an import has not written:
+/// Likes and reports. Entries of comments that are gone, placeholders included, may stay, but not those of comments that an import has not written:
 /// another import may write them without these likes.
 pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
     let mut liked = BTreeSet::new();
@@ -27,16 +27,16 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
             findings.extend(of_unwritten(snapshot, key, visitor_state::LIKED, &state.liked));
             findings.extend(of_unwritten(snapshot, key, visitor_state::REPORTED, &state.reported));
         }
-        let present = |ids: &BTreeSet<u64>| -> Vec<CommentId> {
-            ids.iter().map(|id| CommentId(*id)).filter(|id| snapshot.comments.contains_key(id)).collect()
+        let standing = |ids: &BTreeSet<u64>| -> Vec<CommentId> {
+            ids.iter().map(|id| CommentId(*id)).filter(|id| present(snapshot, *id).is_some()).collect()
         };
-        for id in present(&state.liked) {
+        for id in standing(&state.liked) {
             if !liked.insert((visitor, id)) {
                 let problem = format!("visitor {visitor} likes it in two places");
                 findings.push(Finding::of_comment(id, problem, vec![forget(key, visitor_state::LIKED, id)]));
             }
         }
-        for id in present(&state.reported) {
+        for id in standing(&state.reported) {
             let has_report = snapshot.reports.get(&id).is_some_and(|reports| reports.contains_key(visitor));
             let problem = if !reported.insert((visitor, id)) {
                 format!("visitor {visitor} reported it in two places")
@@ -52,13 +52,18 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
         reports.iter().filter(|(_, report)| report.has_reporter()).map(|(visitor, _)| (visitor, *id))
     });
     for (visitor, id) in reports.filter(|report| !reported.contains(report)) {
-        let Some(stored) = snapshot.comments.get(&id) else { continue };
-        let key = entry_key(snapshot, visitor, &stored.comment);
+        let Some(comment) = present(snapshot, id) else { continue };
+        let key = entry_key(snapshot, visitor, comment);
         let entry = Write::update(key).add(visitor_state::REPORTED, id_set(id));
         let problem = format!("the report of visitor {visitor} is missing in the visitor's state");
         findings.push(Finding::of_comment(id, problem, vec![entry]));
     }
     findings
+}
+
+/// The comment, if visitors may like and report it.
+fn present(snapshot: &Snapshot, id: CommentId) -> Option<&Comment> {
+    snapshot.comments.get(&id).map(|stored| &stored.comment).filter(|comment| !comment.is_placeholder)
 }
 
 /// Entries of comments that are not there.

@@ -62,12 +62,15 @@ impl Staging {
                 if candidate.sources().any(|source| known.is_deleted(source)) {
                     self.decide(&candidate, Fate::Skipped, Some(Reason::Deleted))?;
                 } else if let Some((id, imported)) = elsewhere.filter(|(id, _)| *id != candidate.id) {
-                    self.place(candidate.seq, &Place::AlreadyThere(id, imported.thread.clone()))?;
+                    self.place(candidate.seq, &Place::AlreadyThere(id, imported.clone()))?;
                 } else if occupant.is_some_and(|occupant| !candidate.is(occupant)) || self.is_double(&candidate)? {
                     self.refuse(&candidate)?;
                 } else {
                     let fate = if occupant.is_some() { Fate::AlreadyThere } else { Fate::New };
                     self.decide(&candidate, fate, None)?;
+                    if let Some(occupant) = occupant {
+                        self.note_ancestors(candidate.seq, occupant)?;
+                    }
                 }
             }
         }
@@ -125,7 +128,7 @@ impl Staging {
                 "INSERT OR IGNORE INTO entry
                  SELECT c.target, said.visitor, c.id, {is_report}, coalesce(parent.slot, c.id)
                  FROM {table} said JOIN comment c ON c.slot = said.comment LEFT JOIN comment parent ON parent.seq = c.parent
-                 WHERE c.id = said.comment AND c.fate = 'new' AND said.visitor NOT LIKE '-%'"
+                 WHERE c.id = said.comment AND c.fate = 'new' AND NOT c.placeholder AND said.visitor NOT LIKE '-%'"
             );
             self.database.execute(&collect, [])?;
         }

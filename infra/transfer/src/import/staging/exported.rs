@@ -208,15 +208,9 @@ impl Staged {
         let Some(kept) = &self.kept else { return comment };
         let resolution =
             |known: &record::Resolution| Resolution { until: known.until.as_millisecond(), status: known.status };
-        let comment = Comment {
+        Comment {
             reported: kept.reported,
             resolutions: kept.resolutions.iter().map(resolution).collect(),
-            ..comment
-        };
-        if comment.is_placeholder {
-            return comment;
-        }
-        Comment {
             guest: kept.author.visitor.clone().map(Visitor).filter(|_| comment.user.is_none()),
             mentions: kept.mentions.clone(),
             edited_at: kept.edited_at.map(jiff::Timestamp::as_millisecond),

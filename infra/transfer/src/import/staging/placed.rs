@@ -138,6 +138,13 @@ impl Staging {
         statement.query_map([seq], |row| row.get(0).map(CommentId))?.collect()
     }
 
+    /// Whether any reply is not approved.
+    pub(in crate::import) fn has_hidden_replies(&self, seq: i64) -> rusqlite::Result<bool> {
+        let hidden = "SELECT EXISTS (SELECT 1 FROM comment
+            WHERE parent = ? AND rank IS NULL AND fate IN ('new', 'placeholder', 'there'))";
+        self.database.prepare_cached(hidden)?.query_row([seq], |row| row.get(0))
+    }
+
     /// What the source says of the pages of a thread.
     pub(in crate::import) fn about(&self, target: &str) -> rusqlite::Result<Thread> {
         let mut statement = self

@@ -187,16 +187,25 @@ impl Staging {
         Ok(found)
     }
 
-    /// From the deepest level up: a skipped comment with a reply that stays becomes a placeholder, which stays as well.
+    /// From the deepest level up: a skipped comment with a live reply that stays becomes a placeholder, which stays as well.
+    /// Rejected replies to one without any go with it.
     fn keep_placeholders(&self) -> rusqlite::Result<()> {
         let mut keep = self.database.prepare(
             "UPDATE comment SET fate = 'placeholder', placeholder = 1, state = 'approved', edited = NULL, body = '', author = '{}', writer = NULL,
                 likes = 0, pinned = 0
              WHERE level = ? AND fate = 'skipped'
-             AND EXISTS (SELECT 1 FROM comment reply WHERE reply.parent = comment.seq AND reply.fate IN ('new', 'placeholder'))",
+             AND EXISTS (SELECT 1 FROM comment reply WHERE reply.parent = comment.seq
+                AND reply.fate IN ('new', 'placeholder') AND reply.state <> 'rejected')",
         )?;
         for level in (0..MAX_DEPTH).rev() {
             keep.execute([level])?;
+        }
+        let mut skip = self.database.prepare(
+            "UPDATE comment SET fate = 'skipped', reason = 'deleted' WHERE level = ? AND fate = 'new'
+             AND EXISTS (SELECT 1 FROM comment parent WHERE parent.seq = comment.parent AND parent.fate = 'skipped')",
+        )?;
+        for level in 1..=MAX_DEPTH {
+            skip.execute([level])?;
         }
         Ok(())
     }

@@ -157,6 +157,17 @@ fn a_skipped_comment_with_replies_that_stay_becomes_a_placeholder() {
 }
 
 #[test]
+fn a_skipped_comment_whose_replies_are_all_rejected_goes_with_them() {
+    let gone = |id: &str| Comment { state: State::Deleted, ..comment(id) };
+    let rejected = |id: &str, parent: &str| Comment { state: State::Rejected, ..reply(id, parent) };
+    let outcome =
+        outcome(&[gone("1"), rejected("2", "1"), reply("3", "2"), gone("4"), rejected("5", "4"), reply("6", "4")]);
+    assert_eq!(outcome.report.skipped, [("deleted".to_owned(), 3)].into());
+    assert!(["1", "2", "3"].iter().all(|tag| outcome.find(tag).is_none()));
+    assert!(["4", "5", "6"].iter().all(|tag| outcome.find(tag).is_some()));
+}
+
+#[test]
 fn a_missing_parent_and_one_of_another_thread_move_a_reply_to_the_top() {
     let elsewhere = Comment { thread: "/b".to_owned(), ..comment("9") };
     let timeless = Comment { created_at: None, ..comment("8") };

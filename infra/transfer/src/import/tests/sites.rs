@@ -3,7 +3,6 @@
 use shared::domain::ids::{SourceId, UserId};
 use shared::domain::person::{Person, PersonHashes, Who};
 use shared::domain::secret::Secret;
-use shared::store::counts::Cause;
 use shared::store::person::erase::Erasure;
 
 use super::*;
@@ -26,11 +25,6 @@ fn refused(report: &Report) -> Vec<(&str, &str)> {
 fn in_another_zone(comments: &[Comment]) -> Vec<Comment> {
     let later = |at: Timestamp| at.checked_add(std::time::Duration::from_hours(9)).unwrap();
     comments.iter().map(|comment| Comment { created_at: comment.created_at.map(later), ..comment.clone() }).collect()
-}
-
-async fn delete(store: &Store, comment: &Stored) {
-    assert!(store.delete(comment.clone()).await.unwrap());
-    store.recount_comment(&comment.thread, comment.id, Cause::Event).await.unwrap();
 }
 
 #[tokio::test]

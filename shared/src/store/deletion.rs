@@ -1,0 +1,180 @@
+//! Deletes comments. One with a live reply, which is a reply that is not rejected, becomes a placeholder. Any other goes, with
+//! the placeholders above it that it leaves without a live reply: the highest of them is deleted, what is below it is
+//! unreachable at once, and a job removes it.
+//!
+//! A decision holds by conditions on what it was made from. Of replies these are their count ([`comment::REPLIES`]), which changes with the
+//! approved ones, and the guard ([`comment::DELETION_GUARD`]), which changes when
+//!
+//! - a reply comes that is not approved, or one loses its approval;
+//! - one that is not approved goes from below a placeholder;
+//! - the comment above becomes a placeholder and stays for this one.
+//!
+//! While the guard is 0, all replies are approved, and none has to be read.
+
+use super::comments::{CommentWithAncestors, Plan, in_state, leave_thread, queues};
+use super::keys::{self, Key};
+use super::schema::comment;
+use super::sources::tombstone;
+use super::transaction::{Outcome, Write};
+use super::{Index, Query, Reading, Store, number, placement, read, yes};
+use crate::domain::comment::{Comment, State};
+use crate::domain::ids::CommentId;
+use crate::domain::list::Order;
+use crate::domain::thread::Thread;
+use crate::error::Fault;
+
+/// Unapproved replies that are read in search of a live one. Where there are more, one of them counts as live.
+const MAX_READ: usize = 100;
+
+/// A live reply of a comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LiveReply {
+    None,
+    Approved,
+    /// One that waits for a moderator.
+    Pending(CommentId),
+    /// One of more unapproved replies than are read.
+    Unknown,
+}
+
+impl Store {
+    /// Deletes a comment. False when it no longer exists.
+    pub async fn delete(&self, mut found: CommentWithAncestors) -> Result<bool, Fault> {
+        // Not `change`: the ancestors are read again as well.
+        let mut attempts = self.attempts("deleting a comment");
+        loop {
+            if attempts.next().await? {
+                let Some(now) = self.find(found.comment.id, Reading::Consistent).await? else { return Ok(false) };
+                found = now;
+            }
+            if found.comment.is_placeholder {
+                return Ok(false);
+            }
+            let plan = match self.live_reply(&found.comment, None).await? {
+                LiveReply::None => Plan::Together(self.removal(&found).await?),
+                live => self.erasure_above(&found.comment, live).await?,
+            };
+            if let Plan::Together(writes) = plan
+                && self.transact(writes).await? == Outcome::Done
+            {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// A live reply of the comment beside one that goes.
+    pub(super) async fn live_reply(&self, comment: &Comment, going: Option<&Comment>) -> Result<LiveReply, Fault> {
+        if comment.replies > u64::from(going.is_some_and(Comment::is_approved)) {
+            return Ok(LiveReply::Approved);
+        }
+        if comment.deletion_guard == 0 {
+            return Ok(LiveReply::None);
+        }
+        let hidden = Query {
+            index: Index::Table(Reading::Consistent),
+            partition: keys::comment_partition(comment.id),
+            bounds: Some(keys::hidden_replies()),
+            order: Order::OldestFirst,
+            limit: MAX_READ + 2,
+        };
+        let hidden: Vec<Key> = self.query_all(hidden).await?.iter().filter_map(Key::of).collect();
+        let hidden = hidden.iter().filter_map(|key| keys::hidden_reply_of(&key.sk));
+        let hidden: Vec<CommentId> = hidden.filter(|id| going.is_none_or(|going| going.id != *id)).collect();
+        if hidden.len() > MAX_READ {
+            return Ok(LiveReply::Unknown);
+        }
+        let replies = self.batch_get(hidden.into_iter().map(keys::comment).collect(), Reading::Consistent).await?;
+        let replies: Vec<Comment> = replies.into_values().map(read).collect::<Result<_, _>>()?;
+        let pending = replies.iter().find(|reply| reply.state == State::Pending);
+        Ok(pending.map_or(LiveReply::None, |reply| LiveReply::Pending(reply.id)))
+    }
+
+    /// The comment becomes a placeholder, if it still has the live reply.
+    async fn erasure_above(&self, comment: &Comment, live: LiveReply) -> Result<Plan, Fault> {
+        let is_approved = live == LiveReply::Approved;
+        let answered = |write: Write| {
+            if is_approved {
+                write.when(format!("{} > :none", comment::REPLIES)).with(":none", number(0))
+            } else {
+                write
+            }
+        };
+        let plan = self.erasure(comment, answered).await?;
+        Ok(match (plan, live) {
+            (Plan::Together(mut writes), LiveReply::Pending(reply)) => {
+                writes.push(
+                    in_state(Write::update(keys::comment(reply)), State::Pending)
+                        .add(comment::DELETION_GUARD, number(1)),
+                );
+                Plan::Together(writes)
+            }
+            (plan, _) => plan,
+        })
+    }
+
+    /// Removes the comment, and the placeholders above it that it leaves without a live reply.
+    async fn removal(&self, found: &CommentWithAncestors) -> Result<Vec<Write>, Fault> {
+        let mut above = found.ancestors.iter().rev().peekable();
+        let (mut top, mut below) = (&found.comment, Vec::new());
+        while let Some(parent) = above.peek()
+            && parent.is_placeholder
+            && self.live_reply(parent, Some(top)).await? == LiveReply::None
+        {
+            below.push(top);
+            top = parent;
+            above.next();
+        }
+        let may_be_pinned = top.is_top_level() && top.may_count();
+        let thread =
+            if may_be_pinned { self.thread(&top.thread, Reading::Consistent).await? } else { Thread::default() };
+        let mut writes = leave(top, above.next(), &thread);
+        writes.extend(tombstone(top));
+        writes.extend(below.into_iter().map(|comment| go_with(top, comment)));
+        Ok(writes)
+    }
+}
+
+/// Deletes a comment below which nothing stays, if that is still so.
+pub(super) fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread) -> Vec<Write> {
+    let mut writes = vec![as_answered(in_state(Write::delete(keys::comment(comment.id)), comment.state), comment)];
+    match (comment.is_approved(), parent) {
+        (true, None) => writes.push(leave_thread(comment, thread)),
+        (true, Some(parent)) => {
+            let lose = placement::lose(parent.id, comment);
+            writes.push(if parent.is_placeholder {
+                as_answered(lose, parent)
+            } else {
+                lose.still(comment::PLACEHOLDER, None)
+            });
+        }
+        (false, parent) => {
+            writes.push(placement::lose_own(comment));
+            writes.extend(parent.map(|parent| Write::delete(keys::hidden_reply(parent.id, comment.id))));
+            let placeholder = parent.filter(|parent| parent.is_placeholder);
+            let lose =
+                |parent: &Comment| Write::update(keys::comment(parent.id)).add(comment::DELETION_GUARD, number(1));
+            writes.extend(placeholder.map(|parent| as_answered(lose(parent), parent)));
+        }
+    }
+    writes.extend(queues(comment).map(|state| Write::delete(keys::queue(state, comment.id))));
+    writes
+}
+
+/// Checks that a comment below one that goes may go with it.
+fn go_with(top: &Comment, comment: &Comment) -> Write {
+    let is_inline = top.inline.contains(&comment.id.0);
+    let write =
+        if is_inline { placement::remove_inline(comment.id) } else { Write::unchanged(keys::comment(comment.id)) };
+    as_answered(in_state(write, comment.state), comment)
+}
+
+/// On condition that the comment is a placeholder, or none, as it was read, and has the replies that were read.
+fn as_answered(write: Write, comment: &Comment) -> Write {
+    let guard = Some(comment.deletion_guard).filter(|guard| *guard > 0);
+    let write = write.still(comment::PLACEHOLDER, comment.is_placeholder.then(yes));
+    let write = write.still(comment::DELETION_GUARD, guard.map(number));
+    match comment.replies {
+        0 => write.when(format!("attribute_not_exists({0}) OR {0} = :none", comment::REPLIES)).with(":none", number(0)),
+        replies => write.still(comment::REPLIES, Some(number(replies))),
+    }
+}
