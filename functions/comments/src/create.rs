@@ -126,7 +126,7 @@ async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<(Option<Use
     let known = app.store.thread_for_visitor(&thread_id, &owners);
     let prior = app.store.prior_result(idempotency.as_ref());
     let (parent, mentions, known, prior) = tokio::try_join!(parent, mentions, known, prior)?;
-    let ThreadForVisitor { thread, visitor_state, user } = known;
+    let ThreadForVisitor { thread, visitor_state, user, count: _ } = known;
     let subscription = input.subscribe.then(|| subscription(app, call, &input)).flatten().map(Box::new);
     let loaded = Loaded { thread_id, input, idempotency, prior, parent, mentions, thread, visitor_state, subscription };
     Ok((user, loaded))

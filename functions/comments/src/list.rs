@@ -32,10 +32,10 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
     let owners = app.owners(call);
     let exists = exists(&thread);
     let read = async {
-        let (thread, sort, paging, _) = (thread?, sort?, paging?, with_ui.as_ref().map_err(Clone::clone)?);
+        let (thread, sort, paging, counted) = (thread?, sort?, paging?, with_ui?);
         // The answer has each text twice, as it was typed and as html.
         let budget = Budget::new(MAX_ANSWER / 2);
-        let list = List { thread: &thread, owners: &owners, pins: config.features.pins, budget: &budget };
+        let list = List { thread: &thread, owners: &owners, pins: config.features.pins, counted, budget: &budget };
         let mut page = app.store.thread_page(list, sort, &paging).await?;
         Ok((page.user.take(), (paging, page)))
     };
@@ -51,7 +51,8 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
         paging,
         cursors: page.cursors,
         sharing: sharing(&viewer, page.visitor_state.is_plain()),
-        ui: with_ui?.then(|| ui::configuration(config, &viewer, Labels::of_widget(call.language()))),
+        ui: page.count.map(|_| ui::configuration(config, &viewer, Labels::of_widget(call.language()))),
+        count: page.count,
     };
     list.answer(call, &signer)
 }
@@ -88,6 +89,7 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
         cursors: page.cursors,
         sharing: sharing(&viewer, is_plain),
         ui: None,
+        count: None,
     };
     list.answer(call, &signer)
 }
@@ -105,6 +107,8 @@ struct Page {
     sharing: Sharing,
     /// What `ui` answers, where the list includes it.
     ui: Option<Value>,
+    /// How many comments of the thread everyone may see, where the list includes `ui`.
+    count: Option<u64>,
 }
 
 impl Page {
@@ -124,10 +128,11 @@ impl Page {
                     self.cursors.next.map(sign),
                     self.cursors.previous.map(sign),
                 )
-                .counted(self.total)
+                .of_total(self.total)
             }
         };
         envelope.ui = self.ui;
+        envelope.meta.count = self.count;
         let mut answer = Answer::ok(&envelope);
         // Escaped once more as a string, the body at most doubles.
         if answer.size() * 2 > MAX_ANSWER {

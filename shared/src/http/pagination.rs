@@ -70,7 +70,7 @@ fn whole(call: &Call, name: &str, default: usize) -> Option<usize> {
 pub struct Envelope<T> {
     pub data: Vec<T>,
     links: Links,
-    meta: Meta,
+    pub meta: Meta,
     /// What `ui` answers, in lists that include it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ui: Option<Value>,
@@ -85,8 +85,17 @@ struct Links {
 }
 
 #[derive(Debug, Serialize)]
+pub struct Meta {
+    #[serde(flatten)]
+    position: Position,
+    /// How many comments of the thread everyone may see, in lists that include `ui`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Meta {
+enum Position {
     Page {
         current_page: usize,
         from: Option<usize>,
@@ -107,6 +116,10 @@ enum Meta {
 }
 
 impl<T> Envelope<T> {
+    fn new(data: Vec<T>, links: Links, position: Position) -> Self {
+        Self { data, links, meta: Meta { position, count: None }, ui: None }
+    }
+
     #[must_use]
     pub fn page(call: &Call, data: Vec<T>, page: usize, per_page: usize, total: usize) -> Self {
         // Pages by number end before lists do.
@@ -120,24 +133,25 @@ impl<T> Envelope<T> {
         };
         let from = (!data.is_empty()).then_some((page - 1) * per_page + 1);
         let to = from.map(|from| from + data.len() - 1);
-        let meta = Meta::Page { current_page: page, from, last_page, path: path(call), per_page, to, total };
-        Self { data, links, meta, ui: None }
+        let position = Position::Page { current_page: page, from, last_page, path: path(call), per_page, to, total };
+        Self::new(data, links, position)
     }
 
-    /// A page without a total; see [`Self::counted`].
+    /// A page without a total; see [`Self::of_total`].
     #[must_use]
     pub fn cursor(call: &Call, data: Vec<T>, per_page: usize, next: Option<String>, prev: Option<String>) -> Self {
         let link = |cursor: &Option<String>| cursor.as_ref().map(|cursor| link(call, "cursor", cursor));
         let links = Links { first: None, last: None, prev: link(&prev), next: link(&next) };
-        let meta = Meta::Cursor { path: path(call), per_page, next_cursor: next, prev_cursor: prev, total: None };
-        Self { data, links, meta, ui: None }
+        let position =
+            Position::Cursor { path: path(call), per_page, next_cursor: next, prev_cursor: prev, total: None };
+        Self::new(data, links, position)
     }
 
     /// Adds the number of items on all pages to a page of a walk.
     #[must_use]
-    pub fn counted(mut self, count: u64) -> Self {
-        if let Meta::Cursor { total, .. } = &mut self.meta {
-            *total = Some(count);
+    pub fn of_total(mut self, items: u64) -> Self {
+        if let Position::Cursor { total, .. } = &mut self.meta.position {
+            *total = Some(items);
         }
         self
     }

@@ -29,6 +29,9 @@ pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels) -> Value 
             "report_details": MAX_REPORT_DETAILS,
             "media_bytes": config.media_max_bytes,
         },
+        "feeds": config.features.feeds,
+        // There is no sign-in of our own yet.
+        "sign_in": false,
         "auth": auth(config, viewer),
     })
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use futures_util::future::try_join_all;
 
+use super::counts::count_of;
 use super::keys::{self, Key};
 use super::schema::visitor_state;
 use super::transaction::{Label, Write};
@@ -25,6 +26,8 @@ pub struct ThreadForVisitor {
     pub visitor_state: VisitorThreadState,
     /// The visitor's own row. `None` for guests, and for users whom the table does not know.
     pub user: Option<User>,
+    /// How many of its comments everyone may see, where that was asked for.
+    pub count: Option<u64>,
 }
 
 /// The item that takes a visitor's next entry (a like or a report): that of the thread until it is full, then the overflow
@@ -63,7 +66,7 @@ impl VisitorSlot {
 impl Store {
     /// A thread, the caller's state in it and the caller's own row, in one request.
     pub async fn thread_for_visitor(&self, thread: &ThreadId, owners: &Owners) -> Result<ThreadForVisitor, Fault> {
-        self.read_thread(thread, owners, owners.comments.user().map(keys::user)).await
+        self.read_thread(thread, owners, owners.comments.user().map(keys::user), None).await
     }
 
     /// A thread and the caller's state in it, in one request.
@@ -72,21 +75,23 @@ impl Store {
         thread: &ThreadId,
         owners: &Owners,
     ) -> Result<(Thread, VisitorThreadState), Fault> {
-        let ThreadForVisitor { thread, visitor_state, .. } = self.read_thread(thread, owners, None).await?;
+        let ThreadForVisitor { thread, visitor_state, .. } = self.read_thread(thread, owners, None, None).await?;
         Ok((thread, visitor_state))
     }
 
-    async fn read_thread(
+    /// In one request. `user` and `count` are the items to read besides.
+    pub(super) async fn read_thread(
         &self,
         thread: &ThreadId,
         owners: &Owners,
         user: Option<Key>,
+        count: Option<Key>,
     ) -> Result<ThreadForVisitor, Fault> {
         let [reactions, comments] =
             [&owners.reactions, &owners.comments].map(|owner| keys::visitor_state(owner, thread));
         let comments = (comments != reactions).then_some(comments);
         let thread = keys::thread(thread);
-        let wanted = [&thread, &reactions].into_iter().chain(&comments).chain(&user).cloned().collect();
+        let wanted = [&thread, &reactions].into_iter().chain(&comments).chain(&user).chain(&count).cloned().collect();
         let mut items = self.batch_get(wanted, Reading::Eventual).await?;
         let mut visitor_state: VisitorThreadState = items.remove(&reactions).map(read).transpose()?.unwrap_or_default();
         if let Some(comments) = comments {
@@ -97,6 +102,7 @@ impl Store {
             thread: items.remove(&thread).map(read).transpose()?.unwrap_or_default(),
             visitor_state,
             user: user.and_then(|user| items.remove(&user)).map(read).transpose()?,
+            count: count.map(|count| items.get(&count).map_or(0, count_of)),
         })
     }
 

@@ -17,6 +17,7 @@ async fn a_list_includes_what_ui_answers() {
             assert_eq!(&list.json["ui"], actor.get("ui").await.ok(200).data(), "{query}");
             let mut without = list.json.clone();
             without.as_object_mut().unwrap().remove("ui");
+            without["meta"].as_object_mut().unwrap().remove("count");
             let plain = actor.list("posts/1", &query.replace("include=ui", "")).await.json;
             assert_eq!((&without["data"], &without["meta"]), (&plain["data"], &plain["meta"]), "{query}");
         }
@@ -26,13 +27,32 @@ async fn a_list_includes_what_ui_answers() {
 }
 
 #[tokio::test]
-async fn a_list_that_includes_ui_costs_and_is_cached_as_without_it() {
+async fn a_list_that_includes_ui_has_the_count_that_counts_answers() {
+    let world = World::new();
+    let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
+    assert_eq!(bob.list("posts/1", "include=ui").await.json["meta"]["count"], 0);
+    let id = ada.comment("posts/1", "x").await;
+    bob.reply("posts/1", id, "y").await;
+    let strict = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    strict.user(7, "Ada").comment("posts/1", "waits").await;
+    world.wait_until_idle().await;
+    let count = bob.get("counts?threads=posts/1").await.ok(200).data()["posts/1"].clone();
+    assert_eq!(count, 2);
+    for query in ["", "&cursor=", "&sort=most_liked", "&page=2"] {
+        let list = ada.list("posts/1", &format!("include=ui{query}")).await;
+        assert_eq!(list.json["meta"]["count"], count, "{query}");
+        assert!(ada.list("posts/1", query.trim_start_matches('&')).await.json["meta"].get("count").is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_includes_ui_costs_half_a_unit_more_and_is_cached_as_without_it() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     ada.comment("posts/1", "x").await;
     for actor in [&ada, &world.guest()] {
         let (with, plain) = (actor.list("posts/1", "include=ui").await, actor.list("posts/1", "").await);
-        assert_eq!(with.cost, plain.cost);
+        assert_eq!((with.cost.calls, with.cost.read_units), (plain.cost.calls, plain.cost.read_units + 0.5));
         for header in ["cache-control", "vary"] {
             assert_eq!(with.header(header), plain.header(header));
         }

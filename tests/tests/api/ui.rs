@@ -36,6 +36,8 @@ async fn the_configuration_is_answered_whole() {
             "per_page": 10,
             "users_route_prefix": "users",
             "guest": { "require_email": true, "show_gravatar": true, "likes": false },
+            "feeds": true,
+            "sign_in": false,
             "limits": { "body": 10_000, "report_details": 500, "media_bytes": 4_194_304 },
             "auth": {
                 "authenticated": true,
@@ -89,6 +91,7 @@ async fn the_other_fields_mirror_their_settings() {
         ("SVC_GUEST_SHOW_GRAVATAR", "false"),
         ("SVC_GUEST_LIKES", "true"),
         ("SVC_MEDIA_MAX_BYTES", "1000"),
+        ("SVC_FEEDS", "false"),
     ]);
     let reply = world.guest().get("ui").await.ok(200);
     let data = reply.data();
@@ -96,7 +99,7 @@ async fn the_other_fields_mirror_their_settings() {
     assert_eq!((&data["theme"], &data["default_sort"]), (&json!("dark"), &json!("most_liked")));
     assert_eq!((&data["per_page"], &data["users_route_prefix"]), (&json!(25), &json!("people")));
     assert_eq!(data["guest"], json!({ "require_email": false, "show_gravatar": false, "likes": true }));
-    assert_eq!(data["limits"]["media_bytes"], 1000);
+    assert_eq!((&data["limits"]["media_bytes"], &data["feeds"]), (&json!(1000), &json!(false)));
 }
 
 #[tokio::test]

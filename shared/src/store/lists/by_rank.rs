@@ -26,7 +26,7 @@ impl Store {
             PagePosition::Cursor(_) => 0,
         };
         let limit = offset + paging.per_page + 1;
-        let known = self.thread_for_visitor(list.thread, list.owners);
+        let known = self.thread_of(list);
         let everyone = self.ranks(list, index, Scope::Everyone, limit);
         let (known, mut ranks) = try_join(known, everyone).await?;
         if known.visitor_state.hidden_parents > 0 {

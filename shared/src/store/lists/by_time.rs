@@ -57,7 +57,7 @@ impl Store {
         per_page: usize,
     ) -> Result<ThreadPage, Fault> {
         let before = Window::first(order, offset + 1);
-        let known = self.thread_for_visitor(list.thread, list.owners);
+        let known = self.thread_of(list);
         let everyone = self.positions(keys::parents(list.thread, Scope::Everyone), before);
         let (known, everyone) = try_join(known, everyone).await?;
         let pin = list.pin(&known.thread);
@@ -115,7 +115,7 @@ impl Store {
 
     /// The page in a window, without cursors, and whether parents follow it. All is read in one trip.
     async fn first_window(&self, list: List<'_>, window: Window) -> Result<(ThreadPage, bool), Fault> {
-        let known = self.thread_for_visitor(list.thread, list.owners);
+        let known = self.thread_of(list);
         let everyone = self.rows(list, Scope::Everyone, window);
         let (known, rows) = try_join(known, everyone).await?;
         let Run { parents, more } = self.complete_run(list, &known.visitor_state, rows, window).await?;

@@ -49,13 +49,14 @@ pub struct ThreadPage {
     pub cursors: PageCursors,
     /// As in [`ThreadForVisitor`].
     pub user: Option<User>,
+    pub count: Option<u64>,
 }
 
 impl ThreadPage {
     /// A list without cursors.
     fn new(known: ThreadForVisitor, parents: Vec<CommentWithReplies>) -> Self {
-        let ThreadForVisitor { thread, visitor_state, user } = known;
-        Self { thread, visitor_state, parents, cursors: PageCursors::default(), user }
+        let ThreadForVisitor { thread, visitor_state, user, count } = known;
+        Self { thread, visitor_state, parents, cursors: PageCursors::default(), user, count }
     }
 }
 
@@ -107,6 +108,8 @@ pub struct List<'a> {
     pub owners: &'a Owners,
     /// Whether the pinned comment comes first.
     pub pins: bool,
+    /// Whether to read how many comments everyone may see.
+    pub counted: bool,
     pub budget: &'a Budget,
 }
 
@@ -139,6 +142,13 @@ impl Store {
         let shown = page.parents.iter().map(|parent| parent.comment.id);
         self.complete_visitor_state(&mut page.visitor_state, &list.owners.reactions, list.thread, shown).await?;
         Ok(page)
+    }
+
+    /// What a list needs to know of its thread and of the visitor.
+    async fn thread_of(&self, list: List<'_>) -> Result<ThreadForVisitor, Fault> {
+        let user = list.owners.comments.user().map(keys::user);
+        let count = list.counted.then(|| keys::count(list.thread));
+        self.read_thread(list.thread, list.owners, user, count).await
     }
 
     /// The ids in a window of a partition of the `time` index. It holds keys only, so this is cheap.
