@@ -8,9 +8,10 @@ use aws_types::SdkConfig;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use imaging::{Format, MAX_OUTPUT_BYTES, Picture};
-use shared::domain::ids::{Random, Visitor, keyed_hash};
+use shared::domain::ids::{Random, keyed_hash};
 use shared::domain::secret::Secret;
 use shared::error::Fault;
+use shared::store::idempotency::IdempotencyRequest;
 
 const UPLOADS: &str = "uploads/";
 const THUMBNAILS: &str = "thumbnails/";
@@ -27,21 +28,35 @@ pub fn client(sdk: &SdkConfig) -> Client {
 /// The longest name accepted in a path. No name of ours is longer.
 const MAX_NAME: usize = 64;
 
-/// The name that an upload and its thumbnail share. It can be neither guessed nor chosen.
+/// The name that an upload and its thumbnail share: a part that can be neither guessed nor chosen, and the size of the
+/// upload. Names of earlier versions have no size.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Name(String);
 
 impl Name {
     #[must_use]
-    pub fn new(random: &Random) -> Self {
-        Self(URL_SAFE_NO_PAD.encode(random.bytes::<18>()))
+    pub fn new(random: &Random, picture: &Picture) -> Self {
+        Self::sized(&URL_SAFE_NO_PAD.encode(random.bytes::<18>()), picture)
     }
 
     /// The same name for the same request: its visitor, and the hashes of its key and its content. It cannot be guessed
     /// without the salt.
     #[must_use]
-    pub fn again(salt: &Secret, visitor: &Visitor, key: &str, request: &str) -> Self {
-        Self(keyed_hash(salt, &["upload", &visitor.0, key, request]))
+    pub fn again(salt: &Secret, request: &IdempotencyRequest, picture: &Picture) -> Self {
+        let hash = keyed_hash(salt, &["upload", &request.visitor.0, &request.key, &request.request]);
+        Self::sized(&hash, picture)
+    }
+
+    /// Pages read the size from the name, so that the image has its place before it is loaded.
+    fn sized(secret: &str, picture: &Picture) -> Self {
+        Self(format!("{secret}-{}x{}", picture.width, picture.height))
+    }
+
+    /// `None` for what no upload is named.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        let fits = (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain);
+        fits.then(|| Self(name.to_owned()))
     }
 
     /// The name in an upload's key; `None` for keys of other objects.
@@ -54,20 +69,16 @@ impl Name {
     #[must_use]
     pub fn of_file(file: &str) -> Option<(Self, Format)> {
         let (name, extension) = file.split_once('.')?;
-        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-        let known = (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(plain);
         let format = Format::ALL.into_iter().find(|format| format.extension() == extension)?;
-        known.then(|| (Self(name.to_owned()), format))
+        Some((Self::parse(name)?, format))
     }
 
     /// The names of the images that a text links, at whatever address.
     #[must_use]
     pub fn all_in(text: &str) -> Vec<Self> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let after =
-            |folder| text.split(folder).skip(1).map(|rest| rest.split(|c| !plain(c)).next().unwrap_or_default());
-        let names = after(UPLOADS).chain(after(THUMBNAILS)).filter(|name| (1..=MAX_NAME).contains(&name.len()));
-        names.map(|name| Self(name.to_owned())).collect()
+            |folder| text.split(folder).skip(1).map(|rest| rest.split(|c| !is_plain(c)).next().unwrap_or_default());
+        after(UPLOADS).chain(after(THUMBNAILS)).filter_map(Self::parse).collect()
     }
 
     #[must_use]
@@ -92,6 +103,10 @@ impl Name {
     pub fn thumbnail(&self) -> String {
         format!("{THUMBNAILS}{}", self.0)
     }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
 #[derive(Clone, Copy)]
@@ -155,28 +170,34 @@ impl<'a> Bucket<'a> {
 mod tests {
     use super::*;
 
+    fn name() -> Name {
+        let picture = Picture { bytes: Vec::new(), format: Format::Jpeg, width: 65_535, height: 300 };
+        Name::new(&Random::system(), &picture)
+    }
+
     #[test]
     fn names_have_24_letters_that_are_safe_in_addresses_and_no_two_are_alike() {
-        let (one, other) = (Name::new(&Random::system()), Name::new(&Random::system()));
+        let (one, other) = (name(), name());
         assert_ne!(one, other);
         let key = one.upload(Format::Jpeg);
-        assert_eq!(key.len(), "uploads/".len() + 24 + ".jpg".len());
+        assert_eq!(key.len(), "uploads/".len() + 24 + "-65535x300.jpg".len());
+        assert!(key.ends_with("-65535x300.jpg"), "{key}");
         assert!(key.bytes().all(|b| b.is_ascii_alphanumeric() || b"/._-".contains(&b)), "{key}");
     }
 
     #[test]
     fn the_images_that_a_text_links_are_found_at_any_address() {
-        let text =
-            "![a](https://a.test/media/uploads/Ab-9_x.png) and <http://b.test/thumbnails/Cd> or uploads/, uploads/!";
+        let text = "![a](https://a.test/media/uploads/Ab-9_x-640x480.png) and <http://b.test/thumbnails/Cd> or uploads/, uploads/!";
         let names = Name::all_in(text);
-        assert_eq!(names.iter().map(Name::as_str).collect::<Vec<_>>(), ["Ab-9_x", "Cd"]);
-        assert!(names[0].keys().contains(&"uploads/Ab-9_x.png".to_owned()));
+        assert_eq!(names.iter().map(Name::as_str).collect::<Vec<_>>(), ["Ab-9_x-640x480", "Cd"]);
+        assert!(names[0].keys().contains(&"uploads/Ab-9_x-640x480.png".to_owned()));
         assert!(names[0].keys().contains(&names[0].thumbnail()));
     }
 
     #[test]
     fn a_thumbnail_has_the_name_of_its_upload_and_is_no_upload_itself() {
-        let name = Name::new(&Random::system());
+        let name = name();
+        assert_eq!(Name::of_upload("uploads/of-an-earlier-version.png").unwrap().as_str(), "of-an-earlier-version");
         assert_eq!(Name::of_upload(&name.upload(Format::Png)).unwrap().thumbnail(), name.thumbnail());
         let plain = &name.0;
         let others = ["", "uploads/", "uploads/.png", "uploads/a/b.png", "uploads/../a.png"].map(str::to_owned);

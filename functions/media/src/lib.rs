@@ -9,7 +9,7 @@ use aws_sdk_s3::Client;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header;
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::app::admission::{AuthRequirement, exists};
 use shared::app::{App, Handler};
 use shared::config::Config;
@@ -18,7 +18,7 @@ use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
-use shared::store::idempotency::{IdempotencyRequest, PriorResult};
+use shared::store::idempotency::PriorResult;
 
 use crate::bucket::{Bucket, Name};
 use crate::multipart::Rejected;
@@ -46,27 +46,27 @@ impl Media {
 
         let file = file(config, call).await?;
         let idempotency = app.idempotency_of(call, &file)?;
-        if app.store.prior_result::<()>(idempotency.as_ref()).await? == PriorResult::Other {
+        if app.store.prior_result::<Value>(idempotency.as_ref()).await? == PriorResult::Other {
             return Err(FieldErrors::used_key().into());
         }
         let picture = self.worker.run(move || imaging::clean(&file)).await?;
         let picture = picture.map_err(|refused| FieldErrors::one(FIELD, refused.to_string()))?;
 
         // A repeated request stores the image again under the same name, because it may have been removed since.
-        let again = |request: &IdempotencyRequest| {
-            Name::again(&config.visitor_salt, &request.visitor, &request.key, &request.request)
-        };
-        let name = idempotency.as_ref().map_or_else(|| Name::new(&app.random), again);
-        let key = name.upload(picture.format);
+        let again = |request| Name::again(&config.visitor_salt, request, &picture);
+        let name = idempotency.as_ref().map_or_else(|| Name::new(&app.random, &picture), again);
+        let (key, width, height) = (name.upload(picture.format), picture.width, picture.height);
         self.bucket(config).put(&key, picture).await?;
         if let Some(idempotency) = &idempotency
-            && !app.store.remember(idempotency, ()).await?
-            && app.store.prior_result(Some(idempotency)).await? != PriorResult::Same(())
+            && !app.store.remember(idempotency, name.as_str()).await?
+            && !matches!(app.store.prior_result::<Value>(Some(idempotency)).await?, PriorResult::Same(_))
         {
             return Err(FieldErrors::used_key().into());
         }
         let url = |key: &str| format!("{}/{key}", config.media_base_url);
-        Ok(Answer::created(&json!({ "url": url(&key), "thumbnail_url": url(&name.thumbnail()) })))
+        let thumbnail = url(&name.thumbnail());
+        let answer = json!({ "url": url(&key), "thumbnail_url": thumbnail, "width": width, "height": height });
+        Ok(Answer::created(&answer))
     }
 
     /// DELETE `media/{name}`. Works with uploads switched off too, so that earlier uploads can be removed.

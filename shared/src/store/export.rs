@@ -102,7 +102,7 @@ pub(super) fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault
         | ItemKind::ImportedSalt
         | ItemKind::Limiter(_)
         | ItemKind::Repeat(_)
-        | ItemKind::Idempotency { .. }
+        | ItemKind::Idempotency(_)
         | ItemKind::NotificationState(_)
         | ItemKind::Endpoint
         | ItemKind::EndpointCount

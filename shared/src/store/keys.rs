@@ -320,11 +320,7 @@ pub(super) enum ItemKind {
     /// The caller may be a network.
     Limiter(Visitor),
     Repeat(Visitor),
-    Idempotency {
-        visitor: Visitor,
-        /// The hash of the key and the route.
-        hash: String,
-    },
+    Idempotency(Visitor),
     NotificationState(Recipient),
     Endpoint,
     EndpointCount,
@@ -378,10 +374,7 @@ impl ItemKind {
             },
             ("L", ("L", "")) => Self::Limiter(Visitor(rest.split('#').nth(1)?.to_owned())),
             ("P", ("P", "")) => Self::Repeat(of_visitor()?.0),
-            ("I", ("I", "")) => {
-                let (visitor, hash) = of_visitor()?;
-                Self::Idempotency { visitor, hash }
-            }
+            ("I", ("I", "")) => Self::Idempotency(of_visitor()?.0),
             ("E", ("E", "")) => Self::NotificationState(Recipient(rest.to_owned())),
             ("W", ("W", "")) => Self::EndpointCount,
             ("W", _) if rest.is_empty() => Self::Endpoint,
@@ -418,7 +411,7 @@ impl ItemKind {
             Self::ImportedSalt => &schema::imported_salt::KIND,
             Self::Limiter(_) => &schema::limiter::KIND,
             Self::Repeat(_) => &schema::repeat::KIND,
-            Self::Idempotency { .. } => &schema::idempotency::KIND,
+            Self::Idempotency(_) => &schema::idempotency::KIND,
             Self::NotificationState(_) => &schema::notification_state::KIND,
             Self::Endpoint => &schema::endpoint::KIND,
             Self::EndpointCount => &schema::endpoint_count::KIND,
@@ -554,10 +547,7 @@ pub(super) mod tests {
             (imported_salt(), ItemKind::ImportedSalt),
             (limiter("read", "caller", 1), ItemKind::Limiter(Visitor("caller".to_owned()))),
             (repeat(&visitor, "hash"), ItemKind::Repeat(visitor.clone())),
-            (
-                idempotency(&visitor, "hash"),
-                ItemKind::Idempotency { visitor: visitor.clone(), hash: "hash".to_owned() },
-            ),
+            (idempotency(&visitor, "hash"), ItemKind::Idempotency(visitor.clone())),
             (notification_state(&ada.into()), ItemKind::NotificationState(ada.into())),
             (endpoint(hook), ItemKind::Endpoint),
             (endpoint_count(), ItemKind::EndpointCount),

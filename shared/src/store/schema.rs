@@ -402,7 +402,7 @@ items! {
         key "I#visitor#hash" "I" names Visitor; export No; read "a POST sent again; expires";
         attributes {
             REQUEST        "rq"  S                        "hash of the request's content";
-            ANSWER         "an"  Any                      "reference to the result: a comment id, or null";
+            ANSWER         "an"  Any                      "reference to the result: a comment id, the name of an image, or null";
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }
     }

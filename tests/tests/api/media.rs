@@ -33,9 +33,13 @@ fn url<'a>(uploaded: &'a TestResponse, field: &str) -> &'a str {
 /// Uploads a file and fetches the image and its thumbnail.
 async fn accepted(world: &World, file: &[u8]) -> [Bytes; 2] {
     let uploaded = upload(world, file).await.ok(201);
-    assert_eq!(uploaded.json.as_object().unwrap().len(), 2);
+    assert_eq!(uploaded.json.as_object().unwrap().len(), 4);
     world.wait_until_idle().await;
     let image = world.fetch(url(&uploaded, "url")).await.ok(200).body;
+    let (width, height) = size(&image);
+    assert_eq!((&uploaded.json["width"], &uploaded.json["height"]), (&json!(width), &json!(height)));
+    let (name, _) = url(&uploaded, "url").rsplit_once('.').unwrap();
+    assert!(name.ends_with(&format!("-{width}x{height}")), "{name}");
     let thumbnail = world.fetch(url(&uploaded, "thumbnail_url")).await.ok(200).body;
     let (width, height) = size(&thumbnail);
     assert!(width.max(height) <= THUMBNAIL_SIDE, "{width} x {height}");

@@ -122,8 +122,7 @@ impl Eraser<'_> {
             images = Name::all_in(&comment.body);
             images.retain(|image| links.is_own(image.as_str()));
         }
-        images
-            .extend(trace.upload().map(|upload| Name::again(self.salt, &upload.visitor, &upload.key, &upload.request)));
+        images.extend(trace.upload().and_then(Name::parse));
         for key in images.iter().flat_map(Name::keys) {
             if self.bucket.has(&key).await? {
                 self.bucket.delete(&key).await?;

@@ -45,7 +45,8 @@ pub(super) enum Left {
     /// A limiter, a repeat or an idempotency.
     Request {
         key: Key,
-        upload: Option<Upload>,
+        /// The name of the image that it uploaded.
+        upload: Option<String>,
     },
     Profile,
     Notifications(Key),
@@ -55,14 +56,6 @@ pub(super) enum Left {
     Ban(u64),
     /// A handle that a comment of somebody else mentions.
     Mention(CommentId),
-}
-
-/// A request whose hashes may be in the name of an uploaded image.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Upload {
-    pub visitor: Visitor,
-    pub key: String,
-    pub request: String,
 }
 
 impl Trace {
@@ -75,10 +68,11 @@ impl Trace {
         }
     }
 
+    /// The name of the image, if this is a request that uploaded one.
     #[must_use]
-    pub fn upload(&self) -> Option<&Upload> {
+    pub fn upload(&self) -> Option<&str> {
         match &self.0 {
-            Left::Request { upload, .. } => upload.as_ref(),
+            Left::Request { upload, .. } => upload.as_deref(),
             _ => None,
         }
     }
@@ -290,9 +284,8 @@ fn trace(
         ItemKind::Limiter(visitor) | ItemKind::Repeat(visitor) => {
             is(&visitor).then_some(Left::Request { key, upload: None })
         }
-        ItemKind::Idempotency { visitor, hash } if is(&visitor) => {
-            let request = item.get(idempotency::REQUEST).and_then(|request| request.as_s().ok().cloned());
-            let upload = request.map(|request| Upload { visitor, key: hash, request });
+        ItemKind::Idempotency(visitor) if is(&visitor) => {
+            let upload = item.get(idempotency::ANSWER).and_then(|answer| answer.as_s().ok().cloned());
             Some(Left::Request { key, upload })
         }
         _ => None,
@@ -407,7 +400,7 @@ impl Search<'_> {
             | ItemKind::VisitorOverflow(visitor, _)
             | ItemKind::Limiter(visitor)
             | ItemKind::Repeat(visitor)
-            | ItemKind::Idempotency { visitor, .. } => known.visitors.contains(visitor),
+            | ItemKind::Idempotency(visitor) => known.visitors.contains(visitor),
             ItemKind::NotificationState(recipient) => known.recipients.contains(recipient),
             ItemKind::User(id) | ItemKind::Handle(id) | ItemKind::NameFragment(id) => self.person.user() == Some(*id),
             _ => false,
