@@ -97,10 +97,10 @@ fn the_widget_has_no_way_to_run_markup_and_keeps_no_token() {
     for word in forbidden {
         assert!(!widget.contains(word), "{word}");
     }
-    // All that is stored goes through one object, whose values are drafts, a guest's name, and a flag.
+    // All that is stored goes through one object, whose values are drafts, a guest's name and key, and a flag.
     let stored: BTreeSet<&str> =
         widget.split("device.set(").skip(1).filter_map(|call| call.split(',').next()).collect();
-    assert_eq!(stored, BTreeSet::from(["'name'", "`${API} mine`", "kept", "left"]));
+    assert_eq!(stored, BTreeSet::from(["'name'", "`${API} key`", "`${API} mine`", "kept", "left"]));
     assert_eq!(widget.matches("localStorage").count(), 2);
 }
 
@@ -140,7 +140,6 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     let for_others = ["anonymous", "comment", "likes", "unlike"];
     // The widget does not say these yet.
     let not_yet = [
-        "check_inbox",
         "collapse",
         "feed",
         "illegal",

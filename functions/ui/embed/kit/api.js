@@ -20,6 +20,8 @@ export class Client {
   /** @type {Promise<string | null> | undefined} */
   #token
   mine = false
+  /** The `Comment-Key` of a guest who has written. */
+  guestKey = ''
   language = ''
 
   get auth() {
@@ -48,12 +50,14 @@ export class Client {
   async request(method, path, options = {}, isLast = false) {
     const { query = {}, body, key, signal, keepalive, anonymous, send = fetch } = options
     const token = anonymous ? null : await this.token()
+    const guestKey = token || anonymous ? '' : this.guestKey
     const url = new URL(path, API)
     for (const [name, value] of Object.entries(query)) if (value != null) url.searchParams.set(name, `${value}`)
-    if (this.mine && !token && !anonymous && method === 'GET') url.searchParams.set('mine', '1')
+    if ((this.mine || guestKey) && !token && !anonymous && method === 'GET') url.searchParams.set('mine', '1')
     const headers = new Headers(this.language ? { 'Accept-Language': this.language } : {})
     if (token) headers.set('Authorization', `Bearer ${token}`)
     if (key) headers.set('Idempotency-Key', key)
+    if (guestKey) headers.set('Comment-Key', guestKey)
     const isForm = body instanceof FormData
     if (body && !isForm) headers.set('Content-Type', 'application/json')
     const signals = [AbortSignal.timeout(isForm ? 600_000 : 30_000), ...(signal ? [signal] : [])]

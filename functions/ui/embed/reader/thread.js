@@ -111,6 +111,7 @@ export class Thread {
     this.sort = SORTS.find((sort) => sort === host.getAttribute('sort')) ?? this.sort
     this.language = api.language = languageOf(host)
     api.mine = !!device.get(`${API} mine`)
+    api.guestKey = device.get(`${API} key`) ?? ''
     await this.#wait(section, () => this.load(), async () => {
       const page = await this.#first(signal)
       if (signal.aborted) return
@@ -199,7 +200,8 @@ export class Thread {
 
   async post(body, key) {
     const { data } = await this.write('POST', `${this.path}/comments`, { body, key })
-    this.toast.show(this.say(data.is_approved ? 'posted' : 'pending_approval'))
+    const isAsked = body.subscribe_to_replies && !this.ui.auth.authenticated
+    this.toast.show(this.say(!data.is_approved ? 'pending_approval' : isAsked ? 'check_inbox' : 'posted'))
     this.emit('comment-posted', { id: data.id })
     return data
   }

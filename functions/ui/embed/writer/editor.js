@@ -7,7 +7,7 @@ import { busily } from '../kit/dom.js'
 import { emojis } from './emoji.js'
 import { identity } from './guest.js'
 import { images } from './images.js'
-import { newKey } from './key.js'
+import { keepGuestKey, newKey } from './key.js'
 import { mentions } from './mentions.js'
 import { previewer } from './preview.js'
 import { dress } from './style.js'
@@ -78,6 +78,7 @@ export function enhance(composer) {
     const fields = { body: await pictures.append(written), ...writer.fields() }
     const content = JSON.stringify(fields)
     if (content !== last.content) last = { content, key: newKey() }
+    keepGuestKey(thread)
     await purpose.send(fields, last.key)
     last.content = ''
     if (text.value === written) text.value = ''

@@ -1,2 +1,14 @@
-/** A new `Idempotency-Key`. */
-export const newKey = () => crypto.getRandomValues(new Uint32Array(4)).join('-')
+import { API } from '../kit/api.js'
+import { device } from '../kit/device.js'
+
+const URL_SIGNS = { '+': '-', '/': '_', '=': '' }
+
+/** 32 random bytes in base64url. */
+export const newKey = () => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32)))).replace(/[+/=]/g, (sign) => URL_SIGNS[sign])
+
+/** Gives a guest who begins to write a key, by which the comments can be changed from this device. */
+export function keepGuestKey({ api, ui }) {
+  if (ui.auth.authenticated || api.guestKey) return
+  api.guestKey = newKey()
+  device.set(`${API} key`, api.guestKey)
+}

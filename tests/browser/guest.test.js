@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { article, choose, deleteComment, newRecord, openMenu, world } from './world.js'
+
+const w = world({ SVC_ALLOW_GUESTS: 'true' })
+const KEY = /^[\w-]{43}$/
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** Writes as a guest, and answers the comment's id. @param {Page} page @param {string} body */
+async function write(page, body) {
+  await page.getByPlaceholder('Write a comment…').fill(body)
+  await page.getByLabel('Your name').fill('Zoë')
+  await page.getByLabel('Your e-mail address').fill('zoe@example.org')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  const comment = page.locator('article').filter({ hasText: body })
+  await comment.waitFor()
+  return Number((await comment.getAttribute('id'))?.slice(8))
+}
+
+/** Keys of requests to the API, by method. @param {Page} page */
+function keys(page) {
+  /** @type {{ method: string, url: string, key: string | undefined }[]} */
+  const seen = []
+  page.on('request', (request) => {
+    if (request.url().includes('/svc/api/v1/') && request.method() !== 'OPTIONS') seen.push({ method: request.method(), url: request.url(), key: request.headers()['comment-key'] })
+  })
+  return seen
+}
+
+test('a guest’s key is made when the first comment is sent, and goes with all requests of that device from then on', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record, prepare: async (page) => void (seen = keys(page)) })
+  await page.getByPlaceholder('Write a comment…').fill('Hello.')
+  await page.getByLabel('Your name').waitFor()
+  assert.deepEqual(seen.filter(({ key }) => key), [], 'nobody who only reads has a key')
+  await write(page, 'Hello.')
+  const [{ key }] = seen.filter(({ method }) => method === 'POST')
+  assert.match(key ?? '', KEY)
+  seen.length = 0
+  await page.reload()
+  await page.locator('article').waitFor()
+  const read = seen.find(({ url }) => url.includes('/comments?'))
+  assert.equal(read?.key, key)
+  assert.match(read?.url ?? '', /[?&]mine=1/)
+  assert.ok(seen.every(({ url }) => !url.includes(key ?? '')), 'the key is in no address')
+})
+/** @type {ReturnType<typeof keys>} */
+let seen = []
+
+test('a guest edits and deletes an own comment, also after a reload', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record })
+  const id = await write(page, 'Teh text.')
+  await choose(page, id, 'Edit')
+  await article(page, id).locator('textarea').fill('The text.')
+  await article(page, id).getByRole('button', { name: 'Save' }).click()
+  await article(page, id).getByText('The text.').waitFor()
+  await page.reload()
+  await article(page, id).waitFor()
+  await deleteComment(page, id)
+  await article(page, id).waitFor({ state: 'detached' })
+})
+
+test('another guest is offered neither, and fifteen minutes later the writer is not either', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record, prepare: (page) => page.clock.install() })
+  const id = await write(page, 'Hello.')
+  const offered = async (/** @type {Page} */ page) => {
+    await openMenu(page, id)
+    await page.getByRole('menu').waitFor()
+    const items = await page.getByRole('menuitem').allTextContents()
+    await page.keyboard.press('Escape')
+    return items
+  }
+  assert.deepEqual(await offered(page), ['Copy link', 'Edit', 'Delete'])
+  const other = await w.open(t, { record })
+  assert.deepEqual(await offered(other.page), ['Copy link', 'Report'])
+  await page.clock.setSystemTime(Date.now() + 15 * 60_000)
+  assert.deepEqual(await offered(page), ['Copy link'])
+})
+
+test('with a storage that throws the key lasts as long as the page', async (t) => {
+  const record = newRecord()
+  const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('No.', 'SecurityError') } })`
+  const { page, errors } = await w.open(t, { record, init })
+  const id = await write(page, 'Hello.')
+  await deleteComment(page, id)
+  await article(page, id).waitFor({ state: 'detached' })
+  assert.deepEqual(errors, [])
+})
+
+test('a member sends no key on a device that a guest has used', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record })
+  await write(page, 'Hello.')
+  const seen = keys(page)
+  const asked = page.waitForRequest(/\/comments\?/)
+  await page.locator('comment-thread').evaluate((element, auth) => Object.assign(element, { auth }), w.service.ada)
+  await asked
+  assert.deepEqual(seen.filter(({ key }) => key), [])
+})
