@@ -9,7 +9,7 @@ const writerStyles = sheet(`
 .toolbar button { min-inline-size: 32px; min-block-size: 32px; padding: 0 6px; font-size: .875em }
 .toolbar .eye { margin-inline-start: auto }
 .eye svg { display: none }
-.identity { flex: 1; display: flex; flex-wrap: wrap; gap: 0 1em; align-items: center; color: var(--muted); font-size: .875em }
+.identity { flex: 1 1 12em; display: flex; flex-wrap: wrap; gap: 0 1em; align-items: center; color: var(--muted); font-size: .875em }
 .identity label { display: flex; gap: .5em; align-items: center; min-block-size: 28px }
 .guest { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(13em, 100%), 1fr)); gap: .5em 1em; margin-block-start: .75em }
 .guest label { font-size: .875em; font-weight: 600 }
@@ -38,7 +38,7 @@ progress { inline-size: 100%; accent-color: var(--accent) }
 .people { inline-size: 16em; max-inline-size: 90vw }
 .people div { display: flex; align-items: center; gap: .5em; padding: .25em .5em; border-radius: var(--radius); cursor: pointer }
 .people .avatar { inline-size: 28px; block-size: 28px }
-.question { gap: .5em; color: var(--text) }
+.question { gap: .5em; margin-inline: 0; color: var(--text) }
 .question .danger { color: var(--danger); background: none; font-weight: 600 }
 @container (width < 30rem) {
   .composer.open > .avatar { display: none }
