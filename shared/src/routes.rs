@@ -1,4 +1,5 @@
-//! The routes of the API: names, methods and paths. `template.yaml` says which function answers which route.
+//! The routes of the API: names, methods, paths and functions. The events of `template.yaml` and the router of `Cargo.toml`
+//! are written from this table.
 
 use http::Method;
 
@@ -9,68 +10,71 @@ pub struct Route {
     pub method: &'static str,
     /// The path below the API's prefix, with parameters in braces.
     pub path: &'static str,
+    /// The folder in `functions/` of the function that answers it.
+    pub function: &'static str,
     /// Whether it answers HEAD too: GET routes that are open to everyone do.
     pub answers_head: bool,
 }
 
-const fn route(name: &'static str, method: &'static str, path: &'static str) -> Route {
-    Route { name, method, path, answers_head: false }
+const fn route(name: &'static str, method: &'static str, path: &'static str, function: &'static str) -> Route {
+    Route { name, method, path, function, answers_head: false }
 }
 
 /// A GET route that is open to everyone.
-const fn open(name: &'static str, path: &'static str) -> Route {
-    Route { name, method: "GET", path, answers_head: true }
+const fn open(name: &'static str, path: &'static str, function: &'static str) -> Route {
+    Route { answers_head: true, ..route(name, "GET", path, function) }
 }
 
+#[rustfmt::skip]
 pub const ROUTES: &[Route] = &[
-    open("svc-pro.ui", "ui"),
-    open("svc-pro.comments.index", "{type}/{id}/comments"),
-    route("svc-pro.comments.store", "POST", "{type}/{id}/comments"),
-    open("svc-pro.comments.replies", "comments/{id}/replies"),
-    open("svc-pro.comments.show", "comments/{id}"),
-    route("svc-pro.comments.update", "PATCH", "comments/{id}"),
-    route("svc-pro.comments.destroy", "DELETE", "comments/{id}"),
-    route("svc-pro.comments.like", "POST", "comments/{id}/like"),
-    route("svc-pro.comments.report", "POST", "comments/{id}/report"),
-    route("svc-pro.comments.pin", "POST", "comments/{id}/pin"),
-    route("svc-pro.comments.unpin", "DELETE", "comments/{id}/pin"),
-    route("svc-pro.markdown.preview", "POST", "markdown/preview"),
-    route("svc-pro.users.index", "GET", "users"),
-    route("svc-pro.me.notifications.show", "GET", "me/notifications"),
-    route("svc-pro.me.notifications.update", "PUT", "me/notifications"),
-    route("svc-pro.me.notifications.destroy", "DELETE", "me/notifications"),
-    open("svc-pro.mail.show", "mail/{token}"),
-    route("svc-pro.mail.act", "POST", "mail/{token}"),
-    route("svc-pro.media.store", "POST", "media"),
-    route("svc-pro.media.destroy", "DELETE", "media/{name}"),
-    route("svc-pro.moderation.comments", "GET", "moderation/comments"),
-    route("svc-pro.moderation.bulk", "POST", "moderation/comments"),
-    route("svc-pro.moderation.users", "GET", "moderation/users"),
-    route("svc-pro.moderation.users.comments", "GET", "users/{id}/comments"),
-    route("svc-pro.moderation.log", "GET", "moderation/log"),
-    route("svc-pro.moderation.approve", "POST", "comments/{id}/approve"),
-    route("svc-pro.moderation.reject", "POST", "comments/{id}/reject"),
-    route("svc-pro.moderation.reports", "GET", "comments/{id}/reports"),
-    route("svc-pro.moderation.reports.dismiss", "POST", "comments/{id}/reports/dismiss"),
-    route("svc-pro.moderation.ban", "PUT", "users/{id}/ban"),
-    route("svc-pro.moderation.unban", "DELETE", "users/{id}/ban"),
-    route("svc-pro.moderation.record", "PUT", "{type}/{id}"),
-    route("svc-pro.moderation.webhooks.index", "GET", "moderation/webhooks"),
-    route("svc-pro.moderation.webhooks.store", "POST", "moderation/webhooks"),
-    route("svc-pro.moderation.webhooks.update", "PATCH", "moderation/webhooks/{id}"),
-    route("svc-pro.moderation.webhooks.destroy", "DELETE", "moderation/webhooks/{id}"),
-    route("svc-pro.moderation.webhooks.test", "POST", "moderation/webhooks/{id}/test"),
-    route("svc-pro.moderation.webhooks.deliveries", "GET", "moderation/webhooks/{id}/deliveries"),
-    route("svc-pro.moderation.webhooks.redeliver", "POST", "moderation/webhooks/{id}/deliveries/{message}/redeliver"),
-    open("svc-pro.counts", "counts"),
-    open("svc-pro.changes", "{type}/{id}/changes"),
-    open("svc-pro.feed", "{type}/{id}/feed.atom"),
-    open("svc-pro.embed", "embed.js"),
-    open("svc-pro.embed.part", "embed/{file}"),
-    open("svc-pro.moderation.script", "moderation.js"),
-    open("svc-pro.moderation.page", "moderate"),
-    open("svc-pro.openapi", "openapi.json"),
-    open("svc-pro.docs", "docs"),
+    open( "svc-pro.ui",                                       "ui",                                  "ui"),
+    open( "svc-pro.comments.index",                           "{type}/{id}/comments",                "comments"),
+    route("svc-pro.comments.store",                 "POST",   "{type}/{id}/comments",                "comments"),
+    open( "svc-pro.comments.replies",                         "comments/{id}/replies",               "comments"),
+    open( "svc-pro.comments.show",                            "comments/{id}",                       "comments"),
+    route("svc-pro.comments.update",                "PATCH",  "comments/{id}",                       "comments"),
+    route("svc-pro.comments.destroy",               "DELETE", "comments/{id}",                       "comments"),
+    route("svc-pro.comments.like",                  "POST",   "comments/{id}/like",                  "reactions"),
+    route("svc-pro.comments.report",                "POST",   "comments/{id}/report",                "reactions"),
+    route("svc-pro.comments.pin",                   "POST",   "comments/{id}/pin",                   "moderation"),
+    route("svc-pro.comments.unpin",                 "DELETE", "comments/{id}/pin",                   "moderation"),
+    route("svc-pro.markdown.preview",               "POST",   "markdown/preview",                    "ui"),
+    route("svc-pro.users.index",                    "GET",    "users",                               "users"),
+    route("svc-pro.me.notifications.show",          "GET",    "me/notifications",                    "users"),
+    route("svc-pro.me.notifications.update",        "PUT",    "me/notifications",                    "users"),
+    route("svc-pro.me.notifications.destroy",       "DELETE", "me/notifications",                    "users"),
+    open( "svc-pro.mail.show",                                "mail/{token}",                        "users"),
+    route("svc-pro.mail.act",                       "POST",   "mail/{token}",                        "users"),
+    route("svc-pro.media.store",                    "POST",   "media",                               "media"),
+    route("svc-pro.media.destroy",                  "DELETE", "media/{name}",                        "media"),
+    route("svc-pro.moderation.comments",            "GET",    "moderation/comments",                 "moderation"),
+    route("svc-pro.moderation.bulk",                "POST",   "moderation/comments",                 "moderation"),
+    route("svc-pro.moderation.users",               "GET",    "moderation/users",                    "moderation"),
+    route("svc-pro.moderation.users.comments",      "GET",    "users/{id}/comments",                 "moderation"),
+    route("svc-pro.moderation.log",                 "GET",    "moderation/log",                      "moderation"),
+    route("svc-pro.moderation.approve",             "POST",   "comments/{id}/approve",               "moderation"),
+    route("svc-pro.moderation.reject",              "POST",   "comments/{id}/reject",                "moderation"),
+    route("svc-pro.moderation.reports",             "GET",    "comments/{id}/reports",               "moderation"),
+    route("svc-pro.moderation.reports.dismiss",     "POST",   "comments/{id}/reports/dismiss",       "moderation"),
+    route("svc-pro.moderation.ban",                 "PUT",    "users/{id}/ban",                      "moderation"),
+    route("svc-pro.moderation.unban",               "DELETE", "users/{id}/ban",                      "moderation"),
+    route("svc-pro.moderation.record",              "PUT",    "{type}/{id}",                         "moderation"),
+    route("svc-pro.moderation.webhooks.index",      "GET",    "moderation/webhooks",                 "moderation"),
+    route("svc-pro.moderation.webhooks.store",      "POST",   "moderation/webhooks",                 "moderation"),
+    route("svc-pro.moderation.webhooks.update",     "PATCH",  "moderation/webhooks/{id}",            "moderation"),
+    route("svc-pro.moderation.webhooks.destroy",    "DELETE", "moderation/webhooks/{id}",            "moderation"),
+    route("svc-pro.moderation.webhooks.test",       "POST",   "moderation/webhooks/{id}/test",       "moderation"),
+    route("svc-pro.moderation.webhooks.deliveries", "GET",    "moderation/webhooks/{id}/deliveries", "moderation"),
+    route("svc-pro.moderation.webhooks.redeliver",  "POST",   "moderation/webhooks/{id}/deliveries/{message}/redeliver", "moderation"),
+    open( "svc-pro.counts",                                   "counts",                              "ui"),
+    open( "svc-pro.changes",                                  "{type}/{id}/changes",                 "ui"),
+    open( "svc-pro.feed",                                     "{type}/{id}/feed.atom",               "ui"),
+    open( "svc-pro.embed",                                    "embed.js",                            "ui"),
+    open( "svc-pro.embed.part",                               "embed/{file}",                        "ui"),
+    open( "svc-pro.moderation.script",                        "moderation.js",                       "ui"),
+    open( "svc-pro.moderation.page",                          "moderate",                            "ui"),
+    open( "svc-pro.openapi",                                  "openapi.json",                        "ui"),
+    open( "svc-pro.docs",                                     "docs",                                "ui"),
 ];
 
 impl Route {

@@ -14,6 +14,7 @@ mod service;
 mod table;
 mod twin;
 mod world;
+mod written;
 
 pub use self::actor::{Actor, by_guest, sign, wants};
 pub use self::faults::Faults;
@@ -26,3 +27,4 @@ pub use self::service::{Service, command};
 pub use self::table::Item;
 pub use self::twin::two_engines;
 pub use self::world::{MAIL, MEDIA_BASE, SALT, SECRET, START, Setup, TABLE, World, mail_token};
+pub use self::written::{assert_written, committed};

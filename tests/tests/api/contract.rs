@@ -1,24 +1,20 @@
-//! The contract is written in several places, which must agree. Routes: routes.rs, openapi.yaml, the template, the router of
-//! `cargo lambda watch` and functions/README.md. Settings: config.rs, the template and infra/settings.md. Errors: error.rs, openapi.yaml
-//! and errors.out, which `UPDATE_ERRORS=1 cargo test --workspace the_errors` writes anew.
+//! The contract is written in several places, which must agree. Routes: routes.rs, openapi.yaml and
+//! functions/README.md. Settings: config.rs, the template and infra/settings.md. Errors: error.rs, openapi.yaml and errors.out.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
 
 use http::Method;
-use local::template::{DEPLOYED, Template};
+use local::template::DEPLOYED;
 use serde_json::Value;
 use shared::config::profile::PROFILES;
 use shared::error::Refusal;
-use shared::routes::{ROUTES, Route};
-use tests::World;
+use shared::routes::ROUTES;
+use tests::{World, assert_written};
 
 use crate::files::WRITER;
 use crate::images::IMAGE;
 
-const PREFIX: &str = "/svc/api/v1/";
-const MANIFEST: &str = include_str!("../../../Cargo.toml");
 const README: &str = include_str!("../../../functions/README.md");
 const SETTINGS: &str = include_str!("../../../infra/settings.md");
 const CONFIG: &str = include_str!("../../../shared/src/config.rs");
@@ -26,16 +22,6 @@ const CONFIG: &str = include_str!("../../../shared/src/config.rs");
 /// Name, method, path.
 fn named() -> BTreeSet<[String; 3]> {
     ROUTES.iter().map(|route| [route.name, route.method, route.path].map(str::to_owned)).collect()
-}
-
-/// Method or `ANY`, path, function.
-fn deployed() -> BTreeSet<[String; 3]> {
-    let routes = Template::parse(DEPLOYED, &[]).unwrap().routes().unwrap();
-    let routed = routes.iter().filter_map(|route| {
-        let (method, path) = route.key.split_once(' ')?;
-        Some([method, path.strip_prefix(PREFIX)?, &route.function].map(str::to_owned))
-    });
-    routed.collect()
 }
 
 #[tokio::test]
@@ -140,13 +126,7 @@ fn errors() -> String {
 
 #[test]
 fn the_errors_are_what_is_committed() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("errors.out");
-    let now = errors();
-    if std::env::var_os("UPDATE_ERRORS").is_some() {
-        std::fs::write(&path, &now).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(now == committed, "errors changed; now:\n{now}");
+    assert_written("tests/errors.out", &errors());
 }
 
 fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
@@ -189,30 +169,6 @@ async fn openapi_has_the_errors_with_their_statuses_and_messages() {
     // An operation has the right method, so none answers 405.
     codes.remove(&(405, "method_not_allowed"));
     assert_eq!(documented, codes);
-}
-
-#[test]
-fn the_template_has_the_routes() {
-    let answers_head = |path: &str| ROUTES.iter().any(|route| route.path == path && route.answers_head);
-    let routed = |route: &Route| {
-        let method = if answers_head(route.path) { "ANY" } else { route.method };
-        [method, route.path].map(str::to_owned)
-    };
-    let deployed = deployed().into_iter().map(|[method, path, _]| [method, path]);
-    assert_eq!(deployed.collect::<BTreeSet<_>>(), ROUTES.iter().map(routed).collect());
-}
-
-#[test]
-fn the_watch_router_leads_where_the_template_does() {
-    let lines = MANIFEST.lines().filter_map(|line| line.strip_prefix('"')?.strip_prefix(PREFIX)?.split_once("\" = "));
-    let routes = lines.flat_map(|(path, targets)| {
-        let mut words = targets.split('"').skip(1).step_by(2).collect::<Vec<_>>();
-        if let [_function] = words[..] {
-            words.insert(0, "ANY");
-        }
-        words.chunks(2).map(|pair| [pair[0], path, pair[1]].map(str::to_owned)).collect::<Vec<_>>()
-    });
-    assert_eq!(routes.collect::<BTreeSet<_>>(), deployed());
 }
 
 #[test]

@@ -1,14 +1,13 @@
-//! Every route called by everybody. The answers are committed in `permissions.out`;
-//! `UPDATE_PERMISSIONS=1 cargo test --workspace permissions` writes it anew.
+//! Every route called by everybody. The answers are committed in `permissions.out`, which
+//! `UPDATE_FILES=1 cargo test --workspace permissions` writes.
 
 use std::fmt::Write;
-use std::path::Path;
 use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::{ROUTES, Route};
-use tests::{Actor, MAIL, WEBHOOKS, World, by_guest, mail_token, wants};
+use tests::{Actor, MAIL, WEBHOOKS, World, assert_written, by_guest, mail_token, wants};
 
 use crate::files::WRITER;
 use crate::images::IMAGE;
@@ -126,14 +125,9 @@ async fn matrix() -> String {
 
 #[tokio::test]
 async fn who_may_call_which_route_is_as_committed() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("permissions.out");
     let now = matrix().await;
-    if std::env::var_os("UPDATE_PERMISSIONS").is_some() {
-        std::fs::write(&path, &now).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(now == committed, "permissions changed; now:\n{now}");
+    assert_written("tests/permissions.out", &now);
     for route in ROUTES {
-        assert!(committed.lines().any(|line| line.split(' ').next() == Some(route.name)), "{}", route.name);
+        assert!(now.lines().any(|line| line.split(' ').next() == Some(route.name)), "{}", route.name);
     }
 }

@@ -233,7 +233,7 @@ fn names_are_unique_in_an_item() {
 }
 
 fn printed() -> String {
-    let mut text = "# The table\n\nPrinted from [schema.rs](schema.rs) by `UPDATE_SCHEMA=1 cargo test --workspace schema`. Do not edit it by hand.\n\n\
+    let mut text = "# The table\n\nPrinted from [schema.rs](schema.rs) by `UPDATE_FILES=1 cargo test --workspace schema`. Do not edit it by hand.\n\n\
         One table holds everything. [keys.rs](keys.rs) builds the keys, and [placement.rs](placement.rs) decides where a comment stands in the\n\
         indexes. Comments that only their writer may see (unapproved ones) are in the same indexes, in partitions that end in `#visitor`.\n\
         A visitor is `u` and a user id, `k` and the hash of a guest's key, or `g` and that of a guest's network and user agent. The `g` has the likes and reports\n\
@@ -301,12 +301,12 @@ fn type_name(ty: Type) -> String {
 #[test]
 fn the_readme_is_printed_from_the_schema() {
     let path = folder().join("README.md");
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+    if std::env::var_os("UPDATE_FILES").is_some() {
         fs::write(&path, printed()).unwrap();
     }
     assert!(
         fs::read_to_string(&path).unwrap_or_default() == printed(),
-        "{} is out of date: UPDATE_SCHEMA=1 cargo test --workspace schema",
+        "{} is out of date: UPDATE_FILES=1 cargo test --workspace schema",
         path.display()
     );
 }

@@ -1,0 +1,97 @@
+//! What is written from the table of routes: the events of the template, and the router of `cargo lambda watch`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use shared::routes::{ROUTES, Route};
+use tests::{assert_written, committed};
+
+/// The line above the events of a function. They end before a comment or an empty line.
+const MARK: &str =
+    "        # Written from shared/src/routes.rs by UPDATE_FILES=1 cargo test --workspace --test route_files.\n";
+
+/// The routes of each path, in the order of the table.
+fn paths() -> Vec<(&'static str, Vec<&'static Route>)> {
+    let mut paths: Vec<(&str, Vec<&Route>)> = Vec::new();
+    for route in ROUTES {
+        match paths.iter_mut().find(|(path, _)| *path == route.path) {
+            Some((_, routes)) => routes.push(route),
+            None => paths.push((route.path, vec![route])),
+        }
+    }
+    paths
+}
+
+/// Where HEAD is answered, one function has all methods.
+fn is_any(routes: &[&Route]) -> bool {
+    let is_any = routes.iter().any(|route| route.answers_head);
+    assert!(!is_any || routes.iter().all(|route| route.function == routes[0].function), "{routes:?}");
+    is_any
+}
+
+/// The text with all between `begin` and `end` replaced.
+fn replaced(text: &str, begin: &str, end: &str, by: &str) -> String {
+    let (before, rest) = text.split_once(begin).unwrap_or_else(|| panic!("{begin}"));
+    let after = &rest[rest.find(end).unwrap_or(rest.len())..];
+    format!("{before}{begin}{by}{after}")
+}
+
+/// `svc-pro.comments.index` is `CommentsIndex`.
+fn event_name(route: &Route) -> String {
+    let words = route.name.trim_start_matches("svc-pro.").split('.');
+    words.map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+}
+
+/// The events of each function, written after those of the template.
+fn events(template: &str) -> BTreeMap<&'static str, String> {
+    let mut events = BTreeMap::new();
+    for (path, routes) in paths() {
+        let methods = if is_any(&routes) {
+            vec![("ANY", routes[0])]
+        } else {
+            routes.iter().map(|route| (route.method, *route)).collect()
+        };
+        for (method, route) in methods {
+            let event = format!(
+                "          Type: HttpApi\n          Properties:\n            ApiId: !Ref Api\n            Method: {method}\n            \
+                 Path: !Sub \"/${{ApiPrefix}}/{path}\"\n"
+            );
+            // An event keeps its name: a new name is a new permission, and an update of the stack has old and new ones at once.
+            let old = template.split_once(&event).and_then(|(before, _)| before.lines().last());
+            let name = old.map_or_else(|| format!("        {}:", event_name(route)), str::to_owned);
+            let text: &mut String = events.entry(route.function).or_default();
+            write!(text, "{name}\n{event}").unwrap();
+        }
+    }
+    events
+}
+
+#[test]
+fn the_template_has_the_routes() {
+    let mut text = committed("template.yaml");
+    for (function, events) in events(&text) {
+        let binary = format!("        Binary: {function}\n");
+        let (before, own) = text.split_once(&binary).unwrap_or_else(|| panic!("{binary}"));
+        let (head, rest) = own.split_once(MARK).unwrap_or_else(|| panic!("{function} has no {MARK}"));
+        let is_event = |line: &&str| line.starts_with("        ") && !line.starts_with("        #");
+        let after: String = rest.split_inclusive('\n').skip_while(is_event).collect();
+        text = format!("{before}{binary}{head}{MARK}{events}{after}");
+    }
+    assert_written("template.yaml", &text);
+}
+
+#[test]
+fn the_watch_router_has_the_routes() {
+    let mut router = String::new();
+    for (path, routes) in paths() {
+        let target = |route: &&Route| format!("{{ method = \"{}\", function = \"{}\" }}", route.method, route.function);
+        let targets = if is_any(&routes) {
+            format!("\"{}\"", routes[0].function)
+        } else {
+            format!("[{}]", routes.iter().map(target).collect::<Vec<_>>().join(", "))
+        };
+        writeln!(router, "\"/svc/api/v1/{path}\" = {targets}").unwrap();
+    }
+    let begin = "[workspace.metadata.lambda.watch.router]\n";
+    assert_written("Cargo.toml", &replaced(&committed("Cargo.toml"), begin, "\n[profile", &router));
+}
