@@ -31,7 +31,7 @@ ENVIRONMENT = {
     "MEDIA_BUCKET": "media",
     "MEDIA_BASE_URL": "https://media.example.org",
     "SVC_JWT_SECRET": "the secret that signs all the tokens",
-    "SVC_VISITOR_SALT": "salt",
+    "SVC_VISITOR_SALT": "the salt of visitors",
 }
 
 

@@ -2,7 +2,9 @@
 //! with an error that names the variable, its value and the values that it accepts.
 
 pub mod profile;
+mod unknown;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
@@ -18,10 +20,14 @@ use crate::domain::secret::Secret;
 use crate::domain::spam;
 use crate::routes::{is_reserved, reserved_types};
 
+pub use self::unknown::UnknownSetting;
+
 const AKISMET_URL: &str = "https://rest.akismet.com";
 
 /// Bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
 const MIN_SECRET: usize = 32;
+/// Bytes of the salt, which keys hashes of addresses. Under a shorter one these can be guessed.
+const MIN_SALT: usize = 16;
 /// Addresses of `SVC_MODERATION_MAIL`. Each gets a mail of its own.
 const MAX_DIGESTS: usize = 50;
 /// What `SVC_THEME` accepts. The first one follows the page.
@@ -109,6 +115,8 @@ pub struct Config {
     pub at_edge: bool,
     /// `SVC_METRICS_NAMESPACE`: CloudWatch's namespace for the metrics; without it there are none
     pub metrics_namespace: Option<String>,
+    /// The names of all variables that were read.
+    pub variables: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug)]
@@ -237,11 +245,7 @@ impl Auth {
     }
 
     fn check_secret(&self) -> Result<(), ConfigError> {
-        if self.secret.as_ref().is_none_or(|secret| secret.expose().len() >= MIN_SECRET) {
-            return Ok(());
-        }
-        let accepted = format!("a secret of at least {MIN_SECRET} bytes");
-        Err(ConfigError { variable: "SVC_JWT_SECRET", held: None, accepted })
+        self.secret.as_ref().map_or(Ok(()), |secret| check_length("SVC_JWT_SECRET", secret, MIN_SECRET))
     }
 }
 
@@ -253,6 +257,17 @@ impl Mail {
         let made = || self.page_url.replace("{type}", &thread.kind).replace("{id}", &thread.record);
         said.map_or_else(made, str::to_owned)
     }
+}
+
+fn check_length(variable: &'static str, secret: &Secret, least: usize) -> Result<(), ConfigError> {
+    if secret.expose().len() >= least {
+        return Ok(());
+    }
+    Err(ConfigError { variable, held: None, accepted: format!("a secret of at least {least} bytes") })
+}
+
+fn check_salt(salt: &Secret) -> Result<(), ConfigError> {
+    check_length("SVC_VISITOR_SALT", salt, MIN_SALT)
 }
 
 fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
@@ -286,6 +301,13 @@ impl Config {
         Self::from_vars_with(needs, |name| std::env::var(name).ok())
     }
 
+    /// The variables of the process's environment that are named as settings are and that nothing reads.
+    #[must_use]
+    pub fn unknown_settings(&self) -> Vec<UnknownSetting> {
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        unknown::unknown(names, &self.variables)
+    }
+
     /// Whether `SVC_MODERATORS` names the user of this id. A `sub` has another id with every issuer of tokens; those looked
     /// at are `issuer`, and none.
     #[must_use]
@@ -306,7 +328,7 @@ impl Config {
     /// The same for functions that may need less.
     pub fn from_vars_with(needs: Needs, var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let vars = Vars::new(&var)?;
-        Ok(Self {
+        let config = Self {
             table_name: vars.required("TABLE_NAME", "the name of the table")?,
             jobs_queue_url: vars.text("JOBS_QUEUE_URL"),
             deliveries_queue_url: vars.text("DELIVERIES_QUEUE_URL"),
@@ -337,11 +359,14 @@ impl Config {
             edge_secret: vars.text("SVC_EDGE_SECRET").map(Secret::from),
             at_edge: vars.text("SVC_EDGE_SECRET").is_some(),
             metrics_namespace: vars.text("SVC_METRICS_NAMESPACE"),
-        })
+            variables: Vec::new(),
+        };
+        Ok(Self { variables: vars.asked.into_inner(), ..config })
     }
 
     /// Fetches the secrets whose values are ARNs.
     pub async fn resolve_secrets(mut self, sdk: &aws_config::SdkConfig) -> Result<Self, StartError> {
+        let needs_salt = !self.visitor_salt.expose().is_empty();
         let named = [
             self.auth.secret.as_mut(),
             self.spam.akismet_key.as_mut(),
@@ -353,6 +378,9 @@ impl Config {
             *secret = secrets::resolve(secret.expose(), sdk).await?;
         }
         self.auth.check_secret()?;
+        if needs_salt {
+            check_salt(&self.visitor_salt)?;
+        }
         self.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref()).map_or(Ok(()), check_smtp)?;
         Ok(self)
     }
@@ -362,11 +390,13 @@ struct Vars<'a> {
     var: &'a dyn Fn(&str) -> Option<String>,
     /// Those of `SVC_PROFILE`, which no rule asks for.
     defaults: profile::Defaults,
+    /// The names that were asked for.
+    asked: RefCell<Vec<&'static str>>,
 }
 
 impl<'a> Vars<'a> {
     fn new(var: &'a dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        let vars = Vars { var, defaults: &[] };
+        let vars = Vars { var, defaults: &[], asked: RefCell::default() };
         let profile = vars.text("SVC_PROFILE").unwrap_or_else(|| profile::DEFAULT.to_owned());
         let defaults = profile::defaults(&profile);
         let defaults =
@@ -374,7 +404,8 @@ impl<'a> Vars<'a> {
         Ok(Self { defaults, ..vars })
     }
 
-    fn text(&self, name: &str) -> Option<String> {
+    fn text(&self, name: &'static str) -> Option<String> {
+        self.asked.borrow_mut().push(name);
         let set = (self.var)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let default =
             || self.defaults.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned());
@@ -410,7 +441,7 @@ impl<'a> Vars<'a> {
         number.ok_or_else(|| self.wrong(name, format_args!("a whole number from {least} to {most}")))
     }
 
-    fn list(&self, name: &str) -> Vec<String> {
+    fn list(&self, name: &'static str) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
         text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
     }
@@ -474,13 +505,13 @@ impl<'a> Vars<'a> {
     }
 
     fn visitor_salt(&self, needs: Needs) -> Result<Secret, ConfigError> {
-        let salt = match needs {
-            Needs::Callers | Needs::Salt => {
-                self.required("SVC_VISITOR_SALT", "a secret that is used for nothing else")?
-            }
-            Needs::Nothing => String::new(),
-        };
-        Ok(Secret::from(salt))
+        let salt = self.text("SVC_VISITOR_SALT").map(Secret::from);
+        match salt.filter(|_| needs != Needs::Nothing) {
+            Some(salt) if secrets::is_name(salt.expose()) => Ok(salt),
+            Some(salt) => check_salt(&salt).map(|()| salt),
+            None if needs == Needs::Nothing => Ok(Secret::from(String::new())),
+            None => Err(self.wrong("SVC_VISITOR_SALT", "a secret that is used for nothing else")),
+        }
     }
 
     fn auth(&self, needs: Needs) -> Result<Auth, ConfigError> {
@@ -767,7 +798,7 @@ mod tests {
     #[test]
     fn a_function_without_callers_starts_without_their_secrets() {
         let with = |needs, named: &'static str| {
-            let asked = [("TABLE_NAME", "comments"), (named, "a salt")];
+            let asked = [("TABLE_NAME", "comments"), (named, "a salt of 18 bytes")];
             let value =
                 |name: &str| asked.iter().find(|(asked, _)| *asked == name).map(|(_, value)| (*value).to_owned());
             Config::from_vars_with(needs, value)
@@ -787,6 +818,15 @@ mod tests {
         assert!(with("SVC_JWT_SECRET", "é é é é é é é é é é é").is_ok());
     }
 
+    #[test]
+    fn a_salt_of_fewer_than_16_bytes_stops_the_start() {
+        for short in ["a", "fifteen bytes !"] {
+            let error = with("SVC_VISITOR_SALT", short).unwrap_err().to_string();
+            assert_eq!(error, "SVC_VISITOR_SALT: expected a secret of at least 16 bytes");
+        }
+        assert!(with("SVC_VISITOR_SALT", "sixteen bytes !!").is_ok());
+    }
+
     #[tokio::test]
     async fn a_secret_of_fewer_than_32_bytes_stops_the_start_when_it_is_fetched_too() {
         use aws_credential_types::Credentials;
@@ -801,6 +841,9 @@ mod tests {
         let named = || with("SVC_JWT_SECRET", "arn:aws:secretsmanager:eu-west-1:1:secret:a").unwrap();
         let error = named().resolve_secrets(&sdk).await.unwrap_err().to_string();
         assert_eq!(error, "SVC_JWT_SECRET: expected a secret of at least 32 bytes");
+        let salt = || with("SVC_VISITOR_SALT", "arn:aws:secretsmanager:eu-west-1:1:secret:b").unwrap();
+        let error = salt().resolve_secrets(&sdk).await.unwrap_err().to_string();
+        assert_eq!(error, "SVC_VISITOR_SALT: expected a secret of at least 16 bytes");
         server.set(200, r#"{"SecretString":"a secret of at least thirty-two bytes"}"#);
         assert!(named().resolve_secrets(&sdk).await.is_ok());
     }

@@ -6,7 +6,6 @@ use shared::app::admission::{AuthRequirement, exists};
 use shared::domain::ids::UserId;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::thread::{MAX_ADDRESS, MAX_TITLE, is_address};
-use shared::domain::visible;
 use shared::error::Result;
 use shared::http::input::Input;
 use shared::http::request::Call;
@@ -22,10 +21,7 @@ pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -
     let thread = thread?;
     let mut input = Input::new(call.json()?);
     let author = input.optional_id("author_id").map(UserId);
-    let title = input.optional_text("title", MAX_TITLE);
-    if title.as_ref().is_some_and(|title| !visible::is_plain_line(title)) {
-        input.fail("title", "The title must be one line, without control characters and bidirectional overrides.");
-    }
+    let title = input.optional_line("title", MAX_TITLE);
     let url = input.optional_text("url", MAX_ADDRESS);
     if url.as_ref().is_some_and(|url| !is_address(url)) {
         input.fail("url", "The url must be an http or https address, without user and password.");

@@ -1,4 +1,4 @@
-//! GET `moderation/comments`: comments that are pending, reported or rejected. GET `users/{id}/comments`: what a user wrote.
+//! GET `moderation/comments`: comments that are pending, reported or rejected, or one by its id. GET `users/{id}/comments`: what a user wrote.
 
 use serde::Serialize;
 use shared::app::App;
@@ -18,6 +18,7 @@ use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
 use shared::store::comments::{CommentWithAncestors, read_units};
+use shared::store::lists::PageCursors;
 use shared::store::moderation::QueueState;
 
 use crate::walk::Walk;
@@ -66,11 +67,29 @@ impl From<&ReportExcerpt> for ReportResource {
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     let viewer = app.admit(call, class(app, call), Ok(()), AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
+    if let Some(id) = call.parameter("id") {
+        return one(app, call, &viewer, id).await;
+    }
     let state = state(call)?;
     let walk = Walk::new(app, call, format!("queue {}", state.name()))?;
     let (found, cursors) = app.store.queue(state, walk.cursor, walk.per_page).await?;
     let items = present(app, call, &viewer, &found).await?;
     Ok(walk.answer(call, items, cursors)?.in_the_language_asked_for())
+}
+
+/// The item of one comment, whatever its state.
+async fn one(app: &App, call: &Call, viewer: &Viewer, id: &str) -> Result<Answer> {
+    if call.parameter("state").is_some() {
+        return Err(FieldErrors::one("state", "The state may not be given beside an id.").into());
+    }
+    let walk = Walk::new(app, call, format!("comment {id}"))?;
+    let mut found = app.store.find_all(vec![path_id(id)?]).await?;
+    found.retain(|found| !found.comment.is_placeholder);
+    if found.is_empty() {
+        return Err(Refusal::NotFound.into());
+    }
+    let items = present(app, call, viewer, &found).await?;
+    Ok(walk.answer(call, items, PageCursors::default())?.in_the_language_asked_for())
 }
 
 pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> {

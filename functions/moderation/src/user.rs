@@ -78,7 +78,7 @@ pub(crate) async fn ban(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, id) = find(app, call, id).await?;
     policy::ban(&app.config, &viewer, call.issuer(), id)?;
     let mut input = Input::new(call.json()?);
-    let reason = input.optional_text("reason", MAX_REASON);
+    let reason = input.optional_line("reason", MAX_REASON);
     let until = input.value("until").and_then(Value::as_str).and_then(Timestamp::parse);
     if input.value("until").is_some() && until.is_none_or(|until| until <= app.clock.now()) {
         input.fail("until", "The until must be a time to come, such as 2030-01-02T03:04:05+00:00.");

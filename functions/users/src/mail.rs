@@ -17,6 +17,7 @@ use shared::domain::notifications::NotificationState;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::texts::{Mails, Pages};
 use shared::error::{FieldErrors, Result};
+use shared::http::quality;
 use shared::http::request::Call;
 use shared::http::response::Answer;
 
@@ -58,11 +59,17 @@ pub(crate) async fn show(app: &App, call: &Call, token: &str) -> Result<Answer> 
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
         return Ok(page(call, StatusCode::NOT_FOUND, texts.no_link(), &[]));
     };
+    Ok(question(call, StatusCode::OK, &link))
+}
+
+/// The page that says what the link would do, with its buttons.
+fn question(call: &Call, status: StatusCode, link: &Link) -> Answer {
+    let texts = Pages::of(call.language());
     let asks = match link.purpose {
         Purpose::Confirm { .. } => texts.asks_to_confirm(),
         Purpose::Stop { .. } => texts.asks_to_stop(),
     };
-    Ok(page(call, StatusCode::OK, asks, &Action::offered(&link.purpose)))
+    page(call, status, asks, &Action::offered(&link.purpose))
 }
 
 /// No limiter counts it: nobody is kept from stopping mails by what else a network does, nor by read-only mode. A token that
@@ -73,8 +80,7 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
         return Ok(page(call, StatusCode::NOT_FOUND, texts.no_link(), &[]));
     };
-    let action = action(&fields(call).await, &link)
-        .ok_or_else(|| FieldErrors::one("action", "The action must be one of those that the page offers."))?;
+    let Some(action) = action(&fields(call).await, &link) else { return not_offered(call, &link) };
     let says = match (action, &link.purpose) {
         (Action::Confirm, Purpose::Confirm { asker, .. }) if confirm(app, &link.recipient, asker).await? => {
             texts.confirmed()
@@ -94,6 +100,15 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
         }
     };
     Ok(page(call, StatusCode::OK, says, &[]))
+}
+
+/// A browser gets the page with the buttons, a program the error.
+fn not_offered(call: &Call, link: &Link) -> Result<Answer> {
+    let accepted = call.header(header::ACCEPT).unwrap_or_default();
+    if quality::members(accepted).any(|(kind, weight)| kind == "text/html" && weight > 0) {
+        return Ok(question(call, StatusCode::UNPROCESSABLE_ENTITY, link));
+    }
+    Err(FieldErrors::one("action", "The action must be one of those that the page offers.").into())
 }
 
 /// Whether this asker is still there to be confirmed.

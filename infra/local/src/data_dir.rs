@@ -11,12 +11,20 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::files;
 
+/// The file of the secret that signs tokens.
+pub const JWT_SECRET: &str = "jwt-secret";
+
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
     #[error("another process uses {0}; stop it, or choose another --data-dir")]
     InUse(PathBuf),
     #[error("{path}: {cause}")]
     File { path: PathBuf, cause: io::Error },
+    #[error(
+        "no service has run on {0}; name the --data-dir of the service, or start it there first: \
+         cargo local --data-dir {0}"
+    )]
+    Unused(PathBuf),
     #[error("generating a secret failed: {0}")]
     Random(#[from] getrandom::Error),
 }
@@ -61,6 +69,12 @@ impl DataDir {
             files::make_folder(path).map_err(|cause| DataDirError::File { path: path.to_owned(), cause })?;
         }
         Ok(Self { path: path.to_owned() })
+    }
+
+    /// A directory that a service has used. Creates nothing.
+    pub fn used(path: &Path) -> Result<Self, DataDirError> {
+        let data_dir = Self { path: path.to_owned() };
+        if data_dir.has_secret(JWT_SECRET) { Ok(data_dir) } else { Err(DataDirError::Unused(data_dir.path)) }
     }
 
     pub fn lock(&self) -> Result<Lock, DataDirError> {

@@ -7,7 +7,7 @@ use shared::config::{Config, ConfigError};
 use shared::domain::secret::Secret;
 
 use crate::account::{ACCESS_KEY, REGION};
-use crate::data_dir::{DataDir, DataDirError, random_secret};
+use crate::data_dir::{DataDir, DataDirError, JWT_SECRET, random_secret};
 use crate::engine::{Engine, EngineError};
 use crate::queue::Queues;
 
@@ -36,7 +36,7 @@ pub enum SettingsError {
 
 /// `address` is where images are served. Without a data directory the secrets are new at every start.
 pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<Config, SettingsError> {
-    let jwt_secret = data_dir.map_or_else(random_secret, |data_dir| data_dir.secret("jwt-secret"))?;
+    let jwt_secret = data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(JWT_SECRET))?;
     let visitor_salt = match stored_salt(data_dir)? {
         Some(salt) => salt,
         None => random_secret()?,

@@ -106,6 +106,9 @@ impl App {
     pub async fn from_env(needs: Needs) -> Result<Self, StartError> {
         let sdk = aws::config::sdk_config().await;
         let config = Config::from_env(needs)?.resolve_secrets(&sdk).await?;
+        for unknown in config.unknown_settings() {
+            tracing::warn!("{unknown}");
+        }
         let table = store::client::build(aws_sdk_dynamodb::config::Builder::from(&sdk));
         let region = sdk.region().map(ToString::to_string).unwrap_or_default();
         let queue = |url: &Option<String>| {

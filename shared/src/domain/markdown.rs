@@ -112,7 +112,7 @@ pub fn shown(body: &str) -> Shown {
     // Indexes into `links`.
     let mut open = Vec::new();
     for event in safe_events(&body, |_| None) {
-        shown.has_picture |= matches!(event, Event::Rule | Event::Start(Tag::Image { .. }));
+        shown.has_picture |= is_picture(&event);
         match event {
             Event::Text(text) | Event::Code(text) => shown.text.push_str(&text),
             Event::Start(Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) => {
@@ -135,6 +135,16 @@ pub fn shown(body: &str) -> Shown {
         }
     }
     shown
+}
+
+/// Whether the event draws something that is no text. An address that is empty, or a fragment, is that of the page itself,
+/// which is no image.
+fn is_picture(event: &Event<'_>) -> bool {
+    match event {
+        Event::Rule => true,
+        Event::Start(Tag::Image { dest_url, .. }) => !dest_url.is_empty() && !dest_url.starts_with('#'),
+        _ => false,
+    }
 }
 
 /// `CommonMark` requires this replacement.

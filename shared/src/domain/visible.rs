@@ -46,18 +46,13 @@ pub fn has_bidi_override(text: &str) -> bool {
 /// Whether `text` shows in one line and in the order in which it is written.
 #[must_use]
 pub fn is_plain_line(text: &str) -> bool {
-    !has_bidi_override(text) && !text.contains(ends_line)
+    !has_bidi_override(text) && !text.contains(breaks_names)
 }
 
 /// `text` as [`is_plain_line`] wants it, with spaces for what ends a line.
 #[must_use]
 pub fn plain_line(text: &str) -> String {
-    without_bidi_overrides(text).replace(ends_line, " ")
-}
-
-/// The separators of lines and paragraphs, and all control characters.
-fn ends_line(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+    without_bidi_overrides(text).replace(breaks_names, " ")
 }
 
 /// `text` without the characters that [`has_bidi_override`] finds.

@@ -60,6 +60,16 @@ impl Input {
         Some(text)
     }
 
+    /// The same of a text that is one line.
+    pub fn optional_line(&mut self, field: &'static str, max: usize) -> Option<String> {
+        let text = self.optional_text(field, max)?;
+        if !visible::is_plain_line(&text) {
+            let message = "must be one line, without control characters and bidirectional overrides";
+            self.fail(field, format!("The {field} {message}."));
+        }
+        Some(text)
+    }
+
     /// A string of 1 to `max` characters, at least one of them visible. Empty when it is refused.
     pub fn required_text(&mut self, field: &'static str, max: usize) -> String {
         let given = self.value(field).is_some();

@@ -198,7 +198,7 @@ async fn a_subject_in_plain_decimal_is_the_users_id_and_any_other_a_stable_one_o
 
 #[tokio::test]
 async fn a_hashed_id_depends_on_the_issuer_and_on_the_salt() {
-    let (world, other) = (World::new(), World::with(&[("SVC_VISITOR_SALT", "another salt")]));
+    let (world, other) = (World::new(), World::with(&[("SVC_VISITOR_SALT", "another salt of visitors")]));
     let ada = json!({ "sub": "ada" });
     let issued = |issuer: &str, sub: &str| json!({ "sub": sub, "iss": issuer });
     let ids = [

@@ -138,6 +138,8 @@ async fn a_body_that_shows_nothing_is_missing() {
         "[x]: http://x.example 'unused'",
         "#",
         "> \n>",
+        "![]()",
+        "![](<> 'x') ![](#x)",
         "- \n- ",
     ] {
         let body = json!({ "body": body });
@@ -146,7 +148,7 @@ async fn a_body_that_shows_nothing_is_missing() {
         ada.patch(&format!("comments/{id}"), body.clone()).await.invalid("body");
         ada.post("markdown/preview", body).await.ok(200);
     }
-    for body in ["<!-- -->", "**", "---", "![](x)", "&lt;", "[](x)x", "`x`"] {
+    for body in ["<!-- -->", "**", "---", "![](x)", "![x]()", "&lt;", "[](x)x", "`x`"] {
         ada.post("posts/1/comments", json!({ "body": body })).await.ok(201);
     }
 }

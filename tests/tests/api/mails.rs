@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::Method;
-use http::header::{CONTENT_TYPE, ORIGIN, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, ORIGIN, USER_AGENT};
 use local::outbox::SentMail;
 use serde_json::{Value, json};
 use shared::store::meter::{self, Cost};
@@ -719,6 +719,12 @@ async fn a_link_that_is_not_ours_is_404_and_an_action_that_it_does_not_offer_422
     press(&world.guest(), &links[0], "action=mute").await.invalid("action");
     press(&world.guest(), &links[1], "action=confirm").await.invalid("action");
     press(&world.guest(), &links[1], "").await.invalid("action");
+    // A person in a browser gets the page and its buttons again.
+    let browser = world.guest().with(ACCEPT, "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8");
+    let page = press(&browser, &links[0], "").await.ok(422);
+    assert!(page.header("content-type").starts_with("text/html"));
+    let shown = browser.get(&links[0]).await.ok(200);
+    assert_eq!(page.body, shown.body);
 }
 
 #[tokio::test]

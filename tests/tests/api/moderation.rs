@@ -40,6 +40,29 @@ async fn a_comment_outside_of_the_queue_has_no_reports_count() {
 }
 
 #[tokio::test]
+async fn a_moderator_gets_the_item_of_one_comment_in_every_state() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let parent = ada.comment("posts/1", "x").await;
+    let id = ada.reply("posts/1", parent, "y").await;
+    ada.comment("posts/1", "z").await;
+    let path = format!("moderation/comments?id={id}");
+    for verdict in ["approve", "reject"] {
+        judge(&world, verdict, id).await;
+        let reply = moderator.get(&path).await.ok(200);
+        assert_eq!((reply.ids(), &reply.rows()[0]["parent"]["id"]), (vec![id], &json!(parent)));
+        assert_eq!(reply.rows()[0]["is_approved"], verdict == "approve");
+        assert_eq!((&reply.json["meta"]["next_cursor"], &reply.json["links"]["next"]), (&Value::Null, &Value::Null));
+    }
+    moderator.get(&format!("{path}&state=rejected")).await.invalid("state");
+    ada.get(&path).await.refused(403, "forbidden");
+    ada.delete(&format!("comments/{id}")).await.ok(204);
+    for gone in [id.to_string(), "1".to_owned(), "x".to_owned(), String::new()] {
+        moderator.get(&format!("moderation/comments?id={gone}")).await.refused(404, "not_found");
+    }
+}
+
+#[tokio::test]
 async fn the_queue_is_walked_by_cursor_both_ways() {
     let world = World::with(&[HELD]);
     let ada = world.user(7, "Ada");
@@ -304,7 +327,9 @@ async fn a_bans_fields_are_checked() {
     for until in [json!("tomorrow"), json!(7), json!("2050-01-02"), json!("2020-01-01T00:00:00Z")] {
         moderator.put("users/8/ban", json!({ "until": until })).await.invalid("until");
     }
-    moderator.put("users/8/ban", json!({ "reason": 7 })).await.invalid("reason");
+    for reason in [json!(7), json!("a\nb"), json!("a\u{0}b"), json!("a\u{202e}b")] {
+        moderator.put("users/8/ban", json!({ "reason": reason })).await.invalid("reason");
+    }
     for id in ["0", "x", "007", "9007199254740992"] {
         moderator.put(&format!("users/{id}/ban"), json!({})).await.refused(404, "not_found");
     }

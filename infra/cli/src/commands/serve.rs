@@ -79,6 +79,9 @@ impl Options {
         let address = listener.local_addr()?;
         let engine = open_table(data_dir)?;
         let config = settings::load(data_dir, Some(address))?;
+        for unknown in config.unknown_settings() {
+            eprintln!("warning: {unknown}");
+        }
         let bucket = open_bucket(data_dir, &config.media_bucket)?;
         let queues = open_queues(data_dir)?;
         let dead_letters = queues.redrive()?;

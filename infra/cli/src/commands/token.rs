@@ -40,8 +40,9 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let data_dir = DataDir::open(&self.data_dir)?;
-        let config = settings::load(Some(&data_dir), None)?;
+        // A secret that is set needs no directory.
+        let data_dir = (!settings::is_set("SVC_JWT_SECRET")).then(|| DataDir::used(&self.data_dir)).transpose()?;
+        let config = settings::load(data_dir.as_ref(), None)?;
         let Self { id, name, moderator, picture, email, expires: lifetime, data_dir: _ } = self;
         let token = Token { id, name, moderator, picture, email, lifetime };
         Ok(writeln!(io::stdout(), "{}", token.sign(&config, Timestamp::now().as_second())?)?)

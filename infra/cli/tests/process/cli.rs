@@ -159,6 +159,28 @@ async fn a_token_can_be_made_for_a_running_service() {
     assert_eq!(ui.data()["auth"]["user"]["name"], "Ada");
 }
 
+#[test]
+fn a_token_needs_a_directory_that_a_service_has_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("typo");
+    let token = || on_data(&["token", "--id", "7", "--name", "Ada"], &missing);
+    let refused = token().output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let (place, error) = (missing.display(), stderr(&refused));
+    assert!(error.starts_with(&format!("error: no service has run on {place}; ")), "{error}");
+    assert!(error.contains("cargo local --data-dir") && !missing.exists(), "{error}");
+    let made = token().env("SVC_JWT_SECRET", SECRET).output().unwrap();
+    assert!(made.status.success() && !missing.exists(), "{}", stderr(&made));
+}
+
+#[tokio::test]
+async fn a_variable_that_is_no_setting_is_a_warning_at_the_start() {
+    let mut command = local(&["--ephemeral", "--port", "0"]);
+    let service = Service::start(command.env("SVC_THEEM", "dark"), "moderator");
+    let expected = "warning: SVC_THEEM is no setting, so it has no effect; the nearest name is SVC_THEME\n";
+    assert!(service.log().starts_with(expected), "{}", service.log());
+}
+
 #[tokio::test]
 async fn a_full_table_without_its_salt_is_refused() {
     let data_dir = tempfile::tempdir().unwrap();
