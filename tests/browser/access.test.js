@@ -154,7 +154,7 @@ test('names and words of any length break, or scroll where they are code or tabl
     await comment.waitFor()
     assert.deepEqual(await stickingOut(page), [], `the list, ${dir}`)
     await comment.getByRole('button', { name: 'Reply' }).click()
-    await page.keyboard.type('@www')
+    await page.getByPlaceholder('Write a reply…').fill('@www')
     await page.locator('[role=option]').waitFor()
     assert.ok(((await page.locator('[role=option] .avatar').boundingBox())?.width ?? 0) === 28, 'avatars keep their size')
     assert.deepEqual(await stickingOut(page), [], `the suggestions, ${dir}`)

@@ -48,7 +48,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     assert.deepEqual(await violations(page, 'comment-thread'), [])
     await email.fill(address)
     await page.getByRole('button', { name: 'Post comment' }).click()
-    await page.getByText('Comment posted').waitFor()
+    await page.getByRole('status').getByText('Check your inbox to confirm your address').waitFor()
     const mail = await mailTo(address)
     const confirm = await context.newPage()
     await confirm.goto(linkIn(mail, /c/))

@@ -4,7 +4,6 @@ import { avatar } from '../kit/avatar.js'
 import { inFull } from '../kit/dates.js'
 import { busily, button, drawing, h } from '../kit/dom.js'
 import { linkImages, showHtml } from '../kit/html.js'
-import { composer } from './composer.js'
 import { ahead } from './later.js'
 
 const DOTS = 'M3 8h0M8 8h0M13 8h0'
@@ -82,7 +81,7 @@ export class CommentView {
       'div',
       { class: 'actions', part: 'actions' },
       this.like,
-      isAnswerable && button(say('reply'), { class: 'reply', ...ahead, click: () => this.reply() }),
+      isAnswerable && button(say('reply'), { class: 'reply', ...ahead, click: () => this.thread.answer(this) }),
     )
   }
 
@@ -123,53 +122,6 @@ export class CommentView {
 
   focus() {
     this.element.focus({ preventScroll: true })
-  }
-
-  #write(purpose) {
-    const { thread, slot, body, comment } = this
-    const { say } = thread
-    const cancel = () => {
-      slot.replaceChildren()
-      body.hidden = false
-      this.focus()
-    }
-    const reply = { draft: `reply-${comment.id}`, placeholder: say('write_reply'), action: say('reply'), cancel }
-    const { element, focus } = composer(thread, { ...reply, ...purpose })
-    slot.replaceChildren(element)
-    focus()
-    return cancel
-  }
-
-  reply() {
-    const { thread, comment } = this
-    if (!thread.ui.auth.can_comment) return thread.signIn()
-    const close = this.#write({
-      send: async (fields, key) => {
-        const reply = await thread.post({ ...fields, parent_id: comment.id }, key)
-        this.comment.replies_count += +reply.is_approved
-        close()
-        thread.focusOn(this.addReply(reply))
-      },
-    })
-  }
-
-  edit() {
-    const { thread, comment, body } = this
-    const { say } = thread
-    const close = this.#write({
-      draft: `edit-${comment.id}`,
-      isEdit: true,
-      value: comment.body,
-      placeholder: say('edit'),
-      action: say('save'),
-      send: async ({ body }) => {
-        const { data } = await thread.write('PATCH', `comments/${comment.id}`, { body: { body } })
-        close()
-        this.show(data)
-        thread.toast.show(say('saved'))
-      },
-    })
-    body.hidden = true
   }
 
   addReply(reply) {

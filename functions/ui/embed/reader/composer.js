@@ -69,9 +69,7 @@ export function composer(thread, purpose) {
     else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) element.requestSubmit()
   }
 
-  function open(isOpen) {
-    element.classList.toggle('open', isOpen)
-  }
+  const open = (isOpen) => element.classList.toggle('open', isOpen)
 
   /** Closes a reply or an edit, and an empty composer of the thread. */
   function giveUp() {
@@ -86,8 +84,7 @@ export function composer(thread, purpose) {
   const bar = h('div', { class: 'bar' }, button(say('cancel'), { class: 'cancel', click: giveUp }), send)
   const box = h('div', { class: 'editor', part: 'editor' }, text)
   const under = h('div', { class: 'under' }, problem, bar)
-  const { pointerenter } = ahead
-  const events = { pointerenter, focusin: enhance, keydown, submit }
+  const events = { pointerenter: ahead.pointerenter, focusin: enhance, keydown, submit }
   const element = h('form', { class: 'composer', ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, under))
   // What somebody has typed as a guest becomes the draft of whoever signs in.
   if (kept !== left && typed[left]) {
@@ -100,7 +97,6 @@ export function composer(thread, purpose) {
     text.focus()
     text.setSelectionRange(text.value.length, text.value.length)
   }
-  const close = () => open(false)
-  const form = { thread, purpose, element, text, box, problem, bar, send, keep, focus, close }
+  const form = { thread, purpose, element, text, box, problem, bar, send, keep, focus, close: () => open(false) }
   return form
 }

@@ -8,20 +8,14 @@ export const composerStyles = sheet(`
 .composer > div { flex: 1; min-inline-size: 0 }
 .editor { position: relative; border: 1px solid var(--border); border-radius: var(--radius) }
 .editor:focus-within { border-color: var(--accent) }
-textarea { display: block; inline-size: 100%; min-block-size: 92px; max-block-size: 60vh; padding: 8px 12px; resize: vertical; field-sizing: content }
-.editor textarea { outline: 0; resize: none; overflow: auto }
+textarea { display: block; inline-size: 100%; min-block-size: 92px; max-block-size: 60vh; padding: 8px 12px; resize: none; field-sizing: content }
+.editor textarea { outline: 0 }
 .composer:not(.open) textarea { min-block-size: 40px; max-block-size: 40px; overflow: hidden; white-space: nowrap }
 .composer:not(.open) :is(.editor > :not(textarea), .editor ~ *) { display: none }
 .composer .bar { margin-block-start: .5em }
-.composer .bar > :first-child { margin-inline-end: auto }
-.composer .error:empty { display: none }
 .composer .error { margin: .25em 0 }
-.composer .kept { color: var(--muted) }
-.toast { position: fixed; inset: auto 0 20px; inline-size: fit-content; max-inline-size: min(90vw, 30em); margin: 0 auto; padding: .75em 1.25em }
-.toast { border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface); color: var(--text); box-shadow: 0 4px 16px #0003 }
+.error:empty { display: none }
+.toast { position: fixed; inset: auto 0 20px; inline-size: fit-content; max-inline-size: 90vw; margin: 0 auto; padding: .75em 1.25em; border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface); color: var(--text); box-shadow: 0 4px 16px #0003 }
 .toast.error { color: var(--danger) }
 .toast:not(:popover-open) { position: absolute; inset: auto; display: block; padding: 0; border: 0; clip-path: inset(50%) }
-@media (prefers-reduced-motion: no-preference) {
-  .editor textarea { transition: min-block-size .15s }
-}
 `)

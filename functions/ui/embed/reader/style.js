@@ -47,7 +47,7 @@ dialog .bar { margin-block-start: 1em }
 .opener path { stroke-width: 2 }
 @media (prefers-reduced-motion: no-preference) {
   .target { animation: come .15s }
-  .target::before { content: ''; grid-area: 1 / 1 / 2 / 3; border-radius: var(--radius); background: var(--tint); box-shadow: 0 0 0 10px var(--tint); opacity: 0; animation: leave 2s }
+  .target::before { content: ''; pointer-events: none; grid-area: 1 / 1 / 2 / 3; border-radius: var(--radius); background: var(--tint); box-shadow: 0 0 0 10px var(--tint); opacity: 0; animation: leave 2s }
 }
 @keyframes come { from { opacity: 0 } }
 @keyframes leave { from { opacity: 1 } }

@@ -15,7 +15,6 @@ import { composerStyles } from './composer_style.js'
 import { Fresh } from './fresh.js'
 import { ahead, writer } from './later.js'
 import { obstacle } from './obstacle.js'
-import { signIn } from './sign_in.js'
 import { explanation, failure, skeleton } from './states.js'
 import { threadStyles } from './style.js'
 import { Toast } from './toast.js'
@@ -46,7 +45,7 @@ export class Thread {
     this.root = root
     this.section = h('section')
     this.list = h('div', { class: 'list' })
-    this.notice = h('div', { role: 'status' })
+    this.notice = h('div')
     this.empty = h('p', { class: 'empty muted' })
     this.fresh = new Fresh(this)
     this.foot = h('div', { class: 'foot' })
@@ -61,7 +60,13 @@ export class Thread {
 
   emit = (name, detail) => this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
 
-  signIn = (label = 'sign_in_to_comment') => signIn(this, label)
+  /** Somebody wants to sign in. */
+  signIn = (label = 'sign_in_to_comment') => this.emit('comment-sign-in') && this.later(({ leadToSignIn }) => leadToSignIn(this, label))
+
+  /** Opens a reply. */
+  answer(view) {
+    return this.ui.auth.can_comment ? this.later(({ reply }) => reply(view)) : this.signIn()
+  }
 
   /** The visitor's token is refused from now on. What was being written stays. */
   async endSession() {
@@ -169,8 +174,8 @@ export class Thread {
     this.#restart(page)
     for (const { comment, body } of open) {
       const view = this.views.get(comment.id)
-      if (body.hidden) view?.comment.can.update && view.edit()
-      else if (ui.auth.can_comment) view?.reply()
+      if (body.hidden) view?.comment.can.update && this.later(({ edit }) => edit(view))
+      else if (view && ui.auth.can_comment) this.answer(view)
     }
   }
 
@@ -269,7 +274,7 @@ export class Thread {
     if (!id || !this.ui) return
     const isHere = await this.reveal(Number(id))
     const close = button('×', { 'aria-label': this.say('close'), click: () => this.notice.replaceChildren() })
-    this.notice.replaceChildren(isHere ? '' : h('p', { class: 'notice', part: 'notice' }, this.say('not_here'), close))
+    this.notice.replaceChildren(isHere ? '' : h('p', { class: 'notice', part: 'notice', role: 'status' }, this.say('not_here'), close))
   }
 
   async reveal(id) {

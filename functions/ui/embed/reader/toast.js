@@ -2,8 +2,6 @@
 
 import { h } from '../kit/dom.js'
 
-const SECONDS = 5
-
 export class Toast {
   element = h('p', { class: 'toast', part: 'toast', role: 'status', popover: 'manual' })
   #timer = /** @type {any} */ (0)
@@ -21,9 +19,9 @@ export class Toast {
     this.#wait()
   }
 
-  /** It stays while the pointer is on it. */
+  /** It stays for five seconds, and while the pointer is on it. */
   #wait() {
-    this.#timer = setTimeout(() => (this.element.matches(':hover, :focus-within') ? this.#wait() : this.announce('')), SECONDS * 1000)
+    this.#timer = setTimeout(() => (this.element.matches(':hover, :focus-within') ? this.#wait() : this.announce('')), 5000)
   }
 
   #hide() {

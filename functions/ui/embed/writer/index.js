@@ -1,5 +1,7 @@
 /** What the reader calls once somebody writes. */
 
+export { edit, reply } from './below.js'
 export { enhance } from './editor.js'
 export { chooseMails } from './mails.js'
 export { menu } from './menu.js'
+export { leadToSignIn } from './sign_in.js'

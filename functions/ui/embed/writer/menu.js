@@ -3,6 +3,7 @@
 import { API } from '../kit/api.js'
 import { button, drawing, h } from '../kit/dom.js'
 import { moveByArrows } from './arrows.js'
+import { edit } from './below.js'
 import { copyLink } from './copy_link.js'
 import { decide } from './decide.js'
 import { pin } from './pin.js'
@@ -33,7 +34,7 @@ function groups({ thread, comment }) {
   const isChangeable = isOpen && (auth.authenticated || Date.now() - Date.parse(created_at) < GUESTS_TIME)
   const decides = isOpen && auth.moderator
   return [
-    { copy_link: copyLink, edit: isChangeable && can.update && ((view) => view.edit()), delete: isChangeable && can.delete && remove },
+    { copy_link: copyLink, edit: isChangeable && can.update && edit, delete: isChangeable && can.delete && remove },
     { [reported ? 'reported' : 'report']: isOpen && features.reporting && !can.update && report, [pinned ? 'unpin' : 'pin']: isOpen && can.pin && pin },
     {
       approve: decides && !is_approved && ((view) => decide(view, 'approve')),

@@ -38,6 +38,7 @@ progress { inline-size: 100%; accent-color: var(--accent) }
 .people { inline-size: 16em; max-inline-size: 90vw }
 .people div { display: flex; align-items: center; gap: .5em; padding: .25em .5em; border-radius: var(--radius); cursor: pointer }
 .people .avatar { inline-size: 28px; block-size: 28px }
+.composer .kept { color: var(--muted) }
 .question { gap: .5em; margin-inline: 0; color: var(--text) }
 .question .danger { color: var(--danger); background: none; font-weight: 600 }
 @container (width < 30rem) {
@@ -48,6 +49,7 @@ progress { inline-size: 100%; accent-color: var(--accent) }
 }
 @media (prefers-reduced-motion: no-preference) {
   .sheet { animation: appear .15s }
+  .editor textarea { transition: min-block-size .15s }
   .posting .editor::after { content: ''; position: absolute; inset: auto 0 0; block-size: 2px; background: linear-gradient(90deg, transparent, var(--accent), transparent) 0 / 50% no-repeat; animation: run 1s .3s infinite both }
   @keyframes appear { from { opacity: 0; translate: 0 4px } }
   @keyframes run { from { background-position: -100% } to { background-position: 200% } }

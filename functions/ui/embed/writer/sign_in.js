@@ -1,10 +1,9 @@
-/** Leads somebody to where one signs in: by the host's own way, by its address, or by a word. */
+/** Leads somebody to sign in whom the host has not led: to its address, or by a word. */
 
 let isWarned = false
 
 /** @param {any} thread @param {string} label what is said where the host offers nothing */
-export function signIn({ emit, host, say, toast }, label) {
-  if (!emit('comment-sign-in')) return
+export function leadToSignIn({ host, say, toast }, label) {
   const address = host.getAttribute('sign-in-url')
   if (address) return location.assign(address.replaceAll('{url}', encodeURIComponent(location.href)))
   toast.show(say(label))
