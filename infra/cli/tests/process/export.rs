@@ -161,8 +161,10 @@ async fn a_comment_that_was_written_here_and_deleted_comes_back_from_an_older_ex
     let delete_all = async |data: &str| {
         let service = serve(&place.path(data));
         let ada = service.guest().with_token(service.said("member"));
-        for id in ada.list("posts/1", "").await.ids() {
-            ada.remove(id).await.ok(204);
+        for parent in ada.list("posts/1", "").await.ids() {
+            for id in ada.replies(parent, "").await.ids().into_iter().chain([parent]) {
+                ada.remove(id).await.ok(204);
+            }
         }
         assert!(service.stop().success());
     };
