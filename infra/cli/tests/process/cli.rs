@@ -124,7 +124,8 @@ async fn a_page_on_another_origin_gets_each_cors_header_once() {
     assert_eq!(
         headers(&preflight),
         [
-            "access-control-allow-headers: accept-language,authorization,content-type,idempotency-key,if-none-match",
+            "access-control-allow-headers: accept-language,authorization,comment-key,content-type,idempotency-key,\
+             if-none-match",
             "access-control-allow-methods: GET,POST,PUT,PATCH,DELETE",
             "access-control-allow-origin: *",
             "access-control-max-age: 7200",
