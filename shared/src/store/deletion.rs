@@ -2,8 +2,8 @@
 //! the placeholders above it that it leaves without a live reply: the highest of them is deleted, what is below it is
 //! unreachable at once, and a job removes it.
 //!
-//! A decision holds by conditions on what it was made from. Of replies these are their count ([`comment::REPLIES`]), which changes with the
-//! approved ones, and the guard ([`comment::DELETION_GUARD`]), which changes when
+//! A decision holds by conditions on what it was made from. Of replies these are their count (`comment::REPLIES`), which changes with the
+//! approved ones, and the guard (`comment::DELETION_GUARD`), which changes when
 //!
 //! - a reply comes that is not approved, or one loses its approval;
 //! - one that is not approved goes from below a placeholder;
