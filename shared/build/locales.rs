@@ -202,7 +202,7 @@ fn write_functions(
         rust,
         "/// Texts of the section `{section}`.\n#[derive(Clone, Copy)]\npub struct {name}(Language);\n\
          impl {name} {{\n\
-         /// In this language, or in English where it lacks them.\n\
+         /// The texts in this language, or in English where it lacks them.\n\
          pub fn of(language: Language) -> Self {{\n\
          const HAS: [bool; {count}] = {has:?};\n\
          Self(if HAS[language.index()] {{ language }} else {{ Language::ENGLISH }})\n}}\n\

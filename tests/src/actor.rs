@@ -36,7 +36,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// In a world. The address and the user agent follow from `number`.
+    /// An actor in a world. The address and the user agent follow from `number`.
     pub(crate) fn new(gateway: &Gateway, prefix: &str, number: u64) -> Self {
         let bits = u32::from(Ipv4Addr::new(10, 0, 0, 0)) + u32::try_from(number).expect("few actors");
         let actor = Self {
@@ -49,7 +49,7 @@ impl Actor {
         actor.with(HOST, "api.test").with(USER_AGENT, &format!("browser/{number}"))
     }
 
-    /// Over HTTP, of a service whose routes begin at this absolute address.
+    /// An actor over HTTP, of a service whose routes begin at this absolute address.
     pub(crate) fn at(url: &Uri, client: &https::Client) -> Self {
         let actor = Self {
             way: Way::Http(client.clone(), url.scheme().expect("an absolute address").clone()),
@@ -72,7 +72,7 @@ impl Actor {
         self.with(AUTHORIZATION, &format!("Bearer {token}"))
     }
 
-    /// With this `Idempotency-Key`.
+    /// The actor with this `Idempotency-Key`.
     #[must_use]
     pub fn keyed(self, key: &str) -> Self {
         self.with(HeaderName::from_static("idempotency-key"), key)
@@ -165,7 +165,7 @@ impl Actor {
     #[track_caller]
     fn look_through(&self, reply: &TestResponse) {
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
-        // Over HTTP the address is the machine's own, and may be the service's too.
+        // The address of a call over HTTP is the machine's own, and may be the service's too.
         let ip = matches!(self.way, Way::Gateway(_)).then(|| self.ip.to_string());
         let token = header(AUTHORIZATION).map(|value| value.trim_start_matches("Bearer "));
         let own = [ip.as_deref(), token, header(USER_AGENT), header(COMMENT_KEY)]

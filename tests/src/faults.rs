@@ -23,7 +23,7 @@ use crate::replica::{Replica, is_eventual};
 
 /// How many of a thousand requests meet each kind of fault.
 const RATE: u64 = 50;
-/// For a delayed request to be made. Without it a service that does not make it would hang the test.
+/// The longest wait for a delayed request to be made. A service that never makes it would hang the test otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ const FAULTS: [Fault; 6] =
 #[derive(Clone, Debug)]
 pub struct Faults {
     seed: u64,
-    /// Of a copy that answers eventually consistent reads.
+    /// The lag of the copy that answers eventually consistent reads.
     lag: Option<Duration>,
     replica: Arc<Mutex<Option<SharedReplica>>>,
     state: Arc<State>,
@@ -119,13 +119,13 @@ impl Faults {
         Self { seed, lag: None, replica: Arc::default(), state: Arc::default() }
     }
 
-    /// With indexes and eventually consistent reads that lag behind the table, each change by a time of its own up to `most`.
+    /// Lets indexes and eventually consistent reads lag behind the table, each change by a time of its own up to `most`.
     #[must_use]
     pub fn lagging(self, most: Duration) -> Self {
         Self { lag: Some(most), ..self }
     }
 
-    /// From now on each request may fail, by the plan, until [`Self::stop`].
+    /// Lets each request fail by the plan, until [`Self::stop`].
     pub fn start(&self) {
         self.state.random.store(true, Ordering::Relaxed);
     }
@@ -135,7 +135,7 @@ impl Faults {
         *self.state.unreachable.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// From now on each request fails that names an item whose partition key begins with this, until [`Self::stop`].
+    /// Lets each request fail that names an item whose partition key begins with this, until [`Self::stop`].
     pub fn fail(&self, partition: &'static str) {
         self.fail_after(0, partition);
     }
@@ -183,7 +183,7 @@ impl Faults {
         self.state.made.load(Ordering::Relaxed)
     }
 
-    /// From now on the lagging copy misses the changes of items whose keys hold one of these texts, and of no others.
+    /// Lets the lagging copy miss the changes of items whose keys hold one of these texts, and of no others.
     pub async fn hold(&self, keys: Vec<String>) {
         let replica = self.replica().expect("a world whose reads lag");
         replica.lock().await.hold(keys).await;
@@ -278,7 +278,7 @@ impl Faulty {
         self.faults.lag.is_some()
     }
 
-    /// With the timeouts and attempts of the functions' own client.
+    /// A client with the timeouts and attempts of the functions' own.
     pub(crate) fn client(&self) -> Client {
         let connector = SharedHttpConnector::new(self.clone());
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());

@@ -34,7 +34,7 @@ pub fn lines_logged() -> u64 {
     LINES.get()
 }
 
-/// From now on no answer may hold this address, since the service has received it.
+/// Forbids this address in all later answers, since the service has received it.
 pub(crate) fn hide_email(email: &str) {
     // Tests send wrong ones too.
     if email.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && domain.contains('.')) {

@@ -17,7 +17,7 @@ const BATCH: usize = 100;
 pub(crate) struct Replica {
     engine: Engine,
     written: Follower,
-    /// In the order of the writes.
+    /// Writes that have not arrived, oldest first.
     pending: Vec<Pending>,
     most: Duration,
     random: u64,
@@ -45,7 +45,7 @@ impl Replica {
         Self { engine, written, pending: Vec::new(), most, random: seed, held: Vec::new() }
     }
 
-    /// From now on changes of items whose keys hold one of these texts do not arrive. Earlier changes are applied, unless
+    /// Holds back changes of items whose keys hold one of these texts. Earlier changes are applied, unless
     /// they were held.
     pub(crate) async fn hold(&mut self, keys: Vec<String>) {
         self.catch_up().await;

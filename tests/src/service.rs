@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::Actor;
 
-/// For an answer, on a slow machine.
+/// The longest wait for an answer, on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// `program` with these arguments, and without the settings of whoever runs the tests.
@@ -83,7 +83,7 @@ impl Service {
         self.at(self.said("API"))
     }
 
-    /// With the token that it printed for a member.
+    /// A member with the token that the service printed.
     #[must_use]
     pub fn member(&self) -> Actor {
         self.guest().with_token(self.said("member"))

@@ -150,7 +150,7 @@ fn breaks_off(answer: &Value) -> bool {
     answer["LastEvaluatedKey"].is_object()
 }
 
-/// For pages of about a megabyte: one engine ends before the item that exceeds it, the other after it.
+/// Whether pages of about a megabyte agree: one engine ends before the item that exceeds it, the other after it.
 fn alike_so_far(one: &Value, other: &Value) -> bool {
     let (one, other) = (ordered(&one["Items"]), ordered(&other["Items"]));
     let (Some(one), Some(other)) = (one.as_array(), other.as_array()) else { return false };
@@ -169,7 +169,7 @@ fn plain(answer: &Value) -> Value {
     }
 }
 
-/// Without the fields that each engine counts in its own way, and with sets in one order.
+/// The answer without the fields that each engine counts in its own way, and with sets in one order.
 fn ordered(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -37,7 +37,7 @@ use crate::{Actor, TestResponse, privacy, sign};
 
 /// 2050-01-02T03:04:05Z. Far ahead, because the engine removes expired items by the real clock.
 pub const START: i64 = 2_524_705_445_000;
-/// Of a job whose index lags. A job that failed waits longer for its next attempt.
+/// The longest wait of a job whose index lags. A job that failed waits longer for its next attempt.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 pub const TABLE: &str = "comments";
 pub const SECRET: &str = "the secret that signs all the tokens";
@@ -109,7 +109,7 @@ pub struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// With these settings, the others at their defaults.
+    /// A setup with these settings, the others at their defaults.
     #[must_use]
     pub fn new(settings: &'a [(&'a str, &'a str)]) -> Self {
         Self { settings, faults: None, start: Some(START), lookup: system_lookup() }
@@ -160,7 +160,7 @@ impl World {
         Self::with(&[])
     }
 
-    /// With these settings, the others at their defaults.
+    /// A world with these settings, the others at their defaults.
     #[must_use]
     pub fn with(settings: &[(&str, &str)]) -> Self {
         Setup::new(settings).start()
@@ -224,7 +224,7 @@ impl World {
         Actor::new(&self.stack.gateway, &self.prefix, number)
     }
 
-    /// With a token that is valid for an hour.
+    /// A member with a token that is valid for an hour.
     pub fn user(&self, id: u64, name: &str) -> Actor {
         self.claiming(&json!({ "sub": id.to_string(), "name": name }))
     }
@@ -243,7 +243,7 @@ impl World {
         user
     }
 
-    /// With a token of these claims, and `exp` and `iat` where they are missing.
+    /// An actor with a token of these claims, and `exp` and `iat` where they are missing.
     pub fn claiming(&self, claims: &Value) -> Actor {
         let seconds = self.now().seconds();
         privacy::hide_email(claims["email"].as_str().unwrap_or_default());

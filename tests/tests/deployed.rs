@@ -16,7 +16,7 @@ use tests::{Actor, MAIL, Remote, SECRET, TestResponse, WEBHOOKS, World, ids, see
 use tokio::net::TcpListener;
 
 const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
-/// For indexes, and for the function behind the table's stream.
+/// The longest wait for indexes, and for the function behind the table's stream.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Asks again until the answer is right.
@@ -530,6 +530,6 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
         .roles()
         .iter()
         .flat_map(|role| role.unused().into_iter().map(|(action, part)| format!("{} {action} {part}", role.function)));
-    // With this permission S3 answers that an object is missing. The local bucket always does.
+    // S3 answers with this permission that an object is missing. The local bucket always does.
     assert_eq!(unused.collect::<Vec<_>>(), ["media s3:ListBucket ", "thumbnails s3:ListBucket "]);
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path as File, PathBuf};
 
-/// From the bottom to the top. Layers of one row do not use each other.
+/// Layers from the bottom to the top. Layers of one row do not use each other.
 type Rows = &'static [&'static [&'static str]];
 
 struct Crate {
@@ -168,7 +168,7 @@ fn tree<'a>(base: &mut Path, text: &'a str, found: &mut Vec<Path>) -> &'a str {
     }
 }
 
-/// From the root of the crate. `None` for a path of another crate.
+/// The path from the root of the crate. `None` for a path of another crate.
 fn absolute(module: &[String], path: &[String]) -> Option<Path> {
     let mut place = match path.first()?.as_str() {
         "crate" => Path::new(),

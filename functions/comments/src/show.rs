@@ -16,7 +16,7 @@ use crate::list::sharing;
 #[derive(Serialize)]
 struct Shown {
     data: CommentResource,
-    /// From the top-level comment down to the direct parent.
+    /// Ancestors from the top-level comment down to the direct parent.
     ancestors: Vec<CommentResource>,
     thread: ThreadResource,
 }

@@ -117,7 +117,7 @@ fn mutate(file: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Without this, checksums stop nearly every mutation before it reaches the decoder.
+/// Mends the checksums, which stop nearly every mutation before it reaches the decoder.
 fn repair_png(file: &mut [u8]) {
     let mut at = 8;
     while let Some(length) = file.get(at..at + 4) {

@@ -127,7 +127,7 @@ fn token(rest: &str, next: char, before: &str, states: &mut Vec<State>) -> usize
         '\'' | '"' => return quoted(rest, next),
         '/' if begins_expression(before) => return pattern(rest),
         '{' => states.push(State::Code),
-        // Of a block, or of what a template has inserted.
+        // The brace ends a block, or what a template has inserted.
         '}' if states.len() > 1 => _ = states.pop(),
         _ => {}
     }

@@ -35,7 +35,7 @@ use self::waline::Waline;
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 const PER_PAGE: usize = 10;
-/// Of each comment.
+/// Replies to each comment.
 const REPLIES: usize = 3;
 const CONNECTIONS: [usize; 2] = [1, 16];
 /// The operation of a browser that shows the comments of a page for the first time.

@@ -100,7 +100,7 @@ fn holder(table: Option<&str>) -> String {
 /// Tokens to try the service with, by role.
 fn sample_tokens(config: &Config) -> Result<[(&'static str, String); 2], NoSecret> {
     let now = Timestamp::now().as_second();
-    // With mails, Ada has an address to try them.
+    // Ada gets an address where mails are on, so that she can try them.
     let email = config.mail.is_some().then(|| "ada@example.org".to_owned());
     let member = Token { email, ..people::ADA.token() };
     Ok([("member", member.sign(config, now)?), ("moderator", people::GRACE.token().sign(config, now)?)])

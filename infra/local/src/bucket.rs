@@ -71,7 +71,7 @@ impl Bucket {
     }
 
     fn new(directory: &Path, name: &str, temporary: Option<TempDir>) -> Result<Self, BucketError> {
-        // To s3s-fs, a bucket is a directory.
+        // A bucket is a directory of s3s-fs.
         let objects = directory.join(name);
         fs::create_dir_all(&objects)?;
         let system = FileSystem::new(directory).map_err(|error| BucketError(format!("{error:?}")))?;

@@ -66,7 +66,7 @@ struct Shared {
     /// Locked during every request: to `SQLite` it is another connection, and two that meet wait for milliseconds. The
     /// engine runs one operation at a time anyway.
     stream: Mutex<Stream>,
-    /// After every write.
+    /// Notified after every write.
     changed: Notify,
     /// The other requests wait for these without a thread, each of which would keep memory of its own.
     turns: Semaphore,
@@ -124,7 +124,7 @@ impl Engine {
 
     /// Removes the items whose TTL has expired and returns their number. Their removal is in the stream.
     pub fn remove_expired(&self) -> Result<usize, EngineError> {
-        // Without the lock: this may take long, and lets requests pass.
+        // The sweep may take long. It holds no lock, so requests pass.
         let removed = self.shared.database.sweep_ttl()?;
         self.shared.changed.notify_waiters();
         Ok(removed)

@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 
-/// By default every record passes.
+/// The filter of a trigger. Every record passes the default one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EventFilter(Vec<Value>);
 
 impl EventFilter {
-    /// Without patterns every record matches.
+    /// A filter with these patterns. Every record passes if there are none.
     pub fn new(patterns: Vec<Value>) -> Self {
         Self(patterns)
     }

@@ -60,11 +60,11 @@ pub struct MissingFunction {
 #[derive(Debug)]
 pub struct Exchange {
     pub method: Method,
-    /// Without tokens.
+    /// The path, without tokens.
     pub path: String,
     pub status: StatusCode,
     pub elapsed: Duration,
-    /// Of the answer.
+    /// Extensions of the answer.
     pub extensions: Extensions,
 }
 

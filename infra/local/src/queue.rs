@@ -136,7 +136,7 @@ impl Queues {
         self.0.clock.now().0
     }
 
-    /// In the order of time, so that older messages come first.
+    /// A new id. Ids sort by time, so older messages come first.
     fn message_id(&self, now: i64) -> String {
         format!("{:013}-{}", now.max(0), hex(&self.0.random.bytes::<12>()))
     }
@@ -248,7 +248,7 @@ impl Queues {
         self.send(self.queue(name)?, &json!({ "MessageBody": body.to_string() })).map(drop)
     }
 
-    /// To be called before messages are received.
+    /// Begins the handling of a queue. Callers do this before they receive messages.
     ///
     /// # Errors
     ///
@@ -264,7 +264,7 @@ impl Queues {
         let Ok(queue) = self.queue(name) else { return };
         let mut handlers = queue.handlers.subscribe();
         loop {
-            // In this order: a trigger counts before it makes a message invisible.
+            // The order matters: a trigger counts before it makes a message invisible.
             let has_visible = queue.next_visible().is_some_and(|time| time <= self.now());
             let is_handled = *handlers.borrow_and_update() > 0;
             if !has_visible && !is_handled {

@@ -70,7 +70,7 @@ pub struct Services {
 }
 
 impl Services {
-    /// On this table, with everything else lost at the end.
+    /// A service on this table. All else is lost at the end.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Sta
         ("Webhooks", webhooks),
     ];
     let template = Template::parse(DEPLOYED, &parameters)?;
-    // By the names of their binaries.
+    // Handlers by the names of their binaries.
     let handlers: [(&str, Arc<dyn Handler>); 6] = [
         ("comments", Arc::new(comments::handle)),
         ("media", Arc::new(Media::new(bucket.client()))),

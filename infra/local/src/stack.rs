@@ -15,7 +15,7 @@ use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Target, Task, T
 
 /// How often expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
-/// After a failure of the table's stream.
+/// The wait after a failure of the table's stream.
 const PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Debug, thiserror::Error)]

@@ -23,7 +23,7 @@ pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::
 
 /// Lambda's default for streams.
 const BATCH_SIZE: usize = 100;
-/// On AWS a record is tried for longer. Here a failing one blocks the records behind it, and the next start tries it again.
+/// AWS tries a record for longer. Here a failing one blocks the records behind it, and the next start tries it again.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 

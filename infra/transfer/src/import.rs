@@ -69,7 +69,7 @@ pub struct Import {
     pub format: Format,
     pub files: Vec<PathBuf>,
     pub keys: ThreadKeys,
-    /// Of times without an offset.
+    /// The zone of times without an offset.
     pub zone: TimeZone,
     /// Spam, trash and pingbacks become rejected comments.
     pub keep_spam: bool,
@@ -85,7 +85,7 @@ pub struct Import {
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     pub comments: u64,
-    /// Of the files, as they are on the disk; 0 where that is not known.
+    /// The size of the files as they are on the disk; 0 where that is not known.
     pub bytes: u64,
     pub total: u64,
 }
@@ -98,7 +98,7 @@ pub fn check_files(files: &[PathBuf]) -> Result<(), ImportError> {
 }
 
 impl Import {
-    /// Without options.
+    /// An import without options.
     #[must_use]
     pub fn new(format: Format, files: Vec<PathBuf>) -> Self {
         let (keys, users) = (ThreadKeys::default(), Users::default());

@@ -7,11 +7,11 @@ use shared::error::Fault;
 use shared::store::Store;
 use tokio::time::Instant;
 
-/// Between two renewals of the lease, which holds for a minute.
+/// The time between two renewals of the lease, which holds for a minute.
 const RENEWAL: Duration = Duration::from_secs(15);
 /// The table may fail for this long before the lease counts as lost.
 const LAST_RENEWAL: Duration = Duration::from_secs(45);
-/// Before another attempt.
+/// The wait before another attempt.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The lease of a process that was killed ends within this time.
 pub const PATIENCE: Duration = Duration::from_secs(65);

@@ -21,7 +21,7 @@ pub struct Comment {
     pub id: CommentId,
     #[serde(rename = "t")]
     pub thread: ThreadId,
-    /// From the top-level comment down to the direct parent; empty for a top-level comment.
+    /// Ancestors from the top-level comment down to the direct parent; empty for a top-level comment.
     #[serde(rename = "p", default, skip_serializing_if = "Vec::is_empty")]
     pub ancestors: Vec<CommentId>,
     /// `None` for guests.

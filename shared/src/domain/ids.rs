@@ -391,7 +391,7 @@ mod tests {
 
     use super::*;
 
-    /// From here on ids count milliseconds.
+    /// The time from which ids count milliseconds.
     fn seam() -> Timestamp {
         Timestamp::parse("2026-02-02T16:22:18.368Z").unwrap()
     }

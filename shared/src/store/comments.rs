@@ -36,7 +36,7 @@ pub fn read_units(comments: usize, reading: Reading) -> u32 {
 #[derive(Clone, Debug)]
 pub struct CommentWithAncestors {
     pub comment: Comment,
-    /// From the top-level comment down to the direct parent.
+    /// Ancestors from the top-level comment down to the direct parent.
     pub ancestors: Vec<Comment>,
 }
 
@@ -381,7 +381,7 @@ pub(super) fn unpin(write: Write, comment: &Comment) -> Write {
     write.remove(thread::PIN).when(is_pinned).with(":id", number(comment.id))
 }
 
-/// On condition that the comment is not pinned.
+/// The write on condition that the comment is not pinned.
 pub(super) fn not_pinned(write: Write, comment: &Comment) -> Write {
     let not_pinned = format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT);
     write.when(not_pinned).with(":id", number(comment.id))

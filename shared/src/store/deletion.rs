@@ -168,7 +168,7 @@ fn go_with(top: &Comment, comment: &Comment) -> Write {
     as_answered(in_state(write, comment.state), comment)
 }
 
-/// On condition that the comment is a placeholder, or none, as it was read, and has the replies that were read.
+/// The write on condition that the comment is a placeholder, or none, as it was read, and has the replies that were read.
 fn as_answered(write: Write, comment: &Comment) -> Write {
     let guard = Some(comment.deletion_guard).filter(|guard| *guard > 0);
     let write = write.still(comment::PLACEHOLDER, comment.is_placeholder.then(yes));

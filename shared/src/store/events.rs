@@ -49,7 +49,7 @@ impl Store {
     ///
     /// Inline replies must be the oldest, and an index that lags may not list the oldest yet. So nothing is promoted until
     /// the index lists exactly the replies that the parent counts. The parent's next change tries again.
-    /// Until then lists are still correct, because they read separate replies too.
+    /// Makes replies inline. Lists are correct until then, because they read separate replies too.
     pub async fn promote_below(&self, parent: &Comment) -> Result<(), Fault> {
         if placement::promotable(parent, self.embedded) == 0 {
             return Ok(());

@@ -40,7 +40,7 @@ const VISITORS: usize = 90;
 pub struct Occupant {
     pub source: Option<SourceId>,
     pub thread: ThreadId,
-    /// From the top-level comment down to the direct parent.
+    /// Ancestors from the top-level comment down to the direct parent.
     pub ancestors: Vec<CommentId>,
     /// The writer; nobody for placeholders.
     pub visitor: Visitor,

@@ -26,7 +26,7 @@ use crate::error::Fault;
 /// An index that has not listed a reply by then, counted from the deletion of its parent, will not. The parent then
 /// counted too many.
 const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
-/// For so long after a change of name, comments with the old one may be written, by requests that have read it before, and
+/// How long after a change of name comments with the old one may be written, by requests that have read it before, and
 /// the index may not list them.
 const LATE_NAMES: Duration = Duration::from_secs(90);
 /// The shortest delay before an index is read again.

@@ -79,7 +79,7 @@ impl Store {
         Ok((thread, visitor_state))
     }
 
-    /// In one request. `user` and `count` are the items to read besides.
+    /// Reads the thread in one request. `user` and `count` are the items to read besides.
     pub(super) async fn read_thread(
         &self,
         thread: &ThreadId,

@@ -16,7 +16,7 @@ use tests::{Actor, TestResponse, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// For the service to ask. Without it a service that does not ask would hang the test.
+/// The longest wait for the service to ask. A service that never asks would hang the test otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 

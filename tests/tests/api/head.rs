@@ -14,7 +14,7 @@ async fn head(who: &Actor, path: &str) -> TestResponse {
     reply
 }
 
-/// Without those that differ from one answer to the next.
+/// The headers that are the same in each answer.
 fn headers(reply: &TestResponse) -> Vec<String> {
     let passing = ["apigw-requestid", "x-ratelimit-remaining"];
     let headers = reply.headers.iter().filter(|(name, _)| !passing.contains(&name.as_str()));

@@ -12,7 +12,7 @@ pub(crate) fn remaining(reply: &TestResponse) -> u32 {
     reply.header("x-ratelimit-remaining").parse().unwrap()
 }
 
-/// For how many writes one counts that cost this. A unit of it is the booking of the others.
+/// How many writes a write counts as that cost this. One unit of it books the others.
 pub(crate) fn writes(reply: &TestResponse) -> u32 {
     (1..=60).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
 }

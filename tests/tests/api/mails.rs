@@ -381,7 +381,7 @@ async fn two_hundred_addresses_are_asked_in_an_hour_and_the_others_in_the_next_o
     let asked: BTreeSet<String> = world.mails().into_iter().map(|mail| mail.to).collect();
     let waiting: Vec<usize> =
         (0..210).filter(|n| !asked.contains(&format!("victim{n}@{}.example.org", n % 10))).collect();
-    // Of what is gone by then, nobody is asked.
+    // A comment that is gone by then asks nobody.
     world.moderator().judge(comments[waiting[0]], "reject").await.ok(200);
     assert_eq!(sent_within(&world, HOUR).await.len(), 209);
 }

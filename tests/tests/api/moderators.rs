@@ -217,7 +217,7 @@ async fn those_banned_now_are_listed_by_the_time_of_the_ban() {
     let moderator = world.moderator();
     world.user(8, "Bob").get("ui").await.ok(200);
     ban(&moderator, 8, json!({ "reason": "spam" })).await;
-    // Before the first sign-in.
+    // The ban comes before the first sign-in.
     ban(&moderator, 99, json!({ "until": "2050-01-02T03:05:05+00:00" })).await;
     let list = banned(&world).await;
     let avatar = "https://www.gravatar.com/avatar/?d=mp";

@@ -42,7 +42,7 @@ fn guest() -> Who {
     Who::guest(EMAIL, "no comment has it".to_owned(), &MailKeys::new(&Secret::from(SALT.to_owned())))
 }
 
-/// Of the address, as Gravatar wants it.
+/// Hash of the address, as Gravatar wants it.
 fn hash() -> String {
     let Avatar::Gravatar(hash) = gravatar(EMAIL) else { panic!() };
     hash
@@ -135,7 +135,7 @@ impl Scene {
         Self { world, id, subject, bob, answered, leaf, mention, linked, keyed, of_bob }
     }
 
-    /// By which the table knows her, besides her id.
+    /// What the table knows her by, besides her id.
     fn needles(&self) -> Vec<String> {
         let texts = ["ada lovelace", "byron", "lovelace-1", EMAIL, &hash(), &self.subject, &format!("u{}", self.id)];
         texts.map(str::to_owned).into()

@@ -202,7 +202,7 @@ async fn the_moderators_page_says_every_text_that_it_has_and_no_other() {
         script.contains(&format!("'{key}'"))
             || key.strip_suffix("_more").is_some_and(|key| script.contains(&format!("'{key}'")))
     };
-    // By whom a decision was made, the state of a report, and the language itself.
+    // These name who made a decision, the state of a report, and the language itself.
     let others = ["by_other_", "by_you_", "dismissed", "language", "reviewed"];
     let unsaid =
         texts.iter().filter(|key| !is_whole(key) && !begin.iter().chain(&others).any(|begin| key.starts_with(begin)));

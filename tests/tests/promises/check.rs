@@ -20,7 +20,7 @@ struct Busy {
     hidden_reply: u64,
     pending: u64,
     pinned: u64,
-    /// With likes of nobody who is known here.
+    /// Imported likes, which nobody known here has given.
     imported: u64,
     /// A placeholder, with a reply.
     erased: u64,
@@ -126,7 +126,7 @@ fn text(text: &str) -> AttributeValue {
     S(text.to_owned())
 }
 
-/// To the attributes of comments.
+/// Damage to the attributes of comments.
 fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
     let Busy { parent, replies, hidden_reply, pinned, imported, erased, .. } = busy;
     let of = |reported, id: u64, name, value| damage(reported, (&format!("C#{id}"), "C"), name, value);
@@ -167,7 +167,7 @@ fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
     ]
 }
 
-/// To all other items.
+/// Damage to all other items.
 fn damage_to_others(busy: &Busy) -> Vec<Damage> {
     let Busy { parent, replies, pending, pinned, erased, .. } = busy;
     let (thread, ada) = (("T#posts#1", "T"), ("V#u1#posts#1", "V"));

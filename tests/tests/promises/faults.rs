@@ -1,4 +1,4 @@
-//! Under faults between the service and its table nothing is lost and nothing doubled, every count is right in the end, and
+//! Nothing is lost or doubled under faults between the service and its table, every count is right in the end, and
 //! every error is in the envelope. `FAULTS_SECONDS` lengthens the run.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ const WRITERS: u64 = 16;
 const ENOUGH: usize = 20;
 const ENOUGH_FAULTS: u64 = 50;
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Of an answer: a write is tried ten times, each with two reads and at most ten attempts. Trips are counted instead of
-/// time, which depends on the machine.
+/// The most trips of an answer: a write is tried ten times, each with two reads and at most ten attempts. Trips are counted
+/// instead of time, which depends on the machine.
 const MOST_TRIPS: u32 = 130;
 
 /// The answers that the writers got.

@@ -28,7 +28,7 @@ const MODERATOR: usize = 2;
 /// When imported comments were written, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds, the
 /// first millisecond of the others, and 2049.
 const TIMES: [i64; 5] = [0, 1_000_000_000_000, 1_770_049_338_000, 1_770_049_338_368, 2_493_169_445_000];
-/// After this many steps everything is compared.
+/// The number of steps after which everything is compared.
 const STRIDE: usize = 6;
 
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ enum Step {
 struct Imported {
     /// A person with an account, or somebody who is not known here.
     writer: Option<usize>,
-    /// Of a top-level comment.
+    /// The thread of a top-level comment.
     thread: usize,
     /// An index of [`TIMES`].
     time: usize,
@@ -812,7 +812,7 @@ impl Test {
         replies.as_array().into_iter().flatten().try_for_each(|reply| self.resource(who, reply, false))
     }
 
-    /// By cursor, to the end and back.
+    /// Walks by cursor, to the end and back.
     async fn walk(&self, who: usize, path: &str, expected: &[u64]) -> Verdict {
         let name = &self.people[who].name;
         let mut next = Some(format!("{path}&cursor="));

@@ -52,7 +52,7 @@ fn world() -> World {
     Setup::new(&OPEN).start()
 }
 
-/// In the order in which every world of this test has them, as a guest is known by the address.
+/// The people in the order in which every world of this test makes them, because a guest is known by the address.
 struct People {
     ada: Actor,
     bob: Actor,

@@ -107,7 +107,7 @@ fn progressive_grey_and_cmyk_jpegs_are_taken() {
 
 #[test]
 fn a_baseline_jpeg_of_several_scans_is_refused() {
-    // With optimized tables, this encoder writes one scan for each component.
+    // This encoder writes one scan for each component when its tables are optimized.
     let file = jpeg_with(&quarters(64, 32), 85, |e| e.set_optimized_huffman_tables(true));
     assert_eq!(clean(&file), Err(Refused::UnsupportedJpeg));
 }
@@ -151,7 +151,7 @@ fn sixteen_bit_and_interlaced_pngs_are_taken() {
     let picture = clean(&png(&DynamicImage::ImageRgb16(deep))).unwrap();
     assert_eq!(decoded(&picture).to_rgb8().get_pixel(10, 7).0[2], 40_000_u16.to_be_bytes()[0]);
 
-    // Of one pixel, because interlaced and plain files are the same then.
+    // The image has one pixel, because interlaced and plain files are the same then.
     let mut interlaced = png(&quarters(1, 1).into());
     interlaced[28] = 1;
     let crc = crc32(&interlaced[12..29]).to_be_bytes();

@@ -123,7 +123,7 @@ impl Output {
             _ => {
                 let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
                 let file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")));
-                // Without the name of the temporary file.
+                // The message leaves out the name of the temporary file.
                 file.map(Self::Temporary).map_err(|error| error.kind().into())
             }
         }

@@ -40,7 +40,7 @@ const REFUSED: u8 = 1;
 const RATE: u32 = 1_000;
 /// A deployed service completes the requests under way within this time.
 const RECHECK: Duration = Duration::from_secs(5);
-/// Between two changes of the line on a terminal, and between two lines elsewhere.
+/// The least time between two changes of the line on a terminal, and between two lines elsewhere.
 const STEP: Duration = Duration::from_millis(200);
 const LINE: Duration = Duration::from_secs(30);
 
@@ -125,7 +125,7 @@ impl Options {
     }
 
     async fn import(self) -> Result<Report, Failure> {
-        // Before a data directory is created.
+        // A missing file is told before a data directory is created.
         check_files(&self.files)?;
         let config = settings::load(None, None)?;
         let (path, users) = (self.report.clone(), self.users.clone().unwrap_or_default());
@@ -239,7 +239,7 @@ struct Table {
     /// `None` for a dry run while there is no table.
     store: Option<Store>,
     scratch: PathBuf,
-    /// Of those who were erased from it.
+    /// Hashes of those who were erased from the table.
     hashes: PersonHashes,
     _lock: Option<Lock>,
 }
@@ -331,7 +331,7 @@ impl Progress {
         }
     }
 
-    /// After the last comment.
+    /// Tells that the last comment was written.
     fn written(&self, units: f64) {
         self.end();
         if let (true, Some(start)) = (self.is_terminal, self.writing) {

@@ -23,7 +23,7 @@ pub(super) async fn deployed_salt(sdk: &SdkConfig) -> Result<Secret, Failure> {
 
 pub(super) struct Table {
     pub(super) store: Store,
-    /// Under which hashes of visitors are made.
+    /// The key of visitors' hashes.
     pub(super) salt: Secret,
     /// A directory for temporary files.
     pub(super) scratch: PathBuf,

@@ -21,7 +21,7 @@ pub(super) struct Options {
     /// Name of the user
     #[arg(long, allow_hyphen_values = true)]
     pub(super) name: String,
-    /// With the role of a moderator
+    /// The token has the role of a moderator
     #[arg(long)]
     pub(super) moderator: bool,
     /// Avatar of the user

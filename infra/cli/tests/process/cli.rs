@@ -12,7 +12,7 @@ use tests::{MAIL, SECRET, START, Service, TestResponse, sign, wants};
 
 use crate::{local, on_data, serve, stderr};
 
-/// With a slow machine.
+/// The longest wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test]

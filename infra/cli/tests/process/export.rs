@@ -225,7 +225,7 @@ fn an_import_that_was_killed_is_finished_by_the_same_command_and_loses_nothing()
     let words = ["import", "native", place.path("long.jsonl").to_str().unwrap(), "--rate", "1500"].map(str::to_owned);
     let mut command = on_data(&words.each_ref().map(String::as_str), &place.path("data"));
     let mut import = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // Until some of it is written: the table grows.
+    // The table grows as soon as some of it is written.
     let table = place.path("data/table.db-wal");
     while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 3_000_000 && import.try_wait().unwrap().is_none()
     {

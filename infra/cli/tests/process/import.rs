@@ -321,7 +321,7 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     let words = ["import", "native", file.to_str().unwrap(), "--rate", "1500"];
     let mut command: Command = on_data(&words, &data);
     let mut import = command.stdout(Stdio::null()).spawn().unwrap();
-    // Until some of it is written: the table grows.
+    // The table grows as soon as some of it is written.
     let table = data.join("table.db-wal");
     while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 3_000_000 && import.try_wait().unwrap().is_none()
     {

@@ -21,7 +21,7 @@ const ROUNDS: u64 = 3;
 const WRITERS: u64 = 6;
 /// Written in a round before it ends.
 const COMMENTS: u64 = 60;
-/// With a slow machine.
+/// The longest wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The answers that the writers got.
@@ -33,7 +33,7 @@ struct Answers {
     deleted: BTreeSet<u64>,
 }
 
-/// Without limits on how much is written.
+/// A service that does not limit how much is written.
 fn serve_writers(data_dir: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data_dir);
     command.env("SVC_WRITE_LIMIT", "1000000").env("SVC_READ_LIMIT", "1000000");
@@ -100,7 +100,7 @@ async fn after_a_kill_everything_answered_is_stored_and_the_table_in_order() {
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
-/// With mails and webhooks.
+/// A service with mails and webhooks.
 fn serve_all(data_dir: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data_dir);
     command.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0");

@@ -37,7 +37,7 @@ END;
 const READ: &str = r#"SELECT number, at, old, new FROM "stream::changes" WHERE number > ?1 ORDER BY number LIMIT ?2"#;
 const REMOVE: &str = r#"DELETE FROM "stream::changes" WHERE number >= ?1 AND number < ?2"#;
 const LAST: &str = r#"SELECT ifnull(max(number), 0) FROM "stream::changes""#;
-/// After a failure, such as a full disk.
+/// The wait after a failure, such as a full disk.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The records, on a connection of their own to the engine's database.

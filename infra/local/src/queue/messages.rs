@@ -28,7 +28,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// In Unix milliseconds.
+    /// When the next message becomes visible, in Unix milliseconds.
     pub(super) fn next_visible(&self) -> Option<i64> {
         self.messages().values().map(|message| message.visible_at).min()
     }
@@ -85,7 +85,7 @@ impl Queue {
         }
     }
 
-    /// Until a message is sent or becomes visible; `most` at most.
+    /// Waits until a message is sent or becomes visible, at most for `most`.
     pub(super) async fn wait(&self, now: Timestamp, most: Duration) {
         let changed = self.changed.notified();
         let due = self.messages().values().map(|message| message.visible_at).min();
@@ -106,7 +106,7 @@ pub struct Message {
     pub first_received_at: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) received_at: Option<i64>,
-    /// Of the latest receipt; earlier ones are no longer valid.
+    /// The latest receipt; earlier ones are no longer valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) receipt: Option<String>,
 }

@@ -133,7 +133,7 @@ impl Sorted {
         self.has_hashed_users |= user.is_some_and(UserId::is_hashed);
     }
 
-    /// To be called when everything was added. Comments below a deleted one wait for their removal. They are left out, and
+    /// Callers do this when everything was added. Comments below a deleted one wait for their removal. They are left out, and
     /// leave the tombstones that the removal would leave. What is about comments that are gone, placeholders included, is
     /// left out too.
     pub(super) fn drop_orphans(&self) -> Result<(), ExportError> {
@@ -213,7 +213,7 @@ fn thread_line(row: &Row<'_>) -> Result<String, ExportError> {
     line(&records::thread(&id.ok_or(rusqlite::Error::InvalidQuery)?, &Thread::default()))
 }
 
-/// With the pin, which is stored with the thread, and the provenance, which is stored with the source.
+/// The line of a comment, with its pin, which is stored with the thread, and its provenance, which is stored with the source.
 fn comment_line(row: &Row<'_>) -> Result<String, ExportError> {
     let stored: String = row.get(0)?;
     let (pinned, thread, writer) = (row.get::<_, Option<i64>>(1)?, row.get(2)?, row.get(3)?);

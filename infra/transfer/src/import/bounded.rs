@@ -92,7 +92,7 @@ impl Scan {
     }
 }
 
-/// In a text of JSON, the strings.
+/// Bounds the strings in a text of JSON.
 #[derive(Debug, Default)]
 pub struct Json {
     is_string: bool,
@@ -141,7 +141,7 @@ impl Json {
             self.is_string = false;
             return out.push(byte);
         }
-        // Between two characters.
+        // A unit may end only between two characters.
         let may_end = self.unit == Unit::Whole && byte & 0xC0 != 0x80;
         self.is_cut |= self.length >= MAX_VALUE && may_end;
         self.unit = self.unit.next(byte);
@@ -153,7 +153,7 @@ impl Json {
     }
 }
 
-/// In a text of XML, everything between two tags, and comments.
+/// Bounds what stands between two tags in a text of XML, and comments.
 #[derive(Debug, Default)]
 pub struct Xml {
     part: Part,

@@ -110,7 +110,7 @@ fn told(comment: Comment, is_oversized: bool) -> Record {
     Record::Comment(Box::new(Comment { is_oversized, ..comment }))
 }
 
-/// For formats whose comments name the address of their page.
+/// The thread of a page, for formats whose comments name its address.
 fn page(url: &str, title: Option<String>) -> Record {
     Record::Thread(Thread {
         key: url.to_owned(),

@@ -57,7 +57,7 @@ impl Seeker {
 /// What was found for a comment.
 enum Place {
     Free(CommentId),
-    /// In this thread: with another map the comment may have gone to another one.
+    /// It stands in this thread. Another map may have sent the comment to another one.
     AlreadyThere(CommentId, Occupant),
     Deleted(CommentId),
     /// Its source is that of another comment.
@@ -181,7 +181,7 @@ impl Staging {
             Place::OtherSite => (None, Some(Fate::Refused), Some(Reason::Site)),
             Place::None => (None, Some(Fate::Refused), Some(Reason::Time)),
         };
-        // Of two sources with tombstones of one id, the first counts.
+        // The first of two sources with tombstones of one id counts.
         let update = "UPDATE OR IGNORE comment SET slot = ?, fate = coalesce(?, fate), reason = coalesce(?, reason) WHERE seq = ?";
         if self.database.prepare_cached(update)?.execute(params![slot, fate, reason, seq])? == 0 {
             let update = "UPDATE comment SET fate = ?, reason = ? WHERE seq = ?";
@@ -202,7 +202,7 @@ impl Staging {
         self.database.prepare_cached(update)?.execute(params![ancestors.join(","), seq]).map(drop)
     }
 
-    /// From the deepest level up: a placeholder is written only above what is or will be there.
+    /// Goes from the deepest level up: a placeholder is written only above what is or will be there.
     fn drop_empty_placeholders(&self) -> rusqlite::Result<()> {
         let mut drop = self.database.prepare(
             "UPDATE comment SET fate = 'skipped', reason = coalesce(reason, 'deleted')
@@ -290,7 +290,7 @@ impl Staging {
 #[derive(Default)]
 struct Known {
     rows: HashMap<SourceId, SourceRow>,
-    /// By their ids.
+    /// Comments by their ids.
     comments: HashMap<CommentId, Occupant>,
 }
 

@@ -97,7 +97,7 @@ fn tags_and_texts(html: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// With `/` in front if it ends an element. `None` for text.
+/// The name of a tag, with `/` in front if it ends an element. `None` for text.
 fn tag_name(part: &str) -> Option<&str> {
     part.strip_prefix('<')?.split(|c: char| c.is_whitespace() || c == '>').next()
 }

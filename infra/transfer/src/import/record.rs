@@ -55,16 +55,16 @@ pub struct Head {
     /// The site there, if the source names it. Other sites may have the same ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// Of an export: the fingerprint of the salt under which its hashes were made.
+    /// Fingerprint of the salt under which the hashes of an export were made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salt: Option<String>,
-    /// Of an export: how many records follow.
+    /// How many records follow in an export.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
 }
 
 impl Record {
-    /// For sources that name the site somewhere.
+    /// The head of a source that names its site.
     #[must_use]
     pub fn of_site(site: String) -> Self {
         let (format, source) = (FORMAT.to_owned(), String::new());
@@ -131,7 +131,7 @@ pub struct User {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ban {
-    /// In order of time.
+    /// The id. Ids sort by time.
     pub id: u64,
     /// `None` means forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,7 +174,7 @@ pub struct Comment {
     /// What it was imported from, such as `disqus:558` or `disqus@blog:558`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Of the source.
+    /// Provenance, which the source says.
     #[serde(default, skip_serializing_if = "Provenance::is_empty")]
     pub provenance: Provenance,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -241,7 +241,7 @@ pub struct Like {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub comment: u64,
-    /// In order of time.
+    /// The id. Ids sort by time.
     pub id: u64,
     /// The reason, and the details after a colon when there are any.
     pub reason: String,
@@ -312,7 +312,7 @@ fn lenient_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Tim
     Ok(text.and_then(|text| time::parse_utc(&text)))
 }
 
-/// With its fraction of a second.
+/// A time with its fraction of a second.
 fn exact_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.and_then(|text| text.parse().ok().or_else(|| time::parse_utc(&text))))

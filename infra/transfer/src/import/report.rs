@@ -15,10 +15,10 @@ const WIDTH: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub read: u64,
-    /// With placeholders.
+    /// How many are new, placeholders included.
     pub new: u64,
     pub already_there: u64,
-    /// By reason.
+    /// Counts by reason.
     pub skipped: BTreeMap<String, u64>,
     pub refused: Vec<Entry>,
     /// Comments by thread, as `type/id`.
@@ -33,7 +33,7 @@ pub struct Report {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// In the source.
+    /// The id in the source.
     pub id: String,
     /// A single word.
     pub reason: String,

@@ -16,7 +16,7 @@ use super::bounded::{Scan, Syntax, Watch};
 use crate::temporary::{self, TemporaryFile};
 
 const GZIP: &[u8] = b"\x1f\x8b";
-/// Of a zip with files, and of an empty one.
+/// The first bytes of a zip with files, and of an empty one.
 const ZIPS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const BUFFER: usize = 64 * 1024;
@@ -28,9 +28,9 @@ const RATIO: u64 = 100;
 /// Where reading failed. Both count what is read after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// From 1.
+    /// The number of a line, from 1.
     Line(u64),
-    /// In bytes.
+    /// A number of bytes.
     Offset(u64),
     Whole,
 }

@@ -100,7 +100,7 @@ pub struct Staged {
 pub struct Staging {
     pub(super) database: Connection,
     _file: TemporaryFile,
-    /// Of the last thread record, because many sources repeat it with every comment.
+    /// The last thread record, because many sources repeat it with every comment.
     last_thread: Option<record::Thread>,
     pub(super) comments: u64,
     /// The number of the file that is read.
@@ -211,7 +211,7 @@ impl Staging {
         Ok(())
     }
 
-    /// With the columns that [`staged`](Self::staged) reads. The parent is joined as `p`.
+    /// The columns that [`staged`](Self::staged) reads. The parent is joined as `p`.
     const SELECT_STAGED: &str = "SELECT c.*, u.record AS account, p.state = 'approved' AS parent_is_approved,
             (SELECT count(*) FROM vote WHERE vote.comment = c.id) AS voters
         FROM comment c LEFT JOIN user u ON u.id = c.author ->> 'key'";
@@ -305,7 +305,7 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<Option<Box<record::Comment>>> {
     Ok(json.and_then(|json| serde_json::from_str(&json).ok()))
 }
 
-/// From the columns `author` and `account`, or as the record of an export says.
+/// The writer, from the columns `author` and `account`, or as the record of an export says.
 fn writer(row: &Row<'_>, users: &Users, kept: Option<&record::Comment>) -> rusqlite::Result<Writer> {
     if let Some(kept) = kept {
         return Ok(Writer::kept(&kept.author));
@@ -336,7 +336,8 @@ fn merge(known: Option<record::Thread>, new: record::Thread) -> record::Thread {
     known
 }
 
-/// In Markdown, without characters that must not be stored. Empty when it shows nothing. And whether readers do not see all of it.
+/// The body in Markdown without characters that must not be stored, and whether readers do not see all of it. The body is
+/// empty when it shows nothing.
 fn body(comment: &record::Comment) -> (String, bool) {
     let body = match comment.format {
         BodyFormat::Markdown => comment.body.replace("\r\n", "\n"),
@@ -372,7 +373,7 @@ pub(super) fn provenance(row: &Row<'_>) -> rusqlite::Result<Provenance> {
     Ok(Provenance { thread: Some(sha256_hex(page)[..16].to_owned()), writer: row.get("writer")? })
 }
 
-/// Of the account or the name; of the address only when both are missing, because whoever has a list of addresses could find
+/// Hash of the account or the name; of the address only when both are missing, because whoever has a list of addresses could find
 /// it by the hashes of several comments. It differs for every comment: comments with one name are known only to those who know
 /// the name.
 fn writer_hash(source_id: &str, author: &record::Author) -> String {
@@ -401,7 +402,7 @@ pub(super) fn name_of(thread: &ThreadId) -> String {
     format!("{}/{}", thread.kind, thread.record)
 }
 
-/// From `type/id`.
+/// Parses `type/id`.
 pub(super) fn thread_id(target: &str) -> rusqlite::Result<ThreadId> {
     let thread = target.split_once('/').and_then(|(kind, record)| ThreadId::stored(kind, record));
     thread.ok_or(rusqlite::Error::InvalidQuery)

@@ -81,11 +81,11 @@ async fn staging(store: &Store, comments: &[Comment]) -> Staging {
     staging_of(store, "test", &[comments]).await
 }
 
-/// Of several files.
+/// A staging of several files.
 async fn staging_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Staging {
     let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
     for key in ["/a", "/b"] {
-        // With what no thread keeps.
+        // No thread keeps the login in this address.
         let url = Some(format!("https://ada:secret@blog.example{key}"));
         let title = Some(format!("Page\n{key}\u{202e}"));
         staging.add(Record::Thread(Thread { key: key.to_owned(), url, title, ..Thread::default() })).unwrap();

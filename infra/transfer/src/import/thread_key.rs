@@ -237,7 +237,7 @@ impl Map {
         self.0.iter().map(|line| line.kind.as_str())
     }
 
-    /// By the first line that fits one of the names of a page. `rule` turns the rest of an address into an id.
+    /// The thread that the first line names which fits one of the names of a page. `rule` turns the rest of an address into an id.
     fn find(&self, names: &[&str], rule: impl Fn(&str) -> String) -> Option<ThreadId> {
         self.0.iter().find_map(|line| names.iter().find_map(|name| line.target(name, &rule)))
     }
@@ -336,7 +336,7 @@ mod tests {
         }
         // As `printf 'x%.0s' {1..129} | sha256sum` says.
         assert!(target(&keys(), &page(&"x".repeat(129))).ends_with("~0ec9eb33e74510bcdd1f2ea55206e82f"));
-        // Of what the rule has made of the address, and a character is three of the id.
+        // The cut counts what the rule has made of the address, where one character is three of the id.
         let words = target(&keys(), &page(&"/a b".repeat(50)));
         assert!(words.starts_with("posts/a~20b:a~20b:") && words.len() == "posts/".len() + MAX_ID, "{words}");
     }

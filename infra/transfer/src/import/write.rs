@@ -50,7 +50,7 @@ pub enum WriteError {
 
 pub struct Writer<'a> {
     pub staging: &'a Staging,
-    /// With a client that meters its calls, for the rate.
+    /// The store, whose client meters its calls for the rate.
     pub store: &'a Store,
     pub users: &'a Users,
     /// What sources begin with ([`Staging::prefix`]).
@@ -267,7 +267,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Without replies.
+    /// The comment without replies.
     fn comment(&self, placed: &Placed) -> Comment {
         let Staged { writer, .. } = &placed.staged;
         let staged = &placed.staged;
@@ -299,7 +299,7 @@ impl Writer<'_> {
         })
     }
 
-    /// With its replies, of which the oldest are inline.
+    /// The comment with its replies, of which the oldest are inline.
     pub(super) fn imported(&self, placed: &Placed) -> Result<Imported, WriteError> {
         let attached = self.attached(placed)?;
         let mut comment = attached.counted_in(self.comment(placed));

@@ -28,7 +28,7 @@ pub struct Receipt {
     pub at: String,
     /// A keyed hash of the person.
     pub who: String,
-    /// By kind.
+    /// Counts by kind.
     pub gone: BTreeMap<&'static str, u64>,
     pub stays: Vec<Stay>,
     /// Items that still name the person.

@@ -46,7 +46,7 @@ enum Place {
 
 struct Found<'a> {
     person: &'a Person,
-    /// By place and by an id or a name that is unique there.
+    /// Records by place and by an id or a name that is unique there.
     records: BTreeMap<(Place, u64, String), Record>,
     /// When comments were pinned.
     pins: BTreeMap<CommentId, i64>,

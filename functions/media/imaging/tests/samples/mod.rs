@@ -333,7 +333,7 @@ impl Bits {
     pub fn put_code(&mut self, lengths: &[u32]) {
         self.put(0, 1);
         self.put(15, 4);
-        // In the format's order 17, 18, 0, 1, 2, 3, 4, 5, 16, 6 … 15: sixteen codes of four bits.
+        // The sixteen codes have four bits each, in the format's order 17, 18, 0, 1, 2, 3, 4, 5, 16, 6 … 15.
         for n in 0..19 {
             self.put(if matches!(n, 0 | 1 | 8) { 0 } else { 4 }, 3);
         }

@@ -25,7 +25,7 @@ pub(super) fn read(database: &Connection, sink: &mut Sink<'_>) -> Result<(), Rea
     each(database, &comments, &mut |row| Ok(comment(row)), sink)
 }
 
-/// Of a comment, besides its thread.
+/// Columns of a comment, besides its thread.
 const COLUMNS: [&str; 9] = ["id", "parent", "created", "modified", "mode", "text", "author", "email", "likes"];
 
 /// Null when the value is too long. Its length is read without it.

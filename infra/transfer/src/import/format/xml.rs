@@ -19,9 +19,9 @@ const ELEMENT: u64 = 200;
 /// An element whose start has been read.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Tag {
-    /// Without the prefix of its namespace.
+    /// The name without the prefix of its namespace.
     pub(super) name: String,
-    /// With names that have no prefix.
+    /// Attributes whose names have no prefix.
     attributes: Vec<(String, String)>,
 }
 
@@ -224,7 +224,7 @@ impl Xml {
         ReadError::at(self.place(self.events.buffer_position()), why)
     }
 
-    /// With what was cut before.
+    /// The place in the file, which counts what was cut before.
     fn place(&self, offset: u64) -> Place {
         Place::Offset(offset + self.watch.dropped())
     }
@@ -240,7 +240,7 @@ fn encoding(declaration: &BytesDecl<'_>) -> Result<&'static Encoding, ReadError>
     })
 }
 
-/// Without the control characters, which XML does not allow.
+/// The text without the control characters that XML does not allow.
 fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

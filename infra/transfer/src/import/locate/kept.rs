@@ -48,7 +48,7 @@ impl Staging {
             let candidates = self.candidates_after(last)?;
             let Some(candidate) = candidates.last() else { return Ok(()) };
             last = candidate.seq;
-            // Without doubles, which the table does not look up.
+            // The set has no doubles, which the table would refuse to look up.
             let sources: HashSet<SourceId> = candidates.iter().flat_map(Candidate::sources).cloned().collect();
             let ids: HashSet<CommentId> = candidates.iter().map(|candidate| candidate.id).collect();
             let (sources, ids): (Vec<_>, Vec<_>) = (sources.into_iter().collect(), ids.into_iter().collect());

@@ -23,7 +23,7 @@ pub(super) enum Block {
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Inline {
-    /// Without line feeds.
+    /// Text without line feeds.
     Text(String),
     Code(String),
     Emphasis(Vec<Inline>),
@@ -362,7 +362,7 @@ fn collapsed(text: &str) -> String {
     out
 }
 
-/// Without white space and breaks at the ends, and without white space around breaks.
+/// The inlines without white space and breaks at the ends, and without white space around breaks.
 fn trimmed(inlines: Vec<Inline>) -> Vec<Inline> {
     let mut out: Vec<Inline> = Vec::with_capacity(inlines.len());
     for inline in inlines {

@@ -35,7 +35,7 @@ pub(super) const EXPORT_SCHEMA: &str = "
 const BATCH: usize = 100;
 
 impl Staging {
-    /// Of doubles, the first counts.
+    /// Adds a record of an export. The first of doubles counts.
     pub(super) fn add_exported(&mut self, record: Record) -> rusqlite::Result<()> {
         let insert = |insert: &str, values: &[&dyn rusqlite::ToSql]| {
             self.database.prepare_cached(insert)?.execute(values).map(drop)

@@ -18,12 +18,13 @@ const BATCH: i64 = 1_000;
 struct Written {
     seq: i64,
     writer: Writer,
-    /// Of an export.
+    /// The comment of an export.
     kept: Option<Box<Comment>>,
 }
 
 impl Staging {
-    /// To be called before [`Staging::resolve`]. [`Staging::locate`] then finds comments that were erased.
+    /// Marks what was erased. Callers do this before [`Staging::resolve`]. [`Staging::locate`] then finds comments that were
+    /// erased.
     pub fn forget(&mut self, users: &Users, forgotten: &Forgotten) -> rusqlite::Result<()> {
         if forgotten.is_empty() {
             return Ok(());

@@ -24,14 +24,14 @@ pub struct Target {
 pub struct Placed {
     pub staged: Staged,
     pub id: CommentId,
-    /// From the top-level comment down.
+    /// Ancestors from the top-level comment down.
     pub ancestors: Vec<CommentId>,
     /// Everyone may see it and all above it.
     pub is_shown: bool,
     pub parent_is_approved: bool,
     /// Among the approved replies of its parent, from 1.
     pub rank: Option<usize>,
-    /// In the table already.
+    /// Whether it is in the table already.
     pub is_there: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::import::record::Thread;
 use crate::import::thread_key::{Target, ThreadKeys};
 
 impl Staging {
-    /// With `keep_spam`, spam, trash and pingbacks are rejected comments instead of skipped ones.
+    /// Decides what becomes of each record. `keep_spam` makes spam, trash and pingbacks rejected comments instead of skipped ones.
     pub fn resolve(&mut self, keys: &ThreadKeys, keep_spam: bool) -> rusqlite::Result<()> {
         self.name_threads(keys)?;
         self.skip_and_refuse(keep_spam)?;
@@ -94,8 +94,8 @@ impl Staging {
         Ok(())
     }
 
-    /// In the same thread of the host application, whichever page of the source it was on. A skipped comment can be a
-    /// parent if it can become a placeholder, which needs a time and a thread that is not deleted.
+    /// Finds parents in the same thread of the host application, whichever page of the source it was on. A skipped comment
+    /// can be a parent if it can become a placeholder, which needs a time and a thread that is not deleted.
     fn find_parents(&self) -> rusqlite::Result<()> {
         self.database.execute_batch(
             "
@@ -187,7 +187,7 @@ impl Staging {
         Ok(found)
     }
 
-    /// From the deepest level up: a skipped comment with a live reply that stays becomes a placeholder, which stays as well.
+    /// Goes from the deepest level up: a skipped comment with a live reply that stays becomes a placeholder, which stays as well.
     /// Rejected replies to one without any go with it.
     fn keep_placeholders(&self) -> rusqlite::Result<()> {
         let mut keep = self.database.prepare(

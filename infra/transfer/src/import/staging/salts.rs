@@ -14,7 +14,7 @@ pub(super) struct Salts {
     has_hashed_users: bool,
 }
 
-/// Under this service's salt, the users of the source have other ids.
+/// The users of the source have other ids under this service's salt.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the file holds hashed ids of users, which belong to another salt; import it where SVC_VISITOR_SALT is that of the \

@@ -156,7 +156,7 @@ async fn another_map_and_another_scheme_are_no_other_site() {
 async fn files_of_one_command_are_parts_of_one_site() {
     let store = store();
     let (this, mut other) = (this_site(), other_site());
-    // On a page of both, which must not become a reply to a stranger.
+    // The reply is on a page of both sites and must not become a reply to a stranger.
     other.push(Comment { author: other[0].author.clone(), ..reply("9", "1") });
     other.push(Comment { thread: "/b".to_owned(), ..comment("10") });
     let report = import_of(&store, "test", &[&this, &other]).await;

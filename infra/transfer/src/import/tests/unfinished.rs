@@ -64,7 +64,7 @@ fn small_dump() -> Vec<Comment> {
     dump().into_iter().take(10).collect()
 }
 
-/// With a level that takes several requests.
+/// A dump with a level that takes several requests.
 fn larger_dump() -> Vec<Comment> {
     let mut comments = small_dump();
     comments.extend((40..70).map(|id| reply(&id.to_string(), "2")));
@@ -199,7 +199,7 @@ async fn comments_that_are_rejected_before_the_import_goes_on_stay_so_and_count_
 
 #[tokio::test]
 async fn another_file_after_one_that_was_killed_leaves_the_table_in_order() {
-    // Without some parents and replies of the first, and with some of its own.
+    // The second file lacks some parents and replies of the first, and has some of its own.
     let is_in_both = |comment: &Comment| !["1", "8"].contains(&comment.source_id.as_str());
     let mut other: Vec<Comment> = small_dump().into_iter().filter(is_in_both).collect();
     other.extend([comment("100"), reply("101", "2"), Comment { state: State::Pending, ..reply("102", "100") }]);
