@@ -64,8 +64,8 @@ struct Counted {
 }
 
 /// Left by the walk, for the test of the functions that events call.
-struct Left {
-    /// The parent that stays, one of its replies, and a reply to the parent that was deleted.
+struct Remaining {
+    /// The parent that stays, one of its replies, and a rejected reply to the parent that was deleted.
     kept: u64,
     reply: u64,
     orphan: u64,
@@ -86,7 +86,7 @@ impl<'a> Walk<'a> {
         Self { service, cast, guest: service.guest(), thread: service.thread() }
     }
 
-    async fn all(&self) -> Left {
+    async fn all(&self) -> Remaining {
         self.widget().await;
         self.names().await;
         let thumbnail = self.images().await;
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         self.without_bodies(&parents).await;
         self.mistakes().await;
         let orphan = self.deleting(&parents, &replies).await;
-        Left { kept: parents[0], reply: replies[4], orphan, thumbnail }
+        Remaining { kept: parents[0], reply: replies[4], orphan, thumbnail }
     }
 
     async fn list(&self, who: &Actor, query: &str) -> TestResponse {
@@ -433,16 +433,20 @@ impl<'a> Walk<'a> {
         self.guest.clone().with_token("no.good.token").post("media", Value::Null).await.refused(401, "unauthenticated");
     }
 
-    /// The id of a reply to a deleted parent.
+    /// The id of a rejected reply to a parent that was deleted. A job removes it.
     async fn deleting(&self, parents: &[u64], replies: &[u64]) -> u64 {
         let below = self.cast.ada.reply(&self.thread, parents[4], "below").await;
+        let rejected = self.cast.ada.reply(&self.thread, parents[4], "rejected").await;
+        self.cast.moderator.judge(rejected, "reject").await.ok(200);
         self.cast.ada.remove(parents[4]).await.refused(403, "forbidden");
         self.cast.eve.remove(parents[4]).await.ok(204);
-        self.cast.ada.remove(replies[0]).await.ok(204);
+        soon(|| self.guest.replies(parents[4], ""), |list| list.ids() == [below]).await;
+        self.cast.ada.remove(below).await.ok(204);
         self.guest.get(&format!("comments/{}/replies", parents[4])).await.refused(404, "not_found");
+        self.cast.ada.remove(replies[0]).await.ok(204);
         let list = soon(|| self.list(&self.guest, ""), |list| list.total() == 4 && list.ids().len() == 4).await;
         assert_eq!(list.find(parents[0]).unwrap()["replies_count"], 4);
-        below
+        rejected
     }
 }
 

@@ -255,7 +255,6 @@ pub(super) fn notification_state(recipient: &Recipient) -> Key {
 }
 
 /// Bounds of the sort keys of a comment's hidden replies.
-#[cfg(feature = "import")]
 pub(super) fn hidden_replies() -> (AttributeValue, AttributeValue) {
     let key = |id| AttributeValue::S(format!("H#{}", pad(id)));
     (key(0), key(LAST))

@@ -67,7 +67,7 @@ async fn a_part_of_the_widget_is_kept_for_good() {
     let guest = World::new().guest().with(ORIGIN, "https://blog.example");
     let path = writer(&guest).await;
     let part = guest.get(&path).await.ok(200);
-    assert!(text(&part).starts_with("export default ("));
+    assert!(text(&part).starts_with("export default("));
     assert_eq!(part.header("content-type"), "text/javascript; charset=utf-8");
     assert_eq!(part.header("cache-control"), "public, max-age=31536000, immutable");
     assert_eq!((part.header("access-control-allow-origin"), part.header("vary")), ("*", "Accept-Encoding"));
