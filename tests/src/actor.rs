@@ -19,16 +19,16 @@ use crate::{form, privacy};
 
 const COMMENT_KEY: HeaderName = HeaderName::from_static("comment-key");
 
-/// The way to the service.
+/// The transport to the service.
 #[derive(Clone)]
-enum Way {
+enum Transport {
     Gateway(Gateway),
     Http(https::Client, Scheme),
 }
 
 #[derive(Clone)]
 pub struct Actor {
-    way: Way,
+    transport: Transport,
     host: Authority,
     prefix: String,
     ip: IpAddr,
@@ -40,7 +40,7 @@ impl Actor {
     pub(crate) fn new(gateway: &Gateway, prefix: &str, number: u64) -> Self {
         let bits = u32::from(Ipv4Addr::new(10, 0, 0, 0)) + u32::try_from(number).expect("few actors");
         let actor = Self {
-            way: Way::Gateway(gateway.clone()),
+            transport: Transport::Gateway(gateway.clone()),
             host: Authority::from_static("api.test"),
             prefix: prefix.to_owned(),
             ip: Ipv4Addr::from_bits(bits).into(),
@@ -52,7 +52,7 @@ impl Actor {
     /// An actor over HTTP, of a service whose routes begin at this absolute address.
     pub(crate) fn at(url: &Uri, client: &https::Client) -> Self {
         let actor = Self {
-            way: Way::Http(client.clone(), url.scheme().expect("an absolute address").clone()),
+            transport: Transport::Http(client.clone(), url.scheme().expect("an absolute address").clone()),
             host: url.authority().expect("an absolute address").clone(),
             prefix: url.path().trim_matches('/').to_owned(),
             ip: Ipv4Addr::LOCALHOST.into(),
@@ -149,9 +149,9 @@ impl Actor {
         if !request.body().is_empty() {
             request.headers_mut().entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
         }
-        let reply = match &self.way {
-            Way::Gateway(gateway) => TestResponse::read(gateway.call(request, self.ip).await),
-            Way::Http(client, scheme) => {
+        let reply = match &self.transport {
+            Transport::Gateway(gateway) => TestResponse::read(gateway.call(request, self.ip).await),
+            Transport::Http(client, scheme) => {
                 let address = Uri::builder().scheme(scheme.clone()).authority(self.host.clone()).path_and_query(uri);
                 *request.uri_mut() = address.build().expect("an address");
                 TestResponse::read(client.send(request).await?.map(Bytes::from))
@@ -166,7 +166,7 @@ impl Actor {
     fn look_through(&self, reply: &TestResponse) {
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
         // The address of a call over HTTP is the machine's own, and may be the service's too.
-        let ip = matches!(self.way, Way::Gateway(_)).then(|| self.ip.to_string());
+        let ip = matches!(self.transport, Transport::Gateway(_)).then(|| self.ip.to_string());
         let token = header(AUTHORIZATION).map(|value| value.trim_start_matches("Bearer "));
         let own = [ip.as_deref(), token, header(USER_AGENT), header(COMMENT_KEY)]
             .into_iter()

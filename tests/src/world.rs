@@ -62,15 +62,15 @@ pub struct World {
     outbox: Outbox,
     lookup: Lookup,
     config: Config,
-    way: Way,
+    connection: Connection,
     prefix: String,
     time: Time,
     strangers: AtomicU64,
 }
 
-/// The way from the service to its table.
+/// The connection of the service to its table.
 #[derive(Clone)]
-enum Way {
+enum Connection {
     Direct,
     /// Both engines at once.
     Twin(Twin),
@@ -81,7 +81,7 @@ enum Way {
 struct Surroundings {
     queues: Queues,
     outbox: Outbox,
-    way: Way,
+    connection: Connection,
     time: Time,
     lookup: Lookup,
 }
@@ -136,10 +136,10 @@ impl<'a> Setup<'a> {
     #[must_use]
     pub fn start(self) -> World {
         let engine = Engine::memory().expect("an engine in memory");
-        let way = match (self.faults, Twin::of(&engine)) {
-            (Some(faults), _) => Way::Faulty(faults.before(&engine)),
-            (None, Some(twin)) => Way::Twin(twin),
-            (None, None) => Way::Direct,
+        let connection = match (self.faults, Twin::of(&engine)) {
+            (Some(faults), _) => Connection::Faulty(faults.before(&engine)),
+            (None, Some(twin)) => Connection::Twin(twin),
+            (None, None) => Connection::Direct,
         };
         let time = Time { start: self.start, passed: Arc::default() };
         let clock = Clock::new({
@@ -149,7 +149,7 @@ impl<'a> Setup<'a> {
         let queues = service::queue_settings().expect("the template has queues");
         let queues = Queues::temporary(queues, clock.clone(), Random::system()).expect("queues");
         let outbox = Outbox::temporary(queues.clone(), DELIVERIES, clock).expect("a folder for mails");
-        let surroundings = Surroundings { queues, outbox, way, time, lookup: self.lookup };
+        let surroundings = Surroundings { queues, outbox, connection, time, lookup: self.lookup };
         World::on(engine, surroundings, self.settings)
     }
 }
@@ -173,7 +173,7 @@ impl World {
         let surroundings = Surroundings {
             queues: self.queues.clone(),
             outbox: self.outbox.clone(),
-            way: self.way.clone(),
+            connection: self.connection.clone(),
             time: self.time.clone(),
             lookup: Arc::clone(&self.lookup),
         };
@@ -181,7 +181,7 @@ impl World {
     }
 
     fn on(engine: Engine, surroundings: Surroundings, settings: &[(&str, &str)]) -> Self {
-        let Surroundings { queues, outbox, way, time, lookup } = surroundings;
+        let Surroundings { queues, outbox, connection, time, lookup } = surroundings;
         privacy::watch_the_log();
         let mut vars = HashMap::from([
             ("TABLE_NAME", TABLE),
@@ -195,7 +195,7 @@ impl World {
         vars.extend(settings.iter().copied());
         let config = Config::from_vars(|name| vars.get(name).map(|value| (*value).to_owned())).expect("settings");
         let prefix = config.api_prefix.clone();
-        let app = app(config.clone(), &engine, &queues, &way, &time);
+        let app = app(config.clone(), &engine, &queues, &connection, &time);
         let bucket = Bucket::temporary(MEDIA).expect("a bucket");
         let services = Services {
             engine: engine.clone(),
@@ -205,7 +205,19 @@ impl World {
             lookup: Arc::clone(&lookup),
         };
         let stack = service::start(app, services, Vec::new()).expect("the service starts");
-        Self { stack, engine, bucket, queues, outbox, lookup, config, way, prefix, time, strangers: AtomicU64::new(1) }
+        Self {
+            stack,
+            engine,
+            bucket,
+            queues,
+            outbox,
+            lookup,
+            config,
+            connection,
+            prefix,
+            time,
+            strangers: AtomicU64::new(1),
+        }
     }
 
     /// Serves HTTP until the runtime ends. Calls `log` after every answer.
@@ -287,7 +299,8 @@ impl World {
             let Some(next) = self.queues.next_visible() else { return };
             let wait = Duration::from_millis(u64::try_from(next - self.now().0).unwrap_or_default());
             // Copies that lag catch up by the real clock.
-            let sleeps = matches!(&self.way, Way::Faulty(faulty) if faulty.lags()) && wait <= LONGEST_WAIT;
+            let sleeps =
+                matches!(&self.connection, Connection::Faulty(faulty) if faulty.lags()) && wait <= LONGEST_WAIT;
             if sleeps {
                 tokio::time::sleep(wait).await;
             }
@@ -367,7 +380,7 @@ impl World {
 
     /// Whether the function lived to the end. `is_killed` is asked after each step.
     async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
-        let app = app(self.config.clone(), &self.engine, &self.queues, &self.way, &self.time);
+        let app = app(self.config.clone(), &self.engine, &self.queues, &self.connection, &self.time);
         let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
         let message = |body| json!({ "messageId": "1", "receiptHandle": "1", "body": body });
         let event = json!({ "Records": messages.iter().map(message).collect::<Vec<_>>() });
@@ -382,7 +395,7 @@ impl World {
 
     /// Delivers the record of a comment's creation again.
     pub async fn repeat_creation(&self, id: u64) {
-        let app = app(self.config.clone(), &self.engine, &self.queues, &self.way, &self.time);
+        let app = app(self.config.clone(), &self.engine, &self.queues, &self.connection, &self.time);
         let found = self.store().find(CommentId(id), Reading::Consistent).await.expect("the table answers");
         let comment = found.expect("the comment exists").comment;
         let image: serde_dynamo::Item = serde_dynamo::to_item(&comment).expect("a comment is an item");
@@ -405,9 +418,9 @@ impl World {
 
     /// The table, without faults.
     pub fn client(&self) -> Client {
-        match &self.way {
-            Way::Twin(twin) => twin.client(),
-            Way::Direct | Way::Faulty(_) => service::client(&self.engine),
+        match &self.connection {
+            Connection::Twin(twin) => twin.client(),
+            Connection::Direct | Connection::Faulty(_) => service::client(&self.engine),
         }
     }
 
@@ -416,7 +429,7 @@ impl World {
         Store::new(self.client(), TABLE.to_owned(), Random::system()).embedding(3)
     }
 
-    /// The same with these faults on the way.
+    /// The same with these faults on the connection.
     pub fn store_behind(&self, faults: &Faults) -> Store {
         Store::new(faults.before(&self.engine).client(), TABLE.to_owned(), Random::system()).embedding(3)
     }
@@ -440,11 +453,11 @@ impl Default for World {
     }
 }
 
-fn app(config: Config, engine: &Engine, queues: &Queues, way: &Way, time: &Time) -> App {
-    let client = match way {
-        Way::Direct => service::client(engine),
-        Way::Twin(twin) => twin.client(),
-        Way::Faulty(faulty) => faulty.client(),
+fn app(config: Config, engine: &Engine, queues: &Queues, connection: &Connection, time: &Time) -> App {
+    let client = match connection {
+        Connection::Direct => service::client(engine),
+        Connection::Twin(twin) => twin.client(),
+        Connection::Faulty(faulty) => faulty.client(),
     };
     let time = time.clone();
     App::new(config, client, service::app_queues(queues), Clock::new(move || time.now()), Random::system())

@@ -14,7 +14,7 @@ use shared::domain::job::{CleanUp, CountBelow, CountReplies, ForgetReactions, Jo
 use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::Reading;
-use shared::store::counts::Cause;
+use shared::store::counts::RecountTrigger;
 use shared::store::events::{Event, Queueing, Record};
 
 use self::webhooks::Endpoints;
@@ -119,6 +119,6 @@ async fn forget_reactions(app: &App, comment: &Comment) -> Result<(), Fault> {
 
 /// Whether everyone sees the comment.
 async fn recount(app: &App, comment: &Comment) -> Result<bool, Fault> {
-    let recounted = app.store.recount_comment(&comment.thread, comment.id, Cause::Event).await?;
+    let recounted = app.store.recount_comment(&comment.thread, comment.id, RecountTrigger::Event).await?;
     Ok(recounted.is_some_and(|recounted| recounted.counts))
 }

@@ -23,9 +23,9 @@ struct Verdict {
     checks: Vec<Write>,
 }
 
-/// Whose work recounts a comment.
+/// What makes a comment be recounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum RecountTrigger {
     /// Its own event. These arrive in order, so the next one corrects what changes meanwhile.
     Event,
     /// A walk, which other changes of the comment may overtake.
@@ -49,20 +49,20 @@ impl Store {
         &self,
         thread: &ThreadId,
         id: CommentId,
-        cause: Cause,
+        trigger: RecountTrigger,
     ) -> Result<Option<Recounted>, Fault> {
         let mut attempts = self.attempts("counting a comment");
         loop {
             attempts.next().await?;
             let comment: Option<Comment> = self.get(&keys::comment(id), Reading::Consistent).await?;
             let Verdict { counts, mut checks } = self.judge(comment.as_ref()).await?;
-            if cause != Cause::Event {
+            if trigger != RecountTrigger::Event {
                 checks.push(unchanged(id, comment.as_ref()));
             }
-            let mut writes = match cause {
+            let mut writes = match trigger {
                 _ if !counts => discount(thread, id),
-                Cause::FirstShown => count_first(thread, id),
-                Cause::Event | Cause::Walk => count(thread, id),
+                RecountTrigger::FirstShown => count_first(thread, id),
+                RecountTrigger::Event | RecountTrigger::Walk => count(thread, id),
             };
             writes.extend(checks);
             match self.transact(writes).await? {

@@ -3,7 +3,7 @@
 
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 
-use super::counts::Cause;
+use super::counts::RecountTrigger;
 use super::keys::{self, Item};
 use super::moderation::QueueState;
 use super::sources::source_row;
@@ -72,7 +72,7 @@ impl Store {
         if self.transact(writes).await? != Outcome::Done {
             return Ok(false);
         }
-        self.recount_comment(&comment.thread, comment.id, Cause::Walk).await?;
+        self.recount_comment(&comment.thread, comment.id, RecountTrigger::Walk).await?;
         Ok(true)
     }
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 
 use super::comments::{creation, item, queues};
-use super::counts::Cause;
+use super::counts::RecountTrigger;
 use super::keys::{self, Item};
 use super::restore::Attached;
 use super::schema::{PK, comment, count, import_journal, import_lease, thread, visitor_state};
@@ -49,7 +49,7 @@ pub struct Occupant {
 
 /// How the comments of a thread are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum WriteMode {
     /// [`Store::import_batch`] writes it, and then [`Store::finish_import`].
     InBatches,
     /// [`Store::import_one`] writes it, and then [`Store::end_import`].
@@ -204,7 +204,7 @@ impl Store {
 
     /// Begins to write a thread, or goes on after an import that ended early. `plan` is a hash of all that the comments and
     /// their counts follow from.
-    pub async fn begin_import(&self, thread: &ThreadId, plan: &str) -> Result<Way, Fault> {
+    pub async fn begin_import(&self, thread: &ThreadId, plan: &str) -> Result<WriteMode, Fault> {
         let (journal, stored, count) = (keys::import_journal(thread), keys::thread(thread), keys::count(thread));
         let mut attempts = self.attempts("beginning to import a thread");
         loop {
@@ -212,17 +212,17 @@ impl Store {
             let keys = vec![journal.clone(), stored.clone(), count.clone()];
             let found = self.batch_get(keys, Reading::Consistent).await?;
             match found.get(&journal).map(Unfinished::of) {
-                Some(Unfinished::InBatches(of)) if of == plan => return Ok(Way::InBatches),
-                Some(Unfinished::InBatches(_)) => return Ok(Way::Unsettled),
+                Some(Unfinished::InBatches(of)) if of == plan => return Ok(WriteMode::InBatches),
+                Some(Unfinished::InBatches(_)) => return Ok(WriteMode::Unsettled),
                 Some(Unfinished::OneByOne(last)) => {
-                    self.recount_comment(thread, last, Cause::Walk).await?;
-                    return Ok(Way::OneByOne);
+                    self.recount_comment(thread, last, RecountTrigger::Walk).await?;
+                    return Ok(WriteMode::OneByOne);
                 }
                 None => {}
             }
             let parents = found.get(&stored).map_or(0, |thread| stored_number(thread, thread::PARENTS));
             if found.contains_key(&count) || parents != 0 {
-                return Ok(Way::OneByOne);
+                return Ok(WriteMode::OneByOne);
             }
             let begin = Write::update(journal.clone()).set(import_journal::PLAN, text(plan)).when(absent());
             let writes = vec![
@@ -232,7 +232,7 @@ impl Store {
                     .with(":none", number(0)),
             ];
             if self.transact(writes).await? == Outcome::Done {
-                return Ok(Way::InBatches);
+                return Ok(WriteMode::InBatches);
             }
         }
     }
@@ -340,7 +340,7 @@ impl Store {
                 break;
             }
         }
-        self.recount_comment(&comment.thread, comment.id, Cause::Walk).await?;
+        self.recount_comment(&comment.thread, comment.id, RecountTrigger::Walk).await?;
         Ok(ImportedOne::Done)
     }
 

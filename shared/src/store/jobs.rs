@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
 use super::comments::{Changed, Plan, in_state};
-use super::counts::Cause;
+use super::counts::RecountTrigger;
 use super::keys::{self, Key, Scope, Span};
 use super::lists::walk::Window;
 use super::schema::{comment, user};
@@ -180,10 +180,10 @@ impl Store {
         walk.after = Some(newest);
         walk.seen += replies.len() as u64;
         job.walks.push(walk);
-        let cause = if job.is_first { Cause::FirstShown } else { Cause::Walk };
+        let trigger = if job.is_first { RecountTrigger::FirstShown } else { RecountTrigger::Walk };
         // One after the other, because each changes the count of the thread.
         for reply in replies {
-            let recounted = self.recount_comment(&job.thread, reply, cause).await?;
+            let recounted = self.recount_comment(&job.thread, reply, trigger).await?;
             if recounted.is_some_and(|recounted| recounted.replies > 0) {
                 job.walks.push(CountReplies::of(reply));
             }

@@ -11,7 +11,7 @@ use shared::domain::ids::{CommentId, ThreadId, UserId};
 use shared::domain::job::{CleanUp, CountBelow, CountReplies, Job, Rename};
 use shared::domain::time::Timestamp;
 use shared::error::Fault;
-use shared::store::counts::Cause;
+use shared::store::counts::RecountTrigger;
 use shared::store::{Reading, Store, meter};
 use tests::{Actor, Receiver, START, TABLE, TestResponse, WEBHOOKS, World, by_guest, two_engines, webhook_message};
 use tokio::time::Instant;
@@ -296,7 +296,7 @@ async fn what_follows_a_comment_keeps_to_its_bounds() {
     uncount(&world, &[top, reply], 0).await;
     let store = without_followers(world).await;
     let thread = ThreadId::new("posts", "1").unwrap();
-    let count = |id| store.recount_comment(&thread, CommentId(id), Cause::Event);
+    let count = |id| store.recount_comment(&thread, CommentId(id), RecountTrigger::Event);
     follow("a comment comes", count(top), (1.0, 4.0)).await;
     follow("a reply comes", count(reply), (2.0, 6.0)).await;
     assert_eq!(store.counts(std::slice::from_ref(&thread)).await.unwrap(), [2]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::job::{CountBelow, CountReplies, Job};
 use shared::domain::time::Timestamp;
-use shared::store::counts::Cause;
+use shared::store::counts::RecountTrigger;
 use tests::{Actor, World};
 use tokio::time::Instant;
 
@@ -100,8 +100,8 @@ async fn a_comment_counts_once_however_often_it_is_counted() {
     let top = ada.comment("posts/1", "top").await;
     let reply = ada.reply("posts/1", top, "reply").await;
     let thread = ThreadId::new("posts", "1").unwrap();
-    for cause in [Cause::Event, Cause::Walk] {
-        let again = |id| store.recount_comment(&thread, CommentId(id), cause);
+    for trigger in [RecountTrigger::Event, RecountTrigger::Walk] {
+        let again = |id| store.recount_comment(&thread, CommentId(id), trigger);
         let (first, second, third) = tokio::join!(again(top), again(top), again(reply));
         let replies = [first, second, third].map(|recounted| recounted.unwrap().map(|recounted| recounted.replies));
         assert_eq!(replies, [Some(1), Some(1), Some(0)]);
@@ -112,7 +112,7 @@ async fn a_comment_counts_once_however_often_it_is_counted() {
     }
     world.wait_until_idle().await;
     // A record that comes late.
-    assert_eq!(store.recount_comment(&thread, CommentId(reply), Cause::Event).await.unwrap(), None);
+    assert_eq!(store.recount_comment(&thread, CommentId(reply), RecountTrigger::Event).await.unwrap(), None);
     assert_eq!(counted(&world).await, [0; 0]);
 }
 

@@ -9,7 +9,7 @@ use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, salt_fingerprin
 use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
 use tests::{Actor, Setup, World};
-use transfer::import::write::{Pace, Writer};
+use transfer::import::write::{WriteLimits, Writer};
 use transfer::import::{Format, Import, Report, Users};
 
 use crate::OPEN;
@@ -36,7 +36,7 @@ pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Repor
         prefix: Format::Native.name(),
         embedded,
         clock: Clock::system(),
-        table: Pace::default(),
+        table: WriteLimits::default(),
         other_salt: None,
     };
     writer.run(&mut |_| ()).await.unwrap();

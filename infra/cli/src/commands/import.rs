@@ -23,7 +23,7 @@ use shared::domain::time::Clock;
 use shared::store::person::forgotten::Forgotten;
 use shared::store::{Store, client};
 use transfer::import::staging::Staging;
-use transfer::import::write::{self, Pace, Writer};
+use transfer::import::write::{self, WriteLimits, Writer};
 use transfer::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys, Users, check_files};
 use transfer::lease::{Lease, PATIENCE};
 
@@ -146,7 +146,7 @@ impl Options {
             prefix: &prefix,
             embedded: config.lists.replies_per_parent,
             clock: Clock::system(),
-            table: self.pace(),
+            table: self.write_limits(),
             other_salt: other_salt.clone(),
         });
         match writer {
@@ -194,10 +194,10 @@ impl Options {
     }
 
     /// Nobody else uses the table of a data directory.
-    fn pace(&self) -> Pace {
+    fn write_limits(&self) -> WriteLimits {
         let deployed = self.table.is_some();
         let recheck = if deployed { RECHECK } else { Duration::ZERO };
-        Pace { rate: self.rate.or(deployed.then_some(RATE)), recheck }
+        WriteLimits { rate: self.rate.or(deployed.then_some(RATE)), recheck }
     }
 
     fn plan(&self, config: &Config, users: Users, forgotten: Option<Forgotten>) -> Import {

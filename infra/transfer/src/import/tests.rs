@@ -17,14 +17,14 @@ use shared::domain::ids::{CommentId, IdSource, Random, ThreadId};
 use shared::domain::job::{CleanUp, Job};
 use shared::domain::time::Clock;
 use shared::store::comments::NewComment;
-use shared::store::counts::Cause;
-use shared::store::import::Way;
+use shared::store::counts::RecountTrigger;
+use shared::store::import::WriteMode;
 use shared::store::{Reading, Store, client};
 use tokio::time::Instant;
 
 use super::record::{Author, Comment, Record, State, Thread};
 use super::staging::{Direction, Placed, Staging};
-use super::write::{Pace, Writer};
+use super::write::{WriteLimits, Writer};
 use super::*;
 use crate::lease::{Lease, LeaseError};
 
@@ -57,7 +57,7 @@ async fn delete(store: &Store, comment: &Stored) {
             assert!(store.run_job(job, now, Instant::now() + Duration::from_mins(1)).await.unwrap().is_none());
         }
     }
-    store.recount_comment(&comment.thread, comment.id, Cause::Event).await.unwrap();
+    store.recount_comment(&comment.thread, comment.id, RecountTrigger::Event).await.unwrap();
 }
 
 /// A comment on `/a` that answers nobody.
@@ -109,7 +109,7 @@ pub(super) fn writer<'a>(store: &'a Store, staging: &'a Staging, users: &'a User
         prefix: "test",
         embedded: EMBEDDED,
         clock: Clock::system(),
-        table: Pace::default(),
+        table: WriteLimits::default(),
         other_salt: None,
     }
 }
@@ -178,7 +178,7 @@ async fn write_live(store: &Store, parent: Option<CommentId>) -> CommentId {
     let created = store.create(&ids, new).await.unwrap();
     let shared::store::comments::Created::Done(comment) = created else { panic!("{created:?}") };
     // As the stream's events would.
-    store.recount_comment(&comment.thread, comment.id, shared::store::counts::Cause::Event).await.unwrap();
+    store.recount_comment(&comment.thread, comment.id, shared::store::counts::RecountTrigger::Event).await.unwrap();
     comment.id
 }
 
@@ -301,7 +301,7 @@ async fn a_thread_that_only_the_host_has_told_about_is_empty_and_keeps_its_title
     let store = store();
     let told = shared::domain::thread::Thread { title: Some("Told".to_owned()), ..Default::default() };
     store.describe_thread(&thread("a"), &told).await.unwrap();
-    assert_eq!(store.begin_import(&thread("a"), "").await.unwrap(), Way::InBatches);
+    assert_eq!(store.begin_import(&thread("a"), "").await.unwrap(), WriteMode::InBatches);
     store.forget_imports(&[thread("a")]).await.unwrap();
     import(&store, &dump()).await;
     let stored = store.thread(&thread("a"), Reading::Consistent).await.unwrap();

@@ -17,7 +17,7 @@ use shared::domain::thread::Pin;
 use shared::domain::time::Clock;
 use shared::error::Fault;
 use shared::store::Store;
-use shared::store::import::{Imported, ImportedOne, ThreadTotals, Unfinished, Way};
+use shared::store::import::{Imported, ImportedOne, ThreadTotals, Unfinished, WriteMode};
 use shared::store::meter::measure;
 use shared::store::recount::Finding;
 use shared::store::restore::Attached;
@@ -58,14 +58,14 @@ pub struct Writer<'a> {
     /// Replies of a parent that are embedded in lists.
     pub embedded: usize,
     pub clock: Clock,
-    pub table: Pace,
+    pub table: WriteLimits,
     /// The fingerprint of another salt under which the hashes of the source were made.
     pub other_salt: Option<String>,
 }
 
 /// How to treat a table that others may be using.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pace {
+pub struct WriteLimits {
     /// Write units a second; as fast as possible without.
     pub rate: Option<u32>,
     /// What a recount finds must still be there after this time. Zero when nobody else writes.
@@ -109,18 +109,18 @@ impl Writer<'_> {
             }
             // First, so that an import which ends early has described what it wrote.
             self.store.describe_thread(&thread, &self.staging.about(&name)?).await?;
-            let way = self.store.begin_import(&thread, &self.plan(&name)?).await?;
-            if way == Way::Unsettled {
+            let mode = self.store.begin_import(&thread, &self.plan(&name)?).await?;
+            if mode == WriteMode::Unsettled {
                 return Err(WriteError::Unsettled(name));
             }
             write_entries(self.staging, self.store, &name, &thread, &mut run.throttle).await?;
-            match way {
-                Way::InBatches => self.write_in_batches(&name, &thread, &mut run).await?,
-                Way::OneByOne => {
+            match mode {
+                WriteMode::InBatches => self.write_in_batches(&name, &thread, &mut run).await?,
+                WriteMode::OneByOne => {
                     self.write_one_by_one(&name, &mut run).await?;
                     self.store.end_import(&thread).await?;
                 }
-                Way::Unsettled => return Err(WriteError::Unsettled(name)),
+                WriteMode::Unsettled => return Err(WriteError::Unsettled(name)),
             }
         }
         Ok(run.throttle.units)

@@ -13,7 +13,7 @@ use shared::domain::secret::Secret;
 use shared::domain::time::Clock;
 use shared::error::Fault;
 use shared::store::person::erase::{Erasure, Gone};
-use shared::store::person::find::{Links, Remains, Stay, Trace};
+use shared::store::person::find::{Links, Match, Remains, Retained};
 use shared::store::{Reading, Store};
 
 use super::PersonError;
@@ -30,7 +30,7 @@ pub struct Receipt {
     pub who: String,
     /// Counts by kind.
     pub gone: BTreeMap<&'static str, u64>,
-    pub stays: Vec<Stay>,
+    pub stays: Vec<Retained>,
     /// Items that still name the person.
     pub left: u64,
 }
@@ -103,26 +103,26 @@ impl Eraser<'_> {
                 links.add(image.as_str().to_owned(), comment.id, is_own);
             }
         };
-        let traces = self.store.traces(person, &hashes.who(&person.who), self.clock.now(), see).await?;
+        let matches = self.store.matches(person, &hashes.who(&person.who), self.clock.now(), see).await?;
         let erasure = Erasure { store: self.store, person, hashes, clock: &self.clock };
-        for trace in traces {
+        for found in matches {
             // First, because the text is the only one that names them.
-            self.erase_images(&trace, &links, gone).await?;
-            erasure.erase(trace, gone).await?;
+            self.erase_images(&found, &links, gone).await?;
+            erasure.erase(found, gone).await?;
         }
         Ok(())
     }
 
     /// Removes the images that the comment links and its writer uploaded, or the one that a request has uploaded.
-    async fn erase_images(&self, trace: &Trace, links: &Links, gone: &mut Gone) -> Result<(), Fault> {
+    async fn erase_images(&self, found: &Match, links: &Links, gone: &mut Gone) -> Result<(), Fault> {
         let mut images = Vec::new();
-        if let Some(id) = trace.comment()
+        if let Some(id) = found.comment()
             && let Some(comment) = self.store.comment(id, Reading::Consistent).await?
         {
             images = Name::all_in(&comment.body);
             images.retain(|image| links.is_own(image.as_str()));
         }
-        images.extend(trace.upload().and_then(Name::parse));
+        images.extend(found.upload().and_then(Name::parse));
         for key in images.iter().flat_map(Name::keys) {
             if self.bucket.has(&key).await? {
                 self.bucket.delete(&key).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use tokio::time::Instant;
 
-use super::find::{Left, Trace};
+use super::find::{Match, MatchKind};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, UserId, Visitor};
 use crate::domain::job::{CountBelow, CountReplies, Job};
@@ -20,7 +20,7 @@ use crate::domain::time::{Clock, Timestamp};
 use crate::domain::user::{Ban, User};
 use crate::error::Fault;
 use crate::store::comments::{Plan, present};
-use crate::store::counts::Cause;
+use crate::store::counts::RecountTrigger;
 use crate::store::deletion::{LiveReply, leave};
 use crate::store::keys::{self, ItemKind, Key};
 use crate::store::reactions::add_likes;
@@ -60,32 +60,32 @@ pub struct Erasure<'a> {
 
 impl Erasure<'_> {
     /// Erases one thing and adds it to `gone`. What is gone already is nothing to do.
-    pub async fn erase(&self, trace: Trace, gone: &mut Gone) -> Result<(), Fault> {
+    pub async fn erase(&self, found: Match, gone: &mut Gone) -> Result<(), Fault> {
         let store = self.store;
         let now = self.clock.now();
-        let what = match trace.0 {
-            Left::Comment { id, .. } => self.erase_comment(id).await?,
-            Left::Placeholder(id) => self.finish_comment(id, true).await?,
-            Left::VisitorState(key, visitor) => return self.erase_visitor_state(&key, &visitor, gone).await,
-            Left::Report(comment, id) => self.erase_report(comment, id).await?.then_some("reports"),
-            Left::Record(key) => {
+        let what = match found.0 {
+            MatchKind::Comment { id, .. } => self.erase_comment(id).await?,
+            MatchKind::Placeholder(id) => self.finish_comment(id, true).await?,
+            MatchKind::VisitorState(key, visitor) => return self.erase_visitor_state(&key, &visitor, gone).await,
+            MatchKind::Report(comment, id) => self.erase_report(comment, id).await?.then_some("reports"),
+            MatchKind::Record(key) => {
                 let update =
                     Write::update(key).remove(thread::AUTHOR).still(thread::AUTHOR, self.person.user().map(number));
                 store.update("erasing the author of a record", update).await?.map(|_| "records")
             }
-            Left::Log(key) => self.erase_from_log(key).await?.then_some("log"),
-            Left::Request { key, .. } => store.delete_item(key).await?.then_some("requests"),
-            Left::Profile => match self.person.user() {
+            MatchKind::Log(key) => self.erase_from_log(key).await?.then_some("log"),
+            MatchKind::Request { key, .. } => store.delete_item(key).await?.then_some("requests"),
+            MatchKind::Profile => match self.person.user() {
                 Some(id) => store.erase_profile(id, now).await?.then_some("profile"),
                 None => None,
             },
-            Left::Notifications(key) => store.erase_notification_state(key).await?.then_some("mailboxes"),
-            Left::Directory(key) => match self.person.user() {
+            MatchKind::Notifications(key) => store.erase_notification_state(key).await?.then_some("mailboxes"),
+            MatchKind::Directory(key) => match self.person.user() {
                 Some(id) => store.erase_name(key, id).await?.then_some("names"),
                 None => None,
             },
-            Left::Ban(id) => store.delete_item(keys::banned(id)).await?.then_some("bans"),
-            Left::Mention(id) => self.erase_mention(id).await?.then_some("mentions"),
+            MatchKind::Ban(id) => store.delete_item(keys::banned(id)).await?.then_some("bans"),
+            MatchKind::Mention(id) => self.erase_mention(id).await?.then_some("mentions"),
         };
         if let Some(what) = what {
             *gone.entry(what).or_default() += 1;
@@ -161,7 +161,7 @@ impl Erasure<'_> {
         let comment = store.comment(id, Reading::Consistent).await?;
         while store.remove_reactions(id).await? {}
         if let Some(comment) = &comment {
-            store.recount_comment(&comment.thread, id, Cause::Walk).await?;
+            store.recount_comment(&comment.thread, id, RecountTrigger::Walk).await?;
             if shown && comment.replies > 0 {
                 self.count_below(comment).await?;
             }

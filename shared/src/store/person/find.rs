@@ -22,13 +22,13 @@ use crate::store::keys::{self, Item, ItemKind, Key};
 use crate::store::schema::{Attribute, Names, PK, SK, banned, comment, idempotency, import_journal, maps, user};
 use crate::store::{Store, read};
 
-/// Something that a person left.
+/// An item of the table that names the person.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Trace(pub(super) Left);
+pub struct Match(pub(super) MatchKind);
 
 /// What is erased, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Left {
+pub(super) enum MatchKind {
     /// A placeholder that an erasure which did not end has made.
     Placeholder(CommentId),
     /// Deepest first, so that a comment below which only the person wrote is deleted as well.
@@ -58,12 +58,12 @@ pub(super) enum Left {
     Mention(CommentId),
 }
 
-impl Trace {
+impl Match {
     /// The comment, if this is one.
     #[must_use]
     pub fn comment(&self) -> Option<CommentId> {
         match self.0 {
-            Left::Comment { id, .. } => Some(id),
+            MatchKind::Comment { id, .. } => Some(id),
             _ => None,
         }
     }
@@ -72,7 +72,7 @@ impl Trace {
     #[must_use]
     pub fn upload(&self) -> Option<&str> {
         match &self.0 {
-            Left::Request { upload, .. } => upload.as_deref(),
+            MatchKind::Request { upload, .. } => upload.as_deref(),
             _ => None,
         }
     }
@@ -83,17 +83,17 @@ impl Trace {
 pub struct Remains {
     /// Items that should not.
     pub left: u64,
-    pub stays: Vec<Stay>,
+    pub stays: Vec<Retained>,
 }
 
 /// Something that names the person and stays.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Stay {
+pub struct Retained {
     pub what: String,
     pub why: String,
 }
 
-impl Stay {
+impl Retained {
     fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self { what: what.into(), why: why.into() }
     }
@@ -134,25 +134,25 @@ impl Store {
     }
 
     /// All that is to be erased, in order. `see` is told every comment of the table, and whether the person wrote it.
-    pub async fn traces(
+    pub async fn matches(
         &self,
         person: &Person,
         who: &str,
         now: Timestamp,
         mut see: impl FnMut(&Comment, bool),
-    ) -> Result<Vec<Trace>, Fault> {
+    ) -> Result<Vec<Match>, Fault> {
         let handles = person.handles();
-        let mut traces = BTreeSet::new();
+        let mut matches = BTreeSet::new();
         let mut result = Ok(());
         self.for_each_item(|item| {
-            let found = trace(person, &handles, who, now, item, &mut see);
+            let found = match_of(person, &handles, who, now, item, &mut see);
             match found {
-                Ok(found) => traces.extend(found.map(Trace)),
+                Ok(found) => matches.extend(found.map(Match)),
                 Err(fault) => result = Err(fault),
             }
         })
         .await?;
-        result.map(|()| traces.into_iter().collect())
+        result.map(|()| matches.into_iter().collect())
     }
 
     /// Looks for the person in every attribute of every item.
@@ -235,14 +235,14 @@ impl Identification {
 }
 
 /// What the person left in an item.
-fn trace(
+fn match_of(
     person: &Person,
     handles: &BTreeSet<String>,
     who: &str,
     now: Timestamp,
     item: Item,
     see: &mut impl FnMut(&Comment, bool),
-) -> Result<Option<Left>, Fault> {
+) -> Result<Option<MatchKind>, Fault> {
     let Some(key) = Key::of(&item) else { return Ok(None) };
     let user = person.user();
     let is = |visitor: &Visitor| person.known.visitors.contains(visitor);
@@ -253,40 +253,40 @@ fn trace(
             see(&comment, wrote);
             let height = std::cmp::Reverse(comment.ancestors.len());
             let mentions = comment.mentions.iter().any(|handle| handles.contains(handle));
-            wrote.then_some(Left::Comment { height, id }).or(mentions.then_some(Left::Mention(id)))
+            wrote.then_some(MatchKind::Comment { height, id }).or(mentions.then_some(MatchKind::Mention(id)))
         }
         ItemKind::Report(comment) => {
             let report: Report = read(item)?;
             let is_own = is(&report.visitor) || user.is_some() && report.user == user;
-            is_own.then_some(Left::Report(comment, report.id))
+            is_own.then_some(MatchKind::Report(comment, report.id))
         }
         ItemKind::VisitorState(visitor, _) | ItemKind::VisitorOverflow(visitor, _) => {
-            is(&visitor).then_some(Left::VisitorState(key, visitor))
+            is(&visitor).then_some(MatchKind::VisitorState(key, visitor))
         }
         ItemKind::Thread(_) => {
             let thread: Thread = read(item)?;
-            (user.is_some() && thread.author == user).then_some(Left::Record(key))
+            (user.is_some() && thread.author == user).then_some(MatchKind::Record(key))
         }
         ItemKind::Log => {
             let entry: LogEntry = read(item)?;
-            (user.is_some() && [entry.moderator, entry.user].contains(&user)).then_some(Left::Log(key))
+            (user.is_some() && [entry.moderator, entry.user].contains(&user)).then_some(MatchKind::Log(key))
         }
-        ItemKind::User(id) => (user == Some(id) && !is_ban_alone(item, now)?).then_some(Left::Profile),
-        ItemKind::Handle(id) | ItemKind::NameFragment(id) => (user == Some(id)).then_some(Left::Directory(key)),
+        ItemKind::User(id) => (user == Some(id) && !is_ban_alone(item, now)?).then_some(MatchKind::Profile),
+        ItemKind::Handle(id) | ItemKind::NameFragment(id) => (user == Some(id)).then_some(MatchKind::Directory(key)),
         ItemKind::Banned(id) => {
             let is_own = user.is_some() && item.get(banned::USER) == user.map(crate::store::number).as_ref();
-            (is_own && has_ended(&item, now)).then_some(Left::Ban(id))
+            (is_own && has_ended(&item, now)).then_some(MatchKind::Ban(id))
         }
-        ItemKind::ErasedComment(id) => (key.pk == keys::erasure(who).pk).then_some(Left::Placeholder(id)),
+        ItemKind::ErasedComment(id) => (key.pk == keys::erasure(who).pk).then_some(MatchKind::Placeholder(id)),
         ItemKind::NotificationState(recipient) if person.known.recipients.contains(&recipient) => {
-            (!is_refusal_alone(&recipient, item)?).then_some(Left::Notifications(key))
+            (!is_refusal_alone(&recipient, item)?).then_some(MatchKind::Notifications(key))
         }
         ItemKind::Limiter(visitor) | ItemKind::Repeat(visitor) => {
-            is(&visitor).then_some(Left::Request { key, upload: None })
+            is(&visitor).then_some(MatchKind::Request { key, upload: None })
         }
         ItemKind::Idempotency(visitor) if is(&visitor) => {
             let upload = item.get(idempotency::ANSWER).and_then(|answer| answer.as_s().ok().cloned());
-            Some(Left::Request { key, upload })
+            Some(MatchKind::Request { key, upload })
         }
         _ => None,
     })
@@ -324,7 +324,7 @@ struct Search<'a> {
     person: &'a Person,
     now: Timestamp,
     left: u64,
-    stays: BTreeSet<Stay>,
+    stays: BTreeSet<Retained>,
     /// Other users whose picture is that of the person's address.
     members: BTreeSet<UserId>,
     /// Items of guests with that picture.
@@ -348,14 +348,14 @@ impl Search<'_> {
             (Naming::No, _) => {}
             (Naming::Directly, ItemKind::User(id)) if is_ban_alone(item.clone(), self.now).unwrap_or_default() => {
                 let why = "a ban stays, its id and its end";
-                self.stays.insert(Stay::new(format!("ban of user {id}"), why));
+                self.stays.insert(Retained::new(format!("ban of user {id}"), why));
             }
             (Naming::Directly, ItemKind::Banned(_)) if !has_ended(item, self.now) => {}
             (Naming::Directly, ItemKind::NotificationState(recipient))
                 if is_refusal_alone(&recipient, item.clone()).unwrap_or_default() =>
             {
                 let why = "a keyed hash of the address stays, so that nobody can enrol it again";
-                self.stays.insert(Stay::new("a refusal of mails", why));
+                self.stays.insert(Retained::new("a refusal of mails", why));
             }
             (Naming::Directly, _) => self.left += 1,
             (Naming::ByAddress, kind) => match user_of(&kind, item) {
@@ -364,7 +364,7 @@ impl Search<'_> {
             },
             (Naming::InWords, kind) => {
                 let why = "others' words: they contain the name";
-                self.stays.insert(Stay::new(describe(&kind, item), why));
+                self.stays.insert(Retained::new(describe(&kind, item), why));
             }
         }
     }
@@ -441,15 +441,15 @@ impl Search<'_> {
     fn remains(mut self) -> Remains {
         for user in self.members {
             let why = format!("has this address too; --user {user} erases what is the user's");
-            self.stays.insert(Stay::new(format!("user {user}"), why));
+            self.stays.insert(Retained::new(format!("user {user}"), why));
         }
         if self.guests > 0 {
             let what = format!("{} of guests", self.guests);
-            self.stays.insert(Stay::new(what, "with the address of this user's picture; --email erases them"));
+            self.stays.insert(Retained::new(what, "with the address of this user's picture; --email erases them"));
         }
         if self.person.known.has_picture && self.person.known.addresses.is_empty() {
             let why = "not looked for, because the user's picture does not tell the address; --email erases it";
-            self.stays.insert(Stay::new("what guests wrote with the user's address", why));
+            self.stays.insert(Retained::new("what guests wrote with the user's address", why));
         }
         Remains { left: self.left, stays: self.stays.into_iter().collect() }
     }

@@ -13,7 +13,7 @@ use shared::store::Store;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use transfer::import::record::{Author, Comment, FORMAT, Head, Like, NATIVE, Record, Thread, User, VERSION};
-use transfer::import::write::{Pace, Writer};
+use transfer::import::write::{WriteLimits, Writer};
 use transfer::import::{Format, Import, Users};
 use transfer::lease::{Lease, PATIENCE};
 
@@ -75,7 +75,7 @@ impl Filling {
             prefix: &prefix,
             embedded: config.lists.replies_per_parent,
             clock: clock.clone(),
-            table: Pace::default(),
+            table: WriteLimits::default(),
             other_salt: None,
         };
         let lease = Lease { store, clock, holder: holder(None), patience: PATIENCE };

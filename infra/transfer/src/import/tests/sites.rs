@@ -209,8 +209,8 @@ async fn a_comment_that_was_erased_on_one_site_is_none_of_the_other() {
 async fn erase(store: &Store, person: &Person, hashes: &PersonHashes, clock: &Clock) {
     store.begin_erasure(person, hashes, clock.now()).await.unwrap();
     let (erasure, mut gone) = (Erasure { store, person, hashes, clock }, std::collections::BTreeMap::default());
-    for trace in store.traces(person, &hashes.who(&person.who), clock.now(), |_, _| ()).await.unwrap() {
-        erasure.erase(trace, &mut gone).await.unwrap();
+    for found in store.matches(person, &hashes.who(&person.who), clock.now(), |_, _| ()).await.unwrap() {
+        erasure.erase(found, &mut gone).await.unwrap();
     }
 }
 

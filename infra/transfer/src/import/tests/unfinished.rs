@@ -186,7 +186,7 @@ async fn comments_that_are_rejected_before_the_import_goes_on_stay_so_and_count_
         reject(&store, comment.clone()).await;
         // What is below it is counted again by a job.
         for comment in reached.iter().filter(|comment| comment.thread == thread("a")) {
-            store.recount_comment(&comment.thread, comment.id, Cause::Walk).await.unwrap();
+            store.recount_comment(&comment.thread, comment.id, RecountTrigger::Walk).await.unwrap();
         }
         // Readable, although the thread has not counted it.
         assert!(parents(&store).await <= 1);
@@ -266,7 +266,7 @@ async fn the_lease_is_kept_while_an_import_waits_for_its_rate() {
     let start = tokio::time::Instant::now();
     let now = move || Millis(i64::try_from(start.elapsed().as_millis()).unwrap());
     let lease = Lease { clock: Clock::new(now), ..lease(&store, "one") };
-    let table = Pace { rate: Some(1), ..Pace::default() };
+    let table = WriteLimits { rate: Some(1), ..WriteLimits::default() };
     let slow = Writer { table, ..writer(&store, &staging, &users) };
     let other = async {
         let mut refused = 0;
