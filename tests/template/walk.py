@@ -341,7 +341,7 @@ def eleventh_metric(template):
 
 
 def many_routes(template):
-    permission = template["Resources"]["ModerationFindPermission"]
+    permission = template["Resources"]["ModerationPinPermission"]
     template["Resources"] |= {f"ModerationAgain{n}Permission": permission for n in range(20)}
 
 

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use http::Method;
+use local::gateway;
+use local::template::{DEPLOYED, Template};
 use shared::routes::{ROUTES, Route};
 use tests::{assert_written, committed};
 
@@ -10,21 +13,37 @@ use tests::{assert_written, committed};
 const MARK: &str =
     "        # Written from shared/src/routes.rs by UPDATE_FILES=1 cargo test --workspace --test route_files.\n";
 
-/// The routes of each path, in the order of the table.
-fn paths() -> Vec<(&'static str, Vec<&'static Route>)> {
-    let mut paths: Vec<(&str, Vec<&Route>)> = Vec::new();
+/// First segments below which one event has all routes. Lambda's resource policy has a statement for each event, and ends at 20 KB.
+const FOLDERS: [&str; 1] = ["moderation"];
+
+/// The routes by path, in the order of the table.
+fn by_path(path: impl Fn(&'static Route) -> String) -> Vec<(String, Vec<&'static Route>)> {
+    let mut paths: Vec<(String, Vec<&Route>)> = Vec::new();
     for route in ROUTES {
-        match paths.iter_mut().find(|(path, _)| *path == route.path) {
+        let path = path(route);
+        match paths.iter_mut().find(|(known, _)| *known == path) {
             Some((_, routes)) => routes.push(route),
-            None => paths.push((route.path, vec![route])),
+            None => paths.push((path, vec![route])),
         }
     }
     paths
 }
 
-/// Where HEAD is answered, one function has all methods.
-fn is_any(routes: &[&Route]) -> bool {
-    let is_any = routes.iter().any(|route| route.answers_head);
+fn path(route: &Route) -> String {
+    route.path.to_owned()
+}
+
+/// The path of the event that has the route.
+fn event_path(route: &Route) -> String {
+    match route.path.split_once('/') {
+        Some((folder, _)) if FOLDERS.contains(&folder) => format!("{folder}/{{proxy+}}"),
+        _ => path(route),
+    }
+}
+
+/// One function has all methods where HEAD is answered, and in folders.
+fn is_any(path: &str, routes: &[&Route]) -> bool {
+    let is_any = path.ends_with("/{proxy+}") || routes.iter().any(|route| route.answers_head);
     assert!(!is_any || routes.iter().all(|route| route.function == routes[0].function), "{routes:?}");
     is_any
 }
@@ -36,17 +55,17 @@ fn replaced(text: &str, begin: &str, end: &str, by: &str) -> String {
     format!("{before}{begin}{by}{after}")
 }
 
-/// `svc-pro.comments.index` is `CommentsIndex`.
-fn event_name(route: &Route) -> String {
-    let words = route.name.trim_start_matches("svc-pro.").split('.');
-    words.map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+/// `svc-pro.comments.index` is `CommentsIndex`, and `moderation/{proxy+}` is `Moderation`.
+fn event_name(path: &str, route: &Route) -> String {
+    let name = path.strip_suffix("/{proxy+}").unwrap_or(route.name.trim_start_matches("svc-pro."));
+    name.split('.').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
 
 /// The events of each function, written after those of the template.
 fn events(template: &str) -> BTreeMap<&'static str, String> {
     let mut events = BTreeMap::new();
-    for (path, routes) in paths() {
-        let methods = if is_any(&routes) {
+    for (path, routes) in by_path(event_path) {
+        let methods = if is_any(&path, &routes) {
             vec![("ANY", routes[0])]
         } else {
             routes.iter().map(|route| (route.method, *route)).collect()
@@ -58,7 +77,7 @@ fn events(template: &str) -> BTreeMap<&'static str, String> {
             );
             // An event keeps its name: a new name is a new permission, and an update of the stack has old and new ones at once.
             let old = template.split_once(&event).and_then(|(before, _)| before.lines().last());
-            let name = old.map_or_else(|| format!("        {}:", event_name(route)), str::to_owned);
+            let name = old.map_or_else(|| format!("        {}:", event_name(&path, route)), str::to_owned);
             let text: &mut String = events.entry(route.function).or_default();
             write!(text, "{name}\n{event}").unwrap();
         }
@@ -81,11 +100,24 @@ fn the_template_has_the_routes() {
 }
 
 #[test]
+fn the_template_routes_head_of_every_open_get_route() {
+    let template = Template::parse(DEPLOYED, &[]).unwrap();
+    let routes = template.routes().unwrap();
+    let open: Vec<&Route> = ROUTES.iter().filter(|route| route.answers_head).collect();
+    let routed = open.iter().filter(|open| {
+        let path = format!("/svc/api/v1/{}", open.path.replace(['{', '}'], ""));
+        let found = gateway::route::find(&routes, &Method::HEAD, &path).unwrap();
+        found.route.key != "$default" && found.route.function == open.function
+    });
+    assert_eq!(routed.count(), open.len());
+}
+
+#[test]
 fn the_watch_router_has_the_routes() {
     let mut router = String::new();
-    for (path, routes) in paths() {
+    for (path, routes) in by_path(path) {
         let target = |route: &&Route| format!("{{ method = \"{}\", function = \"{}\" }}", route.method, route.function);
-        let targets = if is_any(&routes) {
+        let targets = if is_any(&path, &routes) {
             format!("\"{}\"", routes[0].function)
         } else {
             format!("[{}]", routes.iter().map(target).collect::<Vec<_>>().join(", "))

@@ -91,10 +91,14 @@ impl Route {
             .then_some(place)
     }
 
-    fn precedence(&self) -> (bool, &[Segment], bool) {
+    /// A route that fits the whole path comes before one with a greedy parameter, and this before the default route.
+    fn precedence(&self) -> (u8, Vec<u8>, bool) {
         match &self.pattern {
-            Pattern::Default => (true, &[], true),
-            Pattern::Path { method, segments } => (false, segments, method.is_none()),
+            Pattern::Default => (2, Vec::new(), true),
+            Pattern::Path { method, segments } => {
+                let is_greedy = matches!(segments.last(), Some(Segment::Greedy(_)));
+                (u8::from(is_greedy), segments.iter().map(Segment::rank).collect(), method.is_none())
+            }
         }
     }
 }
@@ -128,10 +132,7 @@ pub fn find<'a>(routes: &'a [Route], method: &Method, path: &str) -> Option<Matc
         let parameters = route.parameters(method, &path)?;
         Some(Match { route, parameters })
     });
-    matches.min_by_key(|found| {
-        let (fallback, segments, any_method) = found.route.precedence();
-        (fallback, segments.iter().map(Segment::rank).collect::<Vec<_>>(), any_method)
-    })
+    matches.min_by_key(|found| found.route.precedence())
 }
 
 /// The path as logs may have it: without a token that is a part of it, and what follows.
@@ -160,6 +161,7 @@ mod tests {
             Route::new("GET", "/v1/comments/{id}/{rest}", "by_id").unwrap(),
             Route::new("get", "/v1/ui", "ui").unwrap(),
             Route::new("GET", "/docs/{page+}", "docs").unwrap(),
+            Route::new("ANY", "/v1/pages/{rest+}", "pages").unwrap(),
         ]
     }
 
@@ -175,6 +177,8 @@ mod tests {
         assert_eq!(found(&Method::GET, "/v1/comments/7/comments").0, "by_id");
         assert_eq!(found(&Method::POST, "/v1/posts/7/comments").0, "any");
         assert_eq!(found(&Method::GET, "/v1/ui").0, "ui");
+        assert_eq!(found(&Method::GET, "/v1/pages/7/comments").0, "list");
+        assert_eq!(found(&Method::GET, "/v1/pages/7").0, "pages");
     }
 
     #[test]
