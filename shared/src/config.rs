@@ -388,7 +388,7 @@ impl Config {
 
 struct Vars<'a> {
     var: &'a dyn Fn(&str) -> Option<String>,
-    /// Those of `SVC_PROFILE`, which no rule asks for.
+    /// The defaults of the profile. `SVC_PROFILE` is read before all else.
     defaults: profile::Defaults,
     /// The names that were asked for.
     asked: RefCell<Vec<&'static str>>,

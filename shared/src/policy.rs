@@ -87,7 +87,8 @@ pub fn edit_waits(config: &Config, viewer: &Viewer, suspicious: bool) -> bool {
     suspicious || (config.require_approval && !viewer.is_moderator())
 }
 
-/// Everything but listing it and its replies. A placeholder only stands for a comment that no longer exists.
+/// Whether a comment is there, for every use but listing it and its replies. A placeholder only stands for a comment that no
+/// longer exists.
 pub fn exists(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
 }

@@ -1,6 +1,7 @@
 //! Sends mails (notifications of comments, confirmations of addresses, the moderators' digest) and calls webhooks. The
 //! messages come from the queue `Deliveries`, and name a recipient or a delivery that is due; some come from SES, about mails
-//! that bounced. Every message may come twice, and late; what was sent before is never sent again.
+//! that bounced. Every message may come twice, and late. A mail is sent twice only if the worker dies before it notes the
+//! first time; both have the same `Message-ID`.
 //!
 //! | file | what |
 //! |---|---|
@@ -68,7 +69,7 @@ enum Sent {
     PutOff(i64),
 }
 
-/// What is to be sent. Without mails, what counts as having become of them.
+/// The mails to send. When there are none, `sent` is the outcome to note.
 struct Content {
     mails: Vec<RawMail>,
     /// Comments that are left out because their text waits for a moderator.

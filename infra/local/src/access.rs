@@ -1,5 +1,5 @@
-//! IAM: the permissions of each function on the table, the bucket and the queues. They check here who calls them, so that
-//! a function is denied locally what AWS would deny it.
+//! IAM: the permissions of each function on the table, the bucket, the queues and mails. They are checked at each call, so
+//! that a function is denied locally what AWS would deny it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -90,7 +90,7 @@ impl EventKind {
 /// The events caused by one change of a comment: `old` is `None` for a new comment, `new` for one that is gone. Likes and
 /// new names cause none. Whether a new comment is announced, [`Comment::is_announced`] says.
 ///
-/// `is_shown`: everyone sees a comment since then. When it did not change itself, something above it was approved.
+/// `is_shown`: the change made a comment visible to everyone, by its own approval or by that of one above it.
 #[must_use]
 pub fn events_of(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) -> Vec<EventKind> {
     let exists = |comment: &&Comment| !comment.is_placeholder;

@@ -3,7 +3,8 @@
 //!
 //! Each counted comment has a row of its own, and row and count change in one transaction, on condition that the row was
 //! missing or there. So a comment is counted once, however often and late its events arrive. The decision comes from the
-//! comment as it is now and never from an event. A condition on the comment that decided it holds until it is written.
+//! comment as it is now and never from an event. The transaction checks that the comment which decided has not changed since
+//! it was read.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 

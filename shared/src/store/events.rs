@@ -45,11 +45,11 @@ impl Store {
         Ok(true)
     }
 
-    /// Promotes separate replies of `parent`, as the event has it, after inline ones were deleted.
+    /// Makes the oldest separate replies of `parent` inline after inline ones were deleted. Lists are correct until then,
+    /// because they read separate replies too.
     ///
     /// Inline replies must be the oldest, and an index that lags may not list the oldest yet. So nothing is promoted until
     /// the index lists exactly the replies that the parent counts. The parent's next change tries again.
-    /// Makes replies inline. Lists are correct until then, because they read separate replies too.
     pub async fn promote_below(&self, parent: &Comment) -> Result<(), Fault> {
         if placement::promotable(parent, self.embedded) == 0 {
             return Ok(());

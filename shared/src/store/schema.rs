@@ -210,7 +210,7 @@ items! {
             THREAD_KEY     "tk"  S         names Index    "partition key of `thread`";
             THREAD_SORT    "ts"  S                        "sort key of `thread`";
             ORDER_KEY      "ok"  S         names Index    "partition key of `time`, `likes` and `replied`";
-            LIKES_RANK     "l"   N                        "sort key of `likes`; top-level comments only";
+            LIKES_RANK     "l"   N                        "sort key of `likes`, which `most_liked` reads; top-level comments only";
             REPLIES_RANK   "d"   N                        "sort key of `replied`; top-level comments only";
             AUTHOR_KEY     "a"   S         names Index    "partition key of `author`; missing for guests";
         }

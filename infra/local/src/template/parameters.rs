@@ -72,7 +72,7 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ("WriteLimit", &["1", "60", "1000000"], &["0", "1000001", "-5"]),
 ];
 
-/// The same for parameters that the functions do not see, or see the value of what is named.
+/// The same for parameters that no function reads, or that hold the ARN of a value.
 const OTHERS: &[(&str, &[&str], &[&str])] = &[
     (
         "AkismetKeyArn",
@@ -211,7 +211,7 @@ fn the_functions_start_with_whatever_a_parameter_accepts() {
         let reserved = |value: &str| name == "Types" && ROUTES.iter().any(|r| r.path.split('/').next() == Some(value));
         let given = |value: &&str| !value.is_empty() && !reserved(value) && accepted[name].accepts(value);
         let mut tried = of_parameter.into_iter().filter(given).peekable();
-        assert!(tried.peek().is_some(), "{name} accepts nothing");
+        assert!(tried.peek().is_some(), "{name} has no sample in SETTINGS that it accepts");
         for value in tried {
             configured(setting, value).unwrap_or_else(|error| panic!("{name} accepts {value:?}: {error}"));
         }

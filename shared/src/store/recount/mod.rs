@@ -2,6 +2,31 @@
 //! from what is stored once. Each difference is a finding, with the transaction that repairs it. This reads the whole
 //! table, so requests do not use it.
 //!
+//! What must always hold:
+//!
+//! - A comment's likes and replies, and a thread's top-level comments, are as many as the items say. Likes that were
+//!   imported without voters are added.
+//! - The count of a thread is the number of its rows of counted comments, and these are the comments that everyone may see.
+//! - The sorts `most_liked` and `most_replied` read ranks: count × 10^16 + id, so that ties fall by id.
+//!   `store/reactions.rs` and `store/placement.rs` change a rank with its count.
+//! - Every inline reply of a comment is older than every separate one, however far an index lags.
+//! - An unapproved comment is only in its writer's partitions, an approved one only in everyone's.
+//! - A comment is in exactly the moderation queues that follow from its state.
+//! - A placeholder of a deleted comment is approved and keeps its place and its replies. It has no writer, text, likes and
+//!   reports, and it does not count; replies to it do. Every placeholder has a reply. One without a live reply, which is a
+//!   reply that is not rejected, is left by a rejection, never by a deletion: `store/deletion.rs`.
+//! - A comment is imported once: no two have the same source, and the row of the source names the comment. When that is
+//!   deleted, the row is its tombstone.
+//! - A report whose reporter was forgotten is in no visitor's state.
+//! - A comment keeps excerpts of its newest three reports. A decision covers the reports that the comment counted when it
+//!   was stored, and no later one, whatever clocks say.
+//! - A user with a ban has a row among those banned until the ban ends, and nobody else has one.
+//! - A thread has at most one pin, on an approved top-level comment.
+//! - A user is found by the present name only.
+//!
+//! These hold by conditions in transactions, never by reading first and writing later. So does the moderators' log: an
+//! entry is part of the transaction that it tells of.
+//!
 //! | file         | what |
 //! |--------------|------|
 //! | `snapshot`   | the whole table in memory by kind of item; a new kind gets its place here first |

@@ -1,5 +1,6 @@
 //! Each parser on files that hold the traps of its format.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 
 use jiff::Timestamp;
@@ -80,6 +81,12 @@ pub(in crate::import) fn samples() -> Vec<(Format, Vec<u8>)> {
         (Format::Giscus, text(include_str!("../samples/giscus.json"))),
         (Format::Isso, isso::database(isso::TABLES)),
     ]
+}
+
+#[test]
+fn every_format_has_a_sample() {
+    let named = |formats: &mut dyn Iterator<Item = Format>| formats.map(Format::name).collect::<BTreeSet<_>>();
+    assert_eq!(named(&mut samples().into_iter().map(|(format, _)| format)), named(&mut Format::ALL.into_iter()));
 }
 
 fn gzip(content: &[u8]) -> Vec<u8> {
