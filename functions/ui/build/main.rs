@@ -3,6 +3,7 @@
 mod compress;
 mod join;
 mod openapi;
+mod shorten;
 mod squeeze;
 
 use std::error::Error;
@@ -44,14 +45,19 @@ fn scripts(sources: &Sources) -> Result<Scripts, String> {
     let writer = Bundle::new(sources, "writer/index.js", Some(&reader))?;
     let moderation = Bundle::new(sources, "moderation/element.js", None)?;
     join::all_are_reached(sources, &[&reader, &writer, &moderation])?;
-    let text = squeeze::tight(&writer.part());
+    let text = small(&writer.part());
     let writer_name = format!("writer.{:016x}.js", hash(&text));
     Ok(Scripts {
-        reader: squeeze::tight(&reader.loading(&writer, &format!("./embed/{writer_name}"))?),
+        reader: small(&reader.loading(&writer, &format!("./embed/{writer_name}"))?),
         writer: text,
         writer_name,
-        moderation: squeeze::tight(&moderation.text()),
+        moderation: small(&moderation.text()),
     })
+}
+
+/// A script without what only its authors need.
+fn small(script: &str) -> String {
+    shorten::shorten(&squeeze::tight(script))
 }
 
 /// The modules below a folder.

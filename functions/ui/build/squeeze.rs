@@ -1,5 +1,5 @@
-//! Takes comments, empty lines, indentation and spaces that separate nothing out of a script. Strings, templates and regular
-//! expressions stay as they are.
+//! Takes comments, empty lines, indentation and spaces that separate nothing out of a script, and shortens names of private
+//! members. Strings, regular expressions and templates but style sheets stay as they are.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ pub(crate) struct Line {
 
 /// What the scanner is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     /// Code between two braces, or at the top level.
     Code,
     Template,
@@ -56,16 +56,34 @@ pub(crate) fn tight(script: &str) -> String {
             if place == members.len() {
                 members.push(name);
             }
-            let _written = write!(code, "#_{place}");
+            let _written = write!(code, "#{}", short_name(place));
             rest = &rest[1 + name.len()..];
             continue;
         }
+        // Once it is written, nothing distinguishes them.
+        if in_code && rest.starts_with("const") && !code.ends_with(is_word) && !rest[5..].starts_with(is_word) {
+            code.push_str("let");
+            rest = &rest[5..];
+            continue;
+        }
         let line = code.rsplit('\n').next().unwrap_or_default();
+        let in_styles = !in_code && code[..code.rfind('`').unwrap_or(0)].ends_with("sheet(");
+        if in_styles && next.is_ascii_whitespace() && !separates_styles(&code, rest) {
+            rest = &rest[1..];
+            continue;
+        }
         let taken = if in_code { token(rest, next, line, &mut states) } else { template(rest, next, &mut states) };
         code.push_str(&rest[..taken]);
         rest = &rest[taken..];
     }
     code
+}
+
+/// A name for each number, with as few letters as can be.
+pub(crate) fn short_name(number: usize) -> String {
+    let letter = |place: usize| char::from(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[place % 52]);
+    let first = number.checked_sub(52).map(|rest| letter(rest / 52));
+    first.into_iter().chain([letter(number)]).collect()
 }
 
 /// Whether what stands before and after spaces would be something else without them: two words, two signs, or a slash.
@@ -77,6 +95,12 @@ fn separates(before: &str, spaces: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether white space in a style sheet means something: it does not beside the signs that end names and values.
+fn separates_styles(before: &str, spaces: &str) -> bool {
+    let next = spaces.trim_ascii_start().chars().next();
+    !before.ends_with([':', ';', ',', '{', '}', '`']) && !next.is_some_and(|next| "{}`".contains(next))
 }
 
 /// The line without its comments. Moves `states` to the end of the line.
@@ -109,7 +133,7 @@ fn code_of(line: &str, states: &mut Vec<State>) -> String {
 }
 
 /// The length of what comes next in a template.
-fn template(rest: &str, next: char, states: &mut Vec<State>) -> usize {
+pub(crate) fn template(rest: &str, next: char, states: &mut Vec<State>) -> usize {
     if rest.starts_with("${") {
         states.push(State::Code);
         return 2;
@@ -121,7 +145,7 @@ fn template(rest: &str, next: char, states: &mut Vec<State>) -> usize {
 }
 
 /// The length of what comes next in code, which follows `before` on the line.
-fn token(rest: &str, next: char, before: &str, states: &mut Vec<State>) -> usize {
+pub(crate) fn token(rest: &str, next: char, before: &str, states: &mut Vec<State>) -> usize {
     match next {
         '`' => states.push(State::Template),
         '\'' | '"' => return quoted(rest, next),
@@ -168,7 +192,7 @@ fn pattern(rest: &str) -> usize {
     length
 }
 
-fn is_word(character: char) -> bool {
+pub(crate) fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_' || character == '$'
 }
 
@@ -200,14 +224,21 @@ mod tests {
     #[test]
     fn spaces_that_separate_nothing_go() {
         let source = "const a = { b, c: 1 }\nif (a) return d ? .5 : [1, 2] + +e\nfor (const x of y) f(async () => 'g h' in x / 2)";
-        let tight_source = "const a={b,c:1}\nif(a)return d?.5:[1,2]+ +e\nfor(const x of y)f(async()=>'g h'in x / 2)";
+        let tight_source = "let a={b,c:1}\nif(a)return d?.5:[1,2]+ +e\nfor(let x of y)f(async()=>'g h'in x / 2)";
+        assert_eq!(tight(source), tight_source);
+    }
+
+    #[test]
+    fn spaces_that_mean_nothing_go_from_style_sheets() {
+        let source = "sheet(`\n  a, b :is(c) { d: e f;\n  g: calc(1px + 2px) }\n@media (i) { j > k { l: m } }\n`)\nh(`\n  n: o`)";
+        let tight_source = "sheet(`a,b :is(c){d:e f;g:calc(1px + 2px)}@media (i){j > k{l:m}}`)\nh(`\n  n: o`)";
         assert_eq!(tight(source), tight_source);
     }
 
     #[test]
     fn private_members_have_short_names_and_hashes_in_strings_stay() {
         let source = "class A{#one=1\nget #two(){return this.#one+'#one'}}";
-        assert_eq!(tight(source), "class A{#_0=1\nget #_1(){return this.#_0+'#one'}}");
+        assert_eq!(tight(source), "class A{#a=1\nget #b(){return this.#a+'#one'}}");
     }
 
     #[test]

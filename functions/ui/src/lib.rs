@@ -89,5 +89,6 @@ fn draft(call: &Call) -> Result<String, Refusal> {
 #[path = "../build"]
 mod build {
     mod join;
+    mod shorten;
     mod squeeze;
 }

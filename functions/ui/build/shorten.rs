@@ -1,0 +1,241 @@
+//! Gives variables short names. Each is renamed everywhere in the script, so scopes do not matter. No variable may have the name
+//! of something else that the script uses of its page, such as `location`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::squeeze::{self, State};
+
+const KEYWORDS: &str = "as async await break case catch class const continue default delete do else export extends false \
+    finally for function get if import in instanceof let new null of return set static super switch this throw true try \
+    typeof undefined void while with yield";
+
+/// What a pair of braces, brackets or parentheses is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Block,
+    Class,
+    /// Brackets, parentheses, and what a template inserts.
+    Group,
+    Object,
+    /// What `const` or `let` takes out of a list.
+    List,
+    /// What they take out of an object.
+    Pattern,
+}
+
+struct Pair {
+    kind: Kind,
+    /// Where it begins.
+    start: usize,
+}
+
+/// A variable where a script names it.
+struct Mention<'a> {
+    name: &'a str,
+    start: usize,
+    /// How many pairs are around it.
+    depth: usize,
+    declares: bool,
+    /// Whether it names a property too, as in `{ a }`.
+    is_property: bool,
+}
+
+/// The script with short names.
+pub(crate) fn shorten(script: &str) -> String {
+    let mentions = mentions(script);
+    let names = short_names(&mentions);
+    let mut shortened = String::new();
+    let mut rest = 0;
+    for Mention { name, start, is_property, .. } in mentions {
+        let Some(short) = names.get(name) else { continue };
+        shortened.push_str(&script[rest..start]);
+        if is_property {
+            shortened.push_str(name);
+            shortened.push(':');
+        }
+        shortened.push_str(short);
+        rest = start + name.len();
+    }
+    shortened + &script[rest..]
+}
+
+/// The shortest names for what is mentioned most. A name that mostly stands for a property stays, since it is written anyway.
+fn short_names<'a>(mentions: &[Mention<'a>]) -> BTreeMap<&'a str, String> {
+    let mut gains = BTreeMap::<&str, (usize, i32)>::new();
+    let mut declared = BTreeSet::new();
+    for Mention { name, declares, is_property, .. } in mentions {
+        let (count, gain) = gains.entry(name).or_default();
+        *count += 1;
+        *gain += if *is_property { -2 } else { 1 };
+        if *declares && name.len() > 1 {
+            declared.insert(*name);
+        }
+    }
+    declared.retain(|name| gains[name].1 > 0);
+    let taken: BTreeSet<&str> = gains.keys().copied().filter(|name| !declared.contains(name)).collect();
+    let free = (0..).map(squeeze::short_name).filter(|name| !taken.contains(&name[..]) && !is_keyword(name));
+    let mut often = Vec::from_iter(declared);
+    often.sort_by_key(|name| usize::MAX - gains[name].0);
+    often.into_iter().zip(free).collect()
+}
+
+fn is_keyword(word: &str) -> bool {
+    KEYWORDS.split_whitespace().any(|keyword| keyword == word)
+}
+
+/// The variables that a script names, in order.
+fn mentions(script: &str) -> Vec<Mention<'_>> {
+    let mut states = vec![State::Code];
+    let mut pairs = vec![Pair { kind: Kind::Block, start: 0 }];
+    let mut mentions = Vec::new();
+    let mut at = 0;
+    while let Some(next) = script[at..].chars().next() {
+        let (before, rest) = script.split_at(at);
+        let in_code = states.last() == Some(&State::Code);
+        if in_code && squeeze::is_word(next) {
+            let word = rest.split(|character| !squeeze::is_word(character)).next().unwrap_or_default();
+            at += word.len();
+            if !next.is_ascii_digit() {
+                mentions.extend(mention(word, before, &script[at..], &pairs));
+            }
+            continue;
+        }
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let taken = if in_code {
+            squeeze::token(rest, next, line, &mut states)
+        } else {
+            squeeze::template(rest, next, &mut states)
+        };
+        let kind = match next {
+            '{' if in_code => Some(kind(before, &pairs)),
+            '[' if in_code && declares(last_word(before)) => Some(Kind::List),
+            '(' | '[' if in_code => Some(Kind::Group),
+            '$' if taken == 2 => Some(Kind::Group),
+            _ => None,
+        };
+        pairs.extend(kind.map(|kind| Pair { kind, start: at }));
+        at += taken;
+        if in_code && matches!(next, '}' | ')' | ']') && pairs.len() > 1 {
+            declare_parameters(script, &pairs, at, &mut mentions);
+            pairs.pop();
+        }
+    }
+    mentions
+}
+
+/// What a brace opens.
+fn kind(before: &str, pairs: &[Pair]) -> Kind {
+    let word = last_word(before);
+    let code = before.trim_end_matches('\n');
+    let statement = before.rsplit(['\n', ';', '{', '}']).next().unwrap_or_default();
+    let in_pattern = pairs.last().is_some_and(|pair| pair.kind == Kind::Pattern);
+    if statement.split(' ').any(|word| word == "class") {
+        Kind::Class
+    } else if declares(word) || (in_pattern && before.ends_with(':')) {
+        Kind::Pattern
+    } else if ["catch", "do", "else", "finally", "try"].contains(&word)
+        || code.is_empty()
+        || code.ends_with("=>")
+        || code.ends_with([')', '{', '}', ';'])
+    {
+        Kind::Block
+    } else {
+        Kind::Object
+    }
+}
+
+/// Whether names follow this word.
+fn declares(word: &str) -> bool {
+    ["const", "let"].contains(&word)
+}
+
+/// A word as a variable, unless it is a keyword, a property or the flags of a regular expression.
+fn mention<'a>(name: &'a str, before: &str, after: &str, pairs: &[Pair]) -> Option<Mention<'a>> {
+    let kind = pairs.last().map_or(Kind::Block, |pair| pair.kind);
+    let last = last_word(before);
+    let is_marked = ["async", "get", "set", "static"].contains(&last);
+    let is_next = before.trim_end_matches('\n').ends_with(['{', '[', ',', '(']);
+    let in_object = matches!(kind, Kind::Object | Kind::Pattern);
+    let is_member = match kind {
+        Kind::Class => is_marked || before.ends_with(['{', '}', ';', '\n']),
+        Kind::Object | Kind::Pattern => (is_next || is_marked) && after.starts_with([':', '(']),
+        Kind::Block | Kind::Group | Kind::List => false,
+    };
+    let is_property = before.ends_with('.') && !before.ends_with("...");
+    if is_keyword(name) || is_member || is_property || before.ends_with(['#', '/']) {
+        return None;
+    }
+    let declares = declares(last)
+        || ["function", "class"].contains(&last)
+        || (matches!(kind, Kind::List | Kind::Pattern) && (is_next || before.ends_with([':', '.'])));
+    Some(Mention { name, start: before.len(), depth: pairs.len(), declares, is_property: in_object && is_next })
+}
+
+/// Marks parameters as declared, where the last pair has them and ends here.
+fn declare_parameters(script: &str, pairs: &[Pair], end: usize, mentions: &mut [Mention<'_>]) {
+    let Some(Pair { start, .. }) = pairs.last() else { return };
+    let name = last_word(&script[..*start]);
+    let is_named = !name.is_empty() && (!is_keyword(name) || name == "catch");
+    let is_function = script[end..].starts_with("=>") || (is_named && script[end..].starts_with('{'));
+    if !is_function || !script[*start..].starts_with('(') {
+        return;
+    }
+    for mention in mentions.iter_mut().rev().take_while(|mention| mention.start > *start) {
+        let is_parameter = script[..mention.start].ends_with(['(', ',', '.']);
+        mention.declares |= is_parameter && mention.depth == pairs.len();
+    }
+}
+
+/// The word before, where at most spaces stand between.
+fn last_word(before: &str) -> &str {
+    before.trim_end_matches(' ').rsplit(|character| !squeeze::is_word(character)).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_have_short_names_wherever_they_stand() {
+        let script = "let thread=1\nfunction show(thread,view){return view+thread}\n[1].map((value)=>value*thread)";
+        let short = "let a=1\nfunction d(a,c){return c+a}\n[1].map((b)=>b*a)";
+        assert_eq!(shorten(script), short);
+    }
+
+    #[test]
+    fn properties_members_and_what_the_page_has_keep_their_names() {
+        for script in [
+            "location.href=document.title",
+            "class A{value=1\nget size(){return this.value}\nasync load(){}}",
+            "f({value:1,load(){},...{size:2}})",
+            "f(...[\n{value:1,\nsize:2}])",
+        ] {
+            let declared = format!("let value=0,size=0,load=0\n{script}");
+            assert!(shorten(&declared).ends_with(script), "{}", shorten(&declared));
+        }
+    }
+
+    #[test]
+    fn what_is_taken_out_of_an_object_keeps_its_name_there() {
+        let script = "let{value,size:length=fetch}=options\nf(value,length,value)\ng(value,{value})\nh(value,value)";
+        assert_eq!(shorten(script), "let{value:a,size:b=fetch}=options\nf(a,b,a)\ng(a,{value:a})\nh(a,a)");
+        assert_eq!(shorten("let[first,last]=f()\ng(first,last)"), "let[a,b]=f()\ng(a,b)");
+    }
+
+    #[test]
+    fn a_name_that_mostly_stands_for_a_property_stays() {
+        assert_eq!(shorten("let{value}=f()\ng({value})"), "let{value}=f()\ng({value})");
+    }
+
+    #[test]
+    fn no_short_name_is_one_that_the_script_has() {
+        assert_eq!(shorten("let value=a+b\nfor(let i of value)f(i)"), "let c=a+b\nfor(let i of c)f(i)");
+    }
+
+    #[test]
+    fn strings_numbers_and_flags_of_regular_expressions_stay_and_templates_have_the_names() {
+        let script = "let value=600_000+1e3\nf('value',/value/gu,`value ${value} ${g({value:`${value}`})}`)";
+        let short = "let a=600_000+1e3\nf('value',/value/gu,`value ${a} ${g({value:`${a}`})}`)";
+        assert_eq!(shorten(script), short);
+    }
+}
