@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { article, newRecord, token, world } from './world.js'
+import { article, deleteComment, newRecord, token, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
@@ -81,7 +81,7 @@ test('forced colours keep the edges of what has a ground alone', async (t) => {
   await branch(record, 2)
   const { page } = await w.open(t, { record, context: { forcedColors: 'active' }, prepare: (page) => page.route(/gravatar/, (route) => route.abort()) })
   for (const selector of ['.primary', '.avatar']) {
-    assert.equal(await page.locator(selector).first().evaluate((element) => getComputedStyle(element).borderTopStyle), 'solid', selector)
+    assert.equal(await page.locator(selector).last().evaluate((element) => getComputedStyle(element).borderTopStyle), 'solid', selector)
   }
 })
 
@@ -117,3 +117,126 @@ test('an image links to the whole of it, unless its writer has made another link
   assert.equal(await body.locator('a:has(img[alt=linked])').getAttribute('href'), 'https://example.org/page')
   assert.equal(await body.locator('img').first().getAttribute('referrerpolicy'), 'no-referrer')
 })
+
+test('a line hides and shows the replies to a comment, and a permalink opens what is hidden', async (t) => {
+  const record = newRecord()
+  const [first, second, third] = await branch(record, 3)
+  const { page } = await w.open(t, { record, hash: `#comment-${third.id}` })
+  await article(page, third.id).waitFor()
+  const line = article(page, first.id).locator('> .line')
+  assert.deepEqual([await line.getAttribute('aria-label'), await line.getAttribute('aria-expanded')], ['Collapse replies', 'true'])
+  await line.click()
+  assert.equal(await line.getAttribute('aria-expanded'), 'false')
+  assert.equal(await article(page, second.id).isVisible(), false)
+  await page.getByRole('button', { name: '1 more reply' }).click()
+  assert.ok(await article(page, third.id).isVisible())
+  await line.click()
+  await page.evaluate(() => (location.hash = ''))
+  await page.evaluate((id) => (location.hash = `#comment-${id}`), third.id)
+  await article(page, third.id).waitFor()
+  assert.equal(await line.getAttribute('aria-expanded'), 'true')
+})
+
+test('a comment without shown replies has no line', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Alone.')
+  const { page } = await w.open(t, { record })
+  assert.equal(await article(page, id).locator('> .line').isVisible(), false)
+})
+
+for (const [viewport, indents] of /** @type {const} */ ([[900, 2], [400, 1]])) {
+  test(`at ${viewport} pixels replies have ${indents} indents, and from the third level on a link to whom they answer`, async (t) => {
+    const record = newRecord()
+    const comments = await branch(record, 5)
+    const { page } = await w.open(t, { record, context: { viewport: { width: viewport, height: 900 } }, hash: `#comment-${comments[4].id}` })
+    await article(page, comments[4].id).waitFor()
+    const places = await Promise.all(comments.map(async ({ id }) => Math.round((await article(page, id).locator('> .avatar').boundingBox())?.x ?? 0)))
+    assert.equal(new Set(places).size - 1, indents, places.join())
+    const link = (/** @type {number} */ level) => article(page, comments[level].id).locator('> .content > header .parent')
+    assert.deepEqual([await link(2).count(), await link(3).textContent(), await link(4).textContent()], [0, '↳ Person 2', '↳ Person 3'])
+    await link(3).click()
+    await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === id, `comment-${comments[2].id}`)
+  })
+}
+
+test('the heading shows the number of comments, and counts one’s own and the deleted', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record, who: w.service.ada, prepare: changed(({ meta }) => (meta.count = 52)) })
+  const count = page.locator('[part=count]')
+  assert.equal(await count.textContent(), '52')
+  await page.getByPlaceholder('Write a comment…').fill('One more.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').waitFor()
+  assert.equal(await count.textContent(), '53')
+  await deleteComment(page, Number((await page.locator('article').getAttribute('id'))?.slice(8)))
+  await page.getByText('Comment deleted').waitFor()
+  assert.equal(await count.textContent(), '52')
+})
+
+test('who returns reads how many of the comments are new', async (t) => {
+  const record = newRecord()
+  const old = await w.service.comment(record, 'Old.', { who: w.service.bob })
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  assert.equal(await page.locator('.since').textContent(), '')
+  await page.getByPlaceholder('Write a comment…').fill('My own.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').nth(1).waitFor()
+  await w.service.comment(record, 'New.', { who: w.service.bob })
+  await w.service.comment(record, 'A new reply.', { who: w.service.bob, parent: old.id })
+  await page.reload()
+  await page.getByText('2 new since your visit').waitFor()
+  await page.reload()
+  await page.locator('article').first().waitFor()
+  assert.equal(await page.locator('.since').textContent(), '')
+})
+
+test('who has no picture has initials on a colour of the name', async (t) => {
+  const record = newRecord()
+  const picture = ''
+  await w.service.comment(record, 'One.', { who: token(80, 'ada  king lovelace', { picture }) })
+  await w.service.comment(record, 'Two.', { who: token(81, 'Zoë', { picture }) })
+  const { page } = await w.open(t, { record, who: token(81, 'Zoë', { picture }), prepare: (page) => page.route(/gravatar/, (route) => route.abort()) })
+  await page.locator('article span.avatar').nth(1).waitFor()
+  assert.deepEqual(await page.locator('article .avatar').allTextContents(), ['Z', 'AL'])
+  const grounds = await page.locator('.avatar').evaluateAll((all) => all.map((avatar) => getComputedStyle(avatar).backgroundColor))
+  assert.equal(grounds[0], grounds[1], 'one’s own beside the composer is that of one’s comments')
+  assert.notEqual(grounds[1], grounds[2])
+})
+
+test('the foot leads to the feed', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record })
+  assert.equal(await page.getByRole('link', { name: 'Feed' }).getAttribute('href'), `${w.service.api}/posts/${record}/feed.atom`)
+})
+
+test('a comment that waits says who sees it, and a rejected one why, instead of what one can do', async (t) => {
+  const record = newRecord()
+  const waiting = await w.service.comment(record, 'Waiting.')
+  const rejected = await w.service.comment(record, 'Rejected.')
+  const { page } = await w.open(t, {
+    record,
+    who: w.service.ada,
+    prepare: changed(({ data }) => {
+      Object.assign(data[1], { is_approved: false })
+      Object.assign(data[0], { is_approved: false, review: { state: 'rejected', reason: 'spam', note: 'No advertisements.' } })
+    }),
+  })
+  const actions = (/** @type {number} */ id) => article(page, id).locator('> .content > .actions')
+  assert.equal((await actions(waiting.id).textContent())?.trim(), 'Only you see this until it is approved')
+  assert.equal((await actions(rejected.id).textContent())?.trim(), 'Not approved. Only you see this. Spam: No advertisements.')
+  assert.equal(await actions(rejected.id).getByRole('button').count(), 0)
+  await article(page, rejected.id).getByRole('button', { name: 'More' }).waitFor()
+})
+
+for (const [state, change] of /** @type {const} */ ([['read-only mode', ({ features }) => (features.read_only = true)], ['a ban', ({ auth }) => (auth.banned = true)]])) {
+  test(`with ${state} likes are numbers, and nothing can be written`, async (t) => {
+    const record = newRecord()
+    const liked = await w.service.comment(record, 'Liked.')
+    const other = await w.service.comment(record, 'Not liked.')
+    await w.service.call('POST', `comments/${liked.id}/like`, w.service.bob)
+    const { page } = await w.open(t, { record, who: w.service.ada, prepare: changed(({ ui }) => change(ui)) })
+    assert.equal((await article(page, liked.id).locator('.actions').textContent())?.trim(), '1')
+    assert.equal((await article(page, other.id).locator('.actions').textContent())?.trim(), '')
+    assert.equal(await page.locator('.actions button, form').count(), 0)
+  })
+}

@@ -53,13 +53,13 @@ test('when replies fail it is said, and the button stays', async (t) => {
   for (let i = 0; i < 5; i++) await w.service.comment(record, `Reply ${i}`, { parent: parent.id })
   const { page, context } = await w.open(t, { record })
   await context.setOffline(true)
-  await page.getByRole('button', { name: 'View replies (2)' }).click()
+  await page.getByRole('button', { name: '2 more replies' }).click()
   const status = page.getByRole('status')
   await status.getByText('No connection').waitFor()
   // Those who see can read it too.
   assert.equal(await status.evaluate((element) => getComputedStyle(element).clipPath), 'none')
   await context.setOffline(false)
-  await page.getByRole('button', { name: 'View replies (2)' }).click()
+  await page.getByRole('button', { name: '2 more replies' }).click()
   await page.locator('.replies article').nth(4).waitFor()
 })
 

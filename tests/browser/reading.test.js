@@ -125,13 +125,13 @@ test('the rest of the replies follow on demand and in order', async (t) => {
   for (let i = 0; i < 26; i++) await w.service.comment(record, `Reply ${i}`, { parent: parent.id })
   const { page } = await w.open(t, { record })
   assert.equal(await page.locator('.replies article').count(), 3)
-  await page.getByRole('button', { name: 'View replies (23)' }).click()
+  await page.getByRole('button', { name: '23 more replies' }).click()
   await page.locator('.replies article').nth(19).waitFor()
-  await page.getByRole('button', { name: 'View replies (6)' }).click()
+  await page.getByRole('button', { name: '6 more replies' }).click()
   await page.locator('.replies article').nth(25).waitFor()
   const bodies = await page.locator('.replies .body').allTextContents()
   assert.deepEqual(bodies.map((body) => body.trim()), Array.from({ length: 26 }, (_, i) => `Reply ${i}`))
-  assert.equal(await page.getByRole('button', { name: /View replies/ }).count(), 0)
+  assert.equal(await page.getByRole('button', { name: /more repl/ }).count(), 0)
 })
 
 test('the pinned comment comes first, and moderators pin', async (t) => {
@@ -222,8 +222,8 @@ test('counts come in one request for all of a page, without ids that no record c
   await page.waitForFunction(() => document.querySelectorAll('comment-count')[1].textContent === '2')
 })
 
-test('many counts take a request for each 50 threads or 6,000 characters', async (t) => {
-  for (const [id, expected] of /** @type {const} */ ([['', 3], ['x'.repeat(100), 3], ['~'.repeat(120), 3]])) {
+test('many counts take requests of at most 50 threads and 6,000 characters', async (t) => {
+  for (const [id, expected] of /** @type {const} */ ([['', 4], ['x'.repeat(100), 4], ['~'.repeat(120), 4]])) {
     /** @type {string[]} */
     const requests = []
     const { page } = await w.open(t, {
@@ -430,11 +430,11 @@ test('replies that are not shown yet can be asked for after a new one was shown'
   const parent = await w.service.comment(record, 'Ask me.')
   for (const n of [1, 2, 3, 4]) await w.service.comment(record, `Reply ${n}.`, { parent: parent.id })
   const { page } = await w.open(t, { record })
-  await page.getByRole('button', { name: 'View replies (1)' }).waitFor()
+  await page.getByRole('button', { name: '1 more reply' }).waitFor()
   const fifth = await w.service.comment(record, 'Reply 5.', { parent: parent.id })
   await page.evaluate((id) => (location.hash = `comment-${id}`), fifth.id)
   await article(page, fifth.id).waitFor()
-  await page.getByRole('button', { name: 'View replies (1)' }).click()
+  await page.getByRole('button', { name: '1 more reply' }).click()
   await page.getByText('Reply 4.').waitFor()
 })
 

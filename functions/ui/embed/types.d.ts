@@ -36,6 +36,7 @@ export interface Comment {
 export interface Ui {
   labels: Record<string, string>
   features: Record<string, boolean>
+  feeds: boolean
   report_reasons: string[]
   theme: string
   default_sort: string
@@ -49,7 +50,7 @@ export interface Ui {
 /** A page of comments. Walks by cursor have cursors, pages by number have numbers. */
 export interface Page {
   data: Comment[]
-  meta: { total: number; closed?: boolean; next_cursor?: string | null; current_page?: number; last_page?: number }
+  meta: { total: number; count?: number; closed?: boolean; next_cursor?: string | null; current_page?: number; last_page?: number }
   ui?: Ui
 }
 
@@ -86,7 +87,8 @@ export interface Purpose {
   /** The label of the button that sends. */
   action: string
   isEdit?: boolean
-  send: (fields: Record<string, any>, key: string) => Promise<void>
+  /** Sends the text: a new comment of the thread, where nothing else is meant. */
+  send?: (fields: Record<string, any>, key: string) => Promise<void>
   cancel?: () => void
 }
 

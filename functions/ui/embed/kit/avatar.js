@@ -1,13 +1,20 @@
 /**
- * The picture of a person, else the first letter of the name.
+ * The picture of a person, else the initials of the name. Who has no name is an empty circle.
  */
 
 import { h } from './dom.js'
 
+/** The first letters of the first and of the last word. */
+function initials(name) {
+  const words = name.match(/[\p{L}\p{N}]+/gu) ?? []
+  return [...new Set([words[0], words.at(-1)])].map((word = '') => [...word][0]).join('').toUpperCase()
+}
+
 export function avatar({ name, avatar }) {
-  const letter = h('span', { class: 'avatar', part: 'avatar', 'aria-hidden': 'true' }, [...name][0])
-  if (!avatar) return letter
-  const error = () => picture.replaceWith(letter)
+  const hue = [...name].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % 12
+  const letters = h('span', { class: `avatar hue-${hue}`, part: 'avatar', 'aria-hidden': 'true' }, initials(name))
+  if (!avatar) return letters
+  const error = () => picture.replaceWith(letters)
   const picture = h('img', { class: 'avatar', part: 'avatar', src: avatar, alt: '', loading: 'lazy', referrerpolicy: 'no-referrer', error })
   return picture
 }

@@ -19,17 +19,13 @@ function parse(html) {
   /** @type {any} */
   let body = document.implementation.createHTMLDocument().body
   if (body.setHTML) {
-    const elements = Object.entries(ALLOWED).map(([name, attributes]) => ({ name, attributes }))
-    body.setHTML(html, { sanitizer: { elements, attributes: [] } })
+    body.setHTML(html, { sanitizer: {} })
   } else {
     const trusted = trust(`<!doctype html><body>${html}`)
     if (trusted == null) return null
     body = new DOMParser().parseFromString(trusted, 'text/html').body
-    prune(body)
   }
-  body.querySelectorAll('*').forEach(tidy)
-  body.normalize()
-  textsOf(body).forEach(tidyText)
+  clean(body)
   return body
 }
 
@@ -47,15 +43,18 @@ function trust(html) {
   return policy && policy.createHTML(html)
 }
 
-function prune(parent) {
+function clean(parent) {
   for (const node of [...parent.childNodes]) {
     if (node instanceof Text) continue
     const attributes = ALLOWED[node.nodeName.toLowerCase()]
     if (node instanceof HTMLElement && attributes) {
       for (const name of node.getAttributeNames()) if (!attributes.includes(name)) node.removeAttribute(name)
-      prune(node)
+      tidy(node)
+      clean(node)
     } else node.remove()
   }
+  parent.normalize()
+  for (const node of [...parent.childNodes]) if (node instanceof Text) tidyText(node)
 }
 
 function tidy(element) {
@@ -70,13 +69,6 @@ function tidy(element) {
 }
 
 const schemeOf = (address) => (URL.canParse(address, document.baseURI) ? new URL(address, document.baseURI).protocol : '')
-
-function textsOf(root) {
-  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT)
-  const texts = []
-  while (walker.nextNode()) texts.push(walker.currentNode)
-  return texts
-}
 
 const BLOCKS = 'p, ul, ol, li, pre, blockquote, hr, h1, h2, h3, h4, h5, h6, table'
 const isEdge = (node) => !node || node.matches?.(BLOCKS)

@@ -22,7 +22,10 @@ export const styles = sheet(`
   --surface: var(--comment-surface, oklch(from currentColor calc(.995 - .755 * var(--step)) 0 0 / 1));
   --on-accent: oklch(from currentColor calc(1 - .85 * var(--step)) 0 0 / 1);
   --danger: oklch(from currentColor calc(.52 + .26 * var(--step)) .15 25 / 1);
+  --heart: oklch(from currentColor calc(.6 + .1 * var(--step)) .19 15 / 1);
+  --line: color-mix(in srgb, currentColor 15%, transparent);
   --border: var(--comment-border, color-mix(in srgb, currentColor 24%, transparent));
+  --wash: color-mix(in srgb, currentColor 2.5%, transparent);
   --hover: color-mix(in srgb, currentColor 8%, transparent);
   --tint: color-mix(in srgb, var(--accent) 9%, transparent);
   --radius: var(--comment-radius, 10px);
@@ -31,7 +34,7 @@ export const styles = sheet(`
   font-family: var(--comment-font, inherit);
   line-height: 1.55;
 }
-@supports not (color: oklch(from red calc(l * 1) c h)) {
+@supports not (color: oklch(from currentColor l c h)) {
   :host {
     --accent: var(--comment-accent, light-dark(#0b57d0, #8ab4f8));
     --muted: var(--comment-muted, light-dark(#59636e, #9aa3ad));
@@ -40,30 +43,29 @@ export const styles = sheet(`
   }
 }
 :host([hidden]), [hidden] { display: none !important }
-section, dialog { color: var(--text) }
+section { color: var(--text) }
 .light { --text: var(--comment-text, #1f2328); color-scheme: light }
 .dark { --text: var(--comment-text, #e6e8eb); color-scheme: dark }
-.light, .dark, dialog { padding: 1em; border-radius: var(--radius); background: var(--surface) }
+.light, .dark { padding: 1em; border-radius: var(--radius); background: var(--surface) }
 * { box-sizing: border-box }
-.visually-hidden { position: absolute; clip-path: inset(50%) }
 a { color: var(--accent) }
-button, input, select, textarea { border: 0; border-radius: var(--radius); background: none; color: inherit; font: inherit; accent-color: var(--accent) }
-button { min-block-size: 28px; min-inline-size: 28px; padding: 0 .5em; cursor: pointer }
+button, input, select, textarea { border: 0; border-radius: min(7px, var(--radius)); background: none; color: inherit; font: inherit; accent-color: var(--accent) }
+button, select { min-block-size: 28px; min-inline-size: 28px; padding: 0 .5em; cursor: pointer }
 option { background: var(--surface) }
 ::placeholder { color: var(--muted); opacity: 1 }
 button:hover { background: var(--hover) }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px }
-.primary, .outlined, select, input:not([type=radio], [type=checkbox]) { min-block-size: 36px; padding: .25em .75em }
+.primary, .outlined { min-block-size: 36px; padding: .25em .75em }
 .primary, .primary:hover { background: var(--accent); -webkit-text-fill-color: var(--on-accent); font-weight: 600 }
-.danger, .danger:hover { background: var(--danger) }
-.outlined, select, input, dialog textarea, dialog { border: 1px solid var(--border) }
+.outlined { border: 1px solid var(--border) }
 :disabled, [aria-disabled=true], [aria-busy=true] { opacity: .7 }
-dialog { inline-size: min(26em, 90%) }
-.badge { padding: .125rem .75em; border-radius: 1em; background: var(--hover); font-size: .6875rem; font-weight: 600 }
+.badge { padding: .25em .75em; border-radius: 1em; background: var(--hover); font-size: .6875rem; font-weight: 600; line-height: 1.4 }
 .badge, .muted { color: var(--muted) }
-.avatar { flex: none; display: grid; place-items: center; inline-size: 36px; block-size: 36px; border-radius: 50%; object-fit: cover; background: var(--hover) }
+.avatar { flex: none; display: grid; place-items: center; inline-size: 36px; block-size: 36px; border-radius: 50%; object-fit: cover; background: oklch(from currentColor calc(.9 - .52 * var(--step)) .055 var(--hue) / var(--shown, 1)); -webkit-text-fill-color: oklch(from currentColor calc(.42 + .46 * var(--step)) .09 var(--hue) / 1); font-size: .8125rem; font-weight: 600 }
+.avatar:empty:not(img) { border: 1px dashed var(--border); background: none }
 .error { color: var(--danger) }
 @media (forced-colors: active) {
   .primary, .badge, .avatar, .notice { border: 1px solid }
 }
+${[...Array(12).keys()].map((hue) => `.hue-${hue} { --hue: ${hue * 30} }`).join('\n')}
 `)

@@ -6,6 +6,7 @@
  * @import { Auth } from '../types.d.ts'
  */
 
+import { formStyles } from '../kit/forms.js'
 import { sheet, styles } from '../kit/sheet.js'
 import { Desk } from './desk.js'
 import { moderationStyles } from './style.js'
@@ -41,7 +42,7 @@ class CommentModeration extends HTMLElement {
 
   constructor() {
     super()
-    this.#root.adoptedStyleSheets = [styles, moderationStyles]
+    this.#root.adoptedStyleSheets = [styles, formStyles, moderationStyles]
     // What the host has set before this module was loaded.
     const early = Object.getOwnPropertyDescriptor(this, 'auth')
     if (early) {

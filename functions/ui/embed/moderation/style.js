@@ -12,7 +12,7 @@ export const moderationStyles = sheet(`
   background: var(--ground);
   font-size: .9375rem;
 }
-@supports not (color: oklch(from red calc(l * 1) c h)) {
+@supports not (color: oklch(from currentColor l c h)) {
   :host {
     --ground: light-dark(#f2f4f6, #101214);
     --good: light-dark(#1a6b3c, #7fd6a0);

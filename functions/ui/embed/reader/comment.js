@@ -8,12 +8,16 @@ import { ahead } from './later.js'
 
 const DOTS = 'M3 8h0M8 8h0M13 8h0'
 const HEART = 'M8 14 3 9a3 3 0 0 1 5-5 3 3 0 0 1 5 5z'
+const CLOCK = 'M8 5v3l2 1M8 2a6 6 0 1 0 .1 0'
+
+/** From this level of replies on the indent does not say who is answered. */
+const FLAT = 3
 
 export class CommentView {
   #cursor = ''
   depth = 0
   body = h('div')
-  like = h('button')
+  like = /** @type {HTMLElement | false} */ (false)
   opener = h('button')
 
   constructor(thread, comment, parent = /** @type {CommentView | undefined} */ (undefined)) {
@@ -25,17 +29,34 @@ export class CommentView {
     this.content = h('div', { class: 'content' })
     this.slot = h('div')
     this.replies = h('div', { class: 'replies' })
-    this.more = button('', { class: 'more', click: () => thread.attempt(() => busily(this.more, () => this.#loadReplies())) })
+    this.more = button('', { class: 'more', click: () => thread.attempt(() => busily(this.more, () => this.#showReplies())) })
+    const click = () => this.expand(!!this.replies.hidden)
+    this.line = button('', { class: 'line', 'aria-label': thread.say('collapse'), 'aria-expanded': 'true', click })
     const below = h('div', { class: 'below' }, this.replies, this.more)
-    this.element = h('article', { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` }, avatar(user), this.content, below)
+    this.element = h('article', { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` }, avatar(user), this.content, this.line, below)
     thread.views.set(id, this)
     this.show(comment)
     comment.replies.forEach((reply) => this.addReply(reply))
-    this.#showMore()
+    this.showMore()
   }
 
   show(comment) {
-    const { say, ui, language } = this.thread
+    const { say } = this.thread
+    const { id, pinned } = comment
+    this.comment = comment
+    this.element.classList.toggle('held', !comment.is_approved)
+    this.element.setAttribute('part', `comment${this.parent ? ' reply' : ''}${pinned ? ' pinned' : ''}`)
+    this.body = h('div', { class: 'body', part: 'body' })
+    if (comment.is_deleted) return this.content.replaceChildren(h('p', { id: `author-${id}`, class: 'muted' }, say('deleted')))
+    showHtml(this.body, comment.html, comment.body)
+    linkImages(this.body)
+    this.content.replaceChildren(this.#header(), this.body, this.#actions(), this.slot)
+    this.showMarks()
+  }
+
+  #header() {
+    const { thread, comment, parent, depth } = this
+    const { say, ui, language } = thread
     const { id, user, pinned, created_at, updated_at } = comment
     const { badges } = ui.features
     const marks = {
@@ -43,46 +64,41 @@ export class CommentView {
       moderator: badges && comment.is_moderator,
       guest: badges && comment.is_guest,
       pinned,
-      pending_approval: !comment.is_approved,
     }
     const names = Object.keys(marks).filter((name) => marks[name])
-    this.comment = comment
-    this.element.setAttribute('part', `comment${this.parent ? ' reply' : ''}${pinned ? ' pinned' : ''}`)
-    this.body = h('div', { class: 'body', part: 'body' })
-    if (comment.is_deleted) return this.content.replaceChildren(h('p', { id: `author-${id}`, class: 'muted' }, say('deleted')))
-    showHtml(this.body, comment.html, comment.body)
-    linkImages(this.body)
     const time = h('time', { datetime: created_at, title: inFull(created_at, language) }, comment.relative_created_at)
-    const href = new URL(`#comment-${id}`, location.href)
-    this.content.replaceChildren(
-      h(
-        'header',
-        {},
-        h('b', { id: `author-${id}`, part: 'author', dir: 'auto' }, user.name),
-        ...names.map((name) => h('span', { class: 'badge' }, say(name))),
-        h('a', { class: 'muted', href, click: () => this.thread.reveal(id) }, time),
-        updated_at > created_at && h('span', { class: 'muted', title: inFull(updated_at, language) }, say('edited')),
-        this.#more(),
-      ),
-      this.body,
-      this.#actions(),
-      this.slot,
+    const link = (id, name, content) => h('a', { class: name, href: new URL(`#comment-${id}`, location.href), click: () => thread.reveal(id) }, content)
+    return h(
+      'header',
+      {},
+      h('b', { id: `author-${id}`, part: 'author', dir: 'auto' }, user.name),
+      depth >= FLAT && parent?.comment.user.name && link(parent.comment.id, 'parent', `↳ ${parent.comment.user.name}`),
+      ...names.map((name) => h('span', { class: `badge ${name}` }, say(name))),
+      link(id, 'muted', time),
+      updated_at > created_at && h('span', { class: 'muted', title: inFull(updated_at, language) }, say('edited')),
+      this.#more(),
     )
-    this.showMarks()
   }
 
   #actions() {
-    const { say, ui } = this.thread
+    const { thread, comment } = this
+    const { say, ui } = thread
     const { nesting, read_only } = ui.features
     const isOpen = !read_only && !ui.auth.banned
-    const isAnswerable = isOpen && nesting && this.comment.is_approved && this.depth < 10 && !this.thread.closed
-    this.like = button('', { class: 'like', disabled: !isOpen, click: () => this.#like() })
-    return h(
-      'div',
-      { class: 'actions', part: 'actions' },
-      this.like,
-      isAnswerable && button(say('reply'), { class: 'reply', ...ahead, click: () => this.thread.answer(this) }),
-    )
+    const isAnswerable = isOpen && nesting && this.depth < 10 && !thread.closed
+    this.like = isOpen && button('', { class: 'like', click: () => this.#like() })
+    const likes = comment.likes_count > 0 && h('span', { class: 'like', title: say('likes') }, drawing(HEART), ` ${comment.likes_count}`)
+    const answer = isAnswerable && button(say('reply'), { class: 'reply', ...ahead, click: () => thread.answer(this) })
+    return h('div', { class: 'actions', part: 'actions' }, ...(comment.is_approved ? [this.like || likes, answer] : [this.#note()]))
+  }
+
+  /** Why others do not see the comment. */
+  #note() {
+    const { say, ui } = this.thread
+    const { state, reason, note } = this.comment.review ?? {}
+    const label = state === 'rejected' ? 'rejected' : ui.auth.moderator ? 'pending_approval' : 'only_you'
+    const why = [reason && say(reason), note].filter(Boolean).join(': ')
+    return h('span', { class: 'note' }, drawing(CLOCK), ` ${say(label)} ${why}`)
   }
 
   /** The button of the menu, which the writer shows. */
@@ -96,21 +112,21 @@ export class CommentView {
   }
 
   showMarks() {
-    const { say } = this.thread
-    const { liked, likes_count } = this.comment
-    const count = likes_count ? ` ${likes_count}` : ''
-    this.like.replaceChildren(drawing(HEART), count)
-    this.like.ariaLabel = say('like') + count
-    this.like.ariaPressed = `${liked}`
+    const { like, thread, comment } = this
+    if (!like) return
+    const count = comment.likes_count ? ` ${comment.likes_count}` : ''
+    like.replaceChildren(drawing(HEART), count)
+    like.ariaLabel = thread.say('like') + count
+    like.ariaPressed = `${comment.liked}`
   }
 
   #like() {
     const { thread, comment, like } = this
     const { liked, likes_count } = comment
     if (!thread.ui.auth.authenticated && !thread.ui.guest.likes) return thread.signIn('sign_in_to_like')
-    if (like.ariaBusy === 'true') return
-    const show = (like) => {
-      Object.assign(comment, like)
+    if (!like || like.ariaBusy === 'true') return
+    const show = (marks) => {
+      Object.assign(comment, marks)
       this.showMarks()
     }
     show({ liked: !liked, likes_count: likes_count + (liked ? -1 : 1) })
@@ -131,23 +147,35 @@ export class CommentView {
     const view = new CommentView(this.thread, reply, this)
     const later = [...this.replies.children].find(({ id }) => Number(id.slice(8)) > reply.id)
     this.replies.insertBefore(view.element, later ?? null)
-    this.#showMore()
+    this.showMore()
     return view
   }
 
-  #showMore() {
-    const shown = [...this.thread.views.values()].filter(({ parent, comment }) => parent === this && comment.is_approved)
-    const left = this.comment.replies_count - shown.length
-    this.more.hidden = left <= 0 || this.#cursor === null
-    this.more.textContent = `${this.thread.say('view_replies')} (${left})`
+  /** Shows the replies, or hides them. What is inside hidden replies is shown with all that hides it. */
+  expand(isOpen = true) {
+    this.replies.hidden = !isOpen
+    this.line.ariaExpanded = `${isOpen}`
+    this.showMore()
+    if (isOpen) this.parent?.expand()
   }
 
-  async #loadReplies() {
-    const { thread, comment } = this
+  /** Shows how many replies are not shown. */
+  showMore() {
+    const { thread, comment, replies, more, line } = this
+    const shown = [...thread.views.values()].filter(({ parent, comment }) => !replies.hidden && parent === this && comment.is_approved)
+    const left = comment.replies_count - shown.length
+    more.hidden = left <= 0 || (!replies.hidden && this.#cursor === null)
+    more.textContent = thread.say('more_replies', left)
+    line.hidden = !replies.firstChild
+  }
+
+  async #showReplies() {
+    const { thread, comment, replies } = this
+    if (replies.hidden) return this.expand()
     const { data, meta } = await thread.api.get(`comments/${comment.id}/replies`, { cursor: this.#cursor, per_page: 20 })
     this.#cursor = meta.next_cursor
     const added = data.filter(({ id }) => !thread.views.has(id)).map((reply) => this.addReply(reply))
-    this.#showMore()
+    this.showMore()
     added[0]?.focus()
   }
 }

@@ -7,7 +7,7 @@
 import { API } from '../kit/api.js'
 import { avatar } from '../kit/avatar.js'
 import { device } from '../kit/device.js'
-import { button, h, primary } from '../kit/dom.js'
+import { h, primary } from '../kit/dom.js'
 import { ahead, writer } from './later.js'
 
 /** Texts since the page was loaded, by the names of their drafts. */
@@ -62,26 +62,13 @@ export function composer(thread, purpose) {
     else if (!isReady && (await enhance())) element.requestSubmit()
   }
 
-  /** Keys that the writer has not taken. */
-  function keydown(event) {
-    if (event.defaultPrevented || event.isComposing) return
-    if (event.key === 'Escape') giveUp()
-    else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) element.requestSubmit()
-  }
-
+  const keydown = ({ key, ctrlKey, metaKey, isComposing }) => key === 'Enter' && (ctrlKey || metaKey) && !isComposing && element.requestSubmit()
   const open = (isOpen) => element.classList.toggle('open', isOpen)
-
-  /** Closes a reply or an edit, and an empty composer of the thread. */
-  function giveUp() {
-    if (cancel) return cancel()
-    text.blur()
-    if (!text.value) open(false)
-  }
 
   const text = h('textarea', { 'aria-label': placeholder, placeholder, rows: 1, required: true, dir: 'auto', input })
   const problem = h('p', { class: 'error', role: 'alert' })
   const send = primary(action)
-  const bar = h('div', { class: 'bar' }, button(say('cancel'), { class: 'cancel', click: giveUp }), send)
+  const bar = h('div', { class: 'bar' }, send)
   const box = h('div', { class: 'editor', part: 'editor' }, text)
   const under = h('div', { class: 'under' }, problem, bar)
   const events = { pointerenter: ahead.pointerenter, focusin: enhance, keydown, submit }

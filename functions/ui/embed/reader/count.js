@@ -9,22 +9,21 @@ const uncounted = new Set()
 
 function count() {
   const elements = [...uncounted].filter(({ thread }) => /^[\w.~-]+\/(?!\.{1,2}$)[\w.~:-]{1,128}$/.test(thread))
-  const threads = [...new Set(elements.map(({ thread }) => thread))]
   uncounted.clear()
-  while (threads.length) {
-    const some = threads.splice(0, 50)
-    while (`${some}`.length > 5_900) threads.push(`${some.pop()}`)
-    countIn(some, elements)
-  }
+  if (elements.length) countIn(elements)
 }
 
-async function countIn(threads, elements) {
+/** An unknown type is refused with all others, so the halves are asked for then, as where there are too many. @param {CommentCount[]} elements */
+async function countIn(elements) {
+  const threads = [...new Set(elements.map(({ thread }) => thread))]
+  const half = elements.length >> 1
+  const split = () => half && [elements.slice(0, half), elements.slice(half)].forEach(countIn)
+  if (threads.length > 50 || `${threads}`.length > 5_900) return split()
   try {
     const { data } = await new Client().request('GET', `counts?threads=${threads}`, { anonymous: true })
     for (const element of elements) if (element.thread in data) element.textContent = data[element.thread]
   } catch ({ status }) {
-    const half = threads.length >> 1
-    if (status === 422 && half) [threads.slice(0, half), threads.slice(half)].forEach((some) => countIn(some, elements))
+    if (status === 422) split()
   }
 }
 

@@ -32,13 +32,6 @@ class CommentThread extends HTMLElement {
     this.#thread.become(auth ?? null)
   }
 
-  get type() {
-    return this.getAttribute('type') ?? ''
-  }
-  get record() {
-    return this.getAttribute('record') ?? ''
-  }
-
   connectedCallback() {
     const { signal } = (this.#connection = new AbortController())
     const near = new IntersectionObserver((entries) => entries.at(-1)?.isIntersecting && this.#approach(), { rootMargin: '600px' })
@@ -73,7 +66,7 @@ class CommentThread extends HTMLElement {
     this.#isScheduled = true
     queueMicrotask(() => {
       this.#isScheduled = false
-      if (this.isConnected && this.#isNear && this.type && this.record) this.#thread.load()
+      if (this.isConnected && this.#isNear) this.#thread.load()
     })
   }
 }

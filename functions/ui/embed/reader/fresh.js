@@ -1,14 +1,34 @@
-/** Watches a thread for new comments, and offers them by a button. */
+/** Says what is new: since the last visit, and while the page is open, when a button offers it. */
 
-import { button, pause } from '../kit/dom.js'
+import { API } from '../kit/api.js'
+import { device } from '../kit/device.js'
+import { button, h, pause } from '../kit/dom.js'
 
 export class Fresh {
   element = button('', { class: 'primary fresh', hidden: true, click: () => this.#show() })
+  since = h('span', { class: 'since' })
   #before
   #waiting = []
 
   constructor(thread) {
     this.thread = thread
+  }
+
+  get #key() {
+    return `${API} ${this.thread.path} seen`
+  }
+
+  /** Says how many of these comments and their replies came after the last visit. */
+  welcome(comments) {
+    const seen = +device.get(this.#key)
+    const n = comments.flatMap((comment) => [comment, ...comment.replies]).filter(({ id }) => id > seen).length
+    this.since.textContent = n ? this.thread.say('new_since', n) : ''
+  }
+
+  /** Keeps the newest comment that was shown. */
+  remember() {
+    const newest = Math.max(+device.get(this.#key) || 0, ...this.thread.views.keys())
+    if (newest) device.set(this.#key, newest)
   }
 
   async watch(signal) {
@@ -26,8 +46,9 @@ export class Fresh {
     }
   }
 
-  #offer({ newest, next }) {
+  #offer({ count, newest, next }) {
     const { element, thread } = this
+    thread.total.textContent = count
     this.#before ??= newest
     this.#waiting = newest.filter((id) => !this.#before?.includes(id) && !thread.views.has(id))
     const { length } = this.#waiting

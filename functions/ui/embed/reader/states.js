@@ -11,6 +11,9 @@ export function explanation(say, { code, status, message, errors = {} }) {
   return text !== label ? text : status === 422 ? Object.values(errors).flat().join(' ') || message : say('error')
 }
 
+/** @param {import('../types.d.ts').Child[]} content */
+export const notice = (...content) => h('p', { class: 'notice', part: 'notice' }, ...content)
+
 export const skeleton = () => [1, 2, 3].map(() => h('div', { class: 'skeleton' }))
 
 /**
@@ -18,10 +21,7 @@ export const skeleton = () => [1, 2, 3].map(() => h('div', { class: 'skeleton' }
  * @param {any} thread @param {any} error @param {() => void} again @param {AbortSignal} signal
  */
 export function failure({ say, explain }, error, again, signal) {
-  const click = () => {
-    removeEventListener('online', click)
-    again()
-  }
-  addEventListener('online', click, { signal })
-  return h('p', { class: 'notice', role: 'alert' }, `${explain(error)} `, button(say('retry'), { class: 'outlined', click }))
+  const element = notice(h('span', { role: 'alert' }, explain(error)), ' ', button(say('retry'), { class: 'outlined', click: again }))
+  addEventListener('online', () => element.isConnected && again(), { signal, once: true })
+  return element
 }

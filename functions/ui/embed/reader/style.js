@@ -2,53 +2,78 @@
  * Styles of threads.
  */
 
-import { sheet } from '../kit/sheet.js'
+import { sheet, styles } from '../kit/sheet.js'
+import { composerStyles } from './composer_style.js'
 
-export const threadStyles = sheet(`
-h2, h3 { margin: 0; font-size: 1.125em }
-.top, .bar, header, .actions { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5em }
-.top { justify-content: space-between }
-.top .muted { margin-inline-start: auto }
+const threadStyles = sheet(`
+h2, p { margin: 0 }
+h2 { font-size: 1.25em; font-weight: 650 }
+h2 span { font-weight: 400 }
+.top, .bar, header, .actions, .foot { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5em }
+.top :is(button, select), .foot .muted { color: var(--muted); font-size: .8125em }
+.since { margin-inline-end: auto; color: var(--accent); font-size: .9375em }
+.foot .muted { margin-inline-start: auto }
 .waiting { min-block-size: 100vh }
-.skeleton { block-size: 5em; margin-block-end: 1.5em; border-radius: var(--radius); background: var(--border); opacity: .3 }
-[aria-pressed=true] { color: var(--accent) }
+.skeleton { block-size: 5em; margin-block-end: 24px; border-radius: var(--radius); background: var(--border); opacity: .3 }
 svg { inline-size: 1.125em; vertical-align: -.2em; fill: none; stroke: currentColor; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round }
-.notice, pre, table { padding: .75em; border-radius: var(--radius); background: var(--tint) }
-.list { margin-block-start: 1.5em }
-.empty, .foot { text-align: center }
+.notice, pre, table { padding: .75em; border-radius: var(--radius); background: var(--hover) }
+.notice { margin-block: 12px 24px }
+.list { container-type: inline-size; margin-block: 24px }
+.empty { text-align: center }
+article { position: relative; display: grid; grid-template-columns: 36px minmax(0, 1fr); column-gap: 12px; border-radius: var(--radius) }
 article:focus { outline: 2px solid transparent }
-article { display: grid; grid-template-columns: 36px minmax(0, 1fr); gap: 0 .75em; margin-block-end: 1em; border-radius: var(--radius) }
-article > .avatar { grid-area: 1 / 1 }
+article + article { margin-block-start: 24px }
+article > .avatar { grid-area: 1 / 1; z-index: 1 }
+.held > .avatar { --shown: .55 }
+.held > img { opacity: .55 }
 .content { grid-area: 1 / 2 }
-.below { grid-column: 2 }
+.below { grid-area: 2 / 2 }
+.replies article { grid-template-columns: 28px minmax(0, 1fr); column-gap: 10px; margin-block-start: 16px }
+.replies .avatar { inline-size: 28px; block-size: 28px; font-size: .6875rem }
 .replies .replies .below { grid-column: 1 / 3 }
-.replies article { margin-block: 1em 0; grid-template-columns: 28px minmax(0, 1fr) }
-.replies .avatar { inline-size: 28px; block-size: 28px }
+.replies .replies .more { margin-inline-start: 30px }
+.line { position: absolute; inset-block: 44px 0; inset-inline-start: 6px; inline-size: 24px; min-inline-size: 0 }
+.line, .line:hover { background: none }
+.line::before { content: ''; position: absolute; inset-block: 0; inset-inline-start: 11px; border-inline-start: 2px solid var(--line) }
+.line:hover::before { border-color: var(--accent) }
+.replies .line { inset-block-start: 36px; inset-inline-start: 2px }
+.replies .replies .replies .line:not(:hover, :focus-visible) { opacity: 0 }
+header { position: relative; min-block-size: 28px; padding-inline-end: 32px; scroll-margin: 8em; font-size: .8125em }
+header b { font-size: 1.154em; font-weight: 620 }
+header a { padding: .25em 0; text-decoration: none }
 .body, header { overflow-x: clip }
-header a { padding: .25em 0; font-size: .875em; text-decoration: none }
+.author { background: color-mix(in srgb, var(--accent) 13%, transparent); color: var(--accent) }
 .plain { white-space: pre-wrap }
 .body > * { margin-block: .25em .5em; unicode-bidi: plaintext; text-align: start }
-h1, h4, h5, h6, .body :is(h2, h3) { font-size: 1em }
+.body :is(h1, h2, h3, h4, h5, h6) { font-size: 1em }
 .body :is(p, li, h1, h2, h3, h4, h5, h6) { white-space: pre-line }
-.body img { max-inline-size: 100%; max-block-size: 24em }
+.body img { max-inline-size: 100%; max-block-size: 24em; border-radius: 8px }
 pre, table { display: block; overflow: auto }
-ul, ol { padding-inline-start: min(40px, 10%) }
+ul, ol { padding-inline-start: min(24px, 10%) }
 blockquote { margin-inline: 0; padding-inline-start: min(.75em, 5%); border-inline-start: 3px solid var(--border); color: var(--muted) }
-.actions, .more { margin-inline-start: -.5em; font-size: .875em }
+.actions, .more { margin-inline-start: -.5em; font-size: .8125em }
 .actions { color: var(--muted) }
-.like[aria-pressed=true] svg { color: var(--danger); fill: currentColor }
-.more { color: var(--accent) }
-.fresh { position: sticky; z-index: 1; inset-block: .5em; display: block; inline-size: fit-content; margin: 0 auto -36px }
-header { scroll-margin: 8em }
-dialog label { display: block }
+.actions span { padding: .25em .5em }
+.like[aria-pressed=true] svg { color: var(--heart); fill: currentColor }
+.more { margin-block-start: 8px; color: var(--accent); font-weight: 600 }
+.fresh { position: sticky; z-index: 2; inset-block: .5em; display: block; inline-size: fit-content; margin: 0 auto -36px }
 .bar { justify-content: end }
-dialog .bar { margin-block-start: 1em }
-.opener { margin-inline-start: auto; color: var(--muted) }
+.opener { position: absolute; inset-block-start: 0; inset-inline-end: 0; color: var(--muted); font-size: 1rem }
 .opener path { stroke-width: 2 }
+@container (width < 30rem) {
+  .replies .below { grid-column: 1 / 3 }
+  .replies .more { margin-inline-start: 30px }
+  .replies .replies .line:not(:hover, :focus-visible) { opacity: 0 }
+}
 @media (prefers-reduced-motion: no-preference) {
   .target { animation: come .15s }
   .target::before { content: ''; pointer-events: none; grid-area: 1 / 1 / 2 / 3; border-radius: var(--radius); background: var(--tint); box-shadow: 0 0 0 10px var(--tint); opacity: 0; animation: leave 2s }
+  .like svg { transition: scale .2s }
+  .like:active svg { scale: 1.2 }
 }
 @keyframes come { from { opacity: 0 } }
 @keyframes leave { from { opacity: 1 } }
 `)
+
+/** All styles that readers need. */
+export const readerStyles = [styles, composerStyles, threadStyles]

@@ -7,19 +7,20 @@
 import { API, Client } from '../kit/api.js'
 import { device } from '../kit/device.js'
 import { busily, button, h } from '../kit/dom.js'
-import { styles } from '../kit/sheet.js'
-import { FIRST_WORDS, languageOf } from '../kit/words.js'
+import { FIRST_WORDS, formOf, languageOf } from '../kit/words.js'
 import { CommentView } from './comment.js'
 import { composer, hasDraft } from './composer.js'
-import { composerStyles } from './composer_style.js'
 import { Fresh } from './fresh.js'
 import { ahead, writer } from './later.js'
 import { obstacle } from './obstacle.js'
-import { explanation, failure, skeleton } from './states.js'
-import { threadStyles } from './style.js'
+import { explanation, failure, notice, skeleton } from './states.js'
+import { readerStyles } from './style.js'
 import { Toast } from './toast.js'
 
 const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
+
+/** The address of a thread, below that of the API. */
+const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
 
 /** Nothing, where the API says that there is nothing. */
 const orNothing = (error) => (error.status === 404 ? {} : Promise.reject(error))
@@ -49,12 +50,17 @@ export class Thread {
     this.empty = h('p', { class: 'empty muted' })
     this.fresh = new Fresh(this)
     this.foot = h('div', { class: 'foot' })
+    this.total = h('span', { class: 'muted', part: 'count' })
     root.append(this.section, this.toast.element)
-    root.adoptedStyleSheets = [styles, threadStyles, composerStyles]
+    root.adoptedStyleSheets = readerStyles
     this.#showSkeleton()
   }
 
-  say = (key) => this.host.labels?.[key] ?? this.ui?.labels[key] ?? FIRST_WORDS[key] ?? key
+  /** A label, for a number where it has one. @param {string} key @param {number} [n] */
+  say = (key, n) => {
+    const text = this.host.labels?.[key] ?? this.ui?.labels[key] ?? FIRST_WORDS[key] ?? key
+    return n == null ? text : formOf(text, this.language, n).replace('{n}', `${n}`)
+  }
 
   explain = (error) => explanation(this.say, error)
 
@@ -66,12 +72,6 @@ export class Thread {
   /** Opens a reply. */
   answer(view) {
     return this.ui.auth.can_comment ? this.later(({ reply }) => reply(view)) : this.signIn()
-  }
-
-  /** The visitor's token is refused from now on. What was being written stays. */
-  async endSession() {
-    this.ended = this.ui.auth.user ?? {}
-    await this.load()
   }
 
   async write(method, path, options) {
@@ -110,7 +110,9 @@ export class Thread {
     const { host, api, section } = this
     this.#work.abort()
     const { signal } = (this.#work = new AbortController())
-    const path = [host.type, host.record].map(encodeURIComponent).join('/')
+    const ids = ['type', 'record'].map((name) => host.getAttribute(name))
+    if (!ids.every(Boolean)) return
+    const path = pathOf(...ids)
     if (path !== this.path) this.#showSkeleton()
     this.path = path
     this.sort = SORTS.find((sort) => sort === host.getAttribute('sort')) ?? this.sort
@@ -159,8 +161,9 @@ export class Thread {
       h(
         'div',
         { class: 'top' },
-        h('h2', {}, say('comments')),
-        ui.features.subscriptions && ui.auth.authenticated && button(say('notifications'), { class: 'muted', ...ahead, click: () => this.later(({ chooseMails }) => chooseMails(this)) }),
+        h('h2', {}, `${say('comments')} `, this.total),
+        this.fresh.since,
+        ui.features.subscriptions && ui.auth.authenticated && button(say('notifications'), { ...ahead, click: () => this.later(({ chooseMails }) => chooseMails(this)) }),
         ui.features.sorting && select,
       ),
       ...this.#writing(page),
@@ -171,12 +174,10 @@ export class Thread {
       this.foot,
     )
     this.empty.textContent = say('no_comments')
+    this.total.textContent = page.meta.count ?? ''
+    this.fresh.welcome(page.data)
     this.#restart(page)
-    for (const { comment, body } of open) {
-      const view = this.views.get(comment.id)
-      if (body.hidden) view?.comment.can.update && this.later(({ edit }) => edit(view))
-      else if (view && ui.auth.can_comment) this.answer(view)
-    }
+    if (open.length) this.later(({ reopen }) => reopen(open))
   }
 
   /** The composer, and what stands above it or in its place. */
@@ -194,24 +195,10 @@ export class Thread {
       draft: 'new',
       placeholder: say('write_comment'),
       action: say('send'),
-      send: async (fields, key) => {
-        const comment = await this.post(fields, key)
-        const view = this.#prepend(comment)
-        this.list.prepend(view.element)
-        this.focusOn(view)
-      },
     }).element
   }
 
-  async post(body, key) {
-    const { data } = await this.write('POST', `${this.path}/comments`, { body, key })
-    const isAsked = body.subscribe_to_replies && !this.ui.auth.authenticated
-    this.toast.show(this.say(!data.is_approved ? 'pending_approval' : isAsked ? 'check_inbox' : 'posted'))
-    this.emit('comment-posted', { id: data.id })
-    return data
-  }
-
-  #prepend(comment) {
+  prepend(comment) {
     const view = new CommentView(this, comment)
     const pinned = this.list.querySelector('[part~=pinned]')
     if (pinned) pinned.after(view.element)
@@ -229,9 +216,14 @@ export class Thread {
   #append({ data, meta }) {
     const added = data.filter(({ id }) => !this.views.has(id)).map((comment) => new CommentView(this, comment))
     this.list.append(...added.map(({ element }) => element))
+    this.fresh.remember()
     const { next_cursor: cursor, current_page: page = 1, last_page = 1 } = meta
     this.#next = cursor ? { cursor } : page < last_page ? { page: page + 1 } : null
-    this.foot.replaceChildren(this.#next ? button(this.say('load_more'), { class: 'outlined', click: () => this.#loadMore() }) : '')
+    const feed = h('a', { class: 'muted', href: `${API}${this.path}/feed.atom` }, this.say('feed'))
+    this.foot.replaceChildren(
+      this.#next ? button(this.say('load_more'), { class: 'outlined', click: () => this.#loadMore() }) : '',
+      this.ui.feeds ? feed : '',
+    )
     this.showEmpty()
     return added
   }
@@ -274,7 +266,7 @@ export class Thread {
     if (!id || !this.ui) return
     const isHere = await this.reveal(Number(id))
     const close = button('×', { 'aria-label': this.say('close'), click: () => this.notice.replaceChildren() })
-    this.notice.replaceChildren(isHere ? '' : h('p', { class: 'notice', part: 'notice', role: 'status' }, this.say('not_here'), close))
+    this.notice.replaceChildren(isHere ? '' : notice(h('span', { role: 'status' }, this.say('not_here')), close))
   }
 
   async reveal(id) {
@@ -285,6 +277,8 @@ export class Thread {
   }
 
   focusOn(view) {
+    view.parent?.expand()
+    this.fresh.remember()
     this.section.querySelector('.target')?.classList.remove('target')
     view.element.classList.add('target')
     view.content.firstElementChild?.scrollIntoView({ block: 'nearest' })
@@ -293,14 +287,14 @@ export class Thread {
 
   async fetch(id) {
     if (this.views.has(id)) return
-    const { data, ancestors, thread } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch(orNothing)
-    if (thread?.type !== this.host.type || thread.id !== this.host.record) return
+    const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch(orNothing)
+    if (pathOf(thread.type, thread.id) !== this.path) return
     /** @type {CommentView | undefined} */
     let view
     for (const comment of [...ancestors, data]) {
       const known = this.views.get(comment.id)
       if (known) known.comment.replies_count = comment.replies_count
-      view = known ?? view?.addReply(comment) ?? this.#prepend(comment)
+      view = known ?? view?.addReply(comment) ?? this.prepend(comment)
     }
   }
 }

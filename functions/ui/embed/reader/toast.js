@@ -3,29 +3,18 @@
 import { h } from '../kit/dom.js'
 
 export class Toast {
-  element = h('p', { class: 'toast', part: 'toast', role: 'status', popover: 'manual' })
-  #timer = /** @type {any} */ (0)
+  element = h('p', { class: 'toast', part: 'toast', role: 'status', popover: 'manual', animationend: () => this.announce('') })
 
   /** Says this to screen readers alone. */
   announce(text) {
-    this.#hide()
+    if (this.element.matches(':popover-open')) this.element.hidePopover()
     this.element.textContent = text
   }
 
+  /** Shows it until its animation ends, which stands still under the pointer and the focus. */
   show(text, isProblem = false) {
     this.announce(text)
     this.element.classList.toggle('error', isProblem)
     if (this.element.isConnected) this.element.showPopover()
-    this.#wait()
-  }
-
-  /** It stays for five seconds, and while the pointer is on it. */
-  #wait() {
-    this.#timer = setTimeout(() => (this.element.matches(':hover, :focus-within') ? this.#wait() : this.announce('')), 5000)
-  }
-
-  #hide() {
-    clearTimeout(this.#timer)
-    if (this.element.matches(':popover-open')) this.element.hidePopover()
   }
 }

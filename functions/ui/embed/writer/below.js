@@ -1,6 +1,7 @@
 /** Composers inside a comment: for a reply, or for another text. */
 
 import { composer } from '../reader/composer.js'
+import { post } from './post.js'
 
 /** Opens a composer below a comment, and answers what closes it. */
 function write(view, purpose) {
@@ -24,7 +25,7 @@ export function reply(view) {
     placeholder: say('write_reply'),
     action: say('reply'),
     send: async (fields, key) => {
-      const reply = await thread.post({ ...fields, parent_id: comment.id }, key)
+      const reply = await post(thread, { ...fields, parent_id: comment.id }, key)
       view.comment.replies_count += +reply.is_approved
       close()
       thread.focusOn(view.addReply(reply))
@@ -49,4 +50,13 @@ export function edit(view) {
     },
   })
   body.hidden = true
+}
+
+/** Opens again what was open before the thread was shown anew, where its visitor may write there. */
+export function reopen(views) {
+  for (const { thread, comment, body } of views) {
+    const view = thread.views.get(comment.id)
+    if (body.hidden) view?.comment.can.update && edit(view)
+    else if (view && thread.ui.auth.can_comment) reply(view)
+  }
 }

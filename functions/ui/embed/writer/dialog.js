@@ -1,6 +1,7 @@
 /** Dialogs of a thread. */
 
 import { button, h, primary } from '../kit/dom.js'
+import { dress } from './style.js'
 
 /**
  * Asks something. The focus goes to what `act` answers, else back to where it was.
@@ -29,6 +30,7 @@ export function ask({ root, section, say, explain }, title, fields, action, act 
   const bar = h('div', { class: 'bar' }, cancel, action && primary(action))
   const form = h('form', { submit }, h('h3', {}, title), ...fields, error, bar)
   const dialog = h('dialog', { 'aria-label': title, close }, form)
+  dress({ root })
   section.append(dialog)
   dialog.showModal()
 }

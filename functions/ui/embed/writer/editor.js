@@ -3,12 +3,13 @@
  * @import { Composer, Editor } from '../types.d.ts'
  */
 
-import { busily } from '../kit/dom.js'
+import { busily, button } from '../kit/dom.js'
 import { emojis } from './emoji.js'
 import { identity } from './guest.js'
 import { images } from './images.js'
 import { keepGuestKey, newKey } from './key.js'
 import { mentions } from './mentions.js'
+import { postFirst } from './post.js'
 import { previewer } from './preview.js'
 import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
@@ -33,9 +34,15 @@ export function enhance(composer) {
   }
 
   async function fail(error) {
-    if (error.code === 'unauthenticated' && ui.auth.authenticated) await thread.endSession()
+    if (error.code === 'unauthenticated' && ui.auth.authenticated) await endSession()
     else if (error.code === 'offline') tell(say('kept'), true)
     else tell(thread.explain(error))
+  }
+
+  /** The visitor's token is refused from now on. What was being written stays. */
+  async function endSession() {
+    thread.ended = ui.auth.user ?? {}
+    await thread.load()
   }
 
   function tell(sentence, isKept = false) {
@@ -79,7 +86,7 @@ export function enhance(composer) {
     const content = JSON.stringify(fields)
     if (content !== last.content) last = { content, key: newKey() }
     keepGuestKey(thread)
-    await purpose.send(fields, last.key)
+    await (purpose.send ?? postFirst(thread))(fields, last.key)
     last.content = ''
     if (text.value === written) text.value = ''
     pictures.clear()
@@ -100,6 +107,18 @@ export function enhance(composer) {
     }
   }
 
+  /** Escape, where nothing inside the form has taken it. */
+  function escape({ key, isComposing, defaultPrevented, target }) {
+    if (key === 'Escape' && !isComposing && !defaultPrevented && !target.closest('[popover]')) giveUp()
+  }
+
+  /** Closes a reply or an edit, and an empty composer of the thread. */
+  function giveUp() {
+    if (purpose.cancel) return purpose.cancel()
+    text.blur()
+    if (!text.value) close()
+  }
+
   /** Firefox cannot size a field by its text. */
   function grow() {
     if (CSS.supports('field-sizing', 'content')) return
@@ -111,13 +130,14 @@ export function enhance(composer) {
   text.addEventListener('input', people.suggest)
   text.addEventListener('input', grow)
   text.addEventListener('keydown', keydown)
+  element.addEventListener('keydown', escape)
   text.addEventListener('paste', (event) => pictures.take(event, event.clipboardData))
   text.addEventListener('drop', (event) => pictures.take(event, event.dataTransfer))
   element.addEventListener('submit', submit)
   for (const type of ['offline', 'online']) addEventListener(type, connection)
   text.after(preview.element, pictures.element, toolbar(editor, { emoji, pictures, preview }), emoji.element, ...people.elements)
   box.after(...writer.fieldsOfGuests)
-  bar.prepend(writer.element)
+  bar.prepend(writer.element, button(say('cancel'), { class: 'cancel', click: giveUp }))
   grow()
   people.suggest()
 }

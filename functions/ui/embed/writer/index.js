@@ -1,6 +1,6 @@
 /** What the reader calls once somebody writes. */
 
-export { edit, reply } from './below.js'
+export { edit, reopen, reply } from './below.js'
 export { enhance } from './editor.js'
 export { chooseMails } from './mails.js'
 export { menu } from './menu.js'

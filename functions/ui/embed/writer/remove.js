@@ -3,6 +3,7 @@
 import { avatar } from '../kit/avatar.js'
 import { busily, button, h } from '../kit/dom.js'
 import { dress } from './style.js'
+import { addToTotal } from './total.js'
 
 export function remove(view) {
   const { thread, content } = view
@@ -24,6 +25,7 @@ export function remove(view) {
 async function erase(view) {
   const { thread, comment } = view
   await thread.write('DELETE', `comments/${comment.id}`)
+  addToTotal(thread, -comment.is_approved)
   const next = (isAnswered(view) ? blank(view) : leave(view)) ?? thread.section.querySelector('textarea')
   thread.showEmpty()
   next?.focus({ preventScroll: true })
@@ -50,5 +52,6 @@ function leave({ thread, comment, parent, element }) {
   element.remove()
   if (!parent) return next
   parent.comment.replies_count -= +comment.is_approved
+  parent.showMore()
   return parent.comment.is_deleted && !isAnswered(parent) ? leave(parent) : next
 }

@@ -1,9 +1,13 @@
 /** Styles of what only writers see. */
 
+import { formStyles } from '../kit/forms.js'
 import { sheet } from '../kit/sheet.js'
 import { places } from './popover.js'
 
 const writerStyles = sheet(`
+h3 { margin: 0; font-size: 1.125em }
+dialog label { display: block }
+dialog .bar { margin-block-start: 1em }
 .preview { min-block-size: 92px; max-block-size: 60vh; padding: 8px 12px; overflow: auto }
 .toolbar { display: flex; flex-wrap: wrap; padding: 3px; border-block-start: 1px solid var(--border); color: var(--muted) }
 .toolbar button { min-inline-size: 32px; min-block-size: 32px; padding: 0 6px; font-size: .875em }
@@ -59,5 +63,5 @@ progress { inline-size: 100%; accent-color: var(--accent) }
 /** Gives a thread what writers need. */
 export function dress({ root }) {
   const { adoptedStyleSheets: sheets } = root
-  if (!sheets.includes(places)) sheets.push(writerStyles, places)
+  if (!sheets.includes(places)) sheets.push(formStyles, writerStyles, places)
 }
