@@ -108,9 +108,6 @@ export interface Composer {
   send: HTMLButtonElement
   /** Keeps this text as the draft. */
   keep: (body: string) => void
-  focus: () => void
-  /** Makes it a line again. */
-  close: () => void
 }
 
 /** A composer with what the writer adds. */

@@ -16,9 +16,12 @@ const FLAT = 3
 export class CommentView {
   #cursor = ''
   depth = 0
-  body = h('div')
-  like = /** @type {HTMLElement | false} */ (false)
-  opener = h('button')
+  /** @type {any} */
+  body
+  /** @type {HTMLElement | false | undefined} */
+  like
+  /** @type {any} */
+  opener
 
   constructor(thread, comment, parent = /** @type {CommentView | undefined} */ (undefined)) {
     const { id, user } = comment

@@ -10,8 +10,8 @@ import { device } from '../kit/device.js'
 import { h, primary } from '../kit/dom.js'
 import { ahead, writer } from './later.js'
 
-/** Texts since the page was loaded, by the names of their drafts. */
-const typed = {}
+/** The names of drafts that were typed since the page was loaded. */
+const typed = new Set()
 
 /** The visitor as comments show people. Guests are who they last said they are. */
 const visitor = ({ user }) => user ?? { name: device.get('name') ?? '', avatar: '' }
@@ -35,7 +35,7 @@ export function composer(thread, purpose) {
 
   function keep(body) {
     device.set(kept, body)
-    typed[kept] = body
+    typed.add(kept)
   }
 
   function input() {
@@ -70,20 +70,15 @@ export function composer(thread, purpose) {
   const send = primary(action)
   const bar = h('div', { class: 'bar' }, send)
   const box = h('div', { class: 'editor', part: 'editor' }, text)
-  const under = h('div', { class: 'under' }, problem, bar)
   const events = { pointerenter: ahead.pointerenter, focusin: enhance, keydown, submit }
-  const element = h('form', { class: 'composer', ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, under))
+  const element = h('form', { class: 'composer', ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
   // What somebody has typed as a guest becomes the draft of whoever signs in.
-  if (kept !== left && typed[left]) {
-    keep(typed[left])
-    device.set(left, (typed[left] = ''))
+  if (kept !== left && typed.delete(left)) {
+    keep(device.get(left))
+    device.set(left, '')
   }
   text.value = device.get(kept) || value
   open(!!cancel || !!text.value)
-  const focus = () => {
-    text.focus()
-    text.setSelectionRange(text.value.length, text.value.length)
-  }
-  const form = { thread, purpose, element, text, box, problem, bar, send, keep, focus, close: () => open(false) }
+  const form = { thread, purpose, element, text, box, problem, bar, send, keep }
   return form
 }

@@ -34,7 +34,7 @@ class CommentThread extends HTMLElement {
 
   connectedCallback() {
     const { signal } = (this.#connection = new AbortController())
-    const near = new IntersectionObserver((entries) => entries.at(-1)?.isIntersecting && this.#approach(), { rootMargin: '600px' })
+    const near = new IntersectionObserver((entries) => !this.#isNear && entries.at(-1)?.isIntersecting && this.#approach(), { rootMargin: '600px' })
     const languages = new MutationObserver(() => this.attributeChangedCallback('lang'))
     near.observe(this)
     languages.observe(document, { subtree: true, attributeFilter: ['lang'] })
@@ -44,7 +44,7 @@ class CommentThread extends HTMLElement {
       languages.disconnect()
       this.#thread.stop()
     })
-    if (this.#isNear || this.getAttribute('loading') === 'eager' || location.hash.startsWith('#comment-')) this.#approach(true)
+    if (this.#isNear || this.getAttribute('loading') === 'eager' || location.hash.startsWith('#comment-')) this.#approach()
   }
 
   disconnectedCallback() {
@@ -56,9 +56,9 @@ class CommentThread extends HTMLElement {
     else if (name !== 'lang' || languageOf(this) !== this.#thread.language) this.#schedule()
   }
 
-  #approach(again = !this.#isNear) {
+  #approach() {
     this.#isNear = true
-    if (again) this.#schedule()
+    this.#schedule()
   }
 
   #schedule() {

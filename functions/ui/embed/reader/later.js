@@ -14,8 +14,7 @@ export function writer() {
   return loading
 }
 
+const come = () => void writer().catch(() => {})
+
 /** Attributes of what leads to the writer: it is fetched when somebody comes there with the pointer or the focus. */
-export const ahead = {
-  pointerenter: () => void writer().catch(() => {}),
-  focus: () => void writer().catch(() => {}),
-}
+export const ahead = { pointerenter: come, focus: come }

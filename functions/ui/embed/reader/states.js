@@ -1,5 +1,6 @@
 /** What stands in place of comments or of the composer: the wait, a failure, a notice. */
 
+import { API } from '../kit/api.js'
 import { button, h } from '../kit/dom.js'
 
 const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment', not_found: 'deleted' }
@@ -14,14 +15,22 @@ export function explanation(say, { code, status, message, errors = {} }) {
 /** @param {import('../types.d.ts').Child[]} content */
 export const notice = (...content) => h('p', { class: 'notice', part: 'notice' }, ...content)
 
+/** Tells the owner of the page what to change: in the console, and on this machine in the element too. @param {string} fix */
+export function mistake(fix) {
+  console.error(`<comment-thread>: ${fix}`)
+  return /localhost$|^127\.|^\[::1/.test(location.hostname) ? h('p', { class: 'mistake' }, fix) : ''
+}
+
 export const skeleton = () => [1, 2, 3].map(() => h('div', { class: 'skeleton' }))
 
 /**
  * Says that loading failed. It is tried again by a press, or once there is a connection.
  * @param {any} thread @param {any} error @param {() => void} again @param {AbortSignal} signal
  */
-export function failure({ say, explain }, error, again, signal) {
-  const element = notice(h('span', { role: 'alert' }, explain(error)), ' ', button(say('retry'), { class: 'outlined', click: again }))
+export function failure({ say, explain, ui, path }, error, again, signal) {
+  const fixes = { not_found: `no thread ${path}: check type, record and SVC_TYPES`, offline: navigator.onLine && `no answer from ${API}: check SVC_CORS_ORIGINS and connect-src` }
+  const fix = !ui && fixes[error.code]
+  const element = notice(h('span', { role: 'alert' }, explain(error)), ' ', button(say('retry'), { class: 'outlined', click: again }), fix && mistake(fix))
   addEventListener('online', () => element.isConnected && again(), { signal, once: true })
   return element
 }

@@ -11,15 +11,15 @@ h2 { font-size: 1.25em; font-weight: 650 }
 h2 span { font-weight: 400 }
 .top, .bar, header, .actions, .foot { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5em }
 .top :is(button, select), .foot .muted { color: var(--muted); font-size: .8125em }
-.since { margin-inline-end: auto; color: var(--accent); font-size: .9375em }
+.since { margin-inline-end: auto; color: var(--accent) }
 .foot .muted { margin-inline-start: auto }
 .waiting { min-block-size: 100vh }
-.skeleton { block-size: 5em; margin-block-end: 24px; border-radius: var(--radius); background: var(--border); opacity: .3 }
+.skeleton { block-size: 5em; margin-block-end: 24px; border-radius: var(--radius); background: var(--hover) }
 svg { inline-size: 1.125em; vertical-align: -.2em; fill: none; stroke: currentColor; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round }
 .notice, pre, table { padding: .75em; border-radius: var(--radius); background: var(--hover) }
 .notice { margin-block: 12px 24px }
+.mistake { padding: .75em; border: 1px dashed }
 .list { container-type: inline-size; margin-block: 24px }
-.empty { text-align: center }
 article { position: relative; display: grid; grid-template-columns: 36px minmax(0, 1fr); column-gap: 12px; border-radius: var(--radius) }
 article:focus { outline: 2px solid transparent }
 article + article { margin-block-start: 24px }

@@ -13,7 +13,7 @@ import { composer, hasDraft } from './composer.js'
 import { Fresh } from './fresh.js'
 import { ahead, writer } from './later.js'
 import { obstacle } from './obstacle.js'
-import { explanation, failure, notice, skeleton } from './states.js'
+import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
 import { Toast } from './toast.js'
 
@@ -21,9 +21,6 @@ const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
 /** The address of a thread, below that of the API. */
 const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
-
-/** Nothing, where the API says that there is nothing. */
-const orNothing = (error) => (error.status === 404 ? {} : Promise.reject(error))
 
 export class Thread {
   api = new Client()
@@ -111,7 +108,7 @@ export class Thread {
     this.#work.abort()
     const { signal } = (this.#work = new AbortController())
     const ids = ['type', 'record'].map((name) => host.getAttribute(name))
-    if (!ids.every(Boolean)) return
+    if (!ids.every(Boolean)) return section.replaceChildren(mistake('set type and record'))
     const path = pathOf(...ids)
     if (path !== this.path) this.#showSkeleton()
     this.path = path
@@ -287,7 +284,7 @@ export class Thread {
 
   async fetch(id) {
     if (this.views.has(id)) return
-    const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch(orNothing)
+    const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))
     if (pathOf(thread.type, thread.id) !== this.path) return
     /** @type {CommentView | undefined} */
     let view

@@ -11,9 +11,10 @@ function write(view, purpose) {
     body.hidden = false
     view.focus()
   }
-  const { element, focus } = composer(thread, { ...purpose, cancel })
+  const { element, text } = composer(thread, { ...purpose, cancel })
   slot.replaceChildren(element)
-  focus()
+  text.focus()
+  text.setSelectionRange(text.value.length, text.value.length)
   return cancel
 }
 

@@ -16,7 +16,7 @@ import { mark, shortcutOf, toolbar } from './toolbar.js'
 
 /** @param {Composer} composer */
 export function enhance(composer) {
-  const { thread, purpose, element, box, text, problem, bar, send, keep, close } = composer
+  const { thread, purpose, element, box, text, problem, bar, send, keep } = composer
   const { say, ui } = thread
   let isSending = false
   let last = { content: '', key: '' }
@@ -92,7 +92,7 @@ export function enhance(composer) {
     pictures.clear()
     preview.close()
     keep(text.value)
-    if (!text.value && !purpose.cancel) close()
+    if (!text.value && !purpose.cancel) fold()
   }
 
   function keydown(event) {
@@ -107,6 +107,9 @@ export function enhance(composer) {
     }
   }
 
+  /** Makes the composer a line again. */
+  const fold = () => element.classList.remove('open')
+
   /** Escape, where nothing inside the form has taken it. */
   function escape({ key, isComposing, defaultPrevented, target }) {
     if (key === 'Escape' && !isComposing && !defaultPrevented && !target.closest('[popover]')) giveUp()
@@ -116,7 +119,7 @@ export function enhance(composer) {
   function giveUp() {
     if (purpose.cancel) return purpose.cancel()
     text.blur()
-    if (!text.value) close()
+    if (!text.value) fold()
   }
 
   /** Firefox cannot size a field by its text. */
