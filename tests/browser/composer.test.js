@@ -170,11 +170,11 @@ test('a closed thread has a notice in place of the composer and no replies, but 
 test('guests read what is optional and what is not published', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })
   await field(page).focus()
-  const label = page.locator('.guest label').nth(1)
+  const label = page.locator('.names label').nth(1)
   assert.match((await label.textContent()) ?? '', /^Your e-mail address · not published$/)
   const optional = await w.open(t, { record: newRecord(), prepare: answering((json) => (json.ui.guest.require_email = false)) })
   await field(optional.page).focus()
-  assert.match((await optional.page.locator('.guest label').nth(1).textContent()) ?? '', /^Your e-mail address · optional, not published$/)
+  assert.match((await optional.page.locator('.names label').nth(1).textContent()) ?? '', /^Your e-mail address · optional, not published$/)
 })
 
 test('with a storage that throws drafts last as long as the page', async (t) => {

@@ -475,7 +475,7 @@ test('a reply that is being written survives a change of the visitor', async (t)
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await page.getByPlaceholder('Write a reply…').fill('As a guest, then signed in')
   await thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.bob)
-  await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.guest'))
+  await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.names'))
   assert.equal(await page.getByPlaceholder('Write a reply…').inputValue(), 'As a guest, then signed in')
 })
 

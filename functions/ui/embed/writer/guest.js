@@ -38,5 +38,5 @@ export function identity({ thread, purpose }) {
     features.subscriptions && !purpose.isEdit && h('label', {}, subscribe, say('subscribe')),
   )
   const labels = [h('label', {}, say('guest_name'), name), hasEmail && h('label', {}, say('guest_email'), hint, email)]
-  return { element, fields, fieldsOfGuests: isGuest ? [h('div', { class: 'guest' }, ...labels)] : [] }
+  return { element, fields, fieldsOfGuests: isGuest ? [h('div', { class: 'names' }, ...labels)] : [] }
 }

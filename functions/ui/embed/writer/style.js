@@ -15,10 +15,10 @@ dialog .bar { margin-block-start: 1em }
 .eye svg { display: none }
 .identity { flex: 1 1 12em; display: flex; flex-wrap: wrap; gap: 0 1em; align-items: center; color: var(--muted); font-size: .875em }
 .identity label { display: flex; gap: .5em; align-items: center; min-block-size: 28px }
-.guest { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(13em, 100%), 1fr)); gap: .5em 1em; margin-block-start: .75em }
-.guest label { font-size: .875em; font-weight: 600 }
-.guest small { color: var(--muted); font-size: 1em; font-weight: 400 }
-.guest input { inline-size: 100%; font-size: 1rem; font-weight: 400 }
+.names { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(13em, 100%), 1fr)); gap: .5em 1em; margin-block-start: .75em }
+.names label { font-size: .875em; font-weight: 600 }
+.names small { color: var(--muted); font-size: 1em; font-weight: 400 }
+.names input { inline-size: 100%; font-size: 1rem; font-weight: 400 }
 .chips { display: flex; flex-wrap: wrap; gap: 8px; padding: 0 8px 8px }
 .chips:empty { display: none }
 .chip { flex: 0 1 21em; display: flex; gap: 8px; align-items: center; min-inline-size: 0; padding: 6px; border: 1px solid var(--border); border-radius: var(--radius) }
