@@ -80,6 +80,19 @@ test('another guest is offered neither, and fifteen minutes later the writer is 
   assert.deepEqual(await offered(page), ['Copy link'])
 })
 
+test('a guest who edits too late reads why, and the text stays', async (t) => {
+  const { page } = await w.open(t, { record: newRecord() })
+  const id = await write(page, 'Hello.')
+  await choose(page, id, 'Edit')
+  const text = article(page, id).locator('textarea')
+  await text.fill('Hello, all.')
+  const refusal = { message: 'The time for editing and deleting this comment is over.', code: 'edit_closed', errors: {} }
+  await page.route(/\/comments\/\d+$/, (route) => route.fulfill({ status: 403, headers: { 'access-control-allow-origin': '*' }, json: refusal }))
+  await article(page, id).getByRole('button', { name: 'Save' }).click()
+  await article(page, id).getByRole('alert').getByText(refusal.message).waitFor()
+  assert.equal(await text.inputValue(), 'Hello, all.')
+})
+
 test('with a storage that throws the key lasts as long as the page', async (t) => {
   const record = newRecord()
   const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('No.', 'SecurityError') } })`

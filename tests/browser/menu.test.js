@@ -112,6 +112,6 @@ test('what a moderator has not seen is not decided', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 1_100))
   await w.service.call('PATCH', `comments/${id}`, w.service.ada, { body: 'Something else.' })
   await choose(page, id, 'Reject')
-  await toast(page).getByText('Something went wrong').waitFor()
+  await toast(page).getByText('The comment has been edited since you saw it.').waitFor()
   assert.equal((await w.service.call('GET', `posts/${record}/comments`, null)).data.length, 1)
 })

@@ -6,14 +6,14 @@ import { button, h } from '../kit/dom.js'
 const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment', not_found: 'deleted' }
 
 /** Why something failed, in the words of `say`. @param {(key: string) => string} say @param {any} error */
-export function explanation(say, { code, status, message, errors = {} }) {
+export function explanation(say, { code, status, message }) {
   const label = REFUSALS[code] ?? code
   const text = say(label)
-  return text !== label ? text : status === 422 ? Object.values(errors).flat().join(' ') || message : say('error')
+  return text !== label ? text : (status < 500 && message) || say('error')
 }
 
 /** @param {import('../types.d.ts').Child[]} content */
-export const notice = (...content) => h('p', { class: 'notice', part: 'notice' }, ...content)
+export const notice = (...content) => h('div', { class: 'notice', part: 'notice' }, ...content)
 
 /** Tells the owner of the page what to change: in the console, and on this machine in the element too. @param {string} fix */
 export function mistake(fix) {
