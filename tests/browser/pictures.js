@@ -5,7 +5,7 @@
 
 import { mkdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { article, newRecord, token, world, openMenu } from './world.js'
+import { article, choose, newRecord, openMenu, PIXEL, token, world } from './world.js'
 
 const TARGET = new URL('../../target/pictures/', import.meta.url).pathname
 const README = new URL('../../functions/ui/embed/pictures/', import.meta.url).pathname
@@ -76,14 +76,21 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   }
 }
 
-/** @param {string} name @param {() => Promise<Parameters<typeof w.open>[1]>} options @param {(page: import('playwright-core').Page) => Promise<any>} [act] */
-const state = (name, options, act) =>
-  test(name, async (t) => {
-    const { page } = await w.open(t, { context: { viewport: WIDE }, prepare, ...(await options()) })
-    await act?.(page)
-    await page.waitForTimeout(300)
-    await page.screenshot({ path: `${TARGET}${name}.png`, fullPage: true })
-  })
+/**
+ * A state, wide and light, and narrow and dark.
+ * @param {string} name @param {() => Promise<Parameters<typeof w.open>[1]>} options @param {(page: import('playwright-core').Page) => Promise<any>} [act]
+ */
+function state(name, options, act) {
+  for (const [look, context] of Object.entries({ wide: { viewport: WIDE }, narrow: { viewport: NARROW, colorScheme: /** @type {const} */ ('dark') } })) {
+    test(`${name}, ${look}`, async (t) => {
+      const { context: more, ...others } = await options()
+      const { page } = await w.open(t, { prepare, ...others, context: { ...context, ...more } })
+      await act?.(page)
+      await page.waitForTimeout(300)
+      await page.screenshot({ path: `${TARGET}${name}-${look}.png`, fullPage: true })
+    })
+  }
+}
 
 /** Changes what the list answers. @param {(json: any) => void} change */
 const changed = (change) => async (/** @type {import('playwright-core').Page} */ page) => {
@@ -149,3 +156,53 @@ state('refused', async () => ({ record: (await conversation()).record, who: w.se
   await page.locator('article').first().getByRole('button', { name: /^Like/ }).click()
 })
 state('dark-theme-on-a-light-page', async () => ({ record: (await conversation()).record, attributes: 'theme="dark"' }))
+
+state('waiting-and-rejected', async () => {
+  const record = newRecord()
+  await w.service.comment(record, 'Does the foil not burn the leaves in July?')
+  await w.service.comment(record, 'Cheap foil at https://example.org!')
+  const change = changed(({ data }) => {
+    Object.assign(data[1], { is_approved: false, review: { state: 'pending', reason: null, note: null } })
+    Object.assign(data[0], { is_approved: false, review: { state: 'rejected', reason: 'spam', note: 'No advertisements, please.' } })
+  })
+  return { record, who: w.service.ada, prepare: change }
+})
+state('closed', async () => ({ record: (await conversation()).record, who: w.service.ada, prepare: changed(({ meta }) => (meta.closed = true)) }))
+state('session-ended', async () => ({ record: (await conversation()).record, who: token(7, 'Ada Lovelace', { exp: 1000 }) }))
+state('mistake', async () => ({ html: '<comment-thread type="posts"></comment-thread>' }), (page) => page.locator('.mistake').waitFor())
+state('not-here', async () => ({ record: (await conversation()).record, hash: '#comment-1' }), (page) => page.locator('[part~=notice]').waitFor())
+state('collapsed', async () => ({ record: (await conversation()).record }), (page) => page.getByRole('button', { name: 'Collapse replies' }).first().click())
+state('returning', async () => ({ record: (await conversation()).record }), async (page) => {
+  await page.evaluate(() => Object.keys(localStorage).forEach((key) => key.endsWith(' seen') && (localStorage[key] = '1')))
+  await page.reload()
+  await page.locator('article').first().waitFor()
+})
+state('guest-on-cream', async () => ({
+  record: (await conversation()).record,
+  head: '<style>:root { color-scheme: normal } body { color: #3a2e24; background: #fbf6ea; font: 18px/1.5 Georgia, serif }</style>',
+}), async (page) => {
+  await page.getByPlaceholder('Write a comment…').fill('A sentence that a guest begins to write.')
+  await page.getByLabel('Your name').fill('Wanda')
+})
+state('deleting', async () => ({ record: (await conversation()).record, who: w.service.ada }), async (page) => {
+  await choose(page, Number((await page.locator('article', { hasText: 'For those who want' }).getAttribute('id'))?.slice(8)), 'Delete')
+})
+state('posted', async () => ({ record: (await conversation()).record, who: w.service.ada, context: { reducedMotion: 'reduce' } }), async (page) => {
+  await page.getByPlaceholder('Write a comment…').fill('Same here!')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.getByText('Comment posted').waitFor()
+})
+state('offline', async () => ({ record: (await conversation()).record, who: w.service.ada }), async (page) => {
+  await page.getByPlaceholder('Write a comment…').fill('On a train.')
+  await page.getByRole('button', { name: 'Preview' }).waitFor()
+  await page.context().setOffline(true)
+  await page.getByText('Your text is kept').waitFor()
+})
+state('image', async () => ({ record: newRecord(), who: w.service.ada }), async (page) => {
+  await page.getByPlaceholder('Write a comment…').fill('Look at this:')
+  const chooser = page.waitForEvent('filechooser')
+  await page.getByRole('button', { name: 'Upload an image' }).click()
+  await (await chooser).setFiles({ name: 'balcony.png', mimeType: 'image/png', buffer: PIXEL })
+  await page.getByPlaceholder('Describe the image').fill('Tomatoes on a balcony')
+})
+state('forced-colours', async () => ({ record: (await conversation()).record, who: w.service.ada, context: { forcedColors: 'active' } }))

@@ -7,11 +7,12 @@ import { composerStyles } from './composer_style.js'
 
 const threadStyles = sheet(`
 h2, p { margin: 0 }
-h2 { font-size: 1.25em; font-weight: 650 }
+h2 { display: inline; font-size: 1.25em; font-weight: 650 }
+.top div { flex: 1 }
 h2 span { font-weight: 400 }
 .top, .bar, header, .actions, .foot { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5em }
 .top :is(button, select), .foot .muted { color: var(--muted); font-size: .8125em }
-.since { margin-inline-end: auto; color: var(--accent) }
+.since { display: inline-block; color: var(--accent) }
 .foot .muted { margin-inline-start: auto }
 .waiting { min-block-size: 100vh }
 .skeleton { block-size: 5em; margin-block-end: 24px; border-radius: var(--radius); background: var(--hover) }

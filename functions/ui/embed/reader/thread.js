@@ -158,8 +158,7 @@ export class Thread {
       h(
         'div',
         { class: 'top' },
-        h('h2', {}, `${say('comments')} `, this.total),
-        this.fresh.since,
+        h('div', {}, h('h2', {}, `${say('comments')} `, this.total), ' ', this.fresh.since),
         ui.features.subscriptions && ui.auth.authenticated && button(say('notifications'), { ...ahead, click: () => this.later(({ chooseMails }) => chooseMails(this)) }),
         ui.features.sorting && select,
       ),

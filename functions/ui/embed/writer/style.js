@@ -14,6 +14,7 @@ dialog .bar { margin-block-start: 1em }
 .toolbar .eye { margin-inline-start: auto }
 .eye svg { display: none }
 .identity { flex: 1 1 12em; display: flex; flex-wrap: wrap; gap: 0 1em; align-items: center; color: var(--muted); font-size: .875em }
+.identity:empty { display: none }
 .identity label { display: flex; gap: .5em; align-items: center; min-block-size: 28px }
 .names { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(13em, 100%), 1fr)); gap: .5em 1em; margin-block-start: .75em }
 .names label { font-size: .875em; font-weight: 600 }
@@ -47,6 +48,7 @@ progress { inline-size: 100%; accent-color: var(--accent) }
 .question .danger { color: var(--danger); background: none; font-weight: 600 }
 @container (width < 30rem) {
   .composer.open > .avatar { display: none }
+  .identity { flex-basis: 100% }
   .eye svg { display: inline }
   .eye span { display: none }
   .toolbar button { min-inline-size: 30px; padding: 0 4px }
