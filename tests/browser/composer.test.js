@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, newRecord, Service, token, world } from './world.js'
+import { article, focusedComment, newRecord, Service, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 /** Nothing moves, so that heights can be compared. */
@@ -243,4 +243,25 @@ test('emoji are chosen by arrow keys, and Escape returns the focus', async (t) =
   await opener.click()
   await opener.click()
   assert.equal(await page.locator('.emoji').isVisible(), false)
+})
+
+test('a reply is written by keyboard alone, and Escape in the emoji closes them, not the reply', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.')
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  await article(page, id).getByRole('button', { name: 'Reply' }).focus()
+  await page.keyboard.press('Enter')
+  const text = article(page, id).locator('textarea')
+  await text.waitFor()
+  await page.keyboard.type('Yes')
+  await article(page, id).getByRole('button', { name: 'Emoji' }).focus()
+  await page.keyboard.press('Enter')
+  await page.locator('.emoji:popover-open').waitFor()
+  await page.keyboard.press('Escape')
+  await page.locator('.emoji:popover-open').waitFor({ state: 'hidden' })
+  assert.equal(await text.inputValue(), 'Yes')
+  await text.focus()
+  await page.keyboard.press('Escape')
+  await text.waitFor({ state: 'detached' })
+  assert.equal(await focusedComment(page), `comment-${id}`)
 })
