@@ -5,7 +5,7 @@
 
 import { mkdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { token, world } from './world.js'
+import { fromDisk, token, world } from './world.js'
 
 const TARGET = new URL('../../target/pictures/', import.meta.url).pathname
 const README = new URL('../../functions/ui/embed/pictures/', import.meta.url).pathname
@@ -93,6 +93,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
       await (filled ??= fill())
       for (const [name, { who = w.service.moderator, act, prepare, leave }] of Object.entries(STATES)) {
         const context = await w.browser.newContext({ locale: 'en-GB', colorScheme, viewport, reducedMotion: 'reduce' })
+        await fromDisk(context, w.service.api)
         t.after(() => context.close())
         // Pictures of people are letters: nothing is loaded from elsewhere.
         await context.route(/^https:/, (route) => route.abort())
