@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use shared::app::akismet::{Akismet, Submission};
 use shared::domain::markdown::{self, Shown};
-use shared::domain::spam::{Rules, Verdict};
+use shared::domain::spam::{Action, Finding, Rules};
+use shared::domain::verdict::{Failure, Verdict};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -21,79 +22,83 @@ fn rules() -> Rules {
     }
 }
 
-fn judge_body(rules: &Rules, body: &str) -> Verdict {
-    rules.judge(&markdown::shown(body))
+const PASS: Option<Action> = None;
+const REVIEW: Option<Action> = Some(Action::Review);
+const DENY: Option<Action> = Some(Action::Deny);
+
+/// The worst action of what the rules find.
+fn judge_shown(rules: &Rules, shown: Shown) -> Option<Action> {
+    rules.judge(&[shown]).into_iter().map(|found| found.action).max()
 }
 
-#[test]
-fn the_worse_of_two_verdicts_is_the_greater() {
-    assert!(Verdict::Pass < Verdict::Review && Verdict::Review < Verdict::Deny);
+fn judge_body(rules: &Rules, body: &str) -> Option<Action> {
+    judge_shown(rules, markdown::shown(body))
 }
 
 #[test]
 fn a_body_without_phrases_passes() {
-    assert_eq!(judge_body(&rules(), "cheap and good, no pills"), Verdict::Pass);
-    assert_eq!(judge_body(&Rules::default(), "cheap pills http://a.example"), Verdict::Pass);
+    assert_eq!(judge_body(&rules(), "cheap and good, no pills"), PASS);
+    assert_eq!(judge_body(&Rules::default(), "cheap pills http://a.example"), PASS);
 }
 
 #[test]
 fn phrases_match_whatever_their_case() {
     for body in ["CHEAP PILLS", "the cheap pills!", "STRASSE", "Straße"] {
-        assert_eq!(judge_body(&rules(), body), Verdict::Deny, "{body}");
+        assert_eq!(judge_body(&rules(), body), DENY, "{body}");
     }
-    assert_eq!(judge_body(&rules(), "CaSiNo"), Verdict::Review);
+    assert_eq!(judge_body(&rules(), "CaSiNo"), REVIEW);
 }
 
 #[test]
 fn phrases_match_whatever_form_their_letters_have() {
     for body in ["ＣＡＳＩＮＯ", "𝐜𝐚𝐬𝐢𝐧𝐨", "𝓒asi\u{2099}o", "ⓒⓐⓢⓘⓝⓞ", "ＦＲＥＥ\u{3000}ｍｏｎｅｙ"]
     {
-        assert_eq!(judge_body(&rules(), body), Verdict::Review, "{body}");
+        assert_eq!(judge_body(&rules(), body), REVIEW, "{body}");
     }
     let rules = Rules { deny: vec!["ﬁne café ΐ".into()], ..Rules::default() };
     for body in ["fine café ΐ", "FINE CAFE\u{301} Ι\u{308}\u{301}", "ﬁne cafe\u{301} ι\u{308}\u{301}"] {
-        assert_eq!(judge_body(&rules, body), Verdict::Deny, "{body}");
+        assert_eq!(judge_body(&rules, body), DENY, "{body}");
     }
-    assert_eq!(judge_body(&rules, "fine cafe ι"), Verdict::Pass);
+    assert_eq!(judge_body(&rules, "fine cafe ι"), PASS);
 }
 
 #[test]
 fn white_space_in_a_phrase_is_one_space() {
     for body in ["free \t\n money", "free\u{a0}money", "free\r\nmoney"] {
-        assert_eq!(judge_body(&rules(), body), Verdict::Review, "{body:?}");
+        assert_eq!(judge_body(&rules(), body), REVIEW, "{body:?}");
     }
-    assert_eq!(judge_body(&rules(), "freemoney"), Verdict::Pass);
+    assert_eq!(judge_body(&rules(), "freemoney"), PASS);
 }
 
 #[test]
 fn what_cannot_be_seen_does_not_split_a_phrase() {
     for body in ["ca\u{200b}sino", "c\u{200d}a\u{feff}sino", "cas\u{ad}ino", "\u{202e}casi\u{2060}no", "casi\u{fe0f}no"]
     {
-        assert_eq!(judge_body(&rules(), body), Verdict::Review, "{body:?}");
+        assert_eq!(judge_body(&rules(), body), REVIEW, "{body:?}");
     }
 }
 
 #[test]
 fn a_denied_phrase_outweighs_one_to_review() {
-    assert_eq!(judge_body(&rules(), "casino, cheap pills"), Verdict::Deny);
+    assert_eq!(judge_body(&rules(), "casino, cheap pills"), DENY);
 }
 
 #[test]
 fn an_empty_phrase_matches_nothing() {
     let rules = Rules { deny: vec![String::new(), " \u{200b}".into()], ..Rules::default() };
-    assert_eq!(judge_body(&rules, "anything"), Verdict::Pass);
-    assert_eq!(judge_body(&rules, ""), Verdict::Pass);
+    assert_eq!(judge_body(&rules, "anything"), PASS);
+    assert_eq!(judge_body(&rules, ""), PASS);
 }
 
 #[test]
 fn absolute_addresses_are_counted() {
     for (body, verdict) in [
-        ("http://a.example", Verdict::Pass),
-        ("/a //b.example mailto:c@d.example ftp://e.example", Verdict::Pass),
-        ("http://a.example HTTPS://b.example", Verdict::Review),
-        ("[a](http://a.example)<hTTp://b.example>http://c.example", Verdict::Review),
-        ("http://a http://b https://c https://d", Verdict::Deny),
-        ("http://http://http://http://", Verdict::Deny),
+        ("http://a.example", PASS),
+        ("/a //b.example mailto:c@d.example ftp://e.example", PASS),
+        ("http://a.example HTTPS://b.example", REVIEW),
+        ("[a](http://a.example)<hTTp://b.example>http://c.example", REVIEW),
+        ("http://a http://b https://c https://d", DENY),
+        ("http://http://http://http://", DENY),
     ] {
         assert_eq!(judge_body(&rules(), body), verdict, "{body}");
     }
@@ -120,17 +125,17 @@ fn a_phrase_is_found_as_it_is_rendered() {
         "<http://casino.example>",
         "<b>casino",
     ] {
-        assert_eq!(judge_body(&rules(), body), Verdict::Review, "{body:?}");
+        assert_eq!(judge_body(&rules(), body), REVIEW, "{body:?}");
     }
     for body in ["`c&#97;sino`", "ca<i></i>sino", "ca\\sino", "[casino]: x\n\ny", "```casino\nx\n```"] {
-        assert_eq!(judge_body(&rules(), body), Verdict::Pass, "{body:?}");
+        assert_eq!(judge_body(&rules(), body), PASS, "{body:?}");
     }
 }
 
 #[test]
 fn plain_text_is_judged_as_it_was_typed() {
-    assert_eq!(rules().judge(&Shown::plain("[casino]: x")), Verdict::Review);
-    assert_eq!(rules().judge(&Shown::plain("[a](http://a.example) [b]: http://b.example")), Verdict::Review);
+    assert_eq!(judge_shown(&rules(), Shown::plain("[casino]: x")), REVIEW);
+    assert_eq!(judge_shown(&rules(), Shown::plain("[a](http://a.example) [b]: http://b.example")), REVIEW);
 }
 
 #[test]
@@ -138,7 +143,7 @@ fn links_are_counted_as_they_are_rendered() {
     let count = |body: &str| {
         let reached = |limit: &usize| {
             let rules = Rules { review_links: *limit, ..Rules::default() };
-            judge_body(&rules, body) == Verdict::Review
+            judge_body(&rules, body) == REVIEW
         };
         (1..10).take_while(reached).count()
     };
@@ -176,7 +181,7 @@ fn links_are_counted_as_they_are_rendered() {
 #[test]
 fn a_limit_of_zero_is_none() {
     let rules = Rules { review_links: 0, deny_links: 0, ..rules() };
-    assert_eq!(judge_body(&rules, &"http://a.example ".repeat(100)), Verdict::Pass);
+    assert_eq!(judge_body(&rules, &"http://a.example ".repeat(100)), PASS);
 }
 
 const SUBMISSION: Submission<'_> = Submission {
@@ -219,25 +224,33 @@ fn is_whole(request: &[u8]) -> bool {
         .is_some_and(|length: usize| body.len() >= length)
 }
 
-async fn judge(answer: &'static str) -> Verdict {
+async fn judge(answer: &'static str) -> Option<Finding> {
     let (address, _) = serve(answer).await;
     Akismet::new("k3y".into(), &format!("http://{address}")).judge(&SUBMISSION).await
 }
 
+fn finding(action: Action) -> Option<Finding> {
+    Some(Finding::new(action, Verdict::akismet()))
+}
+
+fn failed(failure: Failure) -> Option<Finding> {
+    Some(Finding::new(Action::Review, Verdict::akismet_failed(failure)))
+}
+
 #[tokio::test]
 async fn the_answer_false_passes() {
-    assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nfalse").await, Verdict::Pass);
+    assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nfalse").await, None);
 }
 
 #[tokio::test]
 async fn the_answer_true_is_for_review() {
-    assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue").await, Verdict::Review);
+    assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue").await, finding(Action::Review));
 }
 
 #[tokio::test]
 async fn spam_to_discard_is_denied() {
     let answer = "HTTP/1.1 200 OK\r\nX-akismet-pro-tip: discard\r\ncontent-length: 5\r\n\r\ntrue\n";
-    assert_eq!(judge(answer).await, Verdict::Deny);
+    assert_eq!(judge(answer).await, finding(Action::Deny));
 }
 
 #[tokio::test]
@@ -248,16 +261,16 @@ async fn any_other_answer_is_for_review() {
         "HTTP/1.1 200 OK\r\nX-akismet-pro-tip: discard\r\ncontent-length: 6\r\n\r\nfalse!",
         "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 5\r\n\r\nfalse",
         "HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 5\r\n\r\nfalse",
-        "garbage\r\n\r\n",
     ] {
-        assert_eq!(judge(answer).await, Verdict::Review, "{answer}");
+        assert_eq!(judge(answer).await, failed(Failure::Answer), "{answer}");
     }
+    assert_eq!(judge("garbage\r\n\r\n").await, failed(Failure::Timeout));
 }
 
 #[tokio::test]
 async fn a_slow_answer_is_for_review() {
     let start = Instant::now();
-    assert_eq!(judge("").await, Verdict::Review);
+    assert_eq!(judge("").await, failed(Failure::Timeout));
     assert!(start.elapsed() < Akismet::TIMEOUT + Duration::from_secs(1));
 }
 
@@ -267,8 +280,8 @@ async fn no_connection_and_no_address_are_for_review() {
     let closed = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
     for url in [closed.as_str(), "", "http://", "not an address"] {
-        let verdict = Akismet::new("k3y".into(), url).judge(&SUBMISSION).await;
-        assert_eq!(verdict, Verdict::Review, "{url}");
+        let found = Akismet::new("k3y".into(), url).judge(&SUBMISSION).await;
+        assert_eq!(found, failed(Failure::Timeout), "{url}");
     }
 }
 
@@ -281,7 +294,7 @@ async fn akismet_is_told_what_it_needs() {
     ] {
         let (address, asked) = serve("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nfalse").await;
         let akismet = Akismet::new("k3y".into(), &format!("http://{address}{path}"));
-        assert_eq!(akismet.judge(&SUBMISSION).await, Verdict::Pass);
+        assert_eq!(akismet.judge(&SUBMISSION).await, None);
 
         let request = asked.await.expect("the server is done");
         let (head, body) = request.split_once("\r\n\r\n").expect("a head and a body");

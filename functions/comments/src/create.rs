@@ -12,6 +12,7 @@ use shared::domain::notifications::Address;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::thread::{Thread, VisitorThreadState};
 use shared::domain::user::{User, gravatar};
+use shared::domain::verdict::Verdict;
 use shared::domain::viewer::Viewer;
 use shared::domain::visible;
 use shared::error::{FieldErrors, Refusal, Result};
@@ -36,8 +37,8 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let (viewer, mut loaded) = app.admit_with_user(call, RateClass::Write, exists, auth, load).await?;
     let comment = match loaded.prior {
         PriorResult::Nothing => {
-            let (parent, suspicious) = decide(app, call, &viewer, &mut loaded).await?;
-            store(app, &viewer, &loaded, parent, suspicious).await?
+            let (parent, verdicts) = decide(app, call, &viewer, &mut loaded).await?;
+            store(app, &viewer, &loaded, parent, verdicts).await?
         }
         PriorResult::Same(id) => created_before(app, id).await?,
         PriorResult::Other => return Err(FieldErrors::used_key().into()),
@@ -148,8 +149,13 @@ fn subscription(app: &App, call: &Call, input: &CreateInput) -> Option<Subscript
     Some(Subscription { guest, address: Some(address), network })
 }
 
-/// The parent of the comment, if it is a reply, and whether the spam check doubts the comment.
-async fn decide(app: &App, call: &Call, viewer: &Viewer, loaded: &mut Loaded) -> Result<(Option<Comment>, bool)> {
+/// The parent of the comment, if it is a reply, and why the spam check holds the comment.
+async fn decide(
+    app: &App,
+    call: &Call,
+    viewer: &Viewer,
+    loaded: &mut Loaded,
+) -> Result<(Option<Comment>, Vec<Verdict>)> {
     let parent = match loaded.input.parent {
         Some(_) => Some(parent(app, viewer, loaded).await?),
         None => None,
@@ -181,11 +187,12 @@ async fn store(
     viewer: &Viewer,
     loaded: &Loaded,
     parent: Option<Comment>,
-    suspicious: bool,
+    verdicts: Vec<Verdict>,
 ) -> Result<Comment> {
+    let suspicious = !verdicts.is_empty();
     let state = policy::initial_state(&app.config, suspicious);
     let subscription = loaded.subscription.clone();
-    let draft = Comment { state, suspicious, subscription, ..new_comment(viewer, loaded, parent.as_ref()) };
+    let draft = Comment { state, suspicious, verdicts, subscription, ..new_comment(viewer, loaded, parent.as_ref()) };
     let idempotency = loaded.idempotency.as_ref();
     let new = NewComment { draft, parent, visitor_state: &loaded.visitor_state, idempotency };
     match app.store.create(&app.ids, new).await? {

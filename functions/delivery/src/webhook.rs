@@ -19,7 +19,7 @@ use shared::domain::viewer::Viewer;
 use shared::domain::webhook::{self, Attempt, Delivery, Endpoint, EventKind, Step, Subject};
 use shared::domain::webhook_url;
 use shared::error::Fault;
-use shared::http::resource::{CommentPresenter, CommentResource, ThreadResource};
+use shared::http::resource::{CommentPresenter, CommentResource, ThreadResource, VerdictResource};
 use shared::store::Reading;
 
 use crate::{Disposition, Senders, Sent, Worker, compose, persist, worker_id};
@@ -38,6 +38,18 @@ struct CommentData {
     #[serde(flatten)]
     comment: CommentResource,
     thread: ThreadResource,
+    /// Why it is held, for whoever judges it. Events that bring no text have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdicts: Option<Vec<VerdictResource>>,
+}
+
+/// The verdicts that an event brings. A text that everyone sees at once is not held.
+fn verdicts(comment: &Comment, event: EventKind) -> Option<Vec<VerdictResource>> {
+    match event {
+        EventKind::Pending => Some(comment.verdicts.iter().map(VerdictResource::from).collect()),
+        EventKind::Created | EventKind::Updated => Some(Vec::new()),
+        _ => None,
+    }
 }
 
 pub(crate) async fn deliver(
@@ -142,7 +154,7 @@ async fn present(app: &App, comment: &Comment, event: EventKind) -> Result<Value
         language: Language::default(),
     };
     let thread = ThreadResource::new(&comment.thread, &thread);
-    let data = CommentData { comment: presenter.present(comment), thread };
+    let data = CommentData { comment: presenter.present(comment), thread, verdicts: verdicts(comment, event) };
     let mut data = serde_json::to_value(data).map_err(|error| Fault::new("writing a webhook", error))?;
     if let Some(fields) = data.as_object_mut().filter(|_| comment.is_queued() && event != EventKind::Pending) {
         fields.retain(|name, _| !["body", "html"].contains(&name.as_str()));

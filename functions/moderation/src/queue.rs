@@ -13,7 +13,7 @@ use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::pagination;
 use shared::http::request::{Call, path_id};
-use shared::http::resource::CommentResource;
+use shared::http::resource::{CommentResource, VerdictResource};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
@@ -32,6 +32,7 @@ struct Item {
     /// The comment that it answers.
     parent: Option<CommentResource>,
     held_for: Option<HeldFor>,
+    verdicts: Vec<VerdictResource>,
     reports_count: u64,
     /// The newest ones.
     reports: Vec<ReportResource>,
@@ -119,6 +120,7 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
             thread: ThreadResource::new(&comment.thread, thread),
             parent: ancestors.last().map(|parent| presenter.present(parent)),
             held_for: comment.held_for(),
+            verdicts: comment.verdicts.iter().map(VerdictResource::from).collect(),
             reports_count: comment.reports,
             reports: comment.newest_reports.iter().map(ReportResource::from).collect(),
         })

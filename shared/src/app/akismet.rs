@@ -6,7 +6,8 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Request, StatusCode};
 
 use crate::aws::https;
-use crate::domain::spam::Verdict;
+use crate::domain::spam::{Action, Finding};
+use crate::domain::verdict::{Failure, Verdict};
 
 /// A comment for Akismet to check. Has no `Debug`, so that it is never logged.
 #[derive(Clone, Copy)]
@@ -44,8 +45,15 @@ impl Akismet {
         Self { key, url, client: https::Client::new(Self::TIMEOUT) }
     }
 
-    /// [`Verdict::Review`] when Akismet gives no verdict within [`Self::TIMEOUT`].
-    pub async fn judge(&self, submission: &Submission<'_>) -> Verdict {
+    /// What Akismet finds; `None` when that is nothing. A text is for review when no verdict comes within [`Self::TIMEOUT`].
+    pub async fn judge(&self, submission: &Submission<'_>) -> Option<Finding> {
+        match self.ask(submission).await {
+            Ok(action) => action.map(|action| Finding::new(action, Verdict::akismet())),
+            Err(failure) => Some(Finding::new(Action::Review, Verdict::akismet_failed(failure))),
+        }
+    }
+
+    async fn ask(&self, submission: &Submission<'_>) -> Result<Option<Action>, Failure> {
         let request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(USER_AGENT, concat!("comments/", env!("CARGO_PKG_VERSION")))
@@ -54,20 +62,19 @@ impl Akismet {
             Ok(request) => request,
             Err(error) => {
                 tracing::warn!(%error, "SVC_AKISMET_URL is not a valid address");
-                return Verdict::Review;
+                return Err(Failure::Timeout);
             }
         };
         match self.client.send(request).await {
             Ok(response) => {
                 let (status, headers) = (response.status(), response.headers());
-                verdict(status, headers, response.body()).unwrap_or_else(|| {
+                action(status, headers, response.body()).inspect_err(|_| {
                     tracing::warn!(status = status.as_u16(), "Akismet gave no verdict");
-                    Verdict::Review
                 })
             }
             Err(error) => {
                 tracing::warn!(%error, "Akismet did not answer");
-                Verdict::Review
+                Err(Failure::Timeout)
             }
         }
     }
@@ -91,15 +98,15 @@ impl Akismet {
     }
 }
 
-/// `None` for an answer that is not Akismet's `true` or `false`, such as `invalid`.
-fn verdict(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option<Verdict> {
+/// What follows from an answer: `true`, `false`, or one that is no verdict, such as `invalid`.
+fn action(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Option<Action>, Failure> {
     let discard =
         || headers.get("x-akismet-pro-tip").is_some_and(|tip| tip.as_bytes().eq_ignore_ascii_case(b"discard"));
     match body.trim_ascii() {
-        _ if status != StatusCode::OK => None,
-        b"true" if discard() => Some(Verdict::Deny),
-        b"true" => Some(Verdict::Review),
-        b"false" => Some(Verdict::Pass),
-        _ => None,
+        _ if status != StatusCode::OK => Err(Failure::Answer),
+        b"true" if discard() => Ok(Some(Action::Deny)),
+        b"true" => Ok(Some(Action::Review)),
+        b"false" => Ok(None),
+        _ => Err(Failure::Answer),
     }
 }

@@ -1,4 +1,4 @@
-//! The spam check of a body before it is stored: our rules, repeats, Akismet. The worst verdict counts.
+//! The spam check of a body before it is stored: our rules, repeats, Akismet. The worst of their actions counts.
 
 use http::header;
 
@@ -6,7 +6,8 @@ use crate::app::App;
 use crate::app::akismet::Submission;
 use crate::domain::ids::{hex, sha256_hex};
 use crate::domain::markdown::{self, Shown};
-use crate::domain::spam::Verdict;
+use crate::domain::spam::{Action, Finding};
+use crate::domain::verdict::{MAX_VERDICTS, Verdict};
 use crate::domain::viewer::Viewer;
 use crate::error::{Refusal, Result};
 use crate::http::request::Call;
@@ -23,51 +24,52 @@ pub struct Draft<'a> {
 }
 
 impl App {
-    /// The verdict of our rules on everything that readers may see.
-    fn judge(&self, body: &str) -> Verdict {
-        let rules = &self.config.spam.rules;
-        let verdict = rules.judge(&markdown::shown(body));
-        if markdown::may_be_plain(body, &self.config.users_route_prefix) {
-            verdict.max(rules.judge(&Shown::plain(body)))
-        } else {
-            verdict
-        }
+    /// What our rules find in everything that readers may see.
+    fn judge(&self, body: &str) -> Vec<Finding> {
+        let may_be_plain = markdown::may_be_plain(body, &self.config.users_route_prefix);
+        let forms: Vec<Shown> =
+            std::iter::once(markdown::shown(body)).chain(may_be_plain.then(|| Shown::plain(body))).collect();
+        self.config.spam.rules.judge(&forms)
     }
 
-    /// Whether a moderator should review the text. Refuses spam.
-    pub async fn check_for_spam(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<bool> {
-        match self.verdict(call, viewer, draft).await? {
-            Verdict::Pass => Ok(false),
-            Verdict::Review => Ok(true),
-            Verdict::Deny => Err(Refusal::SpamRejected.into()),
+    /// Why a moderator should review the text; nothing when it may be shown. Refuses spam.
+    pub async fn check_for_spam(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Vec<Verdict>> {
+        let found = self.find_spam(call, viewer, draft).await?;
+        if let Some(denied) = denied(&found) {
+            tracing::info!(rule = denied.verdict.rule.name(), "a text was refused as spam");
+            return Err(Refusal::SpamRejected.into());
         }
+        Ok(found.into_iter().map(|finding| finding.verdict).take(MAX_VERDICTS).collect())
     }
 
-    async fn verdict(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Verdict> {
-        let mut verdict = self.judge(draft.body);
-        if self.config.spam.review_repeats && !draft.edit && verdict == Verdict::Pass {
+    async fn find_spam(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Vec<Finding>> {
+        let mut found = self.judge(draft.body);
+        if self.config.spam.review_repeats && !draft.edit && denied(&found).is_none() {
             let hash = sha256_hex(draft.body);
             // Repeating a request, by the SDK or by a caller with an `Idempotency-Key`, is not repeating a text.
             let request =
                 self.idempotency(call)?.map_or_else(|| hex(&self.random.bytes::<16>()), |idempotency| idempotency.key);
             if self.store.is_repeat(&viewer.owners.reactions, &hash, request, self.clock.now()).await? {
-                verdict = Verdict::Review;
+                found.push(Finding::new(Action::Review, Verdict::repeat()));
             }
         }
-        match &self.akismet {
-            Some(akismet) if verdict != Verdict::Deny => {
-                let submission = Submission {
-                    blog: self.config.public_url.as_deref().unwrap_or(&call.base_url),
-                    user_ip: &call.network.to_string(),
-                    user_agent: call.header(header::USER_AGENT).unwrap_or_default(),
-                    author: draft.author,
-                    author_email: draft.email,
-                    content: draft.body,
-                    permalink: None,
-                };
-                Ok(verdict.max(akismet.judge(&submission).await))
-            }
-            _ => Ok(verdict),
+        if let Some(akismet) = self.akismet.as_ref().filter(|_| denied(&found).is_none()) {
+            let submission = Submission {
+                blog: self.config.public_url.as_deref().unwrap_or(&call.base_url),
+                user_ip: &call.network.to_string(),
+                user_agent: call.header(header::USER_AGENT).unwrap_or_default(),
+                author: draft.author,
+                author_email: draft.email,
+                content: draft.body,
+                permalink: None,
+            };
+            found.extend(akismet.judge(&submission).await);
         }
+        Ok(found)
     }
+}
+
+/// The first finding that refuses the text.
+fn denied(found: &[Finding]) -> Option<&Finding> {
+    found.iter().find(|finding| finding.action == Action::Deny)
 }

@@ -10,6 +10,7 @@ use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::Address;
 use crate::domain::report::{ReportExcerpt, Resolution};
 use crate::domain::time::Timestamp;
+use crate::domain::verdict::Verdict;
 
 /// The depth of the deepest replies. A top-level comment has depth 0.
 pub const MAX_DEPTH: usize = 10;
@@ -53,6 +54,9 @@ pub struct Comment {
     /// The spam check doubted a text that waited for approval.
     #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
     pub suspicious: bool,
+    /// Why the present text is held, until a moderator approves it. Texts that are not held have none.
+    #[serde(rename = "vd", default, skip_serializing_if = "Vec::is_empty")]
+    pub verdicts: Vec<Verdict>,
     /// It stands for a deleted comment that has replies. It is approved, and has no writer, text, likes and reports.
     #[serde(rename = "ph", default, skip_serializing_if = "is_default")]
     pub is_placeholder: bool,
@@ -163,6 +167,7 @@ impl Comment {
             is_placeholder: false,
             source: None,
             suspicious: false,
+            verdicts: Vec::new(),
             likes: 0,
             imported_likes: 0,
             replies: 0,

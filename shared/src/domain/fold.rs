@@ -4,7 +4,12 @@
 /// and `ς` into `σ`. Lower case before that makes `ẞ` into `ß`.
 #[must_use]
 pub fn fold(text: &str) -> String {
-    text.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+    text.chars().flat_map(fold_char).collect()
+}
+
+/// What [`fold()`] makes of one character.
+pub fn fold_char(c: char) -> impl Iterator<Item = char> {
+    c.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub mod avatar;
 pub mod claim;
 pub mod comment;
+pub mod comparable;
 pub mod deliveries;
 pub mod email;
 pub mod fold;
@@ -25,6 +26,7 @@ pub mod texts;
 pub mod thread;
 pub mod time;
 pub mod user;
+pub mod verdict;
 pub mod viewer;
 pub mod visible;
 pub mod webhook;

@@ -1,25 +1,34 @@
-//! The configured rules of the spam check. `app::akismet` asks Akismet, and `policy` decides what follows from a
-//! verdict.
+//! The configured rules of the spam check. `app::akismet` asks Akismet, and `policy` decides what follows from what is found.
 
-use icu_normalizer::ComposingNormalizerBorrowed;
-use percent_encoding::percent_decode_str;
-
-use crate::domain::fold::fold;
+use crate::domain::comparable::Comparable;
 use crate::domain::markdown::{Link, Shown};
-use crate::domain::visible;
+use crate::domain::verdict::Verdict;
 
-/// Ordered from good to bad, so `max` is the worse of two verdicts.
+/// What becomes of a text in which a check has found something. Ordered, so that `max` is the worse of two actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    Pass,
+pub enum Action {
     /// A moderator should look at it first.
     Review,
     /// It must not be stored.
     Deny,
 }
 
-/// Phrases are searched in the text that readers see and in the addresses and titles of links, without regard to case,
-/// to white space, and to variants of letters that NFKC makes one. A limit is reached with this many links; 0 means no limit.
+/// What a check has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub action: Action,
+    pub verdict: Verdict,
+}
+
+impl Finding {
+    #[must_use]
+    pub fn new(action: Action, verdict: Verdict) -> Self {
+        Self { action, verdict }
+    }
+}
+
+/// Phrases are searched in the text that readers see and in the addresses and titles of links, in the form of [`Comparable`].
+/// A limit is reached with this many links; 0 means no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub deny: Vec<String>,
@@ -29,31 +38,35 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// What the rules find in a body, which readers may see in any of these forms. A phrase is found once.
     #[must_use]
-    pub fn judge(&self, shown: &Shown) -> Verdict {
-        let links = shown.links.iter().flat_map(|link| {
-            let address = percent_decode_str(&link.address).decode_utf8_lossy();
-            [comparable(&address), comparable(&link.title)]
-        });
-        let texts: Vec<String> = [comparable(&shown.text)].into_iter().chain(links).collect();
-        let links = count_links(shown);
-        let holds = |phrases: &[String]| phrases.iter().any(|phrase| contains(&texts, phrase));
-        let reaches = |limit: usize| limit > 0 && links >= limit;
-
-        if holds(&self.deny) || reaches(self.deny_links) {
-            Verdict::Deny
-        } else if holds(&self.review) || reaches(self.review_links) {
-            Verdict::Review
-        } else {
-            Verdict::Pass
-        }
+    pub fn judge(&self, forms: &[Shown]) -> Vec<Finding> {
+        let texts: Vec<Comparable<'_>> = forms.iter().flat_map(texts).collect();
+        let holding = |phrases: &[String], action| -> Vec<Finding> {
+            let words = phrases.iter().filter_map(|phrase| first(&texts, phrase));
+            words.map(|words| Finding::new(action, Verdict::phrase(words))).collect()
+        };
+        let links = forms.iter().map(count_links).max().unwrap_or_default();
+        let reaching = |limit: usize, action| {
+            (limit > 0 && links >= limit).then(|| Finding::new(action, Verdict::links(links, limit)))
+        };
+        let mut found = [holding(&self.deny, Action::Deny), holding(&self.review, Action::Review)].concat();
+        found.extend(reaching(self.deny_links, Action::Deny));
+        found.extend(reaching(self.review_links, Action::Review));
+        found
     }
 }
 
-/// An empty phrase matches nothing.
-fn contains(texts: &[String], phrase: &str) -> bool {
-    let phrase = comparable(phrase);
-    !phrase.is_empty() && texts.iter().any(|text| text.contains(&phrase))
+fn texts(shown: &Shown) -> impl Iterator<Item = Comparable<'_>> {
+    let of_links =
+        shown.links.iter().flat_map(|link| [Comparable::of_address(&link.address), Comparable::of(&link.title)]);
+    std::iter::once(Comparable::of(&shown.text)).chain(of_links)
+}
+
+/// The words that a phrase matches first.
+fn first<'a>(texts: &[Comparable<'a>], phrase: &str) -> Option<&'a str> {
+    let phrase = Comparable::of(phrase);
+    texts.iter().find_map(|text| text.find(&phrase))
 }
 
 /// Counts the absolute addresses in the text, and the links and images that lead to one. A link whose text contains an
@@ -64,22 +77,12 @@ fn count_links(shown: &Shown) -> usize {
 }
 
 fn count_addresses(text: &str) -> usize {
-    let text = comparable(text);
-    text.matches("http://").count() + text.matches("https://").count()
+    let text = Comparable::of(text);
+    ["http://", "https://"].iter().map(|start| text.as_str().matches(start).count()).sum()
 }
 
 /// Whether it leads to a named host. `//host` does in browsers, and `http:host` does on a page with another scheme.
 fn is_absolute(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     ["//", "http:", "https:"].iter().any(|start| address.starts_with(start))
-}
-
-/// `text` in NFKC and one case, with one space for each run of white space, and without invisible characters.
-fn comparable(text: &str) -> String {
-    const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
-    let visible = visible::without_invisible(text);
-    let normal = NFKC.normalize(&visible);
-    let words: Vec<&str> = normal.split_whitespace().collect();
-    // Once more, because folding takes some letters apart.
-    NFKC.normalize(&fold(&words.join(" "))).into_owned()
 }

@@ -6,10 +6,10 @@ pub fn shows_nothing(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
 }
 
-/// `text` without the characters that leave neither a mark nor a gap.
+/// Whether the character leaves neither a mark nor a gap.
 #[must_use]
-pub fn without_invisible(text: &str) -> String {
-    text.replace(|c: char| is_invisible(c) || (c.is_control() && !c.is_whitespace()), "")
+pub fn is_unseen(c: char) -> bool {
+    is_invisible(c) || (c.is_control() && !c.is_whitespace())
 }
 
 /// Whether the character is a control, or breaks lines as U+2028 and U+2029 do. A name has none of them.
@@ -112,8 +112,9 @@ mod tests {
     }
 
     #[test]
-    fn invisible_characters_are_removed_from_a_text() {
-        assert_eq!(without_invisible("a\u{200b}b\u{0}c\u{ad}d\u{202e}e \tf\n"), "abcde \tf\n");
+    fn invisible_characters_and_controls_are_unseen_and_white_space_is_not() {
+        let seen: String = "a\u{200b}b\u{0}c\u{ad}d\u{202e}e \tf\n".chars().filter(|c| !is_unseen(*c)).collect();
+        assert_eq!(seen, "abcde \tf\n");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::domain::language::Language;
 use crate::domain::markdown;
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::Timestamp;
+use crate::domain::verdict::{Detail, Rule, Verdict};
 use crate::domain::viewer::Viewer;
 use crate::policy;
 
@@ -87,6 +88,22 @@ impl ThreadResource {
     #[must_use]
     pub fn new(id: &ThreadId, thread: &Thread) -> Self {
         Self { kind: id.kind.clone(), id: id.record.clone(), title: thread.title.clone(), url: thread.url.clone() }
+    }
+}
+
+/// Why a text is held. Moderators and webhooks see it.
+#[derive(Debug, Serialize)]
+pub struct VerdictResource {
+    rule: Rule,
+    #[serde(rename = "match")]
+    matched: Option<String>,
+    detail: Option<Detail>,
+}
+
+impl From<&Verdict> for VerdictResource {
+    fn from(verdict: &Verdict) -> Self {
+        let Verdict { rule, matched, detail } = verdict.clone();
+        Self { rule, matched, detail }
     }
 }
 

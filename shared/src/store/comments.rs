@@ -17,6 +17,7 @@ use super::{Reading, Store, number, read, text, write, yes};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, IdSource};
 use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::verdict::Verdict;
 use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
@@ -75,8 +76,8 @@ pub struct Edit {
     pub mentions: Vec<String>,
     /// Unix milliseconds.
     pub at: i64,
-    /// The spam check doubts it.
-    pub suspicious: bool,
+    /// Why it is held: the spam check doubts it.
+    pub verdicts: Vec<Verdict>,
     /// A moderator should look at it.
     pub waits: bool,
 }
@@ -90,20 +91,23 @@ impl Edit {
             mentions: self.mentions.clone(),
             edited_at: Some(at),
             in_review: comment.in_review || (self.waits && comment.is_approved()),
-            suspicious: comment.suspicious || (self.suspicious && comment.state == State::Pending),
+            suspicious: comment.suspicious || (!self.verdicts.is_empty() && comment.state == State::Pending),
+            verdicts: self.verdicts.clone(),
             ..comment.clone()
         }
     }
 
-    fn write(before: &Comment, after: &Comment) -> Write {
+    fn write(before: &Comment, after: &Comment) -> Result<Write, Fault> {
         let mentions = AttributeValue::L(after.mentions.iter().map(text).collect());
         let update = as_read(Write::update(keys::comment(before.id)), before)
             .set(comment::BODY, text(after.body.clone()))
             .set(comment::EDITED_AT, number(after.updated_at().0))
             .assign(comment::MENTIONS, (!after.mentions.is_empty()).then_some(mentions));
         let update =
+            if before.verdicts == after.verdicts { update } else { update.assign(comment::VERDICTS, verdicts(after)?) };
+        let update =
             if after.suspicious && !before.suspicious { update.set(comment::SUSPICIOUS, yes()) } else { update };
-        if after.in_review && !before.in_review { update.set(comment::IN_REVIEW, yes()) } else { update }
+        Ok(if after.in_review && !before.in_review { update.set(comment::IN_REVIEW, yes()) } else { update })
     }
 }
 
@@ -239,11 +243,12 @@ impl Store {
         let plan = |comment: Comment| {
             let after = edit.applied_to(&comment);
             let queues = change_queues(&comment, &after);
-            let update = Edit::write(&comment, &after);
-            ready(Ok(if queues.is_empty() {
-                Plan::Alone(update)
-            } else {
-                Plan::Together(std::iter::once(update).chain(queues).collect())
+            ready(Edit::write(&comment, &after).map(|update| {
+                if queues.is_empty() {
+                    Plan::Alone(update)
+                } else {
+                    Plan::Together(std::iter::once(update).chain(queues).collect())
+                }
             }))
         };
         self.change("editing a comment", comment.clone(), plan).await
@@ -420,6 +425,13 @@ pub(super) fn state_text(state: State) -> Option<&'static str> {
         State::Pending => Some("pending"),
         State::Rejected => Some("rejected"),
     }
+}
+
+/// The attribute `vd`; `None` when it is missing.
+pub(super) fn verdicts(comment: &Comment) -> Result<Option<AttributeValue>, Fault> {
+    let verdicts = &comment.verdicts;
+    let stored = (!verdicts.is_empty()).then(|| serde_dynamo::to_attribute_value(verdicts)).transpose();
+    stored.map_err(|error| Fault::new("serializing verdicts", error))
 }
 
 /// Removes a comment that changes from the queues it leaves, and adds it to those it joins.

@@ -10,7 +10,7 @@ use crate::domain::comment::Comment;
 use crate::error::Fault;
 
 /// The attributes of a comment that placeholders do not have: its writer, its text, its state, likes and reports.
-pub(super) const ERASED: [&str; 19] = [
+pub(super) const ERASED: [&str; 20] = [
     comment::USER,
     comment::GUEST,
     comment::NAME,
@@ -22,6 +22,7 @@ pub(super) const ERASED: [&str; 19] = [
     comment::STATE,
     comment::IN_REVIEW,
     comment::SUSPICIOUS,
+    comment::VERDICTS,
     comment::SUBSCRIBED,
     comment::SUBSCRIPTION,
     comment::LIKES,

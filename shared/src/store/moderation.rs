@@ -5,7 +5,7 @@ use futures_util::future::try_join_all;
 
 use super::comments::{
     Changed, CommentWithAncestors, Plan, as_read, as_reported, change_queues, join_thread, leave_thread, present,
-    state_text, unpin,
+    state_text, unpin, verdicts,
 };
 use super::keys::{self, Item};
 use super::lists::PageCursors;
@@ -226,10 +226,11 @@ impl Store {
 
     /// `read` is the time of the edit that the decision is about.
     async fn approve(&self, comment: Comment, read: Option<i64>, by: Moderator<'_>) -> Result<Plan, Fault> {
-        // A text that the moderator did not see stays in review, or goes there if it was not visible before.
+        // A text that the moderator did not see stays in review, or goes there if it was not visible before. Its verdicts stay.
         let unseen = comment.edited_at != read;
         let in_review = unseen && (comment.in_review || !comment.is_approved());
-        let decided = Comment { state: State::Approved, in_review, ..comment.clone() };
+        let verdicts = if in_review { comment.verdicts.clone() } else { Vec::new() };
+        let decided = Comment { state: State::Approved, in_review, verdicts, ..comment.clone() };
         let decision = Decision::by(&comment, decided, Verdict::Approve, by)?;
         if comment.is_approved() { Ok(decision.into_plan()) } else { self.show(decision).await }
     }
@@ -332,6 +333,9 @@ impl<'a> Decision<'a> {
         }
         if before.in_review != after.in_review {
             write = write.assign(comment::IN_REVIEW, after.in_review.then(yes));
+        }
+        if before.verdicts != after.verdicts {
+            write = write.assign(comment::VERDICTS, verdicts(&after)?);
         }
         let entry = by.entry(verdict.action(), Subject::Comment(before))?;
         Ok(Self { entry: Some(entry), ..Self::new(before, after, write) })

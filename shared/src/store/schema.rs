@@ -189,6 +189,7 @@ items! {
             STATE          "s"   S                        "state: `pending` or `rejected`; missing when approved";
             IN_REVIEW      "rv"  B                        "approved, but an edit waits for review";
             SUSPICIOUS     "sp"  B                        "the spam check doubted a text that waited for approval";
+            VERDICTS       "vd"  L(verdict) names Words   "why the text is held; dropped when it is approved";
             PLACEHOLDER    "ph"  B                        "placeholder of a deleted comment: approved, without writer, body, likes and reports";
             SOURCE         "so"  S         names Words    "source of an imported comment: format, site and id there: `disqus:558`, `disqus@blog:558`";
             LIKES          "lc"  N                        "number of likes, imported ones included";
@@ -477,6 +478,16 @@ items! {
 }
 
 maps! {
+    verdict {
+        RULE           "r"   S                            "the check that holds the text";
+        MATCH          "m"   S                            "words that a phrase has matched, cut";
+        DETAIL         "d"   M(detail)                    "what else the check has to say";
+    }
+    detail {
+        COUNT          "count" N                          "links in the text";
+        LIMIT          "limit" N                          "number of links from which on a text is held";
+        FAILURE        "failure" S                        "why Akismet gave no verdict: `timeout` or `answer`";
+    }
     excerpt {
         ID             "i"   N                            "id of the report";
         REASON         "r"   S                            "reason, cut";

@@ -8,6 +8,7 @@ use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, IdSource, Random};
 use shared::domain::time::Clock;
 use shared::domain::user::User;
+use shared::domain::verdict;
 use shared::store::Reading;
 use shared::store::comments::Edit;
 use shared::store::log::Moderator;
@@ -19,6 +20,11 @@ use tokio::net::TcpListener;
 /// The longest wait for the service to ask. A service that never asks would hang the test otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
+
+/// What the spam check says of a text.
+fn held(is_doubtful: bool) -> Vec<verdict::Verdict> {
+    if is_doubtful { vec![verdict::Verdict::akismet()] } else { Vec::new() }
+}
 
 /// A spam check that answers when the test lets it.
 struct SlowCheck {
@@ -109,7 +115,7 @@ impl Scene {
             body: "new".to_owned(),
             mentions: Vec::new(),
             at: self.world.now().0,
-            suspicious: review,
+            verdicts: held(review),
             waits: review,
         };
         self.world.store().edit(&self.stored().await, edit).await.unwrap().expect("the comment exists");
@@ -208,10 +214,12 @@ async fn an_approval_of_a_text_that_has_changed_leaves_the_new_text_in_the_queue
     scene.decide(seen, Verdict::Approve).await;
     let approved = scene.stored().await;
     assert!(approved.is_approved() && approved.in_review);
+    assert_eq!(approved.verdicts, held(true), "they are of the text that nobody has looked at");
     scene.everyone_sees("new").await;
     scene.is_queued(&["pending"]).await;
     scene.judge("approve").await;
     scene.is_queued(&[]).await;
+    assert_eq!(scene.stored().await.verdicts, []);
 }
 
 #[tokio::test]
@@ -261,8 +269,13 @@ async fn an_edit_based_on_an_older_state_applies_to_the_new_one() {
     let scene = Scene::approved().await;
     let seen = scene.stored().await;
     scene.judge("reject").await;
-    let edit =
-        Edit { body: "new".to_owned(), mentions: Vec::new(), at: scene.world.now().0, suspicious: true, waits: true };
+    let edit = Edit {
+        body: "new".to_owned(),
+        mentions: Vec::new(),
+        at: scene.world.now().0,
+        verdicts: held(true),
+        waits: true,
+    };
     let edited = scene.world.store().edit(&seen, edit).await.unwrap().unwrap();
     assert!(!edited.is_approved() && !edited.in_review && edited.body == "new");
     scene.is_queued(&["rejected"]).await;

@@ -44,6 +44,7 @@ mod show;
 mod ui;
 mod unapproved;
 mod users;
+mod verdicts;
 mod webhooks;
 mod widget;
 mod worst;

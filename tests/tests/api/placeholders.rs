@@ -234,7 +234,7 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
     world.delete(id).await;
     let before = world.item(&format!("C#{id}"), "C").await;
 
-    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now.0, suspicious: false, waits: false };
+    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now.0, verdicts: Vec::new(), waits: false };
     assert!(store.edit(&seen, edit).await.unwrap().is_none());
     let moderator = store.user(UserId(9), Reading::Consistent).await.unwrap().unwrap();
     let by = Moderator { user: &moderator, ids: &id_source, clock: &clock };

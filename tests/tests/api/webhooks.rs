@@ -67,8 +67,9 @@ async fn a_new_comment_is_told_as_everyone_sees_it() {
     let told = told(&world, &receiver, 0).await;
     let shown = world.guest().get(&format!("comments/{id}")).await.ok(200);
     let mut payload = told[0].json();
-    let thread = payload["data"].as_object_mut().unwrap().remove("thread").unwrap();
-    assert_eq!((&payload["data"], &thread), (shown.data(), &shown.json["thread"]));
+    let [thread, verdicts] = ["thread", "verdicts"].map(|name| payload["data"].as_object_mut().unwrap().remove(name));
+    assert_eq!((&payload["data"], thread.as_ref()), (shown.data(), Some(&shown.json["thread"])));
+    assert_eq!(verdicts, Some(json!([])));
     assert_eq!((payload["type"].as_str(), told.len()), (Some("comment.created"), 1));
     assert!(payload["timestamp"].as_str().unwrap().ends_with("+00:00"), "{payload}");
     assert_eq!((told[0].path.as_str(), told[0].header("content-type")), ("/hook", "application/json"));
@@ -171,6 +172,25 @@ async fn a_text_that_waits_is_told_as_pending_alone() {
     assert_eq!(told, expected);
     let reported = receiver.received().swap_remove(2).json();
     assert!(reported["data"].get("body").is_none() && reported["data"].get("html").is_none(), "{reported}");
+}
+
+#[tokio::test]
+async fn who_judges_comments_is_told_what_the_checks_found() {
+    let world = World::with(&[&WEBHOOKS[..], &[("SVC_SPAM_REVIEW", "crypto")]].concat());
+    let receiver = Receiver::start().await;
+    add(&world, &receiver, &ALL).await;
+    let ada = world.user(7, "Ada");
+    let id = ada.comment("posts/1", "*Crypto* for you").await;
+    world.wait_until_idle().await;
+    world.moderator().judge(id, "approve").await.ok(200);
+    world.wait_until_idle().await;
+    ada.edit(id, "nothing for you").await.ok(200);
+    let told = told(&world, &receiver, 0).await;
+    let told: Vec<Value> = told.iter().map(Received::json).collect();
+    let told: Vec<_> = told.iter().map(|told| (&told["type"], told["data"].get("verdicts"))).collect();
+    let found = json!([{ "rule": "phrase", "match": "Crypto", "detail": null }]);
+    let [pending, approved, updated] = ["pending", "approved", "updated"].map(|name| json!(format!("comment.{name}")));
+    assert_eq!(told, [(&pending, Some(&found)), (&approved, None), (&updated, Some(&json!([])))]);
 }
 
 #[tokio::test]

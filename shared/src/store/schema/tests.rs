@@ -27,6 +27,8 @@ use crate::store::{bans, idempotency as idempotency_row, read, users};
 const SAMPLES: &[(&str, &str, &str)] = &[
     ("comment", "s", "pending"),
     ("comment.resolution", "s", "reviewed"),
+    ("comment.verdict", "r", "phrase"),
+    ("comment.verdict.detail", "failure", "timeout"),
     ("log", "ac", "approve"),
     ("notification state", "st", "on"),
     ("endpoint", "ev", "comment.created"),

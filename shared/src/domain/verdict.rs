@@ -1,0 +1,104 @@
+//! Why a text is held: what each check has found, for the moderators. The writer never sees it.
+
+use serde::{Deserialize, Serialize};
+
+/// Verdicts that one comment keeps.
+pub const MAX_VERDICTS: usize = 10;
+/// Characters of the words that a phrase has matched.
+const MAX_MATCH: usize = 100;
+
+/// What a check has found in a text that it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    #[serde(rename = "r")]
+    pub rule: Rule,
+    /// The words as they stand in the text, or in the address or the title of a link. Phrases alone have them.
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+    pub matched: Option<String>,
+    #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Detail>,
+}
+
+/// A check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// A phrase of the settings.
+    Phrase,
+    /// So many links.
+    Links,
+    /// The same visitor wrote the same text within a minute.
+    Repeat,
+    /// Akismet calls it spam, or gave no answer.
+    Akismet,
+}
+
+/// What else a check has to say. Each rule has its own part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detail {
+    /// Links in the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// The number of links from which on a text is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// Why Akismet gave no verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// No answer came.
+    Timeout,
+    /// The answer was no verdict.
+    Answer,
+}
+
+impl Rule {
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Phrase => "phrase",
+            Self::Links => "links",
+            Self::Repeat => "repeat",
+            Self::Akismet => "akismet",
+        }
+    }
+}
+
+impl Verdict {
+    #[must_use]
+    pub fn phrase(words: &str) -> Self {
+        Self { matched: Some(words.chars().take(MAX_MATCH).collect()), ..Self::of(Rule::Phrase) }
+    }
+
+    #[must_use]
+    pub fn links(count: usize, limit: usize) -> Self {
+        Self::of(Rule::Links).with(Detail { count: Some(count as u64), limit: Some(limit as u64), ..Detail::default() })
+    }
+
+    #[must_use]
+    pub fn repeat() -> Self {
+        Self::of(Rule::Repeat)
+    }
+
+    #[must_use]
+    pub fn akismet() -> Self {
+        Self::of(Rule::Akismet)
+    }
+
+    #[must_use]
+    pub fn akismet_failed(failure: Failure) -> Self {
+        Self::of(Rule::Akismet).with(Detail { failure: Some(failure), ..Detail::default() })
+    }
+
+    fn of(rule: Rule) -> Self {
+        Self { rule, matched: None, detail: None }
+    }
+
+    fn with(self, detail: Detail) -> Self {
+        Self { detail: Some(detail), ..self }
+    }
+}
