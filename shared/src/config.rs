@@ -58,9 +58,9 @@ pub enum StartError {
 /// The secrets without which a function does not start. It reads those that its environment names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Functions that answer requests need what verifies tokens, and the salt.
+    /// Functions that answer callers need what verifies tokens, and the salt.
     Callers,
-    /// Functions that hash, or open what is sealed, need the salt.
+    /// Functions that hash, sign cursors, or open what is sealed, need the salt.
     Salt,
     Nothing,
 }
@@ -362,6 +362,12 @@ impl Config {
             variables: Vec::new(),
         };
         Ok(Self { variables: vars.asked.into_inner(), ..config })
+    }
+
+    /// Whether headers of CORS depend on the page that asks: API Gateway repeats an origin of the list. CloudFront replaces them.
+    #[must_use]
+    pub fn varies_by_origin(&self) -> bool {
+        self.edge_secret.is_none() && !self.cors_origins.is_any()
     }
 
     /// Fetches the secrets whose values are ARNs.

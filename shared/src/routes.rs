@@ -34,6 +34,7 @@ pub const ROUTES: &[Route] = &[
     open( "svc-pro.comments.show",                            "comments/{id}",                       "comments"),
     route("svc-pro.comments.update",                "PATCH",  "comments/{id}",                       "comments"),
     route("svc-pro.comments.destroy",               "DELETE", "comments/{id}",                       "comments"),
+    open( "svc-pro.comments.public",                          "public/{type}/{id}/comments",         "public"),
     route("svc-pro.comments.like",                  "POST",   "comments/{id}/like",                  "reactions"),
     route("svc-pro.comments.report",                "POST",   "comments/{id}/report",                "reactions"),
     route("svc-pro.comments.pin",                   "POST",   "comments/{id}/pin",                   "moderation"),

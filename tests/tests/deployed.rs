@@ -260,6 +260,10 @@ impl<'a> Walk<'a> {
             let query = format!("sort={sort}");
             let first = soon(|| self.list(&self.guest, &query), |list| list.ids() == expected).await;
             assert_eq!(first.total(), 5);
+            let public = format!("public/{}/comments?per_page=50&{query}", self.thread);
+            assert_eq!(self.guest.get(&public).await.ok(200).ids(), expected, "{sort}");
+            let pages = self.guest.walk(&public.replace("per_page=50", "per_page=2")).await;
+            assert_eq!(seen(&pages), expected, "{sort}");
             let paginations: &[&str] = if sort.starts_with("most") { &[""] } else { &["", "&cursor="] };
             for pagination in paginations {
                 let path = format!("{}/comments?sort={sort}&per_page=2{pagination}", self.thread);
@@ -395,7 +399,8 @@ impl<'a> Walk<'a> {
     /// HEAD, where everyone may read.
     async fn without_bodies(&self, parents: &[u64]) {
         let shown = format!("comments/{}", parents[1]);
-        let of_thread = ["comments", "changes", "feed.atom"].map(|name| format!("{}/{name}", self.thread));
+        let mut of_thread = ["comments", "changes", "feed.atom"].map(|name| format!("{}/{name}", self.thread)).to_vec();
+        of_thread.push(format!("public/{}/comments", self.thread));
         let files = ["ui", "docs", "openapi.json", "embed.js", "embed/writer.0.js", "moderation.js", "moderate"]
             .map(str::to_owned);
         let others =
@@ -529,7 +534,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     world.finish_jobs().await;
     assert_eq!(world.mails().len(), 2);
 
-    assert_eq!(world.roles().len(), 10);
+    assert_eq!(world.roles().len(), 11);
     let unused = world
         .roles()
         .iter()

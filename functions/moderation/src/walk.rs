@@ -5,7 +5,7 @@ use shared::app::App;
 use shared::domain::list::{Cursor, PagePosition};
 use shared::error::Refusal;
 use shared::http::cursor::CursorSigner;
-use shared::http::pagination::{self, Envelope};
+use shared::http::pagination::{self, Envelope, ListAddress};
 use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::http::size;
@@ -40,6 +40,6 @@ impl<'a> Walk<'a> {
         size::check(&data)?;
         let sign = |cursor| self.signer.sign(cursor);
         let (next, previous) = (cursors.next.map(sign), cursors.previous.map(sign));
-        Ok(Answer::ok(&Envelope::cursor(call, data, self.per_page, next, previous)))
+        Ok(Answer::ok(&Envelope::cursor(&ListAddress::of(call), data, self.per_page, next, previous)))
     }
 }

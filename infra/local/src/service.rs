@@ -100,10 +100,11 @@ pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Sta
     ];
     let template = Template::parse(DEPLOYED, &parameters)?;
     // Handlers by the names of their binaries.
-    let handlers: [(&str, Arc<dyn Handler>); 6] = [
+    let handlers: [(&str, Arc<dyn Handler>); 7] = [
         ("comments", Arc::new(comments::handle)),
         ("media", Arc::new(Media::new(bucket.client()))),
         ("moderation", Arc::new(moderation::handle)),
+        ("public", Arc::new(public::handle)),
         ("reactions", Arc::new(reactions::handle)),
         ("ui", Arc::new(ui::handle)),
         ("users", Arc::new(users::handle)),

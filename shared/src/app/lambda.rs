@@ -19,8 +19,13 @@ use crate::config::Needs;
 
 /// Serves the routes of `handler`.
 pub async fn run(handler: impl Handler) -> Result<(), Error> {
+    run_with(Needs::Callers, handler).await
+}
+
+/// The same for a function that may need less.
+pub async fn run_with(needs: Needs, handler: impl Handler) -> Result<(), Error> {
     log_to_stdout();
-    let function = Arc::new((App::from_env(Needs::Callers).await?, handler));
+    let function = Arc::new((App::from_env(needs).await?, handler));
     lambda_runtime::run(adapter(service_fn(move |request: Request| {
         let function = Arc::clone(&function);
         async move {
@@ -56,7 +61,7 @@ fn with_valid_query(mut event: Event) -> Event {
 }
 
 /// The crates that may log below INFO. Others log whole requests there, tokens included.
-const OUR_CRATES: [&str; 11] = [
+const OUR_CRATES: [&str; 12] = [
     "shared",
     "comments",
     "delivery",
@@ -64,6 +69,7 @@ const OUR_CRATES: [&str; 11] = [
     "jobs",
     "media",
     "moderation",
+    "public",
     "reactions",
     "thumbnails",
     "ui",

@@ -7,6 +7,7 @@ pub mod akismet;
 pub mod lambda;
 pub mod mails;
 pub mod spam_check;
+pub mod thread_list;
 pub mod webhooks;
 
 use std::time::Instant;

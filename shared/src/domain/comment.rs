@@ -237,7 +237,7 @@ impl Comment {
         match (self.user, &self.guest) {
             (Some(user), _) => user.into(),
             (None, Some(guest)) => guest.clone(),
-            (None, None) => Visitor(String::new()),
+            (None, None) => Visitor::nobody(),
         }
     }
 

@@ -267,6 +267,17 @@ impl Visitor {
         self.0.strip_prefix('u')?.parse().ok()
     }
 
+    /// Owns nothing. Answers that are the same for everyone are made for nobody.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self(String::new())
+    }
+
+    #[must_use]
+    pub fn is_nobody(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether it is one person: a user, or a guest with a key. Several people may share a network and a user agent.
     #[must_use]
     pub fn is_one_person(&self) -> bool {

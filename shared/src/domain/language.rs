@@ -13,10 +13,11 @@ impl Language {
         (0..).take(TAGS.len()).map(Self)
     }
 
-    /// English for unknown tags.
+    /// A longer tag falls back to its first part: `de-AT` is `de`. English for unknown tags.
     #[must_use]
     pub fn of_tag(tag: &str) -> Self {
-        Self::all().find(|language| language.tag() == tag).unwrap_or_default()
+        let primary = tag.split('-').next().unwrap_or_default();
+        Self::all().find(|language| language.tag().eq_ignore_ascii_case(primary)).unwrap_or_default()
     }
 
     /// The tag in the header `Content-Language`.

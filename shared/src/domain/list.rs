@@ -63,13 +63,13 @@ impl Order {
 }
 
 /// Which page of a list to read, and its size.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Paging {
     pub per_page: usize,
     pub position: PagePosition,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum PagePosition {
     /// Counted from 1.
     Page(usize),

@@ -30,8 +30,13 @@ impl Origins {
     /// What `Access-Control-Allow-Origin` is for a page of this origin; `None` when the list has it not.
     #[must_use]
     pub fn allow<'a>(&self, origin: &'a str) -> Option<&'a str> {
-        let any = self.0.iter().any(|listed| listed == "*");
-        if any { Some("*") } else { self.contains(origin).then_some(origin) }
+        if self.is_any() { Some("*") } else { self.contains(origin).then_some(origin) }
+    }
+
+    /// Whether every origin is allowed.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.0.iter().any(|listed| listed == "*")
     }
 }
 

@@ -34,6 +34,12 @@ impl From<UserId> for Owners {
 }
 
 impl Viewer {
+    /// For answers that are the same for everyone.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self { owners: Visitor::nobody().into(), user: None, has_role: false, banned: false }
+    }
+
     /// A banned moderator is none.
     pub fn is_moderator(&self) -> bool {
         self.has_role && !self.banned

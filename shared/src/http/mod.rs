@@ -4,6 +4,7 @@ pub mod cors;
 pub mod cursor;
 pub mod input;
 pub mod language;
+pub mod list;
 pub mod pagination;
 pub mod quality;
 pub mod request;

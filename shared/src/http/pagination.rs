@@ -121,10 +121,10 @@ impl<T> Envelope<T> {
     }
 
     #[must_use]
-    pub fn page(call: &Call, data: Vec<T>, page: usize, per_page: usize, total: usize) -> Self {
+    pub fn page(address: &ListAddress, data: Vec<T>, page: usize, per_page: usize, total: usize) -> Self {
         // Pages by number end before lists do.
         let last_page = total.min(MAX_NUMBERED).div_ceil(per_page).max(1);
-        let link = |page: usize| Some(link(call, "page", &page.to_string()));
+        let link = |page: usize| Some(address.with("page", &page.to_string()));
         let links = Links {
             first: link(1),
             last: link(last_page),
@@ -133,17 +133,24 @@ impl<T> Envelope<T> {
         };
         let from = (!data.is_empty()).then_some((page - 1) * per_page + 1);
         let to = from.map(|from| from + data.len() - 1);
-        let position = Position::Page { current_page: page, from, last_page, path: path(call), per_page, to, total };
+        let position =
+            Position::Page { current_page: page, from, last_page, path: address.path.clone(), per_page, to, total };
         Self::new(data, links, position)
     }
 
     /// A page without a total; see [`Self::of_total`].
     #[must_use]
-    pub fn cursor(call: &Call, data: Vec<T>, per_page: usize, next: Option<String>, prev: Option<String>) -> Self {
-        let link = |cursor: &Option<String>| cursor.as_ref().map(|cursor| link(call, "cursor", cursor));
+    pub fn cursor(
+        address: &ListAddress,
+        data: Vec<T>,
+        per_page: usize,
+        next: Option<String>,
+        prev: Option<String>,
+    ) -> Self {
+        let link = |cursor: &Option<String>| cursor.as_ref().map(|cursor| address.with("cursor", cursor));
         let links = Links { first: None, last: None, prev: link(&prev), next: link(&next) };
-        let position =
-            Position::Cursor { path: path(call), per_page, next_cursor: next, prev_cursor: prev, total: None };
+        let path = address.path.clone();
+        let position = Position::Cursor { path, per_page, next_cursor: next, prev_cursor: prev, total: None };
         Self::new(data, links, position)
     }
 
@@ -157,16 +164,34 @@ impl<T> Envelope<T> {
     }
 }
 
-fn path(call: &Call) -> String {
-    format!("{}/{}", call.base_url, call.segments.join("/"))
+/// The absolute address of a list, from which its links follow.
+#[derive(Clone, Debug)]
+pub struct ListAddress {
+    path: String,
+    query: Vec<(String, String)>,
 }
 
-/// The address of this request with one parameter changed.
-fn link(call: &Call, name: &str, value: &str) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    for (key, value) in call.query.iter().filter(|(key, _)| key != name) {
-        query.append_pair(key, value);
+impl ListAddress {
+    #[must_use]
+    pub fn of(call: &Call) -> Self {
+        Self { path: format!("{}/{}", call.base_url, call.segments.join("/")), query: call.query.clone() }
     }
-    query.append_pair(name, value);
-    format!("{}?{}", path(call), query.finish())
+
+    /// With these parameters alone.
+    #[must_use]
+    pub fn keeping(mut self, names: &[&str]) -> Self {
+        self.query.retain(|(name, _)| names.contains(&name.as_str()));
+        self
+    }
+
+    /// This address with one parameter changed.
+    #[must_use]
+    pub fn with(&self, name: &str, value: &str) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        for (key, value) in self.query.iter().filter(|(key, _)| key != name) {
+            query.append_pair(key, value);
+        }
+        query.append_pair(name, value);
+        format!("{}?{}", self.path, query.finish())
+    }
 }

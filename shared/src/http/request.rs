@@ -165,6 +165,12 @@ impl Call {
         language::preferred(self.header(header::ACCEPT_LANGUAGE))
     }
 
+    /// The language that the parameter `lang` names, for answers that are the same for everyone.
+    #[must_use]
+    pub fn named_language(&self) -> Language {
+        Language::of_tag(self.parameter("lang").unwrap_or_default())
+    }
+
     pub(super) fn accepts_gzip(&self) -> bool {
         let accepted = self.header(header::ACCEPT_ENCODING).unwrap_or_default();
         quality::weight_of(accepted, "gzip").is_some_and(|weight| weight > 0)

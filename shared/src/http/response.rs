@@ -33,6 +33,9 @@ pub enum Sharing {
     Anonymous,
     /// Shared ones, for so many seconds. Every caller gets the same.
     Everyone { seconds: u16 },
+    /// Shared ones, for `fresh` seconds, then for `stale` seconds more while they ask again, and for `failing` seconds while
+    /// there is no answer. Every caller gets the same, with a key and with `mine=1` too.
+    Public { fresh: u32, stale: u32, failing: u32 },
     /// All of them, for an hour: a file that is compiled in. Every caller gets the same.
     File,
     /// All of them, for good: a file whose name changes with its content. Every caller gets the same.
@@ -46,6 +49,10 @@ impl Sharing {
             Self::Private => "private, no-cache".into(),
             Self::Anonymous => "public, max-age=0, s-maxage=5".into(),
             Self::Everyone { seconds } => format!("public, max-age=0, s-maxage={seconds}").into(),
+            Self::Public { fresh, stale, failing } => {
+                format!("public, max-age=0, s-maxage={fresh}, stale-while-revalidate={stale}, stale-if-error={failing}")
+                    .into()
+            }
             Self::File => "public, max-age=3600, stale-while-revalidate=86400".into(),
             Self::Forever => "public, max-age=31536000, immutable".into(),
         }
@@ -53,7 +60,7 @@ impl Sharing {
 
     /// Whether the answer depends on the token.
     fn is_by_caller(self) -> bool {
-        !matches!(self, Self::Everyone { .. } | Self::File | Self::Forever)
+        !matches!(self, Self::Everyone { .. } | Self::Public { .. } | Self::File | Self::Forever)
     }
 }
 
@@ -75,6 +82,8 @@ pub struct Answer {
     sharing: Sharing,
     /// Whether the answer depends on `Accept-Language`.
     by_language: bool,
+    /// Whether headers of CORS depend on `Origin`.
+    by_origin: bool,
 }
 
 impl Answer {
@@ -104,6 +113,7 @@ impl Answer {
             gzip: None,
             sharing: Sharing::Never,
             by_language: false,
+            by_origin: false,
         }
     }
 
@@ -120,7 +130,7 @@ impl Answer {
 
     fn of(status: StatusCode, content_type: &'static str, body: Cow<'static, [u8]>) -> Self {
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))]);
-        Self { status, headers, body, gzip: None, sharing: Sharing::Never, by_language: false }
+        Self { status, headers, body, gzip: None, sharing: Sharing::Never, by_language: false, by_origin: false }
     }
 
     #[must_use]
@@ -133,6 +143,13 @@ impl Answer {
     #[must_use]
     pub fn in_the_language_asked_for(mut self) -> Self {
         self.by_language = true;
+        self
+    }
+
+    /// Marks an answer that a cache must keep apart for each `Origin`.
+    #[must_use]
+    pub fn by_origin(mut self, by_origin: bool) -> Self {
+        self.by_origin = by_origin;
         self
     }
 
@@ -173,13 +190,17 @@ impl Answer {
         }
         self.set(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         self.set(header::STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
-        let alone = call.is_for_the_caller_alone();
-        let control = if alone { "private, no-store".into() } else { self.sharing.cache_control() };
+        let control = match self.sharing {
+            Sharing::Public { .. } => self.sharing.cache_control(),
+            _ if call.is_for_the_caller_alone() => "private, no-store".into(),
+            sharing => sharing.cache_control(),
+        };
         if let Ok(control) = HeaderValue::from_str(&control) {
             self.set(header::CACHE_CONTROL, control);
         }
         // One header, because API Gateway keeps one of several.
         let vary = match self.sharing {
+            sharing if !sharing.is_by_caller() && self.by_origin => "Accept-Encoding, Origin",
             sharing if !sharing.is_by_caller() => "Accept-Encoding",
             _ if self.by_language => "Authorization, Accept-Encoding, Accept-Language",
             Sharing::Never => return,

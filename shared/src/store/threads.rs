@@ -79,7 +79,7 @@ impl Store {
         Ok((thread, visitor_state))
     }
 
-    /// Reads the thread in one request. `user` and `count` are the items to read besides.
+    /// Reads the thread in one request. `user` and `count` are the items to read besides. Nobody has no state.
     pub(super) async fn read_thread(
         &self,
         thread: &ThreadId,
@@ -87,13 +87,14 @@ impl Store {
         user: Option<Key>,
         count: Option<Key>,
     ) -> Result<ThreadForVisitor, Fault> {
-        let [reactions, comments] =
-            [&owners.reactions, &owners.comments].map(|owner| keys::visitor_state(owner, thread));
-        let comments = (comments != reactions).then_some(comments);
+        let state_of = |owner: &Visitor| (!owner.is_nobody()).then(|| keys::visitor_state(owner, thread));
+        let [reactions, comments] = [&owners.reactions, &owners.comments].map(state_of);
+        let comments = comments.filter(|comments| Some(comments) != reactions.as_ref());
         let thread = keys::thread(thread);
-        let wanted = [&thread, &reactions].into_iter().chain(&comments).chain(&user).chain(&count).cloned().collect();
-        let mut items = self.batch_get(wanted, Reading::Eventual).await?;
-        let mut visitor_state: VisitorThreadState = items.remove(&reactions).map(read).transpose()?.unwrap_or_default();
+        let wanted = [&thread].into_iter().chain(&reactions).chain(&comments).chain(&user).chain(&count);
+        let mut items = self.batch_get(wanted.cloned().collect(), Reading::Eventual).await?;
+        let state = reactions.and_then(|reactions| items.remove(&reactions)).map(read).transpose()?;
+        let mut visitor_state: VisitorThreadState = state.unwrap_or_default();
         if let Some(comments) = comments {
             let own: VisitorThreadState = items.remove(&comments).map(read).transpose()?.unwrap_or_default();
             visitor_state = visitor_state.with_comments_of(&own);

@@ -115,6 +115,11 @@ async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
         }
         let reply = ada.list("posts/big", "include=ui").await;
         table.row(format!("list, with ui, of {count}"), reply, (5.0, 0.0, 1));
+        for (name, query, read) in [("public", "", 3.5), ("public, with ui", "?include=ui", 4.0)] {
+            let reply = ada.get(&format!("public/posts/big/comments{query}")).await;
+            assert_eq!(reply.cost.calls, 2);
+            table.row(format!("list, {name}, of {count}"), reply, (read, 0.0, 1));
+        }
         let reply = ada.list("posts/big", "cursor=").await;
         let next = reply.next().map(str::to_owned);
         table.row(format!("list, first of a walk, of {count}"), reply, (4.5, 0.0, 1));

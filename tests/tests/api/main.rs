@@ -37,6 +37,7 @@ mod person;
 mod pinned;
 mod pins;
 mod placeholders;
+mod public;
 mod refusals;
 mod reports;
 mod routes;

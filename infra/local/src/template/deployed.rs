@@ -376,9 +376,9 @@ fn a_function_with_an_explicit_role_may_log_trace_and_send_failed_events() {
     }
 }
 
-/// The functions that answer no requests, with what they need of secrets.
-const BESIDE_REQUESTS: [(&str, Needs); 3] =
-    [("delivery", Needs::Salt), ("events", Needs::Salt), ("jobs", Needs::Nothing)];
+/// The functions that verify no tokens, with what they need of secrets.
+const WITHOUT_TOKENS: [(&str, Needs); 4] =
+    [("delivery", Needs::Salt), ("events", Needs::Salt), ("jobs", Needs::Nothing), ("public", Needs::Salt)];
 
 /// The variables of a function, those of all functions included.
 fn environment(template: &Value, function: &Value) -> Map<String, Value> {
@@ -414,7 +414,7 @@ fn a_function_starts_with_the_secrets_of_its_environment_and_may_read_no_others(
         let granted: BTreeSet<_> = reads.flat_map(|statement| named(&statement["Resource"])).collect();
         assert_eq!(given, granted, "{name}");
 
-        let needs = BESIDE_REQUESTS.iter().find(|(beside, _)| *beside == binary).map_or(Needs::Callers, |(_, n)| *n);
+        let needs = WITHOUT_TOKENS.iter().find(|(beside, _)| *beside == binary).map_or(Needs::Callers, |(_, n)| *n);
         let value = |variable: &str| match environment.get(variable)? {
             Value::String(text) => Some(text.clone()),
             _ if SECRETS.contains(&variable) || variable == "TABLE_NAME" => Some(format!("arn:of-{variable}")),

@@ -1,0 +1,22 @@
+//! Threads as everyone sees them, so that caches may answer:
+//!
+//! - GET `public/{type}/{id}/comments` in `list.rs`
+//!
+//! Neither token, key nor language of the caller changes an answer.
+
+mod list;
+
+use futures_util::future::BoxFuture;
+use shared::app::App;
+use shared::error::Result;
+use shared::http::request::Call;
+use shared::http::response::Answer;
+
+pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
+    Box::pin(async move {
+        match (call.method.as_str(), call.path().as_slice()) {
+            ("GET", ["public", kind, record, "comments"]) => list::thread(app, call, kind, record).await,
+            _ => app.unrouted(call).await,
+        }
+    })
+}

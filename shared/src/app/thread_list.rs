@@ -1,0 +1,104 @@
+//! A page of a thread: what a request asks for, what is read, and the list in the answer. `comments.index` shows it to the
+//! caller, and the routes that are the same for everyone to nobody.
+
+use crate::app::App;
+use crate::app::admission::{self, RateClass};
+use crate::domain::ids::ThreadId;
+use crate::domain::list::{Paging, Sort};
+use crate::domain::texts::Labels;
+use crate::domain::viewer::Owners;
+use crate::error::{FieldErrors, Refusal, Result};
+use crate::http::cursor::CursorSigner;
+use crate::http::list::CommentList;
+use crate::http::pagination::{self, ListAddress};
+use crate::http::request::Call;
+use crate::http::resource::CommentPresenter;
+use crate::http::response::Answer;
+use crate::http::size::MAX_ANSWER;
+use crate::http::ui;
+use crate::policy;
+use crate::store::lists::{Budget, List, ThreadPage};
+
+pub struct ThreadRequest<'a> {
+    app: &'a App,
+    class: RateClass,
+    exists: Result<(), Refusal>,
+    wanted: Result<Wanted, Refusal>,
+    signer: CursorSigner<'a>,
+}
+
+/// The page that a valid request asks for.
+struct Wanted {
+    thread: ThreadId,
+    sort: Sort,
+    paging: Paging,
+    /// Whether the list includes what `ui` answers.
+    with_ui: bool,
+}
+
+/// The page that was read, and which one it is.
+pub struct PageRead {
+    pub page: ThreadPage,
+    pub paging: Paging,
+}
+
+impl<'a> ThreadRequest<'a> {
+    #[must_use]
+    pub fn new(app: &'a App, call: &Call, kind: &str, record: &str) -> Self {
+        let config = &app.config;
+        let thread = policy::thread(config, kind, record);
+        let sort = pagination::sort(call, &config.lists, config.features.sorting);
+        let name = sort.as_ref().map_or("", |sort| sort.name());
+        let signer = CursorSigner::new(&config.visitor_salt, format!("{kind}#{record} {name}"));
+        let by_time = sort.as_ref().is_ok_and(|sort: &Sort| !sort.is_ranked());
+        let paging = pagination::paging(call, &config.lists, by_time.then_some(&signer));
+        let class = pagination::class(call, &config.lists, |per_page| app.store.page_units(per_page));
+        let exists = admission::exists(&thread);
+        let wanted = || Ok(Wanted { thread: thread?, sort: sort?, paging: paging?, with_ui: includes_ui(call)? });
+        Self { app, class, exists, wanted: wanted(), signer }
+    }
+
+    /// The arguments of [`App::admit`].
+    pub fn class(&self) -> RateClass {
+        self.class
+    }
+
+    pub fn exists(&self) -> Result<(), Refusal> {
+        self.exists.clone()
+    }
+
+    pub async fn read(&self, owners: &Owners) -> Result<PageRead> {
+        let Wanted { thread, sort, paging, with_ui } = self.wanted.as_ref().map_err(Clone::clone)?;
+        // The answer has each text twice, as it was typed and as html.
+        let budget = Budget::new(MAX_ANSWER / 2);
+        let pins = self.app.config.features.pins;
+        let list = List { thread, owners, pins, counted: *with_ui, budget: &budget };
+        let page = self.app.store.thread_page(list, *sort, paging).await?;
+        Ok(PageRead { page, paging: *paging })
+    }
+
+    /// The list, with links that follow from `address`.
+    pub fn answer(&self, address: &ListAddress, presenter: &CommentPresenter<'_>, read: &PageRead) -> Result<Answer> {
+        let page = &read.page;
+        let parents = page.parents.iter();
+        let configuration = |_| ui::configuration(presenter.config, presenter.viewer, Labels::of_widget(presenter.language));
+        let list = CommentList {
+            data: parents.map(|parent| presenter.present_with_replies(&parent.comment, &parent.replies)).collect(),
+            total: page.thread.parents + page.visitor_state.hidden_parents,
+            paging: read.paging,
+            cursors: page.cursors,
+            ui: page.count.map(configuration),
+            count: page.count,
+        };
+        Ok(list.answer(address, &self.signer)?)
+    }
+}
+
+/// Whether the list should include what `ui` answers.
+fn includes_ui(call: &Call) -> Result<bool, Refusal> {
+    match call.parameter("include") {
+        None => Ok(false),
+        Some("ui") => Ok(true),
+        Some(_) => Err(FieldErrors::one("include", "The include must be ui.")),
+    }
+}

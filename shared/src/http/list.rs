@@ -1,0 +1,65 @@
+//! A page of comments as an answer.
+
+use serde_json::Value;
+
+use crate::domain::list::{PagePosition, Paging};
+use crate::error::Refusal;
+use crate::http::cursor::CursorSigner;
+use crate::http::pagination::{Envelope, ListAddress};
+use crate::http::resource::CommentResource;
+use crate::http::response::Answer;
+use crate::http::size::{self, MAX_ANSWER};
+use crate::store::lists::PageCursors;
+
+#[derive(Debug)]
+pub struct CommentList {
+    pub data: Vec<CommentResource>,
+    pub total: u64,
+    pub paging: Paging,
+    pub cursors: PageCursors,
+    /// What `ui` answers, where the list includes it.
+    pub ui: Option<Value>,
+    /// How many comments of the thread everyone may see, where the list includes `ui`.
+    pub count: Option<u64>,
+}
+
+impl CommentList {
+    pub fn answer(self, address: &ListAddress, signer: &CursorSigner<'_>) -> Result<Answer, Refusal> {
+        let per_page = self.paging.per_page;
+        let mut envelope = match self.paging.position {
+            PagePosition::Page(page) => {
+                let total = usize::try_from(self.total).unwrap_or(usize::MAX);
+                Envelope::page(address, self.data, page, per_page, total)
+            }
+            PagePosition::Cursor(_) => {
+                let [next, previous] =
+                    [self.cursors.next, self.cursors.previous].map(|cursor| cursor.map(|cursor| signer.sign(cursor)));
+                Envelope::cursor(address, self.data, per_page, next, previous).of_total(self.total)
+            }
+        };
+        envelope.ui = self.ui;
+        envelope.meta.count = self.count;
+        let mut answer = Answer::ok(&envelope);
+        // Escaped once more as a string, the body at most doubles.
+        if answer.size() * 2 > MAX_ANSWER {
+            fit(&mut envelope.data)?;
+            answer = Answer::ok(&envelope);
+        }
+        Ok(answer)
+    }
+}
+
+/// Makes a page fit into Lambda's answer. Drops embedded replies first; if that is not enough, the caller must ask for fewer
+/// comments.
+fn fit(data: &mut [CommentResource]) -> Result<(), Refusal> {
+    let most = data.iter().map(|resource| resource.replies.len()).max().unwrap_or(0);
+    for embedded in (0..=most).rev() {
+        for resource in data.iter_mut() {
+            resource.replies.truncate(embedded);
+        }
+        if size::fits(data) {
+            return Ok(());
+        }
+    }
+    size::check(data)
+}
