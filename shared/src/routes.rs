@@ -35,6 +35,7 @@ pub const ROUTES: &[Route] = &[
     route("svc-pro.comments.update",                "PATCH",  "comments/{id}",                       "comments"),
     route("svc-pro.comments.destroy",               "DELETE", "comments/{id}",                       "comments"),
     open( "svc-pro.comments.public",                          "public/{type}/{id}/comments",         "public"),
+    open( "svc-pro.comments.page",                            "{type}/{id}/comments.html",           "public"),
     route("svc-pro.comments.like",                  "POST",   "comments/{id}/like",                  "reactions"),
     route("svc-pro.comments.report",                "POST",   "comments/{id}/report",                "reactions"),
     route("svc-pro.comments.pin",                   "POST",   "comments/{id}/pin",                   "moderation"),

@@ -274,6 +274,8 @@ impl<'a> Walk<'a> {
         }
         let parent = self.list(&self.guest, "").await.find(parents[0]).unwrap();
         assert_eq!((&parent["replies_count"], ids(&parent["replies"])), (&json!(5), replies[..3].to_vec()));
+        let page = self.guest.get(&format!("{}/comments.html?parent={}", self.thread, parents[0])).await.ok(200);
+        assert!(page.json.as_str().is_some_and(|html| html.contains(&format!("id=\"comment-{}\"", replies[4]))));
         self.counted().await;
         let shown = self.guest.get(&format!("comments/{}", replies[4])).await.ok(200);
         assert_eq!((shown.id(), ids(&shown.json["ancestors"])), (replies[4], vec![parents[0]]));
@@ -400,7 +402,7 @@ impl<'a> Walk<'a> {
     async fn without_bodies(&self, parents: &[u64]) {
         let shown = format!("comments/{}", parents[1]);
         let mut of_thread = ["comments", "changes", "feed.atom"].map(|name| format!("{}/{name}", self.thread)).to_vec();
-        of_thread.push(format!("public/{}/comments", self.thread));
+        of_thread.extend([format!("public/{}/comments", self.thread), format!("{}/comments.html", self.thread)]);
         let files = ["ui", "docs", "openapi.json", "embed.js", "embed/writer.0.js", "moderation.js", "moderate"]
             .map(str::to_owned);
         let others =

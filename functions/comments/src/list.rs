@@ -16,7 +16,7 @@ use shared::store::comments::{CommentWithAncestors, read_units};
 
 /// GET `{type}/{id}/comments`
 pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
-    let request = ThreadRequest::new(app, call, kind, record);
+    let request = ThreadRequest::new(app, call, kind, record).including_ui(call);
     let owners = app.owners(call);
     let read = async {
         let mut read = request.read(&owners).await?;

@@ -11,6 +11,7 @@ use maud::{Markup, PreEscaped, Render, html};
 use pulldown_cmark_escape::escape_href;
 use shared::aws::ses::RawMail;
 use shared::domain::mail_keys::Recipient;
+use shared::domain::prose::as_typed;
 use shared::domain::texts::{Mails, ModeratorMails};
 use shared::domain::visible::one_line;
 use shared::error::Fault;
@@ -163,11 +164,8 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
             @for notification in &section.notifications {
                 p { b { (notification.headline) } }
                 blockquote {
-                    // Some mail programs leave the style out.
-                    @for (place, line) in excerpt(&notification.body).split('\n').enumerate() {
-                        @if place > 0 { br; }
-                        (line)
-                    }
+                    // Some mail programs leave the style out, so breaks are elements.
+                    (PreEscaped(as_typed(&html! { (excerpt(&notification.body)) }.into_string())))
                 }
                 p { a href=(Href(&notification.url)) { (texts.view()) } }
             }

@@ -1,10 +1,13 @@
 //! Threads as everyone sees them, so that caches may answer:
 //!
 //! - GET `public/{type}/{id}/comments` in `list.rs`
+//! - GET `{type}/{id}/comments.html` in `page.rs`, which `html.rs` writes
 //!
 //! Neither token, key nor language of the caller changes an answer.
 
+mod html;
 mod list;
+mod page;
 
 use futures_util::future::BoxFuture;
 use shared::app::App;
@@ -16,6 +19,7 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     Box::pin(async move {
         match (call.method.as_str(), call.path().as_slice()) {
             ("GET", ["public", kind, record, "comments"]) => list::thread(app, call, kind, record).await,
+            ("GET", [kind, record, "comments.html"]) => page::page(app, call, kind, record).await,
             _ => app.unrouted(call).await,
         }
     })

@@ -12,11 +12,11 @@ use shared::http::response::{Answer, Sharing};
 /// The parameters that change the list. Links keep these alone, since caches keep answers for callers who sent others.
 const PARAMETERS: [&str; 6] = ["page", "per_page", "sort", "cursor", "lang", "include"];
 
-/// What was deleted, edited or rejected may be read for a minute more.
+/// What was deleted, edited, rejected or erased may be read for a minute more.
 const SHARING: Sharing = Sharing::Public { fresh: 15, stale: 45, failing: 86_400 };
 
 pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
-    let request = ThreadRequest::new(app, call, kind, record);
+    let request = ThreadRequest::new(app, call, kind, record).including_ui(call);
     let viewer = Viewer::nobody();
     let read = app.admit_everyone(call, request.class(), request.exists(), request.read(&viewer.owners)).await?;
     let presenter = CommentPresenter {

@@ -1,14 +1,12 @@
 //! GET `openapi.json` and GET `docs`: the contract, for programs and for people.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use http::{HeaderName, HeaderValue, StatusCode, header};
-use ring::digest;
+use http::StatusCode;
 use serde_json::json;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::rate_limit::RateClass;
 use shared::error::Result;
+use shared::http::content_policy::hash;
 use shared::http::request::Call;
 use shared::http::response::{Answer, Sharing};
 
@@ -42,21 +40,11 @@ pub(crate) async fn docs(app: &App, call: &Call) -> Result<Answer> {
         hash(STYLE),
         hash(SCRIPT)
     );
-    let mut answer = Answer::new(StatusCode::OK, "text/html; charset=utf-8", page.into_bytes());
-    if let Ok(policy) = HeaderValue::from_str(&policy) {
-        answer.set(header::CONTENT_SECURITY_POLICY, policy);
-    }
-    answer.set(HeaderName::from_static("referrer-policy"), HeaderValue::from_static("no-referrer"));
-    Ok(answer.shared(Sharing::Anonymous))
+    Ok(Answer::page(StatusCode::OK, page, &policy).shared(Sharing::Anonymous))
 }
 
 fn document(call: &Call) -> String {
     OPENAPI.replacen(SERVER, &json!(call.base_url).to_string(), 1)
-}
-
-/// The source of an inline style or script in a content security policy.
-fn hash(text: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(digest::digest(&digest::SHA256, text.as_bytes())))
 }
 
 #[cfg(test)]

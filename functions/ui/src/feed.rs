@@ -11,6 +11,7 @@ use shared::app::admission::exists;
 use shared::domain::comment::Comment;
 use shared::domain::ids::ThreadId;
 use shared::domain::markdown;
+use shared::domain::prose::as_typed;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
 use shared::domain::visible;
@@ -82,7 +83,7 @@ impl Feed<'_> {
         let url = self.newest.thread.url.as_ref();
         let link = url.map_or_else(|| address.clone(), |url| at_comment(url, comment));
         let writer = if visible::shows_nothing(&comment.name) { "Anonymous" } else { &comment.name };
-        let html = markdown::render(&comment.body, self.users_route_prefix, &comment.mentions);
+        let html = as_typed(&markdown::render(&comment.body, self.users_route_prefix, &comment.mentions));
         format!(
             "<entry>\n<id>{}</id>\n<title>{writer}</title>\n<author><name>{writer}</name></author>\n\
              <published>{}</published>\n<updated>{}</updated>\n<link rel=\"alternate\" href=\"{link}\"/>\n\

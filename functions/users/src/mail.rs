@@ -3,13 +3,10 @@
 
 use std::convert::Infallible;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use futures_util::stream;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use maud::{PreEscaped, html};
 use multer::Multipart;
-use ring::digest;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::mail_keys::{Link, Purpose, Recipient};
@@ -17,6 +14,7 @@ use shared::domain::notifications::NotificationState;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::texts::{Mails, Pages};
 use shared::error::{FieldErrors, Result};
+use shared::http::content_policy::hash;
 use shared::http::quality;
 use shared::http::request::Call;
 use shared::http::response::Answer;
@@ -199,15 +197,11 @@ fn page(call: &Call, status: StatusCode, says: &str, offered: &[Action]) -> Answ
         }
         "\n"
     };
-    let mut answer = Answer::new(status, "text/html; charset=utf-8", page.into_string().into_bytes());
-    let style = STANDARD.encode(digest::digest(&digest::SHA256, STYLE.as_bytes()));
     let policy = format!(
-        "default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        "default-src 'none'; style-src '{}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+        hash(STYLE)
     );
-    if let Ok(policy) = HeaderValue::from_str(&policy) {
-        answer.set(header::CONTENT_SECURITY_POLICY, policy);
-    }
-    answer.set(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    let mut answer = Answer::page(status, page.into_string(), &policy);
     answer.set(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
     answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(texts.language().tag()));
     answer

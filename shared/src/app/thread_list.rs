@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::app::admission::{self, RateClass};
 use crate::domain::ids::ThreadId;
-use crate::domain::list::{Paging, Sort};
+use crate::domain::list::{Cursor, MAX_NUMBERED, PagePosition, Paging, Sort};
 use crate::domain::texts::Labels;
 use crate::domain::viewer::Owners;
 use crate::error::{FieldErrors, Refusal, Result};
@@ -17,7 +17,7 @@ use crate::http::response::Answer;
 use crate::http::size::MAX_ANSWER;
 use crate::http::ui;
 use crate::policy;
-use crate::store::lists::{Budget, List, ThreadPage};
+use crate::store::lists::{Budget, List, PageCursors, ThreadPage};
 
 pub struct ThreadRequest<'a> {
     app: &'a App,
@@ -39,6 +39,7 @@ struct Wanted {
 /// The page that was read, and which one it is.
 pub struct PageRead {
     pub page: ThreadPage,
+    pub sort: Sort,
     pub paging: Paging,
 }
 
@@ -54,8 +55,27 @@ impl<'a> ThreadRequest<'a> {
         let paging = pagination::paging(call, &config.lists, by_time.then_some(&signer));
         let class = pagination::class(call, &config.lists, |per_page| app.store.page_units(per_page));
         let exists = admission::exists(&thread);
-        let wanted = || Ok(Wanted { thread: thread?, sort: sort?, paging: paging?, with_ui: includes_ui(call)? });
+        let wanted = || Ok(Wanted { thread: thread?, sort: sort?, paging: paging?, with_ui: false });
         Self { app, class, exists, wanted: wanted(), signer }
+    }
+
+    /// With what `ui` answers, if the request includes it.
+    #[must_use]
+    pub fn including_ui(mut self, call: &Call) -> Self {
+        self.wanted = self.wanted.and_then(|wanted| Ok(Wanted { with_ui: includes_ui(call)?, ..wanted }));
+        self
+    }
+
+    /// The same page, or the first one, as part of a walk by cursor where the sort has one.
+    #[must_use]
+    pub fn walking(mut self) -> Self {
+        if let Ok(Wanted { sort, paging, .. }) = &mut self.wanted
+            && !sort.is_ranked()
+            && matches!(paging.position, PagePosition::Page(1))
+        {
+            paging.position = PagePosition::Cursor(None);
+        }
+        self
     }
 
     /// The arguments of [`App::admit`].
@@ -74,14 +94,32 @@ impl<'a> ThreadRequest<'a> {
         let pins = self.app.config.features.pins;
         let list = List { thread, owners, pins, counted: *with_ui, budget: &budget };
         let page = self.app.store.thread_page(list, *sort, paging).await?;
-        Ok(PageRead { page, paging: *paging })
+        Ok(PageRead { page, sort: *sort, paging: *paging })
+    }
+
+    /// By cursor where the sort has one.
+    #[must_use]
+    pub fn neighbours(&self, address: &ListAddress, read: &PageRead) -> Neighbours {
+        let PageRead { page, sort, paging } = read;
+        let number = match paging.position {
+            PagePosition::Page(number) if sort.is_ranked() => number,
+            _ => return Neighbours::in_walk(address, &self.signer, page.cursors),
+        };
+        let total = usize::try_from(page.thread.parents).unwrap_or(usize::MAX).min(MAX_NUMBERED);
+        let last = total.div_ceil(paging.per_page).max(1);
+        let link = |number: usize| address.with("page", &number.to_string());
+        Neighbours {
+            prev: (number > 1).then(|| link((number - 1).min(last))),
+            next: (number < last).then(|| link(number + 1)),
+        }
     }
 
     /// The list, with links that follow from `address`.
     pub fn answer(&self, address: &ListAddress, presenter: &CommentPresenter<'_>, read: &PageRead) -> Result<Answer> {
         let page = &read.page;
         let parents = page.parents.iter();
-        let configuration = |_| ui::configuration(presenter.config, presenter.viewer, Labels::of_widget(presenter.language));
+        let configuration =
+            |_| ui::configuration(presenter.config, presenter.viewer, Labels::of_widget(presenter.language));
         let list = CommentList {
             data: parents.map(|parent| presenter.present_with_replies(&parent.comment, &parent.replies)).collect(),
             total: page.thread.parents + page.visitor_state.hidden_parents,
@@ -91,6 +129,22 @@ impl<'a> ThreadRequest<'a> {
             count: page.count,
         };
         Ok(list.answer(address, &self.signer)?)
+    }
+}
+
+/// The addresses of the pages around a page.
+#[derive(Debug, Default)]
+pub struct Neighbours {
+    pub prev: Option<String>,
+    pub next: Option<String>,
+}
+
+impl Neighbours {
+    /// By cursor.
+    #[must_use]
+    pub fn in_walk(address: &ListAddress, signer: &CursorSigner<'_>, cursors: PageCursors) -> Self {
+        let link = |cursor: Option<Cursor>| cursor.map(|cursor| address.with("cursor", &signer.sign(cursor)));
+        Self { prev: link(cursors.previous), next: link(cursors.next) }
     }
 }
 

@@ -26,7 +26,27 @@ impl Language {
         TAGS[self.index()]
     }
 
+    /// The direction of its script, as in the attribute `dir`.
+    #[must_use]
+    pub fn direction(self) -> &'static str {
+        if ["ar", "fa", "he", "ur"].contains(&self.tag()) { "rtl" } else { "ltr" }
+    }
+
     pub(super) fn index(self) -> usize {
         self.0.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_tag_falls_back_to_its_first_part() {
+        for (tag, language) in
+            [("de", "de"), ("DE-at", "de"), ("", "en"), ("tlh", "en"), ("de,fr", "en"), ("-de", "en")]
+        {
+            assert_eq!(Language::of_tag(tag).tag(), language, "{tag}");
+        }
     }
 }

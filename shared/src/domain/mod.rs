@@ -17,6 +17,7 @@ pub mod markdown;
 pub mod notifications;
 pub mod origin;
 pub mod person;
+pub mod prose;
 pub mod rate_limit;
 pub mod report;
 pub mod seal;

@@ -29,10 +29,28 @@ impl Labels {
     }
 }
 
+impl Labels {
+    fn all(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let column = 1 + self.language.index();
+        LABELS.iter().chain(self.more).map(move |row| (row[0], row[column]))
+    }
+
+    /// The label of this key, which is empty where there is none.
+    #[must_use]
+    pub fn text(self, key: &str) -> &'static str {
+        self.all().find(|(known, _)| *known == key).map_or("", |(_, text)| text)
+    }
+
+    /// The form of a label for a number, which it names `{n}`.
+    #[must_use]
+    pub fn plural(self, key: &str, number: u64) -> String {
+        fill(form(self.text(key), self.language, number), &[("n", &number.to_string())])
+    }
+}
+
 impl Serialize for Labels {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let column = 1 + self.language.index();
-        serializer.collect_map(LABELS.iter().chain(self.more).map(|row| (row[0], row[column])))
+        serializer.collect_map(self.all())
     }
 }
 
@@ -76,6 +94,14 @@ mod tests {
             assert_eq!(labels["cancel"], cancel);
             assert_eq!(labels.as_object().map(serde_json::Map::len), Some(LABELS.len()));
         }
+    }
+
+    #[test]
+    fn a_label_with_a_number_has_the_form_of_the_number() {
+        let labels = |tag| Labels::of_widget(Language::of_tag(tag));
+        assert_eq!(labels("en").plural("more_replies", 1), "1 more reply");
+        assert_eq!(labels("en").plural("more_replies", 12), "12 more replies");
+        assert_eq!((labels("de").text("reply"), labels("de").text("nothing")), ("Antworten", ""));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Requests and answers of the API: their fields, headers, pages and bodies.
 
+pub mod content_policy;
 pub mod cors;
 pub mod cursor;
 pub mod input;

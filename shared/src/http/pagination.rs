@@ -188,10 +188,17 @@ impl ListAddress {
     #[must_use]
     pub fn with(&self, name: &str, value: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        for (key, value) in self.query.iter().filter(|(key, _)| key != name) {
-            query.append_pair(key, value);
-        }
+        query.extend_pairs(self.query.iter().filter(|(key, _)| key != name));
         query.append_pair(name, value);
         format!("{}?{}", self.path, query.finish())
+    }
+
+    /// This address with one parameter left out.
+    #[must_use]
+    pub fn without(&self, name: &str) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(self.query.iter().filter(|(key, _)| key != name));
+        let query = query.finish();
+        if query.is_empty() { self.path.clone() } else { format!("{}?{query}", self.path) }
     }
 }

@@ -122,6 +122,17 @@ impl Answer {
         Self::of(status, content_type, body.into())
     }
 
+    /// A page with its content security policy. No link on it says where a reader came from.
+    #[must_use]
+    pub fn page(status: StatusCode, html: String, policy: &str) -> Self {
+        let mut answer = Self::new(status, "text/html; charset=utf-8", html.into_bytes());
+        if let Ok(policy) = HeaderValue::from_str(policy) {
+            answer.set(header::CONTENT_SECURITY_POLICY, policy);
+        }
+        answer.set(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        answer
+    }
+
     #[must_use]
     pub fn file(file: StaticFile) -> Self {
         let answer = Self::of(StatusCode::OK, file.content_type, file.content.as_bytes().into());

@@ -120,6 +120,9 @@ async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
             assert_eq!(reply.cost.calls, 2);
             table.row(format!("list, {name}, of {count}"), reply, (read, 0.0, 1));
         }
+        let page = ada.get("posts/big/comments.html").await;
+        assert_eq!(page.json.as_str().unwrap().matches("<article").count(), 10 * (1 + REPLIES));
+        table.row(format!("page, of {count}"), page, (3.5, 0.0, 1));
         let reply = ada.list("posts/big", "cursor=").await;
         let next = reply.next().map(str::to_owned);
         table.row(format!("list, first of a walk, of {count}"), reply, (4.5, 0.0, 1));
@@ -165,6 +168,8 @@ async fn single_requests_keep_to_their_bounds() {
     let bob = reader(&world, 1000, parent).await;
     let guest = world.guest();
     table.measure(&world, "replies, 10 of 12", guest.replies(parent, ""), (3.0, 0.0, 2)).await;
+    let page = guest.get(&format!("posts/1/comments.html?parent={parent}")).await;
+    table.row("page of replies, 10 of 12", page, (3.0, 0.0, 2));
     table.measure(&world, "replies, 10 of 12, signed in", bob.replies(parent, ""), (3.0, 0.0, 2)).await;
     let page = guest.replies(parent, "cursor=").await;
     let next = page.next().unwrap().to_owned();

@@ -31,6 +31,7 @@ mod media;
 mod moderation;
 mod moderators;
 mod origins;
+mod page;
 mod pages;
 mod permissions;
 mod person;

@@ -26,9 +26,10 @@ async fn ask_all_but(open: &[&str], actor: &Actor, kind: &str, id: u64) -> Vec<(
 }
 
 /// The routes that everyone may read.
-const OPEN: [&str; 17] = [
+const OPEN: [&str; 18] = [
     "svc-pro.ui",
     "svc-pro.comments.index",
+    "svc-pro.comments.page",
     "svc-pro.comments.public",
     "svc-pro.comments.replies",
     "svc-pro.comments.show",

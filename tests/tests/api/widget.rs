@@ -138,6 +138,8 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     // The names of switches and the state of mails are put together.
     let mails = ["mail_asked", "mail_bounced", "mail_off", "mail_on"];
     let switches = ["notify_forget", "notify_mentions", "notify_own_records", "notify_replies"];
+    // The page without scripts says these.
+    let pages = ["next_page", "previous_page"];
     let for_others = ["anonymous", "comment", "unlike", "view_replies"];
     // The widget does not say these yet.
     let not_yet =
@@ -150,7 +152,7 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
         .filter(|key| !widget.contains(&format!("'{key}'")) && !widget.contains(&format!("\n  {key}: ")))
         .filter(|key| !widget.contains(&format!("\n      {key}: ")) && !widget.contains(&format!("\n      {key},")))
         .collect();
-    let mut known: Vec<&str> = [&reasons[..], &refusals, &mails, &switches, &for_others, &not_yet].concat();
+    let mut known: Vec<&str> = [&reasons[..], &refusals, &mails, &switches, &pages, &for_others, &not_yet].concat();
     known.sort_unstable();
     assert_eq!(unsaid, known);
 }

@@ -68,14 +68,17 @@ impl Store {
         // The pinned comment comes before all others, so these are one place further back.
         let pinned = usize::from(pin.is_some());
         let mut others = merge([everyone, own], order, |id| *id).into_iter().filter(|id| Some(*id) != pin);
-        let mut parents = Vec::new();
+        let (mut parents, mut more) = (Vec::new(), false);
         if let Some(start) = others.nth(offset - pinned) {
             let window = Window::starting_at(start, order, per_page + pinned);
-            parents = self.run(list, &known.visitor_state, window).await?.parents;
+            Run { parents, more } = self.run(list, &known.visitor_state, window).await?;
             parents.retain(|parent| Some(parent.comment.id) != pin);
+            more |= parents.len() > per_page;
             parents.truncate(per_page);
         }
-        Ok(ThreadPage::new(known, parents))
+        let edges = [parents.first(), parents.last()].map(|parent| parent.map(|parent| parent.comment.id));
+        let cursors = Walk::pinned(order, pin).cursors_within(edges[0], edges[1], more);
+        Ok(ThreadPage { cursors, ..ThreadPage::new(known, parents) })
     }
 
     async fn begin_walk(&self, list: List<'_>, order: Order, per_page: usize) -> Result<ThreadPage, Fault> {

@@ -121,6 +121,17 @@ impl Walk {
         }
     }
 
+    /// The cursors around a page by number, which is not the first one. Beyond the end of the list it is empty, and the walk
+    /// back begins at the end.
+    pub(super) fn cursors_within(self, first: Option<CommentId>, last: Option<CommentId>, more: bool) -> PageCursors {
+        let end = CommentId(if self.order.is_descending() { Span::ALL.low } else { Span::ALL.high });
+        let cursor = |direction, edge| Cursor { direction, edge, pin: self.pin };
+        PageCursors {
+            next: last.filter(|_| more).map(|last| cursor(Direction::Next, last)),
+            previous: Some(cursor(Direction::Previous, first.unwrap_or(end))),
+        }
+    }
+
     /// The order in which to read a list that is walked in this direction.
     fn toward(self, direction: Direction) -> Order {
         match direction {

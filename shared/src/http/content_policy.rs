@@ -1,0 +1,11 @@
+//! Sources of a content security policy.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::digest;
+
+/// The source that allows an inline style or script.
+#[must_use]
+pub fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(digest::digest(&digest::SHA256, text.as_bytes())))
+}
