@@ -60,6 +60,7 @@ SAMPLES = {
 # What rules ask for beside a parameter.
 BESIDE = {
     "DomainName": ["CertificateArn"],
+    "EdgeCache": ["PublicUrl"],
     "JwksUrl": ["JwtIssuer"],
     "MailFrom": ["PageUrl", "PublicUrl"],
     "RestoreBucket": ["RestorePrefix"],
@@ -67,6 +68,7 @@ BESIDE = {
 # What each rule refuses: these parameters with their samples, and the others with their defaults.
 REFUSED = {
     "Domain": [["DomainName"], ["CertificateArn"], ["DomainName", "CertificateArn"], ["EdgeCache", "DomainName"]],
+    "Edge": [["EdgeCache"], ["EdgeCache", "DomainName", "CertificateArn"]],
     "Mails": [["Subscriptions"], ["MailFrom"], ["MailFrom", "PageUrl"], ["MailFrom", "PublicUrl"]],
     "Restore": [["RestoreBucket"], ["RestorePrefix"]],
     "SignIn": [["JwksUrl"]],

@@ -124,7 +124,14 @@ impl Options {
             writeln!(out, "{}", serde_json::to_string_pretty(&receipt)?)?;
             Ok(receipt.left)
         });
-        Ok(if left.await? == 0 { ExitCode::SUCCESS } else { ExitCode::from(LEFT) })
+        let left = left.await?;
+        if let Some(table) = &self.table {
+            eprintln!(
+                "The edge (EdgeCache=true) may show what was erased for five minutes more. This empties it at once:\n"
+            );
+            eprintln!("    {}", emptying_the_edge(table));
+        }
+        Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(LEFT) })
     }
 
     async fn receipt(&self) -> Result<Receipt, Failure> {
@@ -156,6 +163,14 @@ impl Options {
         }
         Ok(receipt)
     }
+}
+
+/// The command that empties the edge of the stack that has the table.
+fn emptying_the_edge(table: &str) -> String {
+    format!(
+        "aws cloudfront create-invalidation --paths '/*' --distribution-id \"$(aws cloudformation describe-stack-resources \
+         --physical-resource-id {table} --query \"StackResources[?LogicalResourceId=='Edge'].PhysicalResourceId\" --output text)\""
+    )
 }
 
 /// The bucket of a table.

@@ -273,7 +273,7 @@ fn cache_policy<'a>(template: &'a Value, behaviour: &Value) -> &'a Value {
     &template["Resources"][policy]["Properties"]["CachePolicyConfig"]
 }
 
-/// The names of the routes whose answers are the same for everyone.
+/// The names of the routes whose answers are the same for everyone. The function `public` answers the others of this kind.
 const FOR_EVERYONE: [&str; 3] = ["svc-pro.counts", "svc-pro.changes", "svc-pro.feed"];
 const FILES: [&str; 4] =
     ["svc-pro.embed", "svc-pro.embed.part", "svc-pro.moderation.script", "svc-pro.moderation.page"];
@@ -284,18 +284,24 @@ fn answers_for_everyone_have_cache_behaviours_of_their_own() {
     for route in ROUTES {
         let path = route.path.replace("{type}", "posts").replace("{id}", "1").replace("{name}", "a.png");
         let behaviour = cache_behaviour(&template, &path);
-        let own = FOR_EVERYONE.contains(&route.name) || FILES.contains(&route.name);
+        let is_public = route.function == "public";
+        let own = is_public || FOR_EVERYONE.contains(&route.name) || FILES.contains(&route.name);
         assert_eq!(behaviour.is_some(), own, "{}", route.name);
         let Some(behaviour) = behaviour else { continue };
+        assert_eq!(behaviour["TargetOriginId"], if is_public { "public" } else { "api" }, "{}", route.name);
         let policy = cache_policy(&template, behaviour);
         let key = &policy["ParametersInCacheKeyAndForwardedToOrigin"];
         let headers = key["HeadersConfig"]["Headers"].to_string();
         assert!(!headers.contains("Authorization") && !headers.contains("Accept-Language"), "{}", route.name);
-        assert_eq!((&policy["MaxTTL"], &policy["MinTTL"]), (&json!(3600), &json!(0)), "{}", route.name);
+        // A lower bound would keep what no cache may keep.
+        let bounds = json!([0, if is_public { 86_400 } else { 3_600 }]);
+        assert_eq!(json!([policy["MinTTL"], policy["MaxTTL"]]), bounds, "{}", route.name);
         assert_eq!((&key["EnableAcceptEncodingGzip"], &behaviour["Compress"]), (&json!(true), &json!(true)));
         // Otherwise CloudFront would answer wrong methods with a page of its own.
         let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
-        assert_eq!(behaviour["AllowedMethods"], edge["DefaultCacheBehavior"]["AllowedMethods"], "{}", route.name);
+        let all = &edge["DefaultCacheBehavior"]["AllowedMethods"];
+        let methods = if is_public { &json!(["GET", "HEAD", "OPTIONS"]) } else { all };
+        assert_eq!(&behaviour["AllowedMethods"], methods, "{}", route.name);
     }
 }
 
@@ -318,6 +324,57 @@ fn the_edge_tells_counts_apart_by_their_threads_and_files_by_nothing() {
         let headers = &template["Resources"][headers.as_str().unwrap()]["Properties"]["ResponseHeadersPolicyConfig"];
         assert_eq!(headers["CorsConfig"]["AccessControlAllowOrigins"]["Items"], json!(["*"]), "{file}");
     }
+}
+
+#[test]
+fn the_edge_tells_what_is_public_apart_by_the_parameters_that_change_it_and_by_newest() {
+    let template = template();
+    for path in ["public/posts/1/comments", "posts/1/comments.html"] {
+        let behaviour = cache_behaviour(&template, path).unwrap();
+        let key = &cache_policy(&template, behaviour)["ParametersInCacheKeyAndForwardedToOrigin"];
+        assert_eq!(key["HeadersConfig"], json!({ "HeaderBehavior": "none" }));
+        let parameters =
+            ["page", "per_page", "sort", "lang", "fragment", "parent", "cursor", "include", "newest"].map(Value::from);
+        assert_eq!(key["QueryStringsConfig"]["QueryStrings"], json!(parameters));
+        let headers = behaviour["ResponseHeadersPolicyId"]["Ref"].as_str().unwrap();
+        let headers = &template["Resources"][headers]["Properties"]["ResponseHeadersPolicyConfig"]["CorsConfig"];
+        assert_eq!(headers["AccessControlAllowOrigins"]["Items"], json!({ "Ref": "CorsOrigins" }));
+        assert_eq!(headers["OriginOverride"], true);
+    }
+    // A moderator describes a record of that name.
+    assert!(cache_behaviour(&template, "posts/comments.html").is_none());
+}
+
+#[test]
+fn the_edge_alone_calls_the_function_public_by_its_url_and_proves_whose_address_it_forwards() {
+    let template = template();
+    let resources = &template["Resources"];
+    let edge = &resources["Edge"]["Properties"]["DistributionConfig"];
+    let origin = |id: &str| edge["Origins"].as_array().unwrap().iter().find(|origin| origin["Id"] == id).unwrap();
+    let public = origin("public");
+    assert_eq!(resources["PublicAddress"]["Properties"]["AuthType"], "AWS_IAM");
+    assert!(referred(&public["DomainName"]).contains("PublicAddress"), "{public}");
+    let access = &resources["PublicAccess"]["Properties"]["OriginAccessControlConfig"];
+    assert_eq!(
+        (&access["OriginAccessControlOriginType"], &access["SigningBehavior"]),
+        (&json!("lambda"), &json!("always"))
+    );
+    let permissions = of_type(&template, "AWS::Lambda::Permission").map(|(_, permission)| &permission["Properties"]);
+    let of_public = permissions.filter(|permission| permission["FunctionName"]["Ref"] == "Public");
+    let from_edge = of_public.filter(|permission| permission["SourceArn"].to_string().contains("distribution/${Edge}"));
+    let actions: BTreeSet<&str> = from_edge.filter_map(|permission| permission["Action"].as_str()).collect();
+    assert_eq!(actions, BTreeSet::from(["lambda:InvokeFunction", "lambda:InvokeFunctionUrl"]));
+
+    // Behind the URL all readers come from CloudFront.
+    assert_eq!(public["OriginCustomHeaders"], origin("api")["OriginCustomHeaders"]);
+    let forwarded =
+        &resources["EdgeRequestPolicy"]["Properties"]["OriginRequestPolicyConfig"]["HeadersConfig"]["Headers"];
+    let forwards = |name: &str| forwarded.as_array().unwrap().contains(&json!(name));
+    assert!(forwards("CloudFront-Viewer-Address") && !forwards("Host"), "{forwarded}");
+    // It is given up after the function's own bound, and not tried again.
+    let bound = template["Globals"]["Function"]["Timeout"].as_u64().unwrap();
+    assert_eq!(public["CustomOriginConfig"]["OriginReadTimeout"], bound + 1);
+    assert_eq!((&public["ConnectionAttempts"], &public["ConnectionTimeout"]), (&json!(1), &json!(2)));
 }
 
 #[test]
