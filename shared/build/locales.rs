@@ -1,7 +1,8 @@
 //! Files of texts, one a language: what they hold, what is wrong with them, and the Rust that stands for them.
 //!
 //! A file has sections, a section has texts by key. A text with a number is a plural: an object with a form for each category
-//! of the language in CLDR, as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are filled in. English is complete. Another
+//! of the language in CLDR, as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are filled in; the form of
+//! one number alone may have it in words. English is complete. Another
 //! language may leave out all sections but those in [`REQUIRED`], and has English in place of these.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +64,13 @@ pub(crate) struct Rules {
     pub(crate) forms: Vec<usize>,
 }
 
+impl Rules {
+    /// Whether the category is that of one number alone, which a text may have in words: `يومين` is two days.
+    fn is_of_one_number(&self, category: &str) -> bool {
+        self.forms.iter().filter(|form| self.categories[**form] == category).count() == 1
+    }
+}
+
 /// The names in braces.
 fn names(text: &str) -> BTreeSet<&str> {
     text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).collect()
@@ -78,6 +86,20 @@ impl Text {
 
     fn names(&self) -> BTreeSet<&str> {
         self.forms().into_iter().flat_map(names).collect()
+    }
+
+    /// A form that fills in other names than expected.
+    fn form_with_other_names(&self, expected: &BTreeSet<&str>, rules: &Rules) -> Option<&str> {
+        match self {
+            Self::Single(text) => (names(text) != *expected).then_some(text),
+            Self::Plural(forms) => {
+                let is_other = |(category, form): &(&String, &String)| {
+                    let in_words = expected.get(NUMBER).filter(|_| rules.is_of_one_number(category));
+                    names(form).into_iter().chain(in_words.copied()).collect::<BTreeSet<_>>() != *expected
+                };
+                forms.iter().find(is_other).map(|(_, form)| form.as_str())
+            }
+        }
     }
 
     /// The text, or the forms in the order of CLDR, which scripts know too.
@@ -131,7 +153,7 @@ fn wrong(text: &Text, english: &Text, rules: &Rules) -> Option<String> {
     if text.forms().iter().any(|form| form.contains(SEPARATOR)) {
         return Some(format!("holds {SEPARATOR:?}"));
     }
-    if let Some(form) = text.forms().iter().find(|form| names(form) != expected) {
+    if let Some(form) = text.form_with_other_names(&expected, rules) {
         return Some(format!("fills in other names than in {ENGLISH}: {form}"));
     }
     let categories: BTreeSet<&str> = rules.categories.iter().copied().collect();

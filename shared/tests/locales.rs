@@ -70,6 +70,11 @@ fn each_mistake_is_named() {
     ] {
         assert_eq!(with(other), expected);
     }
+    // Arabic has a form for two alone.
+    let one_number =
+        |tag: &str| rules(tag).map(|known| Rules { forms: (0..201).map(|n| usize::from(n != 1)).collect(), ..known });
+    let in_words = labels("{name}", &json!({ "one": "dzień", "few": "{n}", "many": "{n}", "other": "{n}" }));
+    assert_eq!(mistakes(&parsed(json!({ "en": english, "pl": in_words })), one_number), [""; 0]);
     let unknown = parsed(json!({ "en": english, "xx": english }));
     assert_eq!(mistakes(&unknown, rules), ["xx is no language whose plurals are known"]);
     assert_eq!(mistakes(&BTreeMap::new(), rules), ["en is missing"]);

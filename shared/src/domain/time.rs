@@ -147,16 +147,31 @@ mod tests {
         assert_eq!(ago(800 * 86_400), "2 years ago");
     }
 
+    /// As `Intl.RelativeTimeFormat` of CLDR 48 words them, except for the first.
+    #[rustfmt::skip]
+    const WORDS: [(&str, [&str; 7]); 12] = [
+        ("ar", ["الآن", "قبل يوم واحد", "قبل يومين", "قبل 5 أيام", "قبل شهر واحد", "قبل سنتين", "قبل 21 سنة"]),
+        ("de", ["gerade eben", "vor 1 Tag", "vor 2 Tagen", "vor 5 Tagen", "vor 1 Monat", "vor 2 Jahren", "vor 21 Jahren"]),
+        ("en", ["just now", "1 day ago", "2 days ago", "5 days ago", "1 month ago", "2 years ago", "21 years ago"]),
+        ("es", ["ahora mismo", "hace 1 día", "hace 2 días", "hace 5 días", "hace 1 mes", "hace 2 años", "hace 21 años"]),
+        ("fr", ["à l’instant", "il y a 1 jour", "il y a 2 jours", "il y a 5 jours", "il y a 1 mois", "il y a 2 ans", "il y a 21 ans"]),
+        ("it", ["adesso", "1 giorno fa", "2 giorni fa", "5 giorni fa", "1 mese fa", "2 anni fa", "21 anni fa"]),
+        ("ja", ["たった今", "1 日前", "2 日前", "5 日前", "1 か月前", "2 年前", "21 年前"]),
+        ("nl", ["zojuist", "1 dag geleden", "2 dagen geleden", "5 dagen geleden", "1 maand geleden", "2 jaar geleden", "21 jaar geleden"]),
+        ("pl", ["przed chwilą", "1 dzień temu", "2 dni temu", "5 dni temu", "1 miesiąc temu", "2 lata temu", "21 lat temu"]),
+        ("pt", ["agora mesmo", "há 1 dia", "há 2 dias", "há 5 dias", "há 1 mês", "há 2 anos", "há 21 anos"]),
+        ("ru", ["только что", "1 день назад", "2 дня назад", "5 дней назад", "1 месяц назад", "2 года назад", "21 год назад"]),
+        ("zh", ["刚刚", "1天前", "2天前", "5天前", "1个月前", "2年前", "21年前"]),
+    ];
+
     #[test]
     fn relative_times_are_words_of_every_language() {
         let ago = |tag, days: i64| Timestamp(0).relative(Timestamp(days * 86_400_000), Language::of_tag(tag));
-        for (tag, words) in [
-            ("en", ["just now", "1 day ago", "3 days ago", "1 month ago", "2 years ago"]),
-            ("es", ["ahora mismo", "hace 1 día", "hace 3 días", "hace 1 mes", "hace 2 años"]),
-            ("de", ["gerade eben", "vor 1 Tag", "vor 3 Tagen", "vor 1 Monat", "vor 2 Jahren"]),
-            ("fr", ["à l’instant", "il y a 1 jour", "il y a 3 jours", "il y a 1 mois", "il y a 2 ans"]),
-        ] {
-            assert_eq!([0, 1, 3, 30, 800].map(|days| ago(tag, days)), words);
+        for (tag, words) in WORDS {
+            assert_eq!([0, 1, 2, 5, 30, 800, 21 * 365 + 6].map(|days| ago(tag, days)), words);
         }
+        let mut tags: Vec<&str> = Language::all().map(Language::tag).collect();
+        tags.sort_unstable();
+        assert_eq!(tags, WORDS.map(|(tag, _)| tag));
     }
 }

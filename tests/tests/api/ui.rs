@@ -148,6 +148,9 @@ async fn labels_follow_the_language_asked_for_with_the_same_keys() {
         ("de-AT,de;q=0.9,en;q=0.8", "de", "Antworten"),
         ("FR-ca", "fr", "Répondre"),
         ("tlh, fr;q=0.5, de;q=0.7", "de", "Antworten"),
+        ("pt-BR", "pt", "Responder"),
+        ("ar", "ar", "رد"),
+        ("zh-Hant-TW", "zh", "回复"),
         ("en-GB", "en", "Reply"),
         ("xx", "en", "Reply"),
         ("*", "en", "Reply"),
@@ -165,6 +168,8 @@ async fn a_label_with_a_number_has_the_plural_forms_of_its_language() {
     for (language, forms) in [
         ("en", "{n} more reply | {n} more replies"),
         ("es", "{n} respuesta más | {n} de respuestas más | {n} respuestas más"),
+        ("pl", "jeszcze {n} odpowiedź | jeszcze {n} odpowiedzi | jeszcze {n} odpowiedzi | jeszcze {n} odpowiedzi"),
+        ("ja", "他 {n} 件の返信"),
     ] {
         let reply = world.guest().with(ACCEPT_LANGUAGE, language).get("ui").await.ok(200);
         assert_eq!(reply.data()["labels"]["more_replies"], forms);
