@@ -207,9 +207,19 @@ async fn read(people: &People) -> Vec<(String, Value)> {
     paths.extend(["moderation/users?q=e", "moderation/users?banned=true", "users/7/comments"].map(str::to_owned));
     for path in paths {
         let answer = moderator.get(&path).await.ok(200).json;
-        seen.push((path, answer));
+        seen.push((path, without_verdicts(answer)));
     }
     seen
+}
+
+/// An export leaves out why texts are held.
+fn without_verdicts(mut answer: Value) -> Value {
+    for item in answer.get_mut("data").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(fields) = item.as_object_mut() {
+            fields.remove("verdicts");
+        }
+    }
+    answer
 }
 
 #[tokio::test]
