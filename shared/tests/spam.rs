@@ -229,12 +229,12 @@ async fn judge(answer: &'static str) -> Option<Finding> {
     Akismet::new("k3y".into(), &format!("http://{address}")).judge(&SUBMISSION).await
 }
 
-fn finding(action: Action) -> Option<Finding> {
-    Some(Finding::new(action, Verdict::akismet()))
+fn finding(action: Action) -> Finding {
+    Finding::new(action, Verdict::akismet())
 }
 
-fn failed(failure: Failure) -> Option<Finding> {
-    Some(Finding::new(Action::Review, Verdict::akismet_failed(failure)))
+fn failed(failure: Failure) -> Finding {
+    Finding::new(Action::Review, Verdict::akismet_failed(failure))
 }
 
 #[tokio::test]
@@ -244,13 +244,13 @@ async fn the_answer_false_passes() {
 
 #[tokio::test]
 async fn the_answer_true_is_for_review() {
-    assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue").await, finding(Action::Review));
+    assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue").await, Some(finding(Action::Review)));
 }
 
 #[tokio::test]
 async fn spam_to_discard_is_denied() {
     let answer = "HTTP/1.1 200 OK\r\nX-akismet-pro-tip: discard\r\ncontent-length: 5\r\n\r\ntrue\n";
-    assert_eq!(judge(answer).await, finding(Action::Deny));
+    assert_eq!(judge(answer).await, Some(finding(Action::Deny)));
 }
 
 #[tokio::test]
@@ -262,15 +262,15 @@ async fn any_other_answer_is_for_review() {
         "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 5\r\n\r\nfalse",
         "HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 5\r\n\r\nfalse",
     ] {
-        assert_eq!(judge(answer).await, failed(Failure::Answer), "{answer}");
+        assert_eq!(judge(answer).await, Some(failed(Failure::Answer)), "{answer}");
     }
-    assert_eq!(judge("garbage\r\n\r\n").await, failed(Failure::Timeout));
+    assert_eq!(judge("garbage\r\n\r\n").await, Some(failed(Failure::Timeout)));
 }
 
 #[tokio::test]
 async fn a_slow_answer_is_for_review() {
     let start = Instant::now();
-    assert_eq!(judge("").await, failed(Failure::Timeout));
+    assert_eq!(judge("").await, Some(failed(Failure::Timeout)));
     assert!(start.elapsed() < Akismet::TIMEOUT + Duration::from_secs(1));
 }
 
@@ -281,7 +281,7 @@ async fn no_connection_and_no_address_are_for_review() {
     drop(listener);
     for url in [closed.as_str(), "", "http://", "not an address"] {
         let found = Akismet::new("k3y".into(), url).judge(&SUBMISSION).await;
-        assert_eq!(found, failed(Failure::Timeout), "{url}");
+        assert_eq!(found, Some(failed(Failure::Timeout)), "{url}");
     }
 }
 
