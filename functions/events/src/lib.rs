@@ -41,17 +41,13 @@ async fn handle_record(app: &App, record: &Value, endpoints: &mut Endpoints) -> 
 /// Returns the comment that everyone sees because of the event.
 async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Comment>>, Fault> {
     match event {
-        Event::CommentCreated(comment) if comment.may_count() => {
-            let is_shown = recount(app, comment).await?;
-            if is_shown {
-                notify::of_comment(app, comment).await?;
-            }
+        Event::CommentCreated(comment) => {
+            let is_shown = welcome(app, comment).await?;
             return Ok(is_shown.then_some(Cow::Borrowed(comment)));
         }
-        Event::CommentCreated(comment) => notify::moderators(app, comment).await?,
         Event::CommentErased(comment) => {
             recount(app, comment).await?;
-            forget_reactions(app, comment).await?;
+            clear_away(app, comment).await?;
         }
         Event::CommentRemoved(comment, deleted_at) => {
             if comment.is_approved() {
@@ -92,12 +88,26 @@ async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Commen
     Ok(None)
 }
 
+/// Lists a new comment for moderators, counts it, and notifies its recipients. Returns whether everyone sees it.
+async fn welcome(app: &App, comment: &Comment) -> Result<bool, Fault> {
+    app.store.join_new(comment).await?;
+    if !comment.may_count() {
+        notify::moderators(app, comment).await?;
+        return Ok(false);
+    }
+    let is_shown = recount(app, comment).await?;
+    if is_shown {
+        notify::of_comment(app, comment).await?;
+    }
+    Ok(is_shown)
+}
+
 /// Counts the comment and what is below it, and notifies its recipients. Returns whether everyone sees it.
 async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Result<bool, Fault> {
     let is_shown = recount(app, comment).await?;
     let is_first = comment.is_approved() && !comment.was_shown;
     if comment.is_placeholder {
-        forget_reactions(app, comment).await?;
+        clear_away(app, comment).await?;
     }
     if is_shown {
         notify::of_shown(app, comment, is_first).await?;
@@ -111,8 +121,9 @@ async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Re
     Ok(is_shown)
 }
 
-/// Removes what visitors said of a comment that has become a placeholder.
-async fn forget_reactions(app: &App, comment: &Comment) -> Result<(), Fault> {
+/// Takes a comment that has become a placeholder out of the queues, and removes what visitors said of it.
+async fn clear_away(app: &App, comment: &Comment) -> Result<(), Fault> {
+    app.store.leave_queues(comment).await?;
     let job = Job::ForgetReactions(ForgetReactions { comment: comment.id });
     app.start_job(&job, Duration::ZERO).await
 }

@@ -1,5 +1,7 @@
-//! GET `moderation/comments`: comments that are pending, reported or rejected, or one by its id. GET `users/{id}/comments`: what a user wrote.
+//! GET `moderation/comments`: comments that are pending, reported or rejected, all new ones, or one by its id. GET
+//! `users/{id}/comments`: what a user wrote.
 
+use futures_util::future::try_join;
 use serde::Serialize;
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
@@ -19,7 +21,7 @@ use shared::policy;
 use shared::store::Reading;
 use shared::store::comments::{CommentWithAncestors, read_units};
 use shared::store::lists::PageCursors;
-use shared::store::moderation::QueueState;
+use shared::store::queue::QueueState;
 
 use crate::walk::Walk;
 
@@ -73,9 +75,11 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     }
     let state = state(call)?;
     let walk = Walk::new(app, call, format!("queue {}", state.name()))?;
-    let (found, cursors) = app.store.queue(state, walk.cursor, walk.per_page).await?;
-    let items = present(app, call, &viewer, &found).await?;
-    Ok(walk.answer(call, items, cursors)?.in_the_language_asked_for())
+    let page = app.store.queue(state, walk.cursor, walk.per_page, app.clock.now());
+    let ((found, cursors), counts) = try_join(page, app.store.queue_counts()).await?;
+    let mut envelope = walk.envelope(call, present(app, call, &viewer, &found).await?, cursors)?;
+    envelope.meta.counts = Some(counts);
+    Ok(Answer::ok(&envelope).in_the_language_asked_for())
 }
 
 /// The item of one comment, whatever its state.
@@ -84,13 +88,14 @@ async fn one(app: &App, call: &Call, viewer: &Viewer, id: &str) -> Result<Answer
         return Err(FieldErrors::one("state", "The state may not be given beside an id.").into());
     }
     let walk = Walk::new(app, call, format!("comment {id}"))?;
-    let mut found = app.store.find_all(vec![path_id(id)?]).await?;
+    let (mut found, counts) = try_join(app.store.find_all(vec![path_id(id)?]), app.store.queue_counts()).await?;
     found.retain(|found| !found.comment.is_placeholder);
     if found.is_empty() {
         return Err(Refusal::NotFound.into());
     }
-    let items = present(app, call, viewer, &found).await?;
-    Ok(walk.answer(call, items, PageCursors::default())?.in_the_language_asked_for())
+    let mut envelope = walk.envelope(call, present(app, call, viewer, &found).await?, PageCursors::default())?;
+    envelope.meta.counts = Some(counts);
+    Ok(Answer::ok(&envelope).in_the_language_asked_for())
 }
 
 pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
@@ -132,5 +137,5 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
 fn state(call: &Call) -> Result<QueueState, Refusal> {
     let name = call.parameter("state").unwrap_or("pending");
     QueueState::parse(name)
-        .ok_or_else(|| FieldErrors::one("state", "The state must be one of pending, reported, rejected."))
+        .ok_or_else(|| FieldErrors::one("state", "The state must be one of pending, reported, rejected, all."))
 }

@@ -30,16 +30,25 @@ impl<'a> Walk<'a> {
         Ok(Self { signer, cursor, per_page: paging.per_page })
     }
 
-    /// Refuses a page that is too large for an answer.
     pub(crate) fn answer<T: Serialize>(
         &self,
         call: &Call,
         data: Vec<T>,
         cursors: PageCursors,
     ) -> Result<Answer, Refusal> {
+        self.envelope(call, data, cursors).map(|envelope| Answer::ok(&envelope))
+    }
+
+    /// Refuses a page that is too large for an answer.
+    pub(crate) fn envelope<T: Serialize>(
+        &self,
+        call: &Call,
+        data: Vec<T>,
+        cursors: PageCursors,
+    ) -> Result<Envelope<T>, Refusal> {
         size::check(&data)?;
         let sign = |cursor| self.signer.sign(cursor);
         let (next, previous) = (cursors.next.map(sign), cursors.previous.map(sign));
-        Ok(Answer::ok(&Envelope::cursor(&ListAddress::of(call), data, self.per_page, next, previous)))
+        Ok(Envelope::cursor(&ListAddress::of(call), data, self.per_page, next, previous))
     }
 }

@@ -1,14 +1,18 @@
 //! Pagination: the parameters of list requests and the envelope of lists. The store reads the pages.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::Lists;
+use crate::domain::ids::UserId;
 use crate::domain::list::{MAX_NUMBERED, MAX_PER_PAGE, PagePosition, Paging, Sort};
 use crate::domain::rate_limit::RateClass;
 use crate::error::{FieldErrors, Refusal};
 use crate::http::cursor::CursorSigner;
 use crate::http::request::Call;
+use crate::store::queue::QueueCounts;
 
 /// The sort that a list request asks for. The default one when sorting is off.
 pub fn sort(call: &Call, lists: &Lists, sorting: bool) -> Result<Sort, Refusal> {
@@ -74,6 +78,9 @@ pub struct Envelope<T> {
     /// What `ui` answers, in lists that include it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ui: Option<Value>,
+    /// The present names of the users in the data, in the log of moderators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<BTreeMap<UserId, String>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -91,6 +98,9 @@ pub struct Meta {
     /// How many comments of the thread everyone may see, in lists that include `ui`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
+    /// How many comments there are for moderators to decide about, in their queues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<QueueCounts>,
 }
 
 #[derive(Debug, Serialize)]
@@ -117,7 +127,7 @@ enum Position {
 
 impl<T> Envelope<T> {
     fn new(data: Vec<T>, links: Links, position: Position) -> Self {
-        Self { data, links, meta: Meta { position, count: None }, ui: None }
+        Self { data, links, meta: Meta { position, count: None, counts: None }, ui: None, names: None }
     }
 
     #[must_use]

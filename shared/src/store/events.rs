@@ -5,11 +5,9 @@ use aws_smithy_types::DateTime;
 use futures_util::future::try_join_all;
 use serde::de::DeserializeOwned;
 
-use super::comments::queues;
 use super::keys::{self, Scope};
 use super::lists::walk::Window;
 use super::schema::{SK, counted};
-use super::transaction::Write;
 use super::{Reading, Store, placement};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, fingerprint};
@@ -26,13 +24,6 @@ const MAX_READ: usize = 1_000;
 const AT_ONCE: usize = 25;
 
 impl Store {
-    /// Takes a deleted comment out of the moderation queues.
-    pub async fn leave_queues(&self, comment: &Comment) -> Result<(), Fault> {
-        let deletes = queues(comment).map(|state| Write::delete(keys::queue(state, comment.id)));
-        try_join_all(deletes.map(|delete| self.transact(vec![delete]))).await?;
-        Ok(())
-    }
-
     /// Makes the search find a renamed user by the new name only. False when the user has changed again since; another
     /// event follows then.
     pub async fn rename_in_directory(&self, before: &User, after: &User) -> Result<bool, Fault> {

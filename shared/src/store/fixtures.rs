@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 
 use super::counts::RecountTrigger;
 use super::keys::{self, Item};
-use super::moderation::QueueState;
+use super::queue::QueueState;
 use super::sources::source_row;
 use super::transaction::{Outcome, Write};
 use super::users::WRITE_BATCH;

@@ -28,6 +28,7 @@ pub mod notifications;
 #[cfg(feature = "import")]
 pub mod person;
 mod placement;
+pub mod queue;
 pub mod reactions;
 pub mod recount;
 #[cfg(feature = "import")]

@@ -1,23 +1,18 @@
-//! The operations of moderators: the queue, pins, decisions about comments. And what the host says about a record.
+//! The operations of moderators: pins and decisions about comments. And what the host says about a record.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use futures_util::future::try_join_all;
 
 use super::comments::{
-    Changed, CommentWithAncestors, Plan, as_read, as_reported, change_queues, join_thread, leave_thread, present,
-    state_text, unpin, verdicts,
+    Changed, Plan, as_read, as_reported, change_queues, join_thread, leave_thread, present, state_text, unpin, verdicts,
 };
-use super::keys::{self, Item};
-use super::lists::PageCursors;
-use super::lists::walk::{Walk, Window, merge};
+use super::keys;
 use super::log::{Moderator, Subject};
 use super::placement::{self, ReplyPlace};
-use super::schema::{SK, comment, maps, thread};
+use super::schema::{comment, maps, thread};
 use super::transaction::{Label, Outcome, Write};
-use super::{Index, Query, Reading, Store, number, text, yes};
+use super::{Reading, Store, number, text, yes};
 use crate::domain::comment::{Comment, State};
-use crate::domain::ids::{CommentId, ThreadId, UserId};
-use crate::domain::list::{Cursor, Order};
+use crate::domain::ids::{ThreadId, UserId};
 use crate::domain::log::Action;
 use crate::domain::report::{ReportStatus, Resolution};
 use crate::domain::time::Timestamp;
@@ -25,30 +20,6 @@ use crate::error::Fault;
 
 /// Resolutions kept for one comment. When there are more, the oldest is dropped, and the next one covers its reports.
 const MAX_RESOLUTIONS: usize = 20;
-
-/// The moderators' queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueState {
-    Pending,
-    Reported,
-    Rejected,
-}
-
-impl QueueState {
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Pending, Self::Reported, Self::Rejected].into_iter().find(|state| state.name() == name)
-    }
-
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Reported => "reported",
-            Self::Rejected => "rejected",
-        }
-    }
-}
 
 /// What a moderator may decide about a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,63 +78,6 @@ pub struct HostRecord {
 }
 
 impl Store {
-    /// A page of a queue, newest first. Left out are comments that no longer exist, or below one that no longer exists: their
-    /// entries stay until the event of the deletion is handled.
-    pub async fn queue(
-        &self,
-        state: QueueState,
-        cursor: Option<Cursor>,
-        per_page: usize,
-    ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
-        let walk = Walk::new(Order::NewestFirst, cursor);
-        let Window { span, order, limit } = walk.window(per_page + 1);
-        let shards = (0..keys::QUEUE_SHARDS).map(|shard| {
-            let partition = keys::queue_partition(state.name(), shard);
-            self.query_all(Query {
-                index: Index::Table(Reading::Eventual),
-                partition,
-                bounds: Some(span.texts()),
-                order,
-                limit,
-            })
-        });
-        let ids = try_join_all(shards).await?.into_iter().map(|entries| {
-            let id = |entry: &Item| keys::queued_comment(entry.get(SK)?.as_s().ok()?);
-            entries.iter().filter_map(id).collect()
-        });
-        self.page_of(walk, merge(ids, order, |id| *id), per_page).await
-    }
-
-    /// A page of everything that a user wrote, newest first, in any state.
-    pub async fn written_by(
-        &self,
-        user: UserId,
-        cursor: Option<Cursor>,
-        per_page: usize,
-    ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
-        let walk = Walk::new(Order::NewestFirst, cursor);
-        let Window { span, order, limit } = walk.window(per_page + 1);
-        let partition = keys::author(user);
-        let query = Query { index: Index::Author, partition, bounds: Some(span.numbers()), order, limit };
-        let ids = self.query_all(query).await?.iter().filter_map(keys::comment_of).collect();
-        self.page_of(walk, ids, per_page).await
-    }
-
-    /// The page of a walk that has read these ids.
-    async fn page_of(
-        &self,
-        walk: Walk,
-        mut ids: Vec<CommentId>,
-        per_page: usize,
-    ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
-        let more = walk.cut(&mut ids, per_page);
-        let cursors = walk.cursors(ids.first().copied(), ids.last().copied(), more);
-        let mut page = self.find_all(ids).await?;
-        // An index that lags lists a comment that has become a placeholder.
-        page.retain(|found| !found.comment.is_placeholder);
-        Ok((page, cursors))
-    }
-
     /// Pins an approved top-level comment in place of any other. False when it no longer exists, is not approved or is a
     /// placeholder.
     pub async fn pin(&self, comment: &Comment, by: Moderator<'_>) -> Result<bool, Fault> {

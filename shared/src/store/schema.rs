@@ -308,7 +308,10 @@ items! {
         }
     }
     queue "queue entry" {
-        key "Q#state#shard" "id"; export Derived; read "moderators";
+        key "Q#state#shard" "id"; export Derived; read "moderators; the state `all` has the comments of the last 30 days";
+        attributes {
+            EXPIRES        "x"   N                        "when the item expires, in Unix seconds; in the state `all` only";
+        }
     }
     source "source" {
         key "S#source" "S"; export Record;

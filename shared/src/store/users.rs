@@ -113,6 +113,14 @@ impl Store {
         self.get(&keys::user(id), reading).await
     }
 
+    /// The present names of those of these users who have one.
+    pub async fn names_of(&self, ids: impl IntoIterator<Item = UserId>) -> Result<BTreeMap<UserId, String>, Fault> {
+        let found = self.batch_get(ids.into_iter().map(keys::user).collect(), Reading::Eventual).await?;
+        let users: Vec<User> = found.into_values().map(read).collect::<Result<_, _>>()?;
+        let named = users.into_iter().filter(|user| !user.name.is_empty());
+        Ok(named.map(|user| (user.id, user.name)).collect())
+    }
+
     /// The user of a verified token. When the token has a new name or picture, the table and the search have it before this
     /// returns. `None` when the id belongs to another subject. `known` is the user's row, by an eventually consistent read.
     pub async fn sync_user(

@@ -45,6 +45,21 @@ async fn a_decision_is_logged_with_who_made_it_and_about_what() {
 }
 
 #[tokio::test]
+async fn the_log_has_the_present_names_of_the_users_in_it() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let id = ada.comment("posts/1", "x").await;
+    world.user(8, "Bob").comment("posts/1", "y").await;
+    moderator.judge(id, "reject").await.ok(200);
+    moderator.put("users/99/ban", json!({})).await.ok(200);
+    world.pass(std::time::Duration::from_mins(11));
+    world.user(7, "Ada Lovelace").get("ui").await.ok(200);
+    let log = moderator.get("moderation/log").await.ok(200);
+    assert_eq!(log.json["names"], json!({ "1": "Mod", "7": "Ada Lovelace" }));
+    assert_eq!(moderator.get("moderation/users?banned=true").await.ok(200).json.get("names"), None);
+}
+
+#[tokio::test]
 async fn every_act_of_a_moderator_is_logged_once_and_what_changes_nothing_is_not() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());

@@ -24,7 +24,8 @@ async fn comments_that_wait_are_in_the_queue_newest_first_with_their_reports() {
     assert_eq!((&row["reports_count"], &row["is_approved"], &row["body"]), (&json!(0), &json!(false), &json!("y")));
     let path = "http://api.test/svc/api/v1/moderation/comments";
     assert_eq!(reply.json["links"], json!({ "first": null, "last": null, "prev": null, "next": null }));
-    let meta = json!({ "path": path, "per_page": 10, "next_cursor": null, "prev_cursor": null });
+    let counts = json!({ "pending": 2, "reported": 0 });
+    let meta = json!({ "path": path, "per_page": 10, "next_cursor": null, "prev_cursor": null, "counts": counts });
     assert_eq!(reply.json["meta"], meta);
     assert_eq!(world.moderator().queue("pending").await, [second, first]);
 }
@@ -63,6 +64,60 @@ async fn a_moderator_gets_the_item_of_one_comment_in_every_state() {
 }
 
 #[tokio::test]
+async fn the_queue_says_how_many_comments_wait_and_how_many_are_reported() {
+    let world = World::with(&[HELD]);
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        waiting.push(ada.comment("posts/1", "x").await);
+    }
+    judge(&world, "approve", waiting[0]).await;
+    world.user(8, "Bob").report(waiting[0], "spam").await.ok(201);
+    let one = format!("id={}", waiting[1]);
+    for query in ["state=pending", "state=reported", "state=rejected", "state=all", "per_page=1&cursor=", &one] {
+        let reply = moderator.get(&format!("moderation/comments?{query}")).await.ok(200);
+        assert_eq!(reply.json["meta"]["counts"], json!({ "pending": 2, "reported": 1 }), "{query}");
+    }
+    judge(&world, "reject", waiting[1]).await;
+    let reply = moderator.get("moderation/comments").await.ok(200);
+    assert_eq!(reply.json["meta"]["counts"], json!({ "pending": 1, "reported": 1 }));
+    assert_eq!(moderator.get("users/7/comments").await.ok(200).json["meta"].get("counts"), None);
+}
+
+#[tokio::test]
+async fn every_comment_of_the_last_30_days_is_among_all_whatever_its_state() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
+    let held = world.again(&[HELD]);
+    let old = world.user(7, "Ada").comment("posts/1", "old").await;
+    world.pass(Duration::from_hours(24));
+    let ada = world.user(7, "Ada");
+    let approved = ada.comment("posts/1", "x").await;
+    world.pass(Duration::from_secs(1));
+    let pending = held.user(7, "Ada").comment("posts/2", "y").await;
+    // Ids of two instances follow the clock.
+    world.pass(Duration::from_secs(1));
+    let rejected = world.guest().comment("posts/3", "z").await;
+    judge(&world, "reject", rejected).await;
+    let deleted = ada.comment("posts/1", "gone").await;
+    let answered = ada.comment("posts/1", "a placeholder soon").await;
+    let reply = ada.reply("posts/1", answered, "reply").await;
+    for id in [deleted, answered] {
+        ada.remove(id).await.ok(204);
+    }
+    world.wait_until_idle().await;
+    let listed = [reply, rejected, pending, approved, old];
+    assert_eq!(world.moderator().queue("all").await, listed);
+    let pages = world.moderator().walk("moderation/comments?state=all&per_page=2&cursor=").await;
+    assert_eq!(seen(&pages), listed);
+    assert_eq!(seen(&world.moderator().walk_back(pages.last().unwrap()).await), listed);
+    // Entries may stay in the table for a while after they expired.
+    world.pass(Duration::from_hours(29 * 24));
+    assert_eq!(world.moderator().queue("all").await, listed[..4]);
+    world.pass(Duration::from_hours(24));
+    assert!(world.moderator().queue("all").await.is_empty());
+}
+
+#[tokio::test]
 async fn the_queue_is_walked_by_cursor_both_ways() {
     let world = World::with(&[HELD]);
     let ada = world.user(7, "Ada");
@@ -87,7 +142,7 @@ async fn the_queue_refuses_wrong_states_and_foreign_cursors() {
     ada.comment("posts/1", "x").await;
     ada.comment("posts/1", "x").await;
     let moderator = world.moderator();
-    for state in ["", "approved", "Pending"] {
+    for state in ["", "approved", "Pending", "ALL"] {
         moderator.get(&format!("moderation/comments?state={state}")).await.invalid("state");
     }
     moderator.get("moderation/comments?per_page=51").await.invalid("per_page");

@@ -1,4 +1,5 @@
-//! What moderation queues should hold: every comment that is in a state of theirs, and nothing else.
+//! What moderation queues should hold: every comment that is in a state of theirs, and nothing else. Entries of new comments are
+//! not checked: they expire, and one that names nothing shows nothing.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +8,15 @@ use super::repair::{absent, unchanged};
 use super::snapshot::{Orphans, QueueEntry, Snapshot};
 use crate::store::comments::queues;
 use crate::store::keys;
+use crate::store::queue::QueueState;
 use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut queued = BTreeSet::new();
-    for QueueEntry { key, state, comment: id } in
-        snapshot.queue.iter().filter(|entry| !orphans.contains_key(&entry.comment))
-    {
+    let is_checked =
+        |entry: &&QueueEntry| entry.state != QueueState::All.name() && !orphans.contains_key(&entry.comment);
+    for QueueEntry { key, state, comment: id } in snapshot.queue.iter().filter(is_checked) {
         let stored = snapshot.comments.get(id);
         let belongs = stored.is_some_and(|stored| queues(&stored.comment).any(|queue| queue == state));
         if belongs && *key == keys::queue(state, *id) {

@@ -1,0 +1,159 @@
+//! The moderators' queues: comments that wait, are reported or were rejected, and all new ones. A change of a comment changes its
+//! entries in the first three in the same transaction. Entries of new comments are written by `events`, and expire.
+
+use futures_util::future::{try_join, try_join_all};
+use serde::Serialize;
+
+use super::comments::{CommentWithAncestors, queues};
+use super::keys::{self, Item};
+use super::lists::PageCursors;
+use super::lists::walk::{Walk, Window, merge};
+use super::schema::{SK, queue};
+use super::transaction::Write;
+use super::{Index, Query, Reading, Store, number};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, UserId};
+use crate::domain::list::{Cursor, Order};
+use crate::domain::time::Timestamp;
+use crate::error::Fault;
+
+/// How long a comment is among the new ones, in milliseconds.
+const NEW: i64 = 30 * 86_400_000;
+/// Entries of a queue that are counted. This count means as many or more.
+const MAX_COUNTED: usize = 100;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueState {
+    Pending,
+    Reported,
+    Rejected,
+    /// Comments of the last 30 days, whatever their state.
+    All,
+}
+
+impl QueueState {
+    const EVERY: [Self; 4] = [Self::Pending, Self::Reported, Self::Rejected, Self::All];
+
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::EVERY.into_iter().find(|state| state.name() == name)
+    }
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Reported => "reported",
+            Self::Rejected => "rejected",
+            Self::All => "all",
+        }
+    }
+}
+
+/// How many comments wait, and how many are reported; 100 means as many or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct QueueCounts {
+    pub pending: usize,
+    pub reported: usize,
+}
+
+impl Store {
+    /// A page of a queue, newest first. Left out are comments that no longer exist, or below one that no longer exists: their
+    /// entries stay until the event of the deletion is handled.
+    pub async fn queue(
+        &self,
+        state: QueueState,
+        cursor: Option<Cursor>,
+        per_page: usize,
+        now: Timestamp,
+    ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
+        let walk = Walk::new(Order::NewestFirst, cursor);
+        let mut window = walk.window(per_page + 1);
+        if state == QueueState::All {
+            // Entries expire late.
+            window.span.low = window.span.low.max(last_old(now).0 + 1);
+        }
+        let ids = merge(self.queue_entries(state, window).await?, window.order, |id| *id);
+        self.page_of(walk, ids, per_page).await
+    }
+
+    pub async fn queue_counts(&self) -> Result<QueueCounts, Fault> {
+        let count = async |state| {
+            let entries = self.queue_entries(state, Window::first(Order::NewestFirst, MAX_COUNTED)).await?;
+            Ok(entries.iter().map(Vec::len).sum::<usize>().min(MAX_COUNTED))
+        };
+        let (pending, reported) = try_join(count(QueueState::Pending), count(QueueState::Reported)).await?;
+        Ok(QueueCounts { pending, reported })
+    }
+
+    /// The entries of each shard in the window.
+    async fn queue_entries(&self, state: QueueState, window: Window) -> Result<Vec<Vec<CommentId>>, Fault> {
+        let Window { span, order, limit } = window;
+        if span.low > span.high {
+            return Ok(Vec::new());
+        }
+        let shards = (0..keys::QUEUE_SHARDS).map(|shard| {
+            let partition = keys::queue_partition(state.name(), shard);
+            let index = Index::Table(Reading::Eventual);
+            self.query_all(Query { index, partition, bounds: Some(span.texts()), order, limit })
+        });
+        let id = |entry: &Item| keys::queued_comment(entry.get(SK)?.as_s().ok()?);
+        let entries = try_join_all(shards).await?;
+        Ok(entries.iter().map(|entries| entries.iter().filter_map(id).collect()).collect())
+    }
+
+    /// A page of everything that a user wrote, newest first, in any state.
+    pub async fn written_by(
+        &self,
+        user: UserId,
+        cursor: Option<Cursor>,
+        per_page: usize,
+    ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
+        let walk = Walk::new(Order::NewestFirst, cursor);
+        let Window { span, order, limit } = walk.window(per_page + 1);
+        let partition = keys::author(user);
+        let query = Query { index: Index::Author, partition, bounds: Some(span.numbers()), order, limit };
+        let ids = self.query_all(query).await?.iter().filter_map(keys::comment_of).collect();
+        self.page_of(walk, ids, per_page).await
+    }
+
+    /// The page of a walk that has read these ids.
+    async fn page_of(
+        &self,
+        walk: Walk,
+        mut ids: Vec<CommentId>,
+        per_page: usize,
+    ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
+        let more = walk.cut(&mut ids, per_page);
+        let cursors = walk.cursors(ids.first().copied(), ids.last().copied(), more);
+        let mut page = self.find_all(ids).await?;
+        // An index that lags lists a comment that has become a placeholder.
+        page.retain(|found| !found.comment.is_placeholder);
+        Ok((page, cursors))
+    }
+
+    /// Lists a comment among the new ones.
+    pub async fn join_new(&self, comment: &Comment) -> Result<(), Fault> {
+        self.transact(vec![Write::put(new_entry(comment.id))]).await.map(drop)
+    }
+
+    /// Takes a comment that is gone, or has become a placeholder, out of all queues.
+    pub async fn leave_queues(&self, comment: &Comment) -> Result<(), Fault> {
+        let states = queues(comment).chain([QueueState::All.name()]);
+        let deletes = states.map(|state| Write::delete(keys::queue(state, comment.id)));
+        try_join_all(deletes.map(|delete| self.transact(vec![delete]))).await?;
+        Ok(())
+    }
+}
+
+/// Comments above this id are new.
+fn last_old(now: Timestamp) -> CommentId {
+    CommentId::last_of(Timestamp(now.0 - NEW))
+}
+
+fn new_entry(id: CommentId) -> Item {
+    let mut entry = keys::queue(QueueState::All.name(), id).item();
+    let expires = Timestamp(id.created_at().0 + NEW).seconds();
+    entry.insert(queue::EXPIRES.to_owned(), number(expires));
+    entry
+}
