@@ -215,6 +215,8 @@ pub struct Mail {
     pub wait: Duration,
     /// `SVC_MODERATION_MAIL`: addresses that get a digest
     pub moderators: Vec<String>,
+    /// `SVC_MODERATION_MAIL_FOR`: the digest names new comments that everyone sees too, besides those that wait
+    pub digest_has_all: bool,
     /// `MAIL_CONFIGURATION_SET`: of SES, which reports bounces and complaints
     pub configuration_set: Option<String>,
 }
@@ -552,6 +554,7 @@ impl<'a> Vars<'a> {
         let (from, page) = (self.mail_from()?, self.page_url()?);
         let (site_name, smtp_url) = (self.site_name()?, self.smtp_url()?);
         let (wait, moderators) = (self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?, self.moderation_mail()?);
+        let digest_has_all = self.digest_has_all()?;
         let Some(from) = from else { return Ok(None) };
         let needed = |name, accepted: &str| self.wrong(name, format_args!("{accepted}, because SVC_MAIL_FROM is set"));
         let public_url = self.address_text("SVC_PUBLIC_URL")?;
@@ -565,6 +568,7 @@ impl<'a> Vars<'a> {
             smtp_url,
             wait: Duration::from_secs(wait),
             moderators,
+            digest_has_all,
             configuration_set: self.text("MAIL_CONFIGURATION_SET"),
         }))
     }
@@ -605,6 +609,14 @@ impl<'a> Vars<'a> {
         }
         let accepted = format!("at most {MAX_DIGESTS} e-mail addresses, separated by commas");
         Err(self.wrong("SVC_MODERATION_MAIL", accepted))
+    }
+
+    fn digest_has_all(&self) -> Result<bool, ConfigError> {
+        match self.text("SVC_MODERATION_MAIL_FOR").as_deref() {
+            None | Some("waiting") => Ok(false),
+            Some("all") => Ok(true),
+            Some(_) => Err(self.wrong("SVC_MODERATION_MAIL_FOR", "waiting or all")),
+        }
     }
 
     /// One that is named by its ARN is checked once it is fetched.
@@ -749,6 +761,15 @@ mod tests {
         }
         let error = with("SVC_PROFILE", "shop").unwrap_err().to_string();
         assert_eq!(error, r#"SVC_PROFILE="shop": expected members or blog"#);
+    }
+
+    #[test]
+    fn the_digest_of_a_blog_has_all_comments_unless_it_says_otherwise() {
+        let has_all =
+            |settings: &[(&str, &str)]| with_all(&[&MAIL[..], settings].concat()).unwrap().mail.unwrap().digest_has_all;
+        assert!(!has_all(&[]) && has_all(&[("SVC_MODERATION_MAIL_FOR", "all")]));
+        assert!(has_all(&[("SVC_PROFILE", "blog")]));
+        assert!(!has_all(&[("SVC_PROFILE", "blog"), ("SVC_MODERATION_MAIL_FOR", "waiting")]));
     }
 
     #[test]
@@ -923,6 +944,7 @@ mod tests {
             ("SVC_PAGE_URL", "ftp://www.example.org/{type}/{id}"),
             ("SVC_MODERATION_MAIL", "mods@example.org,nobody"),
             ("SVC_MODERATION_MAIL", &too_many),
+            ("SVC_MODERATION_MAIL_FOR", "pending"),
             ("SVC_SITE_NAME", "a\u{7}b"),
             ("SVC_MAIL_WAIT", "3601"),
             ("SVC_SMTP_URL", "https://user:hush@example.org"),

@@ -56,6 +56,7 @@ pub(crate) struct Section {
 pub(crate) struct Notification {
     /// One line, in the language of the mail.
     pub(crate) headline: String,
+    /// Empty where the text is left out.
     pub(crate) body: String,
     pub(crate) url: String,
 }
@@ -100,12 +101,22 @@ pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64
     letter.compose(&subject, &text, &html)
 }
 
-/// A mail to the moderators about what waits for them.
-pub(crate) fn digest(letter: &Letter<'_>, sections: &[Section], more: u64, page: &str) -> Result<RawMail, Fault> {
+/// A mail to the moderators about what waits for them, or `has_all` comments.
+pub(crate) fn digest(
+    letter: &Letter<'_>,
+    sections: &[Section],
+    more: u64,
+    page: &str,
+    has_all: bool,
+) -> Result<RawMail, Fault> {
     let texts = ModeratorMails::of(letter.texts.language());
     let named: usize = sections.iter().map(|section| section.notifications.len()).sum();
-    let subject = texts.digest_subject(named as u64 + more);
-    let intro = texts.digest(letter.site);
+    let count = named as u64 + more;
+    let (subject, intro) = if has_all {
+        (texts.digest_of_all_subject(count), texts.digest_of_all(letter.site))
+    } else {
+        (texts.digest_subject(count), texts.digest(letter.site))
+    };
     let text = format!("{intro}\n\n{} {page}\n\n{}", to_page(texts), listed(letter.texts, sections, more));
     let html = html! {
         p { (intro) }
@@ -143,9 +154,11 @@ fn listed(texts: Mails, sections: &[Section], more: u64) -> String {
     for (section, more) in numbered(sections, more) {
         let _ = write!(text, "{}\n{}\n\n", one_line(&section.title), section.url);
         for notification in &section.notifications {
-            let quoted = excerpt(&notification.body).replace('\n', "\n> ");
-            let headline = texts.colon(&notification.headline);
-            let _ = write!(text, "{headline}\n> {quoted}\n{}\n\n", notification.url);
+            let _ = writeln!(text, "{}", texts.colon(&notification.headline));
+            if !notification.body.is_empty() {
+                let _ = writeln!(text, "> {}", excerpt(&notification.body).replace('\n', "\n> "));
+            }
+            let _ = write!(text, "{}\n\n", notification.url);
         }
         if more > 0 {
             let _ = write!(text, "{}\n\n", texts.more(more));
@@ -163,9 +176,11 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
             h2 { a href=(Href(&section.url)) { (one_line(&section.title)) } }
             @for notification in &section.notifications {
                 p { b { (notification.headline) } }
-                blockquote {
-                    // Some mail programs leave the style out, so breaks are elements.
-                    (PreEscaped(as_typed(&html! { (excerpt(&notification.body)) }.into_string())))
+                @if !notification.body.is_empty() {
+                    blockquote {
+                        // Some mail programs leave the style out, so breaks are elements.
+                        (PreEscaped(as_typed(&html! { (excerpt(&notification.body)) }.into_string())))
+                    }
                 }
                 p { a href=(Href(&notification.url)) { (texts.view()) } }
             }

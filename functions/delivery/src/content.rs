@@ -11,7 +11,7 @@ use shared::domain::language::Language;
 use shared::domain::mail_keys::{Link, Purpose, Recipient};
 use shared::domain::markdown;
 use shared::domain::notifications::{Address, Asker, NotificationState, Reason};
-use shared::domain::texts::Mails;
+use shared::domain::texts::{Mails, ModeratorMails};
 use shared::domain::thread::Thread;
 use shared::domain::visible::one_line;
 use shared::error::Fault;
@@ -83,13 +83,20 @@ impl Worker<'_> {
         Some(Letter { stop_url: Some(stop), ..letter })
     }
 
-    fn sections(&self, threads: &Threads, mute: impl Fn(&ThreadId) -> Option<String>) -> Vec<Section> {
+    /// `link` makes the link to a comment from the address of its page.
+    fn sections(
+        &self,
+        threads: &Threads,
+        mute: impl Fn(&ThreadId) -> Option<String>,
+        link: impl Fn(&str, &Comment) -> String,
+    ) -> Vec<Section> {
         let sections = threads.values().map(|(id, listed)| {
             let url = self.mail.page(id, listed.thread.url.as_deref());
             let notification = |(comment, headline): &(Comment, String)| Notification {
                 headline: headline.clone(),
-                body: markdown::shown(&comment.body).text,
-                url: format!("{}#comment-{}", url.split('#').next().unwrap_or_default(), comment.id),
+                // A text that waits is read on the moderators' page.
+                body: if comment.is_queued() { String::new() } else { markdown::shown(&comment.body).text },
+                url: link(&url, comment),
             };
             let notifications = listed.comments.iter().map(notification).collect();
             let title = listed.thread.title.clone().unwrap_or_else(|| format!("{}/{}", id.kind, id.record));
@@ -145,7 +152,7 @@ pub(crate) async fn notifications(
     }
     letter.threads = threads.values().map(|(id, _)| keys.thread(id)).collect();
     let mute = |id: &ThreadId| Some(worker.link(recipient, Purpose::Stop { thread: Some(keys.thread(id)) }));
-    let mail = compose::notifications(&letter, &worker.sections(&threads, mute), more)?;
+    let mail = compose::notifications(&letter, &worker.sections(&threads, mute, anchor), more)?;
     Ok(Content { aside, ..Content::of(vec![mail]) })
 }
 
@@ -183,26 +190,40 @@ fn collect(threads: &mut Threads, comment: Comment, thread: Thread, headline: St
     listed.comments.push((comment, headline));
 }
 
-/// Mails to the moderators about those of these comments that still wait for them.
+/// The address of a comment below that of a page.
+fn anchor(page: &str, comment: &Comment) -> String {
+    format!("{}#comment-{}", page.split('#').next().unwrap_or_default(), comment.id)
+}
+
+/// Mails to the moderators about those of these comments that still wait for them, and about those that everyone sees where the
+/// digest has all.
 pub(crate) async fn digest(
     worker: &Worker<'_>,
     state: &NotificationState,
     ids: &BTreeSet<u64>,
     more: u64,
 ) -> Result<Vec<RawMail>, Fault> {
-    let app = worker.app;
+    let (app, has_all) = (worker.app, worker.mail.digest_has_all);
+    let texts = ModeratorMails::of(Language::default());
+    let is_named = |comment: &Comment| comment.waits_for_moderators() || (has_all && comment.may_count());
     let mut threads = Threads::new();
     for ids in ids.iter().copied().collect::<Vec<_>>().chunks(AT_ONCE) {
         let found = ids.iter().map(|id| app.store.comment(CommentId(*id), Reading::Consistent));
-        for comment in try_join_all(found).await?.into_iter().flatten().filter(Comment::waits_for_moderators) {
+        for comment in try_join_all(found).await?.into_iter().flatten().filter(is_named) {
             let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
-            let headline = one_line(&comment.name);
+            let name = one_line(&comment.name);
+            let headline = match (comment.is_queued(), comment.reported) {
+                (true, _) => texts.waits(&name),
+                (false, true) => texts.reported(&name),
+                (false, false) => name,
+            };
             collect(&mut threads, comment, thread, headline);
         }
     }
     if threads.is_empty() {
         return Ok(Vec::new());
     }
-    let (sections, page) = (worker.sections(&threads, |_| None), worker.moderation_page());
-    worker.to_moderators(&state.mail(), |letter| compose::digest(letter, &sections, more, &page))
+    let page = worker.moderation_page();
+    let sections = worker.sections(&threads, |_| None, |_, comment| anchor(&page, comment));
+    worker.to_moderators(&state.mail(), |letter| compose::digest(letter, &sections, more, &page, has_all))
 }

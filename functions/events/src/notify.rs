@@ -21,6 +21,9 @@ const MENTIONS: &str = "told";
 
 /// Notifies of a comment that everyone may see now. Safe to repeat.
 pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault> {
+    if app.config.mail.as_ref().is_some_and(|mail| mail.digest_has_all) {
+        moderators(app, comment).await?;
+    }
     let Some(mail) = mail(app) else { return Ok(()) };
     enrol(app, mail, comment).await?;
     let thread = app.mail_keys().thread(&comment.thread);
@@ -73,7 +76,7 @@ async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, 
     Ok(policy::recipients(Notification { comment, parent: parent.as_ref(), mentioned: &mentioned, thread: &thread }))
 }
 
-/// Notifies the moderators of a comment that waits for them. Safe to repeat.
+/// Notifies the moderators of a comment that waits for them or is new. Safe to repeat.
 pub(crate) async fn moderators(app: &App, comment: &Comment) -> Result<(), Fault> {
     let Some(mail) = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty()) else { return Ok(()) };
     let now = app.clock.now().0;

@@ -261,7 +261,7 @@ impl Comment {
         self.is_queued() || self.reported
     }
 
-    /// Names one stay in the queue of the moderators. An edit or a report precedes each but the first.
+    /// Names one stay in the queue of the moderators, or that the comment is new. An edit or a report precedes each but the first.
     #[must_use]
     pub fn queue_entry(&self) -> u64 {
         let edited_at = u64::try_from(self.edited_at.unwrap_or_default()).unwrap_or_default();

@@ -1416,6 +1416,11 @@ async fn each_moderator_gets_a_digest_whatever_becomes_of_the_others() {
     assert_eq!(sent(&world).await.len(), 5, "it is tried again when nobody got it");
 }
 
+/// The text of a mail, with lines as a program has them.
+fn lines(mail: &SentMail) -> String {
+    mail.text.replace("\r\n", "\n")
+}
+
 #[tokio::test]
 async fn moderators_get_a_digest_of_what_waits_at_most_hourly() {
     let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_REQUIRE_APPROVAL", "true")];
@@ -1427,7 +1432,8 @@ async fn moderators_get_a_digest_of_what_waits_at_most_hourly() {
     world.moderator().judge(decided, "approve").await.ok(200);
     let mails = sent(&world).await;
     assert_eq!(subjects(&mails), ["mods@example.org: Comments wait for moderators: 1"]);
-    assert!(mails[0].text.contains("/svc/api/v1/moderate") && mails[0].text.contains("please"), "{}", mails[0].text);
+    let card = format!("Ada (waits):\nhttps://api.test/svc/api/v1/moderate#comment-{waits}\n");
+    assert!(lines(&mails[0]).contains(&card) && !mails[0].raw.contains("please"), "{}", mails[0].text);
     assert!(!mails[0].raw.contains("List-Unsubscribe"));
     // Its record comes again after the digest.
     world.repeat_creation(waits).await;
@@ -1439,6 +1445,33 @@ async fn moderators_get_a_digest_of_what_waits_at_most_hourly() {
     world.moderator().judge(waits, "approve").await.ok(200);
     ada().report(waits, "spam").await.ok(201);
     assert_eq!(sent(&world).await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_digest_of_all_names_new_comments_that_everyone_sees_as_well() {
+    let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_MODERATION_MAIL_FOR", "all")];
+    let review = [("SVC_SPAM_REVIEW", "casino"), ("SVC_SUBSCRIPTIONS", "false")];
+    let world = World::with(&[&MAIL[..], &mods, &review].concat());
+    let ada = world.user(7, "Ada");
+    let shown = ada.comment("posts/1", "Good morning").await;
+    let held = ada.comment("posts/1", "casino").await;
+    let deleted = ada.comment("posts/1", "Good night").await;
+    ada.remove(deleted).await.ok(204);
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["mods@example.org: 2 comments are new or wait for moderators"]);
+    let card = |headline: &str, id: u64| format!("{headline}\nhttps://api.test/svc/api/v1/moderate#comment-{id}\n");
+    for text in [card("Ada:\n> Good morning", shown), card("Ada (waits):", held)] {
+        assert!(lines(&mails[0]).contains(&text), "{text}{}", mails[0].text);
+    }
+    assert!(!mails[0].raw.contains("casino") && !mails[0].raw.contains("night"), "{}", mails[0].text);
+    // Its record comes again after the digest.
+    world.repeat_creation(shown).await;
+    world.moderator().judge(held, "approve").await.ok(200);
+    assert_eq!(sent(&world).await.len(), 1, "each comment is named once");
+    world.user(8, "Bob").report(shown, "spam").await.ok(201);
+    let mails = sent(&world).await;
+    assert_eq!(mails.len(), 2);
+    assert!(lines(&mails[1]).contains(&card("Ada (reported):\n> Good morning", shown)), "{}", mails[1].text);
 }
 
 #[tokio::test]
