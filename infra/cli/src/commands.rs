@@ -3,11 +3,13 @@
 mod bench;
 mod check;
 mod demo;
+mod deployed;
 mod export;
 mod greeting;
 mod import;
 mod kept;
 mod log;
+mod moderate;
 mod people;
 mod person;
 mod serve;
@@ -31,6 +33,7 @@ use shared::domain::ids::{Random, hex};
 use tokio::net::TcpListener;
 
 const DEFAULT_DATA_DIR: &str = ".local";
+const DEFAULT_PORT: u16 = 3000;
 
 /// The exit code when a source, a table or a directory cannot be used.
 const UNUSABLE: u8 = 3;
@@ -59,6 +62,7 @@ pub struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     Token(token::Options),
+    Moderate(moderate::Options),
     Check(check::Options),
     Bench(bench::Options),
     Import(Box<import::Options>),
@@ -72,6 +76,7 @@ impl CommandLine {
         match self.command {
             None => self.serve.run().await,
             Some(Command::Token(options)) => options.run(),
+            Some(Command::Moderate(options)) => options.run().await,
             Some(Command::Bench(options)) => options.run().await,
             Some(Command::Check(options)) => return options.run().await,
             Some(Command::Import(options)) => return options.run().await,
@@ -103,5 +108,5 @@ fn sample_tokens(config: &Config) -> Result<[(&'static str, String); 2], NoSecre
     // Ada gets an address where mails are on, so that she can try them.
     let email = config.mail.is_some().then(|| "ada@example.org".to_owned());
     let member = Token { email, ..people::ADA.token() };
-    Ok([("member", member.sign(config, now)?), ("moderator", people::GRACE.token().sign(config, now)?)])
+    Ok([("member", member.sign(&config.auth, now)?), ("moderator", people::GRACE.token().sign(&config.auth, now)?)])
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use shared::auth::token::{KeySettings, Keys};
 use shared::aws::https;
-use shared::config::Config;
+use shared::config::Auth;
 use shared::domain::user::Claims;
 
 /// `Keys` needs a client, which signing does not use.
@@ -33,18 +33,18 @@ impl Token {
         Self { id: id.to_owned(), name: name.to_owned(), moderator: false, picture: None, email: None, lifetime }
     }
 
-    /// Signs with the secret of the configuration. `now` is in Unix seconds.
-    pub fn sign(&self, config: &Config, now: i64) -> Result<String, NoSecret> {
+    /// Signs as a site with these settings does. `now` is in Unix seconds.
+    pub fn sign(&self, auth: &Auth, now: i64) -> Result<String, NoSecret> {
         let keys = KeySettings {
-            secret: config.auth.secret.clone(),
+            secret: auth.secret.clone(),
             jwks_url: None,
-            issuer: config.auth.issuer.clone(),
-            audience: config.auth.audience.clone(),
+            issuer: auth.issuer.clone(),
+            audience: auth.audience.clone(),
         };
         let claims = Claims {
             email_unverified: false,
             sub: self.id.clone(),
-            issuer: config.auth.issuer.clone(),
+            issuer: auth.issuer.clone(),
             name: Some(self.name.clone()),
             picture: self.picture.clone(),
             email: self.email.clone(),

@@ -1,4 +1,4 @@
-//! Signed calls of AWS services that speak JSON, by hand: one such call at the start of a function does not justify the
+//! Signed calls of AWS services, by hand: one such call at the start of a function does not justify the
 //! size and the start-up time of an SDK crate for its service.
 
 use std::error::Error as StdError;
@@ -18,30 +18,51 @@ use crate::aws::https;
 type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// One operation of a service, with its input.
-pub(super) struct Call<'a> {
+pub struct Call<'a> {
     /// As in signatures and host names, such as `ssm`.
-    pub(super) service: &'static str,
-    pub(super) region: &'a str,
+    pub service: &'static str,
+    pub region: &'a str,
     /// Scheme and host. An endpoint in the SDK configuration takes its place.
-    pub(super) host: &'a str,
-    pub(super) operation: Operation,
-    pub(super) input: Value,
+    pub host: &'a str,
+    pub operation: Operation,
+    pub input: Value,
 }
 
 /// How a service is told what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub enum Operation {
     /// The header `X-Amz-Target` names it: the service's protocol name and the operation.
     Target(&'static str),
     /// The path names it.
     Path(&'static str),
+    /// The field `Action` of the input, which is a form then. The answer is XML.
+    Query,
 }
 
 impl Operation {
     fn path(self) -> &'static str {
         match self {
-            Self::Target(_) => "/",
+            Self::Target(_) | Self::Query => "/",
             Self::Path(path) => path,
+        }
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Target(_) => "application/x-amz-json-1.1",
+            Self::Path(_) => "application/json",
+            Self::Query => "application/x-www-form-urlencoded",
+        }
+    }
+
+    fn body(self, input: &Value) -> String {
+        match (self, input) {
+            (Self::Query, Value::Object(fields)) => {
+                let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let fields = fields.iter().map(|(name, value)| (name, text(value)));
+                form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
+            }
+            _ => input.to_string(),
         }
     }
 }
@@ -112,15 +133,20 @@ impl Caller {
         Self { config, transport: Arc::new(transport) }
     }
 
-    /// The output of the operation; `null` when the answer is not JSON.
-    pub(super) async fn call(&self, call: &Call<'_>) -> Result<Value, CallError> {
+    /// The answer of the service, whatever it says.
+    pub async fn send(&self, call: &Call<'_>) -> Result<http::Response<Vec<u8>>, CallError> {
         let provider = self.config.credentials_provider().ok_or(CallError::Credentials(None))?;
         let credentials = provider.provide_credentials().await;
         let identity = credentials.map_err(|error| CallError::Credentials(Some(error.into())))?.into();
         let now = self.config.time_source().unwrap_or_default().now();
         let endpoint = self.config.endpoint_url().unwrap_or(call.host);
         let request = signed(call, endpoint, &identity, now).map_err(CallError::Request)?;
-        let answer = self.transport.send(request).await?;
+        Ok(self.transport.send(request).await?)
+    }
+
+    /// The output of the operation; `null` when the answer is not JSON.
+    pub(super) async fn call(&self, call: &Call<'_>) -> Result<Value, CallError> {
+        let answer = self.send(call).await?;
         let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
         if answer.status().is_success() {
             return Ok(body);
@@ -139,13 +165,11 @@ fn signed(
     now: SystemTime,
 ) -> Result<http::Request<String>, BoxError> {
     let request = http::Request::post(format!("{}{}", endpoint.trim_end_matches('/'), call.operation.path()));
-    let request = match call.operation {
-        Operation::Target(target) => {
-            request.header("content-type", "application/x-amz-json-1.1").header("x-amz-target", target)
-        }
-        Operation::Path(_) => request.header("content-type", "application/json"),
-    };
-    let mut request = request.body(call.input.to_string())?;
+    let mut request = request.header("content-type", call.operation.content_type());
+    if let Operation::Target(target) = call.operation {
+        request = request.header("x-amz-target", target);
+    }
+    let mut request = request.body(call.operation.body(&call.input))?;
     let parameters = v4::SigningParams::builder()
         .identity(identity)
         .region(call.region)

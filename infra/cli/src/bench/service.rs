@@ -89,7 +89,7 @@ impl Service {
         }
         let api = format!("{address}/{}", config.api_prefix);
         let now = Timestamp::now().as_second();
-        let token = |member: usize| Token::new(&member.to_string(), "Ada Lovelace").sign(config, now);
+        let token = |member: usize| Token::new(&member.to_string(), "Ada Lovelace").sign(&config.auth, now);
         let tokens = (1..=MEMBERS).map(token).collect::<Result<_, _>>()?;
         let ids = threads.iter().map(|comments| comments.iter().map(|(id, _)| *id).collect()).collect();
         Ok(Self { server, address, api, tokens, ids })

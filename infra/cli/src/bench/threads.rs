@@ -61,7 +61,7 @@ pub(super) async fn create(data_dir: &DataDir, config: &Config) -> Result<Thread
 
 /// Creates a comment through the API and returns its id.
 async fn post(stack: &Stack, config: &Config, body: Value) -> Result<u64, Failure> {
-    let token = Token::new("1", "Ada Lovelace").sign(config, Clock::system().now().seconds())?;
+    let token = Token::new("1", "Ada Lovelace").sign(&config.auth, Clock::system().now().seconds())?;
     let request = Request::post(format!("/{}/posts/model/comments", config.api_prefix))
         .header("authorization", format!("Bearer {token}"))
         .header("content-type", "application/json")

@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_mins(1);
 #[derive(Debug, Args)]
 pub(super) struct Options {
     /// Port on 127.0.0.1; 0 takes any free one
-    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = parse_port)]
+    #[arg(long, value_name = "N", default_value_t = super::DEFAULT_PORT, value_parser = parse_port)]
     pub(super) port: u16,
     /// Directory of the data and the secrets
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]

@@ -54,6 +54,21 @@ fn a_token_has_an_id_a_name_a_role_and_a_lifetime() {
 }
 
 #[test]
+fn the_moderators_page_is_of_one_service() {
+    let moderate = |line| {
+        let Command::Moderate(options) = command(line) else { panic!() };
+        options
+    };
+    let default = moderate("moderate");
+    assert_eq!((default.data_dir.as_path(), default.port, default.stack), (Path::new(".local"), 3000, None));
+    assert_eq!((default.id.as_str(), default.name.as_str()), ("moderator", "Moderator"));
+    assert_eq!(moderate("moderate --stack comments --id 7").stack.as_deref(), Some("comments"));
+    for other in ["--port 1", "--data-dir x"] {
+        assert!(parsed(&format!("moderate --stack comments {other}")).unwrap_err().contains("--stack"), "{other}");
+    }
+}
+
+#[test]
 fn of_repeated_options_the_last_counts() {
     assert_eq!(served("--port 1 --port 2").port, 2);
     let Command::Token(token) = command("token --id 7 --name Ada --id 8 --name -x") else { panic!() };
@@ -102,6 +117,7 @@ fn help_fits_80_columns_and_shows_defaults() {
         "--help",
         "-h",
         "token --help",
+        "moderate --help",
         "check --help",
         "bench --help",
         "import --help",
@@ -118,7 +134,7 @@ fn help_fits_80_columns_and_shows_defaults() {
 #[test]
 fn help_lists_the_options_of_every_command() {
     let help = parsed("--help").unwrap_err();
-    for command in ["token", "check", "bench", "import", "export", "person export", "person erase"] {
+    for command in ["token", "moderate", "check", "bench", "import", "export", "person export", "person erase"] {
         let own = parsed(&format!("{command} --help")).unwrap_err();
         let options: Vec<&str> = own.lines().filter(|line| line.trim_start().starts_with("--")).collect();
         let section = help.split(&format!("\ncargo local {command}:\n")).nth(1).unwrap_or_else(|| panic!("{help}"));

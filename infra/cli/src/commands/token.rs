@@ -1,13 +1,14 @@
 //! `cargo local token`: prints a token.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use local::data_dir::DataDir;
 use local::settings;
 use local::token::Token;
+use shared::config::Config;
 
 use super::{DEFAULT_DATA_DIR, Failure};
 
@@ -40,13 +41,17 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn run(self) -> Result<(), Failure> {
-        // A secret that is set needs no directory.
-        let data_dir = (!settings::is_set("SVC_JWT_SECRET")).then(|| DataDir::used(&self.data_dir)).transpose()?;
-        let config = settings::load(data_dir.as_ref(), None)?;
+        let config = local_config(&self.data_dir)?;
         let Self { id, name, moderator, picture, email, expires: lifetime, data_dir: _ } = self;
         let token = Token { id, name, moderator, picture, email, lifetime };
-        Ok(writeln!(io::stdout(), "{}", token.sign(&config, Timestamp::now().as_second())?)?)
+        Ok(writeln!(io::stdout(), "{}", token.sign(&config.auth, Timestamp::now().as_second())?)?)
     }
+}
+
+/// The configuration of a service on this machine. A secret that is set needs no directory.
+pub(super) fn local_config(data_dir: &Path) -> Result<Config, Failure> {
+    let data_dir = (!settings::is_set("SVC_JWT_SECRET")).then(|| DataDir::used(data_dir)).transpose()?;
+    Ok(settings::load(data_dir.as_ref(), None)?)
 }
 
 fn parse_lifetime(text: &str) -> Result<SignedDuration, &'static str> {

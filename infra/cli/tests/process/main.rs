@@ -7,6 +7,7 @@ mod export;
 mod import;
 #[cfg(unix)]
 mod killed;
+mod moderate;
 mod person;
 
 use std::path::Path;

@@ -1,0 +1,165 @@
+//! A deployed stack, as `CloudFormation` describes it: where the API is, and the secret that signs tokens. It is one signed call,
+//! which does not justify another SDK crate.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use aws_types::SdkConfig;
+use quick_xml::Reader;
+use quick_xml::escape::unescape;
+use quick_xml::events::Event;
+use serde_json::json;
+use shared::aws::call::{Call, CallError, Caller, Operation};
+use shared::aws::{https, secrets};
+use shared::config::Auth;
+
+use super::Failure;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// What a caller of this command must be allowed to do.
+const ACTIONS: &str = "cloudformation:DescribeStacks and secretsmanager:GetSecretValue";
+
+/// The outputs and the parameters of a stack.
+pub(super) struct Stack {
+    name: String,
+    values: HashMap<String, String>,
+}
+
+impl Stack {
+    pub(super) async fn describe(sdk: &SdkConfig, name: &str) -> Result<Self, Failure> {
+        let region =
+            sdk.region().ok_or("AWS_REGION is not set; set it to the region of the stack, such as eu-west-1")?;
+        let domain = if region.as_ref().starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+        let call = Call {
+            service: "cloudformation",
+            region: region.as_ref(),
+            host: &format!("https://cloudformation.{region}.{domain}"),
+            operation: Operation::Query,
+            input: json!({ "Action": "DescribeStacks", "Version": "2010-05-15", "StackName": name }),
+        };
+        let answer = Caller::new(sdk.clone(), https::Client::for_aws(TIMEOUT)).send(&call).await.map_err(unanswered)?;
+        let values = texts(&String::from_utf8_lossy(answer.body()))
+            .map_err(|error| format!("CloudFormation answered {} and no XML: {error}", answer.status()))?;
+        if !answer.status().is_success() {
+            let said = |key| values.get(key).map(String::as_str).unwrap_or_default();
+            return Err(refused(name, region.as_ref(), said("Code"), said("Message")).into());
+        }
+        Ok(Self { name: name.to_owned(), values })
+    }
+
+    /// What it was given, or made; `None` when that is empty.
+    fn value(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The base of every route, as visitors know it.
+    pub(super) fn api(&self) -> Result<String, Failure> {
+        let public = self.value("PublicUrl").zip(self.value("ApiPrefix"));
+        let public = public.map(|(base, prefix)| format!("{}/{prefix}", base.trim_end_matches('/')));
+        let made = || self.value("EdgeUrl").or(self.value("ApiUrl")).map(str::to_owned);
+        Ok(public.or_else(made).ok_or_else(|| {
+            format!("the stack {} has no output ApiUrl; name the stack that template.yaml was deployed as", self.name)
+        })?)
+    }
+
+    /// What signs tokens that the stack accepts.
+    pub(super) async fn auth(&self, sdk: &SdkConfig) -> Result<Auth, Failure> {
+        let secret = self.value("JwtSecretArn").or(self.value("JwtSecretName")).ok_or_else(|| {
+            format!(
+                "the stack {} has no secret, because it takes tokens of JwksUrl; sign in there as somebody whom Moderators \
+                 names, and paste the token at {}/moderate",
+                self.name,
+                self.api().unwrap_or_default()
+            )
+        })?;
+        let secret = secrets::resolve(secret, sdk).await;
+        let secret = secret.map_err(|error| format!("{error}; it takes {ACTIONS}"))?;
+        let text = |key| self.value(key).map(str::to_owned);
+        Ok(Auth {
+            secret: Some(secret),
+            jwks_url: None,
+            issuer: text("JwtIssuer"),
+            audience: text("JwtAudience"),
+            moderators: Vec::new(),
+        })
+    }
+}
+
+fn unanswered(error: CallError) -> String {
+    match error {
+        CallError::Credentials(_) => "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, as \
+                                      aws configure export-credentials --format env prints them"
+            .to_owned(),
+        error => format!("CloudFormation: {error}; try again, or set AWS_REGION to the region of the stack"),
+    }
+}
+
+fn refused(name: &str, region: &str, code: &str, message: &str) -> String {
+    match code {
+        "ValidationError" => format!(
+            "there is no stack {name} in {region}; name it as it was deployed, and set AWS_REGION to its region"
+        ),
+        "AccessDenied" | "AccessDeniedException" => format!("{message}; it takes {ACTIONS}"),
+        "ExpiredToken" | "InvalidClientTokenId" | "SignatureDoesNotMatch" => {
+            format!(
+                "AWS does not accept the credentials ({code}); set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN anew"
+            )
+        }
+        _ => format!("CloudFormation refused with {code}: {message}; try again"),
+    }
+}
+
+/// The texts of elements by name; those of pairs, such as `OutputKey` and `OutputValue`, by the text of the first.
+fn texts(xml: &str) -> Result<HashMap<String, String>, quick_xml::Error> {
+    let (mut reader, mut texts) = (Reader::from_str(xml), HashMap::new());
+    let (mut text, mut key) = (String::new(), String::new());
+    loop {
+        match reader.read_event()? {
+            Event::Eof => return Ok(texts),
+            Event::Start(_) => text.clear(),
+            Event::Text(part) => text.push_str(&part.decode()?),
+            Event::GeneralRef(name) => text.push_str(&unescape(&format!("&{};", name.decode()?))?),
+            Event::End(element) => {
+                let name = String::from_utf8_lossy(element.name().as_ref()).into_owned();
+                let text = std::mem::take(&mut text);
+                match name.as_str() {
+                    "OutputKey" | "ParameterKey" => key = text,
+                    "OutputValue" | "ParameterValue" => drop(texts.insert(std::mem::take(&mut key), text)),
+                    _ => drop(texts.insert(name, text)),
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(values: &[(&str, &str)]) -> Stack {
+        let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Stack { name: "comments".to_owned(), values }
+    }
+
+    #[test]
+    fn outputs_and_parameters_are_found_by_their_keys() {
+        let xml = "<R><Parameters><member><ParameterKey>SiteName</ParameterKey><ParameterValue>A &amp; B</ParameterValue>\
+                   </member></Parameters><Outputs><member><Description>Base.</Description><OutputKey>ApiUrl</OutputKey>\
+                   <OutputValue>https://x</OutputValue></member></Outputs></R>";
+        let values = texts(xml).unwrap();
+        assert_eq!((values["SiteName"].as_str(), values["ApiUrl"].as_str()), ("A & B", "https://x"));
+        assert!(texts("<R><x></R>").is_err());
+    }
+
+    #[test]
+    fn the_page_is_where_visitors_know_the_service() {
+        let made = ("ApiUrl", "https://api/svc/api/v1");
+        let edge = ("EdgeUrl", "https://edge/svc/api/v1");
+        let public = [("PublicUrl", "https://comments.example.org/"), ("ApiPrefix", "c")];
+        assert_eq!(stack(&[made, ("PublicUrl", "")]).api().unwrap(), made.1);
+        assert_eq!(stack(&[made, edge]).api().unwrap(), edge.1);
+        assert_eq!(stack(&[made, edge, public[0], public[1]]).api().unwrap(), "https://comments.example.org/c");
+        assert!(stack(&[]).api().unwrap_err().to_string().contains("template.yaml"));
+    }
+}

@@ -1,0 +1,60 @@
+//! `cargo local moderate`: prints the address of the moderators' page, with a token.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use jiff::{SignedDuration, Timestamp};
+use local::token::Token;
+use shared::aws::config;
+
+use super::deployed::Stack;
+use super::{DEFAULT_DATA_DIR, DEFAULT_PORT, Failure, token};
+
+/// How long the token is valid.
+const HOURS: i64 = 12;
+/// It is no number, so it is no id of a user of the site.
+const DEFAULT_ID: &str = "moderator";
+
+/// Print the address of the moderators' page with a token for twelve hours, while
+/// the service runs or not
+#[derive(Debug, Args)]
+#[command(args_override_self = true, verbatim_doc_comment)]
+pub(super) struct Options {
+    /// Deployed stack, in the region and with the
+    /// credentials of the environment
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["data_dir", "port"], verbatim_doc_comment)]
+    pub(super) stack: Option<String>,
+    /// Directory with the secret that signs
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    pub(super) data_dir: PathBuf,
+    /// Port of the service on this machine
+    #[arg(long, default_value_t = DEFAULT_PORT)]
+    pub(super) port: u16,
+    /// Id of the moderator
+    #[arg(long, default_value = DEFAULT_ID)]
+    pub(super) id: String,
+    /// Name of the moderator
+    #[arg(long, default_value = "Moderator", allow_hyphen_values = true)]
+    pub(super) name: String,
+}
+
+impl Options {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let (api, auth) = match &self.stack {
+            Some(name) => {
+                let sdk = config::sdk_config().await;
+                let stack = Stack::describe(&sdk, name).await?;
+                (stack.api()?, stack.auth(&sdk).await?)
+            }
+            None => {
+                let config = token::local_config(&self.data_dir)?;
+                (format!("http://127.0.0.1:{}/{}", self.port, config.api_prefix), config.auth)
+            }
+        };
+        let lifetime = SignedDuration::from_hours(HOURS);
+        let token = Token { moderator: true, lifetime, ..Token::new(&self.id, &self.name) };
+        let token = token.sign(&auth, Timestamp::now().as_second())?;
+        Ok(writeln!(io::stdout(), "{api}/moderate#token={token}")?)
+    }
+}

@@ -1,0 +1,171 @@
+//! `cargo local moderate`: the address of the moderators' page, of a service on this machine and of a deployed stack.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use tests::{SECRET, Service};
+
+use crate::{local, on_data, serve, stderr};
+
+/// AWS as far as this command asks it: gives these answers, each a status and a body, one after the other.
+struct Aws {
+    url: String,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Aws {
+    fn start(answers: Vec<(u16, String)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::<Mutex<Vec<String>>>::default();
+        let heard = Arc::clone(&requests);
+        thread::spawn(move || {
+            for ((status, body), stream) in answers.into_iter().zip(listener.incoming()) {
+                let mut stream = stream.unwrap();
+                heard.lock().unwrap().push(request(&stream));
+                let length = body.len();
+                write!(stream, "HTTP/1.1 {status} -\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
+                    .unwrap();
+            }
+        });
+        Self { url, requests }
+    }
+}
+
+/// Head and body of a request.
+fn request(stream: &TcpStream) -> String {
+    let (mut reader, mut head, mut length) = (BufReader::new(stream), String::new(), 0);
+    while !head.ends_with("\r\n\r\n") {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        head.push_str(&line);
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    head + str::from_utf8(&body).unwrap()
+}
+
+/// What the command prints: an address and a token.
+fn printed(command: &mut Command) -> (String, String) {
+    let made = command.output().unwrap();
+    assert!(made.status.success(), "{}", stderr(&made));
+    let (page, token) = str::from_utf8(&made.stdout).unwrap().trim().split_once("#token=").unwrap();
+    (page.to_owned(), token.to_owned())
+}
+
+#[tokio::test]
+async fn a_moderator_gets_the_page_of_a_running_service() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let service = serve(data_dir.path());
+    let (page, token) = printed(&mut on_data(&["moderate", "--port", "8080"], data_dir.path()));
+    assert_eq!(page, "http://127.0.0.1:8080/svc/api/v1/moderate");
+    let ui = service.guest().with_token(&token).get("ui").await.ok(200);
+    assert_eq!(
+        (&ui.data()["auth"]["moderator"], &ui.data()["auth"]["user"]["name"]),
+        (&true.into(), &"Moderator".into())
+    );
+    let (_, token) = printed(&mut on_data(&["moderate", "--id", "7", "--name", "Grace"], data_dir.path()));
+    let ui = service.guest().with_token(&token).get("ui").await.ok(200);
+    assert_eq!((&ui.data()["auth"]["user"]["id"], &ui.data()["auth"]["user"]["name"]), (&7.into(), &"Grace".into()));
+}
+
+fn stack(entries: &[(&str, &str, &str)]) -> String {
+    let members = |kind: &str| {
+        let of_kind = entries.iter().filter(|(of, ..)| *of == kind);
+        let member = |(_, key, value): &(&str, &str, &str)| {
+            format!("<member><{kind}Key>{key}</{kind}Key><{kind}Value>{value}</{kind}Value></member>")
+        };
+        of_kind.map(member).collect::<String>()
+    };
+    format!(
+        "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>comments</StackName><Parameters>{}</Parameters>\
+         <Outputs>{}</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>",
+        members("Parameter"),
+        members("Output")
+    )
+}
+
+/// The command for the stack `comments`, with AWS at this address.
+fn on_stack(aws: &Aws) -> Command {
+    let mut command = local(&["moderate", "--stack", "comments"]);
+    command
+        .env("AWS_ENDPOINT_URL", &aws.url)
+        .env("AWS_REGION", "eu-west-1")
+        .env("AWS_ACCESS_KEY_ID", "key")
+        .env("AWS_SECRET_ACCESS_KEY", "hush");
+    command
+}
+
+const ARN: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:jwt-AbCdEf";
+const API: &str = "https://api.example.org/svc/api/v1";
+
+#[tokio::test]
+async fn a_moderator_gets_the_page_of_a_deployed_stack_with_a_token_of_its_secret() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let described = stack(&[
+        ("Parameter", "JwtIssuer", "https://id.example.org"),
+        ("Parameter", "JwtAudience", "comments"),
+        ("Parameter", "JwtSecretArn", ""),
+        ("Output", "ApiUrl", API),
+        ("Output", "JwtSecretName", ARN),
+    ]);
+    let secret = format!(r#"{{"SecretString":"{SECRET}"}}"#);
+    let aws = Aws::start(vec![(200, described), (200, secret)]);
+    let (page, token) = printed(&mut on_stack(&aws));
+    assert_eq!(page, format!("{API}/moderate"));
+    let requests = aws.requests.lock().unwrap().clone();
+    for (request, part) in [
+        (0, "Action=DescribeStacks"),
+        (0, "StackName=comments"),
+        (0, "/eu-west-1/cloudformation/aws4_request"),
+        (1, "secretsmanager.GetSecretValue"),
+        (1, ARN),
+    ] {
+        assert!(requests[request].contains(part), "{part} is not in {}", requests[request]);
+    }
+    let mut service = on_data(&["--port", "0"], data_dir.path());
+    service
+        .env("SVC_JWT_SECRET", SECRET)
+        .env("SVC_JWT_ISSUER", "https://id.example.org")
+        .env("SVC_JWT_AUDIENCE", "comments");
+    let service = Service::start(&mut service, "moderator");
+    service.guest().with_token(&token).get("moderation/comments").await.ok(200);
+}
+
+#[test]
+fn what_goes_wrong_says_what_to_do_next() {
+    let error =
+        |code: &str| format!("<ErrorResponse><Error><Code>{code}</Code><Message>No.</Message></Error></ErrorResponse>");
+    let jwks = stack(&[("Output", "ApiUrl", API), ("Parameter", "JwksUrl", "https://id.example.org/keys")]);
+    let closed = stack(&[("Output", "ApiUrl", API), ("Output", "JwtSecretName", ARN)]);
+    for (answers, expected) in [
+        (vec![(400, error("ValidationError"))], "there is no stack comments in eu-west-1; name it"),
+        (vec![(403, error("AccessDenied"))], "it takes cloudformation:DescribeStacks"),
+        (vec![(403, error("ExpiredToken"))], "set AWS_ACCESS_KEY_ID"),
+        (vec![(200, stack(&[]))], "name the stack that template.yaml was deployed as"),
+        (vec![(200, jwks)], "paste the token at https://api.example.org/svc/api/v1/moderate"),
+        (
+            vec![(200, closed), (400, r#"{"__type":"AccessDeniedException"}"#.to_owned())],
+            "it takes cloudformation:DescribeStacks",
+        ),
+        (vec![(200, "nothing".to_owned())], "name the stack that template.yaml was deployed as"),
+    ] {
+        let aws = Aws::start(answers);
+        let refused = on_stack(&aws).output().unwrap();
+        let said = stderr(&refused);
+        assert!(refused.status.code() == Some(1) && said.starts_with("error: ") && said.contains(expected), "{said}");
+    }
+    let aws = Aws::start(Vec::new());
+    for (missing, expected) in
+        [("AWS_REGION", "set it to the region"), ("AWS_ACCESS_KEY_ID", "aws configure export-credentials")]
+    {
+        let refused = on_stack(&aws).env_remove(missing).output().unwrap();
+        assert!(stderr(&refused).contains(expected), "{}", stderr(&refused));
+    }
+}
