@@ -70,6 +70,7 @@ const STATES = {
   writer: { act: (page) => page.locator('article').nth(1).getByRole('button', { name: 'All by' }).click() },
   reported: { act: tab('Reported') },
   rejected: { act: tab('Rejected') },
+  all: { act: tab('All') },
   users: { act: tab('Users') },
   webhooks: { act: tab('Webhooks') },
   webhook: { act: async (page) => {

@@ -149,7 +149,7 @@ export interface ListPage {
 
 export type Verdict = 'approve' | 'reject'
 export type Action = Verdict | 'dismiss'
-export type State = 'pending' | 'reported' | 'rejected'
+export type State = 'pending' | 'reported' | 'rejected' | 'all'
 
 /** What was decided about a comment, and in which list. */
 export interface Choice {

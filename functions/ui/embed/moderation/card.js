@@ -148,7 +148,7 @@ export class Card {
     if (!count) return []
     const rows = h('ul', {}, ...reports.map((report) => this.#report(report)))
     const all = h('button', { type: 'button', class: 'link', click: () => this.#showReports(rows, all) }, t('all_reports', { n: count }))
-    return [h('section', { class: 'reports', 'aria-label': t('reports', { n: count }) },
+    return [h('div', { class: 'reports', role: 'group', 'aria-label': t('reports', { n: count }) },
       h('span', { class: 'count' }, icon('flag'), t('reports', { n: count })),
       rows, count > reports.length && all)]
   }
@@ -189,7 +189,7 @@ export class Card {
     const first = actionOf(item, 'approve')
     const keep = first === 'dismiss'
     // Guests have no account, and the drawer of a writer has a button of its own.
-    const known = item.user.id != null && !this.list.keeps
+    const known = item.user.id != null && this.list.state
     const decide = (/** @type {Verdict} */ verdict) => () => this.list.decide(verdict, [this])
     return h('div', { class: 'actions' },
       applies(item, first) && h('button', { type: 'button', class: 'approve', title: keep && t('keep_hint'), click: decide('approve') }, sign('approve', 'a'), t(keep ? 'keep' : 'approve')),

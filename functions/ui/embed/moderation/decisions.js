@@ -74,7 +74,7 @@ export class Decisions {
   /** Whether a list may leave a comment out because it has just been decided. @param {Item} item @param {State} [state] */
   isHandled(item, state) {
     const last = this.#handled.get(item.id)
-    if (!last || !state || last.seen !== item.updated_at || Date.now() - last.at > LAG) return false
+    if (!last || !state || state === 'all' || last.seen !== item.updated_at || Date.now() - last.at > LAG) return false
     return state !== 'rejected' || last.action === 'approve'
   }
 
@@ -101,6 +101,7 @@ export class Decisions {
       if (left.length) again.push({ choices: left, at: due[0].at })
     }
     this.#tellWaiting(again)
+    this.desk.recount().catch(() => {})
     return { again, after }
   }
 
@@ -125,7 +126,7 @@ export class Decisions {
   async #bringBackChanged(choice) {
     const name = this.desk.nameOf(choice.item)
     try {
-      this.#bringBack([{ ...choice, item: await commentNow(this.desk.client, choice.item.id, choice.item) }], this.desk.t('changed'))
+      this.#bringBack([{ ...choice, item: await commentNow(this.desk.client, choice.item.id) }], this.desk.t('changed'))
       this.desk.tell(this.desk.t('returned', { name }))
     } catch {
       this.desk.tell(this.desk.t('deleted', { name }))

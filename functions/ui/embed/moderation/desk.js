@@ -19,7 +19,10 @@ import { FIRST_TEXTS, ownTexts, translator } from './texts.js'
 import { UsersPanel } from './users.js'
 import { WebhooksPanel } from './webhooks.js'
 
-const TABS = /** @type {const} */ (['pending', 'reported', 'rejected', 'users', 'webhooks', 'log'])
+const TABS = /** @type {const} */ (['pending', 'reported', 'rejected', 'all', 'users', 'webhooks', 'log'])
+
+/** A count that means as many or more. */
+const MANY = 100
 
 /** Milliseconds between looks into the log for what other moderators have decided. */
 const WATCH = 15_000
@@ -40,8 +43,10 @@ export class Desk {
   decisions = new Decisions(this)
   bans = new Bans(this)
   side = new Side(this)
-  /** @type {typeof TABS[number]} */
-  #tab = 'pending'
+  /** The first one follows from what waits. @type {typeof TABS[number] | null} */
+  #tab = null
+  /** The comment that the page's address names, until it is shown. @type {number | null} */
+  #wanted = null
   /** @type {CardList | UsersPanel | WebhooksPanel | LogPanel | null} */
   #panel = null
   /** Open dialogs, the topmost last. @type {HTMLDialogElement[]} */
@@ -91,10 +96,10 @@ export class Desk {
   }
 
   /** @param {boolean} readOnly */
-  show(readOnly) {
+  async show(readOnly) {
     const { t } = this
     const tabs = TABS.map((name) =>
-      h('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': 'panel', click: () => this.#showTab(name) }, t(name)))
+      h('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': 'panel', click: () => this.#showTab(name) }, t(name), h('span', { class: 'tally', 'aria-hidden': 'true', hidden: true })))
     const list = h('div', { role: 'tablist', 'aria-label': t('sections'), keydown: (/** @type {KeyboardEvent} */ event) => this.#moveTab(event) }, ...tabs)
     const header = h('header', { class: 'top' },
       h('h1', {}, t('title')), list,
@@ -107,12 +112,40 @@ export class Desk {
     if (readOnly) this.#main.prepend(h('p', { class: 'banner' }, icon('warning'), t('read_only')))
     this.#watchTimer = setInterval(() => document.visibilityState === 'visible' && this.#look(), WATCH)
     this.decisions.watch().catch(() => {})
-    return this.#showTab(this.#tab)
+    const counts = await this.recount().catch(() => null)
+    if (!header.isConnected) return
+    await this.#showTab(this.#tab ?? (counts?.pending === 0 ? 'all' : 'pending'))
+    if (this.#wanted) this.showComment(this.#wanted)
+  }
+
+  /** Shows a comment at the side, as soon as somebody has signed in. @param {number} id */
+  showComment(id) {
+    this.#wanted = this.isOpen ? null : id
+    if (this.isOpen) this.side.showComment(id)
+  }
+
+  /** How many comments wait, and how many are reported, now. */
+  async recount() {
+    const { meta } = await this.client.get('moderation/comments', { state: 'pending', cursor: '', per_page: 1 })
+    this.#showCounts(meta.counts)
+    return meta.counts
+  }
+
+  /** @param {Record<string, number>} counts by tab */
+  #showCounts(counts) {
+    for (const [name, n] of Object.entries(counts)) {
+      const tab = this.root.getElementById(`tab-${name}`)
+      const tally = /** @type {HTMLElement | undefined} */ (tab?.querySelector('.tally'))
+      if (!tab || !tally) continue
+      tally.textContent = n < MANY ? `${n}` : `${MANY}+`
+      tally.hidden = !n
+      tab.title = n ? this.t(n < MANY ? 'count' : 'count_more', { n }) : ''
+    }
   }
 
   /** Arrow keys, Home and End move between tabs. @param {KeyboardEvent} event */
   #moveTab(event) {
-    const at = TABS.indexOf(this.#tab)
+    const at = TABS.indexOf(this.#tab ?? 'pending')
     const forward = getComputedStyle(this.frame).direction === 'rtl' ? 'ArrowLeft' : 'ArrowRight'
     const step = { Home: -at, End: TABS.length - 1 - at, ArrowLeft: -1, ArrowRight: 1 }[event.key]
     if (step == null) return
@@ -165,6 +198,7 @@ export class Desk {
   /** @param {string} path @param {Record<string, string | number>} query */
   async page(path, query) {
     const { data, meta } = await this.client.get(path, query)
+    if (meta.counts) this.#showCounts(meta.counts)
     this.decisions.show(data)
     return { data, next: meta.next_cursor ?? null }
   }
@@ -205,10 +239,10 @@ export class Desk {
     })
   }
 
-  /** What is new, in the log and in the queue. A failure is left for the next look. */
+  /** What is new, in the log and in the queues. A failure is left for the next look. */
   async #look() {
     const queue = this.#panel instanceof CardList ? this.#panel : null
-    await Promise.allSettled([this.decisions.watch(), queue?.look()])
+    await Promise.allSettled([this.decisions.watch(), this.recount(), queue?.look()])
   }
 
   /** Nobody bans themselves. @param {User} user */

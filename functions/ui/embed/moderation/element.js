@@ -2,7 +2,8 @@
  * The moderators' page: `<comment-moderation>`.
  *
  * A host page sets the property `auth`, as for `<comment-thread>`. With the attribute `standalone` the element is a page
- * of its own: it signs in by `#token=JWT` or by a field. The token stays in memory.
+ * of its own: it signs in by `#token=JWT` or by a field. The token stays in memory. `#comment-ID`, or `&comment=ID` behind the
+ * token, shows that comment.
  * @import { Auth } from '../types.d.ts'
  */
 
@@ -17,13 +18,14 @@ const page = sheet('body { margin: 0 } html { color-scheme: light dark; font-fam
 
 // The element
 
-/** A token in the page's address, which is taken out of it at once. */
-function tokenOfAddress() {
+/** What the page's address names: a token, which is taken out of it at once, and a comment. */
+function readAddress() {
   const address = new URL(location.href)
-  const token = /^#token=(.+)$/.exec(address.hash)?.[1] ?? null
+  const [, token = null] = /^#token=([^&]+)/.exec(address.hash) ?? []
+  const [, comment = 0] = /^#(?:token=[^&]+&comment=|comment-)(\d+)$/.exec(address.hash) ?? []
   address.hash = ''
   if (token) history.replaceState(history.state, '', address)
-  return token
+  return { token, comment: Number(comment) }
 }
 
 class CommentModeration extends HTMLElement {
@@ -36,8 +38,9 @@ class CommentModeration extends HTMLElement {
   #key = (/** @type {KeyboardEvent} */ event) => this.#desk?.keys.take(event)
   #leave = () => this.#desk?.decisions.flush()
   #hash = () => {
-    const token = tokenOfAddress()
+    const { token, comment } = readAddress()
     if (token) this.auth = token
+    if (comment) this.#desk?.showComment(comment)
   }
 
   constructor() {
@@ -62,16 +65,20 @@ class CommentModeration extends HTMLElement {
 
   connectedCallback() {
     const standalone = this.hasAttribute('standalone')
+    let wanted = 0
     if (standalone) {
+      const { token, comment } = readAddress()
+      wanted = comment
       document.adoptedStyleSheets.push(page)
       document.documentElement.lang = navigator.language
-      this.#auth ??= tokenOfAddress()
+      this.#auth ??= token
       addEventListener('hashchange', this.#hash)
     }
     const keys = standalone ? document : this
     keys.addEventListener('keydown', /** @type {EventListener} */ (this.#key))
     addEventListener('pagehide', this.#leave)
     this.#desk = new Desk(this, this.#root)
+    if (wanted) this.#desk.showComment(wanted)
     this.#desk.entry.use(this.#auth)
   }
 

@@ -34,8 +34,8 @@ export class LogPanel {
     const { t, client } = this.desk
     this.#end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
     try {
-      const { data, meta } = await client.get('moderation/log', { cursor, per_page: 50 })
-      this.#rows.append(...data.map((/** @type {LogEntry} */ entry) => this.#row(entry)))
+      const { data, meta, names = {} } = await client.get('moderation/log', { cursor, per_page: 50 })
+      this.#rows.append(...data.map((/** @type {LogEntry} */ entry) => this.#row(entry, names)))
       const load = (/** @type {string} */ next) => this.#load(next)
       this.#end.replaceChildren(below(this.desk, this.#rows, meta.next_cursor, load, 'empty_log'))
     } catch (error) {
@@ -43,19 +43,21 @@ export class LogPanel {
     }
   }
 
-  /** @param {LogEntry} entry */
-  #row(entry) {
+  /** @param {LogEntry} entry @param {Record<string, string>} names of users, as they are now */
+  #row(entry, names) {
     const { desk } = this
     const { t, language } = desk
     const { comment_id: comment, user_id: user, action } = entry
     const what = t(`log_${action}`) || action
+    const name = names[`${user}`] ?? ''
+    const moderator = names[`${entry.moderator.id}`] ?? entry.moderator.name
     return h('li', { class: 'row' },
       h('time', { class: 'muted', datetime: entry.created_at, title: inFull(entry.created_at, language) }, ago(entry.created_at, language)),
-      h('span', { class: 'did' }, h('strong', { dir: 'auto' }, entry.moderator.name), ' ', h('span', { class: `deed ${action}` }, what)),
+      h('span', { class: 'did' }, h('strong', { dir: 'auto' }, moderator), ' ', h('span', { class: `deed ${action}` }, what)),
       h('span', { class: 'muted thread', dir: 'auto' }, entry.thread),
       h('span', { class: 'actions' },
         comment != null && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showComment(comment) }, t('show')),
-        user != null && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showWriter({ id: user, name: '', avatar: '' }) }, t('user_number', { id: user }))))
+        user != null && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showWriter({ id: user, name, avatar: '' }) }, name ? t('all_by', { name }) : t('user_number', { id: user }))))
   }
 
   close() {}

@@ -36,14 +36,15 @@ export class CardList {
   /**
    * @param {Desk} desk
    * @param {{
-   *   label: string, empty: string, state?: State, keeps?: boolean, load: (cursor: string, size?: number) => Promise<ListPage>,
-   * }} options `keeps`: comments stay in the list after a decision
+   *   label: string, empty: string, state?: State, load: (cursor: string, size?: number) => Promise<ListPage>,
+   * }} options `state`: that of a queue
    */
-  constructor(desk, { label, empty, state, keeps = false, load }) {
+  constructor(desk, { label, empty, state, load }) {
     this.desk = desk
     this.state = state
-    this.keeps = keeps
-    this.selectable = !keeps
+    /** Whether comments stay in the list after a decision. */
+    this.keeps = !state || state === 'all'
+    this.selectable = !!state
     this.empty = empty
     this.load = load
     this.#feed.setAttribute('aria-label', label)
@@ -268,7 +269,7 @@ export class CardList {
     else if (!settled.length) return this.desk.tell(this.desk.t('nothing_to_do'))
     if (!this.keeps) return this.drop([...settled, ...cards.filter(({ item }) => changing.some((choice) => choice.item === item))])
     for (const { item, action } of changing) this.find(item.id)?.update(decided(item, action))
-    this.move(1)
+    if (!this.selection.clear()) this.move(1)
   }
 
   /** Puts comments back as they were before a decision. @param {Item[]} items @param {string} [note] @param {boolean} [focus] */

@@ -60,7 +60,7 @@ export class Side {
 
   /** @param {(cursor: string) => Promise<ListPage>} load */
   #sideList(load) {
-    return new CardList(this.desk, { label: this.desk.t('written'), empty: 'empty_written', keeps: true, load })
+    return new CardList(this.desk, { label: this.desk.t('written'), empty: 'empty_written', load })
   }
 
   /** @param {string} title @param {HTMLElement | null} about @param {CardList} list */

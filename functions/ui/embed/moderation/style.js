@@ -51,6 +51,7 @@ kbd {
 }
 [role=tablist] { display: flex; gap: .125rem; overflow-x: auto; scrollbar-width: none; margin-inline: .5rem auto }
 [role=tab] { position: relative; flex: none; min-block-size: 48px; padding: 0 .75em; border-radius: 0; color: var(--muted); font-weight: 500 }
+.tally { margin-inline-start: .375em; padding: .125em .5em; border-radius: 1em; background: color-mix(in srgb, currentcolor 12%, transparent); font-size: .75em; font-variant-numeric: tabular-nums }
 [role=tab]:hover { background: none; color: var(--text) }
 [role=tab]:focus-visible { outline-offset: -3px; border-radius: var(--radius) }
 [role=tab][aria-selected=true] { color: var(--text) }

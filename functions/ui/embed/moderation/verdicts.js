@@ -31,6 +31,7 @@ export const decided = (item, action) => ({
 
 /** Whether a queue has the comment. @param {Item} item @param {State} state */
 export function belongs(item, state) {
+  if (state === 'all') return true
   if (state === 'reported') return item.reports_count > 0
   return standing(item) === (state === 'pending' ? 'waiting' : 'rejected')
 }
