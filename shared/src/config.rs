@@ -807,7 +807,7 @@ mod tests {
         for reserved in reserved_types() {
             let error = with("SVC_TYPES", reserved).unwrap_err().to_string();
             let accepted = "none of comments, counts, docs, embed, embed.js, mail, markdown, me, media, moderate, \
-                            moderation, moderation.js, openapi.json, ui, users";
+                            moderation, moderation.js, openapi.json, public, ui, users";
             assert!(error.ends_with(accepted), "{error}");
         }
         assert_eq!(with("SVC_TYPES", "posts, type,openapi").unwrap().types, ["posts", "type", "openapi"]);

@@ -101,7 +101,8 @@ async fn a_member_is_told_of_answers_to_a_comment_that_asked_for_it() {
         assert!(body.contains("A fine thought") && body.contains("and more"), "{body}");
         assert!(body.contains(&format!("https://www.example.org/posts/1#comment-{reply}")), "{body}");
     }
-    assert!(mails[0].html.contains("A fine thought<br />\n<br />\nand more"), "{}", mails[0].html);
+    // Lines of mails end in CRLF.
+    assert!(mails[0].html.contains("A fine thought<br />\r\n<br />\r\nand more"), "{}", mails[0].html);
 }
 
 #[tokio::test]
