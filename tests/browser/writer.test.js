@@ -81,6 +81,8 @@ test('a writer that does not load is told in place, the text stays, and the next
   const record = newRecord()
   const { page, errors } = await w.open(t, { record, who: w.service.ada, prepare: (page) => page.route(WRITER, (route) => route.abort()) })
   await composer(page).fill('Not lost.')
+  // Typing clears what was told before.
+  await page.getByRole('button', { name: 'Post comment' }).click()
   await page.getByRole('alert').getByText('Something went wrong').waitFor()
   assert.equal(await composer(page).inputValue(), 'Not lost.')
   await page.unroute(WRITER)
@@ -98,6 +100,8 @@ test('a writer that does not fit the page counts as one that did not load', asyn
   const prepare = (/** @type {import('playwright-core').Page} */ page) => page.route(WRITER, (route) => route.fulfill({ contentType: 'text/javascript', headers, body }))
   const { page, errors } = await w.open(t, { record, who: w.service.ada, prepare })
   await composer(page).fill('Not lost.')
+  // Typing clears what was told before.
+  await page.getByRole('button', { name: 'Post comment' }).click()
   await page.getByRole('alert').getByText('Something went wrong').waitFor()
   assert.equal(await composer(page).inputValue(), 'Not lost.')
   await article(page, id).getByRole('button', { name: 'More' }).click()

@@ -440,7 +440,7 @@ test('what the page’s visitor may not do is not offered', async (t) => {
   const waiting = await w.open(t, { ...at(approval), who: approval.ada })
   await waiting.page.getByPlaceholder('Write a comment…').fill('May I?')
   await waiting.page.getByRole('button', { name: 'Post comment' }).click()
-  await waiting.page.locator('article').getByText('Pending approval').waitFor()
+  await waiting.page.locator('article').getByText('Only you see this until it is approved').waitFor()
   assert.equal(await waiting.page.locator('article').getByRole('button', { name: 'Reply' }).count(), 0)
 })
 
