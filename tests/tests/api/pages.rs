@@ -50,6 +50,8 @@ async fn a_list_that_includes_ui_costs_half_a_unit_more_and_is_cached_as_without
     let world = World::new();
     let ada = world.user(7, "Ada");
     ada.comment("posts/1", "x").await;
+    // The item with the count is there then.
+    world.wait_until_idle().await;
     for actor in [&ada, &world.guest()] {
         let (with, plain) = (actor.list("posts/1", "include=ui").await, actor.list("posts/1", "").await);
         assert_eq!((with.cost.calls, with.cost.read_units), (plain.cost.calls, plain.cost.read_units + 0.5));
