@@ -121,6 +121,13 @@ fn own(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal
     if is_open { Ok(()) } else { Err(Refusal::EditClosed) }
 }
 
+/// Reading what moderators say about an unapproved comment to its writer. Answers that have such a comment in its writer's
+/// place are not for shared caches.
+pub fn review(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
+    let is_own = comment.is_by(&viewer.owners.comments);
+    if is_own && !comment.is_approved() { Ok(()) } else { Err(Refusal::NotFound) }
+}
+
 /// Everything that only moderators do or read.
 pub fn moderate(viewer: &Viewer) -> Result<(), Refusal> {
     if viewer.is_moderator() { Ok(()) } else { Err(Refusal::Forbidden) }

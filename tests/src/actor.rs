@@ -235,6 +235,11 @@ impl Actor {
         self.post(&format!("comments/{comment}/{verdict}"), Value::Null).await
     }
 
+    /// A moderator's rejection with a reason and a note.
+    pub async fn reject(&self, comment: impl Display, reason: &str, note: &str) -> TestResponse {
+        self.post(&format!("comments/{comment}/reject"), json!({ "reason": reason, "note": note })).await
+    }
+
     /// The ids in a queue of the moderators: `pending`, `reported` or `rejected`.
     pub async fn queue(&self, state: &str) -> Vec<u64> {
         self.get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200).ids()

@@ -69,7 +69,7 @@ pub(crate) async fn decide(app: &App, call: &Call) -> Result<Answer> {
 async fn decide_one(app: &App, comment: Option<Comment>, input: &BulkInput, by: Moderator<'_>) -> Result<()> {
     let comment = comment.ok_or(Refusal::NotFound)?;
     let seen = input.seen.get(&comment.id).copied();
-    crate::comment::decide(app, comment, input.verdict, seen, by).await
+    crate::comment::decide(app, comment, &input.verdict, seen, by).await
 }
 
 fn code(error: Error) -> &'static str {
@@ -88,7 +88,9 @@ impl BulkInput {
         if ids.is_none() {
             input.fail("ids", format!("The ids must be a list of 1 to {MAX_IDS} ids."));
         }
-        let verdict = input.value("action").and_then(Value::as_str).and_then(Verdict::parse);
+        let grounds = crate::comment::grounds(&mut input);
+        let verdict = input.value("action").and_then(Value::as_str);
+        let verdict = verdict.and_then(|name| Verdict::parse(name, grounds));
         if verdict.is_none() {
             input.fail("action", "The action must be one of approve, reject, dismiss.");
         }

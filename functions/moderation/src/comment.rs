@@ -1,14 +1,17 @@
 //! Pins, approval, rejection and reports of one comment.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::comment::Comment;
 use shared::domain::ids::CommentId;
 use shared::domain::rate_limit::RateClass;
+use shared::domain::rejection::{Grounds, MAX_NOTE, RejectionReason};
 use shared::domain::report::Report;
 use shared::domain::time::Timestamp;
 use shared::domain::viewer::Viewer;
+use shared::domain::visible;
 use shared::error::{Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::Call;
@@ -44,23 +47,35 @@ pub(crate) async fn unpin(app: &App, call: &Call, id: &str) -> Result<Answer> {
 
 /// POST `comments/{id}/approve`
 pub(crate) async fn approve(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    judge(app, call, id, Verdict::Approve).await
+    judge(app, call, id, |_| Verdict::Approve).await
 }
 
 /// POST `comments/{id}/reject`
 pub(crate) async fn reject(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    judge(app, call, id, Verdict::Reject).await
+    judge(app, call, id, |input| Verdict::Reject(grounds(input))).await
 }
 
-async fn judge(app: &App, call: &Call, id: &str, verdict: Verdict) -> Result<Answer> {
+async fn judge(app: &App, call: &Call, id: &str, verdict: impl FnOnce(&mut Input) -> Verdict) -> Result<Answer> {
     let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
     let mut input = Input::new(call.json()?);
     let seen = input.optional_time("updated_at");
+    let verdict = verdict(&mut input);
     input.finish()?;
     let id = comment.id;
-    decide(app, comment, verdict, seen, app.moderator(&viewer)?).await?;
+    decide(app, comment, &verdict, seen, app.moderator(&viewer)?).await?;
     let comment = read_again(app, id).await?;
     present(app, call, &viewer, &comment).await
+}
+
+/// What the moderator says about a rejection. A note that shows nothing is none.
+pub(crate) fn grounds(input: &mut Input) -> Grounds {
+    let reason = input.value("reason").map(|reason| RejectionReason::deserialize(reason).ok());
+    if reason == Some(None) {
+        input.fail("reason", "The reason must be one of spam, off_topic, offensive, illegal, other.");
+    }
+    let note = input.optional_text("note", MAX_NOTE);
+    input.refuse_bidi_overrides("note", note.as_deref().unwrap_or_default());
+    Grounds { reason: reason.flatten(), note: note.filter(|note| !visible::shows_nothing(note)) }
 }
 
 /// GET `comments/{id}/reports`: the newest [`MAX_REPORTS`], newest first.
@@ -73,7 +88,7 @@ pub(crate) async fn reports(app: &App, call: &Call, id: &str) -> Result<Answer> 
 pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
     let id = comment.id;
-    decide(app, comment, Verdict::Dismiss, None, app.moderator(&viewer)?).await?;
+    decide(app, comment, &Verdict::Dismiss, None, app.moderator(&viewer)?).await?;
     present_reports(app, &read_again(app, id).await?).await
 }
 
@@ -81,7 +96,7 @@ pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> 
 pub(crate) async fn decide(
     app: &App,
     comment: Comment,
-    verdict: Verdict,
+    verdict: &Verdict,
     seen: Option<Timestamp>,
     by: Moderator<'_>,
 ) -> Result<()> {

@@ -3,11 +3,13 @@
 
 use futures_util::future::try_join;
 use serde::Serialize;
+use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::domain::comment::{Comment, HeldFor};
 use shared::domain::ids::{ThreadId, UserId};
 use shared::domain::rate_limit::RateClass;
+use shared::domain::rejection::{Grounds, Rejection, RejectionReason};
 use shared::domain::report::ReportExcerpt;
 use shared::domain::thread::Thread;
 use shared::domain::time::Timestamp;
@@ -38,6 +40,23 @@ struct Item {
     reports_count: u64,
     /// The newest ones.
     reports: Vec<ReportResource>,
+    rejection: Option<RejectionResource>,
+}
+
+#[derive(Serialize)]
+struct RejectionResource {
+    reason: Option<RejectionReason>,
+    note: Option<String>,
+    moderator: Value,
+    created_at: Timestamp,
+}
+
+impl From<&Rejection> for RejectionResource {
+    fn from(rejection: &Rejection) -> Self {
+        let Grounds { reason, note } = rejection.grounds.clone();
+        let moderator = json!({ "id": rejection.moderator, "name": rejection.name });
+        Self { reason, note, moderator, created_at: Timestamp(rejection.at) }
+    }
 }
 
 #[derive(Serialize)]
@@ -128,6 +147,7 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
             verdicts: comment.verdicts.iter().map(VerdictResource::from).collect(),
             reports_count: comment.reports,
             reports: comment.newest_reports.iter().map(ReportResource::from).collect(),
+            rejection: comment.rejection.as_deref().map(RejectionResource::from),
         })
     });
     Ok(items.collect())

@@ -8,6 +8,7 @@ use crate::domain::avatar::Avatar;
 use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor, fingerprint};
 use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::Address;
+use crate::domain::rejection::{Grounds, Rejection};
 use crate::domain::report::{ReportExcerpt, Resolution};
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::Verdict;
@@ -104,6 +105,9 @@ pub struct Comment {
     /// Whether everyone could see it before a moderator rejected it.
     #[serde(rename = "ws", default, skip_serializing_if = "is_default")]
     pub was_shown: bool,
+    /// Only of rejected comments. Those that were imported, or rejected before rejections were kept, have none.
+    #[serde(rename = "rj", default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Box<Rejection>>,
     /// Changes with everything that a deletion must notice and that no count shows (`store::deletion`). 0: no reply to it has
     /// ever been unapproved.
     #[serde(rename = "dg", default, skip_serializing_if = "is_default")]
@@ -181,6 +185,7 @@ impl Comment {
             subscribed: false,
             subscription: None,
             was_shown: false,
+            rejection: None,
             deletion_guard: 0,
         }
     }
@@ -248,6 +253,12 @@ impl Comment {
             (None, Some(guest)) => guest == visitor,
             (None, None) => false,
         }
+    }
+
+    /// What its writer is told of the rejection.
+    #[must_use]
+    pub fn grounds(&self) -> Grounds {
+        self.rejection.as_ref().map(|rejection| rejection.grounds.clone()).unwrap_or_default()
     }
 
     #[must_use]

@@ -19,6 +19,7 @@ pub mod origin;
 pub mod person;
 pub mod prose;
 pub mod rate_limit;
+pub mod rejection;
 pub mod report;
 pub mod seal;
 pub mod secret;

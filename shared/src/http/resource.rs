@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::domain::avatar::Avatar;
-use crate::domain::comment::Comment;
+use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::language::Language;
 use crate::domain::markdown;
+use crate::domain::rejection::{Grounds, RejectionReason};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::{Detail, Rule, Verdict};
@@ -26,6 +27,9 @@ pub struct CommentResource {
     html: String,
     parent_id: Option<CommentId>,
     is_approved: bool,
+    /// Only the viewer's own unapproved comments have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    review: Option<Review>,
     user: UserResource,
     likes_count: u64,
     liked: bool,
@@ -63,6 +67,23 @@ impl UserResource {
     /// The writer of a placeholder.
     fn nobody() -> Self {
         Self { id: None, name: String::new(), avatar: String::new() }
+    }
+}
+
+/// What moderators say about a comment to its writer.
+#[derive(Debug, Serialize)]
+struct Review {
+    state: State,
+    reason: Option<RejectionReason>,
+    note: Option<String>,
+    decided_at: Option<Timestamp>,
+}
+
+impl Review {
+    fn of(comment: &Comment) -> Self {
+        let Grounds { reason, note } = comment.grounds();
+        let decided_at = comment.rejection.as_ref().map(|rejection| Timestamp(rejection.at));
+        Self { state: comment.state, reason, note, decided_at }
     }
 }
 
@@ -139,6 +160,7 @@ impl CommentPresenter<'_> {
             body: comment.body.clone(),
             parent_id: comment.parent(),
             is_approved: comment.is_approved(),
+            review: policy::review(self.viewer, comment).is_ok().then(|| Review::of(comment)),
             user: self.writer(comment),
             likes_count: comment.likes,
             liked: said(&self.visitor_state.liked),

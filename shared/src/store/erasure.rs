@@ -10,7 +10,7 @@ use crate::domain::comment::Comment;
 use crate::error::Fault;
 
 /// The attributes of a comment that placeholders do not have: its writer, its text, its state, likes and reports.
-pub(super) const ERASED: [&str; 20] = [
+pub(super) const ERASED: [&str; 21] = [
     comment::USER,
     comment::GUEST,
     comment::NAME,
@@ -20,6 +20,7 @@ pub(super) const ERASED: [&str; 20] = [
     comment::MENTIONS,
     comment::EDITED_AT,
     comment::STATE,
+    comment::REJECTION,
     comment::IN_REVIEW,
     comment::SUSPICIOUS,
     comment::VERDICTS,

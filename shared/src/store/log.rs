@@ -10,6 +10,7 @@ use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, IdSource, UserId};
 use crate::domain::list::{Cursor, Order};
 use crate::domain::log::{Action, LogEntry};
+use crate::domain::rejection::{Grounds, Rejection};
 use crate::domain::time::Clock;
 use crate::domain::user::User;
 use crate::error::Fault;
@@ -34,6 +35,15 @@ pub(super) enum Subject<'a> {
 }
 
 impl Moderator<'_> {
+    pub(super) fn rejection(self, grounds: &Grounds) -> Rejection {
+        Rejection {
+            grounds: grounds.clone(),
+            moderator: Some(self.user.id),
+            name: self.user.name.clone(),
+            at: self.clock.now().0,
+        }
+    }
+
     /// The entry of an action, under a new id.
     pub(super) fn entry(self, action: Action, subject: Subject<'_>) -> Result<Write, Fault> {
         let (comment, user) = match subject {

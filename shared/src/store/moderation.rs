@@ -14,6 +14,7 @@ use super::{Reading, Store, number, text, yes};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{ThreadId, UserId};
 use crate::domain::log::Action;
+use crate::domain::rejection::{Grounds, Rejection};
 use crate::domain::report::{ReportStatus, Resolution};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
@@ -22,39 +23,40 @@ use crate::error::Fault;
 const MAX_RESOLUTIONS: usize = 20;
 
 /// What a moderator may decide about a comment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Everyone sees it.
     Approve,
-    /// Its writer alone sees it.
-    Reject,
+    /// Its writer alone sees it, and reads the grounds.
+    Reject(Grounds),
     /// Its reports so far are unfounded.
     Dismiss,
 }
 
 impl Verdict {
+    /// `grounds` are those of a rejection.
     #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
+    pub fn parse(name: &str, grounds: Grounds) -> Option<Self> {
         match name {
             "approve" => Some(Self::Approve),
-            "reject" => Some(Self::Reject),
+            "reject" => Some(Self::Reject(grounds)),
             "dismiss" => Some(Self::Dismiss),
             _ => None,
         }
     }
 
     /// What becomes of the reports so far.
-    fn resolves(self) -> ReportStatus {
+    fn resolves(&self) -> ReportStatus {
         match self {
-            Self::Approve | Self::Reject => ReportStatus::Reviewed,
+            Self::Approve | Self::Reject(_) => ReportStatus::Reviewed,
             Self::Dismiss => ReportStatus::Dismissed,
         }
     }
 
-    fn action(self) -> Action {
+    fn action(&self) -> Action {
         match self {
             Self::Approve => Action::Approve,
-            Self::Reject => Action::Reject,
+            Self::Reject(_) => Action::Reject,
             Self::Dismiss => Action::Dismiss,
         }
     }
@@ -113,7 +115,7 @@ impl Store {
     pub async fn decide(
         &self,
         comment: Comment,
-        verdict: Verdict,
+        verdict: &Verdict,
         seen: Option<Timestamp>,
         by: Moderator<'_>,
     ) -> Result<Decided, Fault> {
@@ -127,7 +129,7 @@ impl Store {
             }
             match verdict {
                 Verdict::Approve => self.approve(comment, read, by).await,
-                Verdict::Reject => self.reject(comment, by).await,
+                Verdict::Reject(grounds) => self.reject(comment, grounds, by).await,
                 Verdict::Dismiss => Ok(Decision::by(&comment, comment.clone(), verdict, by)?.into_plan()),
             }
         };
@@ -144,14 +146,20 @@ impl Store {
         let unseen = comment.edited_at != read;
         let in_review = unseen && (comment.in_review || !comment.is_approved());
         let verdicts = if in_review { comment.verdicts.clone() } else { Vec::new() };
-        let decided = Comment { state: State::Approved, in_review, verdicts, ..comment.clone() };
-        let decision = Decision::by(&comment, decided, Verdict::Approve, by)?;
+        let decided = Comment { state: State::Approved, in_review, verdicts, rejection: None, ..comment.clone() };
+        let decision = Decision::by(&comment, decided, &Verdict::Approve, by)?;
         if comment.is_approved() { Ok(decision.into_plan()) } else { self.show(decision).await }
     }
 
-    async fn reject(&self, comment: Comment, by: Moderator<'_>) -> Result<Plan, Fault> {
-        let decided = Comment { state: State::Rejected, in_review: false, ..comment.clone() };
-        let decision = Decision::by(&comment, decided, Verdict::Reject, by)?;
+    /// The same grounds once more change nothing.
+    async fn reject(&self, comment: Comment, grounds: &Grounds, by: Moderator<'_>) -> Result<Plan, Fault> {
+        let rejection = if comment.state == State::Rejected && comment.grounds() == *grounds {
+            comment.rejection.clone()
+        } else {
+            Some(Box::new(by.rejection(grounds)))
+        };
+        let decided = Comment { state: State::Rejected, in_review: false, rejection, ..comment.clone() };
+        let decision = Decision::by(&comment, decided, &Verdict::Reject(grounds.clone()), by)?;
         if comment.is_approved() { self.hide(decision).await } else { Ok(decision.into_plan()) }
     }
 
@@ -227,7 +235,7 @@ impl<'a> Decision<'a> {
         Self { before, after, write, entry: None }
     }
 
-    fn by(before: &'a Comment, after: Comment, verdict: Verdict, by: Moderator<'_>) -> Result<Self, Fault> {
+    fn by(before: &'a Comment, after: Comment, verdict: &Verdict, by: Moderator<'_>) -> Result<Self, Fault> {
         let after = Comment { reported: false, ..after };
         let mut write = as_reported(as_read(Write::update(keys::comment(before.id)), before), before);
         write = write.still(comment::REPORTED, before.reported.then(yes));
@@ -250,6 +258,11 @@ impl<'a> Decision<'a> {
         }
         if before.verdicts != after.verdicts {
             write = write.assign(comment::VERDICTS, verdicts(&after)?);
+        }
+        if before.rejection != after.rejection {
+            write = write
+                .still(comment::REJECTION, rejection(before.rejection.as_deref())?)
+                .assign(comment::REJECTION, rejection(after.rejection.as_deref())?);
         }
         let entry = by.entry(verdict.action(), Subject::Comment(before))?;
         Ok(Self { entry: Some(entry), ..Self::new(before, after, write) })
@@ -287,6 +300,12 @@ fn with_resolution(comment: &Comment, next: Resolution) -> Vec<Resolution> {
         resolutions.remove(0);
     }
     resolutions
+}
+
+/// The attribute `rj`; `None` when it is missing.
+pub(super) fn rejection(rejection: Option<&Rejection>) -> Result<Option<AttributeValue>, Fault> {
+    let stored = rejection.map(serde_dynamo::to_attribute_value).transpose();
+    stored.map_err(|error| Fault::new("serializing a rejection", error))
 }
 
 /// The attribute `rs`; `None` when it is missing.

@@ -205,6 +205,7 @@ items! {
             SUBSCRIBED     "sb"  B                        "the writer subscribed to replies";
             SUBSCRIPTION   "su"  M(subscription) names Hash "where notifications go, until the comment is approved";
             WAS_SHOWN      "ws"  B                        "everyone could see it before a moderator rejected it: it notifies no second time";
+            REJECTION      "rj"  M(rejection) names Words     "the rejection: what the moderator said, who it was, and when";
             DELETION_GUARD "dg"  N                        "changes with what a deletion must notice and no count shows; missing while every reply was approved";
         }
         index {
@@ -499,6 +500,13 @@ maps! {
     resolution {
         UNTIL          "u"   N                            "it covers the reports until this time";
         STATUS         "s"   S                            "`reviewed` or `dismissed`";
+    }
+    rejection {
+        REASON         "r"   S                            "`spam`, `off_topic`, `offensive`, `illegal` or `other`";
+        NOTE           "n"   S                            "what the writer is to know";
+        MODERATOR      "mo"  N         names User         "user id of the moderator; missing for one who was forgotten";
+        NAME           "nm"  S         names Name         "name of the moderator";
+        AT             "at"  N                            "time";
     }
     subscription {
         GUEST          "g"   S                            "a guest's recipient";

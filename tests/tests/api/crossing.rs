@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, IdSource, Random};
+use shared::domain::rejection::Grounds;
 use shared::domain::time::Clock;
 use shared::domain::user::User;
 use shared::domain::verdict;
@@ -128,7 +129,7 @@ impl Scene {
         let ids = IdSource::new(clock.clone(), Random::system());
         let user: User = serde_json::from_value(json!({ "u": 1, "n": "Mod" })).unwrap();
         let by = Moderator { user: &user, ids: &ids, clock: &clock };
-        let decided = self.world.store().decide(read, verdict, None, by).await.unwrap();
+        let decided = self.world.store().decide(read, &verdict, None, by).await.unwrap();
         assert_eq!(decided, Decided::Done);
     }
 
@@ -236,7 +237,7 @@ async fn a_rejection_of_a_text_that_has_changed_empties_the_pending_queue() {
     for scene in [Scene::pending().await, Scene::approved().await] {
         let seen = scene.stored().await;
         scene.edit(true).await;
-        scene.decide(seen, Verdict::Reject).await;
+        scene.decide(seen, Verdict::Reject(Grounds::default())).await;
         scene.nobody_else_sees_it().await;
         scene.is_queued(&["rejected"]).await;
     }

@@ -28,6 +28,10 @@ async fn erase(world: &World, who: Who) -> Receipt {
     erase_by(world, &world.store(), who).await.unwrap()
 }
 
+pub(crate) async fn erase_user(world: &World, id: u64) -> Receipt {
+    erase(world, Who::User(UserId(id))).await
+}
+
 async fn erase_by(world: &World, store: &Store, who: Who) -> Result<Receipt, PersonError> {
     let (salt, now) = (Secret::from(SALT.to_owned()), world.now());
     let clock = Clock::new(move || now);

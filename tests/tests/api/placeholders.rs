@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use shared::domain::avatar::Avatar;
 use shared::domain::comment::{Comment, State};
 use shared::domain::ids::{CommentId, IdSource, Random, ThreadId, UserId, Visitor};
+use shared::domain::rejection::Grounds;
 use shared::domain::report::Report;
 use shared::domain::thread::VisitorThreadState;
 use shared::domain::time::Clock;
@@ -238,8 +239,8 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
     assert!(store.edit(&seen, edit).await.unwrap().is_none());
     let moderator = store.user(UserId(9), Reading::Consistent).await.unwrap().unwrap();
     let by = Moderator { user: &moderator, ids: &id_source, clock: &clock };
-    for verdict in [Verdict::Approve, Verdict::Reject, Verdict::Dismiss] {
-        assert_eq!(store.decide(seen.clone(), verdict, None, by).await.unwrap(), Decided::Gone, "{verdict:?}");
+    for verdict in [Verdict::Approve, Verdict::Reject(Grounds::default()), Verdict::Dismiss] {
+        assert_eq!(store.decide(seen.clone(), &verdict, None, by).await.unwrap(), Decided::Gone, "{verdict:?}");
     }
     assert!(!store.pin(&seen, by).await.unwrap());
     let found = CommentWithAncestors { comment: seen.clone(), ancestors: Vec::new() };

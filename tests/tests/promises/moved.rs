@@ -196,7 +196,8 @@ async fn read(people: &People) -> Vec<(String, Value)> {
         for thread in ["posts/1", "posts/2", "posts/3", "posts/silent"] {
             for sort in ["newest", "oldest", "most_liked", "most_replied"] {
                 let path = format!("{thread}/comments?sort={sort}&per_page=50");
-                seen.push((format!("{path} by {who}"), actor.get(&path).await.ok(200).json));
+                let answer = actor.get(&path).await.ok(200).json;
+                seen.push((format!("{path} by {who}"), without_judgements(answer)));
             }
         }
     }
@@ -207,19 +208,22 @@ async fn read(people: &People) -> Vec<(String, Value)> {
     paths.extend(["moderation/users?q=e", "moderation/users?banned=true", "users/7/comments"].map(str::to_owned));
     for path in paths {
         let answer = moderator.get(&path).await.ok(200).json;
-        seen.push((path, without_verdicts(answer)));
+        seen.push((path, without_judgements(answer)));
     }
     seen
 }
 
-/// An export leaves out why texts are held.
-fn without_verdicts(mut answer: Value) -> Value {
-    for item in answer.get_mut("data").and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Some(fields) = item.as_object_mut() {
-            fields.remove("verdicts");
+/// An export leaves out why texts are held, and what moderators say about rejections.
+fn without_judgements(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !["verdicts", "rejection", "review"].contains(&name.as_str()));
+            fields.values_mut().for_each(|field| *field = without_judgements(field.take()));
         }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = without_judgements(item.take())),
+        _ => {}
     }
-    answer
+    value
 }
 
 #[tokio::test]

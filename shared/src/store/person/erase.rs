@@ -7,7 +7,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use tokio::time::Instant;
 
-use super::find::{Match, MatchKind};
+use super::find::{Match, MatchKind, rejected_by};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, UserId, Visitor};
 use crate::domain::job::{CountBelow, CountReplies, Job};
@@ -23,6 +23,7 @@ use crate::store::comments::{Plan, present};
 use crate::store::counts::RecountTrigger;
 use crate::store::deletion::{LiveReply, leave};
 use crate::store::keys::{self, ItemKind, Key};
+use crate::store::moderation::rejection;
 use crate::store::reactions::add_likes;
 use crate::store::schema::{comment, log, report, thread, user, visitor_state};
 use crate::store::sources::SourceRow;
@@ -85,7 +86,12 @@ impl Erasure<'_> {
                 None => None,
             },
             MatchKind::Ban(id) => store.delete_item(keys::banned(id)).await?.then_some("bans"),
-            MatchKind::Mention(id) => self.erase_mention(id).await?.then_some("mentions"),
+            MatchKind::Named(id) => {
+                if self.erase_moderator(id).await? {
+                    *gone.entry("rejections").or_default() += 1;
+                }
+                self.erase_mention(id).await?.then_some("mentions")
+            }
         };
         if let Some(what) = what {
             *gone.entry(what).or_default() += 1;
@@ -294,6 +300,23 @@ impl Erasure<'_> {
             update = update.remove(log::USER);
         }
         Ok(self.store.update("erasing somebody from the log", update).await?.is_some())
+    }
+
+    /// The rejection stays, and does not say by whom it was.
+    async fn erase_moderator(&self, id: CommentId) -> Result<bool, Fault> {
+        let store = self.store;
+        let mut attempts = store.attempts("erasing who rejected a comment");
+        loop {
+            attempts.next().await?;
+            let comment = store.comment(id, Reading::Consistent).await?;
+            let comment = comment.filter(|comment| rejected_by(self.person.user(), comment));
+            let Some(stored) = comment.and_then(|comment| comment.rejection) else { return Ok(false) };
+            let update = Write::update(keys::comment(id)).still(comment::REJECTION, rejection(Some(&stored))?);
+            let update = update.assign(comment::REJECTION, rejection(Some(&stored.without_moderator()))?);
+            if store.update("erasing who rejected a comment", update).await?.is_some() {
+                return Ok(true);
+            }
+        }
     }
 
     /// The text stays, but is no link any more; unless somebody else has the handle.

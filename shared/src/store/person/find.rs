@@ -19,7 +19,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::error::Fault;
 use crate::store::keys::{self, Item, ItemKind, Key};
-use crate::store::schema::{Attribute, Names, PK, SK, banned, comment, idempotency, import_journal, maps, user};
+use crate::store::schema::{Attribute, Names, PK, SK, Type, banned, comment, idempotency, import_journal, maps, user};
 use crate::store::{Store, read};
 
 /// An item of the table that names the person.
@@ -54,8 +54,8 @@ pub(super) enum MatchKind {
     Directory(Key),
     /// A ban that has ended.
     Ban(u64),
-    /// A handle that a comment of somebody else mentions.
-    Mention(CommentId),
+    /// A comment of somebody else that names the person: by a handle, or as the moderator who rejected it.
+    Named(CommentId),
 }
 
 impl Match {
@@ -185,6 +185,9 @@ impl Identification {
         match ItemKind::of(&key) {
             ItemKind::Comment(_) => {
                 let comment: Comment = read(item)?;
+                if rejected_by(user, &comment) {
+                    self.known.names.extend(comment.rejection.as_ref().map(|rejection| rejection.name.clone()));
+                }
                 if wrote(person, &comment) {
                     self.picture(&comment.avatar);
                     self.known.names.insert(comment.name);
@@ -253,7 +256,8 @@ fn match_of(
             see(&comment, wrote);
             let height = std::cmp::Reverse(comment.ancestors.len());
             let mentions = comment.mentions.iter().any(|handle| handles.contains(handle));
-            wrote.then_some(MatchKind::Comment { height, id }).or(mentions.then_some(MatchKind::Mention(id)))
+            let is_named = mentions || rejected_by(user, &comment);
+            wrote.then_some(MatchKind::Comment { height, id }).or(is_named.then_some(MatchKind::Named(id)))
         }
         ItemKind::Report(comment) => {
             let report: Report = read(item)?;
@@ -290,6 +294,11 @@ fn match_of(
         }
         _ => None,
     })
+}
+
+/// Whether the user is the moderator who rejected the comment.
+pub(super) fn rejected_by(user: Option<UserId>, comment: &Comment) -> bool {
+    user.is_some() && comment.rejection.as_ref().is_some_and(|rejection| rejection.moderator == user)
 }
 
 /// Whether nothing is known of a user but a ban that holds.
@@ -375,11 +384,8 @@ impl Search<'_> {
         };
         let known = &self.person.known;
         let attributes = || schema.attributes.iter().chain(schema.index_keys);
-        let is_in = |attribute: &Attribute| {
-            let value = attribute.names.zip(item.get(attribute.name));
-            value.is_some_and(|(names, value)| self.is_in(value, names))
-        };
-        if self.is_in_key(kind) || self.is_traced(item) || attributes().any(is_in) {
+        if self.is_in_key(kind) || self.is_traced(item) || attributes().any(|attribute| self.is_named(attribute, item))
+        {
             return Naming::Directly;
         }
         let addresses = || known.addresses.iter().chain(&known.sealed);
@@ -405,6 +411,18 @@ impl Search<'_> {
             ItemKind::User(id) | ItemKind::Handle(id) | ItemKind::NameFragment(id) => self.person.user() == Some(*id),
             _ => false,
         }
+    }
+
+    /// Whether the attribute, or one of the map that it is, names the person.
+    fn is_named(&self, attribute: &Attribute, of: &Item) -> bool {
+        let Some(value) = of.get(attribute.name) else { return false };
+        let inside = match (attribute.ty, value) {
+            (Type::M(_, attributes), AttributeValue::M(map)) => {
+                attributes.iter().any(|attribute| self.is_named(attribute, map))
+            }
+            _ => false,
+        };
+        inside || attribute.names.is_some_and(|names| self.is_in(value, names))
     }
 
     fn in_words(&self, texts: Vec<&str>) -> Naming {

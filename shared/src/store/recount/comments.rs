@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::Finding;
 use super::repair::{Wanted, absent, correct};
 use super::snapshot::{Orphans, Snapshot, StoredComment};
-use crate::domain::comment::Comment;
+use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, Visitor, fingerprint};
 use crate::domain::report::{Report, ReportExcerpt, ReportStatus, newest};
 use crate::domain::thread::Thread;
@@ -142,6 +142,9 @@ impl<'a> Recount<'a> {
                 Some(number(comment.deletion_guard.max(u64::from(self.has_hidden.contains(&id))))),
             ),
         ];
+        if comment.state != State::Rejected {
+            wanted.push((comment::REJECTION, None));
+        }
         if comment.is_placeholder {
             wanted.retain(|(name, _)| !ERASED.contains(name));
             wanted.extend(ERASED.map(|name| (name, None)));

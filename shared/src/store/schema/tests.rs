@@ -29,6 +29,7 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("comment.resolution", "s", "reviewed"),
     ("comment.verdict", "r", "phrase"),
     ("comment.verdict.detail", "failure", "timeout"),
+    ("comment.rejection", "r", "spam"),
     ("log", "ac", "approve"),
     ("notification state", "st", "on"),
     ("endpoint", "ev", "comment.created"),

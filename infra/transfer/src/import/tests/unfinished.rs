@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::config::interceptors::{
 };
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
+use shared::domain::rejection::Grounds;
 use shared::domain::time::Timestamp as Millis;
 use shared::domain::user::User;
 use shared::store::log::Moderator;
@@ -122,7 +123,7 @@ async fn reject(store: &Store, comment: Stored) {
     let ids = IdSource::new(clock.clone(), Random::system());
     let moderator: User = serde_json::from_value(serde_json::json!({ "u": 1 })).unwrap();
     let by = Moderator { user: &moderator, ids: &ids, clock: &clock };
-    store.decide(comment, Verdict::Reject, None, by).await.unwrap();
+    store.decide(comment, &Verdict::Reject(Grounds::default()), None, by).await.unwrap();
 }
 
 async fn parents(store: &Store) -> u64 {
