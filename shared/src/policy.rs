@@ -12,6 +12,7 @@ use crate::domain::comment::{Comment, MAX_DEPTH, State};
 use crate::domain::ids::{ThreadId, UserId, Visitor};
 use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::Reason;
+use crate::domain::rejection::RejectionReason;
 use crate::domain::thread::Thread;
 use crate::domain::time::Timestamp;
 use crate::domain::viewer::Viewer;
@@ -209,13 +210,9 @@ pub fn recipients(notification: Notification<'_>) -> BTreeMap<Recipient, Vec<Rea
         return recipients;
     }
     let mut add = |recipient: Recipient, reason| recipients.entry(recipient).or_default().push(reason);
-    if let Some(parent) = parent.filter(|parent| parent.visitor() != comment.visitor()) {
-        let guest = parent.subscription.as_ref().and_then(|subscription| subscription.guest.clone());
-        match (parent.user, guest) {
-            (Some(user), _) => add(user.into(), Reason::Reply { subscribed: parent.subscribed }),
-            (None, Some(guest)) => add(guest, Reason::ReplyToGuest(parent.visitor())),
-            (None, None) => {}
-        }
+    let parent = parent.filter(|parent| parent.visitor() != comment.visitor());
+    if let Some((writer, reason)) = parent.and_then(writer) {
+        add(writer, reason);
     }
     let is_other = |user: &UserId| comment.user != Some(*user);
     let mentioned = if comment.user.is_some() { mentioned } else { &[] };
@@ -226,6 +223,23 @@ pub fn recipients(notification: Notification<'_>) -> BTreeMap<Recipient, Vec<Rea
         add(author.into(), Reason::OwnRecord);
     }
     recipients
+}
+
+/// Who is notified of the rejection of a comment, and why: its writer, as of a reply to it. `None` while it is not rejected,
+/// and where the moderator called it spam.
+#[must_use]
+pub fn rejection_recipient(comment: &Comment) -> Option<(Recipient, Reason)> {
+    let is_rejected = comment.state == State::Rejected && comment.grounds().reason != Some(RejectionReason::Spam);
+    if is_rejected && comment.is_announced() { writer(comment) } else { None }
+}
+
+/// The writer of a comment, who may want to know of replies to it.
+fn writer(comment: &Comment) -> Option<(Recipient, Reason)> {
+    let guest = || comment.subscription.as_ref()?.guest.clone();
+    match comment.user {
+        Some(user) => Some((user.into(), Reason::Reply { subscribed: comment.subscribed })),
+        None => Some((guest()?, Reason::ReplyToGuest(comment.visitor()))),
+    }
 }
 
 fn shown_to(visitor: &Visitor, comment: &Comment) -> bool {

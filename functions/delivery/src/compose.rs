@@ -58,6 +58,10 @@ pub(crate) struct Notification {
     pub(crate) headline: String,
     /// Empty where the text is left out.
     pub(crate) body: String,
+    /// What follows the body, such as why it was rejected.
+    pub(crate) details: Vec<String>,
+    /// Whether it tells of a rejection, and not of a new comment.
+    pub(crate) is_rejection: bool,
     pub(crate) url: String,
 }
 
@@ -83,6 +87,7 @@ pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64
     let count = named.len() as u64 + more;
     let subject = match (named.as_slice(), sections) {
         ([only], [section]) if count == 1 => format!("{} {}", texts.colon(&only.headline), one_line(&section.title)),
+        _ if named.iter().any(|notification| notification.is_rejection) => texts.notices(count),
         _ => texts.several(count),
     };
     let why = texts.why(letter.site);
@@ -156,7 +161,10 @@ fn listed(texts: Mails, sections: &[Section], more: u64) -> String {
         for notification in &section.notifications {
             let _ = writeln!(text, "{}", texts.colon(&notification.headline));
             if !notification.body.is_empty() {
-                let _ = writeln!(text, "> {}", excerpt(&notification.body).replace('\n', "\n> "));
+                let _ = writeln!(text, "> {}", notification.body.replace('\n', "\n> "));
+            }
+            for detail in &notification.details {
+                let _ = writeln!(text, "{detail}");
             }
             let _ = write!(text, "{}\n\n", notification.url);
         }
@@ -176,12 +184,8 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
             h2 { a href=(Href(&section.url)) { (one_line(&section.title)) } }
             @for notification in &section.notifications {
                 p { b { (notification.headline) } }
-                @if !notification.body.is_empty() {
-                    blockquote {
-                        // Some mail programs leave the style out, so breaks are elements.
-                        (PreEscaped(as_typed(&html! { (excerpt(&notification.body)) }.into_string())))
-                    }
-                }
+                @if !notification.body.is_empty() { blockquote { (lines(&notification.body)) } }
+                @for detail in &notification.details { p { (lines(detail)) } }
                 p { a href=(Href(&notification.url)) { (texts.view()) } }
             }
             @if more > 0 { p { (texts.more(more)) } }
@@ -190,6 +194,11 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
             }
         }
     }
+}
+
+/// A text as it was typed. Some mail programs leave the style out, so breaks are elements.
+fn lines(text: &str) -> Markup {
+    PreEscaped(as_typed(&html! { (text) }.into_string()))
 }
 
 fn button(url: &str, label: &str) -> Markup {
@@ -271,11 +280,16 @@ fn encoded(name: &str, text: &str) -> Result<String, Fault> {
     Ok(value)
 }
 
-/// The beginning of a comment, without empty paragraphs.
-fn excerpt(body: &str) -> String {
+/// What somebody wrote, without empty paragraphs.
+pub(crate) fn whole(body: &str) -> String {
     let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
     let body = paragraphs.collect::<Vec<_>>().join("\n\n");
-    let body: String = body.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+    body.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
+}
+
+/// The beginning of what somebody wrote.
+pub(crate) fn excerpt(body: &str) -> String {
+    let body = whole(body);
     let kept: String = body.chars().take(EXCERPT).collect();
     if kept.len() < body.len() { format!("{}…", kept.trim_end()) } else { kept }
 }
@@ -305,6 +319,8 @@ mod tests {
             notifications: vec![Notification {
                 headline: "Bob a répondu à votre commentaire".to_owned(),
                 body: "Oui".to_owned(),
+                details: Vec::new(),
+                is_rejection: false,
                 url: "https://blog.example/#comment-1".to_owned(),
             }],
         };

@@ -10,8 +10,9 @@ use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::language::Language;
 use shared::domain::mail_keys::{Link, Purpose, Recipient};
 use shared::domain::markdown;
-use shared::domain::notifications::{Address, Asker, NotificationState, Reason};
-use shared::domain::texts::{Mails, ModeratorMails};
+use shared::domain::notifications::{Address, Asker, Notice, NotificationState, Reason};
+use shared::domain::rejection::Grounds;
+use shared::domain::texts::{Labels, Mails, ModeratorMails};
 use shared::domain::thread::Thread;
 use shared::domain::visible::one_line;
 use shared::error::Fault;
@@ -24,10 +25,39 @@ use crate::{Content, Worker};
 /// Comments read concurrently.
 const AT_ONCE: usize = 25;
 
-/// Comments of one thread, each with its headline.
+/// What a mail says of one thread.
 struct Listed {
     thread: Thread,
-    comments: Vec<(Comment, String)>,
+    entries: Vec<Entry>,
+}
+
+/// What a mail says of one comment.
+struct Entry {
+    comment: Comment,
+    headline: String,
+    /// Only of a rejection.
+    rejection: Option<Grounds>,
+}
+
+impl Entry {
+    /// Whoever is rejected gets back all that they wrote. A text that waits is read on the moderators' page.
+    fn text(&self) -> String {
+        let text = || markdown::shown(&self.comment.body).text;
+        match self.rejection {
+            Some(_) => compose::whole(&text()),
+            None if self.comment.is_queued() => String::new(),
+            None => compose::excerpt(&text()),
+        }
+    }
+}
+
+/// What becomes of a notice when its mail is written.
+enum Fate {
+    Mailed(Box<(Thread, Entry)>),
+    /// It is left out of this mail, and may be sent later.
+    Aside,
+    /// The comment is gone, or of no concern to the recipient any more.
+    Dropped,
 }
 
 type Threads = BTreeMap<String, (ThreadId, Listed)>;
@@ -87,18 +117,20 @@ impl Worker<'_> {
     fn sections(
         &self,
         threads: &Threads,
+        texts: Mails,
         mute: impl Fn(&ThreadId) -> Option<String>,
         link: impl Fn(&str, &Comment) -> String,
     ) -> Vec<Section> {
         let sections = threads.values().map(|(id, listed)| {
             let url = self.mail.page(id, listed.thread.url.as_deref());
-            let notification = |(comment, headline): &(Comment, String)| Notification {
-                headline: headline.clone(),
-                // A text that waits is read on the moderators' page.
-                body: if comment.is_queued() { String::new() } else { markdown::shown(&comment.body).text },
-                url: link(&url, comment),
+            let notification = |entry: &Entry| Notification {
+                headline: entry.headline.clone(),
+                body: entry.text(),
+                details: entry.rejection.as_ref().map(|grounds| details(texts, grounds)).unwrap_or_default(),
+                is_rejection: entry.rejection.is_some(),
+                url: link(&url, &entry.comment),
             };
-            let notifications = listed.comments.iter().map(notification).collect();
+            let notifications = listed.entries.iter().map(notification).collect();
             let title = listed.thread.title.clone().unwrap_or_else(|| format!("{}/{}", id.kind, id.record));
             Section { title, mute_url: mute(id), notifications, url }
         });
@@ -124,7 +156,16 @@ pub(crate) fn confirmation(
     Ok(vec![compose::confirmation(&letter, &url)?])
 }
 
-/// A mail about these comments, and how many more.
+/// What a moderator says about a rejection, in the language of the mail.
+fn details(texts: Mails, grounds: &Grounds) -> Vec<String> {
+    let labels = Labels::of_widget(texts.language());
+    let reason = grounds.reason.map(|reason| (texts.reason(), labels.text(reason.label()).to_owned()));
+    let note = grounds.note.as_ref().map(|note| (texts.note(), compose::whole(note)));
+    let details = reason.into_iter().chain(note);
+    details.map(|(what, text)| format!("{} {text}", texts.colon(what))).collect()
+}
+
+/// A mail about these notices, and how many more.
 pub(crate) async fn notifications(
     worker: &Worker<'_>,
     recipient: &Recipient,
@@ -138,12 +179,17 @@ pub(crate) async fn notifications(
     let keys = worker.app.mail_keys();
     let (mut threads, mut aside) = (Threads::new(), BTreeSet::new());
     for ids in ids.iter().copied().collect::<Vec<_>>().chunks(AT_ONCE) {
-        let found = ids.iter().map(|id| notification(worker.app, recipient, state, texts, CommentId(*id)));
-        for (comment, thread, headline) in try_join_all(found).await?.into_iter().flatten() {
-            if comment.in_review {
-                aside.insert(comment.id.0);
-            } else if !state.enrolment.is_muted(&keys.thread(&comment.thread)) {
-                collect(&mut threads, comment, thread, headline);
+        let fates = ids.iter().map(|id| fate(worker.app, recipient, state, texts, *id));
+        for (id, fate) in ids.iter().zip(try_join_all(fates).await?) {
+            match fate {
+                Fate::Mailed(found) => {
+                    let (thread, entry) = *found;
+                    if !state.enrolment.is_muted(&keys.thread(&entry.comment.thread)) {
+                        collect(&mut threads, thread, entry);
+                    }
+                }
+                Fate::Aside => drop(aside.insert(*id)),
+                Fate::Dropped => {}
             }
         }
     }
@@ -152,42 +198,77 @@ pub(crate) async fn notifications(
     }
     letter.threads = threads.values().map(|(id, _)| keys.thread(id)).collect();
     let mute = |id: &ThreadId| Some(worker.link(recipient, Purpose::Stop { thread: Some(keys.thread(id)) }));
-    let mail = compose::notifications(&letter, &worker.sections(&threads, mute, anchor), more)?;
+    let mail = compose::notifications(&letter, &worker.sections(&threads, texts, mute, anchor), more)?;
     Ok(Content { aside, ..Content::of(vec![mail]) })
 }
 
-/// The comment, its thread, and why the recipient is notified of it; `None` when the recipient is not.
+async fn fate(
+    app: &App,
+    recipient: &Recipient,
+    state: &NotificationState,
+    texts: Mails,
+    notice: u64,
+) -> Result<Fate, Fault> {
+    match Notice::of_number(notice) {
+        Notice::Comment(id) => notification(app, recipient, state, texts, id).await,
+        Notice::Rejection(id) => rejection(app, recipient, state, texts, id).await,
+    }
+}
+
+/// The rejection of a comment, for its writer. One that was undone may be repeated.
+async fn rejection(
+    app: &App,
+    recipient: &Recipient,
+    state: &NotificationState,
+    texts: Mails,
+    id: CommentId,
+) -> Result<Fate, Fault> {
+    let comment = app.store.comment(id, Reading::Consistent).await?.filter(|comment| !comment.is_placeholder);
+    let Some(comment) = comment else { return Ok(Fate::Dropped) };
+    let Some((writer, reason)) = policy::rejection_recipient(&comment) else { return Ok(Fate::Aside) };
+    if writer != *recipient || !state.enrolment.wants_to_know(&reason) {
+        return Ok(Fate::Dropped);
+    }
+    let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
+    let (headline, rejection) = (texts.rejected().to_owned(), Some(comment.grounds()));
+    Ok(Fate::Mailed(Box::new((thread, Entry { comment, headline, rejection }))))
+}
+
+/// A comment that everyone sees, with why the recipient is notified of it.
 async fn notification(
     app: &App,
     recipient: &Recipient,
     state: &NotificationState,
     texts: Mails,
     id: CommentId,
-) -> Result<Option<(Comment, Thread, String)>, Fault> {
-    let Some(found) = app.store.find(id, Reading::Consistent).await? else { return Ok(None) };
-    if !policy::is_public(&found.comment, &found.ancestors) {
-        return Ok(None);
-    }
+) -> Result<Fate, Fault> {
+    let found = app.store.find(id, Reading::Consistent).await?;
+    let found = found.filter(|found| policy::is_public(&found.comment, &found.ancestors));
+    let Some(found) = found else { return Ok(Fate::Dropped) };
     let thread = app.store.thread(&found.comment.thread, Reading::Eventual).await?;
     let mentioned = app.store.users_of_handles(&found.comment.mentions).await?;
     let (comment, parent) = (&found.comment, found.ancestors.last());
     let concerned =
         policy::recipients(policy::Notification { comment, parent, mentioned: &mentioned, thread: &thread });
     let mut reasons = concerned.get(recipient).into_iter().flatten();
-    let Some(reason) = reasons.find(|reason| state.enrolment.wants_to_know(reason)) else { return Ok(None) };
+    let Some(reason) = reasons.find(|reason| state.enrolment.wants_to_know(reason)) else { return Ok(Fate::Dropped) };
+    if comment.in_review {
+        return Ok(Fate::Aside);
+    }
     let name = one_line(&found.comment.name);
     let headline = match reason {
         Reason::Reply { .. } | Reason::ReplyToGuest(_) => texts.answered(&name),
         Reason::Mention => texts.mentioned(&name),
         Reason::OwnRecord => texts.commented(&name),
     };
-    Ok(Some((found.comment, thread, headline)))
+    Ok(Fate::Mailed(Box::new((thread, Entry { comment: found.comment, headline, rejection: None }))))
 }
 
-fn collect(threads: &mut Threads, comment: Comment, thread: Thread, headline: String) {
-    let new = || (comment.thread.clone(), Listed { thread, comments: Vec::new() });
-    let (_, listed) = threads.entry(comment.thread.to_string()).or_insert_with(new);
-    listed.comments.push((comment, headline));
+fn collect(threads: &mut Threads, thread: Thread, entry: Entry) {
+    let id = &entry.comment.thread;
+    let new = || (id.clone(), Listed { thread, entries: Vec::new() });
+    let (_, listed) = threads.entry(id.to_string()).or_insert_with(new);
+    listed.entries.push(entry);
 }
 
 /// The address of a comment below that of a page.
@@ -217,13 +298,14 @@ pub(crate) async fn digest(
                 (false, true) => texts.reported(&name),
                 (false, false) => name,
             };
-            collect(&mut threads, comment, thread, headline);
+            collect(&mut threads, thread, Entry { comment, headline, rejection: None });
         }
     }
     if threads.is_empty() {
         return Ok(Vec::new());
     }
     let page = worker.moderation_page();
-    let sections = worker.sections(&threads, |_| None, |_, comment| anchor(&page, comment));
+    let sections =
+        worker.sections(&threads, Mails::of(texts.language()), |_| None, |_, comment| anchor(&page, comment));
     worker.to_moderators(&state.mail(), |letter| compose::digest(letter, &sections, more, &page, has_all))
 }

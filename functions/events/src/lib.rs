@@ -35,6 +35,9 @@ async fn handle_record(app: &App, record: &Value, endpoints: &mut Endpoints) -> 
         Some(event) => follow(app, event).await?,
         None => None,
     };
+    if let Some(comment) = record.rejected() {
+        notify::of_rejected(app, comment).await?;
+    }
     webhooks::notify(app, endpoints, &record, shown.as_deref()).await
 }
 

@@ -57,6 +57,21 @@ pub(crate) async fn of_accepted(app: &App, comment: &Comment) -> Result<(), Faul
     Ok(())
 }
 
+/// Notifies the writer of a rejected comment. Nobody is asked for a confirmation because of it. Safe to repeat.
+pub(crate) async fn of_rejected(app: &App, comment: &Comment) -> Result<(), Fault> {
+    let Some(mail) = mail(app) else { return Ok(()) };
+    let Some((recipient, reason)) = policy::rejection_recipient(comment) else { return Ok(()) };
+    let address = comment.subscription.as_ref().and_then(|subscription| subscription.address.as_ref());
+    if address.is_some_and(|address| address.confirmed) {
+        enrol(app, mail, comment).await?;
+    }
+    let (thread, now) = (app.mail_keys().thread(&comment.thread), app.clock.now().0);
+    let notify = |state: &mut NotificationState| {
+        state.notify_rejected(comment.id, std::slice::from_ref(&reason), &thread, now, mail.wait)
+    };
+    app.notify(&recipient, notify).await.map(drop)
+}
+
 fn mail(app: &App) -> Option<&Mail> {
     app.config.mail.as_ref().filter(|_| app.config.features.subscriptions)
 }

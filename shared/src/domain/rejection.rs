@@ -17,6 +17,20 @@ pub enum RejectionReason {
     Other,
 }
 
+impl RejectionReason {
+    /// The key of its label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Spam => "spam",
+            Self::OffTopic => "off_topic",
+            Self::Offensive => "offensive",
+            Self::Illegal => "illegal",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// What a moderator says about a rejection. The writer reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grounds {

@@ -9,7 +9,7 @@ use super::keys::{self, Scope};
 use super::lists::walk::Window;
 use super::schema::{SK, counted};
 use super::{Reading, Store, placement};
-use crate::domain::comment::Comment;
+use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, fingerprint};
 use crate::domain::list::Order;
 use crate::domain::time::Timestamp;
@@ -133,6 +133,15 @@ impl<'a> Record<'a> {
             _ => Change::Other,
         };
         Ok(Self { id, at, change })
+    }
+
+    /// The comment that a moderator has rejected, or rejected once more on other grounds.
+    #[must_use]
+    pub fn rejected(&self) -> Option<&Comment> {
+        let Change::Comment(images) = &self.change else { return None };
+        let (old, new) = images.old.as_ref().zip(images.new.as_ref())?;
+        let is_new = old.state != State::Rejected || old.grounds() != new.grounds();
+        (new.state == State::Rejected && is_new).then_some(new)
     }
 
     /// The work that follows from it, if any does.

@@ -422,7 +422,7 @@ items! {
             MENTIONS       "me"  B                        "a member wants to know of mentions";
             OWN_RECORDS    "ow"  B                        "a member wants to know of comments on own records";
             MUTED          "mu"  L(S)                     "hashes of muted threads";
-            WAITING        "wt"  NS                       "comments that wait for the next mail";
+            WAITING        "wt"  NS                       "comments that wait for the next mail; from 2^63 up, rejections of comments";
             MORE           "wm"  N                        "how many more wait";
             IN_FLIGHT      "fl"  NS                       "comments of the mail that is being sent";
             MORE_IN_FLIGHT "fm"  N                        "how many more are in that mail";
@@ -436,7 +436,7 @@ items! {
             REFUSED_SINCE  "rs"  N                        "since when the mail server has refused";
             CONFIRMING     "cf"  S                        "whose confirmation is being sent";
             CONFIRMATIONS  "cn"  L(confirmation)          "confirmations of the last week";
-            ASIDE          "as"  NS                       "comments that were left out of a mail because their text waits for a moderator";
+            ASIDE          "as"  NS                       "what was left out of a mail: the text waits for a moderator, or the rejection was undone";
             STOPPED_AT     "so"  N                        "when the mails were last stopped";
             CHOSEN_AT      "ch"  N                        "when the member last chose";
             PROVEN         "pv"  S                        "hash of a confirmed address that was forgotten because the mails were stopped";

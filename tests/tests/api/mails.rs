@@ -12,35 +12,35 @@ use tests::{Actor, MAIL, TestResponse, World, by_guest, wants};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     World::with(&MAIL)
 }
 
 /// A member whose token has an address.
-fn member(world: &World, id: u64, name: &str) -> Actor {
+pub(crate) fn member(world: &World, id: u64, name: &str) -> Actor {
     let email = format!("{}@example.org", name.to_lowercase());
     world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email }))
 }
 
-async fn subscribe(actor: &Actor, thread: &str) -> u64 {
+pub(crate) async fn subscribe(actor: &Actor, thread: &str) -> u64 {
     let comment = json!({ "body": "Hello", "subscribe_to_replies": true });
     actor.post(&format!("{thread}/comments"), comment).await.ok(201).id()
 }
 
-async fn subscribe_as_guest(actor: &Actor, email: &str) -> u64 {
+pub(crate) async fn subscribe_as_guest(actor: &Actor, email: &str) -> u64 {
     let mut comment = by_guest("Hello from Grace");
     comment["guest_email"] = json!(email);
     comment["subscribe_to_replies"] = json!(true);
     actor.post("posts/1/comments", comment).await.ok(201).id()
 }
 
-async fn choose(actor: &Actor, wants: Value) {
+pub(crate) async fn choose(actor: &Actor, wants: Value) {
     let state = actor.put("me/notifications", wants).await.ok(200);
     assert_eq!(state.data()["state"], "on");
 }
 
 /// The mails that have been sent once everything is done that can be.
-async fn sent(world: &World) -> Vec<SentMail> {
+pub(crate) async fn sent(world: &World) -> Vec<SentMail> {
     world.finish_jobs().await;
     world.mails()
 }
@@ -66,17 +66,17 @@ fn with_browser(actor: &Actor, browser: &str) -> Actor {
     actor.clone().with(USER_AGENT, browser)
 }
 
-fn subjects(mails: &[SentMail]) -> Vec<String> {
+pub(crate) fn subjects(mails: &[SentMail]) -> Vec<String> {
     mails.iter().map(|mail| format!("{}: {}", mail.to, mail.subject)).collect()
 }
 
 /// The addresses of our pages in a mail, in their order.
-fn links(mail: &SentMail) -> Vec<String> {
+pub(crate) fn links(mail: &SentMail) -> Vec<String> {
     let words = mail.text.split_whitespace();
     words.filter(|word| word.starts_with("https://api.test/svc/api/v1/mail/")).map(str::to_owned).collect()
 }
 
-async fn press(actor: &Actor, link: &str, body: &str) -> TestResponse {
+pub(crate) async fn press(actor: &Actor, link: &str, body: &str) -> TestResponse {
     actor.clone().with(CONTENT_TYPE, FORM).send(Method::POST, link, body.to_owned()).await
 }
 

@@ -40,6 +40,7 @@ mod pins;
 mod placeholders;
 mod public;
 mod refusals;
+mod rejection_mails;
 mod rejections;
 mod reports;
 mod routes;

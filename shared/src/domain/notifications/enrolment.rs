@@ -209,19 +209,19 @@ impl Enrolment {
     }
 
     /// Holds a comment until the owner confirms the asker whom it concerns. `is_wanted`: a switch asks for it.
-    pub(super) fn hold(&mut self, id: CommentId, reasons: &[Reason], is_wanted: bool) -> Notified {
+    pub(super) fn hold(&mut self, notice: u64, reasons: &[Reason], is_wanted: bool) -> Notified {
         let is_guest = |reason: &Reason| matches!(reason, Reason::ReplyToGuest(_));
         match self.holder(reasons).filter(|_| is_wanted || reasons.iter().any(is_guest)) {
             Some(asker) if asker.held.len() < MAX_WAITING => {
-                asker.held.insert(id.0);
+                asker.held.insert(notice);
                 Notified::Added
             }
             _ => Notified::No,
         }
     }
 
-    pub(super) fn holds(&self, id: CommentId) -> bool {
-        self.askers.iter().any(|asker| asker.held.contains(&id.0))
+    pub(super) fn holds(&self, notice: u64) -> bool {
+        self.askers.iter().any(|asker| asker.held.contains(&notice))
     }
 
     /// When the first confirmation that waits may go.

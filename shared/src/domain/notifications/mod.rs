@@ -16,6 +16,7 @@
 //! [`Enrolment`] is the address and the consent, [`Schedule`] the mails. Both are attributes of one item.
 
 mod enrolment;
+mod notice;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::enrolment::{Address, Asker, Asking, Enrolment, Status, Wants};
+pub use self::notice::Notice;
 pub use self::schedule::Schedule;
 use crate::domain::claim::{self, Claim};
 use crate::domain::ids::{CommentId, Visitor};
@@ -45,11 +47,11 @@ const OVERDUE: i64 = 10 * MINUTE;
 /// Why somebody is notified of a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It answers a comment of the member, who `subscribed` to the replies to that comment or not.
+    /// It answers a comment of the member, who `subscribed` to the replies to that comment or not; or that comment was rejected.
     Reply {
         subscribed: bool,
     },
-    /// It answers a comment of this guest, who subscribed.
+    /// It answers a comment of this guest, who subscribed; or that comment was rejected.
     ReplyToGuest(Visitor),
     Mention,
     /// It is a new top-level comment on a record of the recipient.
@@ -64,7 +66,7 @@ pub type Step = claim::Step<Mail>;
 pub enum Mail {
     /// The owner of the address is asked to confirm this asker.
     Confirm(Asker),
-    /// These comments, and how many more.
+    /// These notices, as numbers, and how many more.
     Notify(BTreeSet<u64>, u64),
 }
 
@@ -84,6 +86,14 @@ pub enum Notified {
     /// It waits or is in flight. The process that added it may have died before it sent a message.
     Waiting,
     /// The recipient was notified before, or does not want to know.
+    No,
+}
+
+/// Where a notice is that may have been left out of a mail.
+enum Left {
+    InFlight,
+    Aside,
+    Waiting,
     No,
 }
 
@@ -176,23 +186,31 @@ impl NotificationState {
         }
     }
 
-    /// Notifies of a comment when it is time. `thread` is what mutes it.
-    pub fn notify(&mut self, id: CommentId, reasons: &[Reason], thread: &str, now: i64, wait: Duration) -> Notified {
-        if self.has(id) {
+    /// Notifies of a comment, or of a rejection, when it is time. `thread` is what mutes it.
+    pub fn notify(
+        &mut self,
+        notice: impl Into<Notice>,
+        reasons: &[Reason],
+        thread: &str,
+        now: i64,
+        wait: Duration,
+    ) -> Notified {
+        let notice = notice.into().number();
+        if self.has(notice) {
             return Notified::Waiting;
         }
         let (status, schedule) = (self.enrolment.status, &mut self.schedule);
         let is_open = matches!(status, Status::On | Status::Asked);
-        if schedule.was_notified(id.0) || self.enrolment.is_muted(thread) || !is_open {
+        if schedule.was_notified(notice) || self.enrolment.is_muted(thread) || !is_open {
             return Notified::No;
         }
         let is_wanted = reasons.iter().any(|reason| self.enrolment.wants_to_know(reason));
         if status == Status::On && is_wanted {
-            schedule.add(id.0);
+            schedule.add(notice);
             schedule.schedule_waiting(now, wait);
             return Notified::Added;
         }
-        self.enrolment.hold(id, reasons, is_wanted)
+        self.enrolment.hold(notice, reasons, is_wanted)
     }
 
     /// Notifies of a comment whose text a moderator has accepted, if a mail left it out before.
@@ -204,23 +222,53 @@ impl NotificationState {
         now: i64,
         wait: Duration,
     ) -> Notified {
-        if self.schedule.in_flight.contains(&id.0) {
-            self.schedule.aside.insert(id.0);
-            return Notified::Waiting;
+        match self.take_back(id.into()) {
+            Left::InFlight => Notified::Waiting,
+            Left::Aside | Left::Waiting => self.notify(id, reasons, thread, now, wait),
+            Left::No => Notified::No,
         }
-        let was_aside = self.schedule.aside.remove(&id.0);
-        if was_aside || self.has(id) { self.notify(id, reasons, thread, now, wait) } else { Notified::No }
     }
 
-    fn has(&self, id: CommentId) -> bool {
-        self.schedule.has(id) || self.enrolment.holds(id)
+    /// Notifies the writer that a comment was rejected. A mail may have left out an earlier rejection, because it was undone.
+    pub fn notify_rejected(
+        &mut self,
+        id: CommentId,
+        reasons: &[Reason],
+        thread: &str,
+        now: i64,
+        wait: Duration,
+    ) -> Notified {
+        let rejection = Notice::Rejection(id);
+        match self.take_back(rejection) {
+            Left::InFlight => Notified::Waiting,
+            Left::Aside | Left::Waiting | Left::No => self.notify(rejection, reasons, thread, now, wait),
+        }
+    }
+
+    /// Lets a notice that a mail left out be sent again. One in flight may be left out of that mail.
+    fn take_back(&mut self, notice: Notice) -> Left {
+        let notice = notice.number();
+        if self.schedule.in_flight.contains(&notice) {
+            self.schedule.aside.insert(notice);
+            Left::InFlight
+        } else if self.schedule.aside.remove(&notice) {
+            Left::Aside
+        } else if self.has(notice) {
+            Left::Waiting
+        } else {
+            Left::No
+        }
+    }
+
+    fn has(&self, notice: u64) -> bool {
+        self.schedule.has(notice) || self.enrolment.holds(notice)
     }
 
     /// Notifies the moderators of a comment, at most once an hour, and once for each `entry` of their queue,
     /// [`crate::domain::comment::Comment::queue_entry`].
     pub fn alert(&mut self, id: CommentId, entry: u64, now: i64, wait: Duration) -> Notified {
         let schedule = &mut self.schedule;
-        if schedule.has(id) {
+        if schedule.has(id.0) {
             return Notified::Waiting;
         }
         if schedule.was_notified(entry) {
@@ -345,7 +393,8 @@ impl NotificationState {
         }
     }
 
-    /// The text of these comments waits for a moderator. Their mail goes once it is accepted; some may be by now.
+    /// These notices are left out of the mail: the text of a comment waits for a moderator, or a rejection was undone. They are
+    /// sent once the text is accepted, or the comment is rejected again; some may be by now.
     pub fn set_aside(&mut self, ids: &BTreeSet<u64>) {
         self.schedule.set_aside(ids);
     }

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DAY, HOUR, Kind, MAX_WAITING, MINUTE, is_default, millis};
+use super::{DAY, HOUR, Kind, MAX_WAITING, MINUTE, Notice, is_default, millis};
 use crate::domain::claim::Claim;
-use crate::domain::ids::CommentId;
 
 /// Comments that are remembered in each of two sets after they were sent.
 const MAX_NOTIFIED: usize = 200;
@@ -19,7 +18,7 @@ const WAITS: [i64; 3] = [15 * MINUTE, HOUR, 6 * HOUR];
 const RETRIES: [i64; 5] = [5_000, MINUTE, 5 * MINUTE, 30 * MINUTE, HOUR];
 const GIVE_UP: i64 = DAY;
 
-/// The mails of a recipient. A comment is in one set at a time.
+/// The mails of a recipient. A [`Notice`] is in one set at a time, as a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     #[serde(rename = "wt", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
@@ -54,16 +53,16 @@ pub struct Schedule {
     /// The asker whose confirmation is being sent.
     #[serde(rename = "cf", default, skip_serializing_if = "Option::is_none")]
     pub(super) confirming: Option<String>,
-    /// Comments that were left out of a mail because their text waits for a moderator; in flight, those whose text was
-    /// accepted meanwhile.
+    /// Notices that were left out of a mail: the text waits for a moderator, or the rejection was undone. In flight, those whose
+    /// text was accepted, or that were rejected again, meanwhile.
     #[serde(rename = "as", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub(super) aside: BTreeSet<u64>,
 }
 
 impl Schedule {
     /// Whether it waits or is in flight.
-    pub(super) fn has(&self, id: CommentId) -> bool {
-        self.waiting.contains(&id.0) || self.in_flight.contains(&id.0)
+    pub(super) fn has(&self, notice: u64) -> bool {
+        self.waiting.contains(&notice) || self.in_flight.contains(&notice)
     }
 
     pub(super) fn was_notified(&self, id: u64) -> bool {
@@ -186,7 +185,7 @@ impl Schedule {
 
     /// Takes what was written since the first refusal out of flight.
     pub(super) fn split_newer(&mut self) -> BTreeSet<u64> {
-        let is_newer = |id: &u64| CommentId(*id).created_at().0 > self.refused_since;
+        let is_newer = |notice: &u64| Notice::of_number(*notice).comment().created_at().0 > self.refused_since;
         let (newer, older) = std::mem::take(&mut self.in_flight).into_iter().partition(is_newer);
         self.in_flight = older;
         newer

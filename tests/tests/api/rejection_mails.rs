@@ -1,0 +1,138 @@
+//! Mails to the writers of rejected comments.
+
+use http::header::ACCEPT_LANGUAGE;
+use serde_json::json;
+use tests::{MAIL, by_guest, wants};
+
+use crate::mails::{choose, links, member, press, sent, subjects, subscribe, subscribe_as_guest, world};
+
+#[tokio::test]
+async fn the_writer_gets_a_mail_with_the_own_text_the_reason_and_the_note() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let parent = bob.comment("posts/1", "what Bob says").await;
+    let long = format!("my own text {}", "word ".repeat(200));
+    let comment = json!({ "body": long, "parent_id": parent, "subscribe_to_replies": true });
+    let id = ada.post("posts/1/comments", comment).await.ok(201).id();
+    world.moderator().reject(id, "off_topic", "Please ask\nin the <forum>.").await.ok(200);
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["ada@example.org: Your comment was not approved: posts/1"]);
+    for (body, note) in [
+        (&mails[0].text, "From the moderators: Please ask\r\nin the <forum>."),
+        (&mails[0].html, "From the moderators: Please ask<br />\r\nin the &lt;forum&gt;."),
+    ] {
+        assert!(body.contains(long.trim()) && body.contains("Reason: Off topic") && body.contains(note), "{body}");
+        assert!(body.contains(&format!("https://www.example.org/posts/1#comment-{id}")), "{body}");
+        for third in ["Bob", "Mod", "what"] {
+            assert!(!body.contains(third), "{third}: {body}");
+        }
+    }
+    // The same mail does not go twice.
+    world.moderator().reject(id, "illegal", "again").await.ok(200);
+    assert_eq!(sent(&world).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_comment_that_waited_is_told_of_when_it_is_rejected() {
+    let world = world();
+    let held = world.again(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
+    let (asking, member_on) = (member(&held, 7, "Ada"), member(&held, 8, "Bob"));
+    choose(&member_on, wants(&["replies"])).await;
+    let ids = [subscribe(&asking, "posts/1").await, member_on.comment("posts/1", "x").await];
+    for id in ids {
+        held.moderator().judge(id, "reject").await.ok(200);
+    }
+    let mut mails = subjects(&sent(&held).await);
+    mails.sort();
+    assert_eq!(
+        mails,
+        [
+            "ada@example.org: Your comment was not approved: posts/1",
+            "bob@example.org: Your comment was not approved: posts/1",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn nobody_gets_a_mail_of_spam_of_a_rejection_undone_or_without_asking() {
+    let world = world();
+    let (ada, bob, moderator) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"), world.moderator());
+    moderator.reject(subscribe(&ada, "posts/1").await, "spam", "no").await.ok(200);
+    moderator.reject(bob.comment("posts/1", "never asked").await, "other", "no").await.ok(200);
+    let undone = subscribe(&ada, "posts/2").await;
+    moderator.reject(undone, "other", "no").await.ok(200);
+    moderator.judge(undone, "approve").await.ok(200);
+    let gone = subscribe(&ada, "posts/3").await;
+    moderator.reject(gone, "other", "no").await.ok(200);
+    ada.remove(gone).await.ok(204);
+    assert_eq!(subjects(&sent(&world).await), [""; 0]);
+    // What was undone may be rejected after all.
+    moderator.reject(undone, "offensive", "yes").await.ok(200);
+    let mails = sent(&world).await;
+    assert_eq!(subjects(&mails), ["ada@example.org: Your comment was not approved: posts/2"]);
+    assert!(mails[0].text.contains("Reason: Offensive"), "{}", mails[0].text);
+}
+
+#[tokio::test]
+async fn a_guest_gets_a_mail_only_at_an_address_that_was_confirmed() {
+    let world = world();
+    let (guest, moderator) = (world.guest(), world.moderator());
+    let held = world.again(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
+    let same = held.guest().from("10.9.9.9");
+    let unknown = subscribe_as_guest(&same, "grace@example.org").await;
+    moderator.reject(unknown, "other", "no").await.ok(200);
+    assert_eq!(subjects(&sent(&world).await), [""; 0], "no address is asked because of a rejection");
+    subscribe_as_guest(&guest, "ada@example.org").await;
+    press(&guest, &links(&sent(&world).await[0])[0], "action=confirm").await.ok(200);
+    let known = subscribe_as_guest(&guest, "ada@example.org").await;
+    moderator.reject(known, "other", "no").await.ok(200);
+    assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Your comment was not approved: posts/1"]);
+}
+
+#[tokio::test]
+async fn a_comment_that_one_address_was_told_of_may_be_rejected_for_it_too() {
+    let world = world();
+    let (laptop, phone, moderator) = (world.guest(), world.guest(), world.moderator());
+    let asked = subscribe_as_guest(&laptop, "ada@example.org").await;
+    press(&laptop, &links(&sent(&world).await[0])[0], "action=confirm").await.ok(200);
+    subscribe_as_guest(&phone, "ada@example.org").await;
+    press(&phone, &links(&sent(&world).await[1])[0], "action=confirm").await.ok(200);
+    let mut reply = by_guest("from the other device");
+    reply["guest_email"] = json!("ada@example.org");
+    reply["subscribe_to_replies"] = json!(true);
+    reply["parent_id"] = json!(asked);
+    let reply = phone.post("posts/1/comments", reply).await.ok(201).id();
+    let told = subjects(&sent(&world).await)[2..].to_vec();
+    assert_eq!(told, ["ada@example.org: Grace answered your comment: posts/1"]);
+    moderator.reject(reply, "other", "no").await.ok(200);
+    let told = subjects(&sent(&world).await)[3..].to_vec();
+    assert_eq!(told, ["ada@example.org: Your comment was not approved: posts/1"]);
+}
+
+#[tokio::test]
+async fn mails_of_rejections_speak_four_languages() {
+    let world = world();
+    for (id, language, subject, reason) in [
+        (20, "en", "Your comment was not approved:", "Reason: Off topic"),
+        (21, "de", "Dein Kommentar wurde nicht freigegeben:", "Grund: Am Thema vorbei"),
+        (22, "es", "Tu comentario no ha sido aprobado:", "Motivo: Fuera de tema"),
+        (23, "fr", "Votre commentaire n’a pas été approuvé\u{a0}:", "Motif\u{a0}: Hors sujet"),
+    ] {
+        let writer = member(&world, id, &format!("Writer{id}")).with(ACCEPT_LANGUAGE, language);
+        let comment = subscribe(&writer, "posts/1").await;
+        world.moderator().reject(comment, "off_topic", "no").await.ok(200);
+        let mails = sent(&world).await;
+        let mail = mails.last().unwrap();
+        assert!(mail.subject.starts_with(subject) && mail.text.contains(reason), "{} {}", mail.subject, mail.text);
+    }
+}
+
+#[tokio::test]
+async fn one_mail_tells_of_rejections_and_of_answers() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let ids = [subscribe(&ada, "posts/1").await, subscribe(&ada, "posts/2").await];
+    bob.reply("posts/1", ids[0], "an answer").await;
+    world.moderator().reject(ids[1], "other", "no").await.ok(200);
+    assert_eq!(subjects(&sent(&world).await), ["ada@example.org: 2 notices about comments"]);
+}
