@@ -96,6 +96,8 @@ pub struct Config {
     pub webhooks: Webhooks,
     /// `SVC_READ_ONLY`
     pub read_only: bool,
+    /// `SVC_CLOSE_AFTER_DAYS`: the age at which a thread closes; `None` means never
+    pub close_after: Option<Duration>,
     /// `SVC_REQUIRE_APPROVAL`
     pub require_approval: bool,
     /// `SVC_REPORT_REASONS`
@@ -353,6 +355,7 @@ impl Config {
             },
             read_only: vars.switch("SVC_READ_ONLY", false)?,
             require_approval: vars.switch("SVC_REQUIRE_APPROVAL", false)?,
+            close_after: vars.close_after()?,
             report_reasons: vars.reasons("SVC_REPORT_REASONS")?,
             theme: vars.theme("SVC_THEME")?,
             users_route_prefix: vars.path("SVC_USERS_ROUTE_PREFIX", "users")?,
@@ -452,6 +455,11 @@ impl<'a> Vars<'a> {
     fn list(&self, name: &'static str) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
         text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    }
+
+    fn close_after(&self) -> Result<Option<Duration>, ConfigError> {
+        let days: u32 = self.number("SVC_CLOSE_AFTER_DAYS", 0, 0, 36_500)?;
+        Ok((days > 0).then(|| Duration::from_hours(24 * u64::from(days))))
     }
 
     fn lists(&self) -> Result<Lists, ConfigError> {

@@ -25,6 +25,7 @@ pub enum Refusal {
     Forbidden,
     CommentBanned,
     EditClosed,
+    ThreadClosed,
     ReadOnly,
     /// The next try may succeed after so many seconds.
     RateLimited(u64),
@@ -43,7 +44,7 @@ pub enum Refusal {
 impl Refusal {
     /// One of each, in the order of the table.
     #[must_use]
-    pub fn all() -> [Self; 19] {
+    pub fn all() -> [Self; 20] {
         [
             Self::NotFound,
             Self::UnknownType,
@@ -52,6 +53,7 @@ impl Refusal {
             Self::Forbidden,
             Self::CommentBanned,
             Self::EditClosed,
+            Self::ThreadClosed,
             Self::ReadOnly,
             Self::RateLimited(0),
             Self::Unavailable,
@@ -78,6 +80,7 @@ impl Refusal {
             Self::Forbidden => (403, "forbidden", "This action is not allowed."),
             Self::CommentBanned => (403, "comment_banned", "You are banned from commenting."),
             Self::EditClosed => (403, "edit_closed", "The time for editing and deleting this comment is over."),
+            Self::ThreadClosed => (403, "thread_closed", "This thread is closed."),
             Self::ReadOnly => (423, "read_only", "Comments are read-only at the moment."),
             Self::RateLimited(_) => (429, "rate_limited", "Too many requests."),
             Self::Unavailable => (503, "unavailable", "The service cannot take this at the moment. Try again soon."),

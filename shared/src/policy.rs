@@ -50,6 +50,17 @@ pub fn comment(config: &Config, viewer: &Viewer) -> Result<(), Refusal> {
     not_banned(viewer)
 }
 
+/// Whether a thread takes comments of moderators alone.
+#[must_use]
+pub fn is_closed(config: &Config, thread: &Thread, now: Timestamp) -> bool {
+    thread.is_closed(config.close_after, now)
+}
+
+/// Writing a comment or a reply in a thread. All else goes on in a closed one.
+pub fn may_write_in(config: &Config, viewer: &Viewer, thread: &Thread, now: Timestamp) -> Result<(), Refusal> {
+    if is_closed(config, thread, now) && !viewer.is_moderator() { Err(Refusal::ThreadClosed) } else { Ok(()) }
+}
+
 /// The refusal of a reply whose parent does not exist or may not be seen.
 pub fn missing_parent() -> Refusal {
     FieldErrors::one("parent_id", "The parent comment does not exist.")

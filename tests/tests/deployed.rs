@@ -362,6 +362,12 @@ impl<'a> Walk<'a> {
         assert_eq!(decided.data(), &json!({ "done": [parents[2]], "failed": failed }));
         moderator.judge(parents[2], "approve").await.ok(200);
         soon(|| self.list(&self.guest, ""), |list| list.find(parents[2]).is_some()).await;
+        let thread = &self.thread;
+        for (decision, closed) in [("close", true), ("open", false)] {
+            let decided = moderator.post(&format!("{thread}/{decision}"), Value::Null).await.ok(200);
+            assert_eq!(decided.data(), &json!({ "closed": closed }));
+            soon(|| self.list(&self.guest, ""), |list| list.json["meta"]["closed"] == closed).await;
+        }
         let is_logged = |log: &TestResponse| {
             let is_approval = |row: &Value| row["action"] == "approve" && row["comment_id"] == parents[2];
             log.rows().iter().any(|row| is_approval(row) && row["user_id"] == eve)

@@ -2,7 +2,7 @@
 
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
-use shared::app::spam_check::Draft;
+use shared::app::spam_check;
 use shared::domain::avatar::Avatar;
 use shared::domain::comment::{Comment, Subscription};
 use shared::domain::email::{MAX_EMAIL, is_email, is_mailable};
@@ -34,18 +34,21 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let exists = exists(&thread);
     let auth = AuthRequirement::GuestsIf(app.config.guests.allowed);
     let load = async { load(app, call, thread?).await };
-    let (viewer, mut loaded) = app.admit_with_user(call, RateClass::Write, exists, auth, load).await?;
-    let comment = match loaded.prior {
-        PriorResult::Nothing => {
-            let (parent, verdicts) = decide(app, call, &viewer, &mut loaded).await?;
-            store(app, &viewer, &loaded, parent, verdicts).await?
+    let (viewer, (place, draft)) = app.admit_with_user(call, RateClass::Write, exists, auth, load).await?;
+    let prior = draft.as_ref().ok().and_then(|draft| match draft.prior {
+        PriorResult::Same(id) => Some(id),
+        PriorResult::Nothing | PriorResult::Other => None,
+    });
+    let comment = match prior {
+        Some(id) => created_before(app, id).await?,
+        None => {
+            policy::may_write_in(&app.config, &viewer, &place.thread, app.clock.now())?;
+            store(app, call, &viewer, &place, draft?).await?
         }
-        PriorResult::Same(id) => created_before(app, id).await?,
-        PriorResult::Other => return Err(FieldErrors::used_key().into()),
     };
     // A repeated request gets the same answer to the letter, unless the comment or what the caller may do has changed.
     let relative_to = comment.id.created_at();
-    let presenter = app.presenter(call, &viewer, &loaded.thread, &loaded.visitor_state);
+    let presenter = app.presenter(call, &viewer, &place.thread, &place.visitor_state);
     let presenter = CommentPresenter { relative_to, ..presenter };
     Ok(Answer::created(&Data { data: presenter.present(&comment) }))
 }
@@ -96,9 +99,15 @@ impl Guest {
     }
 }
 
-/// A valid request, and everything that is read to decide on it.
-struct Loaded {
-    thread_id: ThreadId,
+/// Where the comment is to stand.
+struct Place {
+    id: ThreadId,
+    thread: Thread,
+    visitor_state: VisitorThreadState,
+}
+
+/// A valid request, and what is read to decide on it.
+struct Draft {
     input: CreateInput,
     idempotency: Option<IdempotencyRequest>,
     prior: PriorResult<CommentId>,
@@ -106,17 +115,22 @@ struct Loaded {
     parent: Option<CommentWithAncestors>,
     /// Handles in the body that belong to users.
     mentions: Vec<String>,
-    thread: Thread,
-    visitor_state: VisitorThreadState,
     subscription: Option<Box<Subscription>>,
 }
 
-/// The row of the user who calls, and the rest.
-async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<(Option<User>, Loaded)> {
+/// The row of the user who calls, and the rest. The thread is known of a request that is not valid too, because a closed one
+/// refuses it first.
+async fn load(app: &App, call: &Call, id: ThreadId) -> Result<(Option<User>, (Place, Result<Draft>))> {
+    let owners = app.owners(call);
+    let (known, draft) = tokio::join!(app.store.thread_for_visitor(&id, &owners), draft(app, call));
+    let ThreadForVisitor { thread, visitor_state, user, count: _ } = known?;
+    Ok((user, (Place { id, thread, visitor_state }, draft)))
+}
+
+async fn draft(app: &App, call: &Call) -> Result<Draft> {
     call.comment_key()?;
     let input = CreateInput::read(app, call)?;
     let idempotency = app.idempotency(call)?;
-    let owners = app.owners(call);
     let parent = async {
         match input.parent {
             Some(parent) => app.store.find(parent, Reading::Eventual).await,
@@ -124,13 +138,10 @@ async fn load(app: &App, call: &Call, thread_id: ThreadId) -> Result<(Option<Use
         }
     };
     let mentions = app.store.known_handles(markdown::mentions(&input.body));
-    let known = app.store.thread_for_visitor(&thread_id, &owners);
     let prior = app.store.prior_result(idempotency.as_ref());
-    let (parent, mentions, known, prior) = tokio::try_join!(parent, mentions, known, prior)?;
-    let ThreadForVisitor { thread, visitor_state, user, count: _ } = known;
+    let (parent, mentions, prior) = tokio::try_join!(parent, mentions, prior)?;
     let subscription = input.subscribe.then(|| subscription(app, call, &input)).flatten().map(Box::new);
-    let loaded = Loaded { thread_id, input, idempotency, prior, parent, mentions, thread, visitor_state, subscription };
-    Ok((user, loaded))
+    Ok(Draft { input, idempotency, prior, parent, mentions, subscription })
 }
 
 /// Where the writer, who wants to know of replies, gets them: at the address of the token or of the guest.
@@ -149,52 +160,22 @@ fn subscription(app: &App, call: &Call, input: &CreateInput) -> Option<Subscript
     Some(Subscription { guest, address: Some(address), network })
 }
 
-/// The parent of the comment, if it is a reply, and why the spam check holds the comment.
-async fn decide(
-    app: &App,
-    call: &Call,
-    viewer: &Viewer,
-    loaded: &mut Loaded,
-) -> Result<(Option<Comment>, Vec<Verdict>)> {
-    let parent = match loaded.input.parent {
-        Some(_) => Some(parent(app, viewer, loaded).await?),
+async fn store(app: &App, call: &Call, viewer: &Viewer, place: &Place, mut draft: Draft) -> Result<Comment> {
+    if matches!(draft.prior, PriorResult::Other) {
+        return Err(FieldErrors::used_key().into());
+    }
+    let parent = match draft.input.parent {
+        Some(_) => Some(parent(app, viewer, place, draft.parent.take()).await?),
         None => None,
     };
-    let guest = loaded.input.guest.as_ref();
-    let draft = Draft {
-        body: &loaded.input.body,
-        author: match (&viewer.user, guest) {
-            (Some(user), _) => &user.name,
-            (None, guest) => guest.map_or("", |guest| &guest.name),
-        },
-        email: guest.and_then(|guest| guest.email.as_deref()),
-        edit: false,
-    };
-    Ok((parent, app.check_for_spam(call, viewer, draft).await?))
-}
-
-/// The parent, which the viewer may reply to.
-async fn parent(app: &App, viewer: &Viewer, loaded: &mut Loaded) -> Result<Comment> {
-    let listed =
-        |found: &CommentWithAncestors| policy::in_lists(&viewer.owners.comments, &found.comment, &found.ancestors);
-    let found = app.store.confirm(loaded.parent.take(), listed).await?.ok_or_else(policy::missing_parent)?;
-    policy::reply(&app.config, viewer, &loaded.thread_id, &found.comment, &found.ancestors)?;
-    Ok(found.comment)
-}
-
-async fn store(
-    app: &App,
-    viewer: &Viewer,
-    loaded: &Loaded,
-    parent: Option<Comment>,
-    verdicts: Vec<Verdict>,
-) -> Result<Comment> {
+    let verdicts = verdicts(app, call, viewer, &draft.input).await?;
     let suspicious = !verdicts.is_empty();
     let state = policy::initial_state(&app.config, suspicious);
-    let subscription = loaded.subscription.clone();
-    let draft = Comment { state, suspicious, verdicts, subscription, ..new_comment(viewer, loaded, parent.as_ref()) };
-    let idempotency = loaded.idempotency.as_ref();
-    let new = NewComment { draft, parent, visitor_state: &loaded.visitor_state, idempotency };
+    let subscription = draft.subscription.clone();
+    let comment =
+        Comment { state, suspicious, verdicts, subscription, ..new_comment(viewer, place, &draft, parent.as_ref()) };
+    let idempotency = draft.idempotency.as_ref();
+    let new = NewComment { draft: comment, parent, visitor_state: &place.visitor_state, idempotency };
     match app.store.create(&app.ids, new).await? {
         Created::Done(comment) => Ok(*comment),
         // Deleted since it was read.
@@ -206,6 +187,30 @@ async fn store(
     }
 }
 
+/// Why the spam check holds the comment.
+async fn verdicts(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> Result<Vec<Verdict>> {
+    let guest = input.guest.as_ref();
+    let draft = spam_check::Draft {
+        body: &input.body,
+        author: match (&viewer.user, guest) {
+            (Some(user), _) => &user.name,
+            (None, guest) => guest.map_or("", |guest| &guest.name),
+        },
+        email: guest.and_then(|guest| guest.email.as_deref()),
+        edit: false,
+    };
+    app.check_for_spam(call, viewer, draft).await
+}
+
+/// The parent, which the viewer may reply to.
+async fn parent(app: &App, viewer: &Viewer, place: &Place, found: Option<CommentWithAncestors>) -> Result<Comment> {
+    let listed =
+        |found: &CommentWithAncestors| policy::in_lists(&viewer.owners.comments, &found.comment, &found.ancestors);
+    let found = app.store.confirm(found, listed).await?.ok_or_else(policy::missing_parent)?;
+    policy::reply(&app.config, viewer, &place.id, &found.comment, &found.ancestors)?;
+    Ok(found.comment)
+}
+
 /// The comment that an earlier request with the same key created, as it is now.
 async fn created_before(app: &App, id: CommentId) -> Result<Comment> {
     let found = app.store.find(id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
@@ -213,8 +218,9 @@ async fn created_before(app: &App, id: CommentId) -> Result<Comment> {
     Ok(found.comment)
 }
 
-fn new_comment(viewer: &Viewer, loaded: &Loaded, parent: Option<&Comment>) -> Comment {
-    let (name, avatar) = match (&viewer.user, &loaded.input.guest) {
+fn new_comment(viewer: &Viewer, place: &Place, draft: &Draft, parent: Option<&Comment>) -> Comment {
+    let input = &draft.input;
+    let (name, avatar) = match (&viewer.user, &input.guest) {
         (Some(user), _) => (user.name.clone(), user.avatar.clone()),
         (None, Some(guest)) => (guest.name.clone(), guest.email.as_deref().map(gravatar).unwrap_or_default()),
         (None, None) => (String::new(), Avatar::default()),
@@ -226,9 +232,9 @@ fn new_comment(viewer: &Viewer, loaded: &Loaded, parent: Option<&Comment>) -> Co
         name,
         avatar,
         by_moderator: viewer.is_moderator(),
-        body: loaded.input.body.clone(),
-        mentions: loaded.mentions.clone(),
-        subscribed: loaded.input.subscribe,
-        ..Comment::blank(loaded.thread_id.clone())
+        body: input.body.clone(),
+        mentions: draft.mentions.clone(),
+        subscribed: input.subscribe,
+        ..Comment::blank(place.id.clone())
     }
 }

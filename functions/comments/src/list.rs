@@ -52,6 +52,7 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
         cursors: page.cursors,
         ui: None,
         count: None,
+        closed: None,
     };
     let answer = list.answer(&ListAddress::of(call), &signer)?;
     Ok(answer.shared(sharing(&viewer, is_plain)).in_the_language_asked_for())

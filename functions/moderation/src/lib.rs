@@ -7,6 +7,7 @@
 //! - GET `moderation/users`, PUT and DELETE `users/{id}/ban` in `user.rs`
 //! - GET `moderation/log` in `log.rs`
 //! - `moderation/webhooks` and all below it in `webhook.rs`
+//! - POST `{type}/{id}/close` and `{type}/{id}/open` in `thread.rs`
 //! - PUT `{type}/{id}` in `host.rs`
 //!
 //! `walk.rs` has what the lists have in common.
@@ -16,6 +17,7 @@ mod comment;
 mod host;
 mod log;
 mod queue;
+mod thread;
 mod user;
 mod walk;
 mod webhook;
@@ -51,6 +53,8 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
             ("GET", ["users", id, "comments"]) => queue::of_user(app, call, id).await,
             ("PUT", ["users", id, "ban"]) => user::ban(app, call, id).await,
             ("DELETE", ["users", id, "ban"]) => user::unban(app, call, id).await,
+            ("POST", [kind, record, "close"]) => thread::set_closed(app, call, kind, record, true).await,
+            ("POST", [kind, record, "open"]) => thread::set_closed(app, call, kind, record, false).await,
             ("PUT", [kind, record]) => host::describe(app, call, kind, record).await,
             _ => app.unrouted(call).await,
         }

@@ -17,7 +17,7 @@ use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::pagination;
 use shared::http::request::{Call, path_id};
-use shared::http::resource::{CommentResource, VerdictResource};
+use shared::http::resource::{CommentResource, ThreadResource, VerdictResource};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
@@ -32,7 +32,7 @@ use crate::walk::Walk;
 struct Item {
     #[serde(flatten)]
     comment: CommentResource,
-    thread: ThreadResource,
+    thread: ModeratedThread,
     /// The comment that it answers.
     parent: Option<CommentResource>,
     held_for: Option<HeldFor>,
@@ -60,17 +60,16 @@ impl From<&Rejection> for RejectionResource {
 }
 
 #[derive(Serialize)]
-struct ThreadResource {
-    #[serde(rename = "type")]
-    kind: String,
-    id: String,
-    title: Option<String>,
-    url: Option<String>,
+struct ModeratedThread {
+    #[serde(flatten)]
+    thread: ThreadResource,
+    closed: bool,
 }
 
-impl ThreadResource {
-    fn new(id: &ThreadId, thread: &Thread) -> Self {
-        Self { kind: id.kind.clone(), id: id.record.clone(), title: thread.title.clone(), url: thread.url.clone() }
+impl ModeratedThread {
+    fn new(app: &App, id: &ThreadId, thread: &Thread) -> Self {
+        let closed = policy::is_closed(&app.config, thread, app.clock.now());
+        Self { thread: ThreadResource::new(id, thread), closed }
     }
 }
 
@@ -141,7 +140,7 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
         let presenter = app.presenter(call, viewer, thread, visitor_state);
         Some(Item {
             comment: presenter.present(comment),
-            thread: ThreadResource::new(&comment.thread, thread),
+            thread: ModeratedThread::new(app, &comment.thread, thread),
             parent: ancestors.last().map(|parent| presenter.present(parent)),
             held_for: comment.held_for(),
             verdicts: comment.verdicts.iter().map(VerdictResource::from).collect(),

@@ -8,7 +8,7 @@
 //! 5. 403 `comment_banned`: the same writes, of banned users; all that moderators do, of banned ones
 //! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
 //! 7. 403 `forbidden`: the viewer is not the owner, or no moderator; 403 `edit_closed`: a guest's time is over; 422 before
-//!    these, where a malformed `Comment-Key` leaves open who the guest is
+//!    these, where a malformed `Comment-Key` leaves open who the guest is; 403 `thread_closed`
 //! 8. 413 and 422: the fields and what they refer to, the idempotency key, spam
 //! 9. 409 `already_reported`, 409 `comment_changed`, 429 `rate_limited`: bounds that the write itself checks
 //!

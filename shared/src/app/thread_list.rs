@@ -127,6 +127,7 @@ impl<'a> ThreadRequest<'a> {
             cursors: page.cursors,
             ui: page.count.map(configuration),
             count: page.count,
+            closed: Some(policy::is_closed(presenter.config, &page.thread, presenter.now)),
         };
         Ok(list.answer(address, &self.signer)?)
     }

@@ -16,6 +16,8 @@ pub enum Action {
     Ban,
     Unban,
     RemoveImage,
+    Close,
+    Open,
     AddWebhook,
     ChangeWebhook,
     RemoveWebhook,

@@ -1,11 +1,13 @@
 //! Threads, and the state of a visitor in a thread.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
 use crate::domain::ids::{CommentId, UserId};
+use crate::domain::time::Timestamp;
 use crate::domain::visible;
 
 /// Characters of a record's title.
@@ -28,6 +30,22 @@ pub struct Thread {
     pub title: Option<String>,
     #[serde(rename = "url", default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Whether a moderator closed it, or opened it. Otherwise its age decides.
+    #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<bool>,
+    /// When the top-level comment was written that everyone saw first, in Unix milliseconds. The age begins with it.
+    #[serde(rename = "op", default, skip_serializing_if = "Option::is_none")]
+    pub opened_at: Option<i64>,
+}
+
+impl Thread {
+    /// `age` closes a thread that no moderator closed or opened; `None` means never.
+    #[must_use]
+    pub fn is_closed(&self, age: Option<Duration>, now: Timestamp) -> bool {
+        let open_for = |at: i64| Duration::from_millis(u64::try_from(now.0 - at).unwrap_or_default());
+        let is_old = |age| self.opened_at.is_some_and(|at| open_for(at) >= age);
+        self.closed.unwrap_or_else(|| age.is_some_and(is_old))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +139,23 @@ impl VisitorThreadState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_closed_by_its_age_unless_a_moderator_closed_or_opened_it() {
+        let month = Duration::from_hours(30 * 24);
+        let at = |days: i64| Timestamp(days * 24 * 60 * 60 * 1000);
+        for (closed, opened_at, age, expected) in [
+            (None, Some(0), None, false),
+            (None, None, Some(month), false),
+            (None, Some(0), Some(month), true),
+            (None, Some(1), Some(month), false),
+            (Some(false), Some(0), Some(month), false),
+            (Some(true), None, None, true),
+        ] {
+            let thread = Thread { closed, opened_at, ..Thread::default() };
+            assert_eq!(thread.is_closed(age, at(30)), expected, "{thread:?} {age:?}");
+        }
+    }
 
     #[test]
     fn an_address_is_that_of_a_web_page_and_names_nobody() {

@@ -21,6 +21,8 @@ pub struct CommentList {
     pub ui: Option<Value>,
     /// How many comments of the thread everyone may see, where the list includes `ui`.
     pub count: Option<u64>,
+    /// Whether the thread is closed, in its own list.
+    pub closed: Option<bool>,
 }
 
 impl CommentList {
@@ -39,6 +41,7 @@ impl CommentList {
         };
         envelope.ui = self.ui;
         envelope.meta.count = self.count;
+        envelope.meta.closed = self.closed;
         let mut answer = Answer::ok(&envelope);
         // Escaped once more as a string, the body at most doubles.
         if answer.size() * 2 > MAX_ANSWER {

@@ -101,6 +101,9 @@ pub struct Meta {
     /// How many comments there are for moderators to decide about, in their queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<QueueCounts>,
+    /// Whether the thread takes no comments, in lists of threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed: Option<bool>,
 }
 
 #[derive(Debug, Serialize)]
@@ -127,7 +130,8 @@ enum Position {
 
 impl<T> Envelope<T> {
     fn new(data: Vec<T>, links: Links, position: Position) -> Self {
-        Self { data, links, meta: Meta { position, count: None, counts: None }, ui: None, names: None }
+        let meta = Meta { position, count: None, counts: None, closed: None };
+        Self { data, links, meta, ui: None, names: None }
     }
 
     #[must_use]

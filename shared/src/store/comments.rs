@@ -357,7 +357,8 @@ pub(super) fn creation(
 
 /// The thread gains an approved top-level comment.
 pub(super) fn join_thread(comment: &Comment) -> Write {
-    Write::update(keys::thread(&comment.thread)).add(thread::PARENTS, number(1))
+    let gain = Write::update(keys::thread(&comment.thread)).add(thread::PARENTS, number(1));
+    gain.set_once(thread::OPENED_AT, number(comment.id.created_at().0))
 }
 
 /// The thread loses an approved top-level comment, and its pin if that was it.

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 
 use super::comments::{creation, item, queues};
 use super::counts::RecountTrigger;
@@ -133,6 +133,8 @@ impl Hidden {
 pub struct ThreadTotals {
     /// Approved top-level comments.
     pub parents: u64,
+    /// When the first of them was written.
+    pub opened_at: Option<Timestamp>,
     /// Comments that count.
     pub counted: u64,
     pub pin: Option<Pin>,
@@ -358,6 +360,7 @@ impl Store {
             (thread::TITLE, new(&stored.title, &about.title)),
             (thread::URL, new(&stored.url, &about.url)),
             (thread::AUTHOR, author),
+            (thread::CLOSED, about.closed.filter(|_| stored.closed.is_none()).map(AttributeValue::Bool)),
         ];
         let update = Write::update(keys::thread(thread));
         let update = told.into_iter().fold(update, |update, (name, value)| match value {
@@ -374,6 +377,7 @@ impl Store {
 /// The thread gains its counts and the pin, and the import is finished.
 fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<Vec<Write>, Fault> {
     let gain = Write::update(keys::thread(thread)).add(thread::PARENTS, number(totals.parents));
+    let gain = totals.opened_at.into_iter().fold(gain, |gain, at| gain.set_once(thread::OPENED_AT, number(at.0)));
     let mut writes = vec![
         Write::delete(keys::import_journal(thread)).exists(),
         Write::update(keys::count(thread)).add(count::COUNT, number(totals.counted)),

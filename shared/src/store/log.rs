@@ -7,7 +7,7 @@ use super::lists::walk::{Walk, Window};
 use super::transaction::{Label, Outcome, Write, absent};
 use super::{Index, Query, Reading, Store, read, write};
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, IdSource, UserId};
+use crate::domain::ids::{CommentId, IdSource, ThreadId, UserId};
 use crate::domain::list::{Cursor, Order};
 use crate::domain::log::{Action, LogEntry};
 use crate::domain::rejection::{Grounds, Rejection};
@@ -29,6 +29,7 @@ pub struct Moderator<'a> {
 pub(super) enum Subject<'a> {
     Comment(&'a Comment),
     User(UserId),
+    Thread(&'a ThreadId),
     /// An image belongs to no comment.
     Image,
     Webhook,
@@ -46,19 +47,20 @@ impl Moderator<'_> {
 
     /// The entry of an action, under a new id.
     pub(super) fn entry(self, action: Action, subject: Subject<'_>) -> Result<Write, Fault> {
-        let (comment, user) = match subject {
-            Subject::Comment(comment) => (Some(comment), comment.user),
-            Subject::User(user) => (None, Some(user)),
-            Subject::Image | Subject::Webhook => (None, None),
+        let (comment, user, thread) = match subject {
+            Subject::Comment(comment) => (Some(comment.id), comment.user, Some(&comment.thread)),
+            Subject::User(user) => (None, Some(user), None),
+            Subject::Thread(thread) => (None, None, Some(thread)),
+            Subject::Image | Subject::Webhook => (None, None, None),
         };
         let entry = LogEntry {
             id: self.ids.next().0,
             moderator: Some(self.user.id),
             name: self.user.name.clone(),
             action,
-            comment: comment.map(|comment| comment.id),
+            comment,
             user,
-            thread: comment.map(|comment| comment.thread.clone()),
+            thread: thread.cloned(),
         };
         let put = Write::put(write(&keys::log(entry.id), &entry)?).when(absent());
         Ok(put.label(Label::Log))

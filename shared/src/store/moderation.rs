@@ -211,7 +211,16 @@ impl Store {
         Ok(Plan::Together(writes))
     }
 
-    /// Replaces all that the host said about the record.
+    /// Closes or opens a thread. When that changes nothing, it is not logged.
+    pub async fn set_closed(&self, thread: &ThreadId, closed: bool, by: Moderator<'_>) -> Result<(), Fault> {
+        let change = Write::update(keys::thread(thread))
+            .set(thread::CLOSED, AttributeValue::Bool(closed))
+            .when(format!("attribute_not_exists({0}) OR {0} <> :{0}", thread::CLOSED));
+        let action = if closed { Action::Close } else { Action::Open };
+        self.transact_logged(vec![change], by, action, Subject::Thread(thread)).await.map(drop)
+    }
+
+    /// Replaces all that the host said about the record. Whether its thread is closed stays.
     pub async fn set_record(&self, thread: &ThreadId, record: &HostRecord) -> Result<(), Fault> {
         let update = Write::update(keys::thread(thread))
             .assign(thread::AUTHOR, record.author.map(number))

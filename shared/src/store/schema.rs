@@ -246,6 +246,8 @@ items! {
             AUTHOR         "au"  N         names User     "user id of the record's author";
             TITLE          "ti"  S         names Words    "title of the record";
             URL            "url" S         names Words    "address of the record";
+            CLOSED         "cl"  B                        "a moderator closed the thread, or (false) opened it; missing while its age decides";
+            OPENED_AT      "op"  N                        "when the top-level comment was written that everyone saw first";
         }
     }
     counted "counted comment" {
@@ -330,7 +332,7 @@ items! {
             ID             "id"  N                        "id, ordered by time";
             MODERATOR      "mo"  N         names User     "user id of the moderator; missing for one who was forgotten";
             NAME           "n"   S         names Name     "name of the moderator";
-            ACTION         "ac"  S                        "what the moderator did: `approve`, `ban`, `remove_image` and so on";
+            ACTION         "ac"  S                        "what the moderator did: `approve`, `ban`, `close` and so on";
             COMMENT        "c"   N                        "comment";
             USER           "u"   N         names User     "user id of the banned user, or of the comment's writer; missing for guests";
             THREAD         "t"   S                        "thread";

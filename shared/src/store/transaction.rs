@@ -89,9 +89,22 @@ enum WriteKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Set,
+    SetOnce,
     Remove,
     Add,
     Delete,
+}
+
+impl Action {
+    /// The keyword of its clause in an update expression.
+    fn keyword(self) -> &'static str {
+        match self {
+            Self::Set | Self::SetOnce => "SET",
+            Self::Remove => "REMOVE",
+            Self::Add => "ADD",
+            Self::Delete => "DELETE",
+        }
+    }
 }
 
 impl Write {
@@ -135,6 +148,11 @@ impl Write {
             Some(value) => self.set(attribute, value),
             None => self.remove(attribute),
         }
+    }
+
+    /// Sets the attribute unless it is there.
+    pub(super) fn set_once(self, attribute: &'static str, value: AttributeValue) -> Self {
+        self.change(Action::SetOnce, attribute, Some(value))
     }
 
     /// Adds to a number or a set.
@@ -199,25 +217,22 @@ impl Write {
     }
 
     fn expression(&self) -> String {
-        let clause = |action: Action| {
-            let changed = self.changes.iter().filter(|(each, _)| *each == action).map(|(_, attribute)| {
-                let name = if *attribute == RESERVED { format!("#{attribute}") } else { (*attribute).to_owned() };
-                match action {
-                    Action::Set => format!("{name} = :{attribute}"),
-                    Action::Remove => name,
-                    Action::Add | Action::Delete => format!("{name} :{attribute}"),
-                }
-            });
-            let changed: Vec<String> = changed.collect();
-            let keyword = match action {
-                Action::Set => "SET",
-                Action::Remove => "REMOVE",
-                Action::Add => "ADD",
-                Action::Delete => "DELETE",
-            };
+        let clause = |keyword: &'static str| {
+            let changed = self.changes.iter().filter(|(action, _)| action.keyword() == keyword);
+            let changed: Vec<String> = changed
+                .map(|(action, attribute)| {
+                    let name = if *attribute == RESERVED { format!("#{attribute}") } else { (*attribute).to_owned() };
+                    match action {
+                        Action::Set => format!("{name} = :{attribute}"),
+                        Action::SetOnce => format!("{name} = if_not_exists({name}, :{attribute})"),
+                        Action::Remove => name,
+                        Action::Add | Action::Delete => format!("{name} :{attribute}"),
+                    }
+                })
+                .collect();
             (!changed.is_empty()).then(|| format!("{keyword} {}", changed.join(", ")))
         };
-        let clauses = [Action::Set, Action::Remove, Action::Add, Action::Delete].into_iter().filter_map(clause);
+        let clauses = ["SET", "REMOVE", "ADD", "DELETE"].into_iter().filter_map(clause);
         clauses.collect::<Vec<_>>().join(" ")
     }
 

@@ -206,7 +206,9 @@ async fn pages_link_to_each_other_and_keep_the_other_parameters() {
     let path = "http://api.test/svc/api/v1/posts/1/comments";
     assert_eq!(
         middle.json["meta"],
-        json!({ "current_page": 2, "from": 3, "last_page": 3, "path": path, "per_page": 2, "to": 4, "total": 5 })
+        json!({
+            "closed": false, "current_page": 2, "from": 3, "last_page": 3, "path": path, "per_page": 2, "to": 4, "total": 5
+        })
     );
     let last = guest.get(middle.next().unwrap()).await.ok(200);
     assert_eq!(last.ids(), created[4..]);

@@ -4,6 +4,7 @@ mod auth;
 mod bulk;
 mod capacity;
 mod change;
+mod closing;
 mod contract;
 mod counting;
 mod create;

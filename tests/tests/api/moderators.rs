@@ -35,10 +35,13 @@ async fn an_item_has_its_record_and_the_comment_that_it_answers() {
     let (reply, top) = (ada.reply("posts/1", parent, "answer").await, ada.comment("posts/2", "x").await);
     moderator.put("posts/1", json!({ "title": "A post", "url": "https://host.test/1" })).await.ok(200);
     let row = item(&world, "pending", reply).await;
-    assert_eq!(row["thread"], json!({ "type": "posts", "id": "1", "title": "A post", "url": "https://host.test/1" }));
+    let record =
+        json!({ "type": "posts", "id": "1", "title": "A post", "url": "https://host.test/1", "closed": false });
+    assert_eq!(row["thread"], record);
     assert_eq!(row["parent"], moderator.see("posts/1", parent).await);
     let row = item(&world, "pending", top).await;
-    assert_eq!(row["thread"], json!({ "type": "posts", "id": "2", "title": null, "url": null }));
+    let record = json!({ "type": "posts", "id": "2", "title": null, "url": null, "closed": false });
+    assert_eq!(row["thread"], record);
     assert_eq!(row["parent"], Value::Null);
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         "svc-pro.moderation.users" => "moderation/users?q=a".to_owned(),
         "svc-pro.counts" => "counts?threads=posts/1".to_owned(),
         "svc-pro.moderation.ban" | "svc-pro.moderation.unban" => "users/99/ban".to_owned(),
+        "svc-pro.moderation.close" | "svc-pro.moderation.open" => route.path.replace("{type}/{id}", "posts/closing"),
         "svc-pro.media.destroy" => format!("media/{IMAGE}"),
         "svc-pro.embed.part" => format!("embed/{WRITER}"),
         "svc-pro.mail.show" | "svc-pro.mail.act" => format!("mail/{}", mail_token()),

@@ -83,6 +83,7 @@ async fn fill(world: &World, people: &People) {
     let about = json!({ "title": "One", "url": "https://blog.example/1", "author_id": 7 });
     moderator.put("posts/1", about).await.ok(200);
     moderator.put("posts/silent", json!({ "title": "Nobody said anything" })).await.ok(200);
+    moderator.post("posts/silent/close", json!({})).await.ok(200);
     eve.get("ui").await.ok(200);
     world.user(9, "Carl").get("ui").await.ok(200);
     world.pass(Duration::from_secs(1));
@@ -182,7 +183,7 @@ const ATTRIBUTES: &str = "comment.author.avatar comment.author.moderator comment
     comment.state comment.subscribed comment.thread
     guest_bound.comment guest_bound.count guest_bound.network head.format head.records head.salt head.source head.version
     like.comment like.visitor report.avatar report.comment report.created_at report.id report.name report.reason
-    report.user_id report.visitor thread.author_id thread.id thread.key thread.title thread.type thread.url
+    report.user_id report.visitor thread.author_id thread.closed thread.id thread.key thread.title thread.type thread.url
     tombstone.id tombstone.provenance.thread tombstone.provenance.writer tombstone.source user.ban.id user.ban.reason user.ban.until user.learned_at user.name user.picture
     user.renamed_at user.subject user.told_at user.user_id";
 

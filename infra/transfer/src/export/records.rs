@@ -32,6 +32,7 @@ pub fn thread(id: &ThreadId, stored: &Thread) -> Record {
         title: stored.title.clone(),
         url: stored.url.clone(),
         author_id: stored.author.map(|author| author.0),
+        closed: stored.closed,
         ..record::Thread::default()
     })
 }

@@ -99,7 +99,8 @@ impl Sorted {
         if let Some(pin) = thread.pin {
             self.insert("INSERT OR REPLACE INTO pin VALUES (?, ?)", params![pin.comment.0, pin.at])?;
         }
-        if thread.title.is_none() && thread.url.is_none() && thread.author.is_none() {
+        let is_described = thread.title.is_some() || thread.url.is_some() || thread.author.is_some();
+        if !is_described && thread.closed.is_none() {
             return Ok(());
         }
         let line = line(&records::thread(id, thread))?;

@@ -90,6 +90,9 @@ pub struct Thread {
     /// A user id of the host application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author_id: Option<u64>,
+    /// Whether moderators closed it, or opened it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<bool>,
     /// Other names of the page, which a line of `--map` may have too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,

@@ -327,6 +327,7 @@ fn merge(known: Option<record::Thread>, new: record::Thread) -> record::Thread {
     known.title = known.title.or(new.title);
     known.url = known.url.or(new.url);
     known.author_id = known.author_id.or(new.author_id);
+    known.closed = known.closed.or(new.closed);
     known.deleted |= new.deleted;
     for alias in new.aliases {
         if !known.aliases.contains(&alias) {

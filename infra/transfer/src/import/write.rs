@@ -329,6 +329,8 @@ pub(super) fn add(totals: &mut ThreadTotals, mut imported: Imported, placed: &Pl
         imported.is_inline = totals.hidden.entry(comment.visitor()).or_default().add(comment);
     } else if comment.is_top_level() {
         totals.parents += 1;
+        let written = comment.id.created_at();
+        totals.opened_at = Some(totals.opened_at.map_or(written, |first| first.min(written)));
         totals.pin = totals.pin.or_else(|| pin(placed, comment));
     }
     imported

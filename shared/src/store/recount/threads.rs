@@ -1,4 +1,4 @@
-//! What threads should be: the number of their approved top-level comments, and a pin on one of these.
+//! What threads should be: the number of their approved top-level comments, a pin on one of these, and since when they are open.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use super::repair::recounted;
 use super::snapshot::Snapshot;
 use crate::domain::ids::ThreadId;
 use crate::domain::thread::Pin;
+use crate::domain::time::Timestamp;
 use crate::store::keys::{self, Item};
 use crate::store::number;
 use crate::store::schema::{maps, thread};
@@ -14,13 +15,17 @@ use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (name, counted) in count_parents(snapshot) {
+    for (name, Parents { count: counted, first }) in count_parents(snapshot) {
         let Ok(id) = ThreadId::try_from(name.clone()) else { continue };
         let stored = snapshot.threads.get(&name);
         let nothing = Item::new();
         let item = stored.map_or(&nothing, |stored| &stored.item);
         if let Some((found, repair)) = recounted(keys::thread(&id), thread::PARENTS, counted, item) {
             findings.push(of_thread(&id, format!("n is {found}, recounted {counted}"), vec![repair]));
+        }
+        if let Some(first) = first.filter(|_| !item.contains_key(thread::OPENED_AT)) {
+            let opened = Write::update(keys::thread(&id)).set_once(thread::OPENED_AT, number(first.0));
+            findings.push(of_thread(&id, "has no op, from which its age counts".to_owned(), vec![opened]));
         }
         let pin = stored.and_then(|stored| stored.thread.pin);
         if let Some(pin) = pin.filter(|pin| !may_be_pinned(snapshot, &id, *pin)) {
@@ -36,12 +41,24 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     findings
 }
 
-/// Approved top-level comments by thread. Threads without any have 0.
-fn count_parents(snapshot: &Snapshot) -> BTreeMap<String, u64> {
-    let mut parents: BTreeMap<String, u64> = snapshot.threads.keys().map(|name| (name.clone(), 0)).collect();
+/// The approved top-level comments of a thread.
+#[derive(Default)]
+struct Parents {
+    count: u64,
+    /// When the first of them was written.
+    first: Option<Timestamp>,
+}
+
+/// By thread. Threads without any have 0.
+fn count_parents(snapshot: &Snapshot) -> BTreeMap<String, Parents> {
+    let mut parents: BTreeMap<String, Parents> =
+        snapshot.threads.keys().map(|name| (name.clone(), Parents::default())).collect();
     for comment in snapshot.comments.values().map(|stored| &stored.comment) {
         if comment.is_top_level() && comment.is_approved() {
-            *parents.entry(comment.thread.to_string()).or_default() += 1;
+            let parents = parents.entry(comment.thread.to_string()).or_default();
+            let written = comment.id.created_at();
+            parents.count += 1;
+            parents.first = Some(parents.first.map_or(written, |first| first.min(written)));
         }
     }
     parents

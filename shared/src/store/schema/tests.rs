@@ -190,7 +190,7 @@ fn parts_of_an_item_write_what_the_schema_has() {
 
 #[test]
 fn no_attribute_is_named_by_a_literal() {
-    const WORDS: [&str; 4] = ["attribute_exists", "attribute_not_exists", "contains", "size"];
+    const WORDS: [&str; 5] = ["attribute_exists", "attribute_not_exists", "contains", "if_not_exists", "size"];
     let all = KINDS.iter().flat_map(|kind| kind.attributes.iter().chain(kind.index_keys));
     let names: BTreeSet<&str> = all.map(|attribute| attribute.name).chain([PK, SK]).collect();
     let is_expression =

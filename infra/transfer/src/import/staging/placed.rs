@@ -158,6 +158,7 @@ impl Staging {
             about.title = about.title.or(page.title.as_deref().and_then(imported_title));
             about.url = about.url.or(page.url.as_deref().and_then(imported_address));
             about.author = about.author.or(page.author_id.map(UserId));
+            about.closed = about.closed.or(page.closed);
         }
         Ok(about)
     }

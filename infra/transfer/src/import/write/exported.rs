@@ -46,7 +46,7 @@ pub(super) async fn write_around(
             let author = record.author_id.map(UserId);
             let title = record.title.as_deref().and_then(imported_title);
             let url = record.url.as_deref().and_then(imported_address);
-            let about = Thread { title, url, author, ..Thread::default() };
+            let about = Thread { title, url, author, closed: record.closed, ..Thread::default() };
             paced(throttle, store.describe_thread(&thread_id(&name)?, &about)).await?;
         }
     }

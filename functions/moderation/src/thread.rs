@@ -1,0 +1,19 @@
+//! Closed threads.
+
+use serde_json::json;
+use shared::app::App;
+use shared::app::admission::{AuthRequirement, exists};
+use shared::domain::rate_limit::RateClass;
+use shared::error::Result;
+use shared::http::request::Call;
+use shared::http::response::Answer;
+use shared::policy;
+
+/// POST `{type}/{id}/close` and `{type}/{id}/open`. Nobody need have written to the thread.
+pub(crate) async fn set_closed(app: &App, call: &Call, kind: &str, record: &str, closed: bool) -> Result<Answer> {
+    let thread = policy::thread(&app.config, kind, record);
+    let viewer = app.admit(call, RateClass::Write, exists(&thread), AuthRequirement::Moderator).await?;
+    policy::moderate(&viewer)?;
+    app.store.set_closed(&thread?, closed, app.moderator(&viewer)?).await?;
+    Ok(Answer::ok(&json!({ "data": { "closed": closed } })))
+}
