@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::Config;
+use crate::domain::author::Author;
 use crate::domain::comment::{Comment, MAX_DEPTH, State};
 use crate::domain::ids::{ThreadId, UserId, Visitor};
 use crate::domain::mail_keys::Recipient;
@@ -152,6 +153,12 @@ pub fn ban(config: &Config, viewer: &Viewer, issuer: Option<&str>, user: UserId)
     if is_spared { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 
+/// Whoever is banned for this comment: the user who wrote it, or the network of the guest.
+pub fn banned_for(comment: &Comment) -> Result<Author, Refusal> {
+    let author = comment.author().filter(|_| comment.is_announced());
+    author.ok_or_else(|| FieldErrors::one("comment", "It is not known here who wrote this comment."))
+}
+
 /// Pinning and unpinning. A pin also needs [`pinnable`].
 pub fn pin(config: &Config, viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
     feature(config.features.pins)?;
@@ -237,11 +244,12 @@ pub fn recipients(notification: Notification<'_>) -> BTreeMap<Recipient, Vec<Rea
 }
 
 /// Who is notified of the rejection of a comment, and why: its writer, as of a reply to it. `None` while it is not rejected,
-/// and where the moderator called it spam.
+/// where the moderator called it spam, and where it follows from a ban.
 #[must_use]
 pub fn rejection_recipient(comment: &Comment) -> Option<(Recipient, Reason)> {
-    let is_rejected = comment.state == State::Rejected && comment.grounds().reason != Some(RejectionReason::Spam);
-    if is_rejected && comment.is_announced() { writer(comment) } else { None }
+    let is_silent = comment.rejection.as_ref().is_some_and(|rejection| rejection.is_silent);
+    let is_told = comment.state == State::Rejected && comment.grounds().reason != Some(RejectionReason::Spam);
+    if is_told && !is_silent && comment.is_announced() { writer(comment) } else { None }
 }
 
 /// The writer of a comment, who may want to know of replies to it.

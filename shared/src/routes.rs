@@ -60,6 +60,8 @@ pub const ROUTES: &[Route] = &[
     route("svc-pro.moderation.reports.dismiss",     "POST",   "comments/{id}/reports/dismiss",       "moderation"),
     route("svc-pro.moderation.ban",                 "PUT",    "users/{id}/ban",                      "moderation"),
     route("svc-pro.moderation.unban",               "DELETE", "users/{id}/ban",                      "moderation"),
+    route("svc-pro.moderation.comments.ban",        "PUT",    "comments/{id}/ban",                   "moderation"),
+    route("svc-pro.moderation.networks.unban",      "DELETE", "moderation/networks/{network}/ban",   "moderation"),
     route("svc-pro.moderation.close",               "POST",   "{type}/{id}/close",                   "moderation"),
     route("svc-pro.moderation.open",                "POST",   "{type}/{id}/open",                    "moderation"),
     route("svc-pro.moderation.record",              "PUT",    "{type}/{id}",                         "moderation"),

@@ -116,6 +116,8 @@ struct Draft {
     /// Handles in the body that belong to users.
     mentions: Vec<String>,
     subscription: Option<Box<Subscription>>,
+    /// Of a guest.
+    network: Option<String>,
 }
 
 /// The row of the user who calls, and the rest. The thread is known of a request that is not valid too, because a closed one
@@ -141,7 +143,8 @@ async fn draft(app: &App, call: &Call) -> Result<Draft> {
     let prior = app.store.prior_result(idempotency.as_ref());
     let (parent, mentions, prior) = tokio::try_join!(parent, mentions, prior)?;
     let subscription = input.subscribe.then(|| subscription(app, call, &input)).flatten().map(Box::new);
-    Ok(Draft { input, idempotency, prior, parent, mentions, subscription })
+    let network = input.guest.is_some().then(|| app.network(call));
+    Ok(Draft { input, idempotency, prior, parent, mentions, subscription, network })
 }
 
 /// Where the writer, who wants to know of replies, gets them: at the address of the token or of the guest.
@@ -229,6 +232,7 @@ fn new_comment(viewer: &Viewer, place: &Place, draft: &Draft, parent: Option<&Co
         ancestors: parent.iter().flat_map(|parent| parent.ancestors.iter().copied().chain([parent.id])).collect(),
         user: viewer.user_id(),
         guest: viewer.user.is_none().then(|| viewer.owners.comments.clone()),
+        network: draft.network.clone(),
         name,
         avatar,
         by_moderator: viewer.is_moderator(),

@@ -80,6 +80,7 @@ async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Commen
             }
             app.store.promote_below(comment).await?;
         }
+        Event::RecentRejected(job) => app.start_job(&Job::RejectRecent(job), Duration::ZERO).await?,
         Event::UserRenamed(before, after) => {
             if app.store.rename_in_directory(before, after).await? {
                 let wait = after.comments_at.map_or(0, |at| at - app.clock.now().seconds());

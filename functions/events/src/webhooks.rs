@@ -36,7 +36,7 @@ pub(crate) async fn notify(
     }
     let (old, new) = match &record.change {
         Change::Comment(images) => (images.old.as_ref(), images.new.as_ref()),
-        Change::User(_) | Change::ReplyShown(_) | Change::Other => (None, None),
+        Change::User(_) | Change::Banned(_) | Change::ReplyShown(_) | Change::Other => (None, None),
     };
     let events = events_of(old, new, shown.is_some());
     let comment = new.or(old).or(shown);

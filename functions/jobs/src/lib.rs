@@ -1,4 +1,5 @@
-//! Long work, in parts of bounded length: clean-up below a deleted comment, a new name in old comments. The messages come
+//! Long work, in parts of bounded length: clean-up below a deleted comment, a new name in old comments, the rejection of what a
+//! banned writer wrote. The messages come
 //! from the queue `Jobs`; every job may run twice.
 
 use std::time::Duration;

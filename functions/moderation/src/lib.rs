@@ -4,7 +4,8 @@
 //!   `comments/{id}/reports`, POST `comments/{id}/reports/dismiss` in `comment.rs`
 //! - GET `moderation/comments` and `users/{id}/comments` in `queue.rs`
 //! - POST `moderation/comments` in `bulk.rs`
-//! - GET `moderation/users`, PUT and DELETE `users/{id}/ban` in `user.rs`
+//! - GET `moderation/users` in `user.rs`
+//! - PUT and DELETE `users/{id}/ban`, PUT `comments/{id}/ban`, DELETE `moderation/networks/{network}/ban` in `ban.rs`
 //! - GET `moderation/log` in `log.rs`
 //! - `moderation/webhooks` and all below it in `webhook.rs`
 //! - POST `{type}/{id}/close` and `{type}/{id}/open` in `thread.rs`
@@ -12,6 +13,7 @@
 //!
 //! `walk.rs` has what the lists have in common.
 
+mod ban;
 mod bulk;
 mod comment;
 mod host;
@@ -50,9 +52,11 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
             ("POST", ["moderation", "webhooks", id, "deliveries", message, "redeliver"]) => {
                 webhook::redeliver(app, call, id, message).await
             }
+            ("PUT", ["comments", id, "ban"]) => ban::of_comment(app, call, id).await,
+            ("DELETE", ["moderation", "networks", network, "ban"]) => ban::unban_network(app, call, network).await,
             ("GET", ["users", id, "comments"]) => queue::of_user(app, call, id).await,
-            ("PUT", ["users", id, "ban"]) => user::ban(app, call, id).await,
-            ("DELETE", ["users", id, "ban"]) => user::unban(app, call, id).await,
+            ("PUT", ["users", id, "ban"]) => ban::of_user(app, call, id).await,
+            ("DELETE", ["users", id, "ban"]) => ban::unban_user(app, call, id).await,
             ("POST", [kind, record, "close"]) => thread::set_closed(app, call, kind, record, true).await,
             ("POST", [kind, record, "open"]) => thread::set_closed(app, call, kind, record, false).await,
             ("PUT", [kind, record]) => host::describe(app, call, kind, record).await,

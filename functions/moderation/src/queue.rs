@@ -122,7 +122,7 @@ pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> 
     policy::moderate(&viewer)?;
     let id = id?;
     let walk = Walk::new(app, call, format!("user {id}"))?;
-    let (found, cursors) = app.store.written_by(id, walk.cursor, walk.per_page).await?;
+    let (found, cursors) = app.store.written_by(&id.into(), walk.cursor, walk.per_page).await?;
     let items = present(app, call, &viewer, &found).await?;
     Ok(walk.answer(call, items, cursors)?.in_the_language_asked_for())
 }

@@ -1,26 +1,22 @@
-//! Users as moderators see them, and bans.
+//! Users as moderators see them, and who is banned.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::app::App;
-use shared::app::admission::{AuthRequirement, exists};
-use shared::domain::ids::UserId;
+use shared::app::admission::AuthRequirement;
+use shared::domain::ids::{CommentId, UserId};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
-use shared::domain::user::{Ban, User};
-use shared::domain::viewer::Viewer;
+use shared::domain::user::{NetworkBan, User};
 use shared::error::{FieldErrors, Result};
-use shared::http::input::Input;
-use shared::http::request::{Call, path_id};
+use shared::http::request::Call;
 use shared::http::resource::{Data, UserResource};
 use shared::http::response::Answer;
 use shared::policy;
+use shared::store::bans::Banned;
 use shared::store::users::{MAX_QUERY, Search};
 
 use crate::walk::Walk;
-
-/// Characters of a ban's reason.
-const MAX_REASON: usize = 500;
 
 #[derive(Serialize)]
 struct ModeratedUser {
@@ -29,6 +25,34 @@ struct ModeratedUser {
     banned: bool,
     banned_until: Option<Timestamp>,
     reason: Option<String>,
+}
+
+#[derive(Serialize)]
+struct BannedNetwork {
+    /// Always null: guests have none.
+    id: Option<UserId>,
+    name: String,
+    avatar: &'static str,
+    banned: bool,
+    banned_until: Option<Timestamp>,
+    reason: Option<String>,
+    network: String,
+    comment_id: CommentId,
+}
+
+impl BannedNetwork {
+    fn new(NetworkBan { network, ban, comment, .. }: NetworkBan, name: Option<String>) -> Self {
+        Self {
+            id: None,
+            name: name.unwrap_or_default(),
+            avatar: "",
+            banned: true,
+            banned_until: ban.until.map(Timestamp),
+            reason: ban.reason,
+            network,
+            comment_id: comment,
+        }
+    }
 }
 
 impl ModeratedUser {
@@ -43,7 +67,7 @@ impl ModeratedUser {
     }
 }
 
-/// GET `moderation/users`: users whose names contain `q`, or those banned now.
+/// GET `moderation/users`: users whose names contain `q`, or the users and networks banned now.
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::Moderator).await?;
     policy::moderate(&viewer)?;
@@ -68,38 +92,11 @@ async fn search(app: &App, part: &str) -> Result<Answer> {
 async fn banned(app: &App, call: &Call) -> Result<Answer> {
     let walk = Walk::new(app, call, "banned".to_owned())?;
     let now = app.clock.now();
-    let (users, cursors) = app.store.banned_users(walk.cursor, walk.per_page, now).await?;
-    let data = users.iter().map(|user| ModeratedUser::new(app, user, now)).collect();
+    let (found, cursors) = app.store.banned(walk.cursor, walk.per_page, now).await?;
+    let present = |banned| match banned {
+        Banned::User(user) => json!(ModeratedUser::new(app, &user, now)),
+        Banned::Network(ban, name) => json!(BannedNetwork::new(ban, name)),
+    };
+    let data = found.into_iter().map(present).collect();
     Ok(walk.answer(call, data, cursors)?)
-}
-
-/// PUT `users/{id}/ban`
-pub(crate) async fn ban(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, id) = find(app, call, id).await?;
-    policy::ban(&app.config, &viewer, call.issuer(), id)?;
-    let mut input = Input::new(call.json()?);
-    let reason = input.optional_line("reason", MAX_REASON);
-    let until = input.value("until").and_then(Value::as_str).and_then(Timestamp::parse);
-    if input.value("until").is_some() && until.is_none_or(|until| until <= app.clock.now()) {
-        input.fail("until", "The until must be a time to come, such as 2030-01-02T03:04:05+00:00.");
-    }
-    input.finish()?;
-    let ban = Ban { until: until.map(|until| until.0), reason: reason.clone() };
-    app.store.set_ban(id, Some(ban), app.moderator(&viewer)?).await?;
-    Ok(Answer::ok(&json!({ "data": { "user_id": id, "banned_until": until, "reason": reason } })))
-}
-
-/// DELETE `users/{id}/ban`
-pub(crate) async fn unban(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, id) = find(app, call, id).await?;
-    app.store.set_ban(id, None, app.moderator(&viewer)?).await?;
-    Ok(Answer::no_content())
-}
-
-/// The caller, who may moderate, and the user whom the path names.
-async fn find(app: &App, call: &Call, id: &str) -> Result<(Viewer, UserId)> {
-    let id = path_id::<UserId>(id);
-    let viewer = app.admit(call, RateClass::Write, exists(&id), AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
-    Ok((viewer, id?))
 }

@@ -5,7 +5,8 @@
 //! 3. 404 `not_found`, 405 `method_not_allowed`: the route, the type, the feature
 //! 4. 401 `unauthenticated`; 503 `unavailable`: a token that cannot be verified at the moment; 403 `forbidden`: a guest's
 //!    write from a page of another site
-//! 5. 403 `comment_banned`: the same writes, of banned users; all that moderators do, of banned ones
+//! 5. 403 `comment_banned`: the same writes, of banned users and of guests of banned networks; all that moderators do, of banned
+//!    ones
 //! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
 //! 7. 403 `forbidden`: the viewer is not the owner, or no moderator; 403 `edit_closed`: a guest's time is over; 422 before
 //!    these, where a malformed `Comment-Key` leaves open who the guest is; 403 `thread_closed`
@@ -74,7 +75,7 @@ impl App {
     ) -> impl Future<Output = Result<(Viewer, T)>> + 'a {
         // Boxed, because the future that reads a page is too large for the stack.
         let reads = Box::pin(reads);
-        let work = Box::pin(async { tokio::join!(self.user(call), reads) });
+        let work = Box::pin(async move { tokio::join!(self.user(call), self.network_is_banned(call, class), reads) });
         self.admit_viewer(call, class, exists, auth, work)
     }
 
@@ -89,26 +90,26 @@ impl App {
         reads: impl Future<Output = Result<(Option<User>, T)>> + 'a,
     ) -> impl Future<Output = Result<(Viewer, T)>> + 'a {
         let reads = Box::pin(reads);
-        let work = Box::pin(async {
-            match reads.await {
-                Ok((known, read)) => (self.sync_user(call, known).await, Ok(read)),
-                Err(error) => (self.user(call).await, Err(error)),
+        let work = Box::pin(async move {
+            match tokio::join!(reads, self.network_is_banned(call, class)) {
+                (Ok((known, read)), is_banned) => (self.sync_user(call, known).await, is_banned, Ok(read)),
+                (Err(error), is_banned) => (self.user(call).await, is_banned, Err(error)),
             }
         });
         self.admit_viewer(call, class, exists, auth, work)
     }
 
-    /// `work` looks the user up and reads.
+    /// `work` looks the user and the network's ban up, and reads.
     async fn admit_viewer<T>(
         &self,
         call: &Call,
         class: RateClass,
         exists: Result<(), Refusal>,
         auth: AuthRequirement,
-        work: impl Future<Output = (Result<Option<User>>, Result<T>)> + Unpin,
+        work: impl Future<Output = (Result<Option<User>>, Result<bool>, Result<T>)> + Unpin,
     ) -> Result<(Viewer, T)> {
-        let (user, read) = self.admit_work(call, class, exists, auth, work).await?;
-        let viewer = self.viewer(call, user?);
+        let (user, network_is_banned, read) = self.admit_work(call, class, exists, auth, work).await?;
+        let viewer = self.viewer(call, user?, network_is_banned?);
         // Who never was a moderator is refused by the handler.
         if class.is_restricted() || (auth == AuthRequirement::Moderator && viewer.has_role) {
             policy::not_banned(&viewer)?;
@@ -304,7 +305,22 @@ impl App {
         }
     }
 
-    fn viewer(&self, call: &Call, user: Option<User>) -> Viewer {
+    /// What stands for the network of a guest. It cannot be turned back into an address.
+    #[must_use]
+    pub fn network(&self, call: &Call) -> String {
+        keyed_hash(&self.config.visitor_salt, &["network", &call.network.to_string()])
+    }
+
+    /// Whether the network of a guest who writes is banned. Reads are the same for everyone, and caches share them.
+    async fn network_is_banned(&self, call: &Call, class: RateClass) -> Result<bool> {
+        if !class.is_restricted() || !matches!(call.credential, Credential::None) {
+            return Ok(false);
+        }
+        let ban = self.store.network_ban(&self.network(call), Reading::Eventual, self.clock.now()).await?;
+        Ok(ban.is_some())
+    }
+
+    fn viewer(&self, call: &Call, user: Option<User>, network_is_banned: bool) -> Viewer {
         let has_role = match &call.credential {
             Credential::User(Identity { id, claims, .. }) => {
                 claims.moderator || self.config.auth.names_moderator(*id, &claims.sub)
@@ -314,7 +330,7 @@ impl App {
         Viewer {
             owners: self.owners(call),
             has_role,
-            banned: user.as_ref().is_some_and(|user| user.present_ban(self.clock.now()).is_some()),
+            banned: network_is_banned || user.as_ref().is_some_and(|user| user.present_ban(self.clock.now()).is_some()),
             user,
         }
     }

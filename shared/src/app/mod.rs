@@ -183,7 +183,7 @@ impl App {
     pub fn moderator<'a>(&'a self, viewer: &'a Viewer) -> Result<Moderator<'a>, Refusal> {
         policy::moderate(viewer)?;
         let user = viewer.user.as_ref().ok_or(Refusal::Unauthenticated)?;
-        Ok(Moderator { user, ids: &self.ids, clock: &self.clock })
+        Ok(Moderator { id: user.id, name: &user.name, ids: &self.ids, clock: &self.clock })
     }
 
     /// Presents comments of one thread to the viewer, now and in the language that the request asks for.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::author::Author;
 use crate::domain::avatar::Avatar;
 use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor, fingerprint};
 use crate::domain::mail_keys::Recipient;
@@ -32,6 +33,9 @@ pub struct Comment {
     /// `None` for users, whose visitor follows from the id.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Visitor>,
+    /// The keyed hash of a guest's network. `None` for users, for imported comments, and for those from before it was kept.
+    #[serde(rename = "nw", default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     #[serde(rename = "av", default, skip_serializing_if = "is_default")]
@@ -160,6 +164,7 @@ impl Comment {
             ancestors: Vec::new(),
             user: None,
             guest: None,
+            network: None,
             name: String::new(),
             avatar: Avatar::Neutral,
             by_moderator: false,
@@ -244,6 +249,12 @@ impl Comment {
             (None, Some(guest)) => guest.clone(),
             (None, None) => Visitor::nobody(),
         }
+    }
+
+    /// In whose list the comment is. `None` for guests whose network is not known.
+    #[must_use]
+    pub fn author(&self) -> Option<Author> {
+        self.user.map(Author::User).or_else(|| self.network.clone().map(Author::Network))
     }
 
     #[must_use]

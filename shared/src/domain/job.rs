@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::domain::author::Author;
 use crate::domain::ids::{CommentId, ThreadId, UserId};
+use crate::domain::log::LogEntry;
 use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 
@@ -18,6 +20,8 @@ pub enum Job {
     CountBelow(CountBelow),
     /// Writes a user's present name and picture into the user's comments.
     Rename(Rename),
+    /// Rejects what a banned writer wrote lately.
+    RejectRecent(RejectRecent),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +96,41 @@ impl Rename {
     }
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectRecent {
+    pub author: Author,
+    /// Who banned the author, and rejects.
+    pub moderator: UserId,
+    pub name: String,
+    #[serde(serialize_with = "milliseconds")]
+    pub banned_at: Timestamp,
+    /// Comments from this one on have been looked at, from the newest to the oldest; `None` at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<CommentId>,
+    /// How many there were.
+    #[serde(default)]
+    pub seen: usize,
+    /// Whether this is the second walk, over what was written about the time of the ban.
+    #[serde(default)]
+    pub again: bool,
+}
+
+impl RejectRecent {
+    /// What follows from a ban, if its entry in the log says so.
+    #[must_use]
+    pub fn of(entry: &LogEntry) -> Option<Self> {
+        Some(Self {
+            author: entry.rejects.clone()?,
+            moderator: entry.moderator?,
+            name: entry.name.clone(),
+            banned_at: entry.created_at(),
+            before: None,
+            seen: 0,
+            again: false,
+        })
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn milliseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(time.0)
@@ -113,6 +152,15 @@ mod tests {
             Job::ForgetReactions(ForgetReactions { comment }),
             Job::CountBelow(CountBelow { thread, walks, incomplete: vec![other], is_first: true, changed_at: time }),
             Job::Rename(rename),
+            Job::RejectRecent(RejectRecent {
+                author: Author::Network("hash".to_owned()),
+                moderator: UserId(1),
+                name: "Mod".to_owned(),
+                banned_at: time,
+                before: Some(comment),
+                seen: 3,
+                again: true,
+            }),
         ];
         for job in jobs {
             let message = serde_json::to_string(&job).unwrap();

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::author::Author;
 use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::time::Timestamp;
 
@@ -39,11 +40,14 @@ pub struct LogEntry {
     pub action: Action,
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
-    /// The banned user, or the comment's writer; `None` for guests.
+    /// The banned user, or the comment's writer; `None` for guests and their networks.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadId>,
+    /// Of a ban: what this author wrote lately is rejected.
+    #[serde(rename = "rr", default, skip_serializing_if = "Option::is_none")]
+    pub rejects: Option<Author>,
 }
 
 impl LogEntry {

@@ -1,5 +1,6 @@
 //! The things that the service is about and their rules, independent of storage and HTTP. No I/O.
 
+pub mod author;
 pub mod avatar;
 pub mod claim;
 pub mod comment;

@@ -54,6 +54,9 @@ pub struct Rejection {
     /// Unix milliseconds.
     #[serde(rename = "at")]
     pub at: i64,
+    /// It follows from a ban: the writer gets no mail of it.
+    #[serde(rename = "q", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_silent: bool,
 }
 
 impl Rejection {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::avatar::Avatar;
-use crate::domain::ids::{UserId, sha256_hex};
+use crate::domain::ids::{CommentId, ThreadId, UserId, sha256_hex};
 use crate::domain::secret::Secret;
 use crate::domain::time::Timestamp;
 use crate::domain::visible;
@@ -94,6 +94,19 @@ pub struct Ban {
     pub until: Option<i64>,
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// The ban of a network, for its guests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkBan {
+    /// Keyed hash.
+    pub network: String,
+    /// In order of time, among those of users.
+    pub id: u64,
+    pub ban: Ban,
+    /// The comment of a guest of the network, by which it was banned.
+    pub comment: CommentId,
+    pub thread: ThreadId,
 }
 
 impl Ban {

@@ -9,6 +9,7 @@ pub struct Viewer {
     pub user: Option<User>,
     /// The token's claim or `SVC_MODERATORS` gives the role.
     pub has_role: bool,
+    /// By a ban of the user; of a guest who writes, by that of the network.
     pub banned: bool,
 }
 

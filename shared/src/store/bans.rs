@@ -1,56 +1,100 @@
-//! Bans. A ban is on the user's item, which is read with every request of the user. A row of its own, which is written in the
-//! same transaction, lists who is banned.
+//! Bans. That of a user is on the user's item, which is read with every request of the user; that of a network is an item of its
+//! own, which guests' writes read. A row of its own, which is written in the same transaction, lists who is banned.
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::keys::{self, Item};
+use super::keys::{self, Item, Key};
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window};
 use super::log::{Moderator, Subject};
-use super::schema::{SK, user};
+use super::schema::{SK, network_ban, user};
 use super::transaction::{Outcome, Write, absent};
 use super::{Index, Query, Reading, Store, number, read, write};
-use crate::domain::ids::{CommentId, UserId};
+use crate::domain::comment::Comment;
+use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::list::{Cursor, Order};
 use crate::domain::log::Action;
 use crate::domain::time::Timestamp;
-use crate::domain::user::{Ban, User};
+use crate::domain::user::{Ban, NetworkBan, User};
 use crate::error::Fault;
 
 /// Rows that are read for a page. Those of bans that have ended are left out, and `DynamoDB` removes them within days.
 const MAX_READ: usize = 200;
 
-/// The row of a ban.
+/// The row of a ban: of a user, or of a network.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Row {
-    #[serde(rename = "u")]
-    user: UserId,
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    user: Option<UserId>,
+    #[serde(rename = "nw", default, skip_serializing_if = "Option::is_none")]
+    network: Option<String>,
     /// When the ban ends, in Unix seconds; `None` means never.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     expires: Option<i64>,
 }
 
+/// The ban of a network, as stored.
+#[derive(Serialize, Deserialize)]
+pub(super) struct NetworkItem {
+    #[serde(rename = "bi")]
+    id: u64,
+    #[serde(rename = "bn")]
+    ban: Ban,
+    #[serde(rename = "c")]
+    comment: CommentId,
+    #[serde(rename = "t")]
+    thread: ThreadId,
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
+    expires: Option<i64>,
+}
+
+/// Somebody who is banned.
+#[derive(Clone, Debug)]
+pub enum Banned {
+    User(Box<User>),
+    /// With the name of the guest by whose comment it was banned; none where the comment is gone.
+    Network(NetworkBan, Option<String>),
+}
+
+/// When the item of a ban expires: the next whole second, so that it is there as long as the ban.
+fn expires(ban: &Ban) -> Option<i64> {
+    ban.until.map(|until| Timestamp(until + 999).seconds())
+}
+
 /// The row of a user's ban.
 pub(super) fn row(id: u64, user: UserId, ban: &Ban) -> Result<Item, Fault> {
-    // The next whole second: the row is there as long as the ban.
-    let expires = ban.until.map(|until| Timestamp(until + 999).seconds());
-    write(&keys::banned(id), &Row { user, expires })
+    write(&keys::banned(id), &Row { user: Some(user), network: None, expires: expires(ban) })
+}
+
+/// The row of a network's ban.
+pub(super) fn network_row(of: &NetworkBan) -> Result<Item, Fault> {
+    let row = Row { user: None, network: Some(of.network.clone()), expires: expires(&of.ban) };
+    write(&keys::banned(of.id), &row)
+}
+
+/// The item of a network's ban.
+pub(super) fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
+    let NetworkItem { id, ban, comment, thread, .. } = read(item)?;
+    Ok(NetworkBan { network: name.to_owned(), id, ban, comment, thread })
 }
 
 impl Store {
     /// Bans a user, in place of any earlier ban, or lifts the ban. The user need not have signed in before. When that changes
-    /// nothing, it is not logged.
-    pub async fn set_ban(&self, id: UserId, ban: Option<Ban>, by: Moderator<'_>) -> Result<(), Fault> {
+    /// nothing, it is not logged, unless what the user wrote lately is to be rejected.
+    pub async fn set_ban(&self, id: UserId, ban: Option<Ban>, rejects: bool, by: Moderator<'_>) -> Result<(), Fault> {
         let mut attempts = self.attempts("banning a user");
         loop {
             attempts.next().await?;
             let known = self.user(id, Reading::Consistent).await?;
             let present = known.as_ref().and_then(|user| user.present_ban(by.clock.now()));
-            let is_done = present == ban.as_ref();
+            let is_done = present == ban.as_ref() && !rejects;
             let action = if ban.is_some() { Action::Ban } else { Action::Unban };
             if !is_done {
                 let writes = change(id, ban.as_ref(), known.as_ref(), by)?;
-                if self.transact_logged(writes, by, action, Subject::User(id)).await? != Outcome::Done {
+                let subject = Subject::User { id, rejects };
+                if self.transact_logged(writes, by, action, subject).await? != Outcome::Done {
                     continue;
                 }
             }
@@ -63,13 +107,63 @@ impl Store {
         }
     }
 
+    /// The ban of a network that holds.
+    pub async fn network_ban(&self, name: &str, reading: Reading, now: Timestamp) -> Result<Option<NetworkBan>, Fault> {
+        let item = self.one_item(&keys::network_ban(name), reading).await?;
+        let ban = item.map(|item| network(name, item)).transpose()?;
+        Ok(ban.filter(|found| found.ban.holds(now)))
+    }
+
+    /// Bans the network of a guest's comment, in place of any earlier ban, as [`Self::set_ban`] does.
+    pub async fn ban_network(
+        &self,
+        name: &str,
+        comment: &Comment,
+        ban: Ban,
+        rejects: bool,
+        by: Moderator<'_>,
+    ) -> Result<(), Fault> {
+        let mut attempts = self.attempts("banning a network");
+        loop {
+            attempts.next().await?;
+            let stored = self.one_item(&keys::network_ban(name), Reading::Consistent).await?;
+            let known = stored.map(|item| network(name, item)).transpose()?;
+            if !rejects && known.as_ref().is_some_and(|known| known.ban == ban && known.ban.holds(by.clock.now())) {
+                return Ok(());
+            }
+            let (network, thread) = (name.to_owned(), comment.thread.clone());
+            let next = NetworkBan { network, id: by.ids.next().0, ban: ban.clone(), comment: comment.id, thread };
+            let writes = change_network(known.as_ref(), &next)?;
+            let subject = Subject::Network { ban: &next, rejects };
+            if self.transact_logged(writes, by, Action::Ban, subject).await? == Outcome::Done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lifts the ban of a network. What is not banned is not logged.
+    pub async fn unban_network(&self, name: &str, by: Moderator<'_>) -> Result<(), Fault> {
+        let mut attempts = self.attempts("lifting the ban of a network");
+        loop {
+            attempts.next().await?;
+            let now = by.clock.now();
+            let Some(known) = self.network_ban(name, Reading::Consistent, now).await? else { return Ok(()) };
+            let lift = Write::delete(keys::network_ban(name)).still(network_ban::ID, Some(number(known.id)));
+            let writes = vec![lift, Write::delete(keys::banned(known.id))];
+            let subject = Subject::Network { ban: &known, rejects: false };
+            if self.transact_logged(writes, by, Action::Unban, subject).await? == Outcome::Done {
+                return Ok(());
+            }
+        }
+    }
+
     /// A page of those banned now, the newest ban first.
-    pub async fn banned_users(
+    pub async fn banned(
         &self,
         cursor: Option<Cursor>,
         per_page: usize,
         now: Timestamp,
-    ) -> Result<(Vec<User>, PageCursors), Fault> {
+    ) -> Result<(Vec<Banned>, PageCursors), Fault> {
         let walk = Walk::new(Order::NewestFirst, cursor);
         let Window { span, order, limit } = walk.window(MAX_READ);
         let partition = keys::banned_partition();
@@ -86,19 +180,60 @@ impl Store {
             *(if walk.goes_back() { &mut first } else { &mut last }) = end;
         }
         let cursors = walk.cursors(first, last, more || end.is_some());
-        Ok((self.users_with(rows, now).await?, cursors))
+        Ok((self.banned_by(rows, now).await?, cursors))
     }
 
-    /// The users of these rows, as far as the ban of the row is theirs and holds.
-    async fn users_with(&self, rows: Vec<(CommentId, Row)>, now: Timestamp) -> Result<Vec<User>, Fault> {
-        let wanted = rows.iter().map(|(_, row)| keys::user(row.user)).collect();
-        let mut users = self.batch_get(wanted, Reading::Eventual).await?;
-        let found = rows.iter().filter_map(|(id, row)| Some((id, users.remove(&keys::user(row.user))?)));
-        let found: Vec<(CommentId, User)> =
-            found.map(|(id, item)| Ok((*id, read(item)?))).collect::<Result<_, Fault>>()?;
-        let holds = |(id, user): &(CommentId, User)| user.ban_id == Some(id.0) && user.present_ban(now).is_some();
-        Ok(found.into_iter().filter(holds).map(|(_, user)| user).collect())
+    /// Whom these rows are of, as far as the ban of the row is theirs and holds.
+    async fn banned_by(&self, rows: Vec<(CommentId, Row)>, now: Timestamp) -> Result<Vec<Banned>, Fault> {
+        let users = rows.iter().filter_map(|(_, row)| row.user).map(keys::user);
+        let networks = rows.iter().filter_map(|(_, row)| row.network.as_deref()).map(keys::network_ban);
+        // A row that is being replaced may be listed beside the next one.
+        let keys: BTreeSet<Key> = users.chain(networks).collect();
+        let mut items = self.batch_get(keys.into_iter().collect(), Reading::Eventual).await?;
+        let mut found = Vec::new();
+        for (id, row) in rows {
+            if let Some(item) = row.user.and_then(|user| items.remove(&keys::user(user))) {
+                let user: User = read(item)?;
+                let holds = user.ban_id == Some(id.0) && user.present_ban(now).is_some();
+                found.extend(holds.then(|| Banned::User(Box::new(user))));
+            } else if let Some(name) = row.network
+                && let Some(item) = items.remove(&keys::network_ban(&name))
+            {
+                let ban = network(&name, item)?;
+                let holds = ban.id == id.0 && ban.ban.holds(now);
+                found.extend(holds.then_some(Banned::Network(ban, None)));
+            }
+        }
+        self.name_guests(&mut found).await?;
+        Ok(found)
     }
+
+    async fn name_guests(&self, found: &mut [Banned]) -> Result<(), Fault> {
+        let comments = found.iter().filter_map(|banned| match banned {
+            Banned::Network(ban, _) => Some(keys::comment(ban.comment)),
+            Banned::User(_) => None,
+        });
+        let comments: BTreeSet<Key> = comments.collect();
+        let mut comments = self.batch_get(comments.into_iter().collect(), Reading::Eventual).await?;
+        for banned in found {
+            if let Banned::Network(ban, name) = banned {
+                let comment: Option<Comment> = comments.remove(&keys::comment(ban.comment)).map(read).transpose()?;
+                *name = comment.map(|comment| comment.name);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The writes that replace the ban of a network.
+fn change_network(known: Option<&NetworkBan>, next: &NetworkBan) -> Result<Vec<Write>, Fault> {
+    let NetworkBan { network, id, ban, comment, thread } = next.clone();
+    let item = NetworkItem { id, expires: expires(&ban), ban, comment, thread };
+    let put = Write::put(write(&keys::network_ban(&network), &item)?);
+    let mut writes = vec![put.still(network_ban::ID, known.map(|known| number(known.id)))];
+    writes.extend(known.map(|known| Write::delete(keys::banned(known.id))));
+    writes.push(Write::put(network_row(next)?).when(absent()));
+    Ok(writes)
 }
 
 /// The writes that replace the ban of a user by another one, or by none.

@@ -321,8 +321,8 @@ pub(super) fn item(comment: &Comment, is_inline: bool) -> Result<Item, Fault> {
         item.insert(comment::LIKES_RANK.to_owned(), placement::rank(comment.likes, comment.id));
         item.insert(comment::REPLIES_RANK.to_owned(), placement::rank(comment.replies, comment.id));
     }
-    if let Some(user) = comment.user {
-        item.insert(comment::AUTHOR_KEY.to_owned(), text(keys::author(user)));
+    if let Some(author) = comment.author() {
+        item.insert(comment::AUTHOR_KEY.to_owned(), text(keys::author(&author)));
     }
     Ok(item)
 }

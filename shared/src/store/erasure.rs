@@ -10,9 +10,10 @@ use crate::domain::comment::Comment;
 use crate::error::Fault;
 
 /// The attributes of a comment that placeholders do not have: its writer, its text, its state, likes and reports.
-pub(super) const ERASED: [&str; 21] = [
+pub(super) const ERASED: [&str; 22] = [
     comment::USER,
     comment::GUEST,
+    comment::NETWORK,
     comment::NAME,
     comment::AVATAR,
     comment::BY_MODERATOR,

@@ -7,11 +7,13 @@ use serde::de::DeserializeOwned;
 
 use super::keys::{self, Scope};
 use super::lists::walk::Window;
-use super::schema::{SK, counted};
+use super::schema::{SK, counted, log};
 use super::{Reading, Store, placement};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, fingerprint};
+use crate::domain::job::RejectRecent;
 use crate::domain::list::Order;
+use crate::domain::log::LogEntry;
 use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::error::Fault;
@@ -98,6 +100,8 @@ pub struct Record<'a> {
 pub enum Change {
     Comment(Box<Images<Comment>>),
     User(Box<Images<User>>),
+    /// An entry of the log after whose ban recent comments are rejected.
+    Banned(Box<LogEntry>),
     /// A comment above this reply is shown for the first time.
     ReplyShown(CommentId),
     /// No work follows from it.
@@ -127,6 +131,9 @@ impl<'a> Record<'a> {
         let change = match change["Keys"][SK]["S"].as_str() {
             Some("C") => Change::Comment(Images::read(change)?),
             Some("U") => Change::User(Images::read(change)?),
+            Some(_) if change["NewImage"].get(log::REJECTS).is_some() => {
+                image(change, "NewImage")?.map_or(Change::Other, Change::Banned)
+            }
             Some(key) if change["NewImage"][counted::IS_FIRST]["BOOL"] == true => {
                 keys::counted_by(key).map_or(Change::Other, Change::ReplyShown)
             }
@@ -154,6 +161,7 @@ impl<'a> Record<'a> {
                 let known = images.old.as_ref().filter(|old| !old.name.is_empty()).zip(images.new.as_ref());
                 known.filter(|(old, new)| !old.looks_like(new)).map(|(old, new)| Event::UserRenamed(old, new))
             }
+            Change::Banned(entry) => RejectRecent::of(entry).map(Event::RecentRejected),
             Change::ReplyShown(reply) => Some(Event::ReplyShown(*reply)),
             Change::Other => None,
         }
@@ -174,6 +182,8 @@ pub enum Event<'a> {
     CommentChanged(&'a Comment, Option<Queueing>),
     /// A comment above this reply is shown for the first time.
     ReplyShown(CommentId),
+    /// Somebody was banned, and what they wrote lately is to be rejected.
+    RecentRejected(RejectRecent),
     /// A user's name or picture changed: the user before and after.
     UserRenamed(&'a User, &'a User),
 }

@@ -94,6 +94,7 @@ pub(super) fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault
         | ItemKind::Queue { .. }
         | ItemKind::Log
         | ItemKind::Banned(_)
+        | ItemKind::NetworkBan(_)
         | ItemKind::Forgotten
         | ItemKind::Erasure
         | ItemKind::ErasedComment(_)

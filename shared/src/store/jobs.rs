@@ -52,6 +52,7 @@ impl Store {
             Job::ForgetReactions(job) => self.forget_reactions(job, deadline).await,
             Job::CountBelow(job) => self.count_below(job, now, deadline).await,
             Job::Rename(job) => self.rename(job, now, deadline).await,
+            Job::RejectRecent(job) => self.reject_recent(job, now, deadline).await,
         }
     }
 
@@ -239,7 +240,7 @@ impl Store {
         loop {
             let written = Query {
                 index: Index::Author,
-                partition: keys::author(user.id),
+                partition: keys::author(&user.id.into()),
                 bounds: job.before.map(|before| Span::below(before).numbers()),
                 order: Order::NewestFirst,
                 limit: AT_ONCE,
@@ -275,6 +276,6 @@ fn seconds_for(units: f64) -> i64 {
 }
 
 /// Zero when it is in the future.
-fn age(now: Timestamp, then: Timestamp) -> Duration {
+pub(super) fn age(now: Timestamp, then: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(now.0 - then.0).unwrap_or_default())
 }

@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 #[cfg(any(test, feature = "import"))]
 use super::schema::{self, Kind};
 use super::schema::{PK, SK};
+use crate::domain::author::Author;
 use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use crate::domain::mail_keys::Recipient;
 use crate::domain::webhook::{EndpointId, MessageId};
@@ -132,9 +133,12 @@ pub(super) fn user(id: UserId) -> Key {
     Key::new(format!("U#{id}"), "U")
 }
 
-/// A user's partition in the author index.
-pub(super) fn author(id: UserId) -> String {
-    format!("U#{id}")
+/// An author's partition in the index `author`.
+pub(super) fn author(author: &Author) -> String {
+    match author {
+        Author::User(id) => format!("U#{id}"),
+        Author::Network(hash) => format!("G#{hash}"),
+    }
 }
 
 pub(super) fn handle(handle: &str, id: UserId) -> Key {
@@ -198,6 +202,10 @@ pub(super) fn banned_partition() -> String {
 /// The id of a ban from the key of its row.
 pub(super) fn ban_of(sk: &str) -> Option<u64> {
     sk.trim_start_matches('0').parse().ok()
+}
+
+pub(super) fn network_ban(network: &str) -> Key {
+    Key::new(format!("X#{network}"), "X")
 }
 
 /// The partition of those who were forgotten.
@@ -310,6 +318,7 @@ pub(super) enum ItemKind {
     Log,
     /// The id is that of the ban.
     Banned(u64),
+    NetworkBan(String),
     Forgotten,
     Erasure,
     ErasedComment(CommentId),
@@ -363,6 +372,7 @@ impl ItemKind {
             ("Q", _) => Self::Queue { state: rest.split_once('#')?.0.to_owned(), id: queued_comment(&key.sk)? },
             ("A", _) => Self::Log,
             ("B", _) => Self::Banned(ban_of(&key.sk)?),
+            ("X", ("X", "")) => Self::NetworkBan(rest.to_owned()),
             ("F", _) if rest.is_empty() => Self::Forgotten,
             ("F", ("J", "")) => Self::Erasure,
             ("F", _) => Self::ErasedComment(queued_comment(&key.sk)?),
@@ -402,6 +412,7 @@ impl ItemKind {
             Self::Source(_) => &schema::source::KIND,
             Self::Log => &schema::log::KIND,
             Self::Banned(_) => &schema::banned::KIND,
+            Self::NetworkBan(_) => &schema::network_ban::KIND,
             Self::Forgotten => &schema::forgotten::KIND,
             Self::Erasure => &schema::erasure::KIND,
             Self::ErasedComment(_) => &schema::erased_comment::KIND,
@@ -538,6 +549,7 @@ pub(super) mod tests {
             (self::source(&source), ItemKind::Source(source.clone())),
             (log(5), ItemKind::Log),
             (banned(5), ItemKind::Banned(5)),
+            (network_ban("hash"), ItemKind::NetworkBan("hash".to_owned())),
             (forgotten("hash"), ItemKind::Forgotten),
             (erasure("hash"), ItemKind::Erasure),
             (erased_comment("hash", id), ItemKind::ErasedComment(id)),

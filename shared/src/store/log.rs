@@ -6,19 +6,21 @@ use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window};
 use super::transaction::{Label, Outcome, Write, absent};
 use super::{Index, Query, Reading, Store, read, write};
+use crate::domain::author::Author;
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, IdSource, ThreadId, UserId};
 use crate::domain::list::{Cursor, Order};
 use crate::domain::log::{Action, LogEntry};
 use crate::domain::rejection::{Grounds, Rejection};
 use crate::domain::time::Clock;
-use crate::domain::user::User;
+use crate::domain::user::NetworkBan;
 use crate::error::Fault;
 
 /// A moderator who acts.
 #[derive(Clone, Copy)]
 pub struct Moderator<'a> {
-    pub user: &'a User,
+    pub id: UserId,
+    pub name: &'a str,
     /// The source of ids of entries.
     pub ids: &'a IdSource,
     pub clock: &'a Clock,
@@ -28,7 +30,15 @@ pub struct Moderator<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
     Comment(&'a Comment),
-    User(UserId),
+    /// Who is banned or not any more. With `rejects`, what they wrote lately is rejected.
+    User {
+        id: UserId,
+        rejects: bool,
+    },
+    Network {
+        ban: &'a NetworkBan,
+        rejects: bool,
+    },
     Thread(&'a ThreadId),
     /// An image belongs to no comment.
     Image,
@@ -39,9 +49,10 @@ impl Moderator<'_> {
     pub(super) fn rejection(self, grounds: &Grounds) -> Rejection {
         Rejection {
             grounds: grounds.clone(),
-            moderator: Some(self.user.id),
-            name: self.user.name.clone(),
+            moderator: Some(self.id),
+            name: self.name.to_owned(),
             at: self.clock.now().0,
+            is_silent: false,
         }
     }
 
@@ -49,18 +60,25 @@ impl Moderator<'_> {
     pub(super) fn entry(self, action: Action, subject: Subject<'_>) -> Result<Write, Fault> {
         let (comment, user, thread) = match subject {
             Subject::Comment(comment) => (Some(comment.id), comment.user, Some(&comment.thread)),
-            Subject::User(user) => (None, Some(user), None),
+            Subject::User { id, .. } => (None, Some(id), None),
+            Subject::Network { ban, .. } => (Some(ban.comment), None, Some(&ban.thread)),
             Subject::Thread(thread) => (None, None, Some(thread)),
             Subject::Image | Subject::Webhook => (None, None, None),
         };
+        let rejects = match subject {
+            Subject::User { id, rejects: true } => Some(Author::User(id)),
+            Subject::Network { ban, rejects: true } => Some(Author::Network(ban.network.clone())),
+            _ => None,
+        };
         let entry = LogEntry {
             id: self.ids.next().0,
-            moderator: Some(self.user.id),
-            name: self.user.name.clone(),
+            moderator: Some(self.id),
+            name: self.name.to_owned(),
             action,
             comment,
             user,
             thread: thread.cloned(),
+            rejects,
         };
         let put = Write::put(write(&keys::log(entry.id), &entry)?).when(absent());
         Ok(put.label(Label::Log))

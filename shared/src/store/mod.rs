@@ -31,6 +31,7 @@ mod placement;
 pub mod queue;
 pub mod reactions;
 pub mod recount;
+mod reject_recent;
 #[cfg(feature = "import")]
 pub mod restore;
 mod schema;

@@ -29,6 +29,8 @@ pub enum Verdict {
     Approve,
     /// Its writer alone sees it, and reads the grounds.
     Reject(Grounds),
+    /// Its writer was banned: the same, without a word. Where it was rejected before, that stands.
+    RejectSilently,
     /// Its reports so far are unfounded.
     Dismiss,
 }
@@ -48,7 +50,7 @@ impl Verdict {
     /// What becomes of the reports so far.
     fn resolves(&self) -> ReportStatus {
         match self {
-            Self::Approve | Self::Reject(_) => ReportStatus::Reviewed,
+            Self::Approve | Self::Reject(_) | Self::RejectSilently => ReportStatus::Reviewed,
             Self::Dismiss => ReportStatus::Dismissed,
         }
     }
@@ -56,7 +58,7 @@ impl Verdict {
     fn action(&self) -> Action {
         match self {
             Self::Approve => Action::Approve,
-            Self::Reject(_) => Action::Reject,
+            Self::Reject(_) | Self::RejectSilently => Action::Reject,
             Self::Dismiss => Action::Dismiss,
         }
     }
@@ -129,7 +131,12 @@ impl Store {
             }
             match verdict {
                 Verdict::Approve => self.approve(comment, read, by).await,
-                Verdict::Reject(grounds) => self.reject(comment, grounds, by).await,
+                Verdict::Reject(grounds) => self.reject(comment, verdict, by.rejection(grounds), by).await,
+                Verdict::RejectSilently if comment.state == State::Rejected => Ok(Plan::Nothing),
+                Verdict::RejectSilently => {
+                    let rejection = Rejection { is_silent: true, ..by.rejection(&Grounds::default()) };
+                    self.reject(comment, verdict, rejection, by).await
+                }
                 Verdict::Dismiss => Ok(Decision::by(&comment, comment.clone(), verdict, by)?.into_plan()),
             }
         };
@@ -152,14 +159,17 @@ impl Store {
     }
 
     /// The same grounds once more change nothing.
-    async fn reject(&self, comment: Comment, grounds: &Grounds, by: Moderator<'_>) -> Result<Plan, Fault> {
-        let rejection = if comment.state == State::Rejected && comment.grounds() == *grounds {
-            comment.rejection.clone()
-        } else {
-            Some(Box::new(by.rejection(grounds)))
-        };
+    async fn reject(
+        &self,
+        comment: Comment,
+        verdict: &Verdict,
+        rejection: Rejection,
+        by: Moderator<'_>,
+    ) -> Result<Plan, Fault> {
+        let is_same = comment.state == State::Rejected && comment.grounds() == rejection.grounds;
+        let rejection = if is_same { comment.rejection.clone() } else { Some(Box::new(rejection)) };
         let decided = Comment { state: State::Rejected, in_review: false, rejection, ..comment.clone() };
-        let decision = Decision::by(&comment, decided, &Verdict::Reject(grounds.clone()), by)?;
+        let decision = Decision::by(&comment, decided, verdict, by)?;
         if comment.is_approved() { self.hide(decision).await } else { Ok(decision.into_plan()) }
     }
 

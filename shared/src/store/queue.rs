@@ -11,8 +11,9 @@ use super::lists::walk::{Walk, Window, merge};
 use super::schema::{SK, queue};
 use super::transaction::Write;
 use super::{Index, Query, Reading, Store, number};
+use crate::domain::author::Author;
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, UserId};
+use crate::domain::ids::CommentId;
 use crate::domain::list::{Cursor, Order};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
@@ -102,16 +103,16 @@ impl Store {
         Ok(entries.iter().map(|entries| entries.iter().filter_map(id).collect()).collect())
     }
 
-    /// A page of everything that a user wrote, newest first, in any state.
+    /// A page of everything that an author wrote, newest first, in any state.
     pub async fn written_by(
         &self,
-        user: UserId,
+        author: &Author,
         cursor: Option<Cursor>,
         per_page: usize,
     ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
         let walk = Walk::new(Order::NewestFirst, cursor);
         let Window { span, order, limit } = walk.window(per_page + 1);
-        let partition = keys::author(user);
+        let partition = keys::author(author);
         let query = Query { index: Index::Author, partition, bounds: Some(span.numbers()), order, limit };
         let ids = self.query_all(query).await?.iter().filter_map(keys::comment_of).collect();
         self.page_of(walk, ids, per_page).await

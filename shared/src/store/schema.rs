@@ -180,6 +180,7 @@ items! {
             ANCESTORS      "p"   L(N)                     "ids of the ancestors, top-level comment first";
             USER           "u"   N         names User     "the writer's user id; missing for guests";
             GUEST          "g"   S         names Visitor  "visitor of a guest: by the key, or by network and user agent";
+            NETWORK        "nw"  S         names Hash     "hash of a guest's network";
             NAME           "n"   S         names Name     "the writer's name; missing from placeholders";
             AVATAR         "av"  S         names Picture  "picture: a URL, or `g:` and a Gravatar hash";
             BY_MODERATOR   "mo"  B                        "the writer was a moderator";
@@ -214,7 +215,7 @@ items! {
             ORDER_KEY      "ok"  S         names Index    "partition key of `time`, `likes` and `replied`";
             LIKES_RANK     "l"   N                        "sort key of `likes`, which `most_liked` reads; top-level comments only";
             REPLIES_RANK   "d"   N                        "sort key of `replied`; top-level comments only";
-            AUTHOR_KEY     "a"   S         names Index    "partition key of `author`; missing for guests";
+            AUTHOR_KEY     "a"   S         names Index    "partition key of `author`; missing for guests whose network is not known";
         }
     }
     report "report" {
@@ -336,12 +337,24 @@ items! {
             COMMENT        "c"   N                        "comment";
             USER           "u"   N         names User     "user id of the banned user, or of the comment's writer; missing for guests";
             THREAD         "t"   S                        "thread";
+            REJECTS        "rr"  S         names Visitor  "`u` and a user id, or `n` and the hash of a network: what was written there lately is rejected";
         }
     }
     banned "banned" {
         key "B" "id"; export Derived; read "moderators: who is banned; expires with the ban";
         attributes {
-            USER           "u"   N         names User     "user id";
+            USER           "u"   N         names User     "user id; missing for a network";
+            NETWORK        "nw"  S                        "hash of a network; missing for a user";
+            EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
+        }
+    }
+    network_ban "network's ban" {
+        key "X#network" "X"; export No; read "writes of guests: the ban of their network; expires with the ban";
+        attributes {
+            ID             "bi"  N                        "id of the ban, ordered by time";
+            BAN            "bn"  M(ban)    names Words    "ban";
+            COMMENT        "c"   N                        "comment of a guest of the network, by which it was banned";
+            THREAD         "t"   S                        "thread of the comment";
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }
     }
@@ -509,6 +522,7 @@ maps! {
         MODERATOR      "mo"  N         names User         "user id of the moderator; missing for one who was forgotten";
         NAME           "nm"  S         names Name         "name of the moderator";
         AT             "at"  N                            "time";
+        SILENT         "q"   B                            "it follows from a ban: the writer gets no mail of it";
     }
     subscription {
         GUEST          "g"   S                            "a guest's recipient";
@@ -591,7 +605,7 @@ pub(super) const AUTHOR: IndexSchema = IndexSchema {
     name: "author",
     partition: comment::AUTHOR_KEY,
     sort: comment::ID,
-    described: ["`U#id`", "id", "keys"],
+    described: ["`U#id`, or `G#network` of guests", "id", "keys"],
 };
 pub(super) const INDEXES: [IndexSchema; 5] = [THREAD, TIME, LIKES, REPLIED, AUTHOR];
 

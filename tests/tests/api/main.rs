@@ -1,6 +1,7 @@
 //! The rules of the API. Each test is one rule, and its name says it.
 
 mod auth;
+mod bans;
 mod bulk;
 mod capacity;
 mod change;

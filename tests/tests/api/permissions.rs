@@ -20,6 +20,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         "svc-pro.counts" => "counts?threads=posts/1".to_owned(),
         "svc-pro.moderation.ban" | "svc-pro.moderation.unban" => "users/99/ban".to_owned(),
         "svc-pro.moderation.close" | "svc-pro.moderation.open" => route.path.replace("{type}/{id}", "posts/closing"),
+        "svc-pro.moderation.networks.unban" => "moderation/networks/none/ban".to_owned(),
         "svc-pro.media.destroy" => format!("media/{IMAGE}"),
         "svc-pro.embed.part" => format!("embed/{WRITER}"),
         "svc-pro.mail.show" | "svc-pro.mail.act" => format!("mail/{}", mail_token()),
@@ -32,7 +33,10 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         "svc-pro.me.notifications.update" => wants(&["replies"]),
         "svc-pro.moderation.bulk" => json!({ "ids": [id], "action": "approve" }),
         "svc-pro.moderation.webhooks.store" => json!({ "url": "http://127.0.0.1:9/", "events": ["comment.reported"] }),
-        "svc-pro.moderation.ban" | "svc-pro.moderation.record" | "svc-pro.moderation.webhooks.update" => json!({}),
+        "svc-pro.moderation.ban"
+        | "svc-pro.moderation.comments.ban"
+        | "svc-pro.moderation.record"
+        | "svc-pro.moderation.webhooks.update" => json!({}),
         _ => Value::Null,
     };
     (path, body)
@@ -82,6 +86,9 @@ async fn lines(world: &World, columns: &[Column], erased: bool) -> String {
             }
             let method = Method::from_bytes(route.method.as_bytes()).unwrap();
             let reply = actor.send_json(method, &path, body).await;
+            if route.name == "svc-pro.moderation.comments.ban" {
+                world.moderator().delete("users/7/ban").await.ok(204);
+            }
             let cell = format!("{} {}", reply.status, reply.json["code"].as_str().unwrap_or_default());
             write!(line, "{:24}", cell.trim_end()).unwrap();
         }

@@ -238,7 +238,7 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
     let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now.0, verdicts: Vec::new(), waits: false };
     assert!(store.edit(&seen, edit).await.unwrap().is_none());
     let moderator = store.user(UserId(9), Reading::Consistent).await.unwrap().unwrap();
-    let by = Moderator { user: &moderator, ids: &id_source, clock: &clock };
+    let by = Moderator { id: moderator.id, name: &moderator.name, ids: &id_source, clock: &clock };
     for verdict in [Verdict::Approve, Verdict::Reject(Grounds::default()), Verdict::Dismiss] {
         assert_eq!(store.decide(seen.clone(), &verdict, None, by).await.unwrap(), Decided::Gone, "{verdict:?}");
     }

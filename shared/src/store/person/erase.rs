@@ -297,7 +297,7 @@ impl Erasure<'_> {
             update = update.remove(log::MODERATOR).remove(log::NAME);
         }
         if item.get(log::USER) == user.as_ref() {
-            update = update.remove(log::USER);
+            update = update.remove(log::USER).remove(log::REJECTS);
         }
         Ok(self.store.update("erasing somebody from the log", update).await?.is_some())
     }

@@ -439,7 +439,7 @@ impl Search<'_> {
             Names::Index => {
                 let visitor = text.rsplit('#').next().unwrap_or_default();
                 let of_visitor = known.visitors.iter().any(|known| known.0 == visitor);
-                of_visitor || user.is_some_and(|user| keys::author(user) == text)
+                of_visitor || user.is_some_and(|user| keys::author(&user.into()) == text)
             }
             Names::Hash | Names::Picture | Names::Name | Names::Words => false,
         }

@@ -1,4 +1,4 @@
-//! Who should be listed as banned: the users with a ban, and nobody else. The row of a ban that has ended expires, so it may be
+//! Who should be listed as banned: the users and the networks with a ban, and nobody else. The row of a ban that has ended expires, so it may be
 //! missing.
 
 use super::Finding;
@@ -6,10 +6,10 @@ use super::snapshot::Snapshot;
 use crate::domain::ids::UserId;
 use crate::domain::time::Timestamp;
 use crate::domain::user::{Ban, User};
-use crate::store::bans::row;
+use crate::store::bans::{network_row, row};
 use crate::store::keys;
 use crate::store::number;
-use crate::store::schema::{banned, maps, user};
+use crate::store::schema::{banned, maps, network_ban, user};
 use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
@@ -29,14 +29,28 @@ pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
             findings.push(of_user(user.id, "is not listed as banned", repair));
         }
     }
+    for ban in &snapshot.network_bans {
+        let Ok(wanted) = network_row(ban) else { continue };
+        let found = stale.remove(&ban.id);
+        if found.as_ref() != Some(&wanted) && ban.ban.holds(now) {
+            let unchanged = Write::unchanged(keys::network_ban(&ban.network));
+            let repair = vec![Write::put(wanted), unchanged.still(network_ban::ID, Some(number(ban.id)))];
+            findings.push(Finding::new(format_args!("network {}", ban.network), "is not listed as banned", repair));
+        }
+    }
     for (id, item) in stale {
+        let network = item.get(banned::NETWORK).and_then(|network| network.as_s().ok());
+        let network = network.map(|network| {
+            let condition = format!("attribute_not_exists({0}) OR {0} <> :ban", network_ban::ID);
+            Write::check(keys::network_ban(network), condition).with(":ban", number(id))
+        });
         let user = item.get(banned::USER).and_then(|user| user.as_n().ok()?.parse().ok()).map(UserId);
         let other = user.map(|user| {
             let condition = format!("attribute_not_exists({0}) OR {0} <> :ban", user::BAN_ID);
             Write::check(keys::user(user), condition).with(":ban", number(id))
         });
-        let repair = std::iter::once(Write::delete(keys::banned(id))).chain(other).collect();
-        findings.push(Finding::new(format_args!("ban {id}"), "is no user's", repair));
+        let repair = std::iter::once(Write::delete(keys::banned(id))).chain(other).chain(network).collect();
+        findings.push(Finding::new(format_args!("ban {id}"), "is nobody's", repair));
     }
     findings
 }

@@ -122,7 +122,7 @@ impl<'a> Recount<'a> {
             (comment::ORDER_KEY, Some(ok)),
             (comment::THREAD_KEY, Some(tk)),
             (comment::THREAD_SORT, Some(ts)),
-            (comment::AUTHOR_KEY, comment.user.map(|user| text(keys::author(user)))),
+            (comment::AUTHOR_KEY, comment.author().map(|author| text(keys::author(&author)))),
             (comment::LIKES, Some(number(likes))),
             (comment::LIKES_RANK, rank(likes)),
             (comment::REPLIES, Some(number(count))),

@@ -20,7 +20,7 @@
 //! - A report whose reporter was forgotten is in no visitor's state.
 //! - A comment keeps excerpts of its newest three reports. A decision covers the reports that the comment counted when it
 //!   was stored, and no later one, whatever clocks say.
-//! - A user with a ban has a row among those banned until the ban ends, and nobody else has one.
+//! - A user or a network with a ban has a row among those banned until the ban ends, and nobody else has one.
 //! - A thread with an approved top-level comment knows when the first one that everyone saw was written.
 //! - A thread has at most one pin, on an approved top-level comment.
 //! - A user is found by the present name only.

@@ -7,8 +7,9 @@ use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use crate::domain::log::LogEntry;
 use crate::domain::report::Report;
 use crate::domain::thread::{Thread, VisitorThreadState};
-use crate::domain::user::User;
+use crate::domain::user::{NetworkBan, User};
 use crate::error::Fault;
+use crate::store::bans::network;
 use crate::store::keys::{Item, ItemKind, Key};
 use crate::store::schema::{comment, import_journal};
 use crate::store::sources::SourceRow;
@@ -62,6 +63,7 @@ pub(super) struct Snapshot {
     pub(super) users: BTreeMap<UserId, User>,
     /// Rows by the id of the ban.
     pub(super) banned: BTreeMap<u64, Item>,
+    pub(super) network_bans: Vec<NetworkBan>,
     /// Entries by partition and sort key.
     pub(super) directory: BTreeMap<(String, String), Item>,
     pub(super) queue: Vec<QueueEntry>,
@@ -124,6 +126,7 @@ impl Snapshot {
             ItemKind::Banned(id) => {
                 self.banned.insert(id, item);
             }
+            ItemKind::NetworkBan(name) => self.network_bans.push(network(&name, item)?),
             // Nothing follows from the log, and it follows from nothing.
             ItemKind::Log => drop(read::<LogEntry>(item)?),
             ItemKind::Queue { state, id } => self.queue.push(QueueEntry { key, state, comment: id }),

@@ -8,9 +8,9 @@ use aws_sdk_dynamodb::config::interceptors::{
 };
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
+use shared::domain::ids::UserId;
 use shared::domain::rejection::Grounds;
 use shared::domain::time::Timestamp as Millis;
-use shared::domain::user::User;
 use shared::store::log::Moderator;
 use shared::store::moderation::Verdict;
 
@@ -121,8 +121,7 @@ async fn reachable(store: &Store) -> Vec<Stored> {
 async fn reject(store: &Store, comment: Stored) {
     let clock = Clock::system();
     let ids = IdSource::new(clock.clone(), Random::system());
-    let moderator: User = serde_json::from_value(serde_json::json!({ "u": 1 })).unwrap();
-    let by = Moderator { user: &moderator, ids: &ids, clock: &clock };
+    let by = Moderator { id: UserId(1), name: "Mod", ids: &ids, clock: &clock };
     store.decide(comment, &Verdict::Reject(Grounds::default()), None, by).await.unwrap();
 }
 

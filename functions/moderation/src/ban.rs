@@ -1,0 +1,124 @@
+//! Bans of users and of the networks of guests.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::app::App;
+use shared::app::admission::{AuthRequirement, exists};
+use shared::domain::author::Author;
+use shared::domain::comment::Comment;
+use shared::domain::ids::UserId;
+use shared::domain::rate_limit::RateClass;
+use shared::domain::time::Timestamp;
+use shared::domain::user::Ban;
+use shared::domain::viewer::Viewer;
+use shared::error::Result;
+use shared::http::input::Input;
+use shared::http::request::{Call, path_id};
+use shared::http::response::Answer;
+use shared::policy;
+
+/// Characters of a ban's reason.
+const MAX_REASON: usize = 500;
+/// How long a network is banned when the moderator does not say, and at most: others come to have its addresses.
+const NETWORK_BAN: Duration = Duration::from_hours(24);
+const LONGEST_NETWORK_BAN: Duration = Duration::from_hours(30 * 24);
+
+struct BanInput {
+    until: Option<Timestamp>,
+    reason: Option<String>,
+    /// Whether to reject what the writer wrote lately.
+    rejects: bool,
+}
+
+impl BanInput {
+    fn read(app: &App, call: &Call, longest: Option<Duration>) -> Result<Self> {
+        let mut input = Input::new(call.json()?);
+        let reason = input.optional_line("reason", MAX_REASON);
+        let rejects = input.flag("reject_recent");
+        let now = app.clock.now();
+        let until = input.value("until").and_then(Value::as_str).and_then(Timestamp::parse);
+        if input.value("until").is_some() && until.is_none_or(|until| until <= now) {
+            input.fail("until", "The until must be a time to come, such as 2030-01-02T03:04:05+00:00.");
+        }
+        if let Some((until, longest)) = until.zip(longest)
+            && until > after(now, longest)
+        {
+            input.fail("until", format!("The until may be at most {} days ahead.", longest.as_secs() / 86_400));
+        }
+        input.finish()?;
+        Ok(Self { until, reason, rejects })
+    }
+
+    fn ban(&self) -> Ban {
+        Ban { until: self.until.map(|until| until.0), reason: self.reason.clone() }
+    }
+}
+
+fn after(now: Timestamp, time: Duration) -> Timestamp {
+    Timestamp(now.0 + i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// PUT `users/{id}/ban`
+pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let (viewer, id) = find(app, call, id).await?;
+    policy::ban(&app.config, &viewer, call.issuer(), id)?;
+    let input = BanInput::read(app, call, None)?;
+    app.store.set_ban(id, Some(input.ban()), input.rejects, app.moderator(&viewer)?).await?;
+    let BanInput { until, reason, .. } = input;
+    Ok(Answer::ok(&json!({ "data": { "user_id": id, "banned_until": until, "reason": reason } })))
+}
+
+/// DELETE `users/{id}/ban`
+pub(crate) async fn unban_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let (viewer, id) = find(app, call, id).await?;
+    app.store.set_ban(id, None, false, app.moderator(&viewer)?).await?;
+    Ok(Answer::no_content())
+}
+
+/// PUT `comments/{id}/ban`: the user who wrote it, or the network of the guest.
+pub(crate) async fn of_comment(app: &App, call: &Call, id: &str) -> Result<Answer> {
+    let find = app.find_comment(id);
+    let (viewer, found) = app.admit_with(call, RateClass::Write, Ok(()), AuthRequirement::Moderator, find).await?;
+    policy::see(&viewer, &found.comment, &found.ancestors)?;
+    policy::moderate(&viewer)?;
+    match policy::banned_for(&found.comment)? {
+        Author::User(user) => of_writer(app, call, &viewer, user).await,
+        Author::Network(network) => of_network(app, call, &viewer, &found.comment, &network).await,
+    }
+}
+
+async fn of_writer(app: &App, call: &Call, viewer: &Viewer, user: UserId) -> Result<Answer> {
+    policy::ban(&app.config, viewer, call.issuer(), user)?;
+    let input = BanInput::read(app, call, None)?;
+    app.store.set_ban(user, Some(input.ban()), input.rejects, app.moderator(viewer)?).await?;
+    Ok(present(Some(user), None, input))
+}
+
+async fn of_network(app: &App, call: &Call, viewer: &Viewer, comment: &Comment, network: &str) -> Result<Answer> {
+    let mut input = BanInput::read(app, call, Some(LONGEST_NETWORK_BAN))?;
+    input.until = input.until.or_else(|| Some(after(app.clock.now(), NETWORK_BAN)));
+    app.store.ban_network(network, comment, input.ban(), input.rejects, app.moderator(viewer)?).await?;
+    Ok(present(None, Some(network), input))
+}
+
+fn present(user: Option<UserId>, network: Option<&str>, BanInput { until, reason, .. }: BanInput) -> Answer {
+    let data = json!({ "user_id": user, "network": network, "banned_until": until, "reason": reason });
+    Answer::ok(&json!({ "data": data }))
+}
+
+/// DELETE `moderation/networks/{network}/ban`
+pub(crate) async fn unban_network(app: &App, call: &Call, network: &str) -> Result<Answer> {
+    let viewer = app.admit(call, RateClass::Write, Ok(()), AuthRequirement::Moderator).await?;
+    policy::moderate(&viewer)?;
+    app.store.unban_network(network, app.moderator(&viewer)?).await?;
+    Ok(Answer::no_content())
+}
+
+/// The caller, who may moderate, and the user whom the path names.
+async fn find(app: &App, call: &Call, id: &str) -> Result<(Viewer, UserId)> {
+    let id = path_id::<UserId>(id);
+    let viewer = app.admit(call, RateClass::Write, exists(&id), AuthRequirement::Moderator).await?;
+    policy::moderate(&viewer)?;
+    Ok((viewer, id?))
+}

@@ -1,0 +1,244 @@
+//! Bans by a comment, of networks, and of what banned writers wrote lately.
+
+use std::time::Duration;
+
+use http::header::USER_AGENT;
+use serde_json::{Value, json};
+use shared::domain::author::Author;
+use shared::domain::ids::UserId;
+use shared::domain::job::{Job, RejectRecent};
+use shared::domain::time::Timestamp;
+use tests::{Actor, World, by_guest};
+
+const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
+const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
+const DAY: Duration = Duration::from_hours(24);
+
+async fn ban(moderator: &Actor, comment: u64, body: Value) -> Value {
+    moderator.put(&format!("comments/{comment}/ban"), body).await.ok(200).data().clone()
+}
+
+async fn banned(moderator: &Actor) -> Vec<Value> {
+    moderator.get("moderation/users?banned=true").await.ok(200).rows().to_vec()
+}
+
+/// The actions in the log, oldest first, with their comments and users.
+async fn logged(moderator: &Actor) -> Vec<(String, Value, Value)> {
+    let log = moderator.get("moderation/log?per_page=50").await.ok(200);
+    let entry =
+        |row: &Value| (row["action"].as_str().unwrap().to_owned(), row["comment_id"].clone(), row["user_id"].clone());
+    log.rows().iter().rev().map(entry).collect()
+}
+
+#[tokio::test]
+async fn the_guests_of_a_banned_network_write_nothing_and_its_members_do() {
+    let world = World::with(&GUESTS);
+    let (guest, ada, moderator) = (world.guest().from("203.0.113.7"), world.user(7, "Ada"), world.moderator());
+    let (id, other) = (guest.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
+    let answer = ban(&moderator, id, json!({ "reason": "spam" })).await;
+    let network = answer["network"].as_str().unwrap().to_owned();
+    assert!(!network.contains("203"), "{network}");
+    let until = "2050-01-03T03:04:05+00:00";
+    assert_eq!(answer, json!({ "user_id": null, "network": network, "banned_until": until, "reason": "spam" }));
+    for same in [guest.clone(), guest.clone().with(USER_AGENT, "another browser"), guest.clone().with_key("a key")] {
+        same.write("posts/1", None, "z").await.refused(403, "comment_banned");
+        same.like(other).await.refused(403, "comment_banned");
+        same.report(other, "spam").await.refused(403, "comment_banned");
+        let auth = same.get("ui").await.ok(200).data()["auth"].clone();
+        assert_eq!((&auth["banned"], &auth["can_comment"]), (&json!(false), &json!(true)));
+        assert_eq!(same.list("posts/1", "").await.ids(), [other, id]);
+    }
+    world.user(8, "Bob").from("203.0.113.7").comment("posts/1", "a member of the network").await;
+    world.guest().from("203.0.113.8").comment("posts/1", "a neighbour").await;
+    world.pass(DAY);
+    guest.comment("posts/1", "the ban has ended").await;
+    assert!(banned(&world.moderator()).await.is_empty());
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_network_of_version_six_is_banned_as_a_whole() {
+    let world = World::with(&GUESTS);
+    let id = world.guest().from("2001:db8:1:2::1").comment("posts/1", "x").await;
+    ban(&world.moderator(), id, json!({})).await;
+    let neighbour = world.guest().from("2001:db8:1:2:ffff::9");
+    neighbour.write("posts/1", None, "y").await.refused(403, "comment_banned");
+    world.guest().from("2001:db8:1:3::1").comment("posts/1", "y").await;
+}
+
+#[tokio::test]
+async fn moderators_list_banned_networks_and_lift_their_bans() {
+    let world = World::with(&GUESTS);
+    let (guest, moderator) = (world.guest(), world.moderator());
+    let id = guest.comment("posts/1", "x").await;
+    moderator.put("users/99/ban", json!({})).await.ok(200);
+    let until = "2050-01-20T00:00:00+00:00";
+    let network = ban(&moderator, id, json!({ "until": until, "reason": "spam" })).await["network"].clone();
+    let listed = banned(&moderator).await;
+    let expected = json!({
+        "id": null, "name": "Grace", "avatar": "", "banned": true, "banned_until": until, "reason": "spam",
+        "network": network, "comment_id": id,
+    });
+    assert_eq!((&listed[0], &listed[1]["id"], listed.len()), (&expected, &json!(99), 2));
+    let path = format!("moderation/networks/{}/ban", network.as_str().unwrap());
+    world.user(7, "Ada").delete(&path).await.refused(403, "forbidden");
+    for _ in 0..2 {
+        moderator.delete(&path).await.ok(204);
+    }
+    moderator.delete("moderation/networks/unknown/ban").await.ok(204);
+    guest.comment("posts/1", "again").await;
+    assert_eq!(banned(&moderator).await.len(), 1);
+    let entry = |action: &str, comment: Value, user: Value| (action.to_owned(), comment, user);
+    let network = |action: &str| entry(action, json!(id), Value::Null);
+    assert_eq!(logged(&moderator).await, [entry("ban", Value::Null, json!(99)), network("ban"), network("unban")]);
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_same_ban_again_changes_nothing_and_another_one_replaces_it() {
+    let world = World::with(&GUESTS);
+    let moderator = world.moderator();
+    let id = world.guest().comment("posts/1", "x").await;
+    for reason in ["one", "one", "two"] {
+        ban(&moderator, id, json!({ "until": "2050-01-20T00:00:00+00:00", "reason": reason })).await;
+    }
+    assert_eq!(logged(&moderator).await.len(), 2);
+    let listed = banned(&moderator).await;
+    assert_eq!((&listed[0]["reason"], listed.len()), (&json!("two"), 1));
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn the_member_who_wrote_a_comment_is_banned_as_a_user() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let id = ada.comment("posts/1", "x").await;
+    let answer = ban(&moderator, id, json!({})).await;
+    assert_eq!(answer, json!({ "user_id": 7, "network": null, "banned_until": null, "reason": null }));
+    ada.write("posts/1", None, "y").await.refused(403, "comment_banned");
+    let own = moderator.comment("posts/1", "mine").await;
+    moderator.put(&format!("comments/{own}/ban"), json!({})).await.refused(403, "forbidden");
+    ada.put(&format!("comments/{own}/ban"), json!({})).await.refused(403, "comment_banned");
+    world.user(8, "Bob").put(&format!("comments/{own}/ban"), json!({})).await.refused(403, "forbidden");
+    moderator.put("comments/1/ban", json!({})).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_ban_that_is_not_valid_is_refused() {
+    let world = World::with(&GUESTS);
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let (of_guest, of_ada) = (world.guest().comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
+    let path = format!("comments/{of_guest}/ban");
+    for until in ["2050-02-01T03:04:06+00:00", "2050-01-02T03:04:05+00:00", "tomorrow"] {
+        moderator.put(&path, json!({ "until": until })).await.invalid("until");
+    }
+    moderator.put(&path, json!({ "until": "2050-02-01T03:04:05+00:00" })).await.ok(200);
+    for path in [path, format!("comments/{of_ada}/ban"), "users/7/ban".to_owned()] {
+        moderator.put(&path, json!({ "reject_recent": "yes" })).await.invalid("reject_recent");
+    }
+    // The comment of a guest from before networks were kept.
+    let old = world.guest().comment("posts/1", "z").await;
+    world.set_of_comment(old, "nw", None).await;
+    moderator.put(&format!("comments/{old}/ban"), json!({})).await.invalid("comment");
+}
+
+#[tokio::test]
+async fn a_ban_rejects_what_waits_and_what_was_written_in_the_last_week() {
+    let world = World::with(&GUESTS);
+    let held = world.again(&[&GUESTS[..], &[HELD]].concat());
+    let old = world.user(7, "Ada").comment("posts/1", "old").await;
+    let waits = held.user(7, "Ada").comment("posts/1", "waits").await;
+    world.pass(8 * DAY);
+    let (writer, moderator) = (world.user(7, "Ada"), world.moderator());
+    let rejected = writer.comment("posts/1", "rejected before").await;
+    moderator.reject(rejected, "off_topic", "elsewhere").await.ok(200);
+    let recent = writer.comment("posts/2", "recent").await;
+    let other = world.user(8, "Bob").comment("posts/1", "of another").await;
+    moderator.put("users/7/ban", json!({ "reject_recent": true })).await.ok(200);
+    world.finish_jobs().await;
+    assert_eq!(world.guest().list("posts/1", "").await.ids(), [other, old]);
+    assert_eq!(moderator.queue("rejected").await, [recent, rejected, waits]);
+    assert!(moderator.queue("pending").await.is_empty());
+    let review = writer.get(&format!("comments/{rejected}")).await.ok(200).data()["review"].clone();
+    assert_eq!(review["reason"], "off_topic");
+    let review = writer.get(&format!("comments/{recent}")).await.ok(200).data()["review"].clone();
+    assert_eq!((&review["reason"], &review["note"]), (&Value::Null, &Value::Null));
+    let log = logged(&moderator).await;
+    let count = |action: &str| log.iter().filter(|(logged, ..)| logged == action).count();
+    assert_eq!((count("reject"), count("ban")), (3, 1));
+    // The end of a ban brings nothing back, and the same ban rejects again.
+    moderator.delete("users/7/ban").await.ok(204);
+    let later = writer.comment("posts/2", "later").await;
+    moderator.put("users/7/ban", json!({})).await.ok(200);
+    moderator.put("users/7/ban", json!({ "reject_recent": true })).await.ok(200);
+    world.finish_jobs().await;
+    assert_eq!(moderator.queue("rejected").await, [later, recent, rejected, waits]);
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_ban_of_a_network_rejects_what_all_its_guests_wrote() {
+    let world = World::with(&GUESTS);
+    let (guest, moderator) = (world.guest(), world.moderator());
+    let mut ids = Vec::new();
+    for browser in ["one", "two", "three"] {
+        let same = guest.clone().with(USER_AGENT, browser);
+        ids.insert(0, same.post("posts/1/comments", by_guest(browser)).await.ok(201).id());
+    }
+    ids.insert(0, guest.clone().with_key("a key").comment("posts/1", "with a key").await);
+    let parent = world.guest().comment("posts/1", "of another network").await;
+    ids.insert(0, guest.reply("posts/1", parent, "a reply").await);
+    ban(&moderator, ids[0], json!({ "reject_recent": true })).await;
+    world.finish_jobs().await;
+    assert_eq!(moderator.queue("rejected").await, ids);
+    assert_eq!(world.guest().list("posts/1", "").await.ids(), [parent]);
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let mut ids = Vec::new();
+    for n in 0..12 {
+        ids.insert(0, ada.comment("posts/1", &n.to_string()).await);
+    }
+    let store = world.store();
+    let job = || RejectRecent {
+        author: Author::User(UserId(7)),
+        moderator: UserId(1),
+        name: "Mod".to_owned(),
+        banned_at: world.now(),
+        before: None,
+        seen: 0,
+        again: false,
+    };
+    // Each part is one step. The message of a part that dies is delivered again, so every part runs twice.
+    let mut left = Some(Job::RejectRecent(job()));
+    while let Some(job) = left {
+        let now = Timestamp(world.now().0 + 30_000);
+        store.run_job(job.clone(), now, tokio::time::Instant::now()).await.unwrap();
+        left = store.run_job(job, now, tokio::time::Instant::now()).await.unwrap().map(|rest| rest.job);
+    }
+    assert_eq!(moderator.queue("rejected").await, ids);
+    assert_eq!(logged(&moderator).await.len(), 12);
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_banned_moderator_is_none() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let grace = world.claiming(&json!({ "sub": "9", "name": "Grace", "roles": ["moderator"] }));
+    let id = ada.comment("posts/1", "x").await;
+    moderator.reject(id, "other", "no").await.ok(200);
+    grace.get(&format!("comments/{id}")).await.ok(200);
+    moderator.put("users/9/ban", json!({})).await.ok(200);
+    for path in ["moderation/comments", "moderation/log", "moderation/users?banned=true", "users/7/comments"] {
+        grace.get(path).await.refused(403, "comment_banned");
+    }
+    grace.judge(id, "approve").await.refused(403, "comment_banned");
+    grace.delete("moderation/networks/none/ban").await.refused(403, "comment_banned");
+    grace.get(&format!("comments/{id}")).await.refused(404, "not_found");
+    assert_eq!(grace.get("ui").await.ok(200).data()["auth"]["moderator"], false);
+}
