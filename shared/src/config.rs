@@ -99,7 +99,7 @@ pub struct Config {
     /// `SVC_CLOSE_AFTER_DAYS`: the age at which a thread closes; `None` means never
     pub close_after: Option<Duration>,
     /// `SVC_REQUIRE_APPROVAL`
-    pub require_approval: bool,
+    pub require_approval: RequireApproval,
     /// `SVC_REPORT_REASONS`
     pub report_reasons: Vec<String>,
     /// `SVC_THEME`
@@ -119,6 +119,17 @@ pub struct Config {
     pub metrics_namespace: Option<String>,
     /// The names of all variables that were read.
     pub variables: Vec<&'static str>,
+}
+
+/// Whose comments wait for a moderator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequireApproval {
+    /// `false`: nobody's.
+    Never,
+    /// `new`: those of writers whom no moderator's decision makes trusted.
+    OfNewWriters,
+    /// `true`: everyone's.
+    Always,
 }
 
 #[derive(Clone, Debug)]
@@ -354,7 +365,7 @@ impl Config {
                 private: vars.switch("SVC_WEBHOOK_PRIVATE", false)?,
             },
             read_only: vars.switch("SVC_READ_ONLY", false)?,
-            require_approval: vars.switch("SVC_REQUIRE_APPROVAL", false)?,
+            require_approval: vars.require_approval("SVC_REQUIRE_APPROVAL")?,
             close_after: vars.close_after()?,
             report_reasons: vars.reasons("SVC_REPORT_REASONS")?,
             theme: vars.theme("SVC_THEME")?,
@@ -440,6 +451,17 @@ impl<'a> Vars<'a> {
             Some("true" | "1" | "on" | "yes") => Ok(true),
             Some("false" | "0" | "off" | "no") => Ok(false),
             Some(_) => Err(self.wrong(name, "true or false")),
+        }
+    }
+
+    fn require_approval(&self, name: &'static str) -> Result<RequireApproval, ConfigError> {
+        if self.text(name).is_some_and(|text| text.eq_ignore_ascii_case("new")) {
+            return Ok(RequireApproval::OfNewWriters);
+        }
+        match self.switch(name, false) {
+            Ok(true) => Ok(RequireApproval::Always),
+            Ok(false) => Ok(RequireApproval::Never),
+            Err(_) => Err(self.wrong(name, "true, false or new")),
         }
     }
 
@@ -778,6 +800,20 @@ mod tests {
         assert!(!has_all(&[]) && has_all(&[("SVC_MODERATION_MAIL_FOR", "all")]));
         assert!(has_all(&[("SVC_PROFILE", "blog")]));
         assert!(!has_all(&[("SVC_PROFILE", "blog"), ("SVC_MODERATION_MAIL_FOR", "waiting")]));
+    }
+
+    #[test]
+    fn approval_is_required_of_nobody_of_everyone_or_of_new_writers() {
+        for (value, expected) in [
+            ("", RequireApproval::Never),
+            ("false", RequireApproval::Never),
+            ("TRUE", RequireApproval::Always),
+            ("New", RequireApproval::OfNewWriters),
+        ] {
+            assert_eq!(with("SVC_REQUIRE_APPROVAL", value).unwrap().require_approval, expected, "{value}");
+        }
+        let error = with("SVC_REQUIRE_APPROVAL", "old").unwrap_err().to_string();
+        assert_eq!(error, r#"SVC_REQUIRE_APPROVAL="old": expected true, false or new"#);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::Config;
+use crate::config::{Config, RequireApproval};
 use crate::domain::author::Author;
 use crate::domain::comment::{Comment, MAX_DEPTH, State};
 use crate::domain::ids::{ThreadId, UserId, Visitor};
@@ -16,6 +16,8 @@ use crate::domain::notifications::Reason;
 use crate::domain::rejection::RejectionReason;
 use crate::domain::thread::Thread;
 use crate::domain::time::Timestamp;
+use crate::domain::trust::Trust;
+use crate::domain::verdict::Verdict;
 use crate::domain::viewer::Viewer;
 use crate::error::{FieldErrors, Refusal};
 
@@ -90,14 +92,28 @@ pub fn reply(
     Ok(())
 }
 
-/// The state of a new comment. `suspicious` is the result of the spam check.
-pub fn initial_state(config: &Config, suspicious: bool) -> State {
-    if config.require_approval || suspicious { State::Pending } else { State::Approved }
+/// Whether the viewer's comments need approval, and why; `None` when they do not. `writer` is the trust in the viewer, which
+/// matters where [`depends_on_trust`] says so.
+pub fn needs_approval(config: &Config, viewer: &Viewer, writer: &Trust, now: Timestamp) -> Option<Vec<Verdict>> {
+    match config.require_approval {
+        RequireApproval::Never => None,
+        RequireApproval::Always => Some(Vec::new()),
+        RequireApproval::OfNewWriters if viewer.is_moderator() => None,
+        RequireApproval::OfNewWriters if !viewer.owners.comments.is_one_person() => Some(Vec::new()),
+        RequireApproval::OfNewWriters => Some(writer.doubts(now)).filter(|doubts| !doubts.is_empty()),
+    }
 }
 
-/// Whether an edit waits for a moderator. `suspicious` is the result of the spam check.
-pub fn edit_waits(config: &Config, viewer: &Viewer, suspicious: bool) -> bool {
-    suspicious || (config.require_approval && !viewer.is_moderator())
+/// The same for edits. Those of moderators never wait.
+pub fn edit_needs_approval(config: &Config, viewer: &Viewer, writer: &Trust, now: Timestamp) -> Option<Vec<Verdict>> {
+    needs_approval(config, viewer, writer, now).filter(|_| !viewer.is_moderator())
+}
+
+/// Whether it matters how far the viewer is trusted: as a member, or as a guest with a key.
+pub fn depends_on_trust(config: &Config, viewer: &Viewer) -> bool {
+    config.require_approval == RequireApproval::OfNewWriters
+        && !viewer.is_moderator()
+        && viewer.owners.comments.is_one_person()
 }
 
 /// Whether a comment is there, for every use but listing it and its replies. A placeholder only stands for a comment that no
@@ -276,6 +292,7 @@ mod tests {
     use super::*;
     use crate::domain::comment::Subscription;
     use crate::domain::ids::{CommentId, SourceId};
+    use crate::domain::trust::Decided;
     use crate::domain::user::User;
 
     /// The viewers in the tables below, in the order of their columns. The owner is the writer of the comments.
@@ -561,16 +578,32 @@ mod tests {
         assert_eq!(recipients_of(&guest("g2"), Some(&guest("g3")), &[]).len(), 1);
     }
 
+    /// What a writer is told by nobody: the rules that hold a comment, or an edit. `None` when it does not wait.
+    fn held_by(approval: Option<Vec<Verdict>>) -> Option<Vec<&'static str>> {
+        approval.map(|verdicts| verdicts.into_iter().map(|verdict| verdict.rule.name()).collect())
+    }
+
     #[test]
-    fn suspicious_comments_wait_for_approval_and_all_do_where_it_is_required() {
-        let required = config(&[("SVC_REQUIRE_APPROVAL", "true")]);
-        for (config, suspicious, expected) in [
-            (&config(&[]), false, State::Approved),
-            (&config(&[]), true, State::Pending),
-            (&required, false, State::Pending),
-            (&required, true, State::Pending),
+    fn comments_wait_for_approval_where_it_is_required_of_everyone_or_of_whom_no_moderator_trusts() {
+        let now = Timestamp(1_700_000_000_000);
+        let id = CommentId::slots(now, 0).unwrap().next().unwrap();
+        let (new, approved) = (Trust::default(), Trust::default().after(id, Decided::Approved));
+        let keyed = Viewer { owners: Visitor("ka".to_owned()).into(), ..viewer("guest") };
+        let (all, first) = (Some(vec![]), Some(vec!["first_comment"]));
+        for (setting, who, trust, expected, of_edit) in [
+            ("false", viewer("member"), &new, None, None),
+            ("true", viewer("member"), &approved, all.clone(), all.clone()),
+            ("true", viewer("moderator"), &approved, all.clone(), None),
+            ("new", viewer("member"), &new, first.clone(), first.clone()),
+            ("new", viewer("member"), &approved, None, None),
+            ("new", viewer("moderator"), &new, None, None),
+            ("new", viewer("banned moderator"), &new, first.clone(), first.clone()),
+            ("new", viewer("guest"), &approved, all.clone(), all.clone()),
+            ("new", keyed, &approved, None, None),
         ] {
-            assert_eq!(initial_state(config, suspicious), expected);
+            let config = config(&[("SVC_REQUIRE_APPROVAL", setting)]);
+            let verdicts = [needs_approval, edit_needs_approval].map(|rule| held_by(rule(&config, &who, trust, now)));
+            assert_eq!(verdicts, [expected, of_edit], "{setting}, {}", who.owners.comments);
         }
     }
 }

@@ -19,13 +19,12 @@ pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
     policy::edit(&viewer, &comment, app.clock.now())?;
     let body = body(call)?;
     let draft = Draft { body: &body, author: &comment.name, email: None, edit: true };
-    let verdicts = app.check_for_spam(call, &viewer, draft).await?;
-    let waits = policy::edit_waits(&app.config, &viewer, !verdicts.is_empty());
+    let judgment = app.judge(call, &viewer, draft).await?;
 
     let handles = app.store.known_handles(markdown::mentions(&body));
     let known = app.store.thread_and_visitor_state(&comment.thread, &viewer.owners);
     let (mentions, (thread, mut visitor_state)) = tokio::try_join!(handles, known)?;
-    let edit = Edit { body, mentions, at: app.clock.now().0, verdicts, waits };
+    let edit = Edit { body, mentions, at: app.clock.now().0, judgment };
     let comment = app.store.edit(&comment, edit).await?.ok_or(Refusal::NotFound)?;
     let group = comment.parent().unwrap_or(comment.id);
     app.store.complete_visitor_state(&mut visitor_state, &viewer.owners.reactions, &comment.thread, [group]).await?;

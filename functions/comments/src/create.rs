@@ -4,7 +4,7 @@ use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::app::spam_check;
 use shared::domain::avatar::Avatar;
-use shared::domain::comment::{Comment, Subscription};
+use shared::domain::comment::{Comment, State, Subscription};
 use shared::domain::email::{MAX_EMAIL, is_email, is_mailable};
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::markdown;
@@ -12,7 +12,7 @@ use shared::domain::notifications::Address;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::thread::{Thread, VisitorThreadState};
 use shared::domain::user::{User, gravatar};
-use shared::domain::verdict::Verdict;
+use shared::domain::verdict::Judgment;
 use shared::domain::viewer::Viewer;
 use shared::domain::visible;
 use shared::error::{FieldErrors, Refusal, Result};
@@ -171,9 +171,9 @@ async fn store(app: &App, call: &Call, viewer: &Viewer, place: &Place, mut draft
         Some(_) => Some(parent(app, viewer, place, draft.parent.take()).await?),
         None => None,
     };
-    let verdicts = verdicts(app, call, viewer, &draft.input).await?;
-    let suspicious = !verdicts.is_empty();
-    let state = policy::initial_state(&app.config, suspicious);
+    let judgment = judge(app, call, viewer, &draft.input).await?;
+    let state = if judgment.waits { State::Pending } else { State::Approved };
+    let (suspicious, verdicts) = (judgment.is_suspicious(), judgment.verdicts);
     let subscription = draft.subscription.clone();
     let comment =
         Comment { state, suspicious, verdicts, subscription, ..new_comment(viewer, place, &draft, parent.as_ref()) };
@@ -190,8 +190,8 @@ async fn store(app: &App, call: &Call, viewer: &Viewer, place: &Place, mut draft
     }
 }
 
-/// Why the spam check holds the comment.
-async fn verdicts(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> Result<Vec<Verdict>> {
+/// What is to be said of the comment.
+async fn judge(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> Result<Judgment> {
     let guest = input.guest.as_ref();
     let draft = spam_check::Draft {
         body: &input.body,
@@ -202,7 +202,7 @@ async fn verdicts(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) 
         email: guest.and_then(|guest| guest.email.as_deref()),
         edit: false,
     };
-    app.check_for_spam(call, viewer, draft).await
+    app.judge(call, viewer, draft).await
 }
 
 /// The parent, which the viewer may reply to.

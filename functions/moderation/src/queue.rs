@@ -13,6 +13,7 @@ use shared::domain::rejection::{Grounds, Rejection, RejectionReason};
 use shared::domain::report::ReportExcerpt;
 use shared::domain::thread::Thread;
 use shared::domain::time::Timestamp;
+use shared::domain::trust::Trust;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::pagination;
@@ -37,6 +38,8 @@ struct Item {
     parent: Option<CommentResource>,
     held_for: Option<HeldFor>,
     verdicts: Vec<VerdictResource>,
+    /// `None` for guests without a key, who may be several people.
+    writer: Option<WriterResource>,
     reports_count: u64,
     /// The newest ones.
     reports: Vec<ReportResource>,
@@ -70,6 +73,20 @@ impl ModeratedThread {
     fn new(app: &App, id: &ThreadId, thread: &Thread) -> Self {
         let closed = policy::is_closed(&app.config, thread, app.clock.now());
         Self { thread: ThreadResource::new(id, thread), closed }
+    }
+}
+
+/// How moderators have decided about the writer's comments.
+#[derive(Serialize)]
+struct WriterResource {
+    approved: usize,
+    /// Of the last 30 days.
+    rejected: usize,
+}
+
+impl WriterResource {
+    fn new(trust: &Trust, now: Timestamp) -> Self {
+        Self { approved: trust.approved().len(), rejected: trust.recently_rejected(now) }
     }
 }
 
@@ -134,7 +151,10 @@ fn class(app: &App, call: &Call) -> RateClass {
 async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAncestors]) -> Result<Vec<Item>> {
     let shown: Vec<Comment> =
         found.iter().flat_map(|found| found.ancestors.last().into_iter().chain([&found.comment])).cloned().collect();
-    let known = app.store.threads_and_visitor_states(&shown, &viewer.owners).await?;
+    let known = app.store.threads_and_visitor_states(&shown, &viewer.owners);
+    let writers = found.iter().map(|found| found.comment.visitor()).collect();
+    let (known, trust) = tokio::try_join!(known, app.store.trust_in_all(writers))?;
+    let now = app.clock.now();
     let items = found.iter().filter_map(|CommentWithAncestors { comment, ancestors }| {
         let (thread, visitor_state) = known.get(&comment.thread)?;
         let presenter = app.presenter(call, viewer, thread, visitor_state);
@@ -144,6 +164,7 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
             parent: ancestors.last().map(|parent| presenter.present(parent)),
             held_for: comment.held_for(),
             verdicts: comment.verdicts.iter().map(VerdictResource::from).collect(),
+            writer: trust.get(&comment.visitor()).map(|trust| WriterResource::new(trust, now)),
             reports_count: comment.reports,
             reports: comment.newest_reports.iter().map(ReportResource::from).collect(),
             rejection: comment.rejection.as_deref().map(RejectionResource::from),

@@ -1,4 +1,5 @@
-//! The spam check of a body before it is stored: our rules, repeats, Akismet. The worst of their actions counts.
+//! The checks of a text before it is stored. The spam check is about the body: our rules, repeats, Akismet; the worst of their
+//! actions counts. Besides, the comments of its writer may need approval.
 
 use http::header;
 
@@ -7,10 +8,12 @@ use crate::app::akismet::Submission;
 use crate::domain::ids::{hex, sha256_hex};
 use crate::domain::markdown::{self, Shown};
 use crate::domain::spam::{Action, Finding};
-use crate::domain::verdict::{MAX_VERDICTS, Verdict};
+use crate::domain::trust::Trust;
+use crate::domain::verdict::{Judgment, Verdict};
 use crate::domain::viewer::Viewer;
 use crate::error::{Refusal, Result};
 use crate::http::request::Call;
+use crate::policy;
 
 /// A text that is about to be stored.
 #[derive(Clone, Copy)]
@@ -25,25 +28,49 @@ pub struct Draft<'a> {
 
 impl App {
     /// What our rules find in everything that readers may see.
-    fn judge(&self, body: &str) -> Vec<Finding> {
+    fn apply_rules(&self, body: &str) -> Vec<Finding> {
         let may_be_plain = markdown::may_be_plain(body, &self.config.users_route_prefix);
         let forms: Vec<Shown> =
             std::iter::once(markdown::shown(body)).chain(may_be_plain.then(|| Shown::plain(body))).collect();
         self.config.spam.rules.judge(&forms)
     }
 
-    /// Why a moderator should review the text; nothing when it may be shown. Refuses spam.
-    pub async fn check_for_spam(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Vec<Verdict>> {
+    /// What is to be said of a text that the viewer writes. Refuses spam.
+    pub async fn judge(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Judgment> {
+        let (found, trust) = tokio::try_join!(self.check_for_spam(call, viewer, draft), self.trust(viewer))?;
+        let now = self.clock.now();
+        let approval = if draft.edit {
+            policy::edit_needs_approval(&self.config, viewer, &trust, now)
+        } else {
+            policy::needs_approval(&self.config, viewer, &trust, now)
+        };
+        Ok(Judgment::new(found, approval))
+    }
+
+    /// The trust in the viewer. Nothing is read where it does not matter.
+    async fn trust(&self, viewer: &Viewer) -> Result<Trust> {
+        if !policy::depends_on_trust(&self.config, viewer) {
+            return Ok(Trust::default());
+        }
+        Ok(match &viewer.user {
+            Some(user) if user.trust.looked_back => user.trust.clone(),
+            Some(user) => self.store.look_back(user.id).await?,
+            None => self.store.trust_in_guest(&viewer.owners.comments).await?,
+        })
+    }
+
+    /// What the spam check finds. Refuses spam.
+    async fn check_for_spam(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Vec<Verdict>> {
         let found = self.find_spam(call, viewer, draft).await?;
         if let Some(denied) = denied(&found) {
             tracing::info!(rule = denied.verdict.rule.name(), "a text was refused as spam");
             return Err(Refusal::SpamRejected.into());
         }
-        Ok(found.into_iter().map(|finding| finding.verdict).take(MAX_VERDICTS).collect())
+        Ok(found.into_iter().map(|finding| finding.verdict).collect())
     }
 
     async fn find_spam(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Vec<Finding>> {
-        let mut found = self.judge(draft.body);
+        let mut found = self.apply_rules(draft.body);
         if self.config.spam.review_repeats && !draft.edit && denied(&found).is_none() {
             let hash = sha256_hex(draft.body);
             // Repeating a request, by the SDK or by a caller with an `Idempotency-Key`, is not repeating a text.

@@ -28,6 +28,7 @@ pub mod spam;
 pub mod texts;
 pub mod thread;
 pub mod time;
+pub mod trust;
 pub mod user;
 pub mod verdict;
 pub mod viewer;

@@ -6,6 +6,7 @@ use crate::domain::avatar::Avatar;
 use crate::domain::ids::{CommentId, ThreadId, UserId, sha256_hex};
 use crate::domain::secret::Secret;
 use crate::domain::time::Timestamp;
+use crate::domain::trust::Trust;
 use crate::domain::visible;
 
 /// Seconds between two names that comments take: names that change back and forth are then written once.
@@ -85,6 +86,8 @@ pub struct User {
     /// The id of the ban, in order of time: the key of its row among those banned.
     #[serde(rename = "bi", default, skip_serializing_if = "Option::is_none")]
     pub ban_id: Option<u64>,
+    #[serde(flatten)]
+    pub trust: Trust,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +142,7 @@ impl User {
             subject: identity.subject.clone(),
             ban: known.and_then(|known| known.ban.clone()),
             ban_id: known.and_then(|known| known.ban_id),
+            trust: known.map(|known| known.trust.clone()).unwrap_or_default(),
         }
     }
 
@@ -156,6 +160,7 @@ impl User {
             subject: None,
             ban: None,
             ban_id: None,
+            trust: Trust::default(),
         }
     }
 
@@ -164,6 +169,12 @@ impl User {
     #[must_use]
     pub fn handle(&self) -> Option<String> {
         handle(&self.name)
+    }
+
+    /// Whether it is no more than an id, and what moderators have decided about comments.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.name.is_empty() && self.ban.is_none()
     }
 
     /// The ban, unless it has ended.

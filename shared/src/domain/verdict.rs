@@ -1,9 +1,10 @@
-//! Why a text is held: what each check has found, for the moderators. The writer never sees it.
+//! Why a text is held: what each check has found, and how far its writer is trusted, for the moderators. The writer never
+//! sees it.
 
 use serde::{Deserialize, Serialize};
 
 /// Verdicts that one comment keeps.
-pub const MAX_VERDICTS: usize = 10;
+const MAX_VERDICTS: usize = 10;
 /// Characters of the words that a phrase has matched.
 const MAX_MATCH: usize = 100;
 
@@ -31,6 +32,10 @@ pub enum Rule {
     Repeat,
     /// Akismet calls it spam, or gave no answer.
     Akismet,
+    /// No moderator has approved a comment of the writer yet.
+    FirstComment,
+    /// Recent comments of the writer stand rejected.
+    Rejections,
 }
 
 /// What else a check has to say. Each rule has its own part.
@@ -45,6 +50,9 @@ pub struct Detail {
     /// Why Akismet gave no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+    /// Recent comments of the writer that stand rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +72,33 @@ impl Rule {
             Self::Links => "links",
             Self::Repeat => "repeat",
             Self::Akismet => "akismet",
+            Self::FirstComment => "first_comment",
+            Self::Rejections => "rejections",
         }
+    }
+}
+
+/// What all checks together say of a text.
+#[derive(Clone, Debug, Default)]
+pub struct Judgment {
+    /// It waits for a moderator.
+    pub waits: bool,
+    pub verdicts: Vec<Verdict>,
+}
+
+impl Judgment {
+    /// `found` by the spam check. `approval` is there when the comments of the writer need approval, and says why.
+    #[must_use]
+    pub fn new(found: Vec<Verdict>, approval: Option<Vec<Verdict>>) -> Self {
+        let waits = !found.is_empty() || approval.is_some();
+        let verdicts = found.into_iter().chain(approval.into_iter().flatten()).take(MAX_VERDICTS).collect();
+        Self { waits, verdicts }
+    }
+
+    /// Whether the spam check doubts the text.
+    #[must_use]
+    pub fn is_suspicious(&self) -> bool {
+        self.verdicts.iter().any(|verdict| !matches!(verdict.rule, Rule::FirstComment | Rule::Rejections))
     }
 }
 
@@ -92,6 +126,16 @@ impl Verdict {
     #[must_use]
     pub fn akismet_failed(failure: Failure) -> Self {
         Self::of(Rule::Akismet).with(Detail { failure: Some(failure), ..Detail::default() })
+    }
+
+    #[must_use]
+    pub fn first_comment() -> Self {
+        Self::of(Rule::FirstComment)
+    }
+
+    #[must_use]
+    pub fn rejections(rejected: usize) -> Self {
+        Self::of(Rule::Rejections).with(Detail { rejected: Some(rejected as u64), ..Detail::default() })
     }
 
     fn of(rule: Rule) -> Self {

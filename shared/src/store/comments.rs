@@ -17,7 +17,7 @@ use super::{Reading, Store, number, read, text, write, yes};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, IdSource};
 use crate::domain::thread::{Thread, VisitorThreadState};
-use crate::domain::verdict::Verdict;
+use crate::domain::verdict::Judgment;
 use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
@@ -76,10 +76,7 @@ pub struct Edit {
     pub mentions: Vec<String>,
     /// Unix milliseconds.
     pub at: i64,
-    /// Why it is held: the spam check doubts it.
-    pub verdicts: Vec<Verdict>,
-    /// A moderator should look at it.
-    pub waits: bool,
+    pub judgment: Judgment,
 }
 
 impl Edit {
@@ -90,9 +87,9 @@ impl Edit {
             body: self.body.clone(),
             mentions: self.mentions.clone(),
             edited_at: Some(at),
-            in_review: comment.in_review || (self.waits && comment.is_approved()),
-            suspicious: comment.suspicious || (!self.verdicts.is_empty() && comment.state == State::Pending),
-            verdicts: self.verdicts.clone(),
+            in_review: comment.in_review || (self.judgment.waits && comment.is_approved()),
+            suspicious: comment.suspicious || (self.judgment.is_suspicious() && comment.state == State::Pending),
+            verdicts: self.judgment.verdicts.clone(),
             ..comment.clone()
         }
     }

@@ -87,6 +87,7 @@ pub(super) fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault
         // One that writes comments one by one leaves the table in order at every step.
         ItemKind::ImportJournal(thread) if !item.contains_key(import_journal::LAST) => StoredItem::Importing(thread),
         ItemKind::HiddenReply { .. }
+        | ItemKind::Guest(_)
         | ItemKind::Counted(..)
         | ItemKind::Count(_)
         | ItemKind::Handle(_)

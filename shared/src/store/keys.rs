@@ -141,6 +141,19 @@ pub(super) fn author(author: &Author) -> String {
     }
 }
 
+/// A guest with a key.
+pub(super) fn guest(visitor: &Visitor) -> Key {
+    Key::new(format!("G#{visitor}"), "G")
+}
+
+/// The row that has the trust in a writer. Nobody is trusted who may be several people.
+pub(super) fn trust(writer: &Visitor) -> Option<Key> {
+    match writer.user() {
+        Some(id) => Some(user(id)),
+        None => writer.is_one_person().then(|| guest(writer)),
+    }
+}
+
 pub(super) fn handle(handle: &str, id: UserId) -> Key {
     Key::new(handle_partition(handle), format!("U#{id}"))
 }
@@ -308,6 +321,8 @@ pub(super) enum ItemKind {
     VisitorState(Visitor, ThreadId),
     VisitorOverflow(Visitor, ThreadId),
     User(UserId),
+    /// One with a key.
+    Guest(Visitor),
     Handle(UserId),
     NameFragment(UserId),
     Queue {
@@ -366,6 +381,7 @@ impl ItemKind {
                 }
             }
             ("U", ("U", "")) => Self::User(rest.parse().ok()?),
+            ("G", ("G", "")) => Self::Guest(Visitor(rest.to_owned())),
             ("H", ("U", id)) => Self::Handle(id.parse().ok()?),
             ("N", _) => Self::NameFragment(key.sk.rsplit_once('#')?.1.parse().ok()?),
             ("S", ("S", "")) => Self::Source(SourceId(rest.to_owned())),
@@ -406,6 +422,7 @@ impl ItemKind {
             Self::VisitorState(..) => &schema::visitor_state::KIND,
             Self::VisitorOverflow(..) => &schema::visitor_overflow::KIND,
             Self::User(_) => &schema::user::KIND,
+            Self::Guest(_) => &schema::guest::KIND,
             Self::Handle(_) => &schema::handle::KIND,
             Self::NameFragment(_) => &schema::name_fragment::KIND,
             Self::Queue { .. } => &schema::queue::KIND,
@@ -529,6 +546,7 @@ pub(super) mod tests {
     pub(in crate::store) fn keys_and_kinds() -> Vec<(Key, ItemKind)> {
         let (id, other, ada) = (CommentId(12), CommentId(3), UserId(7));
         let (visitor, post) = (Visitor::from(ada), ThreadId::new("post", "a-1").unwrap());
+        let keyed = Visitor("khash".to_owned());
         let source = SourceId("disqus:5#58".to_owned());
         let hook = EndpointId(5);
         let message = MessageId { number: 12, hash: "hash".to_owned() };
@@ -543,6 +561,7 @@ pub(super) mod tests {
             (visitor_state(&visitor, &post), ItemKind::VisitorState(visitor.clone(), post.clone())),
             (visitor_overflow(&visitor, &post, id), ItemKind::VisitorOverflow(visitor.clone(), post.clone())),
             (user(ada), ItemKind::User(ada)),
+            (guest(&keyed), ItemKind::Guest(keyed.clone())),
             (handle("ada", ada), ItemKind::Handle(ada)),
             (name_fragment(1, "a#d#a", ada), ItemKind::NameFragment(ada)),
             (queue("pending", id), ItemKind::Queue { state: "pending".to_owned(), id }),

@@ -38,6 +38,7 @@ mod schema;
 pub mod sources;
 pub mod threads;
 mod transaction;
+mod trust;
 pub mod users;
 mod versioned;
 pub mod webhooks;

@@ -17,6 +17,7 @@ use crate::domain::log::Action;
 use crate::domain::rejection::{Grounds, Rejection};
 use crate::domain::report::{ReportStatus, Resolution};
 use crate::domain::time::Timestamp;
+use crate::domain::trust;
 use crate::error::Fault;
 
 /// Resolutions kept for one comment. When there are more, the oldest is dropped, and the next one covers its reports.
@@ -129,22 +130,35 @@ impl Store {
             if seen.is_some_and(|seen| seen.seconds() != comment.updated_at().seconds()) {
                 return Ok(Plan::Edited);
             }
-            match verdict {
-                Verdict::Approve => self.approve(comment, read, by).await,
-                Verdict::Reject(grounds) => self.reject(comment, verdict, by.rejection(grounds), by).await,
-                Verdict::RejectSilently if comment.state == State::Rejected => Ok(Plan::Nothing),
+            let plan = match verdict {
+                Verdict::Approve => self.approve(comment.clone(), read, by).await?,
+                Verdict::Reject(grounds) => self.reject(comment.clone(), verdict, by.rejection(grounds), by).await?,
+                Verdict::RejectSilently if comment.state == State::Rejected => Plan::Nothing,
                 Verdict::RejectSilently => {
                     let rejection = Rejection { is_silent: true, ..by.rejection(&Grounds::default()) };
-                    self.reject(comment, verdict, rejection, by).await
+                    self.reject(comment.clone(), verdict, rejection, by).await?
                 }
-                Verdict::Dismiss => Ok(Decision::by(&comment, comment.clone(), verdict, by)?.into_plan()),
-            }
+                Verdict::Dismiss => Decision::by(&comment, comment.clone(), verdict, by)?.into_plan(),
+            };
+            self.with_trust(plan, &comment, verdict).await
         };
         Ok(match self.try_plans("deciding about a comment", comment, plan).await? {
             Changed::Done | Changed::Now(_) => Decided::Done,
             Changed::Edited => Decided::Edited,
             Changed::Gone => Decided::Gone,
         })
+    }
+
+    /// The plan with what the decision says of the writer.
+    async fn with_trust(&self, plan: Plan, comment: &Comment, verdict: &Verdict) -> Result<Plan, Fault> {
+        let decided = match verdict {
+            Verdict::Approve => trust::Decided::Approved,
+            Verdict::Reject(_) | Verdict::RejectSilently => trust::Decided::Rejected,
+            Verdict::Dismiss => return Ok(plan),
+        };
+        let Plan::Together(mut writes) = plan else { return Ok(plan) };
+        writes.extend(self.note_decision(comment, decided).await?);
+        Ok(Plan::Together(writes))
     }
 
     /// `read` is the time of the edit that the decision is about.

@@ -297,6 +297,16 @@ items! {
             BAN            "bn"  M(ban)    names Words    "ban";
             BAN_ID         "bi"  N                        "id of the ban, ordered by time";
             IMPORTED_BAN   "ib"  N                        "id of a ban that was imported, which is not imported again";
+            APPROVED       "ok"  NS                       "at most 20 comments whose latest decision is an approval";
+            REJECTED       "ko"  NS                       "the newest 20 comments whose latest decision is a rejection";
+            LOOKED_BACK    "lb"  B                        "a comment that was shown before trust was asked for has been looked for; it is in `ok`";
+        }
+    }
+    guest "guest" {
+        key "G#visitor" "G" names Visitor; export No; read "trust in a guest with a key";
+        attributes {
+            APPROVED       "ok"  NS                       "as of users";
+            REJECTED       "ko"  NS                       "as of users";
         }
     }
     handle "handle" {
@@ -506,6 +516,7 @@ maps! {
         COUNT          "count" N                          "links in the text";
         LIMIT          "limit" N                          "number of links from which on a text is held";
         FAILURE        "failure" S                        "why Akismet gave no verdict: `timeout` or `answer`";
+        REJECTED       "rejected" N                       "recent comments of the writer that stand rejected";
     }
     excerpt {
         ID             "i"   N                            "id of the report";

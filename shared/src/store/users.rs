@@ -15,6 +15,7 @@ use crate::domain::fold::fold;
 use crate::domain::ids::UserId;
 use crate::domain::list::Order;
 use crate::domain::time::Timestamp;
+use crate::domain::trust::Trust;
 use crate::domain::user::{Ban, Identity, User};
 use crate::error::Fault;
 
@@ -304,6 +305,7 @@ impl Store {
                             subject: None,
                             ban,
                             ban_id: None,
+                            trust: Trust::default(),
                         },
                     );
                 }

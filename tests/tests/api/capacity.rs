@@ -237,7 +237,31 @@ async fn deletions_keep_to_their_bounds() {
     table.check();
 }
 
-/// The entry of the log is two of the write units.
+#[tokio::test]
+async fn trust_keeps_to_its_bounds() {
+    let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
+    let new = world.again(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_REQUIRE_APPROVAL", "new")]);
+    let mut table = Table::default();
+    let moderator = world.moderator();
+    let shown = world.user(7, "Ada Lovelace").comment("posts/1", &prose(1)).await;
+    let (ada, bob, guest) = (new.user(7, "Ada Lovelace"), new.user(8, "Bob"), new.guest().with_key("guest"));
+    bob.get("ui").await.ok(200);
+    let write = |actor: &Actor| {
+        let actor = actor.clone();
+        async move { actor.write("posts/1", None, &prose(6)).await }
+    };
+    // Once for each member, an earlier comment is looked for and noted. A comment that waits is in a queue.
+    table.measure(&new, "first comment since new writers wait", write(&ada), (3.0, 11.0, 5)).await;
+    table.measure(&new, "second comment", write(&ada), (2.0, 10.0, 2)).await;
+    table.measure(&new, "first comment of a new member", write(&bob), (2.5, 11.0, 4)).await;
+    table.measure(&new, "second comment of a new member", write(&bob), (2.0, 10.0, 2)).await;
+    table.measure(&new, "comment of a guest with a key", write(&guest), (2.0, 10.0, 3)).await;
+    table.measure(&new, "edit by a trusted member", ada.edit(shown, &prose(7)), (2.5, 5.0, 3)).await;
+    table.measure(&new, "the queue, 10", moderator.get("moderation/comments"), (13.5, 0.0, 4)).await;
+    table.check();
+}
+
+/// The entry of the log is two of the write units, and the writer's row two more.
 #[tokio::test]
 async fn decisions_of_moderators_keep_to_their_bounds() {
     let world = World::new();
@@ -253,10 +277,10 @@ async fn decisions_of_moderators_keep_to_their_bounds() {
     held.wait_until_idle().await;
     drop(held);
     // The caller's row is read beside the comment and its ancestors. How these overlap makes a trip of difference.
-    table.measure(&world, "approve a parent", moderator.judge(top, "approve"), (3.5, 19.0, 4)).await;
-    table.measure(&world, "approve a reply", moderator.judge(reply, "approve"), (5.5, 20.0, 6)).await;
-    table.measure(&world, "reject a parent", moderator.judge(top, "reject"), (4.5, 19.0, 5)).await;
-    table.measure(&world, "reject a reply", moderator.judge(reply, "reject"), (6.5, 20.0, 7)).await;
+    table.measure(&world, "approve a parent", moderator.judge(top, "approve"), (4.5, 21.0, 5)).await;
+    table.measure(&world, "approve a reply", moderator.judge(reply, "approve"), (6.5, 22.0, 7)).await;
+    table.measure(&world, "reject a parent", moderator.judge(top, "reject"), (5.5, 21.0, 6)).await;
+    table.measure(&world, "reject a reply", moderator.judge(reply, "reject"), (7.5, 22.0, 8)).await;
     table.measure(&world, "dismiss reports", moderator.judge(parent, "reports/dismiss"), (3.0, 8.0, 4)).await;
     table.measure(&world, "pin", moderator.pin(parent), (2.5, 7.0, 3)).await;
     table.measure(&world, "unpin", moderator.unpin(parent), (2.5, 5.0, 3)).await;

@@ -8,7 +8,7 @@ use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, IdSource, Random, UserId};
 use shared::domain::rejection::Grounds;
 use shared::domain::time::Clock;
-use shared::domain::verdict;
+use shared::domain::verdict::{self, Judgment};
 use shared::store::Reading;
 use shared::store::comments::Edit;
 use shared::store::log::Moderator;
@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
 /// What the spam check says of a text.
-fn held(is_doubtful: bool) -> Vec<verdict::Verdict> {
-    if is_doubtful { vec![verdict::Verdict::akismet()] } else { Vec::new() }
+fn judgment(is_doubtful: bool) -> Judgment {
+    Judgment::new(is_doubtful.then(verdict::Verdict::akismet).into_iter().collect(), None)
 }
 
 /// A spam check that answers when the test lets it.
@@ -111,13 +111,8 @@ impl Scene {
 
     /// An edit to `new`, stored at once.
     async fn edit(&self, review: bool) {
-        let edit = Edit {
-            body: "new".to_owned(),
-            mentions: Vec::new(),
-            at: self.world.now().0,
-            verdicts: held(review),
-            waits: review,
-        };
+        let edit =
+            Edit { body: "new".to_owned(), mentions: Vec::new(), at: self.world.now().0, judgment: judgment(review) };
         self.world.store().edit(&self.stored().await, edit).await.unwrap().expect("the comment exists");
     }
 
@@ -213,7 +208,7 @@ async fn an_approval_of_a_text_that_has_changed_leaves_the_new_text_in_the_queue
     scene.decide(seen, Verdict::Approve).await;
     let approved = scene.stored().await;
     assert!(approved.is_approved() && approved.in_review);
-    assert_eq!(approved.verdicts, held(true), "they are of the text that nobody has looked at");
+    assert_eq!(approved.verdicts, judgment(true).verdicts, "they are of the text that nobody has looked at");
     scene.everyone_sees("new").await;
     scene.is_queued(&["pending"]).await;
     scene.judge("approve").await;
@@ -268,13 +263,7 @@ async fn an_edit_based_on_an_older_state_applies_to_the_new_one() {
     let scene = Scene::approved().await;
     let seen = scene.stored().await;
     scene.judge("reject").await;
-    let edit = Edit {
-        body: "new".to_owned(),
-        mentions: Vec::new(),
-        at: scene.world.now().0,
-        verdicts: held(true),
-        waits: true,
-    };
+    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: scene.world.now().0, judgment: judgment(true) };
     let edited = scene.world.store().edit(&seen, edit).await.unwrap().unwrap();
     assert!(!edited.is_approved() && !edited.in_review && edited.body == "new");
     scene.is_queued(&["rejected"]).await;

@@ -47,6 +47,7 @@ mod rejections;
 mod reports;
 mod routes;
 mod show;
+mod trust;
 mod ui;
 mod unapproved;
 mod users;

@@ -191,6 +191,23 @@ async fn nothing_names_a_member_who_was_erased_but_what_the_receipt_says_stays()
 }
 
 #[tokio::test]
+async fn an_erasure_forgets_what_moderators_have_decided() {
+    let world = World::with(&GUESTS);
+    let (ada, keyed) = (world.user(7, "Ada"), world.guest().with_key("ada"));
+    let signed = json!({ "body": "as a guest", "guest_name": "Ada Lovelace", "guest_email": EMAIL });
+    let by_guest = keyed.post("posts/1/comments", signed).await.ok(201).id();
+    for id in [ada.comment("posts/1", "as a member").await, by_guest] {
+        world.moderator().judge(id, "reject").await.ok(200);
+    }
+    let decided = async || items_with(&world, &["\"ko\"".to_owned()]).await.len();
+    assert_eq!(decided().await, 2);
+    let member = erase(&world, Who::User(UserId(7))).await;
+    assert_eq!((member.left, decided().await), (0, 1), "{member:?}");
+    let guest = erase(&world, guest()).await;
+    assert_eq!((guest.left, guest.gone["trust"], decided().await), (0, 1, 0), "{guest:?}");
+}
+
+#[tokio::test]
 async fn a_second_erasure_finds_nothing() {
     let scene = Scene::new().await;
     let first = erase(&scene.world, Who::User(UserId(scene.id))).await;

@@ -9,6 +9,7 @@ use shared::domain::rejection::Grounds;
 use shared::domain::report::Report;
 use shared::domain::thread::VisitorThreadState;
 use shared::domain::time::Clock;
+use shared::domain::verdict::Judgment;
 use shared::store::Reading;
 use shared::store::comments::{CommentWithAncestors, Created, Edit, NewComment};
 use shared::store::log::Moderator;
@@ -235,7 +236,7 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
     world.delete(id).await;
     let before = world.item(&format!("C#{id}"), "C").await;
 
-    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now.0, verdicts: Vec::new(), waits: false };
+    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now.0, judgment: Judgment::default() };
     assert!(store.edit(&seen, edit).await.unwrap().is_none());
     let moderator = store.user(UserId(9), Reading::Consistent).await.unwrap().unwrap();
     let by = Moderator { id: moderator.id, name: &moderator.name, ids: &id_source, clock: &clock };

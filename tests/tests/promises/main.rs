@@ -6,6 +6,7 @@ mod faults;
 mod lag;
 mod model;
 mod moved;
+mod trust;
 
 use tests::{Faults, Setup, World};
 

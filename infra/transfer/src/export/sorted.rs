@@ -67,6 +67,7 @@ impl Sorted {
             StoredItem::GuestBound(bound) => self.add_guest_bound(&bound),
             StoredItem::Thread(id, thread) => self.add_thread(&id, &thread),
             StoredItem::VisitorThreadState(visitor, _, state) => self.add_votes(&visitor, &state),
+            StoredItem::User(user) if user.is_unknown() => Ok(()),
             StoredItem::User(user) => self.add_user(&user),
             StoredItem::Source(source, row) => self.add_source(&source, &row),
             StoredItem::Importing(thread) => Err(ExportError::Importing(thread)),

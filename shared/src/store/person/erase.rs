@@ -76,6 +76,7 @@ impl Erasure<'_> {
             }
             MatchKind::Log(key) => self.erase_from_log(key).await?.then_some("log"),
             MatchKind::Request { key, .. } => store.delete_item(key).await?.then_some("requests"),
+            MatchKind::Trust(key) => store.delete_item(key).await?.then_some("trust"),
             MatchKind::Profile => match self.person.user() {
                 Some(id) => store.erase_profile(id, now).await?.then_some("profile"),
                 None => None,
@@ -417,7 +418,7 @@ impl Store {
 
     /// Deletes the user, except for the id and the end of a ban that holds.
     async fn erase_profile(&self, id: UserId, now: Timestamp) -> Result<bool, Fault> {
-        const PROFILE: [&str; 7] = [
+        const PROFILE: [&str; 10] = [
             user::NAME,
             user::AVATAR,
             user::TOLD_AT,
@@ -425,6 +426,9 @@ impl Store {
             user::RENAMED_AT,
             user::COMMENTS_AT,
             user::SUBJECT,
+            user::APPROVED,
+            user::REJECTED,
+            user::LOOKED_BACK,
         ];
         let mut attempts = self.attempts("erasing a user");
         loop {

@@ -49,6 +49,8 @@ pub(super) enum MatchKind {
         upload: Option<String>,
     },
     Profile,
+    /// What moderators have decided about a guest.
+    Trust(Key),
     Notifications(Key),
     /// A handle or a name fragment.
     Directory(Key),
@@ -276,6 +278,7 @@ fn match_of(
             (user.is_some() && [entry.moderator, entry.user].contains(&user)).then_some(MatchKind::Log(key))
         }
         ItemKind::User(id) => (user == Some(id) && !is_ban_alone(item, now)?).then_some(MatchKind::Profile),
+        ItemKind::Guest(visitor) => is(&visitor).then_some(MatchKind::Trust(key)),
         ItemKind::Handle(id) | ItemKind::NameFragment(id) => (user == Some(id)).then_some(MatchKind::Directory(key)),
         ItemKind::Banned(id) => {
             let is_own = user.is_some() && item.get(banned::USER) == user.map(crate::store::number).as_ref();
@@ -406,7 +409,8 @@ impl Search<'_> {
             | ItemKind::VisitorOverflow(visitor, _)
             | ItemKind::Limiter(visitor)
             | ItemKind::Repeat(visitor)
-            | ItemKind::Idempotency(visitor) => known.visitors.contains(visitor),
+            | ItemKind::Idempotency(visitor)
+            | ItemKind::Guest(visitor) => known.visitors.contains(visitor),
             ItemKind::NotificationState(recipient) => known.recipients.contains(recipient),
             ItemKind::User(id) | ItemKind::Handle(id) | ItemKind::NameFragment(id) => self.person.user() == Some(*id),
             _ => false,

@@ -7,6 +7,7 @@ use shared::domain::ids::{CommentId, Provenance, SourceId, UserId, Visitor};
 use shared::domain::markdown as rendering;
 use shared::domain::report::{Report, Resolution};
 use shared::domain::time::Timestamp;
+use shared::domain::trust::Trust;
 use shared::domain::user::{Ban, User};
 use shared::store::export::GuestCount;
 use shared::store::restore::{Attached, Entry, VisitorEntries};
@@ -247,5 +248,6 @@ fn user(record: record::User) -> User {
         subject: record.subject,
         ban_id: record.ban.as_ref().map(|ban| ban.id),
         ban: record.ban.map(|ban| Ban { until: ban.until.map(jiff::Timestamp::as_millisecond), reason: ban.reason }),
+        trust: Trust::default(),
     }
 }

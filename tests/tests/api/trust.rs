@@ -1,0 +1,168 @@
+//! Where the comments of new writers wait (`SVC_REQUIRE_APPROVAL=new`): whom moderators trust by what they have decided.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::{Actor, World};
+
+const NEW: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "new");
+const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
+const DAY: Duration = Duration::from_hours(24);
+
+/// A member, and a guest with a key, who comes from another network each time.
+const WRITERS: [fn(&World) -> Actor; 2] = [|world| world.user(7, "Ada"), |world| world.guest().with_key("grace")];
+
+async fn judge(world: &World, id: u64, verdict: &str) {
+    world.moderator().judge(id, verdict).await.ok(200);
+}
+
+/// The item of a comment in any state.
+async fn item(world: &World, id: u64) -> Value {
+    world.moderator().get(&format!("moderation/comments?id={id}")).await.ok(200).rows()[0].clone()
+}
+
+/// The rules that hold a comment; `None` when everyone sees it.
+async fn held_by(world: &World, id: u64) -> Option<Vec<String>> {
+    let item = item(world, id).await;
+    let rules = item["verdicts"].as_array().unwrap().iter().map(|verdict| verdict["rule"].as_str().unwrap().to_owned());
+    (!item["held_for"].is_null()).then(|| rules.collect())
+}
+
+async fn waits_as(world: &World, writer: &Actor, rules: &[&str]) {
+    let id = writer.comment("posts/1", "x").await;
+    assert_eq!(held_by(world, id).await.unwrap(), rules);
+    assert_eq!(item(world, id).await["held_for"], "approval");
+}
+
+async fn is_shown(world: &World, writer: &Actor) -> u64 {
+    let id = writer.comment("posts/1", "x").await;
+    assert_eq!(held_by(world, id).await, None);
+    id
+}
+
+#[tokio::test]
+async fn comments_of_a_writer_wait_until_a_moderator_has_approved_one() {
+    let world = World::with(&[NEW, GUESTS]);
+    for writer in WRITERS.map(|writer| writer(&world)) {
+        let first = writer.comment("posts/1", "x").await;
+        let second = writer.comment("posts/1", "y").await;
+        let held = item(&world, second).await;
+        assert_eq!(held["verdicts"], json!([{ "rule": "first_comment", "match": null, "detail": null }]));
+        assert_eq!(
+            (&held["held_for"], &held["writer"]),
+            (&json!("approval"), &json!({ "approved": 0, "rejected": 0 }))
+        );
+        judge(&world, first, "approve").await;
+        is_shown(&world, &writer).await;
+        assert_eq!(item(&world, second).await["writer"], json!({ "approved": 1, "rejected": 0 }));
+    }
+    is_shown(&world, &world.moderator()).await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn guests_without_a_key_always_wait_and_no_verdict_says_why() {
+    let world = World::with(&[NEW, GUESTS]);
+    let guest = world.guest();
+    for _ in 0..2 {
+        let id = guest.comment("posts/1", "x").await;
+        assert_eq!(held_by(&world, id).await.unwrap(), [""; 0]);
+        assert_eq!(
+            (&item(&world, id).await["held_for"], &item(&world, id).await["writer"]),
+            (&json!("approval"), &json!(null))
+        );
+        judge(&world, id, "approve").await;
+    }
+    waits_as(&world, &guest.with_key("another"), &["first_comment"]).await;
+}
+
+#[tokio::test]
+async fn a_writer_waits_while_a_comment_of_the_last_thirty_days_stands_rejected() {
+    let world = World::with(&[NEW, GUESTS]);
+    for again in WRITERS {
+        let writer = again(&world);
+        let first = writer.comment("posts/1", "x").await;
+        judge(&world, first, "approve").await;
+        let second = is_shown(&world, &writer).await;
+        judge(&world, second, "reject").await;
+        let held = writer.comment("posts/1", "x").await;
+        let rejections = json!([{ "rule": "rejections", "match": null, "detail": { "rejected": 1 } }]);
+        assert_eq!(item(&world, held).await["verdicts"], rejections);
+        assert_eq!(item(&world, held).await["writer"], json!({ "approved": 1, "rejected": 1 }));
+        judge(&world, second, "approve").await;
+        is_shown(&world, &writer).await;
+        judge(&world, second, "reject").await;
+        writer.remove(second).await.ok(204);
+        waits_as(&world, &writer, &["rejections"]).await;
+        world.pass(30 * DAY);
+        is_shown(&world, &again(&world)).await;
+    }
+}
+
+#[tokio::test]
+async fn who_has_nothing_but_rejections_waits_for_both_reasons_and_spam_comes_first() {
+    let world = World::with(&[NEW, ("SVC_SPAM_REVIEW", "casino")]);
+    let ada = world.user(7, "Ada");
+    let first = ada.comment("posts/1", "casino").await;
+    assert_eq!(held_by(&world, first).await.unwrap(), ["phrase", "first_comment"]);
+    assert_eq!(item(&world, first).await["held_for"], "spam");
+    judge(&world, first, "approve").await;
+    judge(&world, first, "reject").await;
+    waits_as(&world, &ada, &["first_comment", "rejections"]).await;
+}
+
+#[tokio::test]
+async fn an_edit_waits_where_a_comment_of_its_writer_would() {
+    let world = World::with(&[NEW]);
+    let ada = world.user(7, "Ada");
+    let first = ada.comment("posts/1", "x").await;
+    judge(&world, first, "approve").await;
+    ada.edit(first, "y").await.ok(200);
+    assert_eq!(held_by(&world, first).await, None);
+    let other = is_shown(&world, &ada).await;
+    judge(&world, other, "reject").await;
+    ada.edit(first, "z").await.ok(200);
+    assert_eq!(
+        (held_by(&world, first).await.unwrap(), &item(&world, first).await["held_for"]),
+        (vec!["rejections".to_owned()], &json!("edit"))
+    );
+    let moderator = world.moderator();
+    let own = is_shown(&world, &moderator).await;
+    moderator.edit(own, "y").await.ok(200);
+    assert_eq!(held_by(&world, own).await, None);
+}
+
+#[tokio::test]
+async fn a_member_who_was_shown_before_trust_was_asked_for_is_trusted() {
+    let open = World::new();
+    let world = open.again(&[NEW]);
+    let shown = open.user(7, "Ada").comment("posts/1", "x").await;
+    let ada = world.user(7, "Ada");
+    is_shown(&world, &ada).await;
+    judge(&world, shown, "reject").await;
+    waits_as(&world, &ada, &["first_comment", "rejections"]).await;
+}
+
+#[tokio::test]
+async fn what_is_shown_by_trust_alone_is_no_approval() {
+    let world = World::with(&[NEW]);
+    let ada = world.user(7, "Ada");
+    let first = ada.comment("posts/1", "x").await;
+    judge(&world, first, "approve").await;
+    is_shown(&world, &ada).await;
+    judge(&world, first, "reject").await;
+    world.pass(31 * DAY);
+    waits_as(&world, &world.user(7, "Ada"), &["first_comment"]).await;
+}
+
+#[tokio::test]
+async fn decisions_count_whatever_the_setting_was() {
+    let open = World::with(&[("SVC_SPAM_REVIEW", "casino")]);
+    let (ada, bob) = (open.user(7, "Ada"), open.user(8, "Bob"));
+    let (held, shown) = (ada.comment("posts/1", "casino").await, bob.comment("posts/1", "x").await);
+    judge(&open, held, "approve").await;
+    judge(&open, shown, "reject").await;
+    let world = open.again(&[NEW]);
+    is_shown(&world, &world.user(7, "Ada")).await;
+    waits_as(&world, &world.user(8, "Bob"), &["first_comment", "rejections"]).await;
+}

@@ -1,0 +1,98 @@
+//! What moderators have decided about a writer is on the writer's row, whoever decides at once, and whatever fails meanwhile.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join_all;
+use shared::domain::comment::State;
+use shared::domain::ids::{CommentId, UserId, Visitor};
+use shared::domain::trust::Trust;
+use shared::store::Reading;
+use tests::{Actor, Faults, World};
+
+const MODERATORS: u64 = 16;
+const COMMENTS: usize = 12;
+const TURNS: usize = 12;
+
+/// A writer, whom the table knows as this visitor, and what the writer wrote.
+struct Writer {
+    actor: Actor,
+    written: Vec<u64>,
+}
+
+impl Writer {
+    async fn new(actor: Actor) -> Self {
+        let mut written = Vec::new();
+        for n in 0..COMMENTS {
+            written.push(actor.comment("posts/1", &format!("{n} doubtful")).await);
+        }
+        Self { actor, written }
+    }
+
+    /// Deletes every fourth comment, while others decide about it.
+    async fn delete_some(&self) {
+        for id in self.written.iter().step_by(4) {
+            while self.actor.remove(*id).await.status == 503 {}
+        }
+    }
+}
+
+/// Decides about all comments in turn, and undoes some of that.
+async fn moderate(world: &World, number: u64, comments: &[u64]) {
+    let claims = serde_json::json!({ "sub": (100 + number).to_string(), "name": "Mod", "roles": ["moderator"] });
+    let moderator = world.claiming(&claims);
+    for turn in 0..TURNS {
+        let place = turn * 7 + usize::try_from(number).unwrap() * 5;
+        let id = comments[place % comments.len()];
+        let decisions = if (turn + place).is_multiple_of(2) { ["approve", "reject"] } else { ["reject", "approve"] };
+        for decision in decisions {
+            let answer = moderator.judge(id, decision).await;
+            assert!([200, 404, 503].contains(&answer.status), "{:#}", answer.json);
+        }
+    }
+}
+
+/// Checks the sets of a writer against the comments that are left. A deleted one is in one set or the other.
+async fn is_right(world: &World, trust: &Trust, writer: &Writer) {
+    let left: Vec<CommentId> = writer.written.iter().copied().map(CommentId).collect();
+    let (mut approved, mut rejected, mut gone) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for id in left {
+        let comment = world.store().comment(id, Reading::Consistent).await.unwrap();
+        match comment.map(|comment| comment.state) {
+            Some(State::Approved) => drop(approved.insert(id.0)),
+            Some(State::Rejected) => drop(rejected.insert(id.0)),
+            // Nobody has decided about it.
+            Some(State::Pending) => {}
+            None => drop(gone.insert(id.0)),
+        }
+    }
+    let without = |set: &BTreeSet<u64>| -> BTreeSet<u64> { set.difference(&gone).copied().collect() };
+    assert_eq!((without(trust.approved()), without(trust.rejected())), (approved, rejected));
+    assert!(trust.approved().is_disjoint(trust.rejected()), "{trust:?}");
+    assert!(gone.len() == COMMENTS.div_ceil(4), "{gone:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_sets_of_a_writer_are_as_the_latest_decisions_whoever_decides_at_once_under_faults() {
+    let faults = Faults::new(11);
+    let world = crate::faulty(&faults, &[]);
+    let writers = [
+        Writer::new(world.user(7, "Ada")).await,
+        Writer::new(world.user(8, "Bob")).await,
+        Writer::new(world.guest().with_key("grace")).await,
+    ];
+    world.wait_until_idle().await;
+    let all: Vec<u64> = writers.iter().flat_map(|writer| writer.written.clone()).collect();
+    faults.start();
+    let moderating = (0..MODERATORS).map(|number| moderate(&world, number, &all));
+    tokio::join!(join_all(moderating), join_all(writers.iter().map(Writer::delete_some)));
+    faults.stop();
+    assert!(faults.made() > 50, "{}", faults.made());
+    world.finish_jobs().await;
+    let guest = world.store().comment(CommentId(writers[2].written[1]), Reading::Consistent).await.unwrap().unwrap();
+    let visitors = [Visitor::from(UserId(7)), Visitor::from(UserId(8)), guest.visitor()];
+    let trust = world.store().trust_in_all(visitors.iter().cloned().collect()).await.unwrap();
+    for (visitor, writer) in visitors.iter().zip(&writers) {
+        is_right(&world, &trust[visitor], writer).await;
+    }
+    assert_eq!(world.findings().await, [""; 0]);
+}
