@@ -771,23 +771,27 @@ mod tests {
 
     #[test]
     fn a_profile_gives_defaults_to_variables_that_are_not_set() {
-        let guests = |settings: &[(&str, &str)]| {
-            let guests = with_all(settings).unwrap().guests;
-            (guests.allowed, guests.likes, guests.require_email, guests.show_gravatar)
+        let defaults = |settings: &[(&str, &str)]| {
+            let config = with_all(settings).unwrap();
+            let guests = config.guests;
+            let of_guests = (guests.allowed, guests.likes, guests.require_email, guests.show_gravatar);
+            (of_guests, config.require_approval)
         };
-        let (members, blog) = ((false, false, true, true), (true, true, false, false));
+        let (nobody, new) = (RequireApproval::Never, RequireApproval::OfNewWriters);
+        let (members, blog) = (((false, false, true, true), nobody), ((true, true, false, false), new));
         for (settings, expected) in [
             (&[][..], members),
             (&[("SVC_PROFILE", "members")], members),
             (&[("SVC_PROFILE", "")], members),
             (&[("SVC_PROFILE", " blog ")], blog),
-            (&[("SVC_PROFILE", "blog"), ("SVC_ALLOW_GUESTS", "false")], (false, true, false, false)),
+            (&[("SVC_PROFILE", "blog"), ("SVC_ALLOW_GUESTS", "false")], ((false, true, false, false), new)),
             (
                 &[("SVC_PROFILE", "blog"), ("SVC_GUEST_REQUIRE_EMAIL", "true"), ("SVC_GUEST_LIKES", " ")],
-                (true, true, true, false),
+                ((true, true, true, false), new),
             ),
+            (&[("SVC_PROFILE", "blog"), ("SVC_REQUIRE_APPROVAL", "false")], ((true, true, false, false), nobody)),
         ] {
-            assert_eq!(guests(settings), expected, "{settings:?}");
+            assert_eq!(defaults(settings), expected, "{settings:?}");
         }
         let error = with("SVC_PROFILE", "shop").unwrap_err().to_string();
         assert_eq!(error, r#"SVC_PROFILE="shop": expected members or blog"#);

@@ -16,6 +16,7 @@ pub const PROFILES: [(&str, Defaults); 2] = [
             ("SVC_GUEST_REQUIRE_EMAIL", "false"),
             ("SVC_GUEST_SHOW_GRAVATAR", "false"),
             ("SVC_MODERATION_MAIL_FOR", "all"),
+            ("SVC_REQUIRE_APPROVAL", "new"),
         ],
     ),
 ];
