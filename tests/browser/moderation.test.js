@@ -285,6 +285,24 @@ test('a card says why it is held, what it answers, who wrote it and where', asyn
   await page.getByText('Guests have no account to ban').first().waitFor()
 })
 
+test('what a check found is marked over the borders of elements, and every check is named', async (t) => {
+  await emptyQueue()
+  const [grace, ada] = [moderator('Grace'), member('Ada')]
+  const record = newRecord()
+  await w.service.comment(record, 'A **cas**ino, and one more casino.', { who: ada.token })
+  await w.service.comment(record, 'Look [here](http://casino.example).', { who: ada.token })
+  await w.service.comment(record, 'Nothing to find', { who: ada.token })
+  const { page } = await open(t, { who: grace.token })
+  const found = card(page, 'and one more')
+  await found.getByText('Phrase: casino').waitFor()
+  assert.deepEqual(await found.locator('.body mark').allTextContents(), ['cas', 'ino', 'casino'])
+  assert.equal(await found.locator('.body').textContent().then((text) => text?.trim()), 'A casino, and one more casino.')
+  const address = card(page, 'Look here')
+  assert.deepEqual(await address.locator('.checks li').allTextContents(), ['Phrase: casino'])
+  assert.equal(await address.locator('mark').count(), 0, 'nothing of the text was found')
+  assert.equal(await card(page, 'Nothing to find').locator('.checks').count(), 0)
+})
+
 test('reports are shown with their reasons, and a reported comment can be kept', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')

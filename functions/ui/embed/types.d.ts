@@ -138,7 +138,15 @@ export interface Item extends Comment {
   thread: RecordThread
   parent: Comment | null
   held_for: HeldFor
+  verdicts: Check[]
   reports: { reason: string; created_at: string }[]
+}
+
+/** What a check says of a text that it holds. */
+export interface Check {
+  rule: 'phrase' | 'links' | 'repeat' | 'akismet' | 'first_comment' | 'rejections'
+  match: string | null
+  detail: { count?: number; limit?: number; failure?: string; rejected?: number } | null
 }
 
 /** A page of a list, and the cursor of the next one. */

@@ -1,6 +1,6 @@
 /**
  * One comment with all that a moderator needs to decide.
- * @import { Comment, Item, User, Verdict } from '../types.d.ts'
+ * @import { Check, Comment, Item, User, Verdict } from '../types.d.ts'
  * @import { CardList } from './queue.js'
  */
 
@@ -10,6 +10,7 @@ import { h } from '../kit/dom.js'
 import { showHtml } from '../kit/html.js'
 import { ago } from './ago.js'
 import { icon, sign } from './icons.js'
+import { mark } from './marks.js'
 import { actionOf, applies, standing } from './verdicts.js'
 
 
@@ -55,8 +56,8 @@ export class Card {
     const label = [t('comment_by', { name: this.list.desk.nameOf(item) }), `${t('on')} ${where}`, this.#reason()]
     this.element.setAttribute('aria-label', label.filter(Boolean).join(', '))
     this.element.classList.toggle('noted', !!this.note)
-    const body = this.#text('body', item, standing(item) === 'visible')
-    const children = [this.#head(where), item.parent && this.#parent(item.parent), body, this.#showAll(body)]
+    const body = this.#text('body', item, standing(item) === 'visible', item.verdicts)
+    const children = [this.#head(where), item.parent && this.#parent(item.parent), body, this.#showAll(body), this.#checks()]
     this.element.replaceChildren(...children.filter((child) => child != null), ...this.#reports(), this.#note(), this.#actions())
   }
 
@@ -106,11 +107,12 @@ export class Card {
       this.#text('quoted', parent, parent.is_approved))
   }
 
-  /** What a comment says. Its links open elsewhere: one to `#token=` would sign out whoever follows it. Images load at once if it is approved, else by a button each. @param {string} name of a class @param {Comment} comment @param {boolean} approved */
-  #text(name, { html, body }, approved) {
+  /** What a comment says. Its links open elsewhere: one to `#token=` would sign out whoever follows it. Images load at once if it is approved, else by a button each. What checks have found is marked. @param {string} name of a class @param {Comment} comment @param {boolean} approved @param {Check[]} [checks] */
+  #text(name, { html, body }, approved, checks = []) {
     const text = inert.adoptNode(h('div', { class: name, dir: 'auto' }))
     showHtml(text, html, body)
     for (const link of text.querySelectorAll('a')) Object.assign(link, { target: '_blank', rel: 'noopener noreferrer' })
+    mark(text, checks.flatMap(({ match }) => match ?? []))
     if (!approved) text.querySelectorAll('img').forEach((image) => image.replaceWith(this.#load(image)))
     return text
   }
@@ -139,6 +141,18 @@ export class Card {
     })
     this.list.measure(body, () => (button.hidden = body.scrollHeight <= body.clientHeight + 2))
     return button
+  }
+
+  /** What holds the text. */
+  #checks() {
+    const { t } = this.list.desk
+    const { verdicts } = this.item
+    if (!verdicts.length) return null
+    const says = (/** @type {Check} */ { rule, match, detail }) => {
+      const n = detail?.count ?? detail?.rejected ?? 0
+      return t(detail?.failure ? 'check_no_answer' : `check_${rule}`, { words: match ?? '', limit: detail?.limit ?? 0, n })
+    }
+    return h('ul', { class: 'checks', 'aria-label': t('checks') }, ...verdicts.map((check) => h('li', { dir: 'auto' }, icon('warning'), says(check))))
   }
 
   #reports() {

@@ -114,6 +114,9 @@ code { font-size: .9em }
 :is(.body, .quoted) :is(ul, ol) { padding-inline-start: min(40px, 10%) }
 .body blockquote { margin-inline: 0; padding-inline-start: min(.75em, 5%); border-inline-start: 3px solid var(--line); color: var(--muted) }
 
+.checks { display: flex; flex-wrap: wrap; gap: .375rem .5rem; margin-block: .5rem 0; padding: 0; list-style: none; font-size: .8125em; color: var(--warn) }
+.checks li { display: inline-flex; align-items: center; gap: .375em; overflow-wrap: anywhere }
+mark { padding-inline: .125em; border-radius: .25em; color: inherit; background: color-mix(in srgb, var(--warn) 28%, transparent) }
 .reports { margin-block-start: .5rem; padding: .5rem .75rem; border-radius: var(--radius); background: color-mix(in srgb, var(--danger) 7%, transparent); font-size: .875em }
 .reports .count { display: flex; align-items: center; gap: .5em; color: var(--danger); font-weight: 600 }
 .reports ul { margin: .25rem 0 0; padding: 0; list-style: none }
@@ -132,7 +135,7 @@ code { font-size: .9em }
 .sign { display: grid; place-items: center; min-inline-size: 1.25em }
 .sign kbd { display: none; min-inline-size: 1.6em; margin-inline: -.175em }
 .drawer .card { --indent: 0px }
-.card > :is(.parent, .body, .reports, .note, .actions, .show-all) { margin-inline-start: calc(var(--indent) + 42px) }
+.card > :is(.parent, .body, .checks, .reports, .note, .actions, .show-all) { margin-inline-start: calc(var(--indent) + 42px) }
 .card > .actions { margin-inline-start: calc(var(--indent) + 34px) }
 .card > .show-all { margin-inline-start: calc(var(--indent) + 42px - .25em) }
 .body:has(+ .show-all:not([hidden])) { mask-image: linear-gradient(#000 calc(100% - 3rem), #0000) }

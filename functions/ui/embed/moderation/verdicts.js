@@ -25,6 +25,7 @@ export const decided = (item, action) => ({
   ...item,
   is_approved: action === 'dismiss' ? item.is_approved : action === 'approve',
   held_for: action === 'dismiss' ? item.held_for : null,
+  verdicts: action === 'approve' ? [] : item.verdicts,
   reports_count: 0,
   reports: [],
 })
