@@ -17,10 +17,10 @@ const COUNTED: i64 = 30 * 24 * 3_600 * 1_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trust {
     /// Comments whose latest decision is an approval.
-    #[serde(rename = "ok", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    #[serde(rename = "ap", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     approved: BTreeSet<u64>,
     /// The newest comments whose latest decision is a rejection.
-    #[serde(rename = "ko", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    #[serde(rename = "np", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     rejected: BTreeSet<u64>,
     /// Whether a comment that was shown before trust was asked for has been looked for. If there is one, it is `approved`.
     #[serde(rename = "lb", default, skip_serializing_if = "std::ops::Not::not")]

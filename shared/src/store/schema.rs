@@ -297,16 +297,16 @@ items! {
             BAN            "bn"  M(ban)    names Words    "ban";
             BAN_ID         "bi"  N                        "id of the ban, ordered by time";
             IMPORTED_BAN   "ib"  N                        "id of a ban that was imported, which is not imported again";
-            APPROVED       "ok"  NS                       "at most 20 comments whose latest decision is an approval";
-            REJECTED       "ko"  NS                       "the newest 20 comments whose latest decision is a rejection";
-            LOOKED_BACK    "lb"  B                        "a comment that was shown before trust was asked for has been looked for; it is in `ok`";
+            APPROVED       "ap"  NS                       "at most 20 comments whose latest decision is an approval";
+            REJECTED       "np"  NS                       "the newest 20 comments whose latest decision is a rejection";
+            LOOKED_BACK    "lb"  B                        "a comment that was shown before trust was asked for has been looked for; it is in `ap`";
         }
     }
     guest "guest" {
         key "G#visitor" "G" names Visitor; export No; read "trust in a guest with a key";
         attributes {
-            APPROVED       "ok"  NS                       "as of users";
-            REJECTED       "ko"  NS                       "as of users";
+            APPROVED       "ap"  NS                       "as of users";
+            REJECTED       "np"  NS                       "as of users";
         }
     }
     handle "handle" {

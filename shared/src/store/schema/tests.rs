@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs;
+use std::mem::discriminant;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -176,6 +177,24 @@ fn every_attribute_is_written_by_serde_or_named_in_the_code() {
         assert!(unused.is_empty(), "{}: nothing writes {unused:?}", kind.name);
         let names = |name: &str| kind.attributes.iter().any(|attribute| attribute.name == name);
         assert!(written.get(kind.name).is_none_or(|written| written.iter().all(|name| names(name))), "{}", kind.name);
+    }
+}
+
+/// `DynamoDB` refuses an item in which a key of an index has another type than the index.
+#[test]
+fn an_attribute_that_is_named_as_a_key_of_an_index_has_its_type() {
+    let keys: BTreeMap<&str, Type> =
+        KINDS.iter().flat_map(|kind| kind.index_keys).map(|key| (key.name, key.ty)).collect();
+    for kind in KINDS {
+        for attribute in kind.attributes {
+            let key = keys.get(attribute.name);
+            assert!(
+                key.is_none_or(|ty| discriminant(ty) == discriminant(&attribute.ty)),
+                "{}: {}",
+                kind.name,
+                attribute.name
+            );
+        }
     }
 }
 
