@@ -13,7 +13,9 @@ async fn an_empty_cursor_starts_a_walk() {
     let cursor = page.json["meta"]["next_cursor"].as_str().unwrap();
     let next = format!("{path}?per_page=2&cursor={cursor}");
     assert_eq!(page.json["links"], json!({ "first": null, "last": null, "prev": null, "next": next }));
-    let meta = json!({ "path": path, "per_page": 2, "next_cursor": cursor, "prev_cursor": null, "total": 3 });
+    let meta = json!({
+        "closed": false, "path": path, "per_page": 2, "next_cursor": cursor, "prev_cursor": null, "total": 3
+    });
     assert_eq!(page.json["meta"], meta);
     assert_eq!(world.guest().list("posts/1", "per_page=2&cursor").await.ids(), page.ids());
 }

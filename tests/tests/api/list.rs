@@ -55,7 +55,9 @@ async fn a_page_is_answered_whole() {
                 "prev": null,
                 "next": null,
             },
-            "meta": { "current_page": 1, "from": 1, "last_page": 1, "path": path, "per_page": 10, "to": 2, "total": 2 },
+            "meta": {
+                "closed": false, "current_page": 1, "from": 1, "last_page": 1, "path": path, "per_page": 10, "to": 2, "total": 2
+            },
         })
     );
 }

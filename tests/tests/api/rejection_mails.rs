@@ -92,7 +92,7 @@ async fn a_guest_gets_a_mail_only_at_an_address_that_was_confirmed() {
 #[tokio::test]
 async fn a_comment_that_one_address_was_told_of_may_be_rejected_for_it_too() {
     let world = world();
-    let (laptop, phone, moderator) = (world.guest(), world.guest(), world.moderator());
+    let (laptop, phone) = (world.guest(), world.guest());
     let asked = subscribe_as_guest(&laptop, "ada@example.org").await;
     press(&laptop, &links(&sent(&world).await[0])[0], "action=confirm").await.ok(200);
     subscribe_as_guest(&phone, "ada@example.org").await;
@@ -104,7 +104,7 @@ async fn a_comment_that_one_address_was_told_of_may_be_rejected_for_it_too() {
     let reply = phone.post("posts/1/comments", reply).await.ok(201).id();
     let told = subjects(&sent(&world).await)[2..].to_vec();
     assert_eq!(told, ["ada@example.org: Grace answered your comment: posts/1"]);
-    moderator.reject(reply, "other", "no").await.ok(200);
+    world.moderator().reject(reply, "other", "no").await.ok(200);
     let told = subjects(&sent(&world).await)[3..].to_vec();
     assert_eq!(told, ["ada@example.org: Your comment was not approved: posts/1"]);
 }
