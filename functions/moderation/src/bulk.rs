@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
 use serde::Serialize;
 use serde_json::Value;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::comment::Comment;
-use shared::domain::ids::{CommentId, ID_BOUND};
+use shared::domain::ids::{CommentId, ID_BOUND, Visitor};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
 use shared::error::{Error, Refusal, Result};
@@ -22,7 +22,8 @@ use shared::store::log::Moderator;
 use shared::store::moderation::Verdict;
 
 const MAX_IDS: usize = 50;
-/// Comments decided concurrently. Those of one thread conflict, and are tried again.
+/// Writers about whose comments is decided concurrently. Decisions about two comments of a writer change the same items, so they
+/// come one after the other. Those about two comments of a thread may conflict, and are tried again.
 const AT_ONCE: usize = 5;
 
 struct BulkInput {
@@ -50,26 +51,35 @@ pub(crate) async fn decide(app: &App, call: &Call) -> Result<Answer> {
     policy::moderate(&viewer)?;
     let by = app.moderator(&viewer)?;
     let input = BulkInput::read(call)?;
-    let found = app.store.find_all(input.ids.clone()).await?;
-    let mut found: HashMap<CommentId, Comment> =
-        found.into_iter().map(|found| (found.comment.id, found.comment)).collect();
+    let mut of_writers: HashMap<Visitor, Vec<Comment>> = HashMap::new();
+    for found in app.store.find_all(input.ids.clone()).await? {
+        of_writers.entry(found.comment.visitor()).or_default().push(found.comment);
+    }
+    let decided = stream::iter(of_writers.into_values()).map(|comments| decide_all(app, comments, &input, by));
+    let mut decided: HashMap<CommentId, Result<()>> =
+        decided.buffer_unordered(AT_ONCE).flat_map(stream::iter).collect().await;
     let mut results = Results::default();
-    for ids in input.ids.chunks(AT_ONCE) {
-        let decisions = ids.iter().map(|id| decide_one(app, found.remove(id), &input, by));
-        for (id, refused) in ids.iter().zip(join_all(decisions).await) {
-            match refused {
-                Ok(()) => results.done.push(*id),
-                Err(error) => results.failed.push(Failure { id: *id, code: code(error) }),
-            }
+    for id in input.ids {
+        match decided.remove(&id).unwrap_or(Err(Refusal::NotFound.into())) {
+            Ok(()) => results.done.push(id),
+            Err(error) => results.failed.push(Failure { id, code: code(error) }),
         }
     }
     Ok(Answer::ok(&Data { data: results }))
 }
 
-async fn decide_one(app: &App, comment: Option<Comment>, input: &BulkInput, by: Moderator<'_>) -> Result<()> {
-    let comment = comment.ok_or(Refusal::NotFound)?;
-    let seen = input.seen.get(&comment.id).copied();
-    crate::comment::decide(app, comment, &input.verdict, seen, by).await
+async fn decide_all(
+    app: &App,
+    comments: Vec<Comment>,
+    input: &BulkInput,
+    by: Moderator<'_>,
+) -> Vec<(CommentId, Result<()>)> {
+    let mut decided = Vec::new();
+    for comment in comments {
+        let (id, seen) = (comment.id, input.seen.get(&comment.id).copied());
+        decided.push((id, crate::comment::decide(app, comment, &input.verdict, seen, by).await));
+    }
+    decided
 }
 
 fn code(error: Error) -> &'static str {
