@@ -90,7 +90,8 @@ impl CallError {
     }
 
     /// What happened, in words that never come from the service.
-    pub(super) fn kind(&self) -> String {
+    #[must_use]
+    pub fn kind(&self) -> String {
         match self {
             Self::Refused { status, .. } => format!("refused with {status}"),
             Self::Https(error) => format!("no answer: {error}"),

@@ -90,7 +90,7 @@ fn unanswered(error: CallError) -> String {
         CallError::Credentials(_) => "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, as \
                                       aws configure export-credentials --format env prints them"
             .to_owned(),
-        error => format!("CloudFormation: {error}; try again, or set AWS_REGION to the region of the stack"),
+        error => format!("CloudFormation: {}; try again, or set AWS_REGION to the region of the stack", error.kind()),
     }
 }
 
