@@ -14,7 +14,7 @@ use crate::domain::ids::{ThreadId, UserId, Visitor};
 use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::Reason;
 use crate::domain::rejection::RejectionReason;
-use crate::domain::thread::Thread;
+use crate::domain::thread::{Pin, Thread};
 use crate::domain::time::Timestamp;
 use crate::domain::trust::Trust;
 use crate::domain::verdict::Verdict;
@@ -194,6 +194,16 @@ pub fn unapproved_pin() -> Refusal {
     FieldErrors::one("comment", "Only approved comments can be pinned.")
 }
 
+/// The pin of a comment, while pins are on. A stored one stays while they are off.
+pub fn shown_pin(config: &Config, thread: &Thread, comment: &Comment) -> Option<Pin> {
+    thread.pin.filter(|pin| config.features.pins && pin.comment == comment.id)
+}
+
+/// Whether the comment's writer is the author of the commented record. Guests never are.
+pub fn is_author(thread: &Thread, comment: &Comment) -> bool {
+    comment.user.is_some() && comment.user == thread.author
+}
+
 /// Seeing one comment by its id, to change, like or report it. Moderators see all comments and writers their own. Everyone
 /// else sees an approved comment unless one above it is hidden from them. Nobody sees a placeholder.
 pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
@@ -347,6 +357,26 @@ mod tests {
     fn check(state: &str, rule: impl Fn(&Viewer) -> Result<(), Refusal>, expected: [&str; 6]) {
         let verdicts = VIEWERS.map(|name| verdict(rule(&viewer(name))));
         assert_eq!(verdicts, expected, "{state}: {VIEWERS:?}");
+    }
+
+    #[test]
+    fn a_pin_is_shown_on_its_comment_while_pins_are_on() {
+        let pin = Pin { comment: CommentId(5), at: 0 };
+        let thread = Thread { pin: Some(pin), ..Thread::default() };
+        let comment = |id| Comment { id: CommentId(id), ..owned(State::Approved, 0) };
+        let (on, off) = (config(&[]), config(&[("SVC_PINS", "false")]));
+        assert_eq!(shown_pin(&on, &thread, &comment(5)), Some(pin));
+        assert_eq!(shown_pin(&on, &thread, &comment(6)), None);
+        assert_eq!(shown_pin(&off, &thread, &comment(5)), None);
+    }
+
+    #[test]
+    fn the_author_is_whom_the_host_has_named_and_no_guest() {
+        let of = |author: Option<u64>| Thread { author: author.map(UserId), ..Thread::default() };
+        let (by_owner, by_guest) = (owned(State::Approved, 0), Comment { user: None, ..owned(State::Approved, 0) });
+        assert!(is_author(&of(Some(7)), &by_owner));
+        assert!(!is_author(&of(Some(8)), &by_owner) && !is_author(&of(None), &by_owner));
+        assert!(!is_author(&of(Some(7)), &by_guest) && !is_author(&of(None), &by_guest));
     }
 
     #[test]

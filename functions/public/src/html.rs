@@ -12,6 +12,7 @@ use shared::domain::texts::Labels;
 use shared::domain::thread::Thread;
 use shared::domain::visible;
 use shared::http::pagination::ListAddress;
+use shared::policy;
 use shared::store::lists::CommentWithReplies;
 
 /// The one style of pages. A section in a page of the host's has that page's.
@@ -111,7 +112,7 @@ impl Section<'_> {
     }
 
     fn is_pinned(&self, comment: &Comment) -> bool {
-        self.config.features.pins && self.thread.pin.is_some_and(|pin| pin.comment == comment.id)
+        policy::shown_pin(self.config, &self.thread, comment).is_some()
     }
 
     fn content(&self, comment: &Comment) -> Markup {
@@ -137,7 +138,7 @@ impl Section<'_> {
         let badges = self.config.features.badges;
         let marks = [
             (self.is_pinned(comment), "pinned"),
-            (badges && comment.user.is_some() && comment.user == self.thread.author, "author"),
+            (badges && policy::is_author(&self.thread, comment), "author"),
             (badges && comment.by_moderator, "moderator"),
             (comment.edited_at.is_some(), "edited"),
         ];

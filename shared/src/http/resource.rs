@@ -149,7 +149,7 @@ pub struct CommentPresenter<'a> {
 impl CommentPresenter<'_> {
     #[must_use]
     pub fn present(&self, comment: &Comment) -> CommentResource {
-        let pin = self.thread.pin.filter(|pin| self.config.features.pins && pin.comment == comment.id);
+        let pin = policy::shown_pin(self.config, self.thread, comment);
         let created_at = comment.id.created_at();
         // Visitors' items may still name a comment that is gone.
         let said = |said: &BTreeSet<u64>| !comment.is_placeholder && said.contains(&comment.id.0);
@@ -172,7 +172,7 @@ impl CommentPresenter<'_> {
                 delete: policy::delete(self.viewer, comment, self.now).is_ok(),
                 pin: policy::pin(self.config, self.viewer, comment).is_ok(),
             },
-            is_author: comment.user.is_some() && comment.user == self.thread.author,
+            is_author: policy::is_author(self.thread, comment),
             is_moderator: comment.by_moderator,
             is_guest: comment.user.is_none(),
             pinned: pin.is_some(),
