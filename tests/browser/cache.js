@@ -1,17 +1,24 @@
 /** A shared cache before a service, which honours what `Cache-Control` says (RFC 5861, RFC 9111). */
 
-import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { LocalServer } from './world.js'
 
 /** The seconds of a directive. @param {string} control @param {string} name */
 const seconds = (control, name) => Number(control.match(new RegExp(`${name}=(\\d+)`))?.[1] ?? 0)
 
-export class Cache {
+export class Cache extends LocalServer {
   /** How many seconds the clock of the cache is ahead. */
   later = 0
   /** @type {Map<string, { at: number, control: string, headers: Record<string, string>, body: Buffer }>} */
   #kept = new Map()
-  #server = createServer(async ({ url = '', method, headers }, response) => {
+
+  /** @param {string} origin */
+  constructor(origin) {
+    super()
+    this.origin = new URL(origin).origin
+  }
+
+  /** @override @type {LocalServer['respond']} */
+  async respond({ url = '', method, headers }, response) {
     // What is asked with a token is nobody else's.
     const key = method === 'GET' && !headers.authorization ? url : ''
     const kept = this.#kept.get(key)
@@ -29,23 +36,6 @@ export class Cache {
     if (answer) response.writeHead(answer.status, answer.headers).end(answer.body)
     else if (kept && mayServe(fresh + seconds(control, 'stale-if-error'))) response.writeHead(200, kept.headers).end(kept.body)
     else response.writeHead(502).end()
-  })
-
-  /** @param {string} origin */
-  constructor(origin) {
-    this.origin = new URL(origin).origin
-  }
-
-  async start() {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-    const address = /** @type {import('node:net').AddressInfo} */ (this.#server.address())
-    this.url = `http://127.0.0.1:${address.port}`
-  }
-
-  stop() {
-    this.#server.close()
-    this.#server.closeAllConnections()
   }
 
   #now() {

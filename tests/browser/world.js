@@ -73,15 +73,14 @@ export function token(id, name, claims = {}) {
 
 export const newRecord = () => randomUUID()
 
-/** The pages of a site, on a port of its own. */
-export class Site {
-  /** @type {Map<string, { html: string, headers: Record<string, string> }>} */
-  #pages = new Map()
-  #server = createServer((request, response) => {
-    const page = this.#pages.get((request.url ?? '/').split('?')[0])
-    response.writeHead(page ? 200 : 404, { 'content-type': 'text/html; charset=utf-8', ...page?.headers })
-    response.end(page?.html)
-  })
+/** A server on a port of its own, which answers by `respond`. */
+export class LocalServer {
+  #server = createServer((request, response) => this.respond(request, response))
+
+  /** @param {import('node:http').IncomingMessage} _request @param {import('node:http').ServerResponse} response @returns {any} */
+  respond(_request, response) {
+    response.writeHead(404).end()
+  }
 
   async start() {
     this.#server.listen(0, '127.0.0.1')
@@ -93,6 +92,19 @@ export class Site {
   stop() {
     this.#server.close()
     this.#server.closeAllConnections()
+  }
+}
+
+/** The pages of a site. */
+export class Site extends LocalServer {
+  /** @type {Map<string, { html: string, headers: Record<string, string> }>} */
+  #pages = new Map()
+
+  /** @override @type {LocalServer['respond']} */
+  respond({ url = '/' }, response) {
+    const page = this.#pages.get(url.split('?')[0])
+    response.writeHead(page ? 200 : 404, { 'content-type': 'text/html; charset=utf-8', ...page?.headers })
+    response.end(page?.html)
   }
 
   /** The address of a new page. @param {string} html @param {Record<string, string>} [headers] @param {string} [path] */
@@ -102,25 +114,15 @@ export class Site {
   }
 }
 
-/** A server of images, which remembers who asked for what. */
-export class Images {
+/** Images, and a memory of who asked for which. */
+export class Images extends LocalServer {
   /** @type {{ path: string, referer: string | undefined }[]} */
   requests = []
-  #server = createServer(({ url = '', headers: { referer } }, response) => {
+
+  /** @override @type {LocalServer['respond']} */
+  respond({ url = '', headers: { referer } }, response) {
     this.requests.push({ path: url, referer })
     response.writeHead(200, { 'content-type': 'image/png', 'cache-control': 'no-store' }).end(PIXEL)
-  })
-
-  async start() {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-    const address = /** @type {import('node:net').AddressInfo} */ (this.#server.address())
-    this.url = `http://127.0.0.1:${address.port}`
-  }
-
-  stop() {
-    this.#server.close()
-    this.#server.closeAllConnections()
   }
 
   /** Waits until an image was asked for. @param {string} path */
