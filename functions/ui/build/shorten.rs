@@ -66,7 +66,7 @@ fn short_names<'a>(mentions: &[Mention<'a>]) -> BTreeMap<&'a str, String> {
     for Mention { name, declares, is_property, .. } in mentions {
         let (count, gain) = gains.entry(name).or_default();
         *count += 1;
-        *gain += if *is_property { -2 } else { 1 };
+        *gain += if *is_property { -3 } else { 1 };
         if *declares && name.len() > 1 {
             declared.insert(*name);
         }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn variables_have_short_names_wherever_they_stand() {
         let script = "let thread=1\nfunction show(thread,view){return view+thread}\n[1].map((value)=>value*thread)";
-        let short = "let a=1\nfunction d(a,c){return c+a}\n[1].map((b)=>b*a)";
+        let short = "let e=1\nfunction a(e,n){return n+e}\n[1].map((t)=>t*e)";
         assert_eq!(shorten(script), short);
     }
 
@@ -217,9 +217,10 @@ mod tests {
 
     #[test]
     fn what_is_taken_out_of_an_object_keeps_its_name_there() {
-        let script = "let{value,size:length=fetch}=options\nf(value,length,value)\ng(value,{value})\nh(value,value)";
-        assert_eq!(shorten(script), "let{value:a,size:b=fetch}=options\nf(a,b,a)\ng(a,{value:a})\nh(a,a)");
-        assert_eq!(shorten("let[first,last]=f()\ng(first,last)"), "let[a,b]=f()\ng(a,b)");
+        let script =
+            "let{value,size:length=fetch}=options\nf(value,length,value)\ng(value,{value})\nh(value,value,value,value)";
+        assert_eq!(shorten(script), "let{value:e,size:t=fetch}=options\nf(e,t,e)\ng(e,{value:e})\nh(e,e,e,e)");
+        assert_eq!(shorten("let[first,last]=f()\ng(first,last)"), "let[e,t]=f()\ng(e,t)");
     }
 
     #[test]
@@ -229,13 +230,13 @@ mod tests {
 
     #[test]
     fn no_short_name_is_one_that_the_script_has() {
-        assert_eq!(shorten("let value=a+b\nfor(let i of value)f(i)"), "let c=a+b\nfor(let i of c)f(i)");
+        assert_eq!(shorten("let value=e+t\nfor(let i of value)f(i)"), "let n=e+t\nfor(let i of n)f(i)");
     }
 
     #[test]
     fn strings_numbers_and_flags_of_regular_expressions_stay_and_templates_have_the_names() {
         let script = "let value=600_000+1e3\nf('value',/value/gu,`value ${value} ${g({value:`${value}`})}`)";
-        let short = "let a=600_000+1e3\nf('value',/value/gu,`value ${a} ${g({value:`${a}`})}`)";
+        let short = "let e=600_000+1e3\nf('value',/value/gu,`value ${e} ${g({value:`${e}`})}`)";
         assert_eq!(shorten(script), short);
     }
 }

@@ -1,5 +1,5 @@
-//! Takes comments, empty lines, indentation and spaces that separate nothing out of a script, and shortens names of private
-//! members. Strings, regular expressions and templates but style sheets stay as they are.
+//! Takes comments, indentation, and spaces, breaks of lines and commas that separate nothing out of a script, and shortens
+//! names of private members. Strings, regular expressions and templates but style sheets stay as they are.
 
 use std::fmt::Write;
 
@@ -10,6 +10,9 @@ pub(crate) struct Line {
     /// Whether it stands at the top level, by its indentation.
     pub(crate) is_top: bool,
 }
+
+/// Those that scripts have most come first: the fewer letters there are, the better they compress.
+const LETTERS: &[u8] = b"etnairslodcmhpubgfkyvwxzjqASCDTLEPRIMNBOFHUGWKVJYXQZ";
 
 /// What the scanner is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +41,7 @@ impl Line {
     }
 }
 
-/// A script without comments, without the spaces that separate nothing, and with short names of private members.
+/// A script without comments, without what separates nothing, and with short names of private members.
 pub(crate) fn tight(script: &str) -> String {
     let mut states = vec![State::Code];
     let mut members = Vec::new();
@@ -46,7 +49,7 @@ pub(crate) fn tight(script: &str) -> String {
     let mut rest = script;
     while let Some(next) = rest.chars().next() {
         let in_code = states.last() == Some(&State::Code);
-        if in_code && next == ' ' && !separates(&code, rest) {
+        if in_code && is_idle(next, &code, &rest[next.len_utf8()..]) {
             rest = &rest[1..];
             continue;
         }
@@ -81,15 +84,26 @@ pub(crate) fn tight(script: &str) -> String {
 
 /// A name for each number, with as few letters as can be.
 pub(crate) fn short_name(number: usize) -> String {
-    let letter = |place: usize| char::from(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[place % 52]);
-    let first = number.checked_sub(52).map(|rest| letter(rest / 52));
+    let letter = |place: usize| char::from(LETTERS[place % LETTERS.len()]);
+    let first = number.checked_sub(LETTERS.len()).map(|rest| letter(rest / LETTERS.len()));
     first.into_iter().chain([letter(number)]).collect()
 }
 
+/// Whether a character separates nothing: spaces where nothing runs together, breaks of lines that end nothing, and last commas.
+fn is_idle(character: char, before: &str, after: &str) -> bool {
+    let closes = after.trim_ascii_start().starts_with(['}', ')', ']']);
+    match character {
+        ' ' => !separates(before, after),
+        '\n' => closes || before.ends_with(['{', '(', '[', ',']),
+        ',' => closes,
+        _ => false,
+    }
+}
+
 /// Whether what stands before and after spaces would be something else without them: two words, two signs, or a slash.
-fn separates(before: &str, spaces: &str) -> bool {
+fn separates(before: &str, after: &str) -> bool {
     let is_name = |character: char| is_word(character) || character == '#';
-    match (before.chars().next_back(), spaces.trim_start_matches(' ').chars().next()) {
+    match (before.chars().next_back(), after.trim_start_matches(' ').chars().next()) {
         (Some(last), Some(next)) => {
             (is_name(last) && is_name(next)) || last == '/' || next == '/' || (last == next && "+-".contains(last))
         }
@@ -229,6 +243,13 @@ mod tests {
     }
 
     #[test]
+    fn breaks_of_lines_that_end_nothing_go_and_so_do_last_commas() {
+        let source = "f(\na,\n{\nb:[\n1,\n2,\n],\n},\n)\nif(a){\nb()\nc()\n}\nd()";
+        assert_eq!(tight(source), "f(a,{b:[1,2]})\nif(a){b()\nc()}\nd()");
+        assert_eq!(tight("`\n{\na,\n}${[\nb,\n]}`"), "`\n{\na,\n}${[b]}`");
+    }
+
+    #[test]
     fn spaces_that_mean_nothing_go_from_style_sheets() {
         let source = "sheet(`\n  a, b :is(c) { d: e f;\n  g: calc(1px + 2px) }\n@media (i) { j > k { l: m } }\n`)\nh(`\n  n: o`)";
         let tight_source = "sheet(`a,b :is(c){d:e f;g:calc(1px + 2px)}@media (i){j > k{l:m}}`)\nh(`\n  n: o`)";
@@ -238,7 +259,7 @@ mod tests {
     #[test]
     fn private_members_have_short_names_and_hashes_in_strings_stay() {
         let source = "class A{#one=1\nget #two(){return this.#one+'#one'}}";
-        assert_eq!(tight(source), "class A{#a=1\nget #b(){return this.#a+'#one'}}");
+        assert_eq!(tight(source), "class A{#e=1\nget #t(){return this.#e+'#one'}}");
     }
 
     #[test]
