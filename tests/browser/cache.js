@@ -3,7 +3,10 @@
 import { LocalServer } from './world.js'
 
 /** The seconds of a directive. @param {string} control @param {string} name */
-const seconds = (control, name) => Number(control.match(new RegExp(`${name}=(\\d+)`))?.[1] ?? 0)
+const seconds = (control, name) => Number(control.match(new RegExp(`(?<![\\w-])${name}=(\\d+)`))?.[1] ?? 0)
+
+/** For how many seconds a shared cache asks nobody. @param {string} control */
+const freshness = (control) => seconds(control, control.includes('s-maxage') ? 's-maxage' : 'max-age')
 
 export class Cache extends LocalServer {
   /** How many seconds the clock of the cache is ahead. */
@@ -24,7 +27,7 @@ export class Cache extends LocalServer {
     const kept = this.#kept.get(key)
     const age = kept ? this.#now() - kept.at : Infinity
     const control = kept?.control ?? ''
-    const fresh = seconds(control, 's-maxage')
+    const fresh = freshness(control)
     /** @param {number} bound */
     const mayServe = (bound) => age <= bound
     if (kept && mayServe(fresh + seconds(control, 'stale-while-revalidate'))) {
@@ -48,7 +51,7 @@ export class Cache extends LocalServer {
     const body = Buffer.from(await answer.arrayBuffer())
     const control = answer.headers.get('cache-control') ?? ''
     const headers = { 'content-type': answer.headers.get('content-type') ?? '', 'access-control-allow-origin': '*' }
-    if (answer.status === 200 && key && seconds(control, 's-maxage') > 0) this.#kept.set(key, { at: this.#now(), control, headers, body })
+    if (answer.status === 200 && key && freshness(control) > 0) this.#kept.set(key, { at: this.#now(), control, headers, body })
     return { status: answer.status, headers, body }
   }
 }

@@ -3,11 +3,15 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { Cache } from './cache.js'
-import { newRecord, Service, token, world } from './world.js'
+import { fromDisk, HASTE, newRecord, Service, token, world } from './world.js'
 
 /** The policy of pages lets no script in, so this one is evaluated. */
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 const w = world()
+/** A service whose pages ask for what is new. */
+const live = world({ SVC_REALTIME: 'true' })
+/** A service where guests write. */
+const guests = world({ SVC_PROFILE: 'blog', SVC_REQUIRE_APPROVAL: 'false' })
 
 /** @param {import('node:test').TestContext} t @param {import('playwright-core').BrowserContextOptions} [options] */
 async function browse(t, options) {
@@ -92,27 +96,126 @@ test('a page shows its own style and no other, and nothing runs', async (t) => {
   assert.deepEqual(told, [])
 })
 
-test('with function and table stopped, a cache that honours the headers still shows the page and the list', async (t) => {
+test('with function and table stopped, a cache that honours the headers still shows the page and the widget', async (t) => {
   const service = await Service.start()
   const cache = new Cache(service.api)
   await cache.start()
   t.after(() => cache.stop())
-  await service.comment('1', 'Here before the outage.')
-  const base = `${cache.url}/svc/api/v1`
-  const paths = ['posts/1/comments.html', 'public/posts/1/comments?include=ui&cursor=&lang=en']
-  for (const path of paths) assert.match(await (await fetch(`${base}/${path}`)).text(), /Here before the outage\./)
-  assert.equal((await fetch(`${base}/posts/1/comments`)).status, 200)
-  await service.stop()
-  // Fresh, then stale while it is asked for, then stale because nothing answers, and after a day no more.
-  for (const [later, status] of [[0, 200], [100, 200], [7_200, 200], [90_000, 502]]) {
-    cache.later = later
-    for (const path of paths) {
-      const response = await fetch(`${base}/${path}`)
-      assert.equal(response.status, status, `${path} ${later} seconds later`)
-      if (status === 200) assert.match(await response.text(), /Here before the outage\./)
-    }
+  const api = `${cache.url}/svc/api/v1`
+  const html = `<!doctype html><meta charset="utf-8"><script type="module" src="${api}/embed.js"></script><comment-thread type="posts" record="1"></comment-thread>`
+  const addresses = [`${api}/posts/1/comments.html`, w.site.add(html)]
+  /** What a browser shows that has seen nothing before. @param {string} address @param {string} text */
+  const shows = async (address, text) => {
+    const page = await browse(t)
+    await fromDisk(page.context(), api)
+    await page.goto(address)
+    await page.getByText(text).waitFor()
+    await page.context().close()
   }
-  // What no cache may keep for longer is gone.
-  cache.later = 100
-  assert.equal((await fetch(`${base}/posts/1/comments`)).status, 502)
+  await service.comment('1', 'Here before the outage.')
+  for (const address of addresses) await shows(address, 'Here before the outage.')
+  assert.equal((await fetch(`${api}/posts/1/comments`)).status, 200)
+  await service.stop()
+  // Fresh, then stale while it is asked for, then stale because nothing answers.
+  for (const later of [0, 100, 7_200]) {
+    cache.later = later
+    for (const address of addresses) await shows(address, 'Here before the outage.')
+  }
+  // What no cache may keep for longer is gone, and after a day so is the thread.
+  assert.equal((await fetch(`${api}/posts/1/comments`)).status, 502)
+  cache.later = 88_000
+  assert.equal((await fetch(addresses[0])).status, 502)
+  await shows(addresses[1], 'No connection')
+})
+
+test('a guest who has done nothing reads by one request what everybody reads, and a member does not', async (t) => {
+  const record = newRecord()
+  for (let n = 0; n < 12; n++) await w.service.comment(record, `Comment ${n}`)
+  for (const [who, address] of /** @type {[string | null, string][]} */ ([[null, `/public/posts/${record}/comments`], [w.service.ada, `/v1/posts/${record}/comments`]])) {
+    /** @type {string[]} */
+    const asked = []
+    const prepare = async (/** @type {import('playwright-core').Page} */ page) =>
+      void page.on('request', (request) => request.url().startsWith(w.service.api) && !request.url().endsWith('.js') && asked.push(request.url()))
+    const { page } = await w.open(t, { record, who, attributes: 'lang="de"', prepare })
+    assert.equal(asked.length, 1)
+    await page.getByRole('button', { name: 'Mehr laden' }).click()
+    await page.locator('article').nth(11).waitFor()
+    assert.equal(asked.length, 2)
+    for (const url of asked) assert.ok(url.includes(address) && url.includes('lang=de') === !who && !url.includes('newest'), url)
+  }
+})
+
+test('once a new comment was told of, the list is asked for with its id', async (t) => {
+  const record = newRecord()
+  for (let n = 0; n < 12; n++) await live.service.comment(record, `Comment ${n}`)
+  /** @type {Promise<any>} */
+  let told = Promise.resolve()
+  const prepare = async (/** @type {import('playwright-core').Page} */ page) => void (told = page.waitForResponse(/\/changes$/))
+  const { page, thread } = await live.open(t, { record, init: HASTE, prepare })
+  await told
+  const { id } = await live.service.comment(record, 'New.')
+  await page.getByRole('button', { name: '1 new comment' }).waitFor()
+  const list = page.waitForRequest(/\/public\/.*cursor=/)
+  await page.getByRole('button', { name: 'Load more' }).click()
+  assert.equal(new URL((await list).url()).searchParams.get('newest'), `${id}`)
+  // Another thread has other comments.
+  const first = page.waitForRequest(/\/public\/.*cursor=/)
+  await thread.evaluate((element, record) => element.setAttribute('record', record), newRecord())
+  assert.ok(!(await first).url().includes('newest'))
+})
+
+test('a guest who writes after the first page goes on with a list of their own', async (t) => {
+  const record = newRecord()
+  for (let n = 0; n < 12; n++) await guests.service.comment(record, `Comment ${n}`)
+  const { page } = await guests.open(t, { record })
+  await page.getByPlaceholder('Write a comment…').fill('Mine.')
+  await page.getByLabel('Your name').fill('Zoë')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').getByText('Mine.').waitFor()
+  const list = page.waitForRequest(/\/comments\?.*cursor=/)
+  await page.getByRole('button', { name: 'Load more' }).click()
+  const { pathname, searchParams } = new URL((await list).url())
+  assert.deepEqual([pathname.includes('/public/'), searchParams.get('mine')], [false, '1'])
+  await page.locator('article').nth(12).waitFor()
+})
+
+test('what stands inside the element shows until the first list, and is not removed', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.')
+  const html = `<comment-thread type="posts" record="${record}"><p id="fallback">The comments as they were.</p></comment-thread>`
+  const { page, thread } = await w.open(t, { record, html, ready: false, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort(), { times: 1 }) })
+  await page.getByRole('alert').getByText('No connection').waitFor()
+  assert.ok(await page.locator('#fallback').isVisible())
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByText('Hello.').waitFor()
+  assert.ok(!(await page.locator('#fallback').isVisible()))
+  assert.equal(await page.locator('comment-thread > #fallback').count(), 1)
+  // What is added later stays hidden.
+  await thread.evaluate((element) => element.insertAdjacentHTML('beforeend', '<p id="later">Added later.</p>'))
+  assert.ok(!(await page.locator('#later').isVisible()))
+})
+
+test('what a script puts into an element shows, and what stands in one without a record', async (t) => {
+  const { page } = await w.open(t, { html: '<comment-thread type="posts"><p id="fallback">What there is.</p></comment-thread>' })
+  await page.locator('.mistake').waitFor()
+  assert.ok(await page.locator('#fallback').isVisible())
+  await page.route(/\/comments\?/, (route) => route.abort())
+  await page.evaluate((record) => {
+    const element = document.createElement('comment-thread')
+    element.innerHTML = '<p id="made">Made by a script.</p>'
+    element.setAttribute('type', 'posts')
+    element.setAttribute('record', record)
+    document.querySelector('main')?.append(element)
+  }, newRecord())
+  await page.getByRole('alert').waitFor()
+  assert.ok(await page.locator('#made').isVisible())
+})
+
+test('another thread hides what stands inside the element at once', async (t) => {
+  const record = newRecord()
+  const html = `<comment-thread type="posts" record="${record}"><p id="fallback">The comments as they were.</p></comment-thread>`
+  const { page, thread } = await w.open(t, { record, html, ready: false, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort()) })
+  await page.getByRole('alert').waitFor()
+  await thread.evaluate((element, record) => element.setAttribute('record', record), newRecord())
+  await page.locator('#fallback').waitFor({ state: 'hidden' })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { becoming, choose, isVisitor, openMenu, article, focusedComment, newRecord, token, world } from './world.js'
+import { becoming, choose, isVisitor, openMenu, article, focusedComment, HASTE, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
@@ -38,7 +38,7 @@ test('a page load costs the module, one list and the avatars, without a prefligh
   await page.locator('article').nth(1).waitFor()
   await page.waitForLoadState('networkidle')
   const ours = requests.filter((line) => line.includes(w.service.api)).map((line) => line.replace(w.service.api, '').split('?')[0])
-  assert.deepEqual(ours, ['Script GET /embed.js', `Fetch GET /posts/${record}/comments`])
+  assert.deepEqual(ours, ['Script GET /embed.js', `Fetch GET /public/posts/${record}/comments`])
   assert.ok(!requests.some((line) => line.includes('OPTIONS')), requests.join('\n'))
   const hosts = new Set(requests.filter((line) => line.startsWith('Image')).map((line) => new URL(line.split(' ')[2]).host))
   assert.ok(hosts.size <= 1, [...hosts].join())
@@ -305,15 +305,13 @@ test('comment-ready tells the page', async (t) => {
 test('a new comment of somebody else is offered as a button with the count', async (t) => {
   const record = newRecord()
   const parent = await w.service.comment(record, 'Seen.')
-  // Seconds are milliseconds here.
-  const init = `const timeout = setTimeout; window.setTimeout = (act, wait) => timeout(act, wait > 5000 ? wait / 100 : wait)`
   const realtime = await (await import('./world.js')).Service.start({ SVC_REALTIME: 'true' })
   t.after(() => realtime.stop())
   const seen = await realtime.comment(record, 'Seen.')
   const { page } = await w.open(t, {
     html: `<script type="module" src="${realtime.api}/embed.js"></script><comment-thread type="posts" record="${record}"></comment-thread>`,
     head: '',
-    init,
+    init: HASTE,
     prepare: (page) => page.route(`${w.service.api}/embed.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: '' })),
   })
   await article(page, seen.id).waitFor()

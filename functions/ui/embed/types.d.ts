@@ -59,15 +59,14 @@ export type Auth = string | null | (() => string | null | Promise<string | null>
 
 export interface RequestOptions {
   query?: Record<string, string | number | null | undefined>
-  body?: object
-  /** The `Idempotency-Key`. */
-  key?: string
+  headers?: Record<string, string | undefined>
+  body?: string | FormData
+  /** After how many milliseconds there will be no answer. */
+  timeout?: number
   /** What sends in place of `fetch`. */
   send?: (url: URL, init: RequestInit & { headers: Headers }) => Promise<{ ok: boolean; status: number; text: () => Promise<string> }>
   signal?: AbortSignal
   keepalive?: boolean
-  /** For answers that are the same for everybody: without a token, for every cache. */
-  anonymous?: boolean
 }
 
 /** Attributes and listeners of a new element. */

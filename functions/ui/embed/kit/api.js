@@ -14,15 +14,21 @@ export class ApiError extends Error {
   }
 }
 
+/** Sets what has a value. @param {URLSearchParams | Headers} target @param {object} values */
+function fill(target, values) {
+  for (const [name, value] of Object.entries(values)) if (value != null) target.set(name, `${value}`)
+}
+
 export class Client {
   /** @type {Auth} */
   #auth = null
   /** @type {Promise<string | null> | undefined} */
   #token
   mine = false
-  /** The `Comment-Key` of a guest who has written. */
-  guestKey = ''
-  language = ''
+  /** The `Comment-Key` of a guest who has written. @type {string | undefined} */
+  guestKey
+  /** @type {string | undefined} */
+  language
 
   get auth() {
     return this.#auth
@@ -46,35 +52,37 @@ export class Client {
     return isNew
   }
 
+  /** Whether anything that is sent tells this visitor apart from others. */
+  async isKnown() {
+    return this.mine || this.guestKey || this.token()
+  }
+
   /** @param {RequestOptions} options */
   async request(method, path, options = {}, isLast = false) {
-    const { query = {}, body, key, signal, keepalive, anonymous, send = fetch } = options
-    const token = anonymous ? null : await this.token()
-    const guestKey = token || anonymous ? '' : this.guestKey
+    const { query, headers: own, signal = new AbortController().signal, timeout = 30_000, send = fetch, ...init } = options
+    const token = await this.token()
     const url = new URL(path, API)
-    for (const [name, value] of Object.entries(query)) if (value != null) url.searchParams.set(name, `${value}`)
-    if ((this.mine || guestKey) && !token && !anonymous && method === 'GET') url.searchParams.set('mine', '1')
-    const headers = new Headers(this.language ? { 'Accept-Language': this.language } : {})
-    if (token) headers.set('Authorization', `Bearer ${token}`)
-    if (key) headers.set('Idempotency-Key', key)
-    if (guestKey) headers.set('Comment-Key', guestKey)
-    const isForm = body instanceof FormData
-    if (body && !isForm) headers.set('Content-Type', 'application/json')
-    const signals = [AbortSignal.timeout(isForm ? 600_000 : 30_000), ...(signal ? [signal] : [])]
+    fill(url.searchParams, { ...query, mine: !token && method === 'GET' && (await this.isKnown()) ? 1 : null })
+    const headers = new Headers()
+    fill(headers, {
+      ...own,
+      'Accept-Language': this.language,
+      Authorization: token && `Bearer ${token}`,
+      'Comment-Key': token ? null : this.guestKey,
+    })
     let response, json
     try {
       response = await send(url, {
+        ...init,
         method,
         headers,
-        body: isForm ? body : JSON.stringify(body),
-        signal: AbortSignal.any(signals),
-        keepalive,
+        signal: AbortSignal.any([AbortSignal.timeout(timeout), signal]),
         credentials: 'omit',
         redirect: token ? 'error' : 'follow',
       })
       json = await response.text()
     } catch (error) {
-      throw signal?.aborted ? error : new ApiError(0, { code: 'offline' })
+      throw signal.aborted ? error : new ApiError(0, { code: 'offline' })
     }
     const { ok, status } = response
     if (status === 401 && !isLast && (await this.renew(token)) && (method === 'GET' || (await this.token()))) {
@@ -94,3 +102,6 @@ export class Client {
     return this.request('GET', path, { query, signal })
   }
 }
+
+/** Asks for what is the same for everybody, which every cache may keep. */
+export const anonymous = new Client()

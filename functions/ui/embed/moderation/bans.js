@@ -5,6 +5,7 @@
  */
 
 import { inFull } from '../kit/dates.js'
+import { json } from '../kit/json.js'
 import { banDialog } from './ban_dialog.js'
 
 export class Bans {
@@ -31,7 +32,7 @@ export class Bans {
   async ask(user, rejectable) {
     let reject = false
     const dialog = banDialog(this.desk, user, rejectable, async (ban, alsoReject) => {
-      const { data } = await this.desk.client.request('PUT', `users/${user.id}/ban`, { body: ban })
+      const { data } = await this.desk.client.request('PUT', `users/${user.id}/ban`, json(ban))
       this.learn({ ...user, banned: true, banned_until: data.banned_until, reason: data.reason })
       reject = alsoReject
     })

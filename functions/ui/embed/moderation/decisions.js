@@ -5,6 +5,7 @@
  */
 
 import { ApiError } from '../kit/api.js'
+import { json } from '../kit/json.js'
 import { commentNow } from './comments.js'
 import { Outbox, PAUSE, UNDO, batches, bulkBody } from './outbox.js'
 import { belongs, decided } from './verdicts.js'
@@ -88,7 +89,7 @@ export class Decisions {
     for (const batch of batches(open)) {
       let left = batch.choices
       try {
-        const { data } = await this.desk.client.request('POST', 'moderation/comments', { body: bulkBody(batch), keepalive: true })
+        const { data } = await this.desk.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
         left = this.#settle(batch, data.failed)
       } catch (error) {
         if (isFinal(error)) {
@@ -157,7 +158,7 @@ export class Decisions {
   /** Sends all that waits at once, also while the page goes. */
   flush() {
     for (const batch of batches(this.#outbox.takeAll())) {
-      this.desk.client.request('POST', 'moderation/comments', { body: bulkBody(batch), keepalive: true }).catch(() => {})
+      this.desk.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true }).catch(() => {})
     }
     this.desk.notices.hide()
   }

@@ -7,6 +7,7 @@
 import { ApiError } from '../kit/api.js'
 import { inFull } from '../kit/dates.js'
 import { h } from '../kit/dom.js'
+import { json } from '../kit/json.js'
 import { ago } from './ago.js'
 import { below } from './below.js'
 import { icon } from './icons.js'
@@ -73,7 +74,7 @@ export class WebhooksPanel {
   async #send(method, path, body, done = 'saved') {
     const { desk } = this
     try {
-      await desk.client.request(method, path, { body })
+      await desk.client.request(method, path, body && json(body))
       desk.tell(desk.t(done))
     } catch (error) {
       desk.tell(desk.explain(error))
@@ -101,7 +102,7 @@ export class WebhooksPanel {
     const { desk } = this
     const dialog = webhookDialog(desk, webhook, async (fields) => {
       const method = webhook ? 'PATCH' : 'POST'
-      return (await desk.client.request(method, webhook ? pathOf(webhook) : 'moderation/webhooks', { body: fields })).data.secret
+      return (await desk.client.request(method, webhook ? pathOf(webhook) : 'moderation/webhooks', json(fields))).data.secret
     })
     await desk.open(dialog)
     if (dialog.returnValue === 'saved') await this.reload()

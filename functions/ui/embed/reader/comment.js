@@ -60,15 +60,9 @@ export class CommentView {
   #header() {
     const { thread, comment, parent, depth } = this
     const { say, ui, language } = thread
-    const { id, user, pinned, created_at, updated_at } = comment
+    const { id, user, created_at, updated_at } = comment
     const { badges } = ui.features
-    const marks = {
-      author: badges && comment.is_author,
-      moderator: badges && comment.is_moderator,
-      guest: badges && comment.is_guest,
-      pinned,
-    }
-    const names = Object.keys(marks).filter((name) => marks[name])
+    const names = ['author', 'moderator', 'guest', 'pinned'].filter((name) => comment[name] ?? (badges && comment[`is_${name}`]))
     const time = h('time', { datetime: created_at, title: inFull(created_at, language) }, comment.relative_created_at)
     const link = (id, name, content) => h('a', { class: name, href: new URL(`#comment-${id}`, location.href), click: () => thread.reveal(id) }, content)
     return h(

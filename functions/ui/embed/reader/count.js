@@ -2,7 +2,7 @@
  * `<comment-count>`: the number of comments of a thread.
  */
 
-import { Client } from '../kit/api.js'
+import { anonymous } from '../kit/api.js'
 
 /** @type {Set<CommentCount>} */
 const uncounted = new Set()
@@ -20,7 +20,7 @@ async function countIn(elements) {
   const split = () => half && [elements.slice(0, half), elements.slice(half)].forEach(countIn)
   if (threads.length > 50 || `${threads}`.length > 5_900) return split()
   try {
-    const { data } = await new Client().request('GET', `counts?threads=${threads}`, { anonymous: true })
+    const { data } = await anonymous.get(`counts?threads=${threads}`)
     for (const element of elements) if (element.thread in data) element.textContent = data[element.thread]
   } catch ({ status }) {
     if (status === 422) split()

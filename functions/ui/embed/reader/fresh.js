@@ -1,12 +1,14 @@
 /** Says what is new: since the last visit, and while the page is open, when a button offers it. */
 
-import { API } from '../kit/api.js'
+import { anonymous, API } from '../kit/api.js'
 import { device } from '../kit/device.js'
 import { button, h, pause } from '../kit/dom.js'
 
 export class Fresh {
   element = button('', { class: 'primary fresh', hidden: true, click: () => this.#show() })
   since = h('span', { class: 'since' })
+  /** The newest comment, once there is one that the list may lack. */
+  newest = null
   #before
   #waiting = []
 
@@ -32,12 +34,12 @@ export class Fresh {
   }
 
   async watch(signal) {
-    const { api, path, ui } = this.thread
+    const { path, ui } = this.thread
     this.#before = undefined
     while (ui.features.realtime && !signal.aborted) {
       let wait = 1
       if (!document.hidden) {
-        wait = await api.request('GET', `${path}/changes`, { signal, anonymous: true }).then(
+        wait = await anonymous.get(`${path}/changes`, {}, signal).then(
           ({ data }) => this.#offer(data),
           () => 120,
         )
@@ -52,6 +54,7 @@ export class Fresh {
     this.#before ??= newest
     this.#waiting = newest.filter((id) => !this.#before?.includes(id) && !thread.views.has(id))
     const { length } = this.#waiting
+    if (length) this.newest = newest[0]
     const news = `${length} ${thread.say(length > 1 ? 'new_comments' : 'new_comment')}`
     element.hidden = !length
     if (length && element.textContent !== news) thread.toast.announce(news)

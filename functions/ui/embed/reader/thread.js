@@ -12,6 +12,7 @@ import { CommentView } from './comment.js'
 import { composer, hasDraft } from './composer.js'
 import { Fresh } from './fresh.js'
 import { ahead, writer } from './later.js'
+import { readFirst, readPage } from './list.js'
 import { obstacle } from './obstacle.js'
 import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
@@ -108,16 +109,19 @@ export class Thread {
     this.#work.abort()
     const { signal } = (this.#work = new AbortController())
     const ids = ['type', 'record'].map((name) => host.getAttribute(name))
-    if (!ids.every(Boolean)) return section.replaceChildren(mistake('set type and record'))
+    if (!ids.every(Boolean)) return section.replaceChildren(mistake('set type and record'), ...section.querySelectorAll('slot'))
     const path = pathOf(...ids)
-    if (path !== this.path) this.#showSkeleton()
+    if (path !== this.path) {
+      this.fresh.newest = null
+      this.#showSkeleton()
+    }
     this.path = path
     this.sort = SORTS.find((sort) => sort === host.getAttribute('sort')) ?? this.sort
     this.language = api.language = languageOf(host)
     api.mine = !!device.get(`${API} mine`)
-    api.guestKey = device.get(`${API} key`) ?? ''
+    api.guestKey = device.get(`${API} key`)
     await this.#wait(section, () => this.load(), async () => {
-      const page = await this.#first(signal)
+      const page = await readFirst(this, signal)
       if (signal.aborted) return
       this.ui = page.ui
       this.#show(page)
@@ -132,18 +136,8 @@ export class Thread {
     try {
       await busily(place, act)
     } catch (error) {
-      if (!signal.aborted) place.replaceChildren(failure(this, error, again, signal))
+      if (!signal.aborted) place.replaceChildren(failure(this, error, again, signal), ...place.querySelectorAll('slot'))
     }
-  }
-
-  async #first(signal) {
-    const ask = () => this.api.get(`${this.path}/comments`, { include: 'ui', cursor: '', sort: this.sort || null }, signal)
-    const token = await this.api.token()
-    let page = await ask()
-    const isRefused = () => token && !page.ui.auth.authenticated
-    if (isRefused() && (await this.api.renew(token))) page = await ask()
-    if (isRefused()) this.ended ??= {}
-    return page
   }
 
   #show(page) {
@@ -231,9 +225,8 @@ export class Thread {
   #page(query, show) {
     const turn = (this.#turn = {})
     const isLast = () => turn === this.#turn
-    const ask = () => this.api.get(`${this.path}/comments`, { sort: this.sort || null, ...query }, this.#work.signal)
     this.#wait(this.foot, () => this.#page(query, show), async () => {
-      const page = await ask().catch((error) => isLast() && Promise.reject(error))
+      const page = await readPage(this, query, this.#work.signal).catch((error) => isLast() && Promise.reject(error))
       if (isLast()) show(page)
     })
   }
@@ -247,9 +240,11 @@ export class Thread {
     this.#page({ cursor: '' }, (page) => this.#restart(page))
   }
 
+  /** Until the first list, what the host has put into the element stands here. */
   #showSkeleton() {
-    this.section.className = 'waiting'
-    this.section.replaceChildren(...skeleton())
+    const isFilled = !this.path && this.host.textContent.trim()
+    this.section.className = isFilled ? '' : 'waiting'
+    this.section.replaceChildren(...(isFilled ? [h('slot')] : skeleton()))
   }
 
   showTheme() {

@@ -1,5 +1,6 @@
 /** Composers inside a comment: for a reply, or for another text. */
 
+import { json } from '../kit/json.js'
 import { composer } from '../reader/composer.js'
 import { post } from './post.js'
 
@@ -44,7 +45,7 @@ export function edit(view) {
     placeholder: say('edit'),
     action: say('save'),
     send: async ({ body }) => {
-      const { data } = await thread.write('PATCH', `comments/${comment.id}`, { body: { body } })
+      const { data } = await thread.write('PATCH', `comments/${comment.id}`, json({ body }))
       close()
       view.show(data)
       thread.toast.show(say('saved'))

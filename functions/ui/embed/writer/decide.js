@@ -1,10 +1,11 @@
+import { json } from '../kit/json.js'
 import { addToTotal } from './total.js'
 
 /** A moderator's decision about a comment, as the moderator has seen it. @param {any} view @param {'approve' | 'reject'} verdict */
 export async function decide(view, verdict) {
   const { thread, comment } = view
   const { id, updated_at } = comment
-  const { data } = await thread.write('POST', `comments/${id}/${verdict}`, { body: { updated_at } })
+  const { data } = await thread.write('POST', `comments/${id}/${verdict}`, json({ updated_at }))
   addToTotal(thread, data.is_approved - comment.is_approved)
   view.show(verdict === 'reject' ? { review: { state: 'rejected' }, ...data } : data)
   view.focus()

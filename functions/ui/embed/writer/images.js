@@ -64,7 +64,7 @@ export function images({ thread, text, fallible }) {
     const body = new FormData()
     body.append('file', image)
     const send = sendWith((share) => (progress.value = share))
-    const upload = api.request('POST', 'media', { body, key: newKey(), signal: gone.signal, send }).then(({ url }) => {
+    const upload = api.request('POST', 'media', { body, headers: { 'Idempotency-Key': newKey() }, signal: gone.signal, timeout: 600_000, send }).then(({ url }) => {
       const label = say('image_description')
       const description = h('input', { 'aria-label': label, placeholder: label, maxlength: 300 })
       progress.replaceWith(description)

@@ -5,6 +5,7 @@
 
 import { button, drawing, h } from '../kit/dom.js'
 import { showHtml } from '../kit/html.js'
+import { json } from '../kit/json.js'
 
 const EYE = 'M1 8q7-9 14 0-7 9-14 0M8 6a2 2 0 1 0 0 4 2 2 0 0 0 0-4'
 
@@ -18,7 +19,7 @@ export function previewer({ thread, text, fallible }) {
   async function show() {
     const body = text.value
     const isOn = element.hidden
-    if (isOn) showHtml(element, (await thread.api.request('POST', 'markdown/preview', { body: { body } })).data.html, body)
+    if (isOn) showHtml(element, (await thread.api.request('POST', 'markdown/preview', json({ body }))).data.html, body)
     turn(isOn)
   }
 

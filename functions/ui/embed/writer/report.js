@@ -1,6 +1,7 @@
 /** Reports a comment to the moderators. */
 
 import { h } from '../kit/dom.js'
+import { json } from '../kit/json.js'
 import { ask } from './dialog.js'
 import { newKey } from './key.js'
 
@@ -16,7 +17,7 @@ export function report(view) {
   const key = newKey()
   ask(thread, say('report_reason'), [...reasons, details], say('report'), async (chosen) => {
     const body = { reason: chosen.get('reason'), additional_details: details.value || null }
-    await thread.write('POST', `comments/${comment.id}/report`, { body, key }).catch((error) => {
+    await thread.write('POST', `comments/${comment.id}/report`, json(body, key)).catch((error) => {
       if (error.code !== 'already_reported') throw error
     })
     comment.reported = true

@@ -1,0 +1,27 @@
+/**
+ * Reads the list of a thread.
+ * @import { RequestOptions } from '../types.d.ts'
+ */
+
+import { anonymous } from '../kit/api.js'
+
+/** A page of this visitor's list, or of the one that everybody gets. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
+export async function readPage({ api, path, sort, language: lang, fresh }, query, signal) {
+  const list = `${path}/comments`
+  const asked = { sort: sort || null, ...query }
+  return (await api.isKnown())
+    ? api.get(list, asked, signal)
+    : anonymous.get(`public/${list}`, { ...asked, lang, newest: fresh.newest }, signal)
+}
+
+/** The first page, by which the thread is shown. It tells whether the session has ended. @param {any} thread @param {AbortSignal} signal */
+export async function readFirst(thread, signal) {
+  const { api } = thread
+  const ask = () => readPage(thread, { include: 'ui', cursor: '' }, signal)
+  const token = await api.token()
+  let page = await ask()
+  const isRefused = () => token && !page.ui.auth.authenticated
+  if (isRefused() && (await api.renew(token))) page = await ask()
+  if (isRefused()) thread.ended ??= {}
+  return page
+}
