@@ -36,6 +36,8 @@ RESOURCE_POLICY = 18 * 1024
 ENVIRONMENT = 2_560
 MANAGED_POLICY, ROLE_POLICIES, POLICIES_OF_A_ROLE = 6_144, 10_240, 10
 CACHE_BEHAVIOURS = 25
+# Percent of the budget.
+BUDGET = [("ACTUAL", 80), ("ACTUAL", 100), ("FORECASTED", 100)]
 RESOURCES, PARAMETERS, OUTPUTS, TEMPLATE = 500, 200, 200, 1_000_000
 
 # Values that turn conditions on. They must pass the parameter's own pattern.
@@ -43,12 +45,16 @@ SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:it-AbCdEf"
 SAMPLES = {
     "AkismetKeyArn": SECRET,
     "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:alarms",
+    "BudgetMail": "owner@example.org",
     "CertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/12345678-1234-1234-1234-123456789012",
     "DomainName": "comments.example.org",
     "JwksUrl": "https://id.example.org/.well-known/jwks.json",
     "JwtIssuer": "https://id.example.org",
     "JwtSecretArn": SECRET,
     "MailFrom": "comments@example.org",
+    "MaxReadUnits": "200",
+    "MaxWriteUnits": "100",
+    "MonthlyBudget": "20",
     "PageUrl": "https://www.example.org/{type}/{id}",
     "PublicUrl": "https://comments.example.org",
     "ReservedConcurrency": "2",
@@ -63,10 +69,12 @@ BESIDE = {
     "EdgeCache": ["PublicUrl"],
     "JwksUrl": ["JwtIssuer"],
     "MailFrom": ["PageUrl", "PublicUrl"],
+    "MonthlyBudget": ["BudgetMail"],
     "RestoreBucket": ["RestorePrefix"],
 }
 # What each rule refuses: these parameters with their samples, and the others with their defaults.
 REFUSED = {
+    "Budget": [["MonthlyBudget"], ["BudgetMail"]],
     "Domain": [["DomainName"], ["CertificateArn"], ["DomainName", "CertificateArn"], ["EdgeCache", "DomainName"]],
     "Edge": [["EdgeCache"], ["EdgeCache", "DomainName", "CertificateArn"]],
     "Mails": [["Subscriptions"], ["MailFrom"], ["MailFrom", "PageUrl"], ["MailFrom", "PublicUrl"]],
@@ -125,11 +133,11 @@ def combinations(template):
     for name in named:
         parameter = template["Parameters"][name]
         allowed = parameter.get("AllowedValues")
-        choices.append(allowed if allowed else [parameter["Default"], SAMPLES[name]])
+        choices.append(allowed if allowed else [DEFAULTS[name], SAMPLES[name]])
     found = set()
     for chosen in itertools.product(*choices):
         values = DEFAULTS | dict(zip(named, chosen))
-        values |= {beside: SAMPLES[beside] for name in BESIDE if values[name] for beside in BESIDE[name]}
+        values |= {beside: SAMPLES[beside] for name in BESIDE if values[name] != DEFAULTS[name] for beside in BESIDE[name]}
         if not refused_by(template["Rules"], values):
             found.add(frozenset(name for name in conditions if holds(conditions[name], values, conditions)))
     return sorted(found, key=sorted)
@@ -298,6 +306,20 @@ def distributions(template, _):
             yield f"{name} has {len(behaviours)} cache behaviours"
 
 
+def ceilings(template, _):
+    for name, table in of_type(template, "AWS::DynamoDB::Table"):
+        for index in table["Properties"]["GlobalSecondaryIndexes"]:
+            if index.get("OnDemandThroughput") != table["Properties"]["OnDemandThroughput"]:
+                yield f"the index {index['IndexName']} has another ceiling than {name}"
+
+
+def budgets(template, _):
+    for name, budget in of_type(template, "AWS::Budgets::Budget"):
+        told = [notice["Notification"] for notice in budget["Properties"]["NotificationsWithSubscribers"]]
+        if [(notice["NotificationType"], notice["Threshold"]) for notice in told] != BUDGET:
+            yield f"{name} does not tell at {BUDGET}"
+
+
 def stack(template, _):
     counts = [("Resources", RESOURCES), ("Parameters", PARAMETERS), ("Outputs", OUTPUTS)]
     for section, most in counts:
@@ -307,7 +329,7 @@ def stack(template, _):
         yield f"the template has {len(json.dumps(template))} bytes"
 
 
-CHECKS = [dangling, circular, alarms, resource_policies, environments, policies, distributions, stack]
+CHECKS = [dangling, circular, alarms, resource_policies, environments, policies, distributions, ceilings, budgets, stack]
 
 
 def read_by_alarms(template, combination):
@@ -368,6 +390,14 @@ def many_behaviours(template):
     distribution["CacheBehaviors"] = distribution["CacheBehaviors"][:1] * 26
 
 
+def index_without_ceiling(template):
+    del template["Resources"]["Table"]["Properties"]["GlobalSecondaryIndexes"][0]["OnDemandThroughput"]
+
+
+def budget_without_forecast(template):
+    template["Resources"]["Budget"]["Properties"]["NotificationsWithSubscribers"].pop()
+
+
 def many_resources(template):
     template["Resources"] |= {f"Log{n}": template["Resources"]["AccessLog"] for n in range(500)}
 
@@ -396,6 +426,8 @@ BREAKS = [
     (long_role, policies, "the policies of JobsRole have"),
     (many_managed_policies, policies, "JobsRole has more than 10 managed policies"),
     (many_behaviours, distributions, "Edge has 26 cache behaviours"),
+    (index_without_ceiling, ceilings, "the index thread has another ceiling than Table"),
+    (budget_without_forecast, budgets, "Budget does not tell at"),
     (many_resources, stack, "Resources"),
     (many_parameters, stack, "Parameters"),
     (many_outputs, stack, "Outputs"),

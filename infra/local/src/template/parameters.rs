@@ -84,6 +84,7 @@ const OTHERS: &[(&str, &[&str], &[&str])] = &[
         &["arn:aws:sns:us-east-1:123456789012:alarms"],
         &["alarms", "arn:aws:sqs:us-east-1:123456789012:q"],
     ),
+    ("BudgetMail", &["owner@example.org"], &["owner", "owner@localhost", "Owner <owner@example.org>"]),
     (
         "CertificateArn",
         &["arn:aws:acm:us-east-1:123456789012:certificate/0a1b-2c"],
