@@ -18,11 +18,13 @@ const BODY = 'Some `code`, [a link](https://example.org), ![a picture](https://e
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   test(`axe finds nothing in ${colorScheme} colours: list, editor, reply, dialog, preview, notices`, async (t) => {
     const record = newRecord()
+    // What fades in has less contrast until it is there.
+    const context = { colorScheme, reducedMotion: /** @type {const} */ ('reduce') }
     const { id } = await w.service.comment(record, BODY)
     await w.service.comment(record, BODY, { parent: id, who: null })
     await w.service.call('POST', `comments/${id}/pin`, w.service.moderator)
     await w.service.call('POST', `comments/${id}/like`, w.service.ada)
-    const { page } = await w.open(t, { record, who: w.service.ada, context: { colorScheme } })
+    const { page } = await w.open(t, { record, who: w.service.ada, context })
     assert.deepEqual(await violations(page), [])
     await article(page, id).hover()
     await article(page, id).locator('> .content').getByRole('button', { name: 'Reply' }).click()
@@ -35,13 +37,13 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     assert.deepEqual(await violations(page), [])
     await page.getByRole('menuitem', { name: 'Delete' }).click()
     assert.deepEqual(await violations(page), [])
-    const guest = await w.open(t, { record, context: { colorScheme } })
+    const guest = await w.open(t, { record, context })
     await choose(guest.page, id, 'Report')
     assert.deepEqual(await violations(guest.page), [])
-    const failed = await w.open(t, { record, ready: false, context: { colorScheme }, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort()) })
+    const failed = await w.open(t, { record, ready: false, context, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort()) })
     await failed.page.getByRole('alert').waitFor()
     assert.deepEqual(await violations(failed.page), [])
-    const empty = await w.open(t, { record: newRecord(), context: { colorScheme } })
+    const empty = await w.open(t, { record: newRecord(), context })
     assert.deepEqual(await violations(empty.page), [])
   })
 }

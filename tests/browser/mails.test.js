@@ -37,7 +37,7 @@ const linkIn = (mail, purpose) => `${w.service.api}/mail/${mail.match(new RegExp
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   test(`a guest subscribes with an address and confirms it, in ${colorScheme} colours`, async (t) => {
     const address = `zoe-${colorScheme}@example.org`
-    const { page, context, errors } = await w.open(t, { record: newRecord(), context: { colorScheme } })
+    const { page, context, errors } = await w.open(t, { record: newRecord(), context: { colorScheme, reducedMotion: 'reduce' } })
     const email = page.getByLabel('Your e-mail address')
     await page.getByPlaceholder('Write a comment…').fill('Hello.')
     await page.getByLabel('Your name').fill('Zoë')
@@ -62,7 +62,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
 
   test(`a member chooses mails in a dialog and has the address forgotten, in ${colorScheme} colours`, async (t) => {
     const who = member(colorScheme === 'light' ? 20 : 21)
-    const { page, errors } = await w.open(t, { record: newRecord(), who, context: { colorScheme } })
+    const { page, errors } = await w.open(t, { record: newRecord(), who, context: { colorScheme, reducedMotion: 'reduce' } })
     const open = page.getByRole('button', { name: 'Notifications' })
     const dialog = page.getByRole('dialog')
     const save = dialog.getByRole('button', { name: 'Save' })
