@@ -1,59 +1,55 @@
 //! `cargo local moderate`: the address of the moderators' page, of a service on this machine and of a deployed stack.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
+use bytes::Bytes;
+use http::{Request, Response};
+use local::server;
 use tests::{SECRET, Service};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use crate::{local, on_data, serve, stderr};
 
-/// AWS as far as this command asks it: gives these answers, each a status and a body, one after the other.
+/// AWS as far as this command asks it: gives these answers, each a status and a body, one after the other. Stops when dropped.
 struct Aws {
     url: String,
+    /// Head and body of each.
     requests: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
 }
 
 impl Aws {
-    fn start(answers: Vec<(u16, String)>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    async fn start(answers: Vec<(u16, String)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::<Mutex<Vec<String>>>::default();
-        let heard = Arc::clone(&requests);
-        thread::spawn(move || {
-            for ((status, body), stream) in answers.into_iter().zip(listener.incoming()) {
-                let mut stream = stream.unwrap();
-                heard.lock().unwrap().push(request(&stream));
-                let length = body.len();
-                write!(stream, "HTTP/1.1 {status} -\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
-                    .unwrap();
-            }
-        });
-        Self { url, requests }
+        let (heard, answers) = (Arc::clone(&requests), Arc::new(Mutex::new(answers.into_iter())));
+        let task = tokio::spawn(server::serve(listener, move |request: Request<Bytes>| {
+            let (head, body) = request.into_parts();
+            heard.lock().unwrap().push(format!("{head:?} {}", str::from_utf8(&body).unwrap()));
+            let (status, body) = answers.lock().unwrap().next().expect("one more answer");
+            async move { Response::builder().status(status).body(body.into()).unwrap() }
+        }));
+        Self { url, requests, task }
     }
 }
 
-/// Head and body of a request.
-fn request(stream: &TcpStream) -> String {
-    let (mut reader, mut head, mut length) = (BufReader::new(stream), String::new(), 0);
-    while !head.ends_with("\r\n\r\n") {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        head.push_str(&line);
+impl Drop for Aws {
+    fn drop(&mut self) {
+        self.task.abort();
     }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    head + str::from_utf8(&body).unwrap()
+}
+
+/// Runs a command that asks servers of this test.
+async fn output(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
 /// What the command prints: an address and a token.
-fn printed(command: &mut Command) -> (String, String) {
-    let made = command.output().unwrap();
+async fn printed(command: Command) -> (String, String) {
+    let made = output(command).await;
     assert!(made.status.success(), "{}", stderr(&made));
     let (page, token) = str::from_utf8(&made.stdout).unwrap().trim().split_once("#token=").unwrap();
     (page.to_owned(), token.to_owned())
@@ -63,14 +59,14 @@ fn printed(command: &mut Command) -> (String, String) {
 async fn a_moderator_gets_the_page_of_a_running_service() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
-    let (page, token) = printed(&mut on_data(&["moderate", "--port", "8080"], data_dir.path()));
+    let (page, token) = printed(on_data(&["moderate", "--port", "8080"], data_dir.path())).await;
     assert_eq!(page, "http://127.0.0.1:8080/svc/api/v1/moderate");
     let ui = service.guest().with_token(&token).get("ui").await.ok(200);
     assert_eq!(
         (&ui.data()["auth"]["moderator"], &ui.data()["auth"]["user"]["name"]),
         (&true.into(), &"Moderator".into())
     );
-    let (_, token) = printed(&mut on_data(&["moderate", "--id", "7", "--name", "Grace"], data_dir.path()));
+    let (_, token) = printed(on_data(&["moderate", "--id", "7", "--name", "Grace"], data_dir.path())).await;
     let ui = service.guest().with_token(&token).get("ui").await.ok(200);
     assert_eq!((&ui.data()["auth"]["user"]["id"], &ui.data()["auth"]["user"]["name"]), (&7.into(), &"Grace".into()));
 }
@@ -116,8 +112,8 @@ async fn a_moderator_gets_the_page_of_a_deployed_stack_with_a_token_of_its_secre
         ("Output", "JwtSecretName", ARN),
     ]);
     let secret = format!(r#"{{"SecretString":"{SECRET}"}}"#);
-    let aws = Aws::start(vec![(200, described), (200, secret)]);
-    let (page, token) = printed(&mut on_stack(&aws));
+    let aws = Aws::start(vec![(200, described), (200, secret)]).await;
+    let (page, token) = printed(on_stack(&aws)).await;
     assert_eq!(page, format!("{API}/moderate"));
     let requests = aws.requests.lock().unwrap().clone();
     for (request, part) in [
@@ -138,8 +134,8 @@ async fn a_moderator_gets_the_page_of_a_deployed_stack_with_a_token_of_its_secre
     service.guest().with_token(&token).get("moderation/comments").await.ok(200);
 }
 
-#[test]
-fn what_goes_wrong_says_what_to_do_next() {
+#[tokio::test]
+async fn what_goes_wrong_says_what_to_do_next() {
     let error =
         |code: &str| format!("<ErrorResponse><Error><Code>{code}</Code><Message>No.</Message></Error></ErrorResponse>");
     let jwks = stack(&[("Output", "ApiUrl", API), ("Parameter", "JwksUrl", "https://id.example.org/keys")]);
@@ -156,16 +152,18 @@ fn what_goes_wrong_says_what_to_do_next() {
         ),
         (vec![(200, "nothing".to_owned())], "name the stack that template.yaml was deployed as"),
     ] {
-        let aws = Aws::start(answers);
-        let refused = on_stack(&aws).output().unwrap();
+        let aws = Aws::start(answers).await;
+        let refused = output(on_stack(&aws)).await;
         let said = stderr(&refused);
         assert!(refused.status.code() == Some(1) && said.starts_with("error: ") && said.contains(expected), "{said}");
     }
-    let aws = Aws::start(Vec::new());
+    let aws = Aws::start(Vec::new()).await;
     for (missing, expected) in
         [("AWS_REGION", "set it to the region"), ("AWS_ACCESS_KEY_ID", "aws configure export-credentials")]
     {
-        let refused = on_stack(&aws).env_remove(missing).output().unwrap();
+        let mut command = on_stack(&aws);
+        command.env_remove(missing);
+        let refused = output(command).await;
         assert!(stderr(&refused).contains(expected), "{}", stderr(&refused));
     }
 }
