@@ -434,8 +434,9 @@ impl World {
         Store::new(faults.before(&self.engine).client(), TABLE.to_owned(), Random::system()).embedding(3)
     }
 
-    /// The findings of a recount of the table.
+    /// The findings of a recount of the table, once all that follows the writes has been done.
     pub async fn findings(&self) -> Vec<String> {
+        self.wait_until_idle().await;
         let findings = self.store().check(self.now()).await.expect("the table answers");
         findings.iter().map(ToString::to_string).collect()
     }

@@ -53,7 +53,6 @@ async fn the_guests_of_a_banned_network_write_nothing_and_its_members_do() {
     world.pass(DAY);
     guest.comment("posts/1", "the ban has ended").await;
     assert!(banned(&world.moderator()).await.is_empty());
-    world.wait_until_idle().await;
     assert_eq!(world.findings().await, [""; 0]);
 }
 

@@ -100,7 +100,6 @@ async fn nothing_that_names_the_writer_or_the_text_stays_in_the_item_of_a_placeh
     for attribute in ["u", "g", "n", "av", "mo", "b", "m", "e", "sb", "sp", "su", "a", "lc", "rp", "ro", "rl", "rs"] {
         assert!(!item.contains_key(attribute), "{attribute}: {item:?}");
     }
-    world.wait_until_idle().await;
     assert_eq!(world.findings().await, [""; 0]);
 }
 
@@ -273,7 +272,6 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
     }
 
     assert_eq!(world.item(&format!("C#{id}"), "C").await, before);
-    world.wait_until_idle().await;
     assert_eq!(world.findings().await, [""; 0]);
 }
 
@@ -286,6 +284,5 @@ async fn a_reply_below_a_placeholder_may_still_be_approved() {
     world.delete(top).await;
     world.moderator().judge(pending, "approve").await.ok(200);
     assert_eq!(ids(&world.guest().see("posts/1", top).await["replies"]), [pending]);
-    world.wait_until_idle().await;
     assert_eq!(world.findings().await, [""; 0]);
 }
