@@ -138,6 +138,9 @@ export interface Item extends Comment {
   parent: Comment | null
   held_for: HeldFor
   verdicts: Check[]
+  /** How moderators have decided about the writer; null for guests without a key. */
+  writer: { approved: number; rejected: number } | null
+  rejection: Rejection | null
   reports: { reason: string; created_at: string }[]
 }
 
@@ -146,6 +149,20 @@ export interface Check {
   rule: 'phrase' | 'links' | 'repeat' | 'akismet' | 'first_comment' | 'rejections'
   match: string | null
   detail: { count?: number; limit?: number; failure?: string; rejected?: number } | null
+}
+
+export type Reason = 'spam' | 'off_topic' | 'offensive' | 'illegal' | 'other'
+
+/** What a moderator says about a rejection. */
+export interface Grounds {
+  reason: Reason | null
+  note: string | null
+}
+
+export interface Rejection extends Grounds {
+  /** Without an id and a name for one who was forgotten. */
+  moderator: { id: number | null; name: string }
+  created_at: string
 }
 
 /** A page of a list, and the cursor of the next one. */
@@ -165,15 +182,18 @@ export interface Choice {
   list: import('./moderation/queue.js').CardList
 }
 
-/** Choices that were made together, and when. */
+/** Choices that were made together, when, and on what grounds. */
 export interface Decision {
   choices: Choice[]
   at: number
+  grounds: Grounds
 }
 
+/** Choices of one action on the same grounds. */
 export interface Batch {
   action: Action
   choices: Choice[]
+  grounds: Grounds
 }
 
 export interface Ban {
@@ -217,4 +237,10 @@ export interface Offer {
   key?: string
   act: () => void
   for?: number
+}
+
+/** A button of a notice that says whether it is on. */
+export interface Switch extends Offer {
+  key: string
+  isOn: () => boolean
 }

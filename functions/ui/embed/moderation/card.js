@@ -57,7 +57,7 @@ export class Card {
     this.element.setAttribute('aria-label', label.filter(Boolean).join(', '))
     this.element.classList.toggle('noted', !!this.note)
     const body = this.#text('body', item, standing(item) === 'visible', item.verdicts)
-    const children = [this.#head(where), item.parent && this.#parent(item.parent), body, this.#showAll(body), this.#checks()]
+    const children = [this.#head(where), item.parent && this.#parent(item.parent), body, this.#showAll(body), this.#checks(), this.#rejection()]
     this.element.replaceChildren(...children.filter((child) => child != null), ...this.#reports(), this.#note(), this.#actions())
   }
 
@@ -95,8 +95,17 @@ export class Card {
           ' · ',
           address
             ? h('a', { href: address, target: '_blank', rel: 'noopener', dir: 'auto' }, where, icon('open'), h('span', { class: 'visually-hidden' }, ` (${t('new_tab')})`))
-            : h('span', { dir: 'auto' }, where))),
+            : h('span', { dir: 'auto' }, where),
+          this.#writer())),
       reason && h('span', { class: `why ${item.held_for ?? standing(item)}` }, item.held_for && icon(item.held_for === 'approval' ? 'clock' : 'warning'), reason))
+  }
+
+  /** How moderators have decided about the writer, as far as they have. */
+  #writer() {
+    const { t } = this.list.desk
+    const { approved = 0, rejected = 0 } = this.item.writer ?? {}
+    const counts = [approved && t('writer_approved', { n: approved }), rejected && t('writer_rejected', { n: rejected })].filter(Boolean)
+    return counts.length ? h('span', { class: 'record' }, ` · ${counts.join(', ')}`) : ''
   }
 
   /** @param {Comment} parent */
@@ -153,6 +162,19 @@ export class Card {
       return t(detail?.failure ? 'check_no_answer' : `check_${rule}`, { words: match ?? '', limit: detail?.limit ?? 0, n })
     }
     return h('ul', { class: 'checks', 'aria-label': t('checks') }, ...verdicts.map((check) => h('li', { dir: 'auto' }, icon('warning'), says(check))))
+  }
+
+  /** Who rejected it, when, and what they said about it. */
+  #rejection() {
+    const { t, language, labels } = this.list.desk
+    const { rejection } = this.item
+    if (!rejection) return null
+    const { reason, note, moderator, created_at } = rejection
+    const by = moderator.name ? t('rejected_by', { name: moderator.name }) : t('is_rejected')
+    return h('p', { class: 'rejection' }, icon('reject'),
+      reason && h('strong', {}, labels[reason]),
+      note && h('span', { class: 'details', dir: 'auto' }, note),
+      h('span', { class: 'muted' }, by, ' · ', h('time', { datetime: created_at, title: inFull(created_at, language) }, ago(created_at, language))))
   }
 
   #reports() {

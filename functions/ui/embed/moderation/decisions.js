@@ -8,6 +8,7 @@ import { ApiError } from '../kit/api.js'
 import { json } from '../kit/json.js'
 import { commentNow } from './comments.js'
 import { Outbox, PAUSE, UNDO, batches, bulkBody } from './outbox.js'
+import { askNote, reasonSwitches } from './reasons.js'
 import { belongs, decided } from './verdicts.js'
 
 /** Milliseconds of a pause that ends by signing in. */
@@ -18,6 +19,9 @@ const LAG = 60_000
 
 /** Whether a request would be refused again. @param {unknown} error */
 const isFinal = (error) => error instanceof ApiError && error.status >= 400 && error.status < 500 && ![401, 429].includes(error.status)
+
+/** The comment as the decision in the log leaves it. The log has no reasons. @param {Item} item @param {LogEntry} entry */
+const decidedAs = (item, { action, moderator, created_at }) => decided(item, /** @type {Action} */ (action), { reason: null, note: null, moderator, created_at })
 
 export class Decisions {
   #outbox = new Outbox((due) => this.#deliver(due))
@@ -36,17 +40,38 @@ export class Decisions {
   /** @param {Choice[]} choices of one list */
   decide(choices) {
     for (const { item, action } of choices) this.#handled.set(item.id, { action, seen: item.updated_at, at: Date.now() })
-    this.#outbox.add(choices)
-    for (const other of this.desk.lists) {
-      if (other === choices[0].list || other.keeps) continue
-      const cards = choices.map(({ item }) => other.find(item.id)).filter((card) => card != null)
-      if (cards.length) other.drop(cards, false)
+    const decision = this.#outbox.add(choices)
+    this.#show(decision)
+    this.#tell(decision)
+  }
+
+  /** Shows a decision in lists that keep comments, and takes them out of all others but that in which it was made. @param {Decision} decision */
+  #show({ choices, grounds }) {
+    const rejection = { ...grounds, moderator: { id: null, name: '', ...this.desk.me }, created_at: new Date().toISOString() }
+    for (const list of this.desk.lists) {
+      const cards = choices.flatMap(({ item }) => list.find(item.id) ?? [])
+      if (!list.keeps && list !== choices[0].list && cards.length) list.drop(cards, false)
+      if (list.keeps) for (const { item, action } of choices) list.find(item.id)?.update(decided(item, action, rejection))
     }
+  }
+
+  /** Says what was decided, and offers to undo it, or to say why. @param {Decision} decision */
+  #tell(decision) {
+    const { choices, grounds } = decision
+    const { desk } = this
     const [{ item, action }] = choices
     const same = choices.every((choice) => choice.action === action)
     const text = choices.length === 1 ? `done_${action}` : `many_${same ? action : 'approve'}`
-    const undo = { label: this.desk.t('undo'), key: 'u', act: () => this.undo(), for: UNDO }
-    this.desk.tell(this.desk.t(text, { name: this.desk.nameOf(item), n: choices.length }), undo)
+    const undo = { label: desk.t('undo'), key: 'u', act: () => this.undo(), for: UNDO }
+    const changed = () => this.#show(decision)
+    const ask = () => this.#outbox.hold(decision, async () => {
+      desk.notices.hide()
+      await askNote(desk, grounds)
+      changed()
+      this.#tell(decision)
+    })
+    const why = action === 'reject' ? { label: desk.t('why'), switches: reasonSwitches(desk, grounds, { changed, askNote: ask }) } : undefined
+    desk.notices.tell(desk.t(text, { name: desk.nameOf(item), n: choices.length }), undo, why)
   }
 
   /** Takes the newest decision back. */
@@ -85,7 +110,7 @@ export class Decisions {
     /** @type {Decision[]} */
     const again = []
     let after = PAUSE
-    const open = due.map(({ choices, at }) => ({ choices: choices.filter((choice) => !this.#clashes(choice)), at }))
+    const open = due.map((decision) => ({ ...decision, choices: decision.choices.filter((choice) => !this.#clashes(choice)) }))
     for (const batch of batches(open)) {
       let left = batch.choices
       try {
@@ -99,7 +124,7 @@ export class Decisions {
         after = this.#failed(error)
       }
       for (const { item } of batch.choices) this.#touch(item.id)
-      if (left.length) again.push({ choices: left, at: due[0].at })
+      if (left.length) again.push({ choices: left, at: due[0].at, grounds: batch.grounds })
     }
     this.#tellWaiting(again)
     this.desk.recount().catch(() => {})
@@ -180,7 +205,7 @@ export class Decisions {
     const own = entry.moderator.id === this.desk.me?.id
     if (own && this.#handled.has(id)) return
     const cards = this.desk.lists.map((list) => list.find(id)).filter((card) => card != null)
-    for (const card of cards) card.update(decided(card.item, /** @type {Action} */ (action)), this.#byWhom(entry))
+    for (const card of cards) card.update(decidedAs(card.item, entry), this.#byWhom(entry))
     if (!cards.length && !own) this.#heard.set(id, entry)
   }
 
@@ -195,7 +220,7 @@ export class Decisions {
     if (!entry) return false
     this.#heard.delete(choice.item.id)
     if (entry.action !== choice.action) {
-      this.#bringBack([{ ...choice, item: decided(choice.item, /** @type {Action} */ (entry.action)) }], this.#byWhom(entry))
+      this.#bringBack([{ ...choice, item: decidedAs(choice.item, entry) }], this.#byWhom(entry))
       this.desk.tell(this.#byWhom(entry))
     }
     return true

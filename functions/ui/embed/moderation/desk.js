@@ -37,7 +37,7 @@ export class Desk {
   labels = {}
   /** @type {User | null} */
   me = null
-  notices = new Notices()
+  notices = new Notices(() => this.lists.at(-1)?.refocus())
   entry = new SignIn(this)
   keys = new Keys(this)
   decisions = new Decisions(this)

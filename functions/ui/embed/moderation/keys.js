@@ -7,7 +7,7 @@
 import { h } from '../kit/dom.js'
 
 const KEYS = /** @type {const} */ ([
-  ['j k', 'help_move'], ['a', 'help_approve'], ['r', 'reject'], ['b', 'help_ban'], ['x', 'help_select'],
+  ['j k', 'help_move'], ['a', 'help_approve'], ['r', 'reject'], ['1–6', 'help_reason'], ['b', 'help_ban'], ['x', 'help_select'],
   ['X', 'help_range'], ['u', 'help_undo'], ['?', 'help_help'], ['Esc', 'help_clear'],
 ])
 
@@ -78,7 +78,7 @@ export class Keys {
   /** @param {string} letter @param {boolean} repeated @param {CardList | undefined} list @returns {boolean} whether it is a key */
   #press(letter, repeated, list) {
     if (letter === 'j' || letter === 'k') list?.move(letter === 'j' ? 1 : -1)
-    else if (!'arbxXu?'.includes(letter) || letter.length !== 1) return false
+    else if (!'arbxXu?'.includes(letter) || letter.length !== 1) return !repeated && this.desk.notices.press(letter)
     else if (repeated) return true
     else if (letter === 'u') this.desk.decisions.undo()
     else if (letter === '?') this.help()

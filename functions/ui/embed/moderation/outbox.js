@@ -1,12 +1,12 @@
 /**
  * Holds decisions until they can no longer be undone, and makes requests of them.
- * @import { Action, Batch, Choice, Decision } from '../types.d.ts'
+ * @import { Action, Batch, Choice, Decision, Grounds } from '../types.d.ts'
  */
 
 /** Milliseconds that a decision waits for an undo. */
 export const UNDO = 5_000
 
-/** Milliseconds between deliveries, each of at most one request for each action. Keeps quick work below 60 writes a minute. */
+/** Milliseconds between deliveries, each of one request for fifty decisions that are alike. Keeps quick work below 60 writes a minute. */
 export const PAUSE = 4_000
 
 /** Comments in one request. */
@@ -32,10 +32,12 @@ export class Outbox {
     this.#deliver = deliver
   }
 
-  /** @param {Choice[]} choices */
+  /** @param {Choice[]} choices @returns {Decision} */
   add(choices) {
-    this.waiting.push({ choices, at: Date.now() })
+    const decision = { choices, at: Date.now(), grounds: { reason: null, note: null } }
+    this.waiting.push(decision)
     this.#schedule()
+    return decision
   }
 
   /** Takes back the newest decision that has not been sent. */
@@ -43,6 +45,15 @@ export class Outbox {
     const decision = this.waiting.pop()
     this.#schedule()
     return decision
+  }
+
+  /** Holds the newest decision while something is asked about it. It waits anew then. @param {Decision} decision @param {() => Promise<void>} ask */
+  async hold(decision, ask) {
+    decision.at = Infinity
+    this.#schedule()
+    await ask()
+    decision.at = Date.now()
+    this.#schedule()
   }
 
   /** Takes all that waits, to be sent elsewhere or forgotten. */
@@ -61,8 +72,9 @@ export class Outbox {
 
   #schedule() {
     clearTimeout(this.#timer)
-    if (this.#delivering || !this.waiting.length) return
-    const due = Math.max(this.waiting[0].at + UNDO, this.#notBefore)
+    const [first] = this.waiting
+    if (this.#delivering || !first || first.at === Infinity) return
+    const due = Math.max(first.at + UNDO, this.#notBefore)
     this.#timer = setTimeout(() => this.#run(), due - Date.now())
   }
 
@@ -82,21 +94,32 @@ export class Outbox {
   }
 }
 
-/** The decisions as requests: the comments of each action, at most `BULK` at a time. @param {Decision[]} decisions */
+/** The decisions as requests: the comments of each action, reason and note, at most `BULK` at a time. @param {Decision[]} decisions @returns {Batch[]} */
 export function batches(decisions) {
-  const all = decisions.flatMap(({ choices }) => choices)
-  /** @type {Batch[]} */
-  const batches = []
-  for (const action of /** @type {const} */ (['approve', 'reject', 'dismiss'])) {
-    const choices = all.filter((choice) => choice.action === action)
-    for (let start = 0; start < choices.length; start += BULK) batches.push({ action, choices: choices.slice(start, start + BULK) })
+  /** @type {Map<string, Batch>} */
+  const groups = new Map()
+  for (const { choices, grounds } of decisions) {
+    for (const choice of choices) {
+      const { action } = choice
+      const name = JSON.stringify([action, grounds.reason, grounds.note])
+      const group = groups.get(name) ?? { action, grounds, choices: [] }
+      group.choices.push(choice)
+      groups.set(name, group)
+    }
   }
-  return batches
+  return [...groups.values()].flatMap((group) => pieces(group))
+}
+
+/** @param {Batch} batch */
+function pieces({ choices, ...alike }) {
+  const count = Math.ceil(choices.length / BULK)
+  return Array.from({ length: count }, (_, at) => ({ ...alike, choices: choices.slice(at * BULK, (at + 1) * BULK) }))
 }
 
 /** The body of the request. @param {Batch} batch */
-export const bulkBody = ({ action, choices }) => ({
+export const bulkBody = ({ action, choices, grounds }) => ({
   ids: choices.map(({ item }) => item.id),
   action,
+  ...(action === 'reject' && grounds),
   seen: Object.fromEntries(choices.map(({ item }) => [item.id, item.updated_at])),
 })

@@ -8,7 +8,7 @@ import { h } from '../kit/dom.js'
 import { Card } from './card.js'
 import { icon } from './icons.js'
 import { Selection } from './selection.js'
-import { actionOf, applies, decided } from './verdicts.js'
+import { actionOf, applies } from './verdicts.js'
 
 
 /** Comments one below the other, of which one is current. It has the focus while the keyboard is used. */
@@ -240,6 +240,11 @@ export class CardList {
     this.#reveal(card)
   }
 
+  /** Gives the focus back to the current card. */
+  refocus() {
+    if (this.current) this.focus(this.current)
+  }
+
   /** Scrolls as little as shows the card. @param {Card} card */
   #reveal({ element }) {
     element.scrollIntoView({ block: element.offsetHeight > innerHeight * 0.7 ? 'start' : 'nearest' })
@@ -268,7 +273,6 @@ export class CardList {
     if (changing.length) this.desk.decisions.decide(changing)
     else if (!settled.length) return this.desk.tell(this.desk.t('nothing_to_do'))
     if (!this.keeps) return this.drop([...settled, ...cards.filter(({ item }) => changing.some((choice) => choice.item === item))])
-    for (const { item, action } of changing) this.find(item.id)?.update(decided(item, action))
     if (!this.selection.clear()) this.move(1)
   }
 

@@ -117,6 +117,9 @@ code { font-size: .9em }
 .checks { display: flex; flex-wrap: wrap; gap: .375rem .5rem; margin-block: .5rem 0; padding: 0; list-style: none; font-size: .8125em; color: var(--warn) }
 .checks li { display: inline-flex; align-items: center; gap: .375em; overflow-wrap: anywhere }
 mark { padding-inline: .125em; border-radius: .25em; color: inherit; background: color-mix(in srgb, var(--warn) 28%, transparent) }
+.rejection { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5em; margin-block-start: .5rem; font-size: .8125em }
+.rejection .icon { color: var(--danger) }
+.rejection strong { font-weight: 600 }
 .reports { margin-block-start: .5rem; padding: .5rem .75rem; border-radius: var(--radius); background: color-mix(in srgb, var(--danger) 7%, transparent); font-size: .875em }
 .reports .count { display: flex; align-items: center; gap: .5em; color: var(--danger); font-weight: 600 }
 .reports ul { margin: .25rem 0 0; padding: 0; list-style: none }
@@ -135,7 +138,7 @@ mark { padding-inline: .125em; border-radius: .25em; color: inherit; background:
 .sign { display: grid; place-items: center; min-inline-size: 1.25em }
 .sign kbd { display: none; min-inline-size: 1.6em; margin-inline: -.175em }
 .drawer .card { --indent: 0px }
-.card > :is(.parent, .body, .checks, .reports, .note, .actions, .show-all) { margin-inline-start: calc(var(--indent) + 42px) }
+.card > :is(.parent, .body, .checks, .rejection, .reports, .note, .actions, .show-all) { margin-inline-start: calc(var(--indent) + 42px) }
 .card > .actions { margin-inline-start: calc(var(--indent) + 34px) }
 .card > .show-all { margin-inline-start: calc(var(--indent) + 42px - .25em) }
 .body:has(+ .show-all:not([hidden])) { mask-image: linear-gradient(#000 calc(100% - 3rem), #0000) }
@@ -146,7 +149,7 @@ mark { padding-inline: .125em; border-radius: .25em; color: inherit; background:
 .mark { display: grid; place-items: center; inline-size: 56px; block-size: 56px; border-radius: 50%; color: var(--good); background: color-mix(in srgb, var(--good) 12%, transparent); font-size: 1.5rem }
 .mark.bad { color: var(--danger); background: color-mix(in srgb, var(--danger) 10%, transparent) }
 .field { display: grid; gap: .25rem; text-align: start; font-weight: 500 }
-.field input { inline-size: 100%; font-weight: 400 }
+.field :is(input, textarea) { inline-size: 100%; font-weight: 400 }
 .sign-in { display: grid; gap: .75rem; inline-size: 100%; margin-block-start: .25rem; text-align: start }
 .after { display: grid; justify-items: center; padding-block: .5rem }
 
@@ -178,6 +181,11 @@ mark { padding-inline: .125em; border-radius: .25em; color: inherit; background:
 }
 .bar > span:only-child { padding-inline-end: .5rem }
 .bar button { flex: none; color: light-dark(#a8c7fa, #0b57d0); font-weight: 600 }
+.bar:has(.choice) { flex-wrap: wrap; row-gap: .25rem }
+.bar:has(.choice) > :first-child { flex: 1 }
+.choice { display: flex; flex-wrap: wrap; flex-basis: 100%; gap: .25rem; margin-inline-start: -.5rem }
+.bar .choice button { font-weight: 500 }
+.bar [aria-pressed=true], .bar [aria-pressed=true]:hover { background: light-dark(#a8c7fa, #0b57d0); color: light-dark(#17191c, #fff) }
 .bar button:hover { background: light-dark(#ffffff1f, #0000000f) }
 .bar :focus-visible { outline-color: currentColor }
 .countdown { position: absolute; inset: auto 0 0; block-size: 3px; background: light-dark(#a8c7fa, #0b57d0); transform-origin: left; animation: countdown ${UNDO}ms linear forwards }
@@ -194,7 +202,7 @@ fieldset input[type=date] { min-inline-size: 0; min-block-size: 30px; padding: 0
 .check { display: flex; align-items: center; gap: .375rem }
 .buttons { display: flex; justify-content: flex-end; gap: .5rem; margin-block-start: .5rem }
 button.danger, button.danger:hover { background: var(--danger) }
-dialog label.field input { border: 1px solid var(--border) }
+dialog label.field :is(input, textarea) { border: 1px solid var(--border) }
 dl { display: grid; grid-template-columns: auto 1fr; gap: .375rem 1rem; margin: 0 }
 dl kbd { padding: .125rem .5em; font-size: .8125em }
 dl kbd + kbd { margin-inline-start: .25rem }

@@ -1,6 +1,6 @@
 /**
  * What a decision does to a comment.
- * @import { Action, Item, State, Verdict } from '../types.d.ts'
+ * @import { Action, Item, Rejection, State, Verdict } from '../types.d.ts'
  */
 
 /** Where a comment stands. @param {Item} item */
@@ -20,12 +20,13 @@ export function applies(item, action) {
   return standing(item) !== (action === 'approve' ? 'visible' : 'rejected')
 }
 
-/** The comment as the decision leaves it. @param {Item} item @param {Action} action @returns {Item} */
-export const decided = (item, action) => ({
+/** The comment as the decision leaves it. @param {Item} item @param {Action} action @param {Rejection} rejection if it is one @returns {Item} */
+export const decided = (item, action, rejection) => ({
   ...item,
   is_approved: action === 'dismiss' ? item.is_approved : action === 'approve',
   held_for: action === 'dismiss' ? item.held_for : null,
   verdicts: action === 'approve' ? [] : item.verdicts,
+  rejection: action === 'reject' ? rejection : action === 'approve' ? null : item.rejection,
   reports_count: 0,
   reports: [],
 })

@@ -1,0 +1,49 @@
+/**
+ * What a moderator says about a rejection, while it waits.
+ * @import { Grounds, Reason, Switch } from '../types.d.ts'
+ * @import { Desk } from './desk.js'
+ */
+
+import { h } from '../kit/dom.js'
+
+/** In the order of their keys, which are 1 to 5. @type {Reason[]} */
+const REASONS = ['spam', 'off_topic', 'offensive', 'illegal', 'other']
+
+/** The key of the note. */
+const NOTE = `${REASONS.length + 1}`
+
+/** Characters of a note. */
+const MAX_NOTE = 500
+
+/**
+ * A switch for each reason, of which one is on at most, and one that asks for a note.
+ * @param {Desk} desk @param {Grounds} grounds @param {{ changed: () => void, askNote: () => void }} told
+ * @returns {Switch[]}
+ */
+export function reasonSwitches({ t, labels }, grounds, { changed, askNote }) {
+  const switches = REASONS.map((reason, place) => {
+    const isOn = () => grounds.reason === reason
+    const act = () => {
+      grounds.reason = isOn() ? null : reason
+      changed()
+    }
+    return { label: labels[reason], key: `${place + 1}`, isOn, act }
+  })
+  return [...switches, { label: t('note'), key: NOTE, isOn: () => !!grounds.note, act: askNote }]
+}
+
+/** Asks what to tell the writer. @param {Desk} desk @param {Grounds} grounds */
+export async function askNote(desk, grounds) {
+  const { t } = desk
+  const field = h('textarea', { rows: '4', maxlength: `${MAX_NOTE}`, dir: 'auto', 'aria-describedby': 'note-hint', autofocus: true })
+  field.value = grounds.note ?? ''
+  const dialog = h('dialog', { class: 'note-dialog', 'aria-labelledby': 'note-title' },
+    h('form', { method: 'dialog' },
+      h('h2', { id: 'note-title' }, t('note_title')),
+      h('label', { class: 'field' }, h('span', { class: 'visually-hidden' }, t('note_title')), field),
+      h('p', { class: 'muted small', id: 'note-hint' }, t('note_hint')),
+      h('div', { class: 'buttons' },
+        h('button', { type: 'button', class: 'outlined', click: () => dialog.close() }, t('cancel')),
+        h('button', { class: 'primary', value: 'saved' }, t('save')))))
+  if ((await desk.open(dialog)) === 'saved') grounds.note = field.value.trim() || null
+}

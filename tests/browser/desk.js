@@ -1,0 +1,134 @@
+/** What the tests of the moderators' page share: its people, how it is opened, what is asked of it. */
+
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { PIXEL, fromDisk, stickingOut, token } from './world.js'
+
+const axe = createRequire(import.meta.url).resolve('axe-core')
+
+/** Each test has people of its own, since all share one queue. */
+let people = 100
+/** @param {string} name */
+export const member = (name) => {
+  const id = ++people
+  return { id, name, token: token(id, name) }
+}
+/** @param {string} name */
+export const moderator = (name) => {
+  const id = ++people
+  return { id, name, token: token(id, name, { roles: ['moderator'] }) }
+}
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** The card of a comment, by its text. @param {Page} page @param {string} text */
+export const card = (page, text) => page.locator('article', { hasText: text })
+
+/** The text of the card with the focus. @param {Page} page */
+export const focused = (page) => page.evaluate(() => document.querySelector('comment-moderation')?.shadowRoot?.activeElement?.querySelector('.body')?.textContent?.trim())
+
+/** @param {Page} page @param {...string} keys */
+export async function press(page, ...keys) {
+  for (const key of keys) await page.keyboard.press(key)
+}
+
+/** Lets the time for an undo pass, and waits until the service has answered. @param {Page} page @param {number} [time] */
+export async function deliver(page, time = 5_100) {
+  const answer = page.waitForResponse((response) => response.request().method() === 'POST')
+  await page.clock.runFor(time)
+  await (await answer).finished()
+}
+
+/** Decisions reach nobody, however long what follows them takes. @param {Page} page */
+export const decideNothing = (page) => page.route(/moderation\/comments$/, (route) => route.fulfill({ json: { data: { failed: [] } } }))
+
+/** @param {Page} page @param {string} name */
+export const tab = (page, name) => page.getByRole('tab', { name, exact: true }).click()
+
+/** Waits until the API answers what `is` accepts. @template T @param {() => Promise<T>} ask @param {(answer: T) => boolean} is */
+export async function until(ask, is) {
+  for (const end = Date.now() + 20_000; ; ) {
+    const answer = await ask()
+    if (is(answer) || Date.now() > end) return answer
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** In both colours, wide and narrow. */
+export const LOOKS = /** @type {const} */ (['light', 'dark']).flatMap((colorScheme) =>
+  [1000, 320].map((width) => ({ colorScheme, viewport: { width, height: 800 }, reducedMotion: /** @type {const} */ ('reduce'), bypassCSP: true })),
+)
+
+/** axe finds nothing, and nothing sticks out. @param {Page} page @param {string} what is shown */
+export async function isAccessible(page, what) {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.addScriptTag({ path: axe })
+  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
+  assert.deepEqual(violations.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), [], what)
+  assert.deepEqual(await stickingOut(page), [], what)
+}
+
+/** The moderators' page of a service. @param {ReturnType<typeof import('./world.js').world>} w */
+export function desk(w) {
+  /** Decides all that waits, so that a test finds its own comments only. */
+  async function emptyQueue() {
+    const who = moderator('Before').token
+    for (const state of ['pending', 'reported']) {
+      for (;;) {
+        const { data } = await w.service.call('GET', `moderation/comments?state=${state}&per_page=50`, who)
+        if (!data.length) break
+        const action = state === 'pending' ? 'approve' : 'dismiss'
+        await w.service.call('POST', 'moderation/comments', who, { ids: data.map((/** @type {any} */ { id }) => id), action })
+      }
+    }
+  }
+
+  /**
+   * Opens the moderators' page.
+   * @param {import('node:test').TestContext} t
+   * @param {{
+   *   who?: string | null, clock?: boolean, context?: import('playwright-core').BrowserContextOptions,
+   *   prepare?: (page: import('playwright-core').Page) => Promise<any>,
+   * }} options `clock`: time passes only when the test says so
+   */
+  async function open(t, { who = null, clock = false, context: more, prepare }) {
+    const context = await w.browser.newContext({ viewport: { width: 1000, height: 800 }, locale: 'en-GB', ...more })
+    t.after(() => context.close())
+    context.setDefaultTimeout(10_000)
+    await context.route(/^https:/, (route) => route.fulfill({ contentType: 'image/png', body: PIXEL }))
+    await fromDisk(context, w.service.api)
+    const page = await context.newPage()
+    /** @type {string[]} */
+    const errors = []
+    page.on('pageerror', (error) => errors.push(`${error}`))
+    page.on('console', (message) => /violat|refused to|Trusted/i.test(message.text()) && errors.push(message.text()))
+    t.after(() => assert.deepEqual(errors, []))
+    /** @type {any[]} */
+    const sent = []
+    page.on('request', (request) => {
+      if (request.method() !== 'GET' && request.method() !== 'OPTIONS') sent.push({ method: request.method(), path: request.url().replace(`${w.service.api}/`, ''), body: request.postDataJSON() })
+    })
+    if (clock) {
+      await page.clock.install({ time: Date.now() - 60_000 })
+      await page.clock.pauseAt(Date.now())
+    }
+    await prepare?.(page)
+    await page.goto(`${w.service.api}/moderate${who ? `#token=${who}` : ''}`)
+    return { page, context, sent, errors }
+  }
+
+  /** All entries of the log by one moderator. @param {{ id: number, token: string }} who @returns {Promise<any[]>} */
+  async function logOf(who) {
+    const entries = []
+    for (let cursor = ''; cursor != null; ) {
+      const { data, meta } = await w.service.call('GET', `moderation/log?per_page=50&cursor=${cursor}`, who.token)
+      entries.push(...data)
+      cursor = meta.next_cursor
+    }
+    return entries.filter(({ moderator }) => moderator.id === who.id)
+  }
+
+  /** @param {number} id @param {{ token: string }} who */
+  const isApproved = async (id, who) => (await w.service.call('GET', `comments/${id}`, who.token)).data.is_approved
+
+  return { emptyQueue, open, logOf, isApproved }
+}

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LOOKS, card, decideNothing, deliver, desk, focused, isAccessible, member, moderator, press, tab, until } from './desk.js'
+import { newRecord, world } from './world.js'
+
+const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
+const { emptyQueue, open, isApproved } = desk(w)
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** The reason that is chosen in the notice. @param {Page} page */
+const chosen = (page) => page.locator('.bar').getByRole('button', { pressed: true }).allTextContents()
+
+/** What the rejection of a comment says. @param {number} id @param {{ token: string }} who */
+async function rejectionOf(id, who) {
+  const { data: [{ rejection }] } = await w.service.call('GET', `moderation/comments?id=${id}`, who.token)
+  return rejection && [rejection.reason, rejection.note, rejection.moderator.name]
+}
+
+test('a rejection is one press, and its reason another while it waits', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const record = newRecord()
+  const [plain, off] = [await w.service.comment(record, 'Without a reason'), await w.service.comment(record, 'Off topic here')]
+  const { page, sent } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'Off topic here')
+  await press(page, 'r', '1')
+  assert.deepEqual(await chosen(page), ['1Spam'])
+  await press(page, '2')
+  assert.deepEqual(await chosen(page), ['2Off topic'])
+  assert.equal(await focused(page), 'Without a reason')
+  await press(page, 'r')
+  assert.deepEqual(await chosen(page), [])
+  await deliver(page)
+  await until(async () => sent.length, (n) => n === 2)
+  await until(() => isApproved(plain.id, grace), (approved) => !approved)
+  assert.deepEqual(sent.map(({ body }) => [body.ids, body.reason, body.note]), [[[off.id], 'off_topic', null], [[plain.id], null, null]])
+  assert.deepEqual(await until(() => rejectionOf(plain.id, grace), (rejection) => rejection), [null, null, 'Grace'])
+  assert.deepEqual(await rejectionOf(off.id, grace), ['off_topic', null, 'Grace'])
+})
+
+test('the same reason again takes it back, and an approval is offered none', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const record = newRecord()
+  for (const text of ['One', 'Two']) await w.service.comment(record, text)
+  const { page, sent } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'Two')
+  await press(page, 'r')
+  const spam = page.getByRole('group', { name: 'Why?' }).getByRole('button', { name: 'Spam' })
+  await spam.click()
+  assert.equal(await spam.getAttribute('aria-pressed'), 'true')
+  await spam.click()
+  assert.equal(await spam.getAttribute('aria-pressed'), 'false')
+  await press(page, 'a', '1')
+  assert.equal(await page.getByRole('group', { name: 'Why?' }).count(), 0)
+  await deliver(page)
+  await until(async () => sent.length, (n) => n === 2)
+  assert.deepEqual(sent.map(({ body }) => [body.action, body.reason]), [['reject', null], ['approve', undefined]])
+})
+
+test('a decision waits while its moderator writes a note, and can be undone after that', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await w.service.comment(newRecord(), 'Too rude')
+  const { page, sent } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'Too rude')
+  await press(page, 'r', '3', '6')
+  const dialog = page.getByRole('dialog', { name: 'Note to the writer' })
+  await dialog.getByRole('textbox').fill('Please say it ')
+  await page.clock.runFor(20_000)
+  await page.keyboard.type('again, kindly.')
+  assert.equal(sent.length, 0)
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  assert.deepEqual(await chosen(page), ['3Offensive', '6Note…'])
+  await press(page, 'u')
+  await card(page, 'Too rude').waitFor()
+  await page.clock.runFor(20_000)
+  assert.equal(sent.length, 0)
+  await press(page, 'r', '3', '6')
+  await dialog.getByRole('textbox').fill('Please say it again, kindly.')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await deliver(page)
+  assert.deepEqual(await until(() => rejectionOf(id, grace), (rejection) => rejection), ['offensive', 'Please say it again, kindly.', 'Grace'])
+})
+
+test('a note that is not saved changes nothing, and its decision is sent', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await w.service.comment(newRecord(), 'Without a note')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'Without a note')
+  await press(page, 'r', '6')
+  await page.getByRole('dialog').getByRole('textbox').fill('Never mind')
+  await press(page, 'Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  assert.deepEqual(await chosen(page), [])
+  await deliver(page)
+  assert.deepEqual(await until(() => rejectionOf(id, grace), (rejection) => rejection), [null, null, 'Grace'])
+})
+
+test('a decision whose note is being written is sent when the page goes', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await w.service.comment(newRecord(), 'Left in the middle')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'Left in the middle')
+  await press(page, 'r', '1', '6')
+  await page.getByRole('dialog').waitFor()
+  await page.goto('about:blank')
+  assert.deepEqual(await until(() => rejectionOf(id, grace), (rejection) => rejection), ['spam', null, 'Grace'])
+})
+
+test('a rejected comment says who rejected it, when and why, at once and later', async (t) => {
+  await emptyQueue()
+  const [grace, linus] = [moderator('Grace'), moderator('Linus')]
+  const record = newRecord()
+  const before = await w.service.comment(record, 'Rejected before')
+  await w.service.comment(record, 'Rejected now')
+  await w.service.call('POST', `comments/${before.id}/reject`, linus.token, { reason: 'illegal', note: 'See the *rules*.' })
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await tab(page, 'All')
+  const rejection = (/** @type {string} */ text) => card(page, text).locator('.rejection')
+  assert.match((await rejection('Rejected before').textContent()) ?? '', /^IllegalSee the \*rules\*\.Rejected by Linus · /)
+  assert.equal(await rejection('Rejected now').count(), 0)
+  await card(page, 'Rejected now').click()
+  await press(page, 'r')
+  assert.match((await rejection('Rejected now').textContent()) ?? '', /^Rejected by Grace · /)
+  await press(page, '4')
+  assert.match((await rejection('Rejected now').textContent()) ?? '', /^IllegalRejected by Grace · /)
+  await press(page, 'u')
+  assert.equal(await rejection('Rejected now').count(), 0)
+  await card(page, 'Rejected before').click()
+  await press(page, 'a')
+  assert.equal(await rejection('Rejected before').count(), 0)
+})
+
+test('a card says how its writer was judged before', async (t) => {
+  await emptyQueue()
+  const [grace, ada, bob] = [moderator('Grace'), member('Ada'), member('Bob')]
+  const record = newRecord()
+  for (const verdict of ['approve', 'approve', 'reject']) {
+    const { id } = await w.service.comment(record, verdict, { who: ada.token })
+    await w.service.call('POST', `comments/${id}/${verdict}`, grace.token)
+  }
+  await w.service.comment(record, 'By Ada', { who: ada.token })
+  await w.service.comment(record, 'By Bob', { who: bob.token })
+  await w.service.comment(record, 'By a guest', { who: null })
+  const { page } = await open(t, { who: grace.token })
+  await card(page, 'By Ada').getByText('2 comments approved, 1 rejected in 30 days').waitFor()
+  for (const text of ['By Bob', 'By a guest']) assert.equal(await card(page, text).locator('.record').count(), 0)
+})
+
+for (const context of LOOKS) {
+  test(`axe finds nothing in reasons, notes and rejections, ${context.colorScheme}, ${context.viewport.width} pixels`, async (t) => {
+    await emptyQueue()
+    const grace = moderator('Grace')
+    const record = newRecord()
+    const { id } = await w.service.comment(record, 'Rejected')
+    await w.service.call('POST', `comments/${id}/reject`, grace.token, { reason: 'off_topic', note: `A ${'long '.repeat(60)}note` })
+    for (const text of ['One', 'Two']) await w.service.comment(record, text)
+    const { page } = await open(t, { who: grace.token, context, prepare: decideNothing })
+    await page.locator('article.current').waitFor()
+    await press(page, 'r', '1', '6')
+    await page.getByRole('dialog').waitFor()
+    await isAccessible(page, 'a note')
+    await press(page, 'Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await isAccessible(page, 'reasons')
+    await tab(page, 'Rejected')
+    await page.locator('.rejection').first().waitFor()
+    await isAccessible(page, 'a rejection')
+  })
+}
