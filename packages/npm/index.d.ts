@@ -1,0 +1,44 @@
+/** Adds the widget to the page, from the service at this address, such as `https://comments.example.org/svc/api/v1`. */
+export function load(api: string): void
+
+/** A token of the visitor, or a function that answers one; null stands for a guest. */
+export type Auth = string | null | (() => string | null | Promise<string | null>)
+
+export interface CommentThreadElement extends HTMLElement {
+  auth: Auth
+  /** Texts in place of those of the service. */
+  labels?: Record<string, string>
+}
+
+/** Attributes of `<comment-thread>`. */
+export interface CommentThreadAttributes {
+  type: string
+  record: string | number
+  sort?: 'newest' | 'oldest' | 'most_liked' | 'most_replied'
+  lang?: string
+  theme?: 'auto' | 'light' | 'dark'
+  loading?: 'lazy' | 'eager'
+  'sign-in-url'?: string
+}
+
+/** Attributes of `<comment-count>`. */
+export interface CommentCountAttributes {
+  type: string
+  record: string | number
+}
+
+/** Events of `<comment-thread>`. They bubble, also out of shadow trees. */
+export interface CommentThreadEvents {
+  'comment-ready': CustomEvent<null>
+  'comment-posted': CustomEvent<{ id: number }>
+  /** A visitor wants to sign in. Preventing it says that the page does something. */
+  'comment-sign-in': CustomEvent<null>
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'comment-thread': CommentThreadElement
+    'comment-count': HTMLElement
+  }
+  interface GlobalEventHandlersEventMap extends CommentThreadEvents {}
+}

@@ -1,0 +1,4 @@
+import { createApp } from 'vue'
+import Post from './Post.vue'
+
+createApp(Post).mount('#app')

@@ -1,0 +1,86 @@
+/**
+ * Builds each recipe for a service, opens what was built in a browser, and reads and writes a comment there.
+ * Usage: node --test recipes.js, with RECIPES naming a copy of packages/recipes whose packages are installed.
+ */
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { extname, join, normalize } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { LocalServer, world } from './world.js'
+
+const RECIPES = `${process.env.RECIPES}`
+const TYPES = { '.css': 'text/css', '.html': 'text/html', '.js': 'text/javascript' }
+const run = promisify(execFile)
+const w = world({ SVC_PROFILE: 'blog', SVC_REQUIRE_APPROVAL: 'false' })
+
+/** The address of the service in recipes that nothing builds. */
+const EXAMPLE = 'https://comments.example.org/svc/api/v1'
+
+/** The files of a folder. */
+class Files extends LocalServer {
+  /** @param {string} folder @param {string} api */
+  constructor(folder, api) {
+    super()
+    this.folder = folder
+    this.api = api
+  }
+
+  /** @override @type {LocalServer['respond']} */
+  async respond({ url = '/' }, response) {
+    const path = normalize(url.endsWith('/') ? `${url}index.html` : url)
+    const file = await readFile(join(this.folder, path), 'utf8').catch(() => null)
+    response.writeHead(file ? 200 : 404, { 'content-type': TYPES[extname(path)] ?? 'text/plain' }).end(file?.replaceAll(EXAMPLE, this.api))
+  }
+}
+
+/** What each recipe is built by, where that leaves the pages, and whether these show the thread without scripts. */
+const NPM = /** @type {const} */ ({ command: ['npm', 'run', '--silent', 'build'], built: 'dist' })
+const BUILDS = {
+  html: { command: null, built: '.', isStatic: false },
+  react: { ...NPM, isStatic: false },
+  vue: { ...NPM, isStatic: false },
+  astro: { ...NPM, isStatic: true },
+  hugo: { command: ['hugo', '--quiet'], built: 'public', isStatic: true },
+}
+
+test('the package has the version of the service, and no script of more than 1,024 bytes compressed', async () => {
+  const root = new URL('../../', import.meta.url)
+  const read = (/** @type {string} */ path) => readFile(new URL(path, root), 'utf8')
+  assert.equal(JSON.parse(await read('packages/npm/package.json')).version, (await read('Cargo.toml')).match(/^version = "(.*)"/m)?.[1])
+  for (const name of ['index.js', 'client.js']) {
+    const size = gzipSync(await read(`packages/npm/${name}`), { level: 9 }).length
+    assert.ok(size <= 1_024, `${name}: ${size}`)
+  }
+})
+
+for (const [name, { command, built, isStatic }] of Object.entries(BUILDS)) {
+  test(`a comment is read and written in the recipe ${name}`, async (t) => {
+    const folder = join(RECIPES, name)
+    const { api } = w.service
+    await w.service.comment(name, 'Here before it was built.')
+    const env = { ...process.env, VITE_COMMENTS_API: api, PUBLIC_COMMENTS_API: api, HUGO_PARAMS_COMMENTS: api, ASTRO_TELEMETRY_DISABLED: '1' }
+    if (command) await run(command[0], command.slice(1), { cwd: folder, env })
+    const files = new Files(join(folder, built), api)
+    await files.start()
+    t.after(() => files.stop())
+    for (const javaScriptEnabled of isStatic ? [false, true] : [true]) {
+      const context = await w.browser.newContext({ javaScriptEnabled })
+      t.after(() => context.close())
+      const page = await context.newPage()
+      await page.route(/^https:/, (route) => route.abort())
+      await page.goto(`${files.url}/`)
+      await page.locator('article').getByText('Here before it was built.').filter({ visible: true }).waitFor()
+      if (!javaScriptEnabled) continue
+      await page.getByPlaceholder('Write a comment…').fill(`Written in ${name}.`)
+      await page.getByLabel('Your name').fill('Zoë')
+      await page.getByRole('button', { name: 'Post comment' }).click()
+      await page.locator('article').getByText(`Written in ${name}.`).waitFor()
+    }
+    const { data } = await w.service.call('GET', `posts/${name}/comments`, null)
+    assert.deepEqual(data.map((/** @type {any} */ { body }) => body), [`Written in ${name}.`, 'Here before it was built.'])
+  })
+}
