@@ -11,7 +11,7 @@ const TARGET = new URL('../../target/pictures/', import.meta.url).pathname
 const README = new URL('../../functions/ui/embed/pictures/', import.meta.url).pathname
 mkdirSync(TARGET, { recursive: true })
 
-const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'half price', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true' })
+const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true', SVC_SPAM_REVIEW: 'half price', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true' })
 const SIZES = { wide: { width: 960, height: 700 }, narrow: { width: 320, height: 700 } }
 const names = ['Marie Novak', 'Tomás', 'Watch Outlet', 'Ines Okafor', 'Joe', 'Ada Lovelace']
 const [marie, tomas, outlet, ines, joe, ada] = names.map((name, i) => token(21 + i, name))
@@ -21,7 +21,7 @@ async function fill() {
   const { service } = w
   const { moderator } = service
   const write = (/** @type {string} */ record, /** @type {string} */ who, /** @type {string} */ body, /** @type {number | undefined} */ parent = undefined) => service.comment(record, body, { who, parent })
-  const decide = (/** @type {{ id: number }} */ { id }, /** @type {string} */ action) => service.call('POST', `comments/${id}/${action}`, moderator)
+  const decide = (/** @type {{ id: number }} */ { id }, /** @type {string} */ action, grounds = {}) => service.call('POST', `comments/${id}/${action}`, moderator, grounds)
   await service.call('PUT', 'posts/1', moderator, { title: 'One table for everything', url: 'https://blog.example/one-table', author_id: 26 })
   await service.call('PUT', 'posts/2', moderator, { title: 'Release notes 2.4', url: 'https://blog.example/2-4' })
   const question = await write('1', marie, 'Has anybody measured this on a smaller machine? I would expect the difference to vanish there.')
@@ -34,7 +34,8 @@ async function fill() {
   await report(marie, 'inappropriate')
   await report(tomas, 'other', 'Off topic, and rude.')
   await report(ada, 'offensive')
-  await decide(await write('1', outlet, 'Watches, **half price**!'), 'reject')
+  await decide(await write('1', outlet, 'Watches, **half price**!'), 'reject', { reason: 'spam' })
+  await decide(await write('2', ines, 'You are all fools, and the notes are worse.'), 'reject', { reason: 'offensive', note: 'Please say it again without the insult. What is wrong with the notes?' })
   await service.call('PUT', 'users/23/ban', moderator, { reason: 'Sells watches' })
   await service.call('DELETE', 'users/23/ban', moderator)
   await service.call('PUT', 'users/25/ban', moderator, { until: '2035-01-01T00:00:00+00:00', reason: 'Insults' })
@@ -44,8 +45,12 @@ async function fill() {
   await hook('https://chat.example/services/T0123/B0456/a-very-long-address-that-has-to-break-somewhere', ['comment.pending', 'comment.reported'], false)
   for (let i = 0; i < 3; i++) await service.call('POST', `moderation/webhooks/${search.id}/test`, moderator)
   for (let i = 0; i < 60; i++) await write('2', [marie, tomas, ines][i % 3], `An earlier comment, number ${i + 1}.`)
+  const blocked = await service.commentFrom('127.0.1.7', '2', 'Best pills, no questions asked.')
+  await service.call('PUT', `comments/${blocked.data.id}/ban`, moderator, { reason: 'Sells pills', reject_recent: true })
   await write('1', tomas, 'Thank you, this saved me an afternoon.')
+  await service.commentFrom('127.0.1.8', '1', 'I found this by a search, and it helped. Thank you!')
   await write('2', ines, 'Does the upgrade need a new index, or is a **deploy** enough? The notes say both.')
+  await service.call('POST', 'posts/2/close', moderator)
   await write('1', outlet, 'All watches **half price** this week only: [watch-outlet.example](https://watch-outlet.example/)!')
   await write('1', ada, 'Yes: on one core it is 40 ms against 45 ms, so it hardly matters there.\n\n- same data\n- ten runs each', question.id)
 }
@@ -65,7 +70,11 @@ const STATES = {
   pending: { act: keys('j') },
   selection: { act: keys('j', 'x', 'j', 'j', 'Shift+X') },
   undo: { act: keys('j', 'a'), leave: keys('u') },
+  reasons: { act: keys('j', 'j', 'r', '2'), leave: keys('u') },
+  note: { act: keys('j', 'j', 'r', '6') },
   ban: { act: keys('j', 'b') },
+  block: { act: keys('j', 'j', 'j', 'b') },
+  bans: { act: keys('*', 'b') },
   help: { act: keys('?') },
   writer: { act: (page) => page.locator('article').nth(1).getByRole('button', { name: 'All by' }).click() },
   reported: { act: tab('Reported') },

@@ -4,7 +4,8 @@ import { spawn } from 'node:child_process'
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { Agent, createServer, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { after, before } from 'node:test'
 import { chromium } from 'playwright-core'
 
@@ -12,6 +13,9 @@ const LOCAL = new URL(`../../${process.env.CARGO_TARGET_DIR ?? 'target'}/debug/l
 const SECRET = 'only-for-tests-in-a-browser-0123456789'
 /** A picture of one pixel, in place of everything that pages load from elsewhere. */
 export const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64')
+
+/** Connections of guests, at most so many for each network. */
+const guests = new Agent({ keepAlive: true, maxSockets: 4 })
 
 /** A process of `cargo local` with a table of its own. */
 export class Service {
@@ -60,6 +64,18 @@ export class Service {
     const guest = who ? {} : { guest_name: 'Zoë', guest_email: 'zoe@example.org' }
     const { data } = await this.call('POST', `posts/${record}/comments`, who, { body, parent_id: parent, ...guest })
     return data
+  }
+
+  /**
+   * The answer to a guest of a network who comments. Each address of the loopback is a network.
+   * @param {string} localAddress @param {string} record @param {string} body @returns {Promise<any>}
+   */
+  async commentFrom(localAddress, record, body) {
+    const headers = { 'content-type': 'application/json' }
+    const asked = request(`${this.api}/posts/${record}/comments`, { method: 'POST', localAddress, agent: guests, headers })
+    asked.end(JSON.stringify({ body, guest_name: `Guest of ${localAddress}`, guest_email: 'guest@example.org' }))
+    const [response] = await once(asked, 'response')
+    return JSON.parse(await text(response))
   }
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
+use shared::domain::author::Author;
 use shared::domain::comment::{Comment, HeldFor};
 use shared::domain::ids::{ThreadId, UserId};
 use shared::domain::rate_limit::RateClass;
@@ -34,6 +35,8 @@ struct Item {
     #[serde(flatten)]
     comment: CommentResource,
     thread: ModeratedThread,
+    /// The hash of a guest's network, where a ban by this comment bans one.
+    network: Option<String>,
     /// The comment that it answers.
     parent: Option<CommentResource>,
     held_for: Option<HeldFor>,
@@ -161,6 +164,7 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
         Some(Item {
             comment: presenter.present(comment),
             thread: ModeratedThread::new(app, &comment.thread, thread),
+            network: network(comment),
             parent: ancestors.last().map(|parent| presenter.present(parent)),
             held_for: comment.held_for(),
             verdicts: comment.verdicts.iter().map(VerdictResource::from).collect(),
@@ -171,6 +175,13 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
         })
     });
     Ok(items.collect())
+}
+
+fn network(comment: &Comment) -> Option<String> {
+    match policy::banned_for(comment) {
+        Ok(Author::Network(network)) => Some(network),
+        _ => None,
+    }
 }
 
 /// Pending comments by default.

@@ -127,6 +127,7 @@ export interface RecordThread {
   id: string
   title: string | null
   url: string | null
+  closed: boolean
 }
 
 export type HeldFor = 'approval' | 'spam' | 'edit' | null
@@ -135,6 +136,8 @@ export type HeldFor = 'approval' | 'spam' | 'edit' | null
 export interface Item extends Comment {
   reports_count: number
   thread: RecordThread
+  /** The hash of a guest's network, as far as it is known. */
+  network: string | null
   parent: Comment | null
   held_for: HeldFor
   verdicts: Check[]
@@ -202,7 +205,14 @@ export interface Ban {
   reason: string | null
 }
 
-export type KnownUser = User & { id: number } & Ban
+/** A user, or the guests of a network with the name of the one who wrote the comment. */
+export interface Author extends User {
+  network?: string | null
+  comment_id?: number
+}
+
+/** What becomes of a banned writer's comments: of none, of those that the ban began with, or of all that were written lately. */
+export type Rejects = 'none' | 'these' | 'recent'
 
 export interface LogEntry {
   id: number | string

@@ -57,6 +57,24 @@ async fn the_guests_of_a_banned_network_write_nothing_and_its_members_do() {
 }
 
 #[tokio::test]
+async fn moderators_see_which_comments_the_ban_of_a_network_concerns() {
+    let world = World::with(&GUESTS);
+    let moderator = world.moderator();
+    let guest = |ip: &str| world.guest().from(ip);
+    for (guest, body) in [(guest("203.0.113.7"), "one"), (guest("203.0.113.7"), "two"), (guest("203.0.113.8"), "three")]
+    {
+        guest.comment("posts/1", body).await;
+    }
+    world.user(7, "Ada").comment("posts/1", "four").await;
+    let items = moderator.get("moderation/comments?state=all").await.ok(200);
+    let networks: Vec<_> = items.rows().iter().map(|item| item["network"].clone()).collect();
+    let [of_ada, third, second, first] = networks.as_slice() else { panic!("{networks:?}") };
+    assert_eq!((of_ada, first == second, second == third), (&Value::Null, true, false));
+    let id = items.rows()[3]["id"].as_u64().unwrap();
+    assert_eq!(&ban(&moderator, id, json!({})).await["network"], first);
+}
+
+#[tokio::test]
 async fn a_network_of_version_six_is_banned_as_a_whole() {
     let world = World::with(&GUESTS);
     let id = world.guest().from("2001:db8:1:2::1").comment("posts/1", "x").await;

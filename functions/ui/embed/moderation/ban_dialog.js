@@ -1,6 +1,6 @@
 /**
  * The dialog of a ban.
- * @import { User } from '../types.d.ts'
+ * @import { Author, Rejects } from '../types.d.ts'
  * @import { Desk } from './desk.js'
  */
 
@@ -13,59 +13,99 @@ const DAY = 86_400_000
 /** Days that a ban lasts, 0 for good. */
 const LENGTHS = /** @type {const} */ ([['ban_day', 1], ['ban_week', 7], ['ban_month', 30], ['ban_forever', 0]])
 
+/** Days that the ban of a network lasts at most: others come to have its addresses. The service allows one more, by its own clock. */
+const NETWORK_DAYS = 29
+
 /** A time as the API takes it. @param {number} time in milliseconds */
 const apiTime = (time) => new Date(time).toISOString().replace(/\.\d+Z$/, '+00:00')
+
+/** The day so many days from now, as a field has it. @param {number} days */
+const dayIn = (days) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10)
+
+/** One of several, of which the chosen one is on. @param {string} name @param {string | number} value @param {string} label @param {string | number} chosen */
+function radio(name, value, label, chosen) {
+  const input = h('input', { type: 'radio', name, value: `${value}` })
+  input.checked = value === chosen
+  return h('label', {}, input, label)
+}
+
+/** @param {Desk} desk @param {Author[]} authors */
+function banTitle({ t, bans }, authors) {
+  const [first] = authors
+  if (authors.length > 1) return t('ban_title_many', { n: authors.length })
+  return t(first.id == null ? 'block_title' : 'ban_title', { name: bans.nameOf(first) })
+}
+
+/** @param {Desk} desk @param {number} comments @param {Rejects} chosen */
+function rejectsField({ t }, comments, chosen) {
+  const these = comments ? radio('rejects', 'these', t('ban_rejects_these', { n: comments }), chosen) : ''
+  const field = h('fieldset', {}, h('legend', {}, t('ban_rejects')),
+    radio('rejects', 'none', t('ban_rejects_none'), chosen), these, radio('rejects', 'recent', t('ban_rejects_recent'), chosen))
+  field.querySelector('input:checked')?.setAttribute('autofocus', '')
+  return field
+}
+
+/** @param {Desk} desk @param {boolean} isNetwork @param {HTMLInputElement} date */
+function lengthField({ t }, isNetwork, date) {
+  const lengths = LENGTHS.filter(([, days]) => !isNetwork || (days && days < NETWORK_DAYS))
+  const other = radio('length', 'date', t('ban_date'), '')
+  other.append(date)
+  date.addEventListener('focus', () => other.querySelector('input')?.click())
+  return h('fieldset', {}, h('legend', {}, t('ban_length')), ...lengths.map(([label, days]) => radio('length', days, t(label), isNetwork ? 1 : 7)), other)
+}
+
+/** When the ban of a form ends, in milliseconds: null for one that does not. @param {FormData} data */
+function endOf(data) {
+  const length = `${data.get('length')}`
+  if (length === 'date') return new Date(`${data.get('date')}T00:00`).getTime()
+  return length === '0' ? null : Date.now() + Number(length) * DAY
+}
 
 /**
  * The dialog of a ban. `submit` sends it; what it refuses is told in the dialog, which stays open.
  * @param {Desk} desk
- * @param {User} user
- * @param {boolean} rejectable whether the comment could be rejected, too
- * @param {(ban: { until: string | null, reason: string | null }, reject: boolean) => Promise<void>} submit
+ * @param {Author[]} authors
+ * @param {{ comments: number, rejects: Rejects }} offer how many comments may be rejected besides, and what is chosen at first
+ * @param {(ban: { until: string | null, reason: string | null, rejects: Rejects }) => Promise<void>} submit
  */
-export function banDialog({ t, explain }, user, rejectable, submit) {
-  const date = h('input', { type: 'date', name: 'date', 'aria-label': t('ban_date'), focus: () => (other.checked = true) })
-  date.min = new Date(Date.now() + DAY).toISOString().slice(0, 10)
-  const other = h('input', { type: 'radio', name: 'length', value: 'date' })
-  const reason = h('input', { name: 'reason', maxlength: '500', autocomplete: 'off' })
-  const reject = h('input', { type: 'checkbox' })
-  reject.checked = rejectable
+export function banDialog(desk, authors, { comments, rejects }, submit) {
+  const { t } = desk
+  const isNetwork = authors.some(({ id }) => id == null)
+  const isUser = authors.some(({ id }) => id != null)
+  const date = h('input', { type: 'date', name: 'date', 'aria-label': t('ban_date'), min: dayIn(1), max: isNetwork && dayIn(NETWORK_DAYS) })
   const error = h('p', { role: 'alert', class: 'error', hidden: true })
-  const lengths = LENGTHS.map(([label, days]) => {
-    const radio = h('input', { type: 'radio', name: 'length', value: `${days}`, autofocus: days === 7 })
-    radio.checked = days === 7
-    return h('label', {}, radio, t(label))
-  })
-  const send = h('button', { class: 'primary danger' }, t('ban_confirm'))
+  const send = h('button', { class: 'primary danger' }, t(isUser ? 'ban_confirm' : 'block_confirm'))
   const form = h('form', { method: 'dialog' },
-    h('h2', { id: 'ban-title', dir: 'auto' }, t('ban_title', { name: user.name })),
-    h('p', { class: 'muted' }, t('ban_effect')),
-    h('fieldset', {}, h('legend', {}, t('ban_length')), ...lengths, h('label', {}, other, t('ban_date'), date)),
-    h('label', { class: 'field' }, t('ban_reason'), reason),
-    rejectable && h('label', { class: 'check' }, reject, t('ban_and_reject')),
+    h('h2', { id: 'ban-title', dir: 'auto' }, banTitle(desk, authors)),
+    isUser && h('p', { class: 'muted' }, t('ban_effect')),
+    isNetwork && h('p', { class: 'muted' }, t('block_effect')),
+    rejectsField(desk, comments, rejects),
+    lengthField(desk, isNetwork, date),
+    h('label', { class: 'field' }, t('ban_reason'), h('input', { name: 'reason', maxlength: '500', autocomplete: 'off' })),
     error,
     h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'outlined', click: () => dialog.close() }, t('cancel')), send))
   const dialog = h('dialog', { class: 'ban-dialog', 'aria-labelledby': 'ban-title' }, form)
-  const until = () => {
-    const length = `${new FormData(form).get('length')}`
-    if (length !== 'date') return length === '0' ? null : Date.now() + Number(length) * DAY
-    return new Date(`${date.value}T00:00`).getTime()
+  const refuse = (/** @type {string} */ text) => {
+    error.textContent = text
+    error.hidden = false
   }
   form.addEventListener('submit', async (event) => {
     event.preventDefault()
-    const end = until()
-    const valid = end == null || end > Date.now()
-    error.hidden = valid
-    error.textContent = t('error_date')
-    if (!valid) return date.focus()
+    const data = new FormData(form)
+    const end = endOf(data)
+    error.hidden = true
+    if (end != null && !(end > Date.now())) {
+      refuse(t('error_date'))
+      return date.focus()
+    }
     send.disabled = true
     try {
-      await submit({ until: end == null ? null : apiTime(end), reason: reason.value.trim() || null }, reject.checked && rejectable)
+      const until = end == null ? null : apiTime(end)
+      await submit({ until, reason: `${data.get('reason')}`.trim() || null, rejects: /** @type {Rejects} */ (data.get('rejects')) })
       dialog.close('banned')
     } catch (refusal) {
       const isForbidden = refusal instanceof ApiError && refusal.code === 'forbidden'
-      error.textContent = isForbidden ? t('no_ban') : explain(refusal)
-      error.hidden = false
+      refuse(isForbidden ? t('no_ban') : desk.explain(refusal))
       send.disabled = false
     }
   })

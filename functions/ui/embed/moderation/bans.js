@@ -1,66 +1,148 @@
 /**
- * Bans and lifts bans, and remembers who is banned.
- * @import { Ban, KnownUser, User } from '../types.d.ts'
+ * Bans users and networks of guests, lifts their bans, and remembers who is banned.
+ * @import { Author, Ban, Item, Rejects } from '../types.d.ts'
+ * @import { Card } from './card.js'
  * @import { Desk } from './desk.js'
+ * @import { CardList } from './queue.js'
  */
 
 import { inFull } from '../kit/dates.js'
 import { json } from '../kit/json.js'
 import { banDialog } from './ban_dialog.js'
+import { applies, standing } from './verdicts.js'
+
+/** Milliseconds before a ban. What was written in them, and what waits, is rejected with it where the moderator wants that. */
+const LATELY = 7 * 86_400_000
+
+/** Milliseconds that the service takes for that at most. */
+const SWEEP = 120_000
+
+/** What tells writers apart; nothing for guests whose network is not known. @param {Author} author */
+const keyOf = ({ id, network }) => id ?? network ?? null
+
+/** @param {Item} item @returns {Author} */
+export const authorOf = ({ id, user, network }) => ({ ...user, network, comment_id: id })
+
+/** @param {Author} author */
+const banPath = ({ id, comment_id }) => (id == null ? `comments/${comment_id}/ban` : `users/${id}/ban`)
 
 export class Bans {
-  /** By the id of the user. @type {Map<number, Ban>} */
+  /** By the key of the author. @type {Map<unknown, Ban>} */
   #known = new Map()
+  /** When bans were made that reject what was written lately, by the key of the author. @type {Map<unknown, number>} */
+  #sweeps = new Map()
+  /** What a moderator has chosen last. @type {Rejects} */
+  #rejects = 'these'
 
   /** @param {Desk} desk */
   constructor(desk) {
     this.desk = desk
   }
 
-  /** @param {number} id of a user */
-  of(id) {
-    return this.#known.get(id)
+  /** @param {Author} author */
+  of(author) {
+    return this.#known.get(keyOf(author))
   }
 
-  /** Keeps what a list of users says. @param {KnownUser} user */
-  learn(user) {
-    if (user.banned) this.#known.set(user.id, user)
-    else this.#known.delete(user.id)
+  /** Keeps what a list of users says. @param {Author & Ban} author */
+  learn(author) {
+    if (author.banned) this.#known.set(keyOf(author), author)
+    else this.#known.delete(keyOf(author))
   }
 
-  /** @param {User & { id: number }} user @param {boolean} rejectable */
-  async ask(user, rejectable) {
-    let reject = false
-    const dialog = banDialog(this.desk, user, rejectable, async (ban, alsoReject) => {
-      const { data } = await this.desk.client.request('PUT', `users/${user.id}/ban`, json(ban))
-      this.learn({ ...user, banned: true, banned_until: data.banned_until, reason: data.reason })
-      reject = alsoReject
+  /** Whether somebody can be banned: nobody bans themselves. @param {Author} author */
+  isBannable(author) {
+    return keyOf(author) != null && !this.desk.isMe(author)
+  }
+
+  /** Whether the service rejects the comment now, because its writer was banned. @param {Item} item */
+  sweeps(item) {
+    const at = this.#sweeps.get(keyOf(authorOf(item)))
+    const isLate = standing(item) === 'waiting' || Date.parse(item.created_at) > (at ?? 0) - LATELY
+    return at != null && Date.now() - at < SWEEP && isLate
+  }
+
+  /** Bans who wrote these comments of a list, once its moderator has said for how long. @param {CardList} list @param {Card[]} cards */
+  async banWriters(list, cards) {
+    const { t } = this.desk
+    const theirs = cards.filter(({ item }) => this.isBannable(authorOf(item)))
+    const authors = new Map(theirs.map(({ item }) => [keyOf(authorOf(item)), authorOf(item)]))
+    if (!authors.size) return cards.length && this.desk.tell(t(cards.some(({ item }) => this.desk.isMe(item.user)) ? 'no_ban' : 'guests_no_ban'))
+    const rejectable = theirs.filter(({ item }) => applies(item, 'reject'))
+    const rejects = await this.ask([...authors.values()], rejectable.length)
+    if (rejects === 'these') list.decide('reject', rejectable)
+    else if (!list.selection.clear()) list.refocus()
+  }
+
+  /**
+   * Asks for how long, and bans at once.
+   * @param {Author[]} authors
+   * @param {number} [comments] how many of theirs may be rejected besides
+   * @returns {Promise<Rejects | null>} null if not all are banned
+   */
+  async ask(authors, comments = 0) {
+    let rejects = comments ? this.#rejects : 'none'
+    const left = [...authors]
+    const dialog = banDialog(this.desk, authors, { comments, rejects }, async (ban) => {
+      rejects = ban.rejects
+      for (const author of [...left]) {
+        await this.#ban(author, ban)
+        left.shift()
+      }
     })
-    const banned = (await this.desk.open(dialog)) === 'banned'
-    if (banned) {
-      this.desk.tell(this.desk.t('now_banned', { name: user.name }))
-      this.#renderCardsOf(user.id)
-    }
-    return { banned, reject }
+    await this.desk.open(dialog)
+    const banned = authors.slice(0, authors.length - left.length)
+    if (!banned.length) return null
+    if (comments) this.#rejects = rejects
+    this.#tell(banned)
+    if (rejects === 'recent') this.#sweep(banned)
+    return left.length ? null : rejects
   }
 
-  /** @param {User & { id: number }} user */
-  async lift(user) {
+  /** @param {Author} author @param {{ until: string | null, reason: string | null, rejects: Rejects }} ban */
+  async #ban(author, { until, reason, rejects }) {
+    const body = { until, reason, reject_recent: rejects === 'recent' }
+    const { data } = await this.desk.client.request('PUT', banPath(author), json(body))
+    this.learn({ ...author, banned: true, banned_until: data.banned_until, reason: data.reason })
+    this.#renderCardsOf(author)
+  }
+
+  /** @param {Author[]} banned */
+  #tell(banned) {
+    const [first] = banned
+    const text = banned.length > 1 ? 'many_banned' : first.id == null ? 'now_blocked' : 'now_banned'
+    this.desk.tell(this.desk.t(text, { name: this.nameOf(first), n: banned.length }))
+  }
+
+  /** @param {Author[]} banned */
+  #sweep(banned) {
+    for (const author of banned) this.#sweeps.set(keyOf(author), Date.now())
+    const items = this.desk.cards.map(({ item }) => item)
+    this.desk.decisions.showRejected(items.filter((item) => applies(item, 'reject') && this.sweeps(item)))
+  }
+
+  /** @param {Author} author */
+  async lift(author) {
+    const path = author.id == null ? `moderation/networks/${author.network}/ban` : banPath(author)
     try {
-      await this.desk.client.request('DELETE', `users/${user.id}/ban`)
-      this.#known.delete(user.id)
-      this.desk.tell(this.desk.t('now_unbanned', { name: user.name }))
-      this.#renderCardsOf(user.id)
+      await this.desk.client.request('DELETE', path)
+      this.#known.delete(keyOf(author))
+      this.#sweeps.delete(keyOf(author))
+      this.desk.tell(this.desk.t(author.id == null ? 'now_unblocked' : 'now_unbanned', { name: this.nameOf(author) }))
+      this.#renderCardsOf(author)
     } catch (error) {
       this.desk.fail(error)
     }
   }
 
-  /** @param {number} id of a user */
-  #renderCardsOf(id) {
-    for (const list of this.desk.lists) {
-      for (const card of list.cards) if (card.item.user.id === id) card.update(card.item, card.note)
-    }
+  /** @param {Author} author */
+  #renderCardsOf(author) {
+    for (const card of this.desk.cards) if (keyOf(authorOf(card.item)) === keyOf(author)) card.update(card.item, card.note)
+  }
+
+  /** @param {Author} author */
+  nameOf({ name }) {
+    return name || (this.desk.labels.guest ?? '')
   }
 
   /** @param {Ban} ban */

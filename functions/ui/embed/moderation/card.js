@@ -9,8 +9,10 @@ import { inFull } from '../kit/dates.js'
 import { h } from '../kit/dom.js'
 import { showHtml } from '../kit/html.js'
 import { ago } from './ago.js'
+import { authorOf } from './bans.js'
 import { icon, sign } from './icons.js'
 import { mark } from './marks.js'
+import { titleOf, toggleThread } from './threads.js'
 import { actionOf, applies, standing } from './verdicts.js'
 
 
@@ -52,7 +54,7 @@ export class Card {
   render() {
     const { item } = this
     const { t } = this.list.desk
-    const where = item.thread.title ?? `${item.thread.type}/${item.thread.id}`
+    const where = titleOf(item.thread)
     const label = [t('comment_by', { name: this.list.desk.nameOf(item) }), `${t('on')} ${where}`, this.#reason()]
     this.element.setAttribute('aria-label', label.filter(Boolean).join(', '))
     this.element.classList.toggle('noted', !!this.note)
@@ -80,7 +82,7 @@ export class Card {
     const box = h('input', { type: 'checkbox', 'aria-label': t('select', { name }), change: () => this.list.selection.select(this, box.checked) })
     box.checked = this.selected
     const badges = [item.is_guest && labels.guest, item.is_moderator && labels.moderator, item.is_author && labels.author]
-    const banned = item.user.id != null && desk.bans.of(item.user.id)
+    const banned = desk.bans.of(authorOf(item))
     const address = item.thread.url && /^https?:/.test(item.thread.url) && `${item.thread.url.split('#')[0]}#comment-${item.id}`
     const reason = this.#reason()
     return h('header', {},
@@ -96,6 +98,7 @@ export class Card {
           address
             ? h('a', { href: address, target: '_blank', rel: 'noopener', dir: 'auto' }, where, icon('open'), h('span', { class: 'visually-hidden' }, ` (${t('new_tab')})`))
             : h('span', { dir: 'auto' }, where),
+          item.thread.closed && h('span', { class: 'closed' }, icon('lock'), t('is_closed')),
           this.#writer())),
       reason && h('span', { class: `why ${item.held_for ?? standing(item)}` }, item.held_for && icon(item.held_for === 'approval' ? 'clock' : 'warning'), reason))
   }
@@ -224,25 +227,15 @@ export class Card {
     const { item } = this
     const first = actionOf(item, 'approve')
     const keep = first === 'dismiss'
-    // Guests have no account, and the drawer of a writer has a button of its own.
-    const known = item.user.id != null && this.list.state
+    // The drawer of a writer has a button of its own.
+    const isBannable = this.list.state && desk.bans.isBannable(authorOf(item))
+    const { user: { id }, thread: { closed } } = item
     const decide = (/** @type {Verdict} */ verdict) => () => this.list.decide(verdict, [this])
     return h('div', { class: 'actions' },
       applies(item, first) && h('button', { type: 'button', class: 'approve', title: keep && t('keep_hint'), click: decide('approve') }, sign('approve', 'a'), t(keep ? 'keep' : 'approve')),
       applies(item, 'reject') && h('button', { type: 'button', class: 'reject', click: decide('reject') }, sign('reject', 'r'), t('reject')),
-      known && !desk.isMe(item.user) && h('button', { type: 'button', class: 'quiet', click: () => this.ban() }, sign('ban', 'b'), t('ban')),
-      known && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showWriter(item.user) }, icon('all'), h('span', { class: 'long' }, t('all_by', { name: desk.nameOf(item) }))))
-  }
-
-  /** Asks for how long, and bans the writer at once. */
-  async ban() {
-    const { desk } = this.list
-    const { user } = this.item
-    if (user.id == null) return desk.tell(desk.t('guests_no_ban'))
-    if (desk.isMe(user)) return desk.tell(desk.t('no_ban'))
-    const rejectable = applies(this.item, 'reject')
-    const { banned, reject } = await desk.bans.ask({ ...user, id: user.id }, rejectable)
-    if (banned && reject) this.list.decide('reject', [this])
-    else this.list.focus(this)
+      isBannable && h('button', { type: 'button', class: 'quiet', click: () => desk.bans.banWriters(this.list, [this]) }, sign('ban', 'b'), t(id == null ? 'block' : 'ban')),
+      h('button', { type: 'button', class: 'quiet', click: () => toggleThread(desk, item.thread) }, sign('lock', 'c'), h('span', { class: 'long' }, t(closed ? 'open_thread' : 'close_thread'))),
+      id != null && this.list.state && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showWriter(item.user) }, icon('all'), h('span', { class: 'long' }, t('all_by', { name: desk.nameOf(item) }))))
   }
 }

@@ -1,7 +1,8 @@
 /**
  * Takes decisions, and says what became of them. Hears in the log what other moderators decide.
- * @import { Action, Batch, Choice, Decision, Item, LogEntry, State } from '../types.d.ts'
+ * @import { Action, Batch, Choice, Decision, Grounds, Item, LogEntry, State } from '../types.d.ts'
  * @import { Desk } from './desk.js'
+ * @import { CardList } from './queue.js'
  */
 
 import { ApiError } from '../kit/api.js'
@@ -41,16 +42,24 @@ export class Decisions {
   decide(choices) {
     for (const { item, action } of choices) this.#handled.set(item.id, { action, seen: item.updated_at, at: Date.now() })
     const decision = this.#outbox.add(choices)
-    this.#show(decision)
+    this.#show(choices, decision.grounds, choices[0].list)
     this.#tell(decision)
   }
 
-  /** Shows a decision in lists that keep comments, and takes them out of all others but that in which it was made. @param {Decision} decision */
-  #show({ choices, grounds }) {
+  /** Shows as rejected what the service rejects by itself after a ban. @param {Item[]} items */
+  showRejected(items) {
+    this.#show(items.map((item) => ({ item, action: 'reject' })), { reason: null, note: null })
+  }
+
+  /**
+   * Shows decisions in lists that keep comments, and takes them out of all others but that in which they were made.
+   * @param {{ item: Item, action: Action }[]} choices @param {Grounds} grounds @param {CardList} [made]
+   */
+  #show(choices, grounds, made) {
     const rejection = { ...grounds, moderator: { id: null, name: '', ...this.desk.me }, created_at: new Date().toISOString() }
     for (const list of this.desk.lists) {
       const cards = choices.flatMap(({ item }) => list.find(item.id) ?? [])
-      if (!list.keeps && list !== choices[0].list && cards.length) list.drop(cards, false)
+      if (!list.keeps && list !== made && cards.length) list.drop(cards, false)
       if (list.keeps) for (const { item, action } of choices) list.find(item.id)?.update(decided(item, action, rejection))
     }
   }
@@ -63,7 +72,7 @@ export class Decisions {
     const same = choices.every((choice) => choice.action === action)
     const text = choices.length === 1 ? `done_${action}` : `many_${same ? action : 'approve'}`
     const undo = { label: desk.t('undo'), key: 'u', act: () => this.undo(), for: UNDO }
-    const changed = () => this.#show(decision)
+    const changed = () => this.#show(choices, grounds, choices[0].list)
     const ask = () => this.#outbox.hold(decision, async () => {
       desk.notices.hide()
       await askNote(desk, grounds)
@@ -99,8 +108,10 @@ export class Decisions {
 
   /** Whether a list may leave a comment out because it has just been decided. @param {Item} item @param {State} [state] */
   isHandled(item, state) {
+    if (!state || state === 'all') return false
+    if (state !== 'rejected' && this.desk.bans.sweeps(item)) return true
     const last = this.#handled.get(item.id)
-    if (!last || !state || state === 'all' || last.seen !== item.updated_at || Date.now() - last.at > LAG) return false
+    if (!last || last.seen !== item.updated_at || Date.now() - last.at > LAG) return false
     return state !== 'rejected' || last.action === 'approve'
   }
 
@@ -204,8 +215,8 @@ export class Decisions {
     if (id == null || !['approve', 'reject', 'dismiss'].includes(action)) return
     const own = entry.moderator.id === this.desk.me?.id
     if (own && this.#handled.has(id)) return
-    const cards = this.desk.lists.map((list) => list.find(id)).filter((card) => card != null)
-    for (const card of cards) card.update(decidedAs(card.item, entry), this.#byWhom(entry))
+    const cards = this.desk.cards.filter(({ item }) => item.id === id)
+    for (const card of cards) card.update(decidedAs(card.item, entry), own && this.desk.bans.sweeps(card.item) ? '' : this.#byWhom(entry))
     if (!cards.length && !own) this.#heard.set(id, entry)
   }
 

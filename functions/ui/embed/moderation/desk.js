@@ -1,6 +1,6 @@
 /**
  * The desk shows one tab at a time, and holds together those who sign in, decide, ban and take keys.
- * @import { Ban, Comment, Item, Offer, State, User } from '../types.d.ts'
+ * @import { Comment, Offer, State, User } from '../types.d.ts'
  */
 
 import { ApiError, Client } from '../kit/api.js'
@@ -8,6 +8,7 @@ import { h } from '../kit/dom.js'
 import { Bans } from './bans.js'
 import { Decisions } from './decisions.js'
 import { showDialog } from './dialogs.js'
+import { explanation } from './explain.js'
 import { icon } from './icons.js'
 import { Keys } from './keys.js'
 import { LogPanel } from './log.js'
@@ -208,6 +209,11 @@ export class Desk {
     return [this.#panel, this.side.list].filter((panel) => panel instanceof CardList)
   }
 
+  /** All comments that are shown. */
+  get cards() {
+    return this.lists.flatMap(({ cards }) => cards)
+  }
+
   /** @param {string} theme of the service, where the host says nothing */
   showTheme(theme) {
     const wanted = this.host.getAttribute('theme') ?? theme
@@ -261,17 +267,7 @@ export class Desk {
   }
 
   /** Why something failed, in the language of the page. @param {unknown} error */
-  explain = (error) => {
-    const { t } = this
-    if (!(error instanceof ApiError) || error.status === 0) return t('error_offline')
-    if (error.status === 401) return t('bad_token')
-    if (error.code === 'comment_banned') return t('error_banned')
-    if (error.status === 404) return t('gone')
-    if (error.status === 423) return t('read_only')
-    if (error.status === 429) return t('error_busy')
-    if (error.status >= 500) return t('error_server')
-    return this.language === 'en' && error.message ? error.message : t('error_refused')
-  }
+  explain = (error) => explanation(this, error)
 
   /** @param {unknown} error */
   fail(error) {

@@ -13,6 +13,7 @@ const ICONS = {
   ban: 'M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0ZM3.8 3.8l8.4 8.4',
   all: 'M3 4h10M3 8h10M3 12h6',
   image: 'M2.5 3.5h11v9h-11ZM2.5 11 6 7.5l5 5M10.5 6.5h.01',
+  lock: 'M4 7h8v6H4zM6 7V5a2 2 0 0 1 4 0v2',
   warning: 'M8 6v3.5M8 11.5v.01M8 2 1.5 13.5h13Z',
 }
 

@@ -5,10 +5,11 @@
  */
 
 import { h } from '../kit/dom.js'
+import { toggleThread } from './threads.js'
 
 const KEYS = /** @type {const} */ ([
-  ['j k', 'help_move'], ['a', 'help_approve'], ['r', 'reject'], ['1–6', 'help_reason'], ['b', 'help_ban'], ['x', 'help_select'],
-  ['X', 'help_range'], ['u', 'help_undo'], ['?', 'help_help'], ['Esc', 'help_clear'],
+  ['j k', 'help_move'], ['a', 'help_approve'], ['r', 'reject'], ['1–6', 'help_reason'], ['b', 'help_ban'],
+  ['c', 'help_close'], ['x', 'help_select'], ['X', 'help_range'], ['*', 'select_all'], ['u', 'help_undo'], ['?', 'help_help'], ['Esc', 'help_clear'],
 ])
 
 /** The name of the setting that switches letters off, as kept on this device. */
@@ -77,16 +78,25 @@ export class Keys {
 
   /** @param {string} letter @param {boolean} repeated @param {CardList | undefined} list @returns {boolean} whether it is a key */
   #press(letter, repeated, list) {
-    if (letter === 'j' || letter === 'k') list?.move(letter === 'j' ? 1 : -1)
-    else if (!'arbxXu?'.includes(letter) || letter.length !== 1) return !repeated && this.desk.notices.press(letter)
-    else if (repeated) return true
-    else if (letter === 'u') this.desk.decisions.undo()
-    else if (letter === '?') this.help()
-    else if (letter === 'a') list?.press('approve')
-    else if (letter === 'r') list?.press('reject')
-    else if (letter === 'b') list?.current?.ban()
-    else if (list?.selectable && letter === 'X') list.selection.selectRange()
-    else if (list?.selectable && list.current) list.selection.select(list.current, !list.current.selected)
+    const { desk } = this
+    const selection = list?.selectable ? list.selection : undefined
+    const card = list?.current
+    /** @type {Record<string, () => unknown>} */
+    const acts = {
+      j: () => list?.move(1),
+      k: () => list?.move(-1),
+      a: () => list?.decide('approve', list.chosen),
+      r: () => list?.decide('reject', list.chosen),
+      b: () => list && desk.bans.banWriters(list, list.chosen),
+      c: () => card && toggleThread(desk, card.item.thread),
+      x: () => card && selection?.select(card, !card.selected),
+      X: () => selection?.selectRange(),
+      '*': () => selection?.selectAll(),
+      u: () => desk.decisions.undo(),
+      '?': () => this.help(),
+    }
+    if (!Object.hasOwn(acts, letter)) return !repeated && desk.notices.press(letter)
+    if (!repeated || 'jk'.includes(letter)) acts[letter]()
     return true
   }
 

@@ -258,10 +258,10 @@ export class CardList {
     if (card) this.focus(card)
   }
 
-  /** Decides about the selection, else about the current card. @param {Verdict} verdict */
-  press(verdict) {
-    const chosen = this.selection.cards
-    this.decide(verdict, chosen.length ? chosen : this.current ? [this.current] : [])
+  /** What keys are about: the selection, else the current card. */
+  get chosen() {
+    const { cards } = this.selection
+    return cards.length ? cards : this.cards.filter((card) => card === this.current)
   }
 
   /** @param {Verdict} verdict @param {Card[]} cards */

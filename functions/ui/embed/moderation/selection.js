@@ -13,7 +13,7 @@ export class Selection {
   /** From where a range is selected. @type {Card | null} */
   #anchor = null
   #count = h('span', { class: 'muted' })
-  #all = h('input', { type: 'checkbox', change: () => this.#selectAll() })
+  #all = h('input', { type: 'checkbox', change: () => this.selectAll(this.#all.checked) })
 
   /** @param {CardList} list */
   constructor(list) {
@@ -31,8 +31,9 @@ export class Selection {
     this.show()
   }
 
-  #selectAll() {
-    this.list.cards.forEach((card) => card.select(this.#all.checked))
+  /** @param {boolean} [selected] */
+  selectAll(selected = true) {
+    this.list.cards.forEach((card) => card.select(selected))
     this.show()
   }
 
@@ -78,11 +79,12 @@ export class Selection {
     if (this.element.childElementCount && this.element.dataset.mode === `${chosen.length > 0}`) return
     this.element.dataset.mode = `${chosen.length > 0}`
     const keep = list.state === 'reported'
-    const decide = (/** @type {Verdict} */ verdict) => () => list.press(verdict)
+    const decide = (/** @type {Verdict} */ verdict) => () => list.decide(verdict, list.chosen)
     const buttons = chosen.length
       ? [
           h('button', { type: 'button', class: 'approve', click: decide('approve') }, sign('approve', 'a'), t(keep ? 'keep' : 'approve')),
           list.state !== 'rejected' && h('button', { type: 'button', class: 'reject', click: decide('reject') }, sign('reject', 'r'), t('reject')),
+          h('button', { type: 'button', class: 'quiet', click: () => list.desk.bans.banWriters(list, list.chosen) }, sign('ban', 'b'), t('ban')),
           h('button', { type: 'button', class: 'quiet end', 'aria-label': t('clear'), title: t('clear'), click: () => this.clear() }, icon('reject')),
         ]
       : [h('button', { type: 'button', class: 'quiet end refresh', click: () => list.refresh() }, icon('refresh'), t('refresh'))]

@@ -43,12 +43,12 @@ export class Side {
       // What is known already is shown.
     }
     const again = () => this.#showStanding(user, about)
-    const ban = this.desk.bans.of(user.id)
+    const ban = this.desk.bans.of(user)
     about.replaceChildren(avatar(user),
       h('div', { class: 'by' }, h('span', { class: 'muted' }, `#${user.id}`), ban && h('span', { class: 'ban' }, this.desk.bans.textOf(ban))),
       ban
         ? h('button', { type: 'button', class: 'outlined', click: () => this.desk.bans.lift(user).then(again) }, t('unban'))
-        : this.desk.isMe(user) ? '' : h('button', { type: 'button', class: 'outlined', click: () => this.desk.bans.ask(user, false).then(again) }, t('ban')))
+        : this.desk.isMe(user) ? '' : h('button', { type: 'button', class: 'outlined', click: () => this.desk.bans.ask([user]).then(again) }, t('ban')))
   }
 
   /** One comment, at the side. @param {number} id */

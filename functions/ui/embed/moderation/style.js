@@ -88,12 +88,13 @@ input[type=checkbox], input[type=radio] { flex: none; inline-size: 18px; block-s
 .where { font-size: .875em }
 .where a { color: inherit; text-decoration-color: var(--border); text-underline-offset: 2px }
 .where a:hover { color: var(--accent) }
-.where .icon { margin-inline-start: .25em; vertical-align: -.1em; inline-size: .85em }
+.where .icon { margin-inline: .25em; vertical-align: -.1em; inline-size: .85em }
 .why { display: inline-flex; align-items: center; gap: .375em; flex: none; padding: .125rem .625em; border-radius: 1em; font-size: .8125em; font-weight: 500; color: var(--muted); background: color-mix(in srgb, var(--muted) 12%, transparent) }
 .why.spam, .why.edit { color: var(--warn); background: color-mix(in srgb, var(--warn) 13%, transparent) }
 .why.visible { color: var(--good); background: color-mix(in srgb, var(--good) 12%, transparent) }
 .why.rejected { color: var(--danger); background: color-mix(in srgb, var(--danger) 10%, transparent) }
 
+.closed { margin-inline-start: .5em; color: var(--warn) }
 .parent { margin: .5rem 0 0; padding: .125rem 0 .125rem .75rem; border-inline-start: 3px solid var(--line); font-size: .875em }
 .parent .icon { margin-inline-end: .375em; vertical-align: -.125em }
 .quoted { max-block-size: 3em; overflow: hidden; color: var(--muted) }

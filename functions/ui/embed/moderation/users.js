@@ -1,6 +1,6 @@
 /**
  * Finds users by name, and lists those who are banned.
- * @import { KnownUser } from '../types.d.ts'
+ * @import { Author, Ban } from '../types.d.ts'
  * @import { Desk } from './desk.js'
  */
 
@@ -56,7 +56,7 @@ export class UsersPanel {
     try {
       const { data, meta } = await desk.client.get('moderation/users', q ? { q } : { banned: 'true', cursor }, signal)
       for (const user of data) desk.bans.learn(user)
-      this.#rows.append(...data.map((/** @type {KnownUser} */ user) => this.#row(user)))
+      this.#rows.append(...data.map((/** @type {Author & Ban} */ author) => this.#row(author)))
       const load = (/** @type {string} */ next) => this.#load(next)
       this.#end.replaceChildren(below(desk, this.#rows, meta?.next_cursor, load, q ? 'empty_users' : 'empty_banned'))
     } catch (error) {
@@ -64,22 +64,24 @@ export class UsersPanel {
     }
   }
 
-  /** @param {KnownUser} user @returns {HTMLElement} */
-  #row(user) {
+  /** @param {Author} author @returns {HTMLElement} */
+  #row(author) {
     const { desk } = this
     const { t } = desk
-    const ban = desk.bans.of(user.id)
-    const row = h('li', { class: 'row user' }, avatar(user),
+    const { id, comment_id = 0 } = author
+    const ban = desk.bans.of(author)
+    const show = () => (id == null ? desk.side.showComment(comment_id) : desk.side.showWriter(author))
+    const row = h('li', { class: 'row user' }, avatar(author),
       h('div', { class: 'by' },
-        h('span', { class: 'name' }, h('strong', { dir: 'auto' }, user.name), h('span', { class: 'muted' }, `#${user.id}`)),
+        h('span', { class: 'name' }, h('strong', { dir: 'auto' }, desk.bans.nameOf(author)), h('span', { class: 'muted' }, id == null ? t('network') : `#${id}`)),
         ban && h('span', { class: 'ban' }, desk.bans.textOf(ban))),
       h('div', { class: 'actions' },
-        h('button', { type: 'button', class: 'quiet', click: () => desk.side.showWriter(user) }, t('written')),
+        h('button', { type: 'button', class: 'quiet', click: show }, t(id == null ? 'show' : 'written')),
         ban
-          ? h('button', { type: 'button', class: 'quiet', click: () => desk.bans.lift(user).then(again) }, t('unban'))
-          : !desk.isMe(user) && h('button', { type: 'button', class: 'quiet', click: () => desk.bans.ask(user, false).then(again) }, t('ban'))))
+          ? h('button', { type: 'button', class: 'quiet', click: () => desk.bans.lift(author).then(again) }, t('unban'))
+          : desk.bans.isBannable(author) && h('button', { type: 'button', class: 'quiet', click: () => desk.bans.ask([author]).then(again) }, t(id == null ? 'block' : 'ban'))))
     const again = () => {
-      const fresh = this.#row(user)
+      const fresh = this.#row(author)
       row.replaceWith(fresh)
       fresh.querySelectorAll('button')[1].focus()
     }

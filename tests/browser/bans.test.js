@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LOOKS, card, desk, focused, isAccessible, member, moderator, press, tab, until } from './desk.js'
+import { newRecord, world } from './world.js'
+
+const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
+const { emptyQueue, open, logOf } = desk(w)
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** A network that no other test has. */
+let networks = 10
+const network = () => `127.0.1.${++networks}`
+
+/** The texts of the cards, newest first. @param {Page} page */
+const texts = (page) => page.locator('article .body').evaluateAll((bodies) => bodies.map((body) => body.textContent?.trim()))
+
+/** @param {{ id: number, token: string }} who */
+const actionsOf = async (who) => (await logOf(who)).map(({ action }) => action)
+
+/** @param {{ method: string, path: string }[]} sent */
+const bansIn = (sent) => sent.filter(({ method }) => method === 'PUT').map(({ path }) => path)
+
+test('a network is blocked from the card of a guest, and what its guests wrote lately goes with it', async (t) => {
+  await emptyQueue()
+  const [grace, ada] = [moderator('Grace'), member('Ada')]
+  const [spam, other] = [network(), network()]
+  const record = newRecord()
+  await w.service.commentFrom(other, record, 'Of another network')
+  await w.service.comment(record, 'Of a member', { who: ada.token })
+  for (const body of ['Spam 1', 'Spam 2', 'Spam 3']) await w.service.commentFrom(spam, record, body)
+  const { page, sent } = await open(t, { who: grace.token })
+  await until(() => focused(page), (text) => text === 'Spam 3')
+  await card(page, 'Spam 3').getByRole('button', { name: 'Block network…' }).click()
+  const dialog = page.getByRole('dialog', { name: `Block the network of Guest of ${spam}` })
+  assert.equal(await dialog.getByRole('radio', { name: '1 day' }).isChecked(), true)
+  for (const name of ['30 days', 'For good']) assert.equal(await dialog.getByRole('radio', { name }).count(), 0)
+  await dialog.getByRole('radio', { name: 'Reject all that wait' }).check()
+  await dialog.getByRole('button', { name: 'Block' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await until(() => focused(page), (text) => text === 'Of a member')
+  assert.deepEqual(await texts(page), ['Of a member', 'Of another network'])
+  assert.deepEqual(sent.map(({ path, body }) => [path.split('/')[0], path.split('/')[2], body.reject_recent]), [['comments', 'ban', true]])
+  assert.deepEqual(await until(() => actionsOf(grace), ({ length }) => length === 4), ['reject', 'reject', 'reject', 'ban'])
+  assert.equal((await w.service.commentFrom(spam, record, 'Once more')).code, 'comment_banned')
+  assert.equal((await w.service.commentFrom(other, record, 'Still here')).code, undefined)
+})
+
+test('comments that a ban rejects do not come back while the service is at it', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const spam = network()
+  const record = newRecord()
+  await w.service.comment(record, 'Of a member')
+  for (const body of ['Spam 1', 'Spam 2']) await w.service.commentFrom(spam, record, body)
+  /** @type {any} */
+  let before
+  const prepare = (/** @type {Page} */ page) => page.route(/moderation\/comments\?state=pending&cursor=&per_page=50/, async (route) => {
+    before ??= await (await route.fetch()).json()
+    await route.fulfill({ json: before })
+  })
+  const { page } = await open(t, { who: grace.token, prepare })
+  await until(() => focused(page), (text) => text === 'Spam 2')
+  await press(page, 'b')
+  await page.getByRole('dialog').getByRole('radio', { name: 'Reject all that wait' }).check()
+  await press(page, 'Enter')
+  await until(() => focused(page), (text) => text === 'Of a member')
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await until(() => focused(page), (text) => text === 'Of a member')
+  assert.deepEqual(await texts(page), ['Of a member'])
+})
+
+test('among all, what a ban rejects says so, and the card keeps the focus', async (t) => {
+  await emptyQueue()
+  const [grace, mallory] = [moderator('Grace'), member('Mallory')]
+  const record = newRecord()
+  for (const body of ['Mallory once', 'Mallory twice']) await w.service.comment(record, body, { who: mallory.token })
+  const { page } = await open(t, { who: grace.token })
+  await tab(page, 'All')
+  await until(() => focused(page), (text) => text === 'Mallory twice')
+  await press(page, 'b')
+  await page.getByRole('dialog', { name: 'Ban Mallory' }).getByRole('radio', { name: 'Reject all that wait' }).check()
+  await press(page, 'Enter')
+  for (const body of ['Mallory once', 'Mallory twice']) {
+    await card(page, body).locator('.why', { hasText: 'Rejected' }).waitFor()
+    await card(page, body).getByText('Banned').first().waitFor()
+  }
+  await until(() => focused(page), (text) => text === 'Mallory twice')
+  await until(() => actionsOf(grace), ({ length }) => length === 3)
+})
+
+test('a selection bans its writers, each network once, and the next dialog remembers what became of comments', async (t) => {
+  await emptyQueue()
+  const [grace, mallory] = [moderator('Grace'), member('Mallory')]
+  const record = newRecord()
+  const spam = [network(), network()]
+  const ids = []
+  for (const address of [...spam, ...spam]) ids.push((await w.service.commentFrom(address, record, 'Buy')).data.id)
+  await w.service.comment(record, 'Buy, too', { who: mallory.token })
+  const { page, sent } = await open(t, { who: grace.token })
+  await until(() => focused(page), (text) => text === 'Buy, too')
+  await press(page, '*', 'b')
+  const dialog = page.getByRole('dialog', { name: 'Ban 3 writers' })
+  await dialog.getByText('Guests of the network can read').waitFor()
+  await press(page, 'ArrowDown', 'Enter')
+  await page.getByRole('heading', { name: 'Nothing is waiting' }).waitFor()
+  assert.deepEqual(bansIn(sent), [`users/${mallory.id}/ban`, `comments/${ids[1]}/ban`, `comments/${ids[0]}/ban`])
+  await until(() => actionsOf(grace), ({ length }) => length === 8)
+  await w.service.commentFrom(network(), record, 'Another one')
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await until(() => focused(page), (text) => text === 'Another one')
+  await press(page, 'b')
+  assert.equal(await page.getByRole('radio', { name: 'Reject all that wait' }).isChecked(), true)
+})
+
+test('a ban that is refused stays in its dialog, and the next press goes on with whom it has left', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const record = newRecord()
+  const ids = []
+  for (let i = 0; i < 3; i++) ids.unshift((await w.service.commentFrom(network(), record, `Number ${i}`)).data.id)
+  const { page, sent } = await open(t, { who: grace.token })
+  await until(() => focused(page), (text) => text === 'Number 2')
+  const busy = { status: 429, headers: { 'access-control-allow-origin': '*' }, json: { message: '', code: 'rate_limited', errors: {} } }
+  const second = new RegExp(`comments/${ids[1]}/ban`)
+  await page.route(second, (route) => route.fulfill(busy))
+  await press(page, '*', 'b', 'Enter')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('alert').getByText('Too many requests').waitFor()
+  await page.unroute(second)
+  await dialog.getByRole('button', { name: 'Block' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  assert.deepEqual(bansIn(sent), [ids[0], ids[1], ids[1], ids[2]].map((id) => `comments/${id}/ban`))
+})
+
+test('the list of the banned has networks, shows by which comment, and lifts their bans', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const spam = network()
+  const record = newRecord()
+  const { data: { id } } = await w.service.commentFrom(spam, record, 'By which it was banned')
+  await w.service.call('PUT', `comments/${id}/ban`, grace.token, { reason: 'Sells watches' })
+  const { page, sent } = await open(t, { who: grace.token })
+  await tab(page, 'Users')
+  const row = page.locator('.user', { hasText: `Guest of ${spam}` })
+  await row.getByText('Network of a guest').waitFor()
+  await row.getByText('Sells watches').waitFor()
+  await row.getByRole('button', { name: 'Show' }).click()
+  await page.getByRole('dialog').locator('article', { hasText: 'By which it was banned' }).waitFor()
+  await press(page, 'Escape')
+  await row.getByRole('button', { name: 'Lift the ban' }).click()
+  await row.getByRole('button', { name: 'Block network…' }).waitFor()
+  assert.match(sent[0].path, /^moderation\/networks\/[^/]+\/ban$/)
+  assert.equal((await w.service.commentFrom(spam, record, 'Back again')).code, undefined)
+  await row.getByRole('button', { name: 'Block network…' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Block' }).click()
+  await row.getByText('Banned until').waitFor()
+  assert.equal((await w.service.commentFrom(spam, record, 'Not any more')).code, 'comment_banned')
+})
+
+test('a guest whose network is not known cannot be banned', async (t) => {
+  await emptyQueue()
+  await w.service.comment(newRecord(), 'From nowhere', { who: null })
+  const prepare = (/** @type {Page} */ page) => page.route(/moderation\/comments\?state/, async (route) => {
+    const response = await route.fetch()
+    const json = await response.json()
+    for (const item of json.data) item.network = null
+    await route.fulfill({ response, json })
+  })
+  const { page } = await open(t, { who: moderator('Grace').token, prepare })
+  await until(() => focused(page), (text) => text === 'From nowhere')
+  assert.equal(await card(page, 'From nowhere').getByRole('button', { name: /Block|Ban/ }).count(), 0)
+  await press(page, 'b')
+  await page.getByText('It is not known from which network this guest wrote').first().waitFor()
+})
+
+test('a thread is closed and opened from any of its cards, and the log says so', async (t) => {
+  await emptyQueue()
+  const [grace, ada] = [moderator('Grace who closes'), member('Ada')]
+  const [record, other] = [newRecord(), newRecord()]
+  await w.service.call('PUT', `posts/${record}`, grace.token, { title: 'A long story' })
+  for (const [body, where] of [['One', record], ['Elsewhere', other], ['Two', record]]) await w.service.comment(where, body, { who: ada.token })
+  const { page } = await open(t, { who: grace.token })
+  await until(() => focused(page), (text) => text === 'Two')
+  await press(page, 'c')
+  await page.getByText('Closed: A long story').first().waitFor()
+  for (const body of ['One', 'Two']) await card(page, body).locator('.closed').waitFor()
+  assert.equal(await card(page, 'Elsewhere').locator('.closed').count(), 0)
+  await assert.rejects(w.service.comment(record, 'Too late', { who: ada.token }), /thread_closed/)
+  await until(() => focused(page), (text) => text === 'Two')
+  await card(page, 'One').getByRole('button', { name: 'Open thread' }).click()
+  await page.getByText('Open: A long story').first().waitFor()
+  await w.service.comment(record, 'In time', { who: ada.token })
+  await tab(page, 'Log')
+  const rows = page.locator('.log li', { hasText: grace.name })
+  await rows.nth(1).waitFor()
+  assert.deepEqual(await rows.locator('.did').allTextContents(), [`${grace.name} opened`, `${grace.name} closed`])
+  assert.equal(await rows.first().locator('.thread').textContent(), `posts/${record}`)
+})
+
+for (const context of LOOKS) {
+  test(`axe finds nothing in bans of networks and closed threads, ${context.colorScheme}, ${context.viewport.width} pixels`, async (t) => {
+    await emptyQueue()
+    const grace = moderator('Grace')
+    const record = newRecord()
+    const { data: { id } } = await w.service.commentFrom(network(), record, 'Buy watches')
+    await w.service.commentFrom(network(), record, 'Buy more watches')
+    await w.service.call('PUT', `comments/${id}/ban`, grace.token, {})
+    await w.service.call('POST', `posts/${record}/close`, grace.token)
+    const { page } = await open(t, { who: grace.token, context })
+    await page.locator('article.current').waitFor()
+    await isAccessible(page, 'closed threads')
+    await press(page, '*', 'b')
+    await page.getByRole('dialog').waitFor()
+    await isAccessible(page, 'the ban')
+    await press(page, 'Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await tab(page, 'Users')
+    await page.getByText('Network of a guest').first().waitFor()
+    await isAccessible(page, 'the banned')
+  })
+}
