@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { desk, focused, moderator, press, until } from './desk.js'
+import { newRecord, world } from './world.js'
+
+const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
+const { open, logOf } = desk(w)
+
+const HONEST = 'An honest comment'
+const FIFTY = Array.from({ length: 50 }, (_, i) => `127.0.0.${i + 1}`)
+const ONE = '127.0.1.1'
+
+/** Writes 1,000 comments from one network, and 20 from each of fifty, by turns. */
+async function write() {
+  const records = Array.from({ length: 10 }, newRecord)
+  const turns = Array.from({ length: 1000 }, (_, i) => [FIFTY[i % FIFTY.length], ONE]).flat().entries()
+  const worker = async () => {
+    for (const [i, address] of turns) {
+      const { data } = await w.service.commentFrom(address, records[i % records.length], `Buy number ${i}`)
+      assert.ok(data, `comment ${i} was written`)
+    }
+  }
+  await Promise.all([worker(), worker(), worker(), worker()])
+  return records
+}
+
+/** Bans by keyboard until an honest comment has the focus: all that are shown, or one by one once it is among them. @param {import('playwright-core').Page} page */
+async function stop(page) {
+  const dialog = page.getByRole('dialog')
+  for (let isFirst = true; (await until(() => focused(page), (text) => text != null)) !== HONEST; isFirst = false) {
+    const isLast = await page.locator('article', { hasText: HONEST }).count()
+    await press(page, ...(isLast ? ['b'] : ['*', 'b']))
+    await dialog.waitFor()
+    // What becomes of their comments is remembered after that.
+    if (isFirst) await press(page, 'ArrowDown')
+    await press(page, 'Enter')
+    await dialog.waitFor({ state: 'detached' })
+  }
+}
+
+test('a wave of 2,000 comments from 51 networks is stopped and cleaned up by keyboard in two minutes, and all of it is in the log', async (t) => {
+  const grace = moderator('Grace')
+  await w.service.comment(newRecord(), HONEST)
+  const [record] = await write()
+  const { page } = await open(t, { who: grace.token })
+  const began = Date.now()
+  await stop(page)
+  const waiting = async () => (await w.service.call('GET', 'moderation/comments?state=pending&per_page=1', grace.token)).meta.counts.pending
+  while ((await waiting()) !== 1) await new Promise((resolve) => setTimeout(resolve, 100))
+  const took = Date.now() - began
+  assert.ok(took < 120_000, `it took ${took} ms`)
+  for (const address of [ONE, ...FIFTY]) assert.equal((await w.service.commentFrom(address, record, 'Once more')).code, 'comment_banned')
+  const entries = await logOf(grace)
+  const count = (/** @type {string} */ action) => entries.filter((entry) => entry.action === action)
+  assert.deepEqual([count('ban').length, count('reject').length, entries.length], [51, 2000, 2051])
+  assert.equal(new Set(count('reject').map(({ comment_id }) => comment_id)).size, 2000)
+})
