@@ -153,20 +153,6 @@ test('a session that ends while one writes leaves the text, with the guests’ f
   assert.equal(await field(page).inputValue(), 'Still me.')
 })
 
-test('a closed thread has a notice in place of the composer and no replies, but for moderators', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const prepare = answering((json) => (json.meta.closed = true))
-  const { page } = await w.open(t, { record, who: w.service.ada, prepare })
-  await page.locator('[part~=notice]').getByText('This thread is closed').waitFor()
-  assert.equal(await form(page).count(), 0)
-  assert.equal(await article(page, id).getByRole('button', { name: 'Reply' }).count(), 0)
-  assert.ok(await article(page, id).getByRole('button', { name: 'Like' }).isEnabled())
-  const moderator = await w.open(t, { record, who: w.service.moderator, prepare })
-  assert.equal(await form(moderator.page).count(), 1)
-  assert.equal(await article(moderator.page, id).getByRole('button', { name: 'Reply' }).count(), 1)
-})
-
 test('guests read what is optional and what is not published', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })
   await field(page).focus()

@@ -83,22 +83,38 @@ test('an empty thread says so and nothing else', async (t) => {
 test('a closed thread has a notice in place of the composer, likes stay, and moderators go on', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Before it closed.')
-  const prepare = (/** @type {import('playwright-core').Page} */ page) =>
-    page.route(/\/comments\?/, async (route) => {
-      const response = await route.fetch()
-      const json = await response.json()
-      json.meta.closed = true
-      await route.fulfill({ response, json })
-    })
-  const { page } = await w.open(t, { record, who: w.service.ada, prepare })
+  await w.service.call('POST', `posts/${record}/close`, w.service.moderator)
+  const { page } = await w.open(t, { record, who: w.service.ada })
   await page.locator('[part~=notice]').getByText('This thread is closed').waitFor()
   assert.equal(await page.locator('form').count(), 0)
   assert.equal(await article(page, id).getByRole('button', { name: 'Reply' }).count(), 0)
   await article(page, id).getByRole('button', { name: 'Like' }).click()
   await article(page, id).getByRole('button', { name: 'Like 1' }).waitFor()
-  const { page: other } = await w.open(t, { record, who: w.service.moderator, prepare })
+  const { page: other } = await w.open(t, { record, who: w.service.moderator })
   await other.getByPlaceholder('Write a comment…').waitFor()
   await article(other, id).getByRole('button', { name: 'Reply' }).waitFor()
+})
+
+test('a comment that comes too late says that the thread is closed, and the text stays', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const field = page.getByPlaceholder('Write a comment…')
+  await field.fill('One word more.')
+  await w.service.call('POST', `posts/${record}/close`, w.service.moderator)
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.getByRole('alert').getByText('This thread is closed').waitFor()
+  assert.equal(await field.inputValue(), 'One word more.')
+})
+
+test('who wrote a rejected comment reads the reason and the note, and nobody else sees it', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Cheap watches.')
+  await w.service.call('POST', `comments/${id}/reject`, w.service.moderator, { reason: 'off_topic', note: 'Please see the <b>rules</b>.' })
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const actions = article(page, id).locator('> .content > .actions')
+  assert.equal((await actions.textContent())?.trim(), 'Not approved. Only you see this. Off topic: Please see the <b>rules</b>.')
+  const { page: other } = await w.open(t, { record, who: w.service.bob })
+  await other.getByText('No comments yet').waitFor()
 })
 
 test('where storage throws the thread is read, written in and liked', async (t) => {
