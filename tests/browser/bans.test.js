@@ -213,6 +213,7 @@ for (const context of LOOKS) {
     await press(page, '*', 'b')
     await page.getByRole('dialog').waitFor()
     await isAccessible(page, 'the ban')
+    assert.ok(await page.locator('fieldset label').evaluateAll((labels) => labels.every(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)), 'all choices can be read')
     await press(page, 'Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await tab(page, 'Users')

@@ -197,7 +197,7 @@ dialog h2 { margin-block-end: .5rem; outline: none }
 dialog form { display: grid; gap: .75rem }
 fieldset { display: flex; flex-wrap: wrap; gap: .375rem; margin: 0; padding: 0; border: 0; min-inline-size: 0 }
 fieldset legend { margin-block-end: .375rem; padding: 0; font-weight: 500 }
-fieldset label { display: inline-flex; align-items: center; gap: .375rem; max-inline-size: 100%; min-block-size: 40px; padding: 0 .75rem 0 .5rem; border: 1px solid var(--border); border-radius: var(--radius); white-space: nowrap; cursor: pointer }
+fieldset label { display: inline-flex; align-items: center; gap: .375rem; max-inline-size: 100%; min-block-size: 40px; padding: 0 .75rem 0 .5rem; border: 1px solid var(--border); border-radius: var(--radius); cursor: pointer }
 fieldset label:has(:checked) { border-color: var(--accent); background: var(--tint) }
 fieldset input[type=date] { min-inline-size: 0; min-block-size: 30px; padding: 0 .25em; border: 0; background: none }
 .check { display: flex; align-items: center; gap: .375rem }
