@@ -171,7 +171,7 @@ test('a card says why it is held, what it answers, who wrote it and where', asyn
   assert.equal(await link.getAttribute('href'), `https://blog.example/story#comment-${reply.id}`)
   assert.equal(await link.getAttribute('rel'), 'noopener')
   assert.deepEqual(await spam.locator('.badge').allTextContents(), ['Author'])
-  await card(page, 'Well, casino.').getByText('Edited, looks like spam').waitFor()
+  await card(page, 'Well, casino.').getByText('Edited after its approval').waitFor()
   const guest = card(page, 'Hello from nobody')
   await guest.getByText('Awaits approval').waitFor()
   assert.deepEqual(await guest.locator('.badge').allTextContents(), ['Guest'])
