@@ -38,6 +38,17 @@ async fn openapi_has_the_routes_by_their_names() {
     assert_eq!(operations.collect::<BTreeSet<_>>(), named());
 }
 
+#[tokio::test]
+async fn the_service_the_template_the_contract_and_the_package_have_one_number() {
+    let number = env!("CARGO_PKG_VERSION");
+    let contract = World::new().guest().get("openapi.json").await.ok(200).json;
+    assert_eq!(contract["info"]["version"], number);
+    let package: Value = serde_json::from_str(include_str!("../../../packages/npm/package.json")).unwrap();
+    assert_eq!(package["version"], number);
+    let described = format!("Description: Comment threads over HTTP, version {number}. ");
+    assert!(include_str!("../../../template.yaml").contains(&described));
+}
+
 /// Calls `look` with every value of the document and the path to it.
 fn each(value: &Value, path: &str, look: &mut impl FnMut(&Value, &str)) {
     look(value, path);
