@@ -394,12 +394,10 @@ impl<'a> Walk<'a> {
         }
         self.cast.moderator.delete(&ban).await.ok(204);
         soon(write, |reply| reply.status != 403).await.invalid("body");
-        // Once more, by a comment.
+        // Once more, by a comment. Where no trigger receives jobs, none rejects what was written lately.
         let id = self.cast.gus.comment(&format!("{}-bans", self.thread), "x").await;
         let banned = self.cast.moderator.put(&format!("comments/{id}/ban"), json!({ "reject_recent": true })).await;
         assert_eq!(banned.ok(200).data()["user_id"], self.service.user_id(6));
-        let queue = || self.cast.moderator.get("moderation/comments?state=rejected&per_page=50");
-        soon(queue, |queue| queue.ids().contains(&id)).await;
         self.cast.moderator.delete(&ban).await.ok(204);
         self.cast.moderator.delete("moderation/networks/none/ban").await.ok(204);
     }
