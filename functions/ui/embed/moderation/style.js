@@ -197,7 +197,7 @@ dialog h2 { margin-block-end: .5rem; outline: none }
 dialog form { display: grid; gap: .75rem }
 fieldset { display: flex; flex-wrap: wrap; gap: .375rem; margin: 0; padding: 0; border: 0; min-inline-size: 0 }
 fieldset legend { margin-block-end: .375rem; padding: 0; font-weight: 500 }
-fieldset label { display: inline-flex; align-items: center; gap: .375rem; max-inline-size: 100%; min-block-size: 40px; padding: 0 .75rem 0 .5rem; border: 1px solid var(--border); border-radius: var(--radius); cursor: pointer }
+fieldset label { display: inline-flex; align-items: center; gap: .375rem; max-inline-size: 100%; min-block-size: 40px; padding: 0 .75rem 0 .5rem; border: 1px solid var(--border); border-radius: var(--radius); overflow-wrap: break-word; cursor: pointer }
 fieldset label:has(:checked) { border-color: var(--accent); background: var(--tint) }
 fieldset input[type=date] { min-inline-size: 0; min-block-size: 30px; padding: 0 .25em; border: 0; background: none }
 .check { display: flex; align-items: center; gap: .375rem }
@@ -233,9 +233,11 @@ dd { margin: 0 }
   .why { order: 1 }
   .card .by, .row .by { flex-basis: 60% }
   .card > .actions { gap: 0 }
-  .card > .actions button { padding: 0 .375em }
+  .card > .actions button { padding: 0 .25em }
   .card .long { position: absolute; clip-path: inset(50%) }
-  .card .quiet:has(.long) { position: relative; overflow: hidden; inline-size: 30px }
+  .card .quiet:has(.long) { position: relative; overflow: hidden; inline-size: 26px }
+  .frame .card.current .quiet:has(.long) .sign .icon { display: block }
+  .frame .card.current .quiet:has(.long) .sign kbd { display: none }
   .toolbar { white-space: nowrap }
   .toolbar .sign { display: none }
   .user .actions { margin-inline-start: calc(32px + .125rem) }
