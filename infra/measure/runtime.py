@@ -35,7 +35,47 @@ ENVIRONMENT = {
 }
 
 
-class RuntimeApi:
+class Server:
+    """Answers HTTP on a port of its own."""
+
+    def __init__(self, handler):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.server.server_port}"
+
+
+class EmptyTable(Server):
+    """A table that finds no item."""
+
+    def __init__(self):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(200)
+                self.send_header("Content-Type", "application/x-amz-json-1.0")
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(Handler)
+
+
+class RuntimeApi(Server):
     """Gives a function its events, one after the other, then closes the connection, which ends the function."""
 
     def __init__(self, events=()):
@@ -83,19 +123,7 @@ class RuntimeApi:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
-
-    @property
-    def address(self):
-        return f"127.0.0.1:{self.server.server_port}"
+        super().__init__(Handler)
 
 
 def build():
