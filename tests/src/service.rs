@@ -14,12 +14,12 @@ use crate::Actor;
 /// The longest wait for an answer, on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// `program` with these arguments, and without the settings of whoever runs the tests.
+/// `program` with these arguments, and without the settings of whoever runs the tests: those of the service and of AWS.
 #[must_use]
 pub fn command(program: &str, words: &[&str]) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("SVC_")) {
+        if name.to_str().is_some_and(|name| name.starts_with("SVC_") || name.starts_with("AWS_")) {
             command.env_remove(name);
         }
     }
