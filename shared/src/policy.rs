@@ -6,6 +6,7 @@
 //! of caller.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::config::{Config, RequireApproval};
 use crate::domain::author::Author;
@@ -122,8 +123,8 @@ pub fn exists(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
 }
 
-/// How long guests may edit and delete what they wrote with their key, in milliseconds.
-const GUEST_CHANGES: i64 = 15 * 60 * 1000;
+/// How long guests may edit and delete what they wrote with their key.
+const GUEST_CHANGES: Duration = Duration::from_mins(15);
 
 /// Editing. The writer only, not moderators.
 pub fn edit(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal> {
@@ -146,7 +147,7 @@ fn own(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal
     if !writer.is_one_person() || !comment.is_by(writer) {
         return Err(Refusal::Forbidden);
     }
-    let is_open = viewer.user.is_some() || now.0 < comment.id.created_at().0 + GUEST_CHANGES;
+    let is_open = viewer.user.is_some() || now < comment.id.created_at() + GUEST_CHANGES;
     if is_open { Ok(()) } else { Err(Refusal::EditClosed) }
 }
 

@@ -49,7 +49,7 @@ impl Worker<'_> {
         let (keys, now) = (self.app.mail_keys(), self.app.clock.now());
         let asking =
             if owner == recipient { asker.asking_of(&asker.name) } else { asker.asking_of(&keys.member(recipient)) };
-        let book = |state: &mut NotificationState| state.enrolment.book(&asking, &asker.network, now.0);
+        let book = |state: &mut NotificationState| state.enrolment.book(&asking, &asker.network, now);
         // Looked at first, so that what the address refuses does not count against the others.
         let allowed = book(&mut self.app.store.notification_state(owner).await?);
         if allowed != Asking::Allowed {

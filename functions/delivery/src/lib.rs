@@ -32,6 +32,7 @@ use shared::domain::deliveries::Message;
 use shared::domain::ids::hex;
 use shared::domain::mail_keys::Recipient;
 use shared::domain::notifications::{self, Kind, NotificationState, Step};
+use shared::domain::time::Timestamp;
 use shared::error::Fault;
 
 pub use self::mailer::Mailer;
@@ -65,8 +66,8 @@ enum Sent {
     Refused,
     /// There is nothing to send any more.
     Dropped,
-    /// Not before this time, in Unix milliseconds.
-    PutOff(i64),
+    /// Not before this time.
+    PutOff(Timestamp),
 }
 
 /// The mails to send. When there are none, `sent` is the outcome to note.
@@ -136,7 +137,7 @@ impl<'a> Worker<'a> {
     }
 
     async fn deliver(&self, recipient: &Recipient, receipt: &str) -> Result<Disposition, Fault> {
-        let now = self.app.clock.now().0;
+        let now = self.app.clock.now();
         let take = |state: &mut NotificationState| state.take(now, &self.name);
         let (state, step) = self.app.store.change_notification_state(recipient, take).await?;
         let mail = match step {
@@ -186,7 +187,7 @@ impl<'a> Worker<'a> {
     }
 
     async fn finish(&self, recipient: &Recipient, kind: Kind, sent: &Sent, aside: &BTreeSet<u64>) -> Result<(), Fault> {
-        let (now, wait) = (self.app.clock.now().0, self.mail.wait);
+        let (now, wait) = (self.app.clock.now(), self.mail.wait);
         let finish = |state: &mut NotificationState| {
             if !state.is_claimed_by(&self.name) {
                 return;
@@ -206,8 +207,8 @@ impl<'a> Worker<'a> {
         self.app.start_delivery(recipient, &state).await
     }
 
-    /// The message comes again at this time, in Unix milliseconds.
-    async fn later(&self, receipt: &str, time: i64) -> Result<Disposition, Fault> {
+    /// The message comes again at this time.
+    async fn later(&self, receipt: &str, time: Timestamp) -> Result<Disposition, Fault> {
         hide(self.app, receipt, self.app.until(time)).await
     }
 }

@@ -67,7 +67,7 @@ pub(crate) async fn deliver(
         return warn(app, senders, &endpoint).await;
     }
     let worker = worker_id(app);
-    let take = |delivery: &mut Delivery| delivery.take(now.0, &worker);
+    let take = |delivery: &mut Delivery| delivery.take(now, &worker);
     let taken = app.store.change_delivery(endpoint.id, &due.message, Some(&new), take).await?;
     match taken.map_or(Step::Nothing, |(_, step)| step) {
         Step::Nothing => return Ok(Disposition::Done),
@@ -90,7 +90,7 @@ struct Made<'a> {
 /// Writes down what an attempt says of the delivery and of the endpoint.
 async fn note(app: &App, senders: &Senders, endpoint: &Endpoint, made: Made<'_>) -> Result<Disposition, Fault> {
     let Made { due, receipt, worker, attempt } = made;
-    let now = app.clock.now().0;
+    let now = app.clock.now();
     let finish = |delivery: &mut Delivery| delivery.finish(worker, attempt.clone(), now);
     let noted = persist(|| app.store.change_delivery(endpoint.id, &due.message, None, finish)).await?;
     let outcome = webhook::Outcome::of(attempt.status);
@@ -107,9 +107,9 @@ async fn note(app: &App, senders: &Senders, endpoint: &Endpoint, made: Made<'_>)
     }
 }
 
-/// The message comes again at this time, in Unix milliseconds: as a new one where the queue can delay it so long, because
+/// The message comes again at this time: as a new one where the queue can delay it so long, because
 /// a queue hides only so many messages.
-async fn later(app: &App, due: &DueWebhook, receipt: &str, time: i64) -> Result<Disposition, Fault> {
+async fn later(app: &App, due: &DueWebhook, receipt: &str, time: Timestamp) -> Result<Disposition, Fault> {
     let delay = app.until(time);
     if delay <= MAX_DELAY {
         app.start_webhook(due.clone(), delay).await?;
@@ -128,7 +128,7 @@ async fn body(app: &App, due: &DueWebhook) -> Result<String, Fault> {
             _ => ids(subject),
         },
     };
-    let (event, timestamp) = (due.event.kind.name(), Timestamp(due.event.at));
+    let (event, timestamp) = (due.event.kind.name(), due.event.at);
     let payload = Payload { event, timestamp, data };
     serde_json::to_string(&payload).map_err(|error| Fault::new("writing a webhook", error))
 }
@@ -178,7 +178,7 @@ async fn call(app: &App, senders: &Senders, endpoint: &Endpoint, due: &DueWebhoo
             }
         },
     };
-    Attempt { at: at.0, status, took: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) }
+    Attempt { at, status, took: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) }
 }
 
 /// `None` when the settings no longer allow the address, or the secret was sealed under another salt.
@@ -206,7 +206,7 @@ async fn warn(app: &App, senders: &Senders, endpoint: &Endpoint) -> Result<Dispo
         return Ok(Disposition::Done);
     };
     let worker = Worker::new(app, &senders.mailer, mail);
-    let name = format!("webhook {} {:?}", endpoint.id, endpoint.failing_since);
+    let name = format!("webhook {} {:?}", endpoint.id, endpoint.failing_since.map(|since| since.0));
     let page = worker.moderation_page();
     let mails = worker.to_moderators(&name, |letter| compose::webhook_disabled(letter, &endpoint.url, &page))?;
     if let Some(Sent::Refused) = worker.send(&mails).await {

@@ -29,7 +29,7 @@ pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault
     let thread = app.mail_keys().thread(&comment.thread);
     let (now, mut mentions) = (app.clock.now(), 0);
     for (recipient, reasons) in recipients(app, comment).await? {
-        let notify = |state: &mut NotificationState| state.notify(comment.id, &reasons, &thread, now.0, mail.wait);
+        let notify = |state: &mut NotificationState| state.notify(comment.id, &reasons, &thread, now, mail.wait);
         if app.notify(&recipient, notify).await? == Notified::Added && reasons.contains(&Reason::Mention) {
             mentions += 1;
         }
@@ -48,7 +48,7 @@ pub(crate) async fn of_shown(app: &App, comment: &Comment, first: bool) -> Resul
 /// Notifies of a comment whose text was accepted, where a mail left it out because the text waited. Safe to repeat.
 pub(crate) async fn of_accepted(app: &App, comment: &Comment) -> Result<(), Fault> {
     let Some(mail) = mail(app) else { return Ok(()) };
-    let (thread, now) = (app.mail_keys().thread(&comment.thread), app.clock.now().0);
+    let (thread, now) = (app.mail_keys().thread(&comment.thread), app.clock.now());
     for (recipient, reasons) in recipients(app, comment).await? {
         let notify =
             |state: &mut NotificationState| state.notify_accepted(comment.id, &reasons, &thread, now, mail.wait);
@@ -65,7 +65,7 @@ pub(crate) async fn of_rejected(app: &App, comment: &Comment) -> Result<(), Faul
     if address.is_some_and(|address| address.confirmed) {
         enrol(app, mail, comment).await?;
     }
-    let (thread, now) = (app.mail_keys().thread(&comment.thread), app.clock.now().0);
+    let (thread, now) = (app.mail_keys().thread(&comment.thread), app.clock.now());
     let notify = |state: &mut NotificationState| {
         state.notify_rejected(comment.id, std::slice::from_ref(&reason), &thread, now, mail.wait)
     };
@@ -94,7 +94,7 @@ async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, 
 /// Notifies the moderators of a comment that waits for them or is new. Safe to repeat.
 pub(crate) async fn moderators(app: &App, comment: &Comment) -> Result<(), Fault> {
     let Some(mail) = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty()) else { return Ok(()) };
-    let now = app.clock.now().0;
+    let now = app.clock.now();
     let alert = |state: &mut NotificationState| state.alert(comment.id, comment.queue_entry(), now, mail.wait);
     app.notify(&Recipient::moderators(), alert).await.map(drop)
 }
@@ -117,7 +117,7 @@ async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
     let Some(address) = &subscription.address else { return Ok(()) };
     let member = comment.user.map(Recipient::from);
     let Some(recipient) = member.as_ref().or(subscription.guest.as_ref()) else { return Ok(()) };
-    let now = app.clock.now().0;
+    let now = app.clock.now();
     let enrolment = app.store.notification_state(recipient).await?.enrolment;
     let name = match member {
         Some(_) => app.mail_keys().address(&address.sealed).unwrap_or_default(),

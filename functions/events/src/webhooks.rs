@@ -45,7 +45,7 @@ pub(crate) async fn notify(
     let message = |endpoint: &Endpoint, kind: EventKind| DueWebhook {
         webhook: endpoint.id,
         message: MessageId::new(endpoint.id, kind, record.id, record.at),
-        event: Event { kind, at: record.at.0, subject: Some(Subject::of(comment)) },
+        event: Event { kind, at: record.at, subject: Some(Subject::of(comment)) },
     };
     let of_event = |event: EventKind| {
         let wanting = endpoints.iter().filter(move |endpoint| endpoint.wants(event));

@@ -42,7 +42,7 @@ impl BanInput {
             input.fail("until", "The until must be a time to come, such as 2030-01-02T03:04:05+00:00.");
         }
         if let Some((until, longest)) = until.zip(longest)
-            && until > after(now, longest)
+            && until > now + longest
         {
             input.fail("until", format!("The until may be at most {} days ahead.", longest.as_secs() / 86_400));
         }
@@ -53,10 +53,6 @@ impl BanInput {
     fn ban(&self) -> Ban {
         Ban { until: self.until.map(|until| until.0), reason: self.reason.clone() }
     }
-}
-
-fn after(now: Timestamp, time: Duration) -> Timestamp {
-    Timestamp(now.0 + i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// PUT `users/{id}/ban`
@@ -97,7 +93,7 @@ async fn of_writer(app: &App, call: &Call, viewer: &Viewer, user: UserId) -> Res
 
 async fn of_network(app: &App, call: &Call, viewer: &Viewer, comment: &Comment, network: &str) -> Result<Answer> {
     let mut input = BanInput::read(app, call, Some(LONGEST_NETWORK_BAN))?;
-    input.until = input.until.or_else(|| Some(after(app.clock.now(), NETWORK_BAN)));
+    input.until = input.until.or_else(|| Some(app.clock.now() + NETWORK_BAN));
     app.store.ban_network(network, comment, input.ban(), input.rejects, app.moderator(viewer)?).await?;
     Ok(present(None, Some(network), input))
 }

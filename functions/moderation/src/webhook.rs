@@ -69,7 +69,7 @@ struct AttemptResource {
 impl From<&Delivery> for DeliveryResource {
     fn from(delivery: &Delivery) -> Self {
         let attempts = delivery.attempts.iter().map(|attempt| AttemptResource {
-            at: Timestamp(attempt.at),
+            at: attempt.at,
             status: attempt.status,
             ms: attempt.took,
         });
@@ -142,7 +142,7 @@ pub(crate) async fn test(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let now = app.clock.now();
     let cause = hex(&app.random.bytes::<16>());
     let message = MessageId::new(endpoint.id, EventKind::Test, &cause, now);
-    let new = Delivery::new(message, Event { kind: EventKind::Test, at: now.0, subject: None }, now);
+    let new = Delivery::new(message, Event { kind: EventKind::Test, at: now, subject: None }, now);
     send(app, endpoint.id, &new.message, Some(&new)).await
 }
 
@@ -165,7 +165,7 @@ pub(crate) async fn redeliver(app: &App, call: &Call, id: &str, message: &str) -
 
 /// Sends a delivery from now on. One that does not exist begins as `new`.
 async fn send(app: &App, endpoint: EndpointId, message: &MessageId, new: Option<&Delivery>) -> Result<Answer> {
-    let now = app.clock.now().0;
+    let now = app.clock.now();
     let send_again = |delivery: &mut Delivery| delivery.send_again(now);
     let changed = app.store.change_delivery(endpoint, message, new, send_again).await?;
     let (delivery, ()) = changed.ok_or(Refusal::NotFound)?;

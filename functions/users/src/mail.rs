@@ -111,7 +111,7 @@ fn not_offered(call: &Call, link: &Link) -> Result<Answer> {
 
 /// Whether this asker is still there to be confirmed.
 async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> {
-    let now = app.clock.now().0;
+    let now = app.clock.now();
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
     let enrolment = app.store.notification_state(recipient).await?.enrolment;
     if let Some(address) = enrolment.given_address()

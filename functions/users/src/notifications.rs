@@ -21,7 +21,7 @@ pub(crate) async fn show(app: &App, call: &Call) -> Result<Answer> {
     let mut state = app.store.notification_state(&recipient).await?;
     if app.is_stopped(&recipient, &state.enrolment).await? {
         // The next mail would find out.
-        state.stop(app.clock.now().0, None);
+        state.stop(app.clock.now(), None);
     }
     Ok(Answer::ok(&resource(app, &state.enrolment)))
 }
@@ -37,7 +37,7 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
         own_records: input.flag("own_records"),
     };
     input.finish()?;
-    let (mut enrolment, now) = (app.store.notification_state(&recipient).await?.enrolment, app.clock.now().0);
+    let (mut enrolment, now) = (app.store.notification_state(&recipient).await?.enrolment, app.clock.now());
     enrolment.reopen(now);
     let unknown = || FieldErrors::one("email", "No e-mail address is known: the token has none that mail can go to.");
     let address = address(app, call, &enrolment).or_else(|| enrolment.given_address().cloned()).ok_or_else(unknown)?;

@@ -6,12 +6,13 @@ use crate::app::App;
 use crate::domain::deliveries::Message;
 use crate::domain::mail_keys::{MailKeys, Recipient};
 use crate::domain::notifications::{Address, Enrolment, NotificationState, Notified};
+use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
 /// Addresses that callers of one network give without proof in an hour.
 const MAX_OF_NETWORK: usize = 5;
-/// Seconds.
-const HOUR: i64 = 3_600;
+/// Milliseconds.
+const HOUR: i64 = 3_600_000;
 
 impl App {
     #[must_use]
@@ -104,7 +105,7 @@ impl App {
     ///
     /// When the table fails.
     pub async fn stop_recipient(&self, recipient: &Recipient) -> Result<(), Fault> {
-        let (keys, now) = (self.mail_keys(), self.clock.now().0);
+        let (keys, now) = (self.mail_keys(), self.clock.now());
         let stop = |state: &mut NotificationState| {
             let confirmed = state.enrolment.address.as_ref().filter(|address| address.confirmed);
             let proven = confirmed.and_then(|address| keys.address(&address.sealed));
@@ -113,16 +114,16 @@ impl App {
         self.store.change_notification_state(recipient, stop).await.map(drop)
     }
 
-    /// When the bounds of the next hour hold, in Unix milliseconds.
+    /// When the bounds of the next hour hold.
     #[must_use]
-    pub fn next_hour(&self) -> i64 {
-        (self.clock.now().seconds().div_euclid(HOUR) + 1) * HOUR * 1_000
+    pub fn next_hour(&self) -> Timestamp {
+        Timestamp((self.clock.now().0.div_euclid(HOUR) + 1) * HOUR)
     }
 
-    /// How long it is until then, in whole seconds. `time` is in Unix milliseconds.
+    /// How long it is until then, in whole seconds. Zero when it is past.
     #[must_use]
-    pub fn until(&self, time: i64) -> Duration {
-        Duration::from_secs(u64::try_from(time - self.clock.now().0).unwrap_or_default().div_ceil(1_000))
+    pub fn until(&self, time: Timestamp) -> Duration {
+        Duration::from_secs(u64::try_from(time.since(self.clock.now()).as_millis()).unwrap_or(u64::MAX).div_ceil(1_000))
     }
 
     /// Notifies a recipient, and sends the message that this needs: when a mail became due, or due earlier, and when an
@@ -136,7 +137,7 @@ impl App {
         recipient: &Recipient,
         notify: impl Fn(&mut NotificationState) -> Notified,
     ) -> Result<Notified, Fault> {
-        let now = self.clock.now().0;
+        let now = self.clock.now();
         let change = |state: &mut NotificationState| {
             let (before, is_lost) = (state.due(), state.is_overdue(now));
             let notified = notify(state);

@@ -3,15 +3,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::time::{Timestamp, stored};
+
 /// A worker is sending.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// A new random id for each claim.
     #[serde(rename = "o")]
     owner: String,
-    /// When it expires, in Unix milliseconds.
-    #[serde(rename = "u")]
-    pub until: i64,
+    /// When it expires.
+    #[serde(rename = "u", serialize_with = "stored::time")]
+    pub until: Timestamp,
     /// Whether an earlier worker died with the same mail.
     #[serde(rename = "r", default, skip_serializing_if = "is_default")]
     pub again: bool,
@@ -19,7 +21,7 @@ pub struct Claim {
 
 impl Claim {
     #[must_use]
-    pub fn new(owner: &str, until: i64, again: bool) -> Self {
+    pub fn new(owner: &str, until: Timestamp, again: bool) -> Self {
         Self { owner: owner.to_owned(), until, again }
     }
 
@@ -30,7 +32,7 @@ impl Claim {
 
     /// When it expires, for any worker but its own. `None` once it has.
     #[must_use]
-    pub fn blocks(&self, worker: &str, now: i64) -> Option<i64> {
+    pub fn blocks(&self, worker: &str, now: Timestamp) -> Option<Timestamp> {
         (self.until > now && !self.is_of(worker)).then_some(self.until)
     }
 }
@@ -39,8 +41,8 @@ impl Claim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<T> {
     Nothing,
-    /// The worker waits until this time, in Unix milliseconds.
-    Wait(i64),
+    /// The worker waits until this time.
+    Wait(Timestamp),
     Send(T),
 }
 

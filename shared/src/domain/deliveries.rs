@@ -42,8 +42,8 @@ mod tests {
         let subject =
             Subject { comment: CommentId(9), parent: Some(CommentId(8)), thread: ThreadId::new("posts", "1").unwrap() };
         let webhook = |event, subject| {
-            let (webhook, at) = (EndpointId(7), 1_800_000_000_000);
-            let message = MessageId::new(webhook, event, "record", Timestamp(at));
+            let (webhook, at) = (EndpointId(7), Timestamp(1_800_000_000_000));
+            let message = MessageId::new(webhook, event, "record", at);
             Message::Webhook(DueWebhook { webhook, message, event: Event { kind: event, at, subject } })
         };
         for message in [

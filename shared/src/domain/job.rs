@@ -1,11 +1,11 @@
 //! Work that walks over many items. It is done by the function `jobs`, a bounded part at a time.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::domain::author::Author;
 use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::log::LogEntry;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, stored};
 use crate::domain::user::User;
 
 /// A message of the queue `Jobs`. It may be delivered twice, and late.
@@ -29,7 +29,7 @@ pub struct CleanUp {
     pub comment: CommentId,
     /// Replies that the comment counted and that have not been removed yet. The index may not list them yet.
     pub replies: u64,
-    #[serde(serialize_with = "milliseconds")]
+    #[serde(serialize_with = "stored::time")]
     pub deleted_at: Timestamp,
 }
 
@@ -51,7 +51,7 @@ pub struct CountBelow {
     #[serde(default)]
     pub is_first: bool,
     /// When the comment was hidden or shown.
-    #[serde(serialize_with = "milliseconds")]
+    #[serde(serialize_with = "stored::time")]
     pub changed_at: Timestamp,
 }
 
@@ -102,7 +102,7 @@ pub struct RejectRecent {
     /// Who banned the author, and rejects.
     pub moderator: UserId,
     pub name: String,
-    #[serde(serialize_with = "milliseconds")]
+    #[serde(serialize_with = "stored::time")]
     pub banned_at: Timestamp,
     /// Comments from this one on have been looked at, from the newest to the oldest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,11 +129,6 @@ impl RejectRecent {
             again: false,
         })
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn milliseconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_i64(time.0)
 }
 
 #[cfg(test)]

@@ -42,8 +42,7 @@ impl Thread {
     /// `age` closes a thread that no moderator closed or opened; `None` means never.
     #[must_use]
     pub fn is_closed(&self, age: Option<Duration>, now: Timestamp) -> bool {
-        let open_for = |at: i64| Duration::from_millis(u64::try_from(now.0 - at).unwrap_or_default());
-        let is_old = |age| self.opened_at.is_some_and(|at| open_for(at) >= age);
+        let is_old = |age| self.opened_at.is_some_and(|at| now.since(Timestamp(at)) >= age);
         self.closed.unwrap_or_else(|| age.is_some_and(is_old))
     }
 }

@@ -1,8 +1,9 @@
 //! Timestamps, and the clock. No other code asks the system for the time.
 
 use std::fmt;
+use std::ops::{Add, Sub};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize, Serializer};
 use time::OffsetDateTime;
@@ -11,8 +12,8 @@ use time::format_description::well_known::Rfc3339;
 use crate::domain::language::Language;
 use crate::domain::texts::Times;
 
-/// Milliseconds since the Unix epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+/// Milliseconds since the Unix epoch, which is the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
@@ -27,6 +28,12 @@ impl Timestamp {
     #[must_use]
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1000)
+    }
+
+    /// The time from `earlier` to this. Zero when `earlier` is later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or_default())
     }
 
     /// The time from this to `now` in words, such as `3 days ago`. A time after `now` is `just now`.
@@ -44,6 +51,26 @@ impl Timestamp {
             YEAR.. => times.years(seconds / YEAR),
         }
     }
+}
+
+impl Add<Duration> for Timestamp {
+    type Output = Self;
+
+    fn add(self, time: Duration) -> Self {
+        Self(self.0.saturating_add(millis(time)))
+    }
+}
+
+impl Sub<Duration> for Timestamp {
+    type Output = Self;
+
+    fn sub(self, time: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(time)))
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 // Units of time in seconds.
@@ -77,10 +104,30 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Answers contain the text. Items of the table contain the number, [`Timestamp::0`].
+/// Answers contain the text. Items of the table contain the number, see [`stored`].
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// How serde writes times into items of the table: as Unix milliseconds.
+#[expect(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "serde calls them so")]
+pub(crate) mod stored {
+    use serde::{Serialize, Serializer};
+
+    use super::Timestamp;
+
+    pub(crate) fn time<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+        time.0.serialize(serializer)
+    }
+
+    pub(crate) fn optional<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+        time.map(|time| time.0).serialize(serializer)
+    }
+
+    pub(crate) fn list<S: Serializer>(times: &[Timestamp], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(times.iter().map(|time| time.0))
     }
 }
 
@@ -131,6 +178,17 @@ mod tests {
         assert_eq!(Timestamp::parse("2026-01-02T03:04:05.5Z"), Some(Timestamp(1_767_323_045_500)));
         assert_eq!(Timestamp::parse("tomorrow"), None);
         assert_eq!(Timestamp::parse("2026-01-02"), None);
+    }
+
+    #[test]
+    fn times_move_by_durations_and_never_overflow() {
+        let (minute, forever) = (Duration::from_mins(1), Duration::MAX);
+        assert_eq!(Timestamp(5) + minute, Timestamp(60_005));
+        assert_eq!(Timestamp(60_005) - minute, Timestamp(5));
+        assert_eq!(Timestamp(60_005).since(Timestamp(5)), minute);
+        assert_eq!(Timestamp(5).since(Timestamp(60_005)), Duration::ZERO);
+        assert_eq!(Timestamp(5) + forever, Timestamp(i64::MAX));
+        assert_eq!(Timestamp(-5) - forever, Timestamp(i64::MIN));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! comments of the writer. Sets of ids, so that a decision counts once, whatever is decided when, and whatever is deleted.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +12,8 @@ use crate::domain::verdict::Verdict;
 
 /// Ids that each set has.
 pub const MOST: usize = 20;
-/// How long after it was written a rejected comment speaks against its writer, in milliseconds.
-const COUNTED: i64 = 30 * 24 * 3_600 * 1_000;
+/// How long after it was written a rejected comment speaks against its writer.
+const COUNTED: Duration = Duration::from_hours(30 * 24);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trust {
@@ -65,7 +66,7 @@ impl Trust {
     /// How many rejected comments speak against the writer.
     #[must_use]
     pub fn recently_rejected(&self, now: Timestamp) -> usize {
-        let counts = |id: &&u64| now.0 - CommentId(**id).created_at().0 < COUNTED;
+        let counts = |id: &&u64| now.since(CommentId(**id).created_at()) < COUNTED;
         self.rejected.iter().filter(counts).count()
     }
 

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,23 +19,30 @@ use crate::domain::claim::{self, Claim};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, Random, ThreadId, sha256_hex};
 use crate::domain::secret::Secret;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, stored};
 
 /// Endpoints that there may be.
 pub const MAX_ENDPOINTS: usize = 10;
-/// Seconds between an attempt that failed and the next one.
-const RETRIES: [i64; 7] = [5, 60, 5 * 60, 30 * 60, 2 * HOUR, 6 * HOUR, 10 * HOUR];
-/// Milliseconds without any success after which an endpoint is disabled.
-const MAX_FAILING: i64 = 5 * 24 * HOUR * 1_000;
-/// Milliseconds within which an attempt has ended, or its worker has died.
-const LEASE: i64 = 60_000;
-/// Seconds for which a delivery is listed, and can be sent again.
-const KEPT: i64 = 30 * 24 * HOUR;
+/// Pauses between an attempt that failed and the next one.
+const RETRIES: [Duration; 7] = [
+    Duration::from_secs(5),
+    Duration::from_mins(1),
+    Duration::from_mins(5),
+    Duration::from_mins(30),
+    Duration::from_hours(2),
+    Duration::from_hours(6),
+    Duration::from_hours(10),
+];
+/// An endpoint is disabled after this time without any success.
+const MAX_FAILING: Duration = Duration::from_hours(5 * 24);
+/// An attempt has ended within this time, or its worker has died.
+const LEASE: Duration = Duration::from_mins(1);
+/// How long a delivery is listed, and can be sent again.
+const KEPT: Duration = Duration::from_hours(30 * 24);
 /// Attempts of a delivery that are kept, the newest ones.
 const MAX_ATTEMPTS: usize = 20;
 /// Bytes of a secret before it is encoded.
 const SECRET: usize = 32;
-const HOUR: i64 = 3_600;
 
 /// What an endpoint is notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -212,9 +220,9 @@ pub struct Endpoint {
     /// The secret, sealed.
     #[serde(rename = "se")]
     pub secret: String,
-    /// When the attempts began to fail, in Unix milliseconds. `None` after a success.
-    #[serde(rename = "fs", default, skip_serializing_if = "Option::is_none")]
-    pub failing_since: Option<i64>,
+    /// When the attempts began to fail. `None` after a success.
+    #[serde(rename = "fs", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub failing_since: Option<Timestamp>,
     /// It was disabled because it failed, and the moderators have not been warned yet.
     #[serde(rename = "un", default, skip_serializing_if = "is_default")]
     pub warning_due: bool,
@@ -243,13 +251,13 @@ impl Endpoint {
     }
 
     /// What an attempt says of the endpoint.
-    pub fn note_outcome(&mut self, outcome: Outcome, now: i64) {
+    pub fn note_outcome(&mut self, outcome: Outcome, now: Timestamp) {
         match outcome {
             Outcome::Delivered => self.failing_since = None,
             Outcome::Gone => self.enabled = false,
             Outcome::Failed => {
                 let since = *self.failing_since.get_or_insert(now);
-                if self.enabled && now - since >= MAX_FAILING {
+                if self.enabled && now.since(since) >= MAX_FAILING {
                     self.enabled = false;
                     self.warning_due = true;
                 }
@@ -284,9 +292,8 @@ impl Outcome {
 pub struct Event {
     #[serde(rename = "ev")]
     pub kind: EventKind,
-    /// Unix milliseconds.
-    #[serde(rename = "ha")]
-    pub at: i64,
+    #[serde(rename = "ha", serialize_with = "stored::time")]
+    pub at: Timestamp,
     /// `None` for tests.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
@@ -320,9 +327,8 @@ pub enum Status {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Unix milliseconds.
-    #[serde(rename = "a")]
-    pub at: i64,
+    #[serde(rename = "a", serialize_with = "stored::time")]
+    pub at: Timestamp,
     /// `None` without an answer.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -349,9 +355,9 @@ pub struct Delivery {
     /// Attempts since it was last sent again by hand.
     #[serde(rename = "rn", default, skip_serializing_if = "is_default")]
     round: usize,
-    /// When the next attempt is due, in Unix milliseconds.
-    #[serde(rename = "du")]
-    due: i64,
+    /// When the next attempt is due.
+    #[serde(rename = "du", serialize_with = "stored::time")]
+    due: Timestamp,
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     claim: Option<Claim>,
     /// When the item expires, in Unix seconds.
@@ -372,20 +378,20 @@ impl Delivery {
             status: Status::Pending,
             attempts: Vec::new(),
             round: 0,
-            due: now.0,
+            due: now,
             claim: None,
-            expires: now.seconds() + KEPT,
+            expires: (now + KEPT).seconds(),
         }
     }
 
     /// When the next attempt is due; `None` when there is none.
     #[must_use]
-    pub fn due(&self) -> Option<i64> {
+    pub fn due(&self) -> Option<Timestamp> {
         (self.status == Status::Pending).then_some(self.due)
     }
 
     /// Claims it for the worker of this name, if an attempt is due.
-    pub fn take(&mut self, now: i64, worker: &str) -> Step {
+    pub fn take(&mut self, now: Timestamp, worker: &str) -> Step {
         if self.status != Status::Pending {
             return Step::Nothing;
         }
@@ -401,7 +407,7 @@ impl Delivery {
     }
 
     /// Ends an attempt of this worker. Nothing when another worker has taken over.
-    pub fn finish(&mut self, worker: &str, attempt: Attempt, now: i64) {
+    pub fn finish(&mut self, worker: &str, attempt: Attempt, now: Timestamp) {
         if self.claim.as_ref().is_none_or(|claim| !claim.is_of(worker)) {
             return;
         }
@@ -414,7 +420,7 @@ impl Delivery {
         self.status = match (outcome, RETRIES.get(self.round - 1)) {
             (Outcome::Delivered, _) => Status::Delivered,
             (Outcome::Failed, Some(pause)) => {
-                self.due = now + pause * 1_000;
+                self.due = now + *pause;
                 Status::Pending
             }
             _ => Status::Failed,
@@ -430,7 +436,7 @@ impl Delivery {
     }
 
     /// It is sent again, whatever has become of it.
-    pub fn send_again(&mut self, now: i64) {
+    pub fn send_again(&mut self, now: Timestamp) {
         self.status = Status::Pending;
         self.round = 0;
         self.due = now;
@@ -461,17 +467,16 @@ mod tests {
     use super::*;
     use crate::domain::ids::SourceId;
 
-    const NOW: i64 = 1_800_000_000_000;
+    const NOW: Timestamp = Timestamp(1_800_000_000_000);
 
     fn comment() -> Comment {
         Comment { id: CommentId(12), body: "x".to_owned(), ..Comment::blank(ThreadId::new("posts", "1").unwrap()) }
     }
 
     fn delivery() -> Delivery {
-        let at = Timestamp(NOW);
-        let message = MessageId::new(EndpointId(7), EventKind::Created, "record", at);
+        let message = MessageId::new(EndpointId(7), EventKind::Created, "record", NOW);
         let subject = Some(Subject::of(&comment()));
-        Delivery::new(message, Event { kind: EventKind::Created, at: NOW, subject }, at)
+        Delivery::new(message, Event { kind: EventKind::Created, at: NOW, subject }, NOW)
     }
 
     fn answered(status: Option<u16>) -> Attempt {
@@ -568,7 +573,7 @@ mod tests {
         let (mut delivery, mut now) = (delivery(), NOW);
         let mut pauses = Vec::new();
         while let Some(due) = delivery.due() {
-            pauses.push((due - now) / 1_000);
+            pauses.push(due.since(now).as_secs());
             now = due;
             assert_eq!(delivery.take(now, "a"), Step::Send(()));
             delivery.finish("a", answered(Some(500)), now);
@@ -586,7 +591,7 @@ mod tests {
     fn a_delivery_is_sent_by_one_worker_at_a_time_and_by_another_when_that_one_died() {
         let mut delivery = delivery();
         assert_eq!(delivery.take(NOW, "a"), Step::Send(()));
-        assert_eq!(delivery.take(NOW + 1, "b"), Step::Wait(NOW + LEASE));
+        assert_eq!(delivery.take(NOW + Duration::from_millis(1), "b"), Step::Wait(NOW + LEASE));
         assert_eq!(delivery.take(NOW + LEASE, "b"), Step::Send(()));
         let before = delivery.clone();
         delivery.finish("a", answered(Some(200)), NOW + LEASE);
@@ -613,11 +618,11 @@ mod tests {
         let (version, failing_since, warning_due) = (1, None, false);
         let id = EndpointId(7);
         let mut endpoint = Endpoint { id, version, url, events, enabled: true, secret, failing_since, warning_due };
-        let day = 24 * HOUR * 1_000;
+        let day = Duration::from_hours(24);
         endpoint.note_outcome(Outcome::Failed, NOW);
         endpoint.note_outcome(Outcome::Delivered, NOW + 4 * day);
         endpoint.note_outcome(Outcome::Failed, NOW + 6 * day);
-        endpoint.note_outcome(Outcome::Failed, NOW + 11 * day - 1);
+        endpoint.note_outcome(Outcome::Failed, NOW + 11 * day - Duration::from_millis(1));
         assert!(endpoint.enabled && endpoint.wants(EventKind::Created) && !endpoint.wants(EventKind::Deleted));
         endpoint.note_outcome(Outcome::Failed, NOW + 11 * day);
         assert!(!endpoint.enabled && endpoint.warning_due && !endpoint.wants(EventKind::Created));
@@ -634,7 +639,7 @@ mod tests {
 
     #[test]
     fn a_record_that_comes_twice_is_one_message_and_others_are_others() {
-        let id = |endpoint, event, cause, at| MessageId::new(EndpointId(endpoint), event, cause, Timestamp(at));
+        let id = |endpoint, event, cause, at| MessageId::new(EndpointId(endpoint), event, cause, at);
         let message = id(7, EventKind::Created, "record", NOW);
         assert_eq!(message, id(7, EventKind::Created, "record", NOW));
         for other in [
@@ -644,7 +649,7 @@ mod tests {
         ] {
             assert_ne!(message, other);
         }
-        assert!(message.number < id(7, EventKind::Created, "record", NOW + 1_000).number);
+        assert!(message.number < id(7, EventKind::Created, "record", NOW + Duration::from_secs(1)).number);
         assert_eq!(message.to_string().parse(), Ok(message));
         for odd in ["", "msg_1", "msg_x_00", "msg_1_é", "msg_01_00000000000000000000000000000000"] {
             assert!(odd.parse::<MessageId>().is_err(), "{odd}");

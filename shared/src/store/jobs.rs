@@ -68,7 +68,7 @@ impl Store {
                 return Ok(Some(Rest { job: Job::CleanUp(job), delay: Duration::ZERO }));
             }
         }
-        let age = age(now, job.deleted_at);
+        let age = now.since(job.deleted_at);
         let is_done = job.replies == 0 || age >= MAX_INDEX_LAG;
         // Twice as long each time, since the age has doubled by then.
         Ok((!is_done).then(|| Rest { job: Job::CleanUp(job), delay: age.max(FIRST_DELAY) }))
@@ -156,7 +156,7 @@ impl Store {
                 return Ok(Some(Rest { job: Job::CountBelow(job), delay: Duration::ZERO }));
             }
         }
-        let age = age(now, job.changed_at);
+        let age = now.since(job.changed_at);
         if job.incomplete.is_empty() || age >= MAX_INDEX_LAG {
             return Ok(None);
         }
@@ -217,7 +217,7 @@ impl Store {
         let changed_at = user.renamed_at.filter(|_| !job.again);
         Ok(changed_at.map(|then| Rest {
             job: Job::Rename(Rename { before: None, again: true, ..job }),
-            delay: LATE_NAMES.saturating_sub(age(now, Timestamp(then * 1_000))),
+            delay: LATE_NAMES.saturating_sub(now.since(Timestamp(then * 1_000))),
         }))
     }
 
@@ -236,7 +236,7 @@ impl Store {
     async fn rename_comments(&self, job: &mut Rename, user: &User, deadline: Instant) -> Result<bool, Fault> {
         let changed_at = user.renamed_at.map(|seconds| Timestamp(seconds * 1_000));
         let is_earlier =
-            |comment: CommentId| changed_at.is_some_and(|then| age(then, comment.created_at()) > LATE_NAMES);
+            |comment: CommentId| changed_at.is_some_and(|then| then.since(comment.created_at()) > LATE_NAMES);
         loop {
             let written = Query {
                 index: Index::Author,
@@ -273,9 +273,4 @@ fn seconds_for(units: f64) -> i64 {
     #[expect(clippy::cast_possible_truncation, reason = "whole, and saturating")]
     let seconds = (units / UNITS_A_SECOND).ceil() as i64;
     seconds
-}
-
-/// Zero when it is in the future.
-pub(super) fn age(now: Timestamp, then: Timestamp) -> Duration {
-    Duration::from_millis(u64::try_from(now.0 - then.0).unwrap_or_default())
 }

@@ -1,6 +1,8 @@
 //! The moderators' queues: comments that wait, are reported or were rejected, and all new ones. A change of a comment changes its
 //! entries in the first three in the same transaction. Entries of new comments are written by `events`, and expire.
 
+use std::time::Duration;
+
 use futures_util::future::{try_join, try_join_all};
 use serde::Serialize;
 
@@ -18,8 +20,8 @@ use crate::domain::list::{Cursor, Order};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
-/// How long a comment is among the new ones, in milliseconds.
-const NEW: i64 = 30 * 86_400_000;
+/// How long a comment is among the new ones.
+const NEW: Duration = Duration::from_hours(30 * 24);
 /// Entries of a queue that are counted. This count means as many or more.
 const MAX_COUNTED: usize = 100;
 
@@ -149,12 +151,12 @@ impl Store {
 
 /// Comments above this id are new.
 fn last_old(now: Timestamp) -> CommentId {
-    CommentId::last_of(Timestamp(now.0 - NEW))
+    CommentId::last_of(now - NEW)
 }
 
 fn new_entry(id: CommentId) -> Item {
     let mut entry = keys::queue(QueueState::All.name(), id).item();
-    let expires = Timestamp(id.created_at().0 + NEW).seconds();
+    let expires = (id.created_at() + NEW).seconds();
     entry.insert(queue::EXPIRES.to_owned(), number(expires));
     entry
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
-use super::jobs::{Rest, age};
+use super::jobs::Rest;
 use super::keys::{self, Span};
 use super::log::Moderator;
 use super::moderation::Verdict;
@@ -43,7 +43,7 @@ impl Store {
             try_join_all(written.iter().map(|comment| self.reject_if_recent(*comment, job.banned_at, by))).await?;
             job.before = written.last().copied();
             job.seen += written.len();
-            let is_past = job.before.is_none_or(|oldest| job.again && age(job.banned_at, oldest.created_at()) > LATE);
+            let is_past = job.before.is_none_or(|oldest| job.again && job.banned_at.since(oldest.created_at()) > LATE);
             if is_past || job.seen >= MAX_COMMENTS {
                 break;
             }
@@ -54,7 +54,7 @@ impl Store {
         if job.again {
             return Ok(None);
         }
-        let delay = LATE.saturating_sub(age(now, job.banned_at));
+        let delay = LATE.saturating_sub(now.since(job.banned_at));
         let again = RejectRecent { before: None, seen: 0, again: true, ..job };
         Ok(Some(Rest { job: Job::RejectRecent(again), delay }))
     }
@@ -81,8 +81,8 @@ impl Store {
 /// Whether a ban at this time rejects the comment.
 fn is_recent(comment: &Comment, banned_at: Timestamp) -> bool {
     let written = comment.id.created_at();
-    let is_new = age(written, banned_at) > LATE;
-    let is_listed = comment.is_queued() || age(banned_at, written) <= RECENT;
+    let is_new = written.since(banned_at) > LATE;
+    let is_listed = comment.is_queued() || banned_at.since(written) <= RECENT;
     comment.state != State::Rejected && !comment.is_placeholder && !is_new && is_listed
 }
 
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn what_waits_and_what_was_written_within_a_week_before_the_ban_is_rejected() {
         let now = Timestamp(1_800_000_000_000);
-        let days = |days: i64| Timestamp(now.0 - days * 24 * 60 * 60 * 1000);
+        let days = |days: u64| now - Duration::from_hours(days * 24);
         for (written, state, in_review, expected) in [
             (days(0), State::Approved, false, true),
             (days(7), State::Approved, false, true),
@@ -102,7 +102,7 @@ mod tests {
             (days(8), State::Approved, true, true),
             (days(8), State::Pending, false, true),
             (days(1), State::Rejected, false, false),
-            (Timestamp(now.0 + 31_000), State::Approved, false, false),
+            (now + Duration::from_secs(31), State::Approved, false, false),
         ] {
             let id = CommentId::slots(written, 0).unwrap().next().unwrap();
             let comment = Comment { id, state, in_review, ..Comment::blank(ThreadId::new("posts", "1").unwrap()) };

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DAY, MAX_WAITING, MINUTE, Notified, Reason, WEEK, is_default, millis};
+use super::{DAY, MAX_WAITING, MINUTE, Notified, Reason, WEEK, is_default};
 use crate::domain::ids::{CommentId, Visitor, sha256_hex};
+use crate::domain::time::{Timestamp, stored};
 
 /// Muted threads. The oldest gives way.
 pub(super) const MAX_MUTED: usize = 100;
@@ -72,15 +73,15 @@ pub struct Asker {
     /// The comment that asked, if it was one.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
-    /// When it asked. Times are Unix milliseconds.
-    #[serde(rename = "t", default)]
-    pub(super) at: i64,
+    /// When it asked.
+    #[serde(rename = "t", default, serialize_with = "stored::time")]
+    pub(super) at: Timestamp,
     /// When the confirmation may go.
-    #[serde(rename = "f", default)]
-    pub(super) from: i64,
+    #[serde(rename = "f", default, serialize_with = "stored::time")]
+    pub(super) from: Timestamp,
     /// When the confirmation went.
-    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
-    pub(super) asked_at: Option<i64>,
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub(super) asked_at: Option<Timestamp>,
     /// Comments that wait for the confirmation.
     #[serde(rename = "h", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     held: BTreeSet<u64>,
@@ -89,7 +90,8 @@ pub struct Asker {
 impl Asker {
     #[must_use]
     pub fn new(name: String, address: Address, network: String, comment: Option<CommentId>) -> Self {
-        Self { name, address, network, comment, at: 0, from: 0, asked_at: None, held: BTreeSet::new() }
+        let (at, from) = Default::default();
+        Self { name, address, network, comment, at, from, asked_at: None, held: BTreeSet::new() }
     }
 
     /// Hash of a visitor. The visitor's other rows cannot be found by it.
@@ -103,7 +105,7 @@ impl Asker {
     /// Names this asking of `who`, for [`Enrolment::book`].
     #[must_use]
     pub fn asking_of(&self, who: &str) -> String {
-        format!("{who} {}", self.at)
+        format!("{who} {}", self.at.0)
     }
 
     pub(super) fn is_confirmed(&self) -> bool {
@@ -118,9 +120,8 @@ impl Asker {
 /// A confirmation that an address was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Confirmation {
-    /// Unix milliseconds.
-    #[serde(rename = "a")]
-    at: i64,
+    #[serde(rename = "a", serialize_with = "stored::time")]
+    at: Timestamp,
     #[serde(rename = "n")]
     network: String,
     /// [`Asker::asking_of`].
@@ -132,8 +133,8 @@ struct Confirmation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
     Allowed,
-    /// Not before this time, in Unix milliseconds.
-    From(i64),
+    /// Not before this time.
+    From(Timestamp),
     /// Its owner wants no mails, or there is no such address.
     Never,
 }
@@ -161,12 +162,12 @@ pub struct Enrolment {
     /// Confirmations that the address was asked for within a week, by guests and by members.
     #[serde(rename = "cn", default, skip_serializing_if = "Vec::is_empty")]
     confirmations: Vec<Confirmation>,
-    /// When the mails were last stopped. Times are Unix milliseconds.
-    #[serde(rename = "so", default, skip_serializing_if = "is_default")]
-    stopped_at: i64,
+    /// When the mails were last stopped.
+    #[serde(rename = "so", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
+    stopped_at: Timestamp,
     /// When the member last chose.
-    #[serde(rename = "ch", default, skip_serializing_if = "is_default")]
-    chosen_at: i64,
+    #[serde(rename = "ch", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
+    chosen_at: Timestamp,
     /// Hash of a confirmed address that was forgotten because the mails were stopped,
     /// [`crate::domain::mail_keys::MailKeys::address`]. It needs no other confirmation.
     #[serde(rename = "pv", default, skip_serializing_if = "Option::is_none")]
@@ -225,7 +226,7 @@ impl Enrolment {
     }
 
     /// When the first confirmation that waits may go.
-    pub(super) fn next_confirmation(&self) -> Option<i64> {
+    pub(super) fn next_confirmation(&self) -> Option<Timestamp> {
         self.askers.iter().filter(|asker| asker.waits()).map(|asker| asker.from).min()
     }
 
@@ -256,15 +257,15 @@ impl Enrolment {
     /// Whether a confirmation of this asking, of a guest or of a member, may go to the address. If so, it is counted. Safe to
     /// repeat. The bounds end with time, so that nobody can use them up for good, and one network leaves something to the
     /// others.
-    pub fn book(&mut self, asking: &str, network: &str, now: i64) -> Asking {
+    pub fn book(&mut self, asking: &str, network: &str, now: Timestamp) -> Asking {
         if matches!(self.status, Status::Off | Status::Bounced) {
             return Asking::Never;
         }
-        let recent: Vec<&Confirmation> = self.confirmations.iter().filter(|sent| now - sent.at < WEEK).collect();
+        let recent: Vec<&Confirmation> = self.confirmations.iter().filter(|sent| now.since(sent.at) < WEEK).collect();
         if recent.iter().any(|sent| sent.asking == asking) {
             return Asking::Allowed;
         }
-        let bound = |sent: &[&Confirmation], most: usize, time: i64| {
+        let bound = |sent: &[&Confirmation], most: usize, time: Duration| {
             let first = sent.len().checked_sub(most).map(|first| sent[first].at + time);
             first.filter(|from| *from > now)
         };
@@ -274,7 +275,7 @@ impl Enrolment {
         if let Some(from) = bounds.into_iter().flatten().max() {
             return Asking::From(from);
         }
-        self.confirmations.retain(|sent| now - sent.at < WEEK);
+        self.confirmations.retain(|sent| now.since(sent.at) < WEEK);
         self.confirmations.push(Confirmation { at: now, network: network.to_owned(), asking: asking.to_owned() });
         Asking::Allowed
     }
@@ -294,8 +295,9 @@ impl Enrolment {
 
     /// Whether the asker waits for the owner, or was confirmed. Then asking again changes nothing.
     #[must_use]
-    pub fn has_heard(&self, name: &str, now: i64) -> bool {
-        self.asker(name).is_some_and(|asker| asker.asked_at.is_none_or(|at| asker.is_confirmed() || now - at < DAY))
+    pub fn has_heard(&self, name: &str, now: Timestamp) -> bool {
+        self.asker(name)
+            .is_some_and(|asker| asker.asked_at.is_none_or(|at| asker.is_confirmed() || now.since(at) < DAY))
     }
 
     /// Whether somebody who asks is heard: not where mails were stopped, nor where they bounce.
@@ -309,7 +311,7 @@ impl Enrolment {
     }
 
     /// [`super::NotificationState::ask`]. `confirming` is the asker whose confirmation is being sent.
-    pub(super) fn ask(&mut self, asker: Asker, confirming: Option<&str>, now: i64, wait: Duration) {
+    pub(super) fn ask(&mut self, asker: Asker, confirming: Option<&str>, now: Timestamp, wait: Duration) {
         if self.has_heard(&asker.name, now) {
             // The newest comment asks as well as the first one, which may be gone when the owner is asked.
             if let Some(known) = self.asker_mut(&asker.name).filter(|known| known.waits()) {
@@ -320,8 +322,8 @@ impl Enrolment {
         if !self.hears(&asker.address) {
             return;
         }
-        self.askers.retain(|known| known.is_confirmed() || known.asked_at.is_none_or(|at| now - at < WEEK));
-        let mut asker = Asker { at: now, from: now + millis(wait), ..asker };
+        self.askers.retain(|known| known.is_confirmed() || known.asked_at.is_none_or(|at| now.since(at) < WEEK));
+        let mut asker = Asker { at: now, from: now + wait, ..asker };
         let of_name = self.askers.iter().position(|known| known.name == asker.name);
         let gives_way =
             |known: &Asker| known.waits() && known.network == asker.network && confirming != Some(known.name.as_str());
@@ -342,7 +344,7 @@ impl Enrolment {
     }
 
     /// [`super::NotificationState::claim_address`]. `confirming` is the asker whose confirmation is being sent.
-    pub(super) fn claim(&mut self, asker: Asker, confirming: Option<&str>, now: i64, wait: Duration) {
+    pub(super) fn claim(&mut self, asker: Asker, confirming: Option<&str>, now: Timestamp, wait: Duration) {
         if self.status == Status::On || self.has_heard(&asker.name, now) {
             return;
         }
@@ -386,7 +388,7 @@ impl Enrolment {
     }
 
     /// Takes any address again where mails were stopped or have bounced, because the member wants to choose.
-    pub fn reopen(&mut self, now: i64) {
+    pub fn reopen(&mut self, now: Timestamp) {
         self.chosen_at = now;
         if matches!(self.status, Status::Off | Status::Bounced) {
             self.status = Status::New;
@@ -394,18 +396,18 @@ impl Enrolment {
     }
 
     /// A member chooses.
-    pub fn choose(&mut self, wants: Wants, now: i64) {
+    pub fn choose(&mut self, wants: Wants, now: Timestamp) {
         self.reopen(now);
         (self.replies, self.mentions, self.own_records) = (wants.replies, wants.mentions, wants.own_records);
     }
 
     /// Whether the mails were stopped less than a minute ago.
-    pub(super) fn was_just_stopped(&self, now: i64) -> bool {
-        self.status == Status::Off && now - self.stopped_at < MINUTE
+    pub(super) fn was_just_stopped(&self, now: Timestamp) -> bool {
+        self.status == Status::Off && now.since(self.stopped_at) < MINUTE
     }
 
     /// Forgets the address, so that nobody can enrol it again. `proven` is its hash if it was confirmed.
-    pub(super) fn stop(&mut self, now: i64, proven: Option<String>) {
+    pub(super) fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         let proven = proven.or(self.proven.take());
         self.clear();
         // Nobody is asked any more.

@@ -31,18 +31,19 @@ pub use self::notice::Notice;
 pub use self::schedule::Schedule;
 use crate::domain::claim::{self, Claim};
 use crate::domain::ids::{CommentId, Visitor};
+use crate::domain::time::Timestamp;
 
 /// Comments that one mail names. More are a number.
 pub const MAX_WAITING: usize = 100;
-const MINUTE: i64 = 60_000;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
 /// How long the link of a confirmation is valid.
-const WEEK: i64 = 7 * DAY;
+const WEEK: Duration = Duration::from_hours(7 * 24);
 /// How long a claim lasts. Longer than sending a mail takes.
-const CLAIM: i64 = 2 * MINUTE;
+const CLAIM: Duration = Duration::from_mins(2);
 /// An item that is overdue by this has lost its message.
-const OVERDUE: i64 = 10 * MINUTE;
+const OVERDUE: Duration = Duration::from_mins(10);
 
 /// Why somebody is notified of a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,31 +114,31 @@ impl NotificationState {
     /// Somebody gives an address without proof. Where mails were stopped nobody is heard, and where they bounced nobody
     /// with the same address. One network waits once: a later asker of it takes the place of the earlier one, unless
     /// the confirmation of that one is being sent.
-    pub fn ask(&mut self, asker: Asker, now: i64, wait: Duration) {
+    pub fn ask(&mut self, asker: Asker, now: Timestamp, wait: Duration) {
         self.enrolment.ask(asker, self.schedule.confirming.as_deref(), now, wait);
     }
 
     /// A member claims an address without proof, in place of the one claimed before.
-    pub fn claim_address(&mut self, asker: Asker, now: i64, wait: Duration) {
+    pub fn claim_address(&mut self, asker: Asker, now: Timestamp, wait: Duration) {
         self.enrolment.claim(asker, self.schedule.confirming.as_deref(), now, wait);
     }
 
     /// A member gives an address that is known to be the member's.
-    pub fn enrol(&mut self, address: Address, now: i64, wait: Duration) {
+    pub fn enrol(&mut self, address: Address, now: Timestamp, wait: Duration) {
         if let Some(held) = self.enrolment.enrol(address) {
             self.turn_on(held, now, wait);
         }
     }
 
     /// The owner of the address has confirmed this asker. False when nobody of that name asks.
-    pub fn confirm(&mut self, name: &str, now: i64, wait: Duration) -> bool {
+    pub fn confirm(&mut self, name: &str, now: Timestamp, wait: Duration) -> bool {
         let Some(held) = self.enrolment.confirm(name) else { return false };
         self.turn_on(held, now, wait);
         true
     }
 
     /// The address is known to be the recipient's, and what was held waits for the next mail.
-    fn turn_on(&mut self, held: impl IntoIterator<Item = u64>, now: i64, wait: Duration) {
+    fn turn_on(&mut self, held: impl IntoIterator<Item = u64>, now: Timestamp, wait: Duration) {
         for id in held {
             self.schedule.add(id);
         }
@@ -156,7 +157,7 @@ impl NotificationState {
 
     /// Forgets the address, so that nobody can enrol it again. `proven` is its hash if it was confirmed. Stopping again within
     /// a minute changes nothing, so that a link that is pressed all the time writes little.
-    pub fn stop(&mut self, now: i64, proven: Option<String>) {
+    pub fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         if !self.enrolment.was_just_stopped(now) {
             self.enrolment.stop(now, proven);
             self.schedule.clear();
@@ -192,7 +193,7 @@ impl NotificationState {
         notice: impl Into<Notice>,
         reasons: &[Reason],
         thread: &str,
-        now: i64,
+        now: Timestamp,
         wait: Duration,
     ) -> Notified {
         let notice = notice.into().number();
@@ -219,7 +220,7 @@ impl NotificationState {
         id: CommentId,
         reasons: &[Reason],
         thread: &str,
-        now: i64,
+        now: Timestamp,
         wait: Duration,
     ) -> Notified {
         match self.take_back(id.into()) {
@@ -235,7 +236,7 @@ impl NotificationState {
         id: CommentId,
         reasons: &[Reason],
         thread: &str,
-        now: i64,
+        now: Timestamp,
         wait: Duration,
     ) -> Notified {
         let rejection = Notice::Rejection(id);
@@ -266,7 +267,7 @@ impl NotificationState {
 
     /// Notifies the moderators of a comment, at most once an hour, and once for each `entry` of their queue,
     /// [`crate::domain::comment::Comment::queue_entry`].
-    pub fn alert(&mut self, id: CommentId, entry: u64, now: i64, wait: Duration) -> Notified {
+    pub fn alert(&mut self, id: CommentId, entry: u64, now: Timestamp, wait: Duration) -> Notified {
         let schedule = &mut self.schedule;
         if schedule.has(id.0) {
             return Notified::Waiting;
@@ -285,19 +286,19 @@ impl NotificationState {
 
     /// When the queue's message about this recipient has work to do.
     #[must_use]
-    pub fn due(&self) -> Option<i64> {
+    pub fn due(&self) -> Option<Timestamp> {
         let next = || self.schedule.due.into_iter().chain(self.enrolment.next_confirmation()).min();
         self.schedule.claim.as_ref().map(|claim| claim.until).or_else(next)
     }
 
     /// Whether the message about this recipient must have been lost.
     #[must_use]
-    pub fn is_overdue(&self, now: i64) -> bool {
-        self.due().is_some_and(|due| now - due > OVERDUE)
+    pub fn is_overdue(&self, now: Timestamp) -> bool {
+        self.due().is_some_and(|due| now.since(due) > OVERDUE)
     }
 
     /// Takes what is due, and claims the item for `worker` when there is something to send.
-    pub fn take(&mut self, now: i64, worker: &str) -> Step {
+    pub fn take(&mut self, now: Timestamp, worker: &str) -> Step {
         let earlier = match self.schedule.claim.take() {
             // The answer to the write of the claim was lost.
             Some(claim) if claim.is_of(worker) => {
@@ -337,7 +338,7 @@ impl NotificationState {
     }
 
     /// Takes one asker, else the comments that wait.
-    fn begin(&mut self, now: i64) {
+    fn begin(&mut self, now: Timestamp) {
         let asking = self.enrolment.askers.iter().find(|asker| asker.waits() && asker.from <= now);
         self.schedule.confirming = asking.map(|asker| asker.name.clone());
         if self.schedule.confirming.is_none() {
@@ -364,7 +365,7 @@ impl NotificationState {
     #[must_use]
     pub fn mail(&self) -> String {
         match self.confirming() {
-            Some(asker) => format!("confirm {} {}", asker.name, asker.at),
+            Some(asker) => format!("confirm {} {}", asker.name, asker.at.0),
             None => self.schedule.mail(),
         }
     }
@@ -376,13 +377,13 @@ impl NotificationState {
     }
 
     /// The mail server has taken the mail.
-    pub fn accepted(&mut self, now: i64, wait: Duration, kind: Kind) {
+    pub fn accepted(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
         self.schedule.count(now, kind);
         self.dropped(now, wait, kind);
     }
 
     /// There was nothing left to send: what waited is gone by now.
-    pub fn dropped(&mut self, now: i64, wait: Duration, kind: Kind) {
+    pub fn dropped(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
         if kind == Kind::Digest {
             // A comment may be reported again. Its queue entry is remembered.
             self.schedule.in_flight.clear();
@@ -400,7 +401,7 @@ impl NotificationState {
     }
 
     /// What is in flight counts as notified, and the asker as asked.
-    fn settle(&mut self, now: i64, wait: Duration) {
+    fn settle(&mut self, now: Timestamp, wait: Duration) {
         if let Some(asker) = self.schedule.settle(now).and_then(|name| self.enrolment.asker_mut(&name)) {
             asker.asked_at = Some(now);
         }
@@ -409,8 +410,8 @@ impl NotificationState {
         }
     }
 
-    /// The confirmation that was to be sent waits until this time, in Unix milliseconds.
-    pub fn put_off(&mut self, until: i64) {
+    /// The confirmation that was to be sent waits until this time.
+    pub fn put_off(&mut self, until: Timestamp) {
         self.schedule.claim = None;
         if let Some(asker) = self.schedule.confirming.take().and_then(|name| self.enrolment.asker_mut(&name)) {
             asker.from = until;
@@ -424,7 +425,7 @@ impl NotificationState {
     }
 
     /// The mail server has not taken the mail. It is tried again, for a day.
-    pub fn refused(&mut self, now: i64, wait: Duration) {
+    pub fn refused(&mut self, now: Timestamp, wait: Duration) {
         match self.schedule.refuse(now) {
             None => self.give_up(now, wait),
             Some(retry) if self.schedule.confirming.is_some() => self.put_off(now + retry),
@@ -433,7 +434,7 @@ impl NotificationState {
     }
 
     /// What was in flight counts as notified, but for what was written since the first refusal. That has a day of its own.
-    fn give_up(&mut self, now: i64, wait: Duration) {
+    fn give_up(&mut self, now: Timestamp, wait: Duration) {
         if self.schedule.confirming.is_some() {
             return self.settle(now, wait);
         }
@@ -441,10 +442,6 @@ impl NotificationState {
         self.settle(now, wait);
         self.schedule.retry_newer(newer, now);
     }
-}
-
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DAY, HOUR, Kind, MAX_WAITING, MINUTE, Notice, is_default, millis};
+use super::{DAY, HOUR, Kind, MAX_WAITING, MINUTE, Notice, is_default};
 use crate::domain::claim::Claim;
+use crate::domain::time::{Timestamp, stored};
 
 /// Comments that are remembered in each of two sets after they were sent.
 const MAX_NOTIFIED: usize = 200;
 /// Mails in 24 hours.
 pub(super) const MAX_MAILS: usize = 10;
 /// How long notifications gather after the first, second and later mails of 24 hours.
-const WAITS: [i64; 3] = [15 * MINUTE, HOUR, 6 * HOUR];
+const WAITS: [Duration; 3] = [Duration::from_mins(15), HOUR, Duration::from_hours(6)];
 /// Pauses before the second and later attempts. The last one repeats for [`GIVE_UP`].
-const RETRIES: [i64; 5] = [5_000, MINUTE, 5 * MINUTE, 30 * MINUTE, HOUR];
-const GIVE_UP: i64 = DAY;
+const RETRIES: [Duration; 5] = [Duration::from_secs(5), MINUTE, Duration::from_mins(5), Duration::from_mins(30), HOUR];
+const GIVE_UP: Duration = DAY;
 
 /// The mails of a recipient. A [`Notice`] is in one set at a time, as a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,21 +36,21 @@ pub struct Schedule {
     notified: BTreeSet<u64>,
     #[serde(rename = "ty", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     notified_before: BTreeSet<u64>,
-    /// When `notified` became empty. Times are Unix milliseconds.
-    #[serde(rename = "ro", default, skip_serializing_if = "is_default")]
-    notified_since: i64,
-    #[serde(rename = "du", default, skip_serializing_if = "Option::is_none")]
-    pub(super) due: Option<i64>,
+    /// When `notified` became empty.
+    #[serde(rename = "ro", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
+    notified_since: Timestamp,
+    #[serde(rename = "du", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub(super) due: Option<Timestamp>,
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     pub(super) claim: Option<Claim>,
     /// Mails of the last 24 hours.
-    #[serde(rename = "se", default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) sent: Vec<i64>,
+    #[serde(rename = "se", default, skip_serializing_if = "Vec::is_empty", serialize_with = "stored::list")]
+    pub(super) sent: Vec<Timestamp>,
     #[serde(rename = "rf", default, skip_serializing_if = "is_default")]
     refusals: u32,
     /// When the mail server began to refuse.
-    #[serde(rename = "rs", default, skip_serializing_if = "is_default")]
-    refused_since: i64,
+    #[serde(rename = "rs", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
+    refused_since: Timestamp,
     /// The asker whose confirmation is being sent.
     #[serde(rename = "cf", default, skip_serializing_if = "Option::is_none")]
     pub(super) confirming: Option<String>,
@@ -69,8 +70,8 @@ impl Schedule {
         self.notified.contains(&id) || self.notified_before.contains(&id)
     }
 
-    pub(super) fn remember(&mut self, mut ids: BTreeSet<u64>, now: i64) {
-        if now - self.notified_since >= DAY || self.notified.len() + ids.len() > MAX_NOTIFIED {
+    pub(super) fn remember(&mut self, mut ids: BTreeSet<u64>, now: Timestamp) {
+        if now.since(self.notified_since) >= DAY || self.notified.len() + ids.len() > MAX_NOTIFIED {
             self.notified_before = std::mem::take(&mut self.notified);
             self.notified_since = now;
         }
@@ -85,7 +86,7 @@ impl Schedule {
         }
     }
 
-    pub(super) fn schedule_waiting(&mut self, now: i64, wait: Duration) {
+    pub(super) fn schedule_waiting(&mut self, now: Timestamp, wait: Duration) {
         // While a mail about comments is sent, the next one waits for what becomes of it.
         let is_free = self.claim.is_none() || self.confirming.is_some();
         if !self.waiting.is_empty() && is_free && self.due.is_none() {
@@ -94,19 +95,19 @@ impl Schedule {
     }
 
     /// When the next batch is due.
-    pub(super) fn next(&self, now: i64, wait: Duration) -> i64 {
-        let recent: Vec<i64> = self.sent.iter().copied().filter(|at| now - at < DAY).collect();
+    pub(super) fn next(&self, now: Timestamp, wait: Duration) -> Timestamp {
+        let recent: Vec<Timestamp> = self.sent.iter().copied().filter(|at| now.since(*at) < DAY).collect();
         let wait = match recent.len() {
-            0 => millis(wait),
-            mails => WAITS[(mails - 1).min(WAITS.len() - 1)].max(millis(wait)),
+            0 => wait,
+            mails => WAITS[(mails - 1).min(WAITS.len() - 1)].max(wait),
         };
         let full = recent.len().checked_sub(MAX_MAILS).map_or(now, |first| recent[first] + DAY);
         (now + wait).max(full)
     }
 
-    pub(super) fn schedule_digest(&mut self, now: i64, wait: Duration) {
-        let last = self.sent.last().map_or(i64::MIN, |last| last + HOUR);
-        self.due = Some((now + millis(wait)).max(last));
+    pub(super) fn schedule_digest(&mut self, now: Timestamp, wait: Duration) {
+        let next = self.sent.last().map_or(now, |last| *last + HOUR);
+        self.due = Some((now + wait).max(next));
     }
 
     /// Takes the comments that wait.
@@ -117,12 +118,12 @@ impl Schedule {
 
     /// Names the mail about the comments in flight.
     pub(super) fn mail(&self) -> String {
-        format!("{:?} {:?}", self.in_flight, self.sent.last())
+        format!("{:?} {:?}", self.in_flight, self.sent.last().map(|last| last.0))
     }
 
     /// Counts a mail among those of the day. The first mail after a confirmation waits no longer than others.
-    pub(super) fn count(&mut self, now: i64, kind: Kind) {
-        self.sent.retain(|at| now - at < DAY);
+    pub(super) fn count(&mut self, now: Timestamp, kind: Kind) {
+        self.sent.retain(|at| now.since(*at) < DAY);
         if kind != Kind::Confirmation {
             self.sent.push(now);
         }
@@ -149,7 +150,7 @@ impl Schedule {
     }
 
     /// Counts the comments in flight as notified. Returns the asker whose confirmation was in flight.
-    pub(super) fn settle(&mut self, now: i64) -> Option<String> {
+    pub(super) fn settle(&mut self, now: Timestamp) -> Option<String> {
         let notified = std::mem::take(&mut self.in_flight);
         self.aside.retain(|id| !notified.contains(id));
         self.remember(notified, now);
@@ -160,11 +161,11 @@ impl Schedule {
     }
 
     /// Counts a refusal of the mail server, and returns how long to wait after it. `None` when it has refused for a day.
-    pub(super) fn refuse(&mut self, now: i64) -> Option<i64> {
+    pub(super) fn refuse(&mut self, now: Timestamp) -> Option<Duration> {
         if self.refusals == 0 {
             self.refused_since = now;
         }
-        if now - self.refused_since >= GIVE_UP {
+        if now.since(self.refused_since) >= GIVE_UP {
             return None;
         }
         let retry = RETRIES[usize::try_from(self.refusals).unwrap_or(usize::MAX).min(RETRIES.len() - 1)];
@@ -173,7 +174,7 @@ impl Schedule {
     }
 
     /// Lets the comments in flight wait again, until `due`.
-    pub(super) fn put_back(&mut self, due: i64) {
+    pub(super) fn put_back(&mut self, due: Timestamp) {
         for id in std::mem::take(&mut self.in_flight) {
             self.aside.remove(&id);
             self.add(id);
@@ -185,14 +186,14 @@ impl Schedule {
 
     /// Takes what was written since the first refusal out of flight.
     pub(super) fn split_newer(&mut self) -> BTreeSet<u64> {
-        let is_newer = |notice: &u64| Notice::of_number(*notice).comment().created_at().0 > self.refused_since;
+        let is_newer = |notice: &u64| Notice::of_number(*notice).comment().created_at() > self.refused_since;
         let (newer, older) = std::mem::take(&mut self.in_flight).into_iter().partition(is_newer);
         self.in_flight = older;
         newer
     }
 
     /// Lets comments wait whose mail was refused along with older ones. They have a day of their own.
-    pub(super) fn retry_newer(&mut self, newer: BTreeSet<u64>, now: i64) {
+    pub(super) fn retry_newer(&mut self, newer: BTreeSet<u64>, now: Timestamp) {
         for id in newer {
             self.add(id);
         }

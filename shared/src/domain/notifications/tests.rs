@@ -7,9 +7,8 @@ use serde_dynamo::{AttributeValue, Item};
 use super::enrolment::{MAX_ASKING, MAX_MUTED};
 use super::schedule::MAX_MAILS;
 use super::*;
-use crate::domain::time::Timestamp;
 
-const NOW: i64 = 1_800_000_000_000;
+const NOW: Timestamp = Timestamp(1_800_000_000_000);
 const WAIT: Duration = Duration::from_mins(1);
 
 fn address(confirmed: bool) -> Address {
@@ -32,12 +31,12 @@ fn asked(name: &str) -> NotificationState {
 }
 
 /// Somebody answers this visitor.
-fn answer(state: &mut NotificationState, name: &str, id: u64, now: i64) -> Notified {
+fn answer(state: &mut NotificationState, name: &str, id: u64, now: Timestamp) -> Notified {
     state.notify(CommentId(id), &[Reason::ReplyToGuest(guest(name))], "thread", now, WAIT)
 }
 
 /// Whose confirmation is sent now, if anybody's.
-fn confirmation(state: &mut NotificationState, now: i64) -> Option<String> {
+fn confirmation(state: &mut NotificationState, now: Timestamp) -> Option<String> {
     let Step::Send(Mail::Confirm(asker)) = state.take(now, "worker") else { return None };
     match state.enrolment.book(&asker.asking_of(&asker.name), &asker.network, now) {
         Asking::Allowed => state.accepted(now, WAIT, Kind::Confirmation),
@@ -56,7 +55,7 @@ fn on() -> NotificationState {
     state
 }
 
-fn notify(state: &mut NotificationState, id: u64, now: i64) -> Notified {
+fn notify(state: &mut NotificationState, id: u64, now: Timestamp) -> Notified {
     state.notify(CommentId(id), &[Reason::Reply { subscribed: true }], "thread", now, WAIT)
 }
 
@@ -75,10 +74,11 @@ fn one_mail_holds_all_that_gathered_within_the_wait() {
     let mut state = on();
     assert_eq!(state.take(NOW, "worker"), Step::Nothing);
     assert_eq!(notify(&mut state, 1, NOW), Notified::Added);
-    assert_eq!(notify(&mut state, 2, NOW + 30_000), Notified::Added);
-    assert_eq!(state.take(NOW + 59_999, "worker"), Step::Wait(NOW + 60_000));
-    assert_eq!(state.take(NOW + 60_000, "worker"), Step::Send(Mail::Notify(ids([1, 2]), 0)));
-    state.accepted(NOW + 60_000, WAIT, Kind::Notifications);
+    assert_eq!(notify(&mut state, 2, NOW + WAIT / 2), Notified::Added);
+    let early = NOW + WAIT - Duration::from_millis(1);
+    assert_eq!(state.take(early, "worker"), Step::Wait(NOW + WAIT));
+    assert_eq!(state.take(NOW + WAIT, "worker"), Step::Send(Mail::Notify(ids([1, 2]), 0)));
+    state.accepted(NOW + WAIT, WAIT, Kind::Notifications);
     assert_eq!((state.take(NOW + DAY, "worker"), state.due()), (Step::Nothing, None));
 }
 
@@ -117,14 +117,14 @@ fn waits_grow_and_a_day_has_at_most_ten_mails() {
         state.accepted(now, WAIT, Kind::Notifications);
         mails.push(now);
     }
-    let waits: Vec<i64> = mails.windows(2).take(4).map(|pair| (pair[1] - pair[0]) / MINUTE).collect();
+    let waits: Vec<u64> = mails.windows(2).take(4).map(|pair| pair[1].since(pair[0]).as_secs() / 60).collect();
     assert_eq!(waits, [15, 60, 360, 360]);
     for at in &mails {
-        assert!(mails.iter().filter(|other| (0..DAY).contains(&(*other - at))).count() <= MAX_MAILS);
+        assert!(mails.iter().filter(|other| (*at..*at + DAY).contains(*other)).count() <= MAX_MAILS);
     }
     // The bound holds by itself, however short the waits are.
-    state.schedule.sent = (0..10).map(|n| now + n).collect();
-    assert!(state.schedule.next(now + 10, WAIT) >= now + DAY);
+    state.schedule.sent = (0..10).map(|n| now + Duration::from_millis(n)).collect();
+    assert!(state.schedule.next(now + MINUTE, WAIT) >= now + DAY);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_mail_whose_worker_died_is_sent_once_more_and_no_more() {
     notify(&mut state, 1, NOW);
     assert_eq!(state.take(NOW + MINUTE, "worker"), Step::Send(Mail::Notify(ids([1]), 0)));
     let (dead, mail) = (NOW + MINUTE + CLAIM, state.mail());
-    assert_eq!(state.take(dead - 1, "second"), Step::Wait(dead));
+    assert_eq!(state.take(dead - Duration::from_millis(1), "second"), Step::Wait(dead));
     assert_eq!(state.take(dead, "second"), Step::Send(Mail::Notify(ids([1]), 0)));
     assert_eq!(state.mail(), mail, "mail programs show the two as one");
     assert_eq!(state.take(dead + CLAIM, "third"), Step::Nothing);
@@ -170,18 +170,18 @@ fn a_refused_mail_is_tried_for_a_day_with_growing_pauses() {
         assert_eq!(state.take(now, "worker"), Step::Send(Mail::Notify(ids([1]), 0)));
         state.refused(now, WAIT);
         let Some(due) = state.due() else { break };
-        pauses.push((due - now) / 1_000);
+        pauses.push(due.since(now).as_secs());
         now = due;
     }
     assert_eq!(pauses[..6], [5, 60, 300, 1_800, 3_600, 3_600]);
-    assert!((23 * HOUR..=25 * HOUR).contains(&(now - NOW)), "{pauses:?}");
+    assert!((23 * HOUR..=25 * HOUR).contains(&now.since(NOW)), "{pauses:?}");
     assert_eq!(notify(&mut state, 1, now), Notified::No);
     assert_eq!(notify(&mut state, 2, now), Notified::Added);
 }
 
 #[test]
 fn what_is_written_while_the_server_refuses_mails_is_tried_for_a_day_of_its_own() {
-    let id = |at: i64| CommentId::slots(Timestamp(at), 0).unwrap().next().unwrap().0;
+    let id = |at: Timestamp| CommentId::slots(at, 0).unwrap().next().unwrap().0;
     let (first, later, last) = (id(NOW), id(NOW + 20 * HOUR), id(NOW + 25 * HOUR));
     let (mut state, mut now) = (on(), NOW + MINUTE);
     notify(&mut state, first, NOW);
@@ -192,7 +192,7 @@ fn what_is_written_while_the_server_refuses_mails_is_tried_for_a_day_of_its_own(
         if !tried.contains(&first) {
             break;
         }
-        if now - NOW >= DAY {
+        if now.since(NOW) >= DAY {
             notify(&mut state, last, now);
         }
         state.refused(now, WAIT);
@@ -200,7 +200,7 @@ fn what_is_written_while_the_server_refuses_mails_is_tried_for_a_day_of_its_own(
     }
     assert_eq!(state.schedule.in_flight, ids([later, last]));
     state.refused(now, WAIT);
-    while now - NOW < 44 * HOUR {
+    while now.since(NOW) < 44 * HOUR {
         now = state.due().unwrap();
         assert_eq!(state.take(now, "worker"), Step::Send(Mail::Notify(ids([later, last]), 0)));
         state.refused(now, WAIT);
@@ -363,7 +363,7 @@ fn what_was_left_out_because_its_text_waits_is_mailed_once_it_is_accepted() {
 
 #[test]
 fn of_more_than_a_hundred_that_are_left_out_the_newest_are_mailed_once_they_are_accepted() {
-    let accept = |state: &mut NotificationState, id: u64, now: i64| {
+    let accept = |state: &mut NotificationState, id: u64, now: Timestamp| {
         let reasons = [Reason::Reply { subscribed: true }];
         state.notify_accepted(CommentId(id), &reasons, "thread", now, WAIT)
     };
@@ -502,24 +502,24 @@ fn enrolment_and_schedule_are_attributes_of_one_item() {
     (state.version, state.enrolment.muted) = (7, vec!["thread".to_owned()]);
     let mut item: Item = serde_dynamo::to_item(&state).unwrap();
     let numbers = |ids: &[u64]| AttributeValue::Ns(ids.iter().map(ToString::to_string).collect());
-    let number = |number: i64| AttributeValue::N(number.to_string());
+    let time = |time: Timestamp| AttributeValue::N(time.0.to_string());
     let text = |text: &str| AttributeValue::S(text.to_owned());
     let map = |fields: &[(&str, &AttributeValue)]| {
         AttributeValue::M(fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).clone())).collect())
     };
-    let claim = map(&[("o", &text("worker")), ("u", &number(NOW + 2 * HOUR + CLAIM))]);
+    let claim = map(&[("o", &text("worker")), ("u", &time(NOW + 2 * HOUR + CLAIM))]);
     let address = map(&[("a", &text("sealed")), ("l", &text("en")), ("c", &AttributeValue::Bool(true))]);
     let expected = [
-        ("vn", number(7)),
+        ("vn", AttributeValue::N("7".to_owned())),
         ("st", text("on")),
         ("ad", address),
         ("mu", AttributeValue::L(vec![text("thread")])),
         ("wt", numbers(&[5])),
         ("fl", numbers(&[4])),
         ("td", numbers(&[1, 2, 3])),
-        ("ro", number(NOW + MINUTE)),
+        ("ro", time(NOW + MINUTE)),
         ("cl", claim),
-        ("se", AttributeValue::L(vec![number(NOW + MINUTE)])),
+        ("se", AttributeValue::L(vec![time(NOW + MINUTE)])),
     ];
     let expected: HashMap<String, AttributeValue> =
         expected.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
