@@ -162,7 +162,7 @@ fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
         of("rp is", *erased, "rp", Some(number(1))),
         of("ro is", *erased, "ro", Some(Bool(true))),
         of("dg is", *parent, "dg", None),
-        of("is counted, although", replies[5], "ph", Some(Bool(true))),
+        of("is a placeholder without replies", replies[5], "ph", Some(Bool(true))),
         of("is pinned, which cannot be", *pinned, "ph", Some(Bool(true))),
     ]
 }
@@ -193,8 +193,8 @@ fn damage_to_others(busy: &Busy) -> Vec<Damage> {
         damage("does not belong in the queue", (&queue, &format!("{pinned:016}")), "x", Some(number(1))),
         damage("matches no user", ("H#ghost", "U#1"), "x", Some(number(1))),
         damage("is not listed as banned", ("U#99", "U"), "bi", None),
-        damage("is no user's", ("B", "0000000000000005"), "u", Some(number(99))),
-        damage("is no user's", ("B", "0000000000000005"), "x", Some(number(1))),
+        damage("is nobody's", ("B", "0000000000000005"), "u", Some(number(99))),
+        damage("is nobody's", ("B", "0000000000000005"), "x", Some(number(1))),
         damage("has the id of no ban", ("U#1", "U"), "bi", Some(number(5))),
         damage("is not as user 1 is", ("N#0#a", "ada lovelace#1"), "n", Some(text("Eve"))),
     ]
@@ -216,6 +216,8 @@ async fn every_kind_of_damage_is_found_and_mended() {
         world.set(orphan.0, orphan.1, name, value).await;
     }
     is_mended(world, "is gone, but not its").await;
+    world.set_of_comment(busy.replies[3], "p", Some(AttributeValue::L(vec![number(77)]))).await;
+    is_mended(world, "77 above it is gone").await;
     let Busy { parent, hidden_reply, pending, ada, .. } = &busy;
     let comment = format!("C#{parent}");
     for (reported, pk, sk) in [
@@ -223,12 +225,12 @@ async fn every_kind_of_damage_is_found_and_mended() {
         ("is missing in the queue pending", &*format!("Q#pending#{}", pending % 4), &*format!("{pending:016}")),
         ("is not as user 1 is", "H#ada_lovelace", "U#1"),
         ("disqus:1 does not name it", "S#disqus:1", "S"),
-        ("is gone", &*comment, "C"),
+        // The function events removes its replies.
+        ("recounted 3", &*comment, "C"),
     ] {
         world.remove(pk, sk).await;
         is_mended(world, reported).await;
     }
-    // The parent was removed behind the service's back, and the repair removed its replies.
     ada.get(&format!("comments/{parent}/replies")).await.refused(404, "not_found");
     assert_eq!(ada.list("posts/1", "").await.total(), 4);
 }

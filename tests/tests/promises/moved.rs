@@ -214,11 +214,12 @@ async fn read(people: &People) -> Vec<(String, Value)> {
     seen
 }
 
-/// An export leaves out why texts are held, what moderators have decided about writers, and what they say about rejections.
+/// An export leaves out why texts are held, what moderators have decided about writers, what they say about rejections, and the
+/// networks of guests.
 fn without_judgements(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
-            fields.retain(|name, _| !["verdicts", "writer", "rejection", "review"].contains(&name.as_str()));
+            fields.retain(|name, _| !["verdicts", "writer", "rejection", "review", "network"].contains(&name.as_str()));
             fields.values_mut().for_each(|field| *field = without_judgements(field.take()));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| *item = without_judgements(item.take())),
