@@ -176,7 +176,7 @@ pub fn banned_for(comment: &Comment) -> Result<Author, Refusal> {
     author.ok_or_else(|| FieldErrors::one("comment", "It is not known here who wrote this comment."))
 }
 
-/// Pinning and unpinning. A pin also needs [`pinnable`].
+/// Pinning and unpinning, by moderators who are not banned. A pin also needs [`pinnable`].
 pub fn pin(config: &Config, viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
     feature(config.features.pins)?;
     not_banned(viewer)?;

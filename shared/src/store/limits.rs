@@ -10,8 +10,8 @@
 //! the default size, reserves what it may cost: the first one of an instance like other reads, the others in the table before
 //! they run. What it did not cost is granted again, and goes back to the table where it is more than other instances can spare.
 //! What a refused one has booked goes back too, but for one read.
-//! So in the worst case each further instance that serves a caller lets nine cheap reads and a page of the largest comments
-//! through. A feed reserves its entries alone, and not what is above replies: up to ten comments for each entry.
+//! In the worst case each further instance lets the caller exceed the limit by nine cheap reads and one page of the largest
+//! comments. For a feed this is not all: it reserves units for its entries only, and may read up to ten comments above each.
 //! `infra/measure/README.md` has the units.
 
 use std::collections::HashMap;

@@ -10,8 +10,10 @@
 //! ```
 //!
 //! An id is in one set at a time, so that each comment is mailed once, however often its event and the queue's message are
-//! delivered. One case sends a mail twice: a worker dies after the server has taken the mail and before it is noted. The
-//! second mail has the same `Message-ID`. Beyond 100 only a count is kept; a redelivered event counts twice.
+//! delivered. Exceptions: a worker dies after the server has taken the mail and before it is noted, and the mail is sent again
+//! with the same `Message-ID`. Beyond 100 that wait only a count is kept, and a redelivered event counts twice. The newest 200 to
+//! 400 notified are remembered, and an event that comes again after them is mailed again. What is in flight is `aside` too while
+//! its text was accepted meanwhile.
 //!
 //! [`Enrolment`] is the address and the consent, [`Schedule`] the mails. Both are attributes of one item.
 

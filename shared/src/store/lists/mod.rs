@@ -30,7 +30,7 @@ use crate::domain::user::User;
 use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
-/// Read units that a page of a thread costs at most, however large its comments are: it stops reading when its budget is spent.
+/// Read units that a page of a thread costs at most, however large its comments are: it reads no more replies when its budget is spent.
 const MAX_PAGE_UNITS: u32 = 700;
 
 /// A comment and the replies embedded in it.
