@@ -104,7 +104,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Answers contain the text. Items of the table contain the number, see [`stored`].
+/// Answers contain the text. Items of the table contain the number, which `stored` writes.
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
