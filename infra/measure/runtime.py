@@ -12,7 +12,7 @@ import threading
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
-FUNCTIONS = ["comments", "delivery", "events", "jobs", "media", "moderation", "public", "reactions", "thumbnails", "ui", "users"]
+FUNCTIONS = ["comments", "delivery", "events", "jobs", "media", "moderation", "public", "reactions", "sign_in", "thumbnails", "ui", "users"]
 # Seconds that a function may take.
 PATIENCE = 300
 

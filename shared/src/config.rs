@@ -12,18 +12,22 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::aws::secrets;
-use crate::domain::email::is_mailable;
+use crate::domain::email::{self, is_mailable};
 use crate::domain::ids::{ThreadId, UserId};
 use crate::domain::list::Sort;
 use crate::domain::origin::Origins;
 use crate::domain::secret::Secret;
+use crate::domain::sign_in::account_of;
 use crate::domain::spam;
+use crate::domain::user::Identity;
 use crate::routes::{is_reserved, reserved_types};
 
 pub use self::unknown::UnknownSetting;
 
 const AKISMET_URL: &str = "https://rest.akismet.com";
 
+/// Bytes of the secret of access tokens of our own.
+const MIN_SEED: usize = 32;
 /// Bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
 const MIN_SECRET: usize = 32;
 /// Bytes of the salt, which keys hashes of addresses. Under a shorter one these can be guessed.
@@ -93,6 +97,10 @@ pub struct Config {
     pub auth: Auth,
     /// `None` without `SVC_MAIL_FROM`
     pub mail: Option<Mail>,
+    /// `SVC_SITE_NAME`, or the host of `SVC_PAGE_URL` or of `SVC_PUBLIC_URL`
+    pub site_name: Option<String>,
+    /// `None` without `SVC_SIGN_IN`
+    pub sign_in: Option<SignIn>,
     pub webhooks: Webhooks,
     /// `SVC_READ_ONLY`
     pub read_only: bool,
@@ -218,9 +226,9 @@ pub struct Mail {
     pub from: String,
     /// `SVC_PUBLIC_URL`, the base of links to the service, without a slash at its end
     pub public_url: String,
-    /// `SVC_PAGE_URL`: the page of a record, with `{type}` and `{id}`
-    pub page_url: String,
-    /// `SVC_SITE_NAME`
+    /// `SVC_PAGE_URL`: the page of a record, with `{type}` and `{id}`; `None` where mails have codes alone
+    pub page_url: Option<String>,
+    /// [`Config::site_name`]
     pub site_name: String,
     /// `SVC_SMTP_URL`; without it mails go to SES
     pub smtp_url: Option<Secret>,
@@ -234,6 +242,12 @@ pub struct Mail {
     pub configuration_set: Option<String>,
 }
 
+#[derive(Clone, Debug)]
+pub struct SignIn {
+    /// `SVC_SIGN_IN_SEED`: signs access tokens; only the function `sign_in` has it
+    pub seed: Option<Secret>,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Webhooks {
     /// `SVC_WEBHOOKS`
@@ -242,23 +256,16 @@ pub struct Webhooks {
     pub private: bool,
 }
 
-/// Numbers below 2^53 are user ids, everything else is the `sub` of a token.
+/// Numbers below 2^53 are user ids, `email:` begins an address, everything else is the `sub` of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moderator {
     Id(UserId),
     Sub(String),
+    /// An address, which only a code of ours proves.
+    Email(String),
 }
 
 impl Auth {
-    /// Whether `SVC_MODERATORS` names this user, by id or by `sub`.
-    #[must_use]
-    pub fn names_moderator(&self, id: UserId, sub: &str) -> bool {
-        self.moderators.iter().any(|moderator| match moderator {
-            Moderator::Id(named) => *named == id,
-            Moderator::Sub(named) => named == sub,
-        })
-    }
-
     fn check_secret(&self) -> Result<(), ConfigError> {
         self.secret.as_ref().map_or(Ok(()), |secret| check_length("SVC_JWT_SECRET", secret, MIN_SECRET))
     }
@@ -269,8 +276,9 @@ impl Mail {
     #[must_use]
     pub fn page(&self, thread: &ThreadId, said: Option<&str>) -> String {
         // Neither part has characters that addresses encode.
-        let made = || self.page_url.replace("{type}", &thread.kind).replace("{id}", &thread.record);
-        said.map_or_else(made, str::to_owned)
+        let made = |url: &String| url.replace("{type}", &thread.kind).replace("{id}", &thread.record);
+        let page = said.map(str::to_owned).or_else(|| self.page_url.as_ref().map(made));
+        page.unwrap_or_else(|| self.public_url.clone())
     }
 }
 
@@ -283,6 +291,10 @@ fn check_length(variable: &'static str, secret: &Secret, least: usize) -> Result
 
 fn check_salt(salt: &Secret) -> Result<(), ConfigError> {
     check_length("SVC_VISITOR_SALT", salt, MIN_SALT)
+}
+
+fn check_seed(seed: &Secret) -> Result<(), ConfigError> {
+    check_length("SVC_SIGN_IN_SEED", seed, MIN_SEED)
 }
 
 fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
@@ -323,6 +335,20 @@ impl Config {
         unknown::unknown(names, &self.variables)
     }
 
+    /// Whether `SVC_MODERATORS` names this user, by id, by `sub` or by the address of an account.
+    #[must_use]
+    pub fn names_moderator(&self, user: &Identity) -> bool {
+        let is_of = |address: &str| {
+            let (id, subject) = account_of(&self.visitor_salt, address);
+            user.claims.account.is_some() && (id, Some(&subject)) == (user.id, user.subject.as_ref())
+        };
+        self.auth.moderators.iter().any(|moderator| match moderator {
+            Moderator::Id(named) => *named == user.id,
+            Moderator::Sub(named) => *named == user.claims.sub,
+            Moderator::Email(address) => is_of(address),
+        })
+    }
+
     /// Whether `SVC_MODERATORS` names the user of this id. A `sub` has another id with every issuer of tokens; those looked
     /// at are `issuer`, and none.
     #[must_use]
@@ -331,6 +357,7 @@ impl Config {
         self.auth.moderators.iter().any(|moderator| match moderator {
             Moderator::Id(named) => *named == user,
             Moderator::Sub(sub) => issuer.is_some_and(|issuer| is_of(sub, issuer)) || is_of(sub, ""),
+            Moderator::Email(address) => account_of(&self.visitor_salt, address).0 == user,
         })
     }
 
@@ -360,6 +387,8 @@ impl Config {
             limits: vars.limits()?,
             auth: vars.auth(needs)?,
             mail: vars.mail()?,
+            site_name: vars.site_name()?,
+            sign_in: vars.sign_in()?,
             webhooks: Webhooks {
                 on: vars.switch("SVC_WEBHOOKS", false)?,
                 private: vars.switch("SVC_WEBHOOK_PRIVATE", false)?,
@@ -394,6 +423,7 @@ impl Config {
             self.spam.akismet_key.as_mut(),
             self.edge_secret.as_mut(),
             self.mail.as_mut().and_then(|mail| mail.smtp_url.as_mut()),
+            self.sign_in.as_mut().and_then(|sign_in| sign_in.seed.as_mut()),
             Some(&mut self.visitor_salt),
         ];
         for secret in named.into_iter().flatten() {
@@ -404,6 +434,7 @@ impl Config {
             check_salt(&self.visitor_salt)?;
         }
         self.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref()).map_or(Ok(()), check_smtp)?;
+        self.sign_in.as_ref().and_then(|sign_in| sign_in.seed.as_ref()).map_or(Ok(()), check_seed)?;
         Ok(self)
     }
 }
@@ -436,7 +467,7 @@ impl<'a> Vars<'a> {
 
     /// The error for a variable, without the value of a secret.
     fn wrong(&self, variable: &'static str, accepted: impl fmt::Display) -> ConfigError {
-        let secret = ["SECRET", "SALT", "KEY", "SMTP_URL"].iter().any(|kind| variable.ends_with(kind));
+        let secret = ["SECRET", "SALT", "SEED", "KEY", "SMTP_URL"].iter().any(|kind| variable.ends_with(kind));
         let held = (!secret).then(|| self.text(variable).unwrap_or_default());
         ConfigError { variable, held, accepted: accepted.to_string() }
     }
@@ -553,13 +584,12 @@ impl<'a> Vars<'a> {
     }
 
     fn auth(&self, needs: Needs) -> Result<Auth, ConfigError> {
-        let moderator = |text: String| text.parse().map_or(Moderator::Sub(text), Moderator::Id);
         let auth = Auth {
             secret: self.text("SVC_JWT_SECRET").map(Secret::from),
             jwks_url: self.address("SVC_JWKS_URL")?,
             issuer: self.text("SVC_JWT_ISSUER"),
             audience: self.text("SVC_JWT_AUDIENCE"),
-            moderators: self.list("SVC_MODERATORS").into_iter().map(moderator).collect(),
+            moderators: self.moderators("SVC_MODERATORS")?,
         };
         // A secret that is named by its ARN is checked once it is fetched.
         if !auth.secret.as_ref().is_some_and(|secret| secrets::is_name(secret.expose())) {
@@ -579,9 +609,41 @@ impl<'a> Vars<'a> {
         }
     }
 
+    fn moderators(&self, name: &'static str) -> Result<Vec<Moderator>, ConfigError> {
+        let moderator = |text: String| match text.strip_prefix("email:") {
+            Some(address) if is_mailable(address.trim()) => Ok(Moderator::Email(email::exact(address))),
+            Some(_) => Err(self.wrong(name, "ids and subs, and e-mail addresses after email:, separated by commas")),
+            None => Ok(text.parse().map_or(Moderator::Sub(text), Moderator::Id)),
+        };
+        self.list(name).into_iter().map(moderator).collect()
+    }
+
+    /// A function whose environment has the seed, even an empty one, signs access tokens.
+    fn sign_in(&self) -> Result<Option<SignIn>, ConfigError> {
+        let seed = self.text("SVC_SIGN_IN_SEED").map(Secret::from);
+        if !self.switch("SVC_SIGN_IN", false)? {
+            return Ok(None);
+        }
+        let needed = |name, accepted: &str| self.wrong(name, format_args!("{accepted}, because SVC_SIGN_IN is on"));
+        if self.text("SVC_PUBLIC_URL").is_none() {
+            return Err(needed("SVC_PUBLIC_URL", "the base of the service's addresses"));
+        }
+        if self.origins("SVC_CORS_ORIGINS")?.is_any() {
+            return Err(needed("SVC_CORS_ORIGINS", "a list of origins"));
+        }
+        match &seed {
+            Some(seed) if !secrets::is_name(seed.expose()) => check_seed(seed)?,
+            None if (self.var)("SVC_SIGN_IN_SEED").is_some() => {
+                return Err(needed("SVC_SIGN_IN_SEED", "a secret that is used for nothing else"));
+            }
+            _ => {}
+        }
+        Ok(Some(SignIn { seed }))
+    }
+
     /// `None` without a sender. What is wrong is refused then too.
     fn mail(&self) -> Result<Option<Mail>, ConfigError> {
-        let (from, page) = (self.mail_from()?, self.page_url()?);
+        let (from, page_url) = (self.mail_from()?, self.page_url()?);
         let (site_name, smtp_url) = (self.site_name()?, self.smtp_url()?);
         let (wait, moderators) = (self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?, self.moderation_mail()?);
         let digest_has_all = self.digest_has_all()?;
@@ -589,12 +651,16 @@ impl<'a> Vars<'a> {
         let needed = |name, accepted: &str| self.wrong(name, format_args!("{accepted}, because SVC_MAIL_FROM is set"));
         let public_url = self.address_text("SVC_PUBLIC_URL")?;
         let public_url = public_url.ok_or_else(|| needed("SVC_PUBLIC_URL", "the base of the service's addresses"))?;
-        let (page_url, host) = page.ok_or_else(|| needed("SVC_PAGE_URL", PAGE_URL))?;
+        let has_codes_alone =
+            self.switch("SVC_SIGN_IN", false)? && !self.switch("SVC_SUBSCRIPTIONS", false)? && moderators.is_empty();
+        if page_url.is_none() && !has_codes_alone {
+            return Err(needed("SVC_PAGE_URL", PAGE_URL));
+        }
         Ok(Some(Mail {
             from,
             public_url,
             page_url,
-            site_name: site_name.unwrap_or(host),
+            site_name: site_name.unwrap_or_default(),
             smtp_url,
             wait: Duration::from_secs(wait),
             moderators,
@@ -603,28 +669,35 @@ impl<'a> Vars<'a> {
         }))
     }
 
-    /// A function whose environment has `SVC_MAIL_FROM`, even an empty one, has a part in mails: there subscriptions need a
-    /// sender.
+    /// A function whose environment has `SVC_MAIL_FROM`, even an empty one, has a part in mails: there subscriptions and sign-in
+    /// need a sender.
     fn mail_from(&self) -> Result<Option<String>, ConfigError> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),
             Some(_) => Err(self.wrong("SVC_MAIL_FROM", "an e-mail address")),
-            None if (self.var)("SVC_MAIL_FROM").is_some() && self.switch("SVC_SUBSCRIPTIONS", false)? => {
-                Err(self.wrong("SVC_MAIL_FROM", "an e-mail address, because SVC_SUBSCRIPTIONS is on"))
+            None if (self.var)("SVC_MAIL_FROM").is_some() => {
+                for reason in ["SVC_SUBSCRIPTIONS", "SVC_SIGN_IN"] {
+                    if self.switch(reason, false)? {
+                        let accepted = format_args!("an e-mail address, because {reason} is on");
+                        return Err(self.wrong("SVC_MAIL_FROM", accepted));
+                    }
+                }
+                Ok(None)
             }
             None => Ok(None),
         }
     }
 
-    /// `SVC_PAGE_URL` and its host.
-    fn page_url(&self) -> Result<Option<(String, String)>, ConfigError> {
+    fn page_url(&self) -> Result<Option<String>, ConfigError> {
         let Some(url) = self.text("SVC_PAGE_URL") else { return Ok(None) };
-        let host = page_host(&url).filter(|_| url.contains("{type}") && url.contains("{id}"));
-        host.map(|host| Some((url, host))).ok_or_else(|| self.wrong("SVC_PAGE_URL", PAGE_URL))
+        let is_page = host_of(&url).is_some() && url.contains("{type}") && url.contains("{id}");
+        if is_page { Ok(Some(url)) } else { Err(self.wrong("SVC_PAGE_URL", PAGE_URL)) }
     }
 
+    /// The name of the site, or the host of its pages.
     fn site_name(&self) -> Result<Option<String>, ConfigError> {
-        let name = self.text("SVC_SITE_NAME");
+        let host = || host_of(&self.text("SVC_PAGE_URL").or_else(|| self.text("SVC_PUBLIC_URL"))?);
+        let name = self.text("SVC_SITE_NAME").or_else(host);
         let fits = |name: &String| !name.chars().any(char::is_control) && name.chars().count() <= MAX_SITE_NAME;
         if name.as_ref().is_none_or(fits) {
             return Ok(name);
@@ -728,8 +801,8 @@ impl<'a> Vars<'a> {
     }
 }
 
-/// The host of an address with placeholders in it.
-fn page_host(url: &str) -> Option<String> {
+/// The host of an address, which may have placeholders in it.
+fn host_of(url: &str) -> Option<String> {
     let uri: http::Uri = url.replace(['{', '}'], "").parse().ok()?;
     let host = uri.host().filter(|_| matches!(uri.scheme_str(), Some("http" | "https")))?;
     Some(host.to_owned())
@@ -743,6 +816,8 @@ fn is_loopback(url: &http::Uri) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::sign_in::Account;
+    use crate::domain::user::Claims;
 
     fn with(name: &'static str, value: &'static str) -> Result<Config, ConfigError> {
         with_all(&[(name, value)])
@@ -855,7 +930,7 @@ mod tests {
         for reserved in reserved_types() {
             let error = with("SVC_TYPES", reserved).unwrap_err().to_string();
             let accepted = "none of comments, counts, docs, embed, embed.js, mail, markdown, me, media, moderate, \
-                            moderation, moderation.js, openapi.json, public, ui, users";
+                            moderation, moderation.js, openapi.json, public, sign_in, ui, users";
             assert!(error.ends_with(accepted), "{error}");
         }
         assert_eq!(with("SVC_TYPES", "posts, type,openapi").unwrap().types, ["posts", "type", "openapi"]);
@@ -1022,11 +1097,73 @@ mod tests {
 
     #[test]
     fn moderators_are_ids_below_two_to_the_53_and_subs() {
-        let auth = with("SVC_MODERATORS", "7, ada,9007199254740991,9007199254740992").unwrap().auth;
+        let config = with("SVC_MODERATORS", "7, ada,9007199254740991,9007199254740992").unwrap();
         let sub = |text: &str| Moderator::Sub(text.to_owned());
         let id = |id| Moderator::Id(UserId(id));
-        assert_eq!(auth.moderators, [id(7), sub("ada"), id(9_007_199_254_740_991), sub("9007199254740992")]);
-        assert!(auth.names_moderator(UserId(7), "7") && auth.names_moderator(UserId(8), "ada"));
-        assert!(!auth.names_moderator(UserId(8), "7") && !auth.names_moderator(UserId(8), "Ada"));
+        assert_eq!(config.auth.moderators, [id(7), sub("ada"), id(9_007_199_254_740_991), sub("9007199254740992")]);
+        let names = |sub: &str| config.names_moderator(&identity(&config, sub, None));
+        assert!(names("7") && names("ada") && !names("8") && !names("Ada"));
+    }
+
+    fn identity(config: &Config, sub: &str, account: Option<Account>) -> Identity {
+        Identity::new(
+            Claims { sub: sub.to_owned(), account: account.map(Box::new), ..Claims::default() },
+            &config.visitor_salt,
+        )
+    }
+
+    #[test]
+    fn an_address_makes_a_moderator_of_its_account_and_of_nobody_else() {
+        let config = with("SVC_MODERATORS", "email: Ada@Example.org").unwrap();
+        let account = |address| {
+            let (id, subject) = account_of(&config.visitor_salt, address);
+            Account { id, subject, epoch: 1 }
+        };
+        let names = |sub: &str, account| config.names_moderator(&identity(&config, sub, account));
+        assert!(names("x", Some(account("ada@example.org"))));
+        assert!(!names("x", Some(account("ada+x@example.org"))) && !names("x", Some(account("eve@example.org"))));
+        for sub in ["ada@example.org", "email:ada@example.org", "email: Ada@Example.org"] {
+            assert!(!names(sub, None), "{sub}");
+        }
+        assert!(config.names_moderator_by_id(account("ada@example.org").id, None));
+        let error = with("SVC_MODERATORS", "email:ada").unwrap_err().to_string();
+        assert!(error.starts_with("SVC_MODERATORS=") && error.contains("after email:"), "{error}");
+    }
+
+    const SIGN_IN: [(&str, &str); 5] = [
+        ("SVC_SIGN_IN", "true"),
+        ("SVC_SIGN_IN_SEED", "a seed of at least thirty-two bytes"),
+        ("SVC_MAIL_FROM", "comments@example.org"),
+        ("SVC_PUBLIC_URL", "https://api.example.org"),
+        ("SVC_CORS_ORIGINS", "https://www.example.org"),
+    ];
+
+    #[test]
+    fn sign_in_needs_a_sender_a_base_of_links_a_list_of_origins_and_a_seed() {
+        let config = with_all(&SIGN_IN).unwrap();
+        assert!(config.sign_in.is_some() && config.mail.unwrap().page_url.is_none());
+        assert_eq!(config.site_name.as_deref(), Some("api.example.org"));
+        for (missing, value) in [
+            ("SVC_MAIL_FROM", ""),
+            ("SVC_PUBLIC_URL", ""),
+            ("SVC_CORS_ORIGINS", ""),
+            ("SVC_CORS_ORIGINS", "*"),
+            ("SVC_SIGN_IN_SEED", ""),
+        ] {
+            let others = SIGN_IN.into_iter().filter(|(name, _)| *name != missing);
+            let error = with_all(&others.chain([(missing, value)]).collect::<Vec<_>>()).unwrap_err().to_string();
+            assert!(error.starts_with(missing) && error.contains("is"), "{error}");
+        }
+        let seed = [("SVC_SIGN_IN_SEED", "a short seed")];
+        let error = with_all(&[&seed[..], &SIGN_IN].concat()).unwrap_err().to_string();
+        assert_eq!(error, "SVC_SIGN_IN_SEED: expected a secret of at least 32 bytes");
+        assert!(with("SVC_SIGN_IN_SEED", "").unwrap().sign_in.is_none());
+    }
+
+    #[test]
+    fn other_functions_sign_nothing_and_send_no_mails() {
+        let others = SIGN_IN.into_iter().filter(|(name, _)| !["SVC_SIGN_IN_SEED", "SVC_MAIL_FROM"].contains(name));
+        let config = with_all(&others.collect::<Vec<_>>()).unwrap();
+        assert!(config.sign_in.unwrap().seed.is_none() && config.mail.is_none());
     }
 }

@@ -38,13 +38,14 @@ pub enum Refusal {
     NestingDisabled,
     ParentMismatch,
     CannotPinReply,
+    SignInFailed,
     ServerError,
 }
 
 impl Refusal {
     /// One of each, in the order of the table.
     #[must_use]
-    pub fn all() -> [Self; 20] {
+    pub fn all() -> [Self; 21] {
         [
             Self::NotFound,
             Self::UnknownType,
@@ -65,6 +66,7 @@ impl Refusal {
             Self::NestingDisabled,
             Self::ParentMismatch,
             Self::CannotPinReply,
+            Self::SignInFailed,
             Self::ServerError,
         ]
     }
@@ -92,6 +94,7 @@ impl Refusal {
             Self::NestingDisabled => (422, "nesting_disabled", "Replies are turned off."),
             Self::ParentMismatch => (422, "parent_mismatch", "The parent comment belongs to another thread."),
             Self::CannotPinReply => (422, "cannot_pin_reply", "Only top-level comments can be pinned."),
+            Self::SignInFailed => (422, "sign_in_failed", "This code or session is not right, or no longer valid."),
             Self::ServerError => (500, "server_error", "Something went wrong on our side."),
         }
     }

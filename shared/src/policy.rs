@@ -15,9 +15,11 @@ use crate::domain::ids::{ThreadId, UserId, Visitor};
 use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::Reason;
 use crate::domain::rejection::RejectionReason;
+use crate::domain::sign_in::Account;
 use crate::domain::thread::{Pin, Thread};
 use crate::domain::time::Timestamp;
 use crate::domain::trust::Trust;
+use crate::domain::user::Identity;
 use crate::domain::verdict::Verdict;
 use crate::domain::viewer::Viewer;
 use crate::error::{FieldErrors, Refusal};
@@ -52,6 +54,25 @@ pub fn comment(config: &Config, viewer: &Viewer) -> Result<(), Refusal> {
         return Err(Refusal::Unauthenticated);
     }
     not_banned(viewer)
+}
+
+/// Writing comments under a name: an account of our own has none at first.
+pub fn has_name(viewer: &Viewer) -> Result<(), Refusal> {
+    match &viewer.user {
+        Some(user) if user.name.is_empty() => Err(FieldErrors::one("name", "Choose a name first.")),
+        _ => Ok(()),
+    }
+}
+
+/// Signing in and refreshing a session, from a page.
+pub fn sign_in(config: &Config, is_from_elsewhere: bool) -> Result<(), Refusal> {
+    feature(config.sign_in.is_some())?;
+    if is_from_elsewhere { Err(Refusal::Forbidden) } else { Ok(()) }
+}
+
+/// What accounts of our own may do, and users whom the host signed may not.
+pub fn own_account(identity: &Identity) -> Result<&Account, Refusal> {
+    identity.claims.account.as_deref().ok_or(Refusal::Forbidden)
 }
 
 /// Whether a thread takes comments of moderators alone.

@@ -117,7 +117,9 @@ impl Actor {
     }
 
     pub async fn send_json(&self, method: Method, path: &str, body: Value) -> TestResponse {
-        privacy::hide_email(body["guest_email"].as_str().unwrap_or_default());
+        for field in ["email", "guest_email"] {
+            privacy::hide_email(body[field].as_str().unwrap_or_default());
+        }
         let body = if body.is_null() { String::new() } else { body.to_string() };
         self.send(method, path, body).await
     }

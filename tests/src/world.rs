@@ -50,6 +50,14 @@ pub const MAIL: [(&str, &str); 5] = [
     ("SVC_PAGE_URL", "https://www.example.org/{type}/{id}"),
     ("SVC_ALLOW_GUESTS", "true"),
 ];
+/// Settings with which readers sign in by a code.
+pub const SIGN_IN: [(&str, &str); 5] = [
+    ("SVC_SIGN_IN", "true"),
+    ("SVC_SIGN_IN_SEED", "the seed that signs our own tokens"),
+    ("SVC_MAIL_FROM", "comments@example.org"),
+    ("SVC_PUBLIC_URL", "https://api.test"),
+    ("SVC_CORS_ORIGINS", "https://www.example.org"),
+];
 /// Addresses of images begin with this.
 pub const MEDIA_BASE: &str = "https://media.example.org";
 

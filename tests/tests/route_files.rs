@@ -55,10 +55,10 @@ fn replaced(text: &str, begin: &str, end: &str, by: &str) -> String {
     format!("{before}{begin}{by}{after}")
 }
 
-/// `svc-pro.comments.index` is `CommentsIndex`, and `moderation/{proxy+}` is `Moderation`.
+/// `svc-pro.sign_in.start` is `SignInStart`, and `moderation/{proxy+}` is `Moderation`.
 fn event_name(path: &str, route: &Route) -> String {
     let name = path.strip_suffix("/{proxy+}").unwrap_or(route.name.trim_start_matches("svc-pro."));
-    name.split('.').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+    name.split(['.', '_']).map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
 
 /// The events of each function, written after those of the template.

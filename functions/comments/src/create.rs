@@ -14,7 +14,6 @@ use shared::domain::thread::{Thread, VisitorThreadState};
 use shared::domain::user::{User, gravatar};
 use shared::domain::verdict::Judgment;
 use shared::domain::viewer::Viewer;
-use shared::domain::visible;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::{Call, Credential};
@@ -25,9 +24,6 @@ use shared::store::Reading;
 use shared::store::comments::{CommentWithAncestors, Created, NewComment};
 use shared::store::idempotency::{IdempotencyRequest, PriorResult};
 use shared::store::threads::ThreadForVisitor;
-
-/// Characters of a guest's name.
-const MAX_GUEST_NAME: usize = 100;
 
 pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
     let thread = policy::thread(&app.config, kind, record);
@@ -43,6 +39,7 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
         Some(id) => created_before(app, id).await?,
         None => {
             policy::may_write_in(&app.config, &viewer, &place.thread, app.clock.now())?;
+            policy::has_name(&viewer)?;
             store(app, call, &viewer, &place, draft?).await?
         }
     };
@@ -81,11 +78,7 @@ impl CreateInput {
 
 impl Guest {
     fn read(input: &mut Input, require_email: bool) -> Self {
-        let name = input.required_text("guest_name", MAX_GUEST_NAME);
-        if name.chars().any(visible::breaks_names) {
-            input.fail("guest_name", "The guest_name may not contain control characters.");
-        }
-        input.refuse_bidi_overrides("guest_name", &name);
+        let name = input.name("guest_name");
         let email = if require_email {
             Some(input.required_text("guest_email", MAX_EMAIL))
         } else {
@@ -95,7 +88,7 @@ impl Guest {
         if email.as_ref().is_some_and(|email| !is_email(email)) {
             input.fail("guest_email", "The guest_email must be an e-mail address.");
         }
-        Self { name: name.trim().to_owned(), email }
+        Self { name, email }
     }
 }
 
@@ -132,6 +125,9 @@ async fn load(app: &App, call: &Call, id: ThreadId) -> Result<(Option<User>, (Pl
 async fn draft(app: &App, call: &Call) -> Result<Draft> {
     call.comment_key()?;
     let input = CreateInput::read(app, call)?;
+    if let Some(guest) = &input.guest {
+        app.refuse_lookalike("guest_name", &guest.name, None).await?;
+    }
     let idempotency = app.idempotency(call)?;
     let parent = async {
         match input.parent {

@@ -25,7 +25,7 @@ const STYLE: &str = "body{margin:0 auto;max-width:640px;padding:24px;overflow-wr
 h2{font-size:17px;margin:24px 0 8px}a{color:#0a58ca}p{margin:8px 0}\
 blockquote{margin:8px 0;padding:0 0 0 12px;border-left:3px solid #d0d7de}\
 .small{font-size:13px;color:#57606a}\
-.button{display:inline-block;padding:10px 18px;border-radius:6px;background:#0a58ca;color:#fff;text-decoration:none}\
+.code{font-size:28px;letter-spacing:.15em}.button{display:inline-block;padding:10px 18px;border-radius:6px;background:#0a58ca;color:#fff;text-decoration:none}\
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}a{color:#79b8ff}blockquote{border-color:#30363d}\
 .small{color:#9198a1}.button{background:#1f6feb;color:#fff}}";
 
@@ -78,6 +78,21 @@ pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<Raw
         p.small { (texts.confirm_ignore()) " " a href=(Href(stop)) { (texts.stop()) } }
     };
     letter.compose(texts.confirm_subject(), &text, &html)
+}
+
+/// A mail with a code for the site, which was asked for on a page of `host`. It has no link, and no word that a stranger has
+/// written.
+pub(crate) fn code(letter: &Letter<'_>, code: &str, host: &str) -> Result<RawMail, Fault> {
+    let texts = letter.texts;
+    let (asked, warning) = (texts.code(host, letter.site), texts.code_warning(host));
+    let text = format!("{asked}\n\n{code}\n\n{warning}\n\n{}\n", texts.code_ignore());
+    let html = html! {
+        p { (asked) }
+        p.code { (code) }
+        p { (warning) }
+        p.small { (texts.code_ignore()) }
+    };
+    letter.compose(&texts.code_subject(letter.site), &text, &html)
 }
 
 /// A mail about comments; `more` are not named.

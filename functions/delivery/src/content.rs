@@ -70,7 +70,13 @@ impl Worker<'_> {
     }
 
     /// `mail` tells it from the other mails to the address.
-    fn letter<'a>(&'a self, recipient: &'a Recipient, mail: &str, to: String, language: Language) -> Letter<'a> {
+    pub(crate) fn letter<'a>(
+        &'a self,
+        recipient: &'a Recipient,
+        mail: &str,
+        to: String,
+        language: Language,
+    ) -> Letter<'a> {
         Letter {
             id: self.app.mail_keys().mail(recipient, mail),
             site: &self.mail.site_name,

@@ -1,4 +1,4 @@
-//! Sends mails (notifications of comments, confirmations of addresses, the moderators' digest) and calls webhooks. The
+//! Sends mails (notifications of comments, confirmations of addresses, the moderators' digest, codes to sign in) and calls webhooks. The
 //! messages come from the queue `Deliveries`, and name a recipient or a delivery that is due; some come from SES, about mails
 //! that bounced. Every message may come twice, and late. A mail is sent twice only if the worker dies before it notes the
 //! first time; both have the same `Message-ID`.
@@ -7,12 +7,14 @@
 //! |---|---|
 //! | `content` | reads the comments of a mail, as they are now |
 //! | `asking` | decides whether an address may be asked for a confirmation now |
+//! | `code` | sends a code to sign in |
 //! | `compose` | writes the mail |
 //! | `mailer` | hands it to a mail server |
 //! | `feedback` | bounces and complaints |
 //! | `webhook` | calls the endpoints of webhooks |
 
 mod asking;
+mod code;
 mod compose;
 mod content;
 mod feedback;
@@ -112,6 +114,10 @@ async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposi
         Message::Mail { recipient } => match &app.config.mail {
             Some(mail) => Worker::new(app, &senders.mailer, mail).deliver(&recipient, receipt).await,
             // Mails were turned off while it waited.
+            None => Ok(Disposition::Done),
+        },
+        Message::Code { flow } => match &app.config.mail {
+            Some(mail) => Worker::new(app, &senders.mailer, mail).send_code(&flow, receipt).await,
             None => Ok(Disposition::Done),
         },
         Message::Feedback { text } => feedback::follow(app, &text).await.map(|()| Disposition::Done),

@@ -13,6 +13,8 @@ use crate::files;
 
 /// The file of the secret that signs tokens.
 pub const JWT_SECRET: &str = "jwt-secret";
+/// That of the secret that signs in by codes.
+pub const SEED: &str = "sign-in-seed";
 
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {

@@ -19,6 +19,7 @@ use shared::domain::ids::Random;
 use shared::domain::time::Clock;
 use shared::error::Fault;
 use shared::store;
+use sign_in::SignIn;
 use thumbnails::Thumbnails;
 
 use crate::access::Access;
@@ -92,20 +93,23 @@ pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Sta
     let origins = app.config.cors_origins.to_string();
     let sender = app.config.mail.as_ref().map_or("", |mail| &mail.from);
     let webhooks = if app.config.webhooks.on { "true" } else { "" };
+    let sign_in = if app.config.sign_in.is_some() { "true" } else { "" };
     let parameters = [
         ("ApiPrefix", app.config.api_prefix.as_str()),
         ("CorsOrigins", &origins),
         ("MailFrom", sender),
+        ("SignIn", sign_in),
         ("Webhooks", webhooks),
     ];
     let template = Template::parse(DEPLOYED, &parameters)?;
     // Handlers by the names of their binaries.
-    let handlers: [(&str, Arc<dyn Handler>); 7] = [
+    let handlers: [(&str, Arc<dyn Handler>); 8] = [
         ("comments", Arc::new(comments::handle)),
         ("media", Arc::new(Media::new(bucket.client()))),
         ("moderation", Arc::new(moderation::handle)),
         ("public", Arc::new(public::handle)),
         ("reactions", Arc::new(reactions::handle)),
+        ("sign_in", Arc::new(SignIn::default())),
         ("ui", Arc::new(ui::handle)),
         ("users", Arc::new(users::handle)),
     ];

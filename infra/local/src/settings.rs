@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use shared::config::{Config, ConfigError};
+use shared::domain::origin::LOOPBACK;
 use shared::domain::secret::Secret;
 
 use crate::account::{ACCESS_KEY, REGION};
-use crate::data_dir::{DataDir, DataDirError, JWT_SECRET, random_secret};
+use crate::data_dir::{DataDir, DataDirError, JWT_SECRET, SEED, random_secret};
 use crate::engine::{Engine, EngineError};
 use crate::queue::Queues;
 
@@ -36,11 +37,22 @@ pub enum SettingsError {
 
 /// `address` is where images are served. Without a data directory the secrets are new at every start.
 pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<Config, SettingsError> {
+    load_with(data_dir, address, &[])
+}
+
+/// The same with these defaults besides.
+pub fn load_with(
+    data_dir: Option<&DataDir>,
+    address: Option<SocketAddr>,
+    defaults: &[(&str, String)],
+) -> Result<Config, SettingsError> {
+    let seed = data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(SEED))?;
     let jwt_secret = data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(JWT_SECRET))?;
     let visitor_salt = match stored_salt(data_dir)? {
         Some(salt) => salt,
         None => random_secret()?,
     };
+    let own = |name: &str| defaults.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
     let config = Config::from_vars(|name| {
         let default = match name {
             "TABLE_NAME" => return Some(TABLE.to_owned()),
@@ -51,13 +63,25 @@ pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<C
             "SVC_JWT_SECRET" => Some(&jwt_secret),
             "SVC_VISITOR_SALT" => Some(&visitor_salt),
             // Here every function has to do with mails, so that subscriptions need a sender.
-            "SVC_MAIL_FROM" => return Some(environment(name).unwrap_or_default()),
-            _ => None,
+            "SVC_MAIL_FROM" => return Some(environment(name).or_else(|| own(name).cloned()).unwrap_or_default()),
+            "SVC_SIGN_IN_SEED" => Some(&seed),
+            _ => own(name),
         };
         environment(name).or_else(|| default.cloned())
     })?;
     // Here nobody pays for the reads that the edge would have taken.
     Ok(Config { at_edge: true, ..config })
+}
+
+/// What `--sign-in` sets, for a service at this address.
+#[must_use]
+pub fn for_sign_in(address: SocketAddr) -> [(&'static str, String); 4] {
+    [
+        ("SVC_SIGN_IN", "true".to_owned()),
+        ("SVC_MAIL_FROM", "comments@example.org".to_owned()),
+        ("SVC_PUBLIC_URL", format!("http://{address}")),
+        ("SVC_CORS_ORIGINS", format!("http://{address},{}", LOOPBACK.join(","))),
+    ]
 }
 
 /// The salt of visitors' hashes, if there is one: that of the environment, or the data directory's, which gets one. It may
@@ -120,6 +144,21 @@ fn environment(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sign_in_on_this_machine_lists_its_own_pages_and_keeps_its_seed() {
+        let folder = tempfile::tempdir().unwrap();
+        let data_dir = DataDir::open(folder.path()).unwrap();
+        let address: SocketAddr = "127.0.0.1:3000".parse().unwrap();
+        let seed = || {
+            let config = load_with(Some(&data_dir), Some(address), &for_sign_in(address)).unwrap();
+            assert!(config.mail.is_some() && config.cors_origins.contains("http://localhost:8080"));
+            assert!(!config.cors_origins.contains("https://www.example.org"));
+            config.sign_in.unwrap().seed.unwrap().expose().to_owned()
+        };
+        assert_eq!(seed(), seed());
+        assert!(load(Some(&data_dir), Some(address)).unwrap().sign_in.is_none());
+    }
 
     #[test]
     fn pages_may_ask_as_often_as_behind_the_edge() {

@@ -50,6 +50,7 @@ impl Token {
             email: self.email.clone(),
             moderator: self.moderator,
             issued_at: Some(now),
+            account: None,
         };
         let expires_at = now.saturating_add(self.lifetime.as_secs());
         Keys::new(keys, https::Client::new(JWKS_TIMEOUT)).sign(&claims, expires_at).ok_or(NoSecret)

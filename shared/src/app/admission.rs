@@ -18,7 +18,7 @@
 use crate::app::App;
 use crate::domain::ids::{Visitor, keyed_hash};
 use crate::domain::rate_limit::{Limiter, RateLimitStatus};
-use crate::domain::user::{Identity, User};
+use crate::domain::user::User;
 use crate::domain::viewer::{Owners, Viewer};
 use crate::error::{Error, Fault, Refusal, Result};
 use crate::http::request::{Call, Credential};
@@ -113,6 +113,10 @@ impl App {
         // Who never was a moderator is refused by the handler.
         if class.is_restricted() || (auth == AuthRequirement::Moderator && viewer.has_role) {
             policy::not_banned(&viewer)?;
+        }
+        // Functions without moderators' routes may not write it.
+        if let (AuthRequirement::Moderator, true, Some(user)) = (auth, viewer.has_role, &viewer.user) {
+            self.keep_moderator_name(user).await?;
         }
         Ok((viewer, read?))
     }
@@ -322,9 +326,7 @@ impl App {
 
     fn viewer(&self, call: &Call, user: Option<User>, network_is_banned: bool) -> Viewer {
         let has_role = match &call.credential {
-            Credential::User(Identity { id, claims, .. }) => {
-                claims.moderator || self.config.auth.names_moderator(*id, &claims.sub)
-            }
+            Credential::User(identity) => identity.claims.moderator || self.config.names_moderator(identity),
             _ => false,
         };
         Viewer {

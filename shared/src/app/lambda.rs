@@ -61,7 +61,7 @@ fn with_valid_query(mut event: Event) -> Event {
 }
 
 /// The crates that may log below INFO. Others log whole requests there, tokens included.
-const OUR_CRATES: [&str; 12] = [
+const OUR_CRATES: [&str; 13] = [
     "shared",
     "comments",
     "delivery",
@@ -71,6 +71,7 @@ const OUR_CRATES: [&str; 12] = [
     "moderation",
     "public",
     "reactions",
+    "sign_in",
     "thumbnails",
     "ui",
     "users",

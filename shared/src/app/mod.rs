@@ -6,10 +6,12 @@ pub mod admission;
 pub mod akismet;
 pub mod lambda;
 pub mod mails;
+pub mod names;
 pub mod spam_check;
 pub mod thread_list;
 pub mod webhooks;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use aws_sdk_dynamodb::Client;
@@ -69,6 +71,7 @@ pub struct App {
     pub random: Random,
     pub akismet: Option<Akismet>,
     pub queues: Queues,
+    pub names: names::KnownNames,
 }
 
 /// The queues that a function sends to. It has only those that it needs.
@@ -83,20 +86,24 @@ impl App {
     #[must_use]
     pub fn new(config: Config, table: Client, queues: Queues, clock: Clock, random: Random) -> Self {
         let auth = &config.auth;
+        let store =
+            Store::new(table, config.table_name.clone(), random.clone()).embedding(config.lists.replies_per_parent);
         let keys = KeySettings {
             secret: auth.secret.clone(),
             jwks_url: auth.jwks_url.clone(),
             issuer: auth.issuer.clone(),
             audience: auth.audience.clone(),
         };
+        let keys = Keys::new(keys, https::Client::new(JWKS_TIMEOUT));
+        let keys = if config.sign_in.is_some() { keys.accepting_own(Arc::new(store.clone())) } else { keys };
         let akismet = config.spam.akismet_key.as_ref();
         Self {
-            store: Store::new(table, config.table_name.clone(), random.clone())
-                .embedding(config.lists.replies_per_parent),
-            keys: Keys::new(keys, https::Client::new(JWKS_TIMEOUT)),
+            store,
+            keys,
             ids: IdSource::new(clock.clone(), random.clone()),
             akismet: akismet.map(|key| Akismet::new(key.expose().to_owned(), &config.spam.akismet_url)),
             queues,
+            names: names::KnownNames::default(),
             clock,
             random,
             config,

@@ -1,11 +1,13 @@
-//! The four accepted signature algorithms for `jsonwebtoken`, computed by ring, which TLS needs anyway.
+//! The four accepted signature algorithms for `jsonwebtoken`, computed by ring, which TLS needs anyway. Tokens are signed by two
+//! of them.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, EncodingKey};
 use ring::hmac;
 use ring::signature::{
-    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
+    ECDSA_P256_SHA256_FIXED, ED25519, Ed25519KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents,
+    UnparsedPublicKey,
 };
 use signature::{Error, Signer, Verifier};
 
@@ -34,11 +36,30 @@ impl JwtSigner for Hs256 {
     }
 }
 
+struct EdDsa(Ed25519KeyPair);
+
+impl Signer<Vec<u8>> for EdDsa {
+    fn try_sign(&self, message: &[u8]) -> std::result::Result<Vec<u8>, Error> {
+        Ok(self.0.sign(message).as_ref().to_vec())
+    }
+}
+
+impl JwtSigner for EdDsa {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::EdDSA
+    }
+}
+
+/// A key of `EdDSA` is the seed of 32 bytes.
 fn signer(algorithm: Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
     match (algorithm, key.family()) {
         (Algorithm::HS256, AlgorithmFamily::Hmac) => {
             Ok(Box::new(Hs256(hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes()))))
         }
+        (Algorithm::EdDSA, AlgorithmFamily::Ed) => match Ed25519KeyPair::from_seed_unchecked(key.as_bytes()) {
+            Ok(pair) => Ok(Box::new(EdDsa(pair))),
+            Err(_) => Err(ErrorKind::InvalidKeyFormat.into()),
+        },
         _ => Err(ErrorKind::InvalidAlgorithm.into()),
     }
 }

@@ -1,59 +1,27 @@
 //! Bearer tokens: JSON Web Tokens signed with the shared secret (HS256) or with a key of the identity provider (RS256,
-//! ES256, `EdDSA`). `policy` decides what their bearers may do.
+//! ES256, `EdDSA`); those of our own sign-in are in `own`. `policy` decides what their bearers may do.
 
 use std::fmt;
 use std::sync::Arc;
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::jwks::{Jwks, NoKey};
+use super::jwks::Jwks;
+use super::jwt::{self, peek, signature_only};
+use super::own::{self, KeySource, OwnKeys};
 use super::signature;
 use crate::aws::https;
 use crate::domain::secret::Secret;
+use crate::domain::time::Timestamp;
 use crate::domain::user::Claims;
 
-const LENGTH_LIMIT: usize = 8 * 1024;
+pub use super::jwt::BadToken;
+
 const SUBJECT_LIMIT: usize = 255;
 /// Seconds that the issuer's clock may be ahead of ours. Expired tokens get no leeway.
 const NOT_BEFORE_LEEWAY: f64 = 30.0;
 const MODERATOR: &str = "moderator";
-
-/// Why a token is refused. Answers show only [`Self::NoKeys`], because another attempt may succeed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadToken {
-    #[error("longer than {LENGTH_LIMIT} bytes")]
-    TooLong,
-    #[error("not a JSON Web Token with the claims it must have")]
-    Malformed,
-    #[error("an algorithm or extension that is not accepted")]
-    Unsupported,
-    #[error("no key to check it with")]
-    UnknownKey,
-    #[error("the provider's keys could not be fetched")]
-    NoKeys,
-    #[error("the signature is wrong")]
-    Signature,
-    #[error("expired")]
-    Expired,
-    #[error("not valid yet")]
-    NotYetValid,
-    #[error("no usable subject")]
-    Subject,
-    #[error("another issuer")]
-    Issuer,
-    #[error("another audience")]
-    Audience,
-}
-
-impl From<NoKey> for BadToken {
-    fn from(missing: NoKey) -> Self {
-        match missing {
-            NoKey::Unavailable => Self::NoKeys,
-            NoKey::Unknown => Self::UnknownKey,
-        }
-    }
-}
 
 /// Keys to verify tokens with, and the claims that tokens must have.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +37,7 @@ pub struct Keys {
     jwks: Option<Arc<Jwks>>,
     issuer: Option<String>,
     audience: Option<String>,
+    own: Option<OwnKeys>,
 }
 
 impl Keys {
@@ -81,7 +50,14 @@ impl Keys {
             jwks: settings.jwks_url.map(|url| Jwks::new(url, client)),
             issuer: settings.issuer,
             audience: settings.audience,
+            own: None,
         }
+    }
+
+    /// Accepts tokens of our own sign-in besides.
+    #[must_use]
+    pub fn accepting_own(self, source: Arc<dyn KeySource>) -> Self {
+        Self { own: Some(OwnKeys::new(source)), ..self }
     }
 
     /// Fetches the provider's keys, if there is a provider, so that the first request does not wait for them.
@@ -97,8 +73,12 @@ impl Keys {
     ///
     /// When the token is not valid, or its key cannot be fetched.
     pub async fn verify(&self, token: &str, now: i64) -> Result<Claims, BadToken> {
-        if token.len() > LENGTH_LIMIT {
+        if token.len() > jwt::LENGTH_LIMIT {
             return Err(BadToken::TooLong);
+        }
+        if own::is_own(token) {
+            let own = self.own.as_ref().ok_or(BadToken::UnknownKey)?;
+            return own.verify(token, Timestamp(now * 1_000)).await;
         }
         let header = peek(token)?;
         let key = match (header.alg, &self.secret, &self.jwks) {
@@ -148,6 +128,7 @@ impl Keys {
             moderator: payload.roles.is_some_and(|roles| roles.iter().any(|role| role == MODERATOR)),
             #[expect(clippy::cast_possible_truncation, reason = "saturates")]
             issued_at: payload.iat.map(|iat| iat as i64),
+            account: None,
         })
     }
 
@@ -174,25 +155,6 @@ impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys").field("issuer", &self.issuer).field("audience", &self.audience).finish_non_exhaustive()
     }
-}
-
-/// The unverified header, used only to choose the key. Each key has one algorithm, which the header cannot change.
-fn peek(token: &str) -> Result<Header, BadToken> {
-    let header = jsonwebtoken::decode_header(token).map_err(|_| BadToken::Malformed)?;
-    if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
-        return Err(BadToken::Unsupported);
-    }
-    Ok(header)
-}
-
-/// [`Keys::check`] checks the claims, because the library would use the system's clock.
-fn signature_only(algorithm: Algorithm) -> Validation {
-    let mut validation = Validation::new(algorithm);
-    validation.required_spec_claims.clear();
-    validation.validate_exp = false;
-    validation.validate_nbf = false;
-    validation.validate_aud = false;
-    validation
 }
 
 /// `sub`, `exp`, `nbf`, `iss` and `aud` decide about a token, so another type than RFC 7519's is an error. Other claims

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::mail_keys::Recipient;
+use crate::domain::sign_in::keys::FlowId;
 use crate::domain::webhook::{EndpointId, Event, MessageId};
 
 /// `Type` is the name that SNS uses for the kind of a message. Ours use it too, so that it tells all of them apart.
@@ -11,6 +12,8 @@ use crate::domain::webhook::{EndpointId, Event, MessageId};
 pub enum Message {
     /// A mail to this recipient may be due.
     Mail { recipient: Recipient },
+    /// Somebody asked for a code to sign in.
+    Code { flow: FlowId },
     /// A call of a webhook may be due.
     Webhook(DueWebhook),
     /// A notification of SNS. Its text is what SES says about a mail that it has sent.
@@ -48,6 +51,7 @@ mod tests {
         };
         for message in [
             Message::Mail { recipient: Recipient::moderators() },
+            Message::Code { flow: FlowId { inbox: "i".repeat(22), nonce: "n".repeat(22) } },
             webhook(EventKind::Created, Some(subject)),
             webhook(EventKind::Test, None),
         ] {
@@ -70,6 +74,7 @@ mod tests {
             "{}",
             "[]",
             r#"{"Type":"Mail"}"#,
+            r#"{"Type":"Code","flow":"x"}"#,
             r#"{"Type":"Webhook","webhook":7,"message":"msg_x"}"#,
             r#"{"Type":"Notification"}"#,
             r#"{"Type":"Other","recipient":"u7"}"#,

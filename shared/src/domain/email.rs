@@ -42,6 +42,13 @@ pub fn canonical(address: &str) -> String {
     }
 }
 
+/// The address by which an account is known: in lower case. Nothing else is folded, because where `+` is no tag it is another's
+/// mailbox.
+#[must_use]
+pub fn exact(address: &str) -> String {
+    address.trim().to_lowercase()
+}
+
 /// The first letter and the domain, such as `a•••@example.org`.
 #[must_use]
 pub fn masked(address: &str) -> String {
@@ -95,6 +102,11 @@ mod tests {
             assert_eq!(canonical(same), "ada@gmail.com");
         }
         assert_ne!(canonical("a.da@example.org"), canonical("ada@example.org"));
+    }
+
+    #[test]
+    fn an_account_keeps_the_dots_and_tags_of_its_address() {
+        assert_eq!(exact(" A.da+x@Gmail.com"), "a.da+x@gmail.com");
     }
 
     #[test]

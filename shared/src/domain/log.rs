@@ -22,6 +22,7 @@ pub enum Action {
     AddWebhook,
     ChangeWebhook,
     RemoveWebhook,
+    SignIn,
 }
 
 /// An entry of the log, as stored. It stays when the comment is deleted.

@@ -5,14 +5,12 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::email::canonical;
 use crate::domain::ids::{ThreadId, UserId};
-use crate::domain::seal::{DerivedKeys, Seal};
+use crate::domain::seal::{DerivedKeys, Seal, tag};
 use crate::domain::secret::Secret;
 use crate::domain::time::Timestamp;
 
@@ -206,20 +204,11 @@ impl MailKeys {
     }
 }
 
-/// The first characters of a keyed hash over the parts.
-fn tag(key: &hmac::Key, parts: &[&str], characters: usize) -> String {
-    let mut context = hmac::Context::with_key(key);
-    for part in parts {
-        context.update(&(part.len() as u64).to_be_bytes());
-        context.update(part.as_bytes());
-    }
-    let mut text = URL_SAFE_NO_PAD.encode(context.sign());
-    text.truncate(characters);
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
     use super::*;
 
     const NOW: Timestamp = Timestamp(1_800_000_000_000);

@@ -2,9 +2,13 @@
 
 use std::fmt;
 
-/// A list in the syntax of API Gateway: origins, `*` for any, `https://*` for any of that scheme.
+/// A list in the syntax of API Gateway: origins, `*` for any, `https://*` for any of that scheme. On this machine `*` may stand
+/// for any port.
 #[derive(Clone, Debug)]
 pub struct Origins(Vec<String>);
+
+/// Pages of this machine, on any port.
+pub const LOOPBACK: [&str; 3] = ["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"];
 
 impl Origins {
     /// Reads a comma-separated list. `None` when it is empty or has an entry that is not an origin.
@@ -13,7 +17,8 @@ impl Origins {
         let origins = text.split(',').map(|origin| origin.trim().to_ascii_lowercase());
         let origins: Vec<String> = origins.filter(|origin| !origin.is_empty()).collect();
         let valid = |origin: &String| {
-            matches!(origin.as_str(), "*" | "https://*" | "http://*") || of(origin).as_ref() == Some(origin)
+            let is_pattern = matches!(origin.as_str(), "*" | "https://*" | "http://*");
+            is_pattern || LOOPBACK.contains(&origin.as_str()) || of(origin).as_ref() == Some(origin)
         };
         (!origins.is_empty() && origins.iter().all(valid)).then_some(Self(origins))
     }
@@ -67,7 +72,7 @@ mod tests {
         for bad in ["", ",", "a.example", "https://a.example/", "https://a.example/x", "https://*.example", "null"] {
             assert!(Origins::parse(bad).is_none(), "{bad}");
         }
-        assert!(Origins::parse("https://a@b.example").is_none());
+        assert!(Origins::parse("https://a@b.example").is_none() && Origins::parse("http://a.example:*").is_none());
     }
 
     #[test]
@@ -79,6 +84,11 @@ mod tests {
             assert!(!listed.contains(other), "{other}");
         }
         assert!(Origins::parse("*").unwrap().contains("null"));
+        let local = Origins::parse(&LOOPBACK.join(",")).unwrap();
+        assert!(local.contains("http://127.0.0.1:8080") && local.contains("http://[::1]:1") && !local.is_any());
+        assert!(
+            !local.contains("http://127.0.0.1.evil.example") && !local.contains("http://localhost.evil.example:80")
+        );
         let secure = Origins::parse("https://*").unwrap();
         assert!(secure.contains("https://a.example") && !secure.contains("http://a.example"));
         assert_eq!(Origins::parse("*").unwrap().allow("https://a.example"), Some("*"));

@@ -9,7 +9,7 @@ use crate::domain::secret::Secret;
 
 const NONCE: usize = aead::NONCE_LEN;
 
-/// The keys that are derived from the visitor salt, each by a label of its own.
+/// The keys that are derived from a secret, each by a label of its own.
 pub(super) struct DerivedKeys(hkdf::Prk);
 
 impl DerivedKeys {
@@ -17,7 +17,7 @@ impl DerivedKeys {
         Self(hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(salt.expose().as_bytes()))
     }
 
-    fn bytes(&self, label: &'static str) -> [u8; 32] {
+    pub(super) fn bytes(&self, label: &'static str) -> [u8; 32] {
         let mut key = [0; 32];
         let filled = self.0.expand(&[label.as_bytes()], hkdf::HKDF_SHA256).map(|okm| okm.fill(&mut key));
         assert!(matches!(filled, Ok(Ok(()))), "HKDF-SHA256 expands to 32 bytes");
@@ -70,6 +70,18 @@ impl Seal {
         let text = self.key.open_in_place(nonce, aead::Aad::empty(), &mut sealed).ok()?;
         String::from_utf8(text.to_vec()).ok()
     }
+}
+
+/// The first characters of a keyed hash over the parts.
+pub(super) fn tag(key: &hmac::Key, parts: &[&str], characters: usize) -> String {
+    let mut context = hmac::Context::with_key(key);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    let mut text = URL_SAFE_NO_PAD.encode(context.sign());
+    text.truncate(characters);
+    text
 }
 
 #[cfg(test)]

@@ -5,12 +5,16 @@ use serde::{Deserialize, Serialize};
 use crate::domain::avatar::Avatar;
 use crate::domain::ids::{CommentId, ThreadId, UserId, sha256_hex};
 use crate::domain::secret::Secret;
+use crate::domain::sign_in::Account;
 use crate::domain::time::Timestamp;
 use crate::domain::trust::Trust;
 use crate::domain::visible;
 
 /// Seconds between two names that comments take: names that change back and forth are then written once.
 pub const RENAME_PAUSE: i64 = 60;
+
+/// Seconds between two changes of the name of an account.
+const NAME_PAUSE: i64 = 24 * 60 * 60;
 
 /// Characters. Longer names are cut.
 pub const MAX_NAME: usize = 100;
@@ -31,6 +35,8 @@ pub struct Claims {
     pub moderator: bool,
     /// Unix seconds. Of two tokens, the one with the larger value is newer.
     pub issued_at: Option<i64>,
+    /// Of a token of our own.
+    pub account: Option<Box<Account>>,
 }
 
 /// The user of a verified token.
@@ -43,11 +49,19 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// The holder of an account of our own.
+    #[must_use]
+    pub fn of_account(account: Account) -> Self {
+        let claims = Claims { account: Some(Box::new(account.clone())), ..Claims::default() };
+        Self { id: account.id, subject: Some(account.subject), claims }
+    }
+
     #[must_use]
     pub fn new(claims: Claims, salt: &Secret) -> Self {
-        let (id, subject) = match UserId::of_sub(&claims.sub) {
-            Some(id) => (id, None),
-            None => {
+        let (id, subject) = match (&claims.account, UserId::of_sub(&claims.sub)) {
+            (Some(account), _) => (account.id, Some(account.subject.clone())),
+            (None, Some(id)) => (id, None),
+            (None, None) => {
                 let issuer = claims.issuer.as_deref().unwrap_or_default();
                 let (id, hash) = UserId::hashed(salt, issuer, &claims.sub);
                 (id, Some(hash))
@@ -86,8 +100,22 @@ pub struct User {
     /// The id of the ban, in order of time: the key of its row among those banned.
     #[serde(rename = "bi", default, skip_serializing_if = "Option::is_none")]
     pub ban_id: Option<u64>,
+    /// What an account of our own has besides.
+    #[serde(rename = "ac", default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<OwnAccount>,
     #[serde(flatten)]
     pub trust: Trust,
+}
+
+/// The account of a user who signs in by a code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnAccount {
+    /// [`Account::epoch`]
+    #[serde(rename = "ep")]
+    pub epoch: u64,
+    /// The address, sealed.
+    #[serde(rename = "ad")]
+    pub address: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,25 +161,20 @@ impl User {
             told_at: identity.claims.issued_at.or(known.and_then(|known| known.told_at)),
             learned_at: Some(now),
             renamed_at: renamed.map(|known| known.renamed_at.map_or(now, |then| now.max(then + 1))),
-            comments_at: renamed.map(|known| match known.comments_at {
-                Some(at) if at <= now => now.max(at + RENAME_PAUSE),
-                // Comments wait for it already.
-                Some(at) => at,
-                None => now,
-            }),
+            comments_at: renamed.map(|known| known.comments_from(now)),
             subject: identity.subject.clone(),
             ban: known.and_then(|known| known.ban.clone()),
             ban_id: known.and_then(|known| known.ban_id),
+            account: known.and_then(|known| known.account.clone()),
             trust: known.map(|known| known.trust.clone()).unwrap_or_default(),
         }
     }
 
-    /// User 7, with this name and nothing else.
-    #[cfg(test)]
-    pub(crate) fn named(name: &str) -> Self {
+    /// A user of whom no more than the id is known.
+    pub(crate) fn unnamed(id: UserId) -> Self {
         Self {
-            id: UserId(7),
-            name: name.to_owned(),
+            id,
+            name: String::new(),
             avatar: Avatar::Neutral,
             told_at: None,
             learned_at: None,
@@ -160,8 +183,15 @@ impl User {
             subject: None,
             ban: None,
             ban_id: None,
+            account: None,
             trust: Trust::default(),
         }
+    }
+
+    /// User 7, with this name and nothing else.
+    #[cfg(test)]
+    pub(crate) fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::unnamed(UserId(7)) }
     }
 
     /// The name in lower case, with an underscore for each run of other characters. `None` when it is too long for a
@@ -169,6 +199,42 @@ impl User {
     #[must_use]
     pub fn handle(&self) -> Option<String> {
         handle(&self.name)
+    }
+
+    /// Whether a token of ours is of this user, and not signed out.
+    #[must_use]
+    pub fn is_signed_in(&self, account: &Account) -> bool {
+        self.subject.as_ref() == Some(&account.subject)
+            && self.account.as_ref().is_some_and(|own| own.epoch == account.epoch)
+    }
+
+    /// The user under a name that they chose. The first name is no change.
+    #[must_use]
+    pub fn renamed(&self, name: &str, now: Timestamp) -> Self {
+        let is_first = self.name.is_empty();
+        let now = now.seconds();
+        Self {
+            name: name.to_owned(),
+            renamed_at: (!is_first).then(|| self.renamed_at.map_or(now, |then| now.max(then + 1))),
+            comments_at: (!is_first).then(|| self.comments_from(now)),
+            ..self.clone()
+        }
+    }
+
+    /// When the user may choose another name, in Unix seconds.
+    #[must_use]
+    pub fn renames_from(&self) -> Option<i64> {
+        self.renamed_at.map(|then| then + NAME_PAUSE)
+    }
+
+    /// When comments take a name that is new now.
+    fn comments_from(&self, now: i64) -> i64 {
+        match self.comments_at {
+            Some(at) if at <= now => now.max(at + RENAME_PAUSE),
+            // Comments wait for it already.
+            Some(at) => at,
+            None => now,
+        }
     }
 
     /// Whether it is no more than an id, and what moderators have decided about comments.
@@ -257,6 +323,29 @@ mod tests {
         assert!(ada.subject.is_some() && ada == identity("ada", None));
         let numeric = identity(&ada.id.to_string(), None);
         assert!(numeric.id != ada.id && numeric.subject.is_some());
+    }
+
+    #[test]
+    fn an_account_is_who_its_token_says_in_the_present_epoch() {
+        let account = |subject: &str, epoch| Account { id: UserId(9), subject: subject.to_owned(), epoch };
+        let claims = Claims { sub: "7".to_owned(), account: Some(Box::new(account("ada", 1))), ..Claims::default() };
+        let identity = Identity::new(claims, &Secret::from("salt".to_owned()));
+        assert_eq!((identity.id, identity.subject.as_deref()), (UserId(9), Some("ada")));
+        let own = OwnAccount { epoch: 1, address: String::new() };
+        let ada = User { subject: Some("ada".to_owned()), account: Some(own), ..User::named("") };
+        assert!(ada.is_signed_in(&account("ada", 1)));
+        assert!(!ada.is_signed_in(&account("ada", 2)) && !ada.is_signed_in(&account("eve", 1)));
+        assert!(!User { account: None, ..ada }.is_signed_in(&account("ada", 1)));
+    }
+
+    #[test]
+    fn the_first_name_is_no_change_and_the_next_one_waits_a_day_after_a_change() {
+        let at = |seconds: i64| Timestamp(seconds * 1_000);
+        let first = User::named("").renamed("Ada", at(100));
+        assert_eq!((first.renamed_at, first.comments_at, first.renames_from()), (None, None, None));
+        let second = first.renamed("Ada L.", at(110));
+        assert_eq!((second.renamed_at, second.comments_at), (Some(110), Some(110)));
+        assert_eq!(second.renames_from(), Some(110 + 24 * 3_600));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::markdown;
 use crate::domain::time::Timestamp;
+use crate::domain::user::MAX_NAME;
 use crate::domain::visible;
 use crate::error::{FieldErrors, Refusal};
 
@@ -81,6 +82,16 @@ impl Input {
                 String::new()
             }
         }
+    }
+
+    /// A name that others see.
+    pub fn name(&mut self, field: &'static str) -> String {
+        let name = self.required_text(field, MAX_NAME);
+        if name.chars().any(visible::breaks_names) {
+            self.fail(field, format!("The {field} may not contain control characters."));
+        }
+        self.refuse_bidi_overrides(field, &name);
+        name.trim().to_owned()
     }
 
     fn fail_missing(&mut self, field: &'static str) {

@@ -13,6 +13,7 @@ use crate::domain::markdown;
 use crate::domain::rejection::{Grounds, RejectionReason};
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::Timestamp;
+use crate::domain::user::User;
 use crate::domain::verdict::{Detail, Rule, Verdict};
 use crate::domain::viewer::Viewer;
 use crate::policy;
@@ -67,6 +68,23 @@ impl UserResource {
     /// The writer of a placeholder.
     fn nobody() -> Self {
         Self { id: None, name: String::new(), avatar: String::new() }
+    }
+}
+
+/// A user, as an answer to that user shows it.
+#[derive(Debug, Serialize)]
+pub struct OwnUser {
+    id: UserId,
+    /// `None` until an account has chosen one.
+    name: Option<String>,
+    avatar: String,
+}
+
+impl OwnUser {
+    #[must_use]
+    pub fn new(config: &Config, user: &User) -> Self {
+        let UserResource { avatar, .. } = UserResource::new(config, None, String::new(), &user.avatar);
+        Self { id: user.id, name: Some(user.name.clone()).filter(|name| !name.is_empty()), avatar }
     }
 }
 

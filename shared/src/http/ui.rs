@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::domain::texts::Labels;
 use crate::domain::viewer::Viewer;
 use crate::http::input::{MAX_BODY, MAX_REPORT_DETAILS};
-use crate::http::resource::UserResource;
+use crate::http::resource::OwnUser;
 use crate::policy;
 
 #[must_use]
@@ -30,8 +30,7 @@ pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels) -> Value 
             "media_bytes": config.media_max_bytes,
         },
         "feeds": config.features.feeds,
-        // There is no sign-in of our own yet.
-        "sign_in": false,
+        "sign_in": config.sign_in.is_some(),
         "auth": auth(config, viewer),
     })
 }
@@ -56,8 +55,7 @@ fn features(config: &Config) -> Value {
 }
 
 fn auth(config: &Config, viewer: &Viewer) -> Value {
-    let user = viewer.user.as_ref();
-    let user = user.map(|user| UserResource::new(config, Some(user.id), user.name.clone(), &user.avatar));
+    let user = viewer.user.as_ref().map(|user| OwnUser::new(config, user));
     json!({
         "authenticated": user.is_some(),
         "moderator": viewer.is_moderator(),

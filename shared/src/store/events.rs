@@ -157,8 +157,9 @@ impl<'a> Record<'a> {
         match &self.change {
             Change::Comment(images) => Event::of_comment(images.old.as_ref(), images.new.as_ref(), self.at),
             Change::User(images) => {
-                // A user without a name was banned before the first sign-in.
-                let known = images.old.as_ref().filter(|old| !old.name.is_empty()).zip(images.new.as_ref());
+                // A user without a name was banned before the first sign-in, or has an account and chooses a name later.
+                let is_known = |old: &&User| !old.name.is_empty() || old.account.is_some();
+                let known = images.old.as_ref().filter(is_known).zip(images.new.as_ref());
                 known.filter(|(old, new)| !old.looks_like(new)).map(|(old, new)| Event::UserRenamed(old, new))
             }
             Change::Banned(entry) => RejectRecent::of(entry).map(Event::RecentRejected),

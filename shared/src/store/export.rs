@@ -106,6 +106,11 @@ pub(super) fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault
         | ItemKind::Repeat(_)
         | ItemKind::Idempotency(_)
         | ItemKind::NotificationState(_)
+        | ItemKind::Inbox(_)
+        | ItemKind::Sessions(_)
+        | ItemKind::CodeBound
+        | ItemKind::PublicKeys
+        | ItemKind::ModeratorNames
         | ItemKind::Endpoint
         | ItemKind::EndpointCount
         | ItemKind::Delivery

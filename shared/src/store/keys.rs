@@ -281,6 +281,26 @@ pub(super) fn hidden_replies() -> (AttributeValue, AttributeValue) {
     (key(0), key(LAST))
 }
 
+pub(super) fn inbox(hash: &str) -> Key {
+    Key::new(format!("O#{hash}"), "O")
+}
+
+pub(super) fn sessions(account: UserId) -> Key {
+    Key::new(format!("Z#{account}"), "Z")
+}
+
+pub(super) fn code_bound(scope: &str, whose: &str, hour: i64) -> Key {
+    Key::new(format!("Y#{scope}#{whose}#{hour}"), "Y")
+}
+
+pub(super) fn public_keys() -> Key {
+    Key::new("Y".to_owned(), "K")
+}
+
+pub(super) fn moderator_names() -> Key {
+    Key::new("Y".to_owned(), "M")
+}
+
 pub(super) fn endpoint(id: EndpointId) -> Key {
     Key::new(endpoint_partition(), pad(id.0))
 }
@@ -345,6 +365,11 @@ pub(super) enum ItemKind {
     Repeat(Visitor),
     Idempotency(Visitor),
     NotificationState(Recipient),
+    Inbox(String),
+    Sessions(UserId),
+    CodeBound,
+    PublicKeys,
+    ModeratorNames,
     Endpoint,
     EndpointCount,
     Delivery,
@@ -401,6 +426,11 @@ impl ItemKind {
             ("P", ("P", "")) => Self::Repeat(of_visitor()?.0),
             ("I", ("I", "")) => Self::Idempotency(of_visitor()?.0),
             ("E", ("E", "")) => Self::NotificationState(Recipient(rest.to_owned())),
+            ("O", ("O", "")) => Self::Inbox(rest.to_owned()),
+            ("Z", ("Z", "")) => Self::Sessions(rest.parse().ok()?),
+            ("Y", ("Y", "")) => Self::CodeBound,
+            ("Y", ("K", "")) => Self::PublicKeys,
+            ("Y", ("M", "")) => Self::ModeratorNames,
             ("W", ("W", "")) => Self::EndpointCount,
             ("W", _) if rest.is_empty() => Self::Endpoint,
             ("W", _) => Self::Delivery,
@@ -440,6 +470,11 @@ impl ItemKind {
             Self::Repeat(_) => &schema::repeat::KIND,
             Self::Idempotency(_) => &schema::idempotency::KIND,
             Self::NotificationState(_) => &schema::notification_state::KIND,
+            Self::Inbox(_) => &schema::inbox::KIND,
+            Self::Sessions(_) => &schema::sessions::KIND,
+            Self::CodeBound => &schema::code_bound::KIND,
+            Self::PublicKeys => &schema::public_keys::KIND,
+            Self::ModeratorNames => &schema::moderator_names::KIND,
             Self::Endpoint => &schema::endpoint::KIND,
             Self::EndpointCount => &schema::endpoint_count::KIND,
             Self::Delivery => &schema::delivery::KIND,
@@ -579,6 +614,11 @@ pub(super) mod tests {
             (repeat(&visitor, "hash"), ItemKind::Repeat(visitor.clone())),
             (idempotency(&visitor, "hash"), ItemKind::Idempotency(visitor.clone())),
             (notification_state(&ada.into()), ItemKind::NotificationState(ada.into())),
+            (inbox("hash"), ItemKind::Inbox("hash".to_owned())),
+            (sessions(ada), ItemKind::Sessions(ada)),
+            (code_bound("network", "hash", 1), ItemKind::CodeBound),
+            (public_keys(), ItemKind::PublicKeys),
+            (moderator_names(), ItemKind::ModeratorNames),
             (endpoint(hook), ItemKind::Endpoint),
             (endpoint_count(), ItemKind::EndpointCount),
             (delivery(hook, &message), ItemKind::Delivery),

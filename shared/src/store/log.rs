@@ -13,7 +13,7 @@ use crate::domain::list::{Cursor, Order};
 use crate::domain::log::{Action, LogEntry};
 use crate::domain::rejection::{Grounds, Rejection};
 use crate::domain::time::Clock;
-use crate::domain::user::NetworkBan;
+use crate::domain::user::{NetworkBan, User};
 use crate::error::Fault;
 
 /// A moderator who acts.
@@ -102,6 +102,29 @@ impl Store {
                 // Another instance has used the id.
                 Outcome::Failed(failed) if failed.is_only(Label::Log) => {}
                 outcome => return Ok(outcome),
+            }
+        }
+    }
+
+    /// Logs that a moderator has signed in by a code.
+    pub async fn log_sign_in(&self, moderator: &User, ids: &IdSource) -> Result<(), Fault> {
+        let doing = "logging a sign-in";
+        let mut attempts = self.attempts(doing);
+        loop {
+            attempts.next().await?;
+            let entry = LogEntry {
+                id: ids.next().0,
+                moderator: Some(moderator.id),
+                name: moderator.name.clone(),
+                action: Action::SignIn,
+                comment: None,
+                user: None,
+                thread: None,
+                rejects: None,
+            };
+            // Another instance may have used the id.
+            if self.put(doing, Write::put(write(&keys::log(entry.id), &entry)?).when(absent())).await? {
+                return Ok(());
             }
         }
     }

@@ -35,6 +35,7 @@ mod reject_recent;
 #[cfg(feature = "import")]
 pub mod restore;
 mod schema;
+pub mod sign_in;
 pub mod sources;
 pub mod threads;
 mod transaction;

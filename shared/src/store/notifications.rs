@@ -27,23 +27,14 @@ impl Store {
         Ok(self.get(&keys::notification_state(recipient), Reading::Consistent).await?.unwrap_or_default())
     }
 
-    /// Changes the state of a recipient, and returns it with what `change` says. When another change was first,
-    /// `change` is called again with the new state. Nothing is written when it changes nothing.
+    /// Changes the state of a recipient, and returns it with what `change` says. When another change was first, `change` is called
+    /// again with the new state. Nothing is written when it changes nothing.
     pub async fn change_notification_state<T>(
         &self,
         recipient: &Recipient,
         change: impl Fn(&mut NotificationState) -> T,
     ) -> Result<(NotificationState, T), Fault> {
-        let doing = "changing a notification state";
-        let key = keys::notification_state(recipient);
-        let mut attempts = self.attempts(doing);
-        loop {
-            attempts.next().await?;
-            let before: NotificationState = self.get(&key, Reading::Consistent).await?.unwrap_or_default();
-            if let Some(changed) = self.try_change(doing, &key, (before, false), &change).await? {
-                return Ok(changed);
-            }
-        }
+        self.change_versioned("changing a notification state", &keys::notification_state(recipient), change).await
     }
 
     /// Removes the address from a comment, once its writer's notification state has it.

@@ -300,6 +300,7 @@ items! {
             APPROVED       "ap"  NS                       "at most 20 comments whose latest decision is an approval";
             REJECTED       "np"  NS                       "the newest 20 comments whose latest decision is a rejection";
             LOOKED_BACK    "lb"  B                        "a comment that was shown before trust was asked for has been looked for; it is in `ap`";
+            ACCOUNT        "ac"  M(account) names Hash    "account of who signs in by a code";
         }
     }
     guest "guest" {
@@ -467,6 +468,48 @@ items! {
             PROVEN         "pv"  S                        "hash of a confirmed address that was forgotten because the mails were stopped";
         }
     }
+    inbox "inbox" {
+        key "O#hash" "O" names Hash; export No; read "sign-in: the codes that an address was sent; expires";
+        attributes {
+            VERSION        "vn"  N                        "number of changes, for the condition of the next one";
+            FLOWS          "fl"  L(flow)   names Hash     "codes that are valid";
+            CODES          "cd"  L(unused_code)           "codes of the last day that nobody has used, which are bounded";
+            EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
+        }
+    }
+    sessions "sessions" {
+        key "Z#id" "Z" names User; export No; read "sign-in: refreshing and ending a session";
+        attributes {
+            VERSION        "vn"  N                        "number of changes, for the condition of the next one";
+            EPOCH          "ep"  N                        "epoch of the account when they began";
+            SESSIONS       "se"  L(session)               "sessions, oldest first";
+            NETWORKS       "nw"  L(S)                     "hashes of the networks that the account signed in from lately";
+        }
+    }
+    code_bound "bound of codes" {
+        key "Y#scope#hash#hour" "Y"; export No; read "sign-in: the codes of a network, of a domain and of all, by the hour; expires";
+        attributes {
+            CODES          "n"   N                        "codes that were asked for";
+            WRONG          "w"   N                        "wrong codes that were tried";
+            EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
+        }
+    }
+    public_keys "public keys" {
+        key "Y" "K"; export No; read "sign-in: who verifies an access token";
+        attributes {
+            VERSION        "vn"  N                        "number of changes, for the condition of the next one";
+            CURRENT        "k"   S                        "public key of the present seed";
+            PREVIOUS       "p"   S                        "the one before";
+            CHANGED_AT     "c"   N                        "when the present one replaced it, in Unix seconds";
+        }
+    }
+    moderator_names "moderators' names" {
+        key "Y" "M"; export No; read "sign-in: names that nobody else may have";
+        attributes {
+            VERSION        "vn"  N                        "number of changes, for the condition of the next one";
+            NAMES          "ls"  L(moderator_name) names User "how the name of each looks";
+        }
+    }
     endpoint "endpoint" {
         key "W" "id"; export No; read "webhooks: an address that is notified of events";
         attributes {
@@ -567,6 +610,37 @@ maps! {
         AT             "a"   N                            "time";
         NETWORK        "n"   S                            "hash of the network";
         ASKING         "v"   S                            "hash of who asked, and when";
+    }
+    account {
+        EPOCH          "ep"  N                            "another one after signing out everywhere";
+        ADDRESS        "ad"  S                            "address, sealed";
+    }
+    flow {
+        NONCE          "n"   S                            "tells it from the others";
+        TRIES          "tr"  N                            "codes that were tried";
+        AT             "a"   N                            "when it was asked for, in Unix seconds";
+        HOST           "h"   S                            "host of the page that asked";
+        LANGUAGE       "l"   S                            "language of the mail";
+        ADDRESS        "ad"  S                            "address, sealed";
+    }
+    unused_code {
+        AT             "a"   N                            "when it was asked for, in Unix seconds";
+        NETWORK        "n"   S                            "hash of the network that asked";
+        KNOWN          "k"   B                            "the account had signed in from the network before";
+    }
+    moderator_name {
+        ID             "u"   N         names User         "user id";
+        LOOK           "lk"  M(look)                      "how the name looks";
+    }
+    look {
+        WRITTEN        "w"   S                            "skeleton of the name as it is written";
+        FOLDED         "f"   S                            "the same without regard to case";
+    }
+    session {
+        NONCE          "i"   N                            "tells it from the others";
+        GENERATION     "g"   N                            "uses of its refresh tokens";
+        USED_AT        "t"   N                            "time of the last use, in Unix seconds";
+        STARTED_AT     "s"   N                            "when it began, in Unix seconds";
     }
     claim {
         OWNER          "o"   S                            "owner";

@@ -15,7 +15,6 @@ use crate::domain::fold::fold;
 use crate::domain::ids::UserId;
 use crate::domain::list::Order;
 use crate::domain::time::Timestamp;
-use crate::domain::trust::Trust;
 use crate::domain::user::{Ban, Identity, User};
 use crate::error::Fault;
 
@@ -123,7 +122,7 @@ impl Store {
     }
 
     /// The user of a verified token. When the token has a new name or picture, the table and the search have it before this
-    /// returns. `None` when the id belongs to another subject. `known` is the user's row, by an eventually consistent read.
+    /// returns. `None` when the id belongs to another subject, or a session of ours is over. `known` is the user's row, by an eventually consistent read.
     pub async fn sync_user(
         &self,
         identity: &Identity,
@@ -133,14 +132,18 @@ impl Store {
         let mut reading = Reading::Eventual;
         // It does not use `attempts`: the second attempt follows at once, as it only reads consistently.
         for _ in 0..ATTEMPTS {
-            let user = match compare(identity, known.as_ref(), now) {
+            match compare(identity, known.as_ref(), now) {
                 UserSync::Known(user) => return Ok(Some(user)),
                 UserSync::Other => return Ok(None),
-                UserSync::New(user) => user,
-            };
-            // A name costs a hundred writes, so that it must be new to the table, not only to a replica that lags.
-            if reading == Reading::Consistent && self.save_profile(known.as_ref(), &user).await? {
-                return Ok(Some(user));
+                // A replica that lags may not have the present session.
+                UserSync::SignedOut if reading == Reading::Consistent => return Ok(None),
+                // A name costs a hundred writes, so that it must be new to the table, not only to a replica that lags.
+                UserSync::New(user) if reading == Reading::Consistent => {
+                    if self.save_profile(known.as_ref(), &user).await? {
+                        return Ok(Some(user));
+                    }
+                }
+                UserSync::SignedOut | UserSync::New(_) => {}
             }
             reading = Reading::Consistent;
             known = self.user(identity.id, reading).await?;
@@ -292,22 +295,7 @@ impl Store {
                 let banned = ban.as_ref().is_some_and(|ban| ban.holds(now));
                 if (search.banned || !banned) && !found.contains_key(&id) {
                     order.push(id);
-                    found.insert(
-                        id,
-                        User {
-                            id,
-                            name,
-                            avatar,
-                            told_at: None,
-                            learned_at: None,
-                            renamed_at: None,
-                            comments_at: None,
-                            subject: None,
-                            ban,
-                            ban_id: None,
-                            trust: Trust::default(),
-                        },
-                    );
+                    found.insert(id, User { name, avatar, ban, ..User::unnamed(id) });
                 }
             }
             if found.len() >= search.most || next.is_none() {
@@ -326,9 +314,15 @@ enum UserSync {
     New(User),
     /// The id belongs to another subject.
     Other,
+    /// The token is of a session of ours that is over.
+    SignedOut,
 }
 
 fn compare(identity: &Identity, known: Option<&User>, now: Timestamp) -> UserSync {
+    if let Some(account) = &identity.claims.account {
+        let present = known.filter(|known| known.is_signed_in(account));
+        return present.map_or(UserSync::SignedOut, |known| UserSync::Known(known.clone()));
+    }
     let told = User::told(identity, known, now);
     let Some(known) = known else { return UserSync::New(told) };
     if known.subject.is_some() && known.subject != told.subject {

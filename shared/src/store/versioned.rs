@@ -1,12 +1,17 @@
 //! Items that count their changes. A change is decided in memory, and written on condition that no other was first.
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::keys::Key;
 use super::schema::endpoint::VERSION;
 use super::transaction::Write;
-use super::{Store, number, write};
+use super::{Reading, Store, number, write};
+use crate::domain::name::ModeratorNames;
 use crate::domain::notifications::NotificationState;
+use crate::domain::sign_in::inbox::Inbox;
+use crate::domain::sign_in::keys::PublicKeys;
+use crate::domain::sign_in::session::Sessions;
 use crate::domain::webhook::{Delivery, Endpoint};
 use crate::error::Fault;
 
@@ -33,7 +38,49 @@ impl Versioned for Delivery {
     }
 }
 
+impl Versioned for Inbox {
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
+}
+
+impl Versioned for Sessions {
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
+}
+
+impl Versioned for PublicKeys {
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
+}
+
+impl Versioned for ModeratorNames {
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
+}
+
 impl Store {
+    /// Changes an item, an empty one when there is none, and returns it with what `change` says. When another change was
+    /// first, `change` is called again with the new item. Nothing is written when it changes nothing.
+    pub(super) async fn change_versioned<I: Versioned + Default + DeserializeOwned, T>(
+        &self,
+        doing: &'static str,
+        key: &Key,
+        change: impl Fn(&mut I) -> T,
+    ) -> Result<(I, T), Fault> {
+        let mut attempts = self.attempts(doing);
+        loop {
+            attempts.next().await?;
+            let before: I = self.get(key, Reading::Consistent).await?.unwrap_or_default();
+            if let Some(changed) = self.try_change(doing, key, (before, false), &change).await? {
+                return Ok(changed);
+            }
+        }
+    }
+
     /// Changes an item, and returns it with what `change` says. `None` when another change was first. An item that stays the
     /// same is written only if it `is_new`.
     pub(super) async fn try_change<I: Versioned, T>(

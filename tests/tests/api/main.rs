@@ -47,6 +47,7 @@ mod rejections;
 mod reports;
 mod routes;
 mod show;
+mod sign_in;
 mod trust;
 mod ui;
 mod unapproved;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::{ROUTES, Route};
-use tests::{Actor, MAIL, WEBHOOKS, World, assert_written, by_guest, mail_token, wants};
+use tests::{Actor, MAIL, SIGN_IN, WEBHOOKS, World, assert_written, by_guest, mail_token, wants};
 
 use crate::files::WRITER;
 use crate::images::IMAGE;
@@ -31,6 +31,8 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         "svc-pro.comments.update" | "svc-pro.markdown.preview" => json!({ "body": "Hello" }),
         "svc-pro.comments.report" => json!({ "reason": "spam" }),
         "svc-pro.me.notifications.update" => wants(&["replies"]),
+        "svc-pro.sign_in.start" => json!({ "email": format!("{id}@sign-in.example") }),
+        "svc-pro.sign_in.name" => json!({ "name": "Ada" }),
         "svc-pro.moderation.bulk" => json!({ "ids": [id], "action": "approve" }),
         "svc-pro.moderation.webhooks.store" => json!({ "url": "http://127.0.0.1:9/", "events": ["comment.reported"] }),
         "svc-pro.moderation.ban"
@@ -100,9 +102,9 @@ async fn lines(world: &World, columns: &[Column], erased: bool) -> String {
 
 async fn matrix() -> String {
     let mail: Vec<_> = MAIL.into_iter().filter(|(name, _)| *name != "SVC_ALLOW_GUESTS").collect();
-    let world = World::with(&[&mail[..], &WEBHOOKS].concat());
-    let open = world.again(&[&MAIL[..], &[("SVC_GUEST_LIKES", "true")], &WEBHOOKS].concat());
-    let closed = world.again(&[&mail[..], &[("SVC_READ_ONLY", "true")], &WEBHOOKS].concat());
+    let world = World::with(&[&SIGN_IN[..], &mail, &WEBHOOKS].concat());
+    let open = world.again(&[&SIGN_IN[..], &MAIL, &[("SVC_GUEST_LIKES", "true")], &WEBHOOKS].concat());
+    let closed = world.again(&[&SIGN_IN[..], &mail, &[("SVC_READ_ONLY", "true")], &WEBHOOKS].concat());
     let banned_moderator = world.claiming(&json!({ "sub": "14", "name": "Eve", "roles": ["moderator"] }));
     banned_moderator.get("ui").await.ok(200);
     world.moderator().put("users/14/ban", json!({})).await.ok(200);

@@ -45,6 +45,10 @@ pub(super) struct Options {
     /// comments into its thread
     #[arg(long, verbatim_doc_comment)]
     pub(super) no_demo: bool,
+    /// Let readers sign in by a code that a mail brings; the
+    /// mails are at /_mail
+    #[arg(long, verbatim_doc_comment)]
+    pub(super) sign_in: bool,
     /// Serve no API but the table (port 8000), the bucket
     /// (9000) and the queues (9324), for functions that run
     /// elsewhere, and print their environment; --port 0 takes
@@ -78,7 +82,8 @@ impl Options {
         let listener = listen(self.port, "choose another with --port, or --port 0").await?;
         let address = listener.local_addr()?;
         let engine = open_table(data_dir)?;
-        let config = settings::load(data_dir, Some(address))?;
+        let sign_in = settings::for_sign_in(address);
+        let config = settings::load_with(data_dir, Some(address), if self.sign_in { &sign_in } else { &[] })?;
         for unknown in config.unknown_settings() {
             eprintln!("warning: {unknown}");
         }

@@ -33,6 +33,7 @@ fn without_words_it_serves_on_port_3000_and_keeps_its_data() {
     assert_eq!((ephemeral.port, ephemeral.data_dir()), (8080, None));
     assert!(served("--services-only").services_only && !default.services_only);
     assert!(served("--no-demo").no_demo && !default.no_demo);
+    assert!(served("--sign-in").sign_in && !default.sign_in);
 }
 
 #[test]

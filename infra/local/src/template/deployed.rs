@@ -457,8 +457,14 @@ fn statements<'a>(template: &'a Value, function: &'a Value) -> Vec<&'a Value> {
 
 #[test]
 fn a_function_starts_with_the_secrets_of_its_environment_and_may_read_no_others() {
-    const SECRETS: [&str; 5] =
-        ["SVC_AKISMET_KEY", "SVC_EDGE_SECRET", "SVC_JWT_SECRET", "SVC_SMTP_URL", "SVC_VISITOR_SALT"];
+    const SECRETS: [&str; 6] = [
+        "SVC_AKISMET_KEY",
+        "SVC_EDGE_SECRET",
+        "SVC_JWT_SECRET",
+        "SVC_SIGN_IN_SEED",
+        "SVC_SMTP_URL",
+        "SVC_VISITOR_SALT",
+    ];
     let template = template();
     let named = |value: &Value| referred(value).into_iter().filter(|name| !name.starts_with("AWS::"));
     for (name, function) in of_type(&template, "AWS::Serverless::Function") {

@@ -161,6 +161,7 @@ fn configured(setting: &str, value: &str) -> Result<Config, ConfigError> {
         "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("a secret of at least thirty-two bytes".to_owned()),
         "SVC_MAIL_FROM" => Some("comments@example.org".to_owned()),
         "SVC_PUBLIC_URL" => Some("https://comments.example.org".to_owned()),
+        "SVC_CORS_ORIGINS" => Some("https://www.example.org".to_owned()),
         "SVC_PAGE_URL" => Some("https://www.example.org/{type}/{id}".to_owned()),
         _ => None,
     })

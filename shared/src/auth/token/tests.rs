@@ -165,6 +165,7 @@ async fn a_token_that_we_signed_verifies_with_the_same_claims() {
         email_unverified: false,
         moderator: true,
         issued_at: Some(NOW),
+        account: None,
     };
     let token = keys.sign(&claims, NOW + 1).unwrap();
     assert_eq!(keys.verify(&token, NOW).await, Ok(claims));

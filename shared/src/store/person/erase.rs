@@ -82,6 +82,11 @@ impl Erasure<'_> {
                 None => None,
             },
             MatchKind::Notifications(key) => store.erase_notification_state(key).await?.then_some("mailboxes"),
+            MatchKind::SignIn(key) => store.delete_item(key).await?.then_some("sign-ins"),
+            MatchKind::ModeratorName => match self.person.user() {
+                Some(id) => store.forget_moderator_name(id).await?.then_some("moderators' names"),
+                None => None,
+            },
             MatchKind::Directory(key) => match self.person.user() {
                 Some(id) => store.erase_name(key, id).await?.then_some("names"),
                 None => None,
@@ -418,7 +423,7 @@ impl Store {
 
     /// Deletes the user, except for the id and the end of a ban that holds.
     async fn erase_profile(&self, id: UserId, now: Timestamp) -> Result<bool, Fault> {
-        const PROFILE: [&str; 10] = [
+        const PROFILE: [&str; 11] = [
             user::NAME,
             user::AVATAR,
             user::TOLD_AT,
@@ -429,6 +434,7 @@ impl Store {
             user::APPROVED,
             user::REJECTED,
             user::LOOKED_BACK,
+            user::ACCOUNT,
         ];
         let mut attempts = self.attempts("erasing a user");
         loop {

@@ -11,9 +11,11 @@ use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
 use crate::domain::log::LogEntry;
 use crate::domain::mail_keys::Recipient;
+use crate::domain::name::ModeratorNames;
 use crate::domain::notifications::NotificationState;
 use crate::domain::person::{KnownBy, Person, Who};
 use crate::domain::report::Report;
+use crate::domain::sign_in::inbox::Inbox;
 use crate::domain::thread::Thread;
 use crate::domain::time::Timestamp;
 use crate::domain::user::User;
@@ -52,6 +54,10 @@ pub(super) enum MatchKind {
     /// What moderators have decided about a guest.
     Trust(Key),
     Notifications(Key),
+    /// Codes or sessions of an account.
+    SignIn(Key),
+    /// The name of a moderator, which nobody else may have.
+    ModeratorName,
     /// A handle or a name fragment.
     Directory(Key),
     /// A ban that has ended.
@@ -202,11 +208,12 @@ impl Identification {
                 }
             }
             ItemKind::User(id) if user == Some(id) => {
-                let User { name, avatar, subject, .. } = read(item)?;
+                let User { name, avatar, subject, account, .. } = read(item)?;
                 self.picture(&avatar);
                 self.known.has_picture |= matches!(avatar, Avatar::Picture(_));
                 self.known.names.insert(name);
                 self.known.subjects.extend(subject);
+                self.known.sealed.extend(account.map(|account| account.address));
             }
             ItemKind::Report(_) if user.is_some() => {
                 let Report { user: reporter, name, avatar, .. } = read(item)?;
@@ -279,6 +286,16 @@ fn match_of(
         }
         ItemKind::User(id) => (user == Some(id) && !is_ban_alone(item, now)?).then_some(MatchKind::Profile),
         ItemKind::Guest(visitor) => is(&visitor).then_some(MatchKind::Trust(key)),
+        ItemKind::Sessions(id) => (user == Some(id)).then_some(MatchKind::SignIn(key)),
+        ItemKind::Inbox(_) => {
+            let inbox: Inbox = read(item)?;
+            let is_own = inbox.addresses().any(|address| person.known.sealed.contains(address));
+            is_own.then_some(MatchKind::SignIn(key))
+        }
+        ItemKind::ModeratorNames => {
+            let names: ModeratorNames = read(item)?;
+            user.is_some_and(|user| names.has_one_of(user)).then_some(MatchKind::ModeratorName)
+        }
         ItemKind::Handle(id) | ItemKind::NameFragment(id) => (user == Some(id)).then_some(MatchKind::Directory(key)),
         ItemKind::Banned(id) => {
             let is_own = user.is_some() && item.get(banned::USER) == user.map(crate::store::number).as_ref();

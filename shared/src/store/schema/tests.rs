@@ -14,9 +14,13 @@ use serde::{Serialize, forward_to_deserialize_any};
 use super::*;
 use crate::domain::comment::Comment;
 use crate::domain::log::LogEntry;
+use crate::domain::name::ModeratorNames;
 use crate::domain::notifications::{Enrolment, NotificationState, Schedule};
 use crate::domain::person::KnownBy;
 use crate::domain::report::Report;
+use crate::domain::sign_in::inbox::Inbox;
+use crate::domain::sign_in::keys::PublicKeys;
+use crate::domain::sign_in::session::Sessions;
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
 use crate::domain::webhook::{self, Delivery, Endpoint};
@@ -118,6 +122,10 @@ fn written() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("erasure", written_by::<KnownBy>(&erasure::KIND)),
         ("idempotency", written_by::<idempotency_row::Row<u64>>(&idempotency::KIND)),
         ("notification state", written_by::<NotificationState>(&notification_state::KIND)),
+        ("inbox", written_by::<Inbox>(&inbox::KIND)),
+        ("sessions", written_by::<Sessions>(&sessions::KIND)),
+        ("public keys", written_by::<PublicKeys>(&public_keys::KIND)),
+        ("moderators' names", written_by::<ModeratorNames>(&moderator_names::KIND)),
         ("endpoint", written_by::<Endpoint>(&endpoint::KIND)),
         ("delivery", written_by::<Delivery>(&delivery::KIND)),
     ])

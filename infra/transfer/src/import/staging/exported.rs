@@ -248,6 +248,7 @@ fn user(record: record::User) -> User {
         subject: record.subject,
         ban_id: record.ban.as_ref().map(|ban| ban.id),
         ban: record.ban.map(|ban| Ban { until: ban.until.map(jiff::Timestamp::as_millisecond), reason: ban.reason }),
+        account: None,
         trust: Trust::default(),
     }
 }

@@ -1,0 +1,32 @@
+//! Mails with the codes by which people sign in. A code is computed when its mail is written, and stored nowhere.
+
+use std::time::Duration;
+
+use shared::domain::language::Language;
+use shared::domain::mail_keys::Recipient;
+use shared::domain::sign_in::keys::{FlowId, FlowKeys};
+use shared::error::Fault;
+
+use crate::{Disposition, Sent, Worker, compose, hide};
+
+/// The pause after a mail server has not taken a code, as long as it is valid.
+const PAUSE: Duration = Duration::from_secs(5);
+
+impl Worker<'_> {
+    /// Sends the code of a flow, unless it is over. The same code may be sent twice, with the same `Message-ID`.
+    pub(crate) async fn send_code(&self, id: &FlowId, receipt: &str) -> Result<Disposition, Fault> {
+        let (keys, now) = (FlowKeys::new(&self.app.config.visitor_salt), self.app.clock.now());
+        let inbox = self.app.store.inbox(&id.inbox).await?;
+        let flow = inbox.flow(&id.nonce, now);
+        let Some((flow, to)) = flow.and_then(|flow| Some((flow, keys.open(&flow.address)?))) else {
+            return Ok(Disposition::Done);
+        };
+        let recipient = Recipient(format!("c{}", id.inbox));
+        let letter = self.letter(&recipient, &id.nonce, to, Language::of_tag(&flow.language));
+        let mail = compose::code(&letter, &keys.code(id), &flow.host)?;
+        match self.send(&[mail]).await {
+            Some(Sent::Accepted) => Ok(Disposition::Done),
+            _ => hide(self.app, receipt, PAUSE).await,
+        }
+    }
+}

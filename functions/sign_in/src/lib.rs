@@ -1,0 +1,89 @@
+//! Sign-in by a code, for sites without users of their own. This function alone has the seed, from which the keys of access
+//! and refresh tokens follow.
+//!
+//! | file | route |
+//! |---|---|
+//! | `start` | POST `sign_in`: asks for a code |
+//! | `finish` | POST `sign_in/finish`: begins a session by the code |
+//! | `session` | POST `sign_in/refresh` and `sign_in/end` |
+//! | `name` | PUT `me/name` |
+
+mod finish;
+mod name;
+mod session;
+mod start;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use shared::app::{App, Handler};
+use shared::auth::own;
+use shared::domain::ids::{ID_BOUND, Random};
+use shared::domain::sign_in::keys::{RefreshToken, Seed};
+use shared::domain::sign_in::{Account, TOKEN_SECONDS};
+use shared::domain::user::User;
+use shared::error::{Fault, FieldErrors, Refusal, Result};
+use shared::http::request::Call;
+use shared::http::resource::OwnUser;
+use shared::http::response::Answer;
+use tokio::sync::OnceCell;
+
+/// What this function has besides the app.
+#[derive(Default)]
+pub struct SignIn {
+    /// The seed, once its public key is in the table.
+    seed: OnceCell<Seed>,
+}
+
+impl Handler for SignIn {
+    fn handle<'a>(&'a self, app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
+        Box::pin(async move {
+            match (call.method.as_str(), call.path().as_slice()) {
+                ("POST", ["sign_in"]) => start::start(app, call).await,
+                ("POST", ["sign_in", "finish"]) => finish::finish(self, app, call).await,
+                ("POST", ["sign_in", "refresh"]) => session::refresh(self, app, call).await,
+                ("POST", ["sign_in", "end"]) => session::end(self, app, call).await,
+                ("PUT", ["me", "name"]) => name::update(app, call).await,
+                _ => app.unrouted(call).await,
+            }
+        })
+    }
+}
+
+impl SignIn {
+    /// The seed. Before the first token that this instance signs, others can learn the key that verifies it.
+    async fn seed(&self, app: &App) -> Result<&Seed, Fault> {
+        let publish = || async {
+            let missing = || Fault::new("signing in", "SVC_SIGN_IN_SEED is not set");
+            let seed = app.config.sign_in.as_ref().and_then(|sign_in| sign_in.seed.as_ref()).ok_or_else(missing)?;
+            let seed = Seed::new(seed);
+            app.store.publish_key(&seed.public(), app.clock.now()).await?;
+            Ok(seed)
+        };
+        self.seed.get_or_try_init(publish).await
+    }
+
+    /// The answer that begins or goes on with a session.
+    async fn session(&self, app: &App, user: &User, account: &Account, token: &RefreshToken) -> Result<Answer> {
+        let seed = self.seed(app).await?;
+        Ok(Answer::ok(&json!({ "data": {
+            "access_token": own::sign(seed, account, app.clock.now())?,
+            "expires_in": TOKEN_SECONDS,
+            "refresh_token": seed.write(token),
+            "user": OwnUser::new(&app.config, user),
+        } })))
+    }
+}
+
+/// A number that tells a session or an epoch from the others.
+fn number(random: &Random) -> u64 {
+    u64::from_be_bytes(random.bytes()) % ID_BOUND
+}
+
+/// A field that must be a text; empty when it is missing.
+fn text<'a>(fields: &'a serde_json::Map<String, Value>, field: &'static str) -> Result<&'a str, Refusal> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(""),
+        Some(Value::String(text)) => Ok(text),
+        Some(_) => Err(FieldErrors::one(field, format!("The {field} must be a string."))),
+    }
+}

@@ -1,0 +1,33 @@
+//! PUT `me/name`.
+
+use shared::app::App;
+use shared::app::admission::AuthRequirement;
+use shared::domain::rate_limit::RateClass;
+use shared::error::{Refusal, Result};
+use shared::http::input::Input;
+use shared::http::request::{Call, Credential};
+use shared::http::resource::{Data, OwnUser};
+use shared::http::response::Answer;
+use shared::policy;
+use shared::store::sign_in::Renamed;
+
+pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
+    let exists = policy::feature(app.config.sign_in.is_some());
+    let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
+    let Credential::User(identity) = &call.credential else { return Err(Refusal::Unauthenticated.into()) };
+    let account = policy::own_account(identity)?;
+    let mut input = Input::new(call.json()?);
+    let name = input.name("name");
+    input.finish()?;
+    app.refuse_lookalike("name", &name, Some(account.id)).await?;
+    let now = app.clock.now();
+    let user = match app.store.rename_account(account, &name, now).await? {
+        Renamed::Done(user) => user,
+        Renamed::NotBefore(from) => return Err(Refusal::RateLimited((from - now.seconds()).unsigned_abs()).into()),
+        Renamed::SignedOut => return Err(Refusal::Unauthenticated.into()),
+    };
+    if viewer.has_role {
+        app.keep_moderator_name(&user).await?;
+    }
+    Ok(Answer::ok(&Data { data: OwnUser::new(&app.config, &user) }))
+}

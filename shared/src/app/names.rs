@@ -1,0 +1,60 @@
+//! Names that look like those of the site and of its moderators, which nobody else may have while sign-in is on. An instance
+//! knows the moderators' names for a minute.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use crate::app::App;
+use crate::domain::ids::UserId;
+use crate::domain::name::{Look, ModeratorNames};
+use crate::domain::user::User;
+use crate::error::{Fault, FieldErrors, Result};
+
+/// Milliseconds for which an instance knows the names.
+const KNOWN: i64 = 60_000;
+
+/// The moderators' names, and when they were read, in Unix milliseconds.
+#[derive(Default)]
+pub struct KnownNames(Mutex<Option<(i64, ModeratorNames)>>);
+
+impl App {
+    /// Refuses a name that looks like that of the site or of a moderator who is not `own`.
+    pub async fn refuse_lookalike(&self, field: &'static str, name: &str, own: Option<UserId>) -> Result<()> {
+        if self.config.sign_in.is_none() {
+            return Ok(());
+        }
+        let look = Look::of(name);
+        let is_site = self.config.site_name.as_deref().is_some_and(|site| Look::of(site).is_like(&look));
+        if is_site || self.moderator_names().await?.has_like(&look, own) {
+            return Err(FieldErrors::one(field, format!("The {field} looks like that of somebody else here.")).into());
+        }
+        Ok(())
+    }
+
+    /// Keeps the name of a moderator from everybody else.
+    ///
+    /// # Errors
+    ///
+    /// When the table fails.
+    pub async fn keep_moderator_name(&self, moderator: &User) -> Result<(), Fault> {
+        let User { id, name, .. } = moderator;
+        if self.config.sign_in.is_some() && !name.is_empty() && !self.moderator_names().await?.has(*id, name) {
+            self.know(self.store.keep_moderator_name(*id, name).await?);
+        }
+        Ok(())
+    }
+
+    async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
+        let known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, names)) = known.filter(|(at, _)| (0..KNOWN).contains(&(self.clock.now().0 - at))) {
+            return Ok(names);
+        }
+        let names = self.store.moderator_names().await?;
+        self.know(names.clone());
+        Ok(names)
+    }
+
+    fn know(&self, names: ModeratorNames) {
+        *self.names.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.clock.now().0, names));
+    }
+}

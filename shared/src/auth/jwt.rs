@@ -1,0 +1,62 @@
+//! JSON Web Tokens: what is refused of all of them, whoever signed.
+
+use jsonwebtoken::{Algorithm, Header, Validation};
+
+use super::jwks::NoKey;
+
+pub(super) const LENGTH_LIMIT: usize = 8 * 1024;
+
+/// Why a token is refused. Answers show only [`Self::NoKeys`], because another attempt may succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadToken {
+    #[error("longer than {LENGTH_LIMIT} bytes")]
+    TooLong,
+    #[error("not a JSON Web Token with the claims it must have")]
+    Malformed,
+    #[error("an algorithm or extension that is not accepted")]
+    Unsupported,
+    #[error("no key to check it with")]
+    UnknownKey,
+    #[error("the provider's keys could not be fetched")]
+    NoKeys,
+    #[error("the signature is wrong")]
+    Signature,
+    #[error("expired")]
+    Expired,
+    #[error("not valid yet")]
+    NotYetValid,
+    #[error("no usable subject")]
+    Subject,
+    #[error("another issuer")]
+    Issuer,
+    #[error("another audience")]
+    Audience,
+}
+
+impl From<NoKey> for BadToken {
+    fn from(missing: NoKey) -> Self {
+        match missing {
+            NoKey::Unavailable => Self::NoKeys,
+            NoKey::Unknown => Self::UnknownKey,
+        }
+    }
+}
+
+/// The unverified header, used only to choose the key. Each key has one algorithm, which the header cannot change.
+pub(super) fn peek(token: &str) -> Result<Header, BadToken> {
+    let header = jsonwebtoken::decode_header(token).map_err(|_| BadToken::Malformed)?;
+    if header.crit.is_some() || header.enc.is_some() || header.zip.is_some() {
+        return Err(BadToken::Unsupported);
+    }
+    Ok(header)
+}
+
+/// The claims are checked by whoever chose the key, because the library would use the system's clock.
+pub(super) fn signature_only(algorithm: Algorithm) -> Validation {
+    let mut validation = Validation::new(algorithm);
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_nbf = false;
+    validation.validate_aud = false;
+    validation
+}

@@ -1,0 +1,247 @@
+//! The access tokens of our own sign-in. Their `iss` chooses this file, and then no other key is tried. One function signs
+//! them, and writes its public key to the table; the others read it when they meet a key that they do not know.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::future::BoxFuture;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+
+use super::jwt::{BadToken, peek, signature_only};
+use crate::domain::ids::UserId;
+use crate::domain::sign_in::keys::{PublicKeys, Seed, key_id};
+use crate::domain::sign_in::{Account, ISSUER, TOKEN_SECONDS};
+use crate::domain::time::Timestamp;
+use crate::domain::user::Claims;
+use crate::error::Fault;
+
+/// Seconds between two readings of the keys, also after a failure.
+const PAUSE: i64 = 60;
+/// The same while no key is known, because every token is refused then.
+const PAUSE_WITHOUT_KEYS: i64 = 5;
+
+/// Where the public keys are.
+pub trait KeySource: Send + Sync {
+    fn public_keys(&self) -> BoxFuture<'_, Result<PublicKeys, Fault>>;
+}
+
+/// What an access token says: who somebody is, and neither name nor address.
+#[derive(Serialize, Deserialize)]
+struct Payload {
+    iss: String,
+    /// The id of the account, a dot, and its subject.
+    sub: String,
+    iat: i64,
+    exp: i64,
+    epoch: u64,
+}
+
+/// Whether a token says that it is one of ours. Its signature is another question.
+pub(super) fn is_own(token: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Issuer {
+        iss: String,
+    }
+    let payload = token.split('.').nth(1).and_then(|payload| URL_SAFE_NO_PAD.decode(payload).ok());
+    let issuer = payload.and_then(|payload| serde_json::from_slice::<Issuer>(&payload).ok());
+    issuer.is_some_and(|issuer| issuer.iss == ISSUER)
+}
+
+/// Signs an access token.
+///
+/// # Errors
+///
+/// None that is known.
+pub fn sign(seed: &Seed, account: &Account, now: Timestamp) -> Result<String, Fault> {
+    super::signature::install();
+    let payload = Payload {
+        iss: ISSUER.to_owned(),
+        sub: format!("{}.{}", account.id, account.subject),
+        iat: now.seconds(),
+        exp: now.seconds() + TOKEN_SECONDS,
+        epoch: account.epoch,
+    };
+    let header = Header { kid: Some(key_id(&seed.public())), ..Header::new(Algorithm::EdDSA) };
+    let signed = jsonwebtoken::encode(&header, &payload, &EncodingKey::from_ed_der(seed.signing()));
+    signed.map_err(|error| Fault::new("signing an access token", error))
+}
+
+/// The public keys, as this instance knows them.
+pub(super) struct OwnKeys {
+    source: Arc<dyn KeySource>,
+    known: RwLock<PublicKeys>,
+    /// When the source was last asked, in Unix seconds. Locked during a reading, so that concurrent callers share its answer.
+    asked_at: Mutex<Option<i64>>,
+}
+
+impl OwnKeys {
+    pub(super) fn new(source: Arc<dyn KeySource>) -> Self {
+        Self { source, known: RwLock::default(), asked_at: Mutex::default() }
+    }
+
+    pub(super) async fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, BadToken> {
+        let header = peek(token)?;
+        let id = header.kid.filter(|_| header.alg == Algorithm::EdDSA).ok_or(BadToken::Unsupported)?;
+        let key = DecodingKey::from_ed_der(&self.key(&id, now).await?);
+        let payload = jsonwebtoken::decode::<Payload>(token, &key, &signature_only(Algorithm::EdDSA));
+        let payload = payload.map_err(|_| BadToken::Signature)?.claims;
+        if payload.exp <= now.seconds() {
+            return Err(BadToken::Expired);
+        }
+        Ok(Claims {
+            account: Some(Box::new(account(&payload).ok_or(BadToken::Subject)?)),
+            sub: payload.sub,
+            issuer: Some(payload.iss),
+            issued_at: Some(payload.iat),
+            ..Claims::default()
+        })
+    }
+
+    async fn key(&self, id: &str, now: Timestamp) -> Result<Vec<u8>, BadToken> {
+        if let Some(key) = self.known().find(id, now) {
+            return Ok(key);
+        }
+        let mut asked_at = self.asked_at.lock().await;
+        let pause = if self.known().is_empty() { PAUSE_WITHOUT_KEYS } else { PAUSE };
+        if asked_at.is_none_or(|then| now.seconds() - then >= pause) {
+            *asked_at = Some(now.seconds());
+            match self.source.public_keys().await {
+                Ok(keys) => *self.known.write().unwrap_or_else(PoisonError::into_inner) = keys,
+                Err(fault) => {
+                    tracing::warn!(error = fault.chain(), "the keys of our own tokens could not be read");
+                    return Err(BadToken::NoKeys);
+                }
+            }
+        }
+        self.known().find(id, now).ok_or(BadToken::UnknownKey)
+    }
+
+    fn known(&self) -> PublicKeys {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn account(payload: &Payload) -> Option<Account> {
+    let (id, subject) = payload.sub.split_once('.')?;
+    let id: UserId = id.parse().ok()?;
+    Some(Account { id, subject: subject.to_owned(), epoch: payload.epoch })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::auth::token::{KeySettings, Keys};
+    use crate::aws::https;
+    use crate::domain::secret::Secret;
+
+    const START: i64 = 1_800_000_000;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp((START + seconds) * 1_000)
+    }
+
+    fn seed(text: &str) -> Seed {
+        Seed::new(&Secret::from(text.to_owned()))
+    }
+
+    fn ada() -> Account {
+        Account { id: UserId(9), subject: "ada".to_owned(), epoch: 3 }
+    }
+
+    /// A row of keys that counts how often it is read.
+    #[derive(Default)]
+    struct Row {
+        keys: RwLock<PublicKeys>,
+        readings: AtomicUsize,
+    }
+
+    impl Row {
+        fn publish(&self, seed: &Seed, now: Timestamp) {
+            self.keys.write().unwrap().publish(&seed.public(), now);
+        }
+    }
+
+    impl KeySource for Row {
+        fn public_keys(&self) -> BoxFuture<'_, Result<PublicKeys, Fault>> {
+            self.readings.fetch_add(1, Ordering::Relaxed);
+            let keys = self.keys.read().unwrap().clone();
+            Box::pin(async { Ok(keys) })
+        }
+    }
+
+    fn keys(row: &Arc<Row>) -> Keys {
+        let settings = KeySettings {
+            secret: Some(Secret::from("the secret of the host, which is long".to_owned())),
+            issuer: Some("https://host.example".to_owned()),
+            audience: Some("comments".to_owned()),
+            ..KeySettings::default()
+        };
+        Keys::new(settings, https::Client::new(std::time::Duration::from_secs(1)))
+            .accepting_own(Arc::clone(row) as Arc<dyn KeySource>)
+    }
+
+    #[tokio::test]
+    async fn a_token_of_ours_says_who_somebody_is_whatever_the_host_expects_of_its_own() {
+        let row = Arc::new(Row::default());
+        row.publish(&seed("a"), at(0));
+        let token = sign(&seed("a"), &ada(), at(0)).unwrap();
+        let claims = keys(&row).verify(&token, START).await.unwrap();
+        assert_eq!((claims.account.as_deref(), claims.issuer.as_deref()), (Some(&ada()), Some(ISSUER)));
+        assert_eq!((claims.name, claims.picture, claims.email, claims.moderator), (None, None, None, false));
+    }
+
+    #[tokio::test]
+    async fn a_token_of_ours_is_valid_for_ten_minutes() {
+        let row = Arc::new(Row::default());
+        row.publish(&seed("a"), at(0));
+        let token = sign(&seed("a"), &ada(), at(0)).unwrap();
+        assert!(keys(&row).verify(&token, START + 599).await.is_ok());
+        assert_eq!(keys(&row).verify(&token, START + 600).await, Err(BadToken::Expired));
+    }
+
+    #[tokio::test]
+    async fn a_token_with_our_issuer_and_anothers_signature_is_bad() {
+        let row = Arc::new(Row::default());
+        row.publish(&seed("a"), at(0));
+        let host = KeySettings {
+            secret: Some(Secret::from("the secret of the host, which is long".to_owned())),
+            issuer: Some(ISSUER.to_owned()),
+            ..KeySettings::default()
+        };
+        let host = Keys::new(host, https::Client::new(std::time::Duration::from_secs(1)));
+        let claims = Claims { sub: "9.ada".to_owned(), ..Claims::default() };
+        let forged = host.sign(&claims, START + 60).unwrap();
+        assert_eq!(keys(&row).verify(&forged, START).await, Err(BadToken::Unsupported));
+        assert_eq!(host.verify(&forged, START).await, Err(BadToken::UnknownKey), "without a sign-in of ours too");
+        let stolen = sign(&seed("b"), &ada(), at(0)).unwrap();
+        assert_eq!(keys(&row).verify(&stolen, START).await, Err(BadToken::UnknownKey));
+        let (head, tail) = stolen.split_once('.').unwrap();
+        let header = json!({ "alg": "EdDSA", "kid": key_id(&seed("a").public()) }).to_string();
+        let renamed = format!("{}.{tail}", URL_SAFE_NO_PAD.encode(header));
+        assert_ne!(head, renamed.split_once('.').unwrap().0);
+        assert_eq!(keys(&row).verify(&renamed, START).await, Err(BadToken::Signature));
+    }
+
+    #[tokio::test]
+    async fn an_unknown_key_is_looked_for_once_a_minute() {
+        let row = Arc::new(Row::default());
+        row.publish(&seed("a"), at(0));
+        let keys = keys(&row);
+        let (old, new) = (sign(&seed("a"), &ada(), at(0)).unwrap(), sign(&seed("b"), &ada(), at(0)).unwrap());
+        let readings = || row.readings.load(Ordering::Relaxed);
+        for _ in 0..3 {
+            assert!(keys.verify(&old, START).await.is_ok() && keys.verify(&new, START + 59).await.is_err());
+        }
+        assert_eq!(readings(), 1);
+        row.publish(&seed("b"), at(59));
+        assert!(keys.verify(&new, START + 60).await.is_ok() && keys.verify(&old, START + 60).await.is_ok());
+        assert_eq!(readings(), 2);
+    }
+}

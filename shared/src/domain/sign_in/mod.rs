@@ -1,0 +1,61 @@
+//! Sign-in by a code that a mail brings. Whoever asks for a code starts a *flow*; the code ends it, and a *session* of the
+//! account begins. An account is an address.
+//!
+//! | file | what |
+//! |---|---|
+//! | `bounds` | how many codes and tries there are, whoever asks |
+//! | `inbox` | the flows of an address, and the bounds of its codes |
+//! | `keys` | codes, hashes and refresh tokens |
+//! | `session` | the sessions of an account |
+
+pub mod bounds;
+pub mod inbox;
+pub mod keys;
+pub mod session;
+
+use crate::domain::email;
+use crate::domain::ids::UserId;
+use crate::domain::secret::Secret;
+
+/// The `iss` of our own tokens. Nobody else's token may have it.
+pub const ISSUER: &str = "svc-pro:sign-in";
+/// Seconds that a code is valid.
+pub const CODE_SECONDS: i64 = 10 * 60;
+/// Seconds that an access token is valid.
+pub const TOKEN_SECONDS: i64 = 10 * 60;
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// An account, as an access token names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    pub id: UserId,
+    /// A longer hash of the address than the id.
+    pub subject: String,
+    /// Signing out everywhere gives the account another one, and tokens with an earlier one are void.
+    pub epoch: u64,
+}
+
+/// The id and the subject of the account that has this address. They depend on the address and the salt alone.
+#[must_use]
+pub fn account_of(salt: &Secret, address: &str) -> (UserId, String) {
+    UserId::hashed(salt, ISSUER, &email::exact(address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_an_address_in_lower_case_with_its_dots_and_tags() {
+        let account = |address| account_of(&Secret::from("salt".to_owned()), address);
+        assert_eq!(account("ada@example.org"), account("Ada@Example.ORG"));
+        for other in ["ada+x@example.org", "a.da@example.org", "ada@example.com"] {
+            assert_ne!(account("ada@example.org"), account(other), "{other}");
+        }
+        assert_ne!(account("a.da@gmail.com"), account("ada@gmail.com"));
+        assert!(account("ada@example.org").0.is_hashed());
+    }
+}

@@ -1,0 +1,283 @@
+//! Sign-in by a code: inboxes, accounts and their sessions, bounds, and the public keys of access tokens.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures_util::future::BoxFuture;
+
+use super::keys;
+use super::schema::{code_bound, user};
+use super::transaction::{Outcome, Write};
+use super::users::versions;
+use super::versioned::next_version;
+use super::{Reading, Store, number, read, stored_number, text};
+use crate::auth::own::KeySource;
+use crate::domain::avatar::Avatar;
+use crate::domain::ids::UserId;
+use crate::domain::name::ModeratorNames;
+use crate::domain::sign_in::Account;
+use crate::domain::sign_in::bounds::{expiry, hour};
+use crate::domain::sign_in::inbox::{Asker, Flow, Inbox};
+use crate::domain::sign_in::keys::{FlowId, PublicKeys, RefreshToken};
+use crate::domain::sign_in::session::Sessions;
+use crate::domain::time::Timestamp;
+use crate::domain::user::{OwnAccount, User};
+use crate::error::Fault;
+
+/// Whose codes are bounded together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeBound<'a> {
+    Network(&'a str),
+    Domain(&'a str),
+    All,
+}
+
+impl CodeBound<'_> {
+    fn key(self, now: Timestamp) -> keys::Key {
+        let (scope, whose) = match self {
+            Self::Network(network) => ("network", network),
+            Self::Domain(domain) => ("domain", domain),
+            Self::All => ("all", "all"),
+        };
+        keys::code_bound(scope, whose, hour(now))
+    }
+}
+
+/// A code that was right.
+pub struct RightCode<'a> {
+    pub id: &'a FlowId,
+    pub flow: &'a Flow,
+    /// The inbox after the try was counted.
+    pub inbox: Inbox,
+    /// Of the account. Its epoch is that of an account that is new.
+    pub account: Account,
+    /// Of an account that is new.
+    pub avatar: Avatar,
+    /// Keyed hash of the network that the code came from.
+    pub network: &'a str,
+    /// Tells the session from the others.
+    pub session: u64,
+    pub now: Timestamp,
+}
+
+/// What became of a new name of an account.
+pub enum Renamed {
+    Done(Box<User>),
+    /// The last change is too recent. It may be changed from this time on, in Unix seconds.
+    NotBefore(i64),
+    /// The token is void.
+    SignedOut,
+}
+
+impl Store {
+    pub async fn inbox(&self, inbox: &str) -> Result<Inbox, Fault> {
+        Ok(self.get(&keys::inbox(inbox), Reading::Consistent).await?.unwrap_or_default())
+    }
+
+    /// `None` when there is no such account.
+    pub async fn sessions(&self, account: UserId) -> Result<Option<Sessions>, Fault> {
+        self.get(&keys::sessions(account), Reading::Consistent).await
+    }
+
+    /// Counts a code, and returns whether it is one of the first `most` of the hour. Those over the bound do not count.
+    pub async fn count_code(&self, bound: CodeBound<'_>, most: u32, now: Timestamp) -> Result<bool, Fault> {
+        let update = Write::update(bound.key(now))
+            .add(code_bound::CODES, number(1))
+            .set(code_bound::EXPIRES, number(expiry(hour(now))))
+            .when(format!("attribute_not_exists({0}) OR {0} < :most", code_bound::CODES))
+            .with(":most", number(most));
+        Ok(self.update("counting a code", update).await?.is_some())
+    }
+
+    /// How many wrong codes came from a network in this hour.
+    pub async fn wrong_codes(&self, network: &str, now: Timestamp) -> Result<i64, Fault> {
+        let item = self.item(&CodeBound::Network(network).key(now), Reading::Consistent).await?;
+        Ok(item.map_or(0, |item| stored_number(&item, code_bound::WRONG)))
+    }
+
+    pub async fn count_wrong_code(&self, network: &str, now: Timestamp) -> Result<(), Fault> {
+        let update = Write::update(CodeBound::Network(network).key(now))
+            .add(code_bound::WRONG, number(1))
+            .set(code_bound::EXPIRES, number(expiry(hour(now))));
+        self.update("counting a wrong code", update).await.map(drop)
+    }
+
+    /// Adds a flow to its inbox. False when no more codes may go there.
+    pub async fn start_flow(&self, inbox: &str, flow: &Flow, asker: &Asker, now: Timestamp) -> Result<bool, Fault> {
+        let start = |inbox: &mut Inbox| inbox.start(flow.clone(), asker, now);
+        Ok(self.change_versioned("starting a sign-in", &keys::inbox(inbox), start).await?.1)
+    }
+
+    /// Counts a try of a code, before anybody looks at it, and returns the flow with its inbox. `None` when no try is left.
+    pub async fn try_code(&self, id: &FlowId, now: Timestamp) -> Result<Option<(Inbox, Flow)>, Fault> {
+        let count = |inbox: &mut Inbox| inbox.try_code(&id.nonce, now);
+        let (inbox, flow) = self.change_versioned("trying a code", &keys::inbox(&id.inbox), count).await?;
+        Ok(flow.map(|flow| (inbox, flow)))
+    }
+
+    /// Spends the flow, and begins a session of its account, which may be new. `None` when the flow is spent already, or the id
+    /// belongs to another user.
+    pub async fn begin_session(&self, code: RightCode<'_>) -> Result<Option<(User, Account)>, Fault> {
+        let doing = "signing in";
+        let (inbox_key, sessions_key) = (keys::inbox(&code.id.inbox), keys::sessions(code.account.id));
+        let user_key = keys::user(code.account.id);
+        let mut known = Some(code.inbox.clone());
+        let mut attempts = self.attempts(doing);
+        loop {
+            attempts.next().await?;
+            let reading = if known.is_some() { Reading::Eventual } else { Reading::Consistent };
+            let (user, sessions) =
+                tokio::try_join!(self.one_item(&user_key, reading), self.one_item(&sessions_key, reading))?;
+            let user: Option<User> = user.map(read).transpose()?;
+            let sessions: Sessions = sessions.map(read).transpose()?.unwrap_or_default();
+            let inbox = match known.take() {
+                Some(inbox) => inbox,
+                None => self.inbox(&code.id.inbox).await?,
+            };
+            let mut spent = inbox.clone();
+            let other = |user: &User| user.subject.as_ref().is_some_and(|subject| *subject != code.account.subject);
+            if !spent.spend(code.flow) || user.as_ref().is_some_and(other) {
+                return Ok(None);
+            }
+            let (epoch, write_user) = signed_in(&code, user.as_ref())?;
+            let mut begun = sessions.clone();
+            begun.begin(epoch, code.session, code.network, code.now);
+            let writes = vec![
+                next_version(&inbox_key, inbox, &mut spent)?,
+                next_version(&sessions_key, sessions, &mut begun)?,
+                write_user,
+            ];
+            if self.transact(writes).await? == Outcome::Done {
+                let user = user.unwrap_or_else(|| new_user(&code));
+                return Ok(Some((user, Account { epoch, ..code.account })));
+            }
+        }
+    }
+
+    /// The successor of a refresh token, and whose it is. `None` when the session is over; a token that was copied has ended it.
+    pub async fn refresh_session(
+        &self,
+        token: &RefreshToken,
+        now: Timestamp,
+    ) -> Result<Option<(User, RefreshToken)>, Fault> {
+        let Some((user, epoch)) = self.account(token.account).await? else { return Ok(None) };
+        let refresh = |sessions: &mut Sessions| sessions.refresh(token, epoch, now);
+        let (_, next) = self.change_versioned("refreshing a session", &keys::sessions(token.account), refresh).await?;
+        Ok(next.map(|next| (user, next)))
+    }
+
+    /// Ends the session of a token.
+    pub async fn end_session(&self, token: &RefreshToken) -> Result<(), Fault> {
+        let end = |sessions: &mut Sessions| sessions.end(token);
+        self.change_versioned("ending a session", &keys::sessions(token.account), end).await.map(drop)
+    }
+
+    /// Ends all sessions of an account, and its access tokens, if the session of this token goes on. `epoch` is the next one.
+    pub async fn end_sessions(&self, token: &RefreshToken, epoch: u64, now: Timestamp) -> Result<(), Fault> {
+        let doing = "ending all sessions";
+        let mut attempts = self.attempts(doing);
+        loop {
+            attempts.next().await?;
+            let Some((user, present)) = self.account(token.account).await? else { return Ok(()) };
+            let sessions = self.sessions(token.account).await?.unwrap_or_default();
+            let (Some(account), true) = (user.account, sessions.has(token, present, now)) else { return Ok(()) };
+            let next = OwnAccount { epoch, ..account.clone() };
+            let update = Write::update(keys::user(token.account))
+                .set(user::ACCOUNT, attribute(&next)?)
+                .still(user::ACCOUNT, Some(attribute(&account)?));
+            if self.update(doing, update).await?.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A user who signs in by a code, and the epoch.
+    async fn account(&self, id: UserId) -> Result<Option<(User, u64)>, Fault> {
+        let user: Option<User> = self.get(&keys::user(id), Reading::Consistent).await?;
+        Ok(user.and_then(|user| user.account.as_ref().map(|account| account.epoch).map(|epoch| (user, epoch))))
+    }
+
+    /// Gives an account a name. Its search entries and its comments follow.
+    pub async fn rename_account(&self, account: &Account, name: &str, now: Timestamp) -> Result<Renamed, Fault> {
+        let doing = "saving a user's name";
+        let mut attempts = self.attempts(doing);
+        loop {
+            attempts.next().await?;
+            let known: Option<User> = self.get(&keys::user(account.id), Reading::Consistent).await?;
+            let Some(known) = known.filter(|user| user.is_signed_in(account)) else { return Ok(Renamed::SignedOut) };
+            if known.name == name {
+                return Ok(Renamed::Done(Box::new(known)));
+            }
+            if let Some(from) = known.renames_from().filter(|from| now.seconds() < *from) {
+                return Ok(Renamed::NotBefore(from));
+            }
+            let renamed = known.renamed(name, now);
+            let had_name = (!known.name.is_empty()).then(|| text(known.name.clone()));
+            let mut update =
+                Write::update(keys::user(account.id)).set(user::NAME, text(name)).still(user::NAME, had_name);
+            for ((attribute, after), (_, before)) in versions(Some(&renamed)).into_iter().zip(versions(Some(&known))) {
+                update = update.still(attribute, before.clone());
+                if let Some(after) = after.filter(|after| before.as_ref() != Some(after)) {
+                    update = update.set(attribute, after);
+                }
+            }
+            if self.update(doing, update).await?.is_some() {
+                return Ok(Renamed::Done(Box::new(renamed)));
+            }
+        }
+    }
+
+    pub async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
+        Ok(self.get(&keys::moderator_names(), Reading::Consistent).await?.unwrap_or_default())
+    }
+
+    /// Keeps the name of a moderator, which nobody else may have from now on.
+    pub async fn keep_moderator_name(&self, id: UserId, name: &str) -> Result<ModeratorNames, Fault> {
+        let keep = |names: &mut ModeratorNames| names.keep(id, name);
+        Ok(self.change_versioned("keeping a moderator's name", &keys::moderator_names(), keep).await?.0)
+    }
+
+    /// Frees the name of a moderator who is forgotten. False when there is none.
+    #[cfg(feature = "import")]
+    pub(super) async fn forget_moderator_name(&self, id: UserId) -> Result<bool, Fault> {
+        let forget = |names: &mut ModeratorNames| names.forget(id);
+        Ok(self.change_versioned("freeing a moderator's name", &keys::moderator_names(), forget).await?.1)
+    }
+
+    /// Makes a public key the present one.
+    pub async fn publish_key(&self, public: &str, now: Timestamp) -> Result<(), Fault> {
+        let publish = |keys: &mut PublicKeys| keys.publish(public, now);
+        self.change_versioned("publishing a key", &keys::public_keys(), publish).await.map(drop)
+    }
+}
+
+impl KeySource for Store {
+    fn public_keys(&self) -> BoxFuture<'_, Result<PublicKeys, Fault>> {
+        Box::pin(async { Ok(self.get(&keys::public_keys(), Reading::Consistent).await?.unwrap_or_default()) })
+    }
+}
+
+/// The epoch of the account, and the write that makes it one, or requires that it still is.
+fn signed_in(code: &RightCode<'_>, user: Option<&User>) -> Result<(u64, Write), Fault> {
+    let key = keys::user(code.account.id);
+    if let Some(account) = user.and_then(|user| user.account.as_ref()) {
+        return Ok((account.epoch, Write::unchanged(key).still(user::ACCOUNT, Some(attribute(account)?))));
+    }
+    let account = OwnAccount { epoch: code.account.epoch, address: code.flow.address.clone() };
+    let subject = user.and_then(|user| user.subject.clone());
+    let write = Write::update(key)
+        .set(user::ID, number(code.account.id))
+        .set(user::SUBJECT, text(code.account.subject.clone()))
+        .set(user::ACCOUNT, attribute(&account)?)
+        .set_once(user::AVATAR, text(code.avatar.clone()))
+        .still(user::SUBJECT, subject.map(text))
+        .still(user::ACCOUNT, None);
+    Ok((account.epoch, write))
+}
+
+/// The user of an account that nobody has signed in to before.
+fn new_user(code: &RightCode<'_>) -> User {
+    User { avatar: code.avatar.clone(), ..User::unnamed(code.account.id) }
+}
+
+fn attribute(account: &OwnAccount) -> Result<AttributeValue, Fault> {
+    serde_dynamo::to_attribute_value(account).map_err(|error| Fault::new("serializing an account", error))
+}

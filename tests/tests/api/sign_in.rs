@@ -1,0 +1,489 @@
+//! Sign-in by a code that a mail brings, and each threat that it answers.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, ORIGIN};
+use local::outbox::SentMail;
+use serde_json::{Value, json};
+use tests::{Actor, SIGN_IN, TestResponse, World, by_guest};
+
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+const ADA: &str = "ada@sign-in.example";
+
+fn world() -> World {
+    World::with(&SIGN_IN)
+}
+
+/// Asks for a code. The flow.
+async fn start(actor: &Actor, email: &str) -> String {
+    let answer = actor.post("sign_in", json!({ "email": email })).await.ok(201);
+    assert_eq!(answer.data()["expires_in"], 600);
+    answer.data()["flow"].as_str().unwrap().to_owned()
+}
+
+/// The mails that went to an address.
+async fn mails(world: &World, email: &str) -> Vec<SentMail> {
+    world.wait_until_idle().await;
+    world.mails().into_iter().filter(|mail| mail.to == email).collect()
+}
+
+/// The code of a mail.
+fn code(mail: &SentMail) -> String {
+    let is_code = |line: &&str| line.len() == 8 && line.bytes().all(|b| b.is_ascii_digit());
+    mail.text.lines().find(is_code).unwrap_or_else(|| panic!("no code in {}", mail.text)).to_owned()
+}
+
+async fn finish(actor: &Actor, flow: &str, code: &str) -> TestResponse {
+    actor.post("sign_in/finish", json!({ "flow": flow, "code": code })).await
+}
+
+/// A session: who has it, and the refresh token.
+struct Session {
+    actor: Actor,
+    refresh: String,
+    user: Value,
+}
+
+fn session(actor: &Actor, answer: &TestResponse) -> Session {
+    let data = answer.data();
+    let text = |field: &str| data[field].as_str().unwrap().to_owned();
+    Session {
+        actor: actor.clone().with_token(&text("access_token")),
+        refresh: text("refresh_token"),
+        user: data["user"].clone(),
+    }
+}
+
+/// Signs in from where the actor is.
+async fn sign_in(world: &World, actor: &Actor, email: &str) -> Session {
+    let flow = start(actor, email).await;
+    let mail = mails(world, email).await.pop().expect("a mail");
+    session(actor, &finish(actor, &flow, &code(&mail)).await.ok(200))
+}
+
+/// Signs in, and chooses a name.
+async fn member(world: &World, email: &str, name: &str) -> Session {
+    let session = sign_in(world, &world.guest(), email).await;
+    session.actor.put("me/name", json!({ "name": name })).await.ok(200);
+    session
+}
+
+/// Uses a refresh token, somewhere.
+async fn refresh(world: &World, token: &str) -> TestResponse {
+    world.guest().post("sign_in/refresh", json!({ "refresh_token": token })).await
+}
+
+/// Another code than this one.
+fn wrong(code: &str) -> String {
+    format!("{:08}", (code.parse::<u32>().unwrap() + 1) % 100_000_000)
+}
+
+#[tokio::test]
+async fn a_stranger_signs_in_by_the_code_of_a_mail_and_writes_under_a_name() {
+    let world = World::with(&[&SIGN_IN[..], &[("SVC_GUEST_SHOW_GRAVATAR", "false")]].concat());
+    let ada = sign_in(&world, &world.guest(), ADA).await;
+    assert_eq!((&ada.user["name"], &ada.user["avatar"]), (&Value::Null, &json!("")));
+    let ui = ada.actor.get("ui").await.ok(200);
+    assert_eq!((&ui.data()["sign_in"], &ui.data()["auth"]["user"]), (&json!(true), &ada.user));
+    let comment = world.user(7, "Bob").comment("posts/1", "x").await;
+    ada.actor.like(comment).await.ok(200);
+    ada.actor.report(comment, "spam").await.ok(201);
+    ada.actor.write("posts/1", None, "Hello").await.invalid("name");
+    let named = ada.actor.put("me/name", json!({ "name": " Ada " })).await.ok(200);
+    assert_eq!(*named.data(), json!({ "id": ada.user["id"], "name": "Ada", "avatar": "" }));
+    let written = ada.actor.write("posts/1", None, "Hello").await.ok(201);
+    assert_eq!(written.data()["user"], *named.data());
+    world.wait_until_idle().await;
+    assert_eq!(ada.actor.get("users?q=ada").await.ok(200).json["data"], json!([named.data()]));
+}
+
+#[tokio::test]
+async fn the_mail_names_site_and_host_and_has_no_link() {
+    let world = World::with(&[&SIGN_IN[..], &[("SVC_SITE_NAME", "Blog & Co")]].concat());
+    let page = world.guest().with(ORIGIN, "https://www.example.org");
+    for (language, word) in
+        [("en", "nowhere else"), ("de", "nirgends sonst"), ("es", "ningún otro"), ("fr", "uniquement")]
+    {
+        let email = format!("{language}@sign-in.example");
+        start(&page.clone().with(ACCEPT_LANGUAGE, language), &email).await;
+        let mail = mails(&world, &email).await.pop().unwrap();
+        assert!(mail.subject.contains("Blog & Co") && !mail.subject.contains(&code(&mail)));
+        for part in [&mail.text, &mail.html] {
+            assert!(part.contains("www.example.org") && part.contains(&code(&mail)), "{part}");
+            assert!(part.contains(word) && !part.contains("http") && !part.contains("href"), "{part}");
+        }
+        assert!(mail.raw.contains("Auto-Submitted") && !mail.raw.contains("List-Unsubscribe"));
+    }
+    start(&world.guest(), "none@sign-in.example").await;
+    assert!(mails(&world, "none@sign-in.example").await[0].text.contains("on api.test."));
+}
+
+#[tokio::test]
+async fn a_page_of_another_origin_is_refused_and_no_answer_is_kept() {
+    let world = world();
+    for origin in ["https://evil.example", "null"] {
+        let evil = world.guest().with(ORIGIN, origin);
+        for path in ["sign_in", "sign_in/finish", "sign_in/refresh", "sign_in/end"] {
+            evil.post(path, json!({ "email": ADA })).await.refused(403, "forbidden");
+        }
+    }
+    for origin in ["https://www.example.org", "https://api.test"] {
+        let answer = world.guest().with(ORIGIN, origin).post("sign_in", json!({ "email": ADA })).await.ok(201);
+        assert!(answer.header(CACHE_CONTROL.as_str()).contains("no-store"));
+    }
+}
+
+#[tokio::test]
+async fn without_the_setting_there_is_no_sign_in() {
+    let world = World::new();
+    for path in ["sign_in", "sign_in/finish", "sign_in/refresh", "sign_in/end"] {
+        world.guest().post(path, json!({})).await.refused(404, "not_found");
+    }
+    world.user(7, "Ada").put("me/name", json!({ "name": "Eve" })).await.refused(404, "not_found");
+    assert_eq!(world.guest().get("ui").await.ok(200).data()["sign_in"], false);
+}
+
+#[tokio::test]
+async fn a_wrong_late_spent_or_unknown_code_fails_alike() {
+    let world = world();
+    let ada = world.guest();
+    let flow = start(&ada, ADA).await;
+    let right = code(&mails(&world, ADA).await[0]);
+    let mut answers = vec![finish(&ada, &flow, &wrong(&right)).await];
+    answers.push(finish(&ada, "nothing", &right).await);
+    answers.push(finish(&ada, &flow, "").await);
+    finish(&ada, &flow, &format!("{} {}", &right[..4], &right[4..])).await.ok(200);
+    answers.push(finish(&ada, &flow, &right).await);
+    let late = start(&ada, ADA).await;
+    let code = code(mails(&world, ADA).await.last().unwrap());
+    world.pass(Duration::from_mins(10));
+    answers.push(finish(&ada, &late, &code).await);
+    for answer in &answers {
+        answer.clone().refused(422, "sign_in_failed");
+        assert_eq!(answer.json, answers[0].json);
+    }
+}
+
+#[tokio::test]
+async fn a_code_has_five_tries_parallel_ones_too() {
+    let world = world();
+    let ada = world.guest();
+    let flow = start(&ada, ADA).await;
+    let right = code(&mails(&world, ADA).await[0]);
+    let mallories: Vec<Actor> = (0..24).map(|_| world.guest()).collect();
+    let wrong = wrong(&right);
+    for answer in join_all(mallories.iter().map(|mallory| finish(mallory, &flow, &wrong))).await {
+        answer.refused(422, "sign_in_failed");
+    }
+    finish(&ada, &flow, &right).await.refused(422, "sign_in_failed");
+
+    let flow = start(&ada, ADA).await;
+    let right = code(mails(&world, ADA).await.last().unwrap());
+    let answers = join_all(mallories.iter().take(5).map(|mallory| finish(mallory, &flow, &right))).await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1, "one code, one session");
+}
+
+#[tokio::test]
+async fn every_address_gets_the_same_answer_and_bounds_are_silent() {
+    let world = world();
+    sign_in(&world, &world.guest(), ADA).await;
+    let shape = |answer: TestResponse| {
+        let flow = answer.data()["flow"].as_str().unwrap().len();
+        (answer.status, flow, answer.data()["expires_in"].clone(), answer.headers.len())
+    };
+    let mut shapes = Vec::new();
+    for email in [ADA, "unknown@sign-in.example"] {
+        for _ in 0..5 {
+            shapes.push(shape(world.guest().post("sign_in", json!({ "email": email })).await));
+        }
+        let sent = mails(&world, email).await.len();
+        assert_eq!(sent, if email == ADA { 4 } else { 3 }, "three unused codes an hour");
+    }
+    assert!(shapes.iter().all(|shape| *shape == shapes[0]), "{shapes:?}");
+    world.guest().post("sign_in", json!({ "email": "ø@sign-in.example" })).await.invalid("email");
+    world.guest().post("sign_in", json!({ "email": 7 })).await.invalid("email");
+    world.guest().post("sign_in", json!({})).await.invalid("email");
+}
+
+#[tokio::test]
+async fn nobody_locks_the_owner_out_and_known_networks_have_codes_of_their_own() {
+    let world = world();
+    let home = world.guest();
+    let mallory = world.guest();
+    for _ in 0..4 {
+        start(&mallory, "Ada+x@sign-in.example").await;
+    }
+    assert_eq!(mails(&world, "Ada+x@sign-in.example").await.len(), 2, "two of one network");
+    sign_in(&world, &home, ADA).await;
+    for network in 0..4 {
+        start(&world.guest(), &format!("ada+{network}@sign-in.example")).await;
+    }
+    sign_in(&world, &home, ADA).await;
+}
+
+#[tokio::test]
+async fn a_network_has_ten_codes_and_thirty_wrong_tries_an_hour() {
+    let world = world();
+    let address = |host: u32| world.guest().from(&format!("2001:db8:7:{host:x}::1"));
+    for n in 0..10 {
+        start(&address(n), &format!("n{n}@sign-in.example")).await;
+    }
+    let refused = address(99).post("sign_in", json!({ "email": ADA })).await.refused(429, "rate_limited");
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() <= 3_600);
+    start(&world.guest().from("2001:db8:8::1"), ADA).await;
+    for n in 0..30 {
+        finish(&address(n), "nothing", "12345678").await.refused(422, "sign_in_failed");
+    }
+    finish(&address(99), "nothing", "12345678").await.refused(429, "rate_limited");
+    world.pass(HOUR);
+    start(&address(0), "later@sign-in.example").await;
+    finish(&address(0), "nothing", "12345678").await.refused(422, "sign_in_failed");
+}
+
+#[tokio::test]
+async fn a_domain_has_150_codes_and_all_have_300_with_a_quarter_for_accounts() {
+    let world = world();
+    let ada = sign_in(&world, &world.guest(), ADA).await;
+    world.pass(HOUR);
+    let sent = async |domain: &str, count: usize| {
+        for n in 0..count {
+            start(&world.guest(), &format!("n{n}@{domain}")).await;
+        }
+        world.wait_until_idle().await;
+        world.mails().iter().filter(|mail| mail.to.ends_with(domain)).count()
+    };
+    assert_eq!(sent("one.example", 155).await, 150);
+    assert_eq!(sent("two.example", 80).await, 75);
+    start(&ada.actor, ADA).await;
+    assert_eq!(mails(&world, ADA).await.len(), 2, "an address with an account gets one still");
+}
+
+#[tokio::test]
+async fn the_last_refresh_token_gives_the_same_successor_for_thirty_seconds() {
+    let world = world();
+    let ada = sign_in(&world, &world.guest(), ADA).await;
+    let next = |answer: TestResponse| answer.ok(200).data()["refresh_token"].as_str().unwrap().to_owned();
+    let tabs = join_all([refresh(&world, &ada.refresh), refresh(&world, &ada.refresh)]).await;
+    let successors: Vec<String> = tabs.into_iter().map(next).collect();
+    assert_eq!(successors[0], successors[1]);
+    world.pass(Duration::from_secs(30));
+    assert_eq!(next(refresh(&world, &ada.refresh).await), successors[0]);
+    world.pass(Duration::from_secs(1));
+    refresh(&world, &ada.refresh).await.refused(422, "sign_in_failed");
+    refresh(&world, &successors[0]).await.refused(422, "sign_in_failed");
+    for odd in ["", "nothing", &ada.refresh.replacen('.', "1.", 1)] {
+        refresh(&world, odd).await.refused(422, "sign_in_failed");
+    }
+}
+
+#[tokio::test]
+async fn a_session_lasts_thirty_days_without_use_and_180_in_all() {
+    let world = world();
+    let ada = sign_in(&world, &world.guest(), ADA).await;
+    world.pass(30 * DAY);
+    let mut token = ada.refresh;
+    for _ in 0..8 {
+        token = session(&world.guest(), &refresh(&world, &token).await.ok(200)).refresh;
+        world.pass(18 * DAY);
+    }
+    world.pass(7 * DAY);
+    refresh(&world, &token).await.refused(422, "sign_in_failed");
+    let unused = sign_in(&world, &world.guest(), ADA).await;
+    world.pass(30 * DAY + Duration::from_secs(1));
+    refresh(&world, &unused.refresh).await.refused(422, "sign_in_failed");
+}
+
+#[tokio::test]
+async fn signing_out_ends_one_session_and_everywhere_ends_all_at_once() {
+    let world = world();
+    let guest = world.guest();
+    let [one, two, three] =
+        [sign_in(&world, &guest, ADA).await, sign_in(&world, &guest, ADA).await, sign_in(&world, &guest, ADA).await];
+    assert_eq!(one.user["id"], two.user["id"]);
+    let end = async |token: &str, everywhere: bool| {
+        guest.post("sign_in/end", json!({ "refresh_token": token, "everywhere": everywhere })).await.ok(204);
+    };
+    end(&one.refresh, false).await;
+    refresh(&world, &one.refresh).await.refused(422, "sign_in_failed");
+    let two = session(&guest, &refresh(&world, &two.refresh).await.ok(200));
+    end(&one.refresh, true).await;
+    two.actor.get("users?q=a").await.ok(200);
+    end(&two.refresh, true).await;
+    for session in [&two, &three] {
+        session.actor.get("users?q=a").await.refused(401, "unauthenticated");
+        refresh(&world, &session.refresh).await.refused(422, "sign_in_failed");
+    }
+    end("nothing", true).await;
+    let again = sign_in(&world, &guest, ADA).await;
+    assert_eq!(again.user["id"], two.user["id"]);
+    again.actor.get("users?q=a").await.ok(200);
+}
+
+#[tokio::test]
+async fn a_token_is_ours_and_valid_for_ten_minutes() {
+    let world = world();
+    let ada = sign_in(&world, &world.guest(), ADA).await;
+    let claims = json!({ "sub": "9.ada", "iss": "svc-pro:sign-in", "name": "Ada", "roles": ["moderator"] });
+    world.claiming(&claims).get("users?q=a").await.refused(401, "unauthenticated");
+    world.pass(Duration::from_secs(599));
+    ada.actor.get("users?q=a").await.ok(200);
+    world.pass(Duration::from_secs(1));
+    ada.actor.get("users?q=a").await.refused(401, "unauthenticated");
+}
+
+#[tokio::test]
+async fn two_instances_have_one_key_and_a_changed_secret_of_the_host_ends_no_session() {
+    let world = world();
+    let ada = sign_in(&world, &world.guest(), ADA).await;
+    let other = world.again(&[&SIGN_IN[..], &[("SVC_JWT_SECRET", "another secret of at least 32 bytes")]].concat());
+    let at_other = other.guest().with_token(ada.actor.token());
+    at_other.get("users?q=a").await.ok(200);
+    let refreshed = session(&other.guest(), &refresh(&other, &ada.refresh).await.ok(200));
+    world.guest().with_token(refreshed.actor.token()).get("users?q=a").await.ok(200);
+}
+
+#[tokio::test]
+async fn a_later_name_waits_a_day_after_the_last_change() {
+    let world = world();
+    let ada = member(&world, ADA, "Ada").await;
+    let name = async |name: &str| {
+        let fresh = sign_in(&world, &world.guest(), ADA).await;
+        fresh.actor.put("me/name", json!({ "name": name })).await
+    };
+    let comment = ada.actor.comment("posts/1", "x").await;
+    ada.actor.put("me/name", json!({ "name": "Ada L." })).await.ok(200);
+    name("Ada").await.refused(429, "rate_limited");
+    world.pass(Duration::from_secs(24 * 3_600 - 1));
+    name("Ada").await.refused(429, "rate_limited");
+    world.pass(Duration::from_secs(1));
+    name("Ada M.").await.ok(200);
+    world.finish_jobs().await;
+    assert_eq!(world.guest().see("posts/1", comment).await["user"]["name"], "Ada M.");
+}
+
+#[tokio::test]
+async fn a_name_is_like_a_guests_name() {
+    let world = world();
+    let ada = sign_in(&world, &world.guest(), ADA).await;
+    let long = "x".repeat(101);
+    for odd in ["", " ", "\u{200b}", "a\nb", "\u{202e}a", &long] {
+        ada.actor.put("me/name", json!({ "name": odd })).await.invalid("name");
+    }
+    world.guest().put("me/name", json!({ "name": "Eve" })).await.refused(401, "unauthenticated");
+    world.user(7, "Bob").put("me/name", json!({ "name": "Eve" })).await.refused(403, "forbidden");
+}
+
+#[tokio::test]
+async fn nobody_looks_like_the_site_or_a_moderator() {
+    let settings =
+        [("SVC_SITE_NAME", "The Blog"), ("SVC_ALLOW_GUESTS", "true"), ("SVC_MODERATORS", "email:ada@sign-in.example")];
+    let world = World::with(&[&SIGN_IN[..], &settings].concat());
+    let ada = member(&world, ADA, "Ilse Ada").await;
+    let eve = sign_in(&world, &world.guest(), "eve@sign-in.example").await;
+    for name in ["The Blog", "the-blog", "ilse ada", "llse Ada", "Іlse Аda", "IlseAda!"] {
+        eve.actor.put("me/name", json!({ "name": name })).await.invalid("name");
+        let mut comment = by_guest("Hello");
+        comment["guest_name"] = json!(name);
+        world.guest().post("posts/1/comments", comment).await.invalid("guest_name");
+    }
+    ada.actor.put("me/name", json!({ "name": "ILSE ADA" })).await.ok(200);
+    eve.actor.put("me/name", json!({ "name": "Eve" })).await.ok(200);
+    world.guest().write("posts/1", None, "Hello").await.ok(201);
+}
+
+#[tokio::test]
+async fn an_owner_who_is_named_by_address_moderates_and_the_sign_in_is_logged() {
+    let world = World::with(&[&SIGN_IN[..], &[("SVC_MODERATORS", "email:Ada@Sign-In.example")]].concat());
+    let ada = member(&world, ADA, "Ada").await;
+    ada.actor.get("moderation/comments?state=pending").await.ok(200);
+    let log = ada.actor.get("moderation/log").await.ok(200);
+    assert_eq!(log.rows().len(), 1);
+    assert_eq!((&log.rows()[0]["action"], &log.rows()[0]["moderator"]["id"]), (&json!("sign_in"), &ada.user["id"]));
+    let tag = member(&world, "ada+x@sign-in.example", "Tag").await;
+    tag.actor.get("moderation/comments?state=pending").await.refused(403, "forbidden");
+    let claiming = world.claiming(&json!({ "sub": "x", "name": "Eve", "email": ADA, "email_verified": true }));
+    claiming.get("moderation/comments?state=pending").await.refused(403, "forbidden");
+}
+
+#[tokio::test]
+async fn the_banned_sign_in_and_write_nothing() {
+    let world = world();
+    let ada = member(&world, ADA, "Ada").await;
+    let path = format!("users/{}/ban", ada.user["id"]);
+    world.moderator().put(&path, json!({})).await.ok(200);
+    let again = sign_in(&world, &world.guest(), ADA).await;
+    again.actor.write("posts/1", None, "x").await.refused(403, "comment_banned");
+    again.actor.put("me/name", json!({ "name": "Eve" })).await.refused(403, "comment_banned");
+    refresh(&world, &again.refresh).await.ok(200);
+}
+
+#[tokio::test]
+async fn signing_in_goes_on_in_read_only_mode() {
+    let world = World::with(&[&SIGN_IN[..], &[("SVC_READ_ONLY", "true")]].concat());
+    let ada = sign_in(&world, &world.guest(), ADA).await;
+    ada.actor.put("me/name", json!({ "name": "Ada" })).await.refused(423, "read_only");
+    let next = session(&world.guest(), &refresh(&world, &ada.refresh).await.ok(200));
+    ada.actor.post("sign_in/end", json!({ "refresh_token": next.refresh })).await.ok(204);
+}
+
+#[tokio::test]
+async fn neither_the_table_nor_an_answer_has_an_address_or_a_code() {
+    let world = world();
+    let ada = world.guest();
+    let flow = start(&ada, ADA).await;
+    let right = code(&mails(&world, ADA).await[0]);
+    let stored = async || format!("{:?}", world.items().await);
+    let waiting = stored().await;
+    assert!(!waiting.contains(&right) && !waiting.contains("sign-in.example"), "{waiting}");
+    let answer = finish(&ada, &flow, &right).await.ok(200);
+    let text = answer.json.to_string();
+    let payload = text.split('.').nth(1).unwrap().to_owned();
+    assert!(!text.contains("sign-in.example") && !payload.is_empty());
+    let session = stored().await;
+    let refresh = answer.data()["refresh_token"].as_str().unwrap();
+    for secret in [&right, "sign-in.example", refresh, answer.data()["access_token"].as_str().unwrap()] {
+        assert!(!session.contains(secret), "{secret}: {session}");
+    }
+}
+
+#[tokio::test]
+async fn a_mail_server_that_is_down_gets_the_code_again_until_it_is_late() {
+    let world = world();
+    world.refuse_mails(2);
+    let flow = start(&world.guest(), ADA).await;
+    world.finish_jobs().await;
+    let sent = mails(&world, ADA).await;
+    assert_eq!(sent.len(), 1);
+    finish(&world.guest(), &flow, &code(&sent[0])).await.ok(200);
+    world.refuse_mails(1_000);
+    start(&world.guest(), "late@sign-in.example").await;
+    world.finish_jobs().await;
+    assert!(mails(&world, "late@sign-in.example").await.is_empty());
+}
+
+#[tokio::test]
+async fn sign_in_costs_what_is_promised() {
+    let world = World::with(&[&SIGN_IN[..], &[("SVC_MODERATORS", "email:ada@sign-in.example")]].concat());
+    member(&world, "first@sign-in.example", "First").await;
+    world.wait_until_idle().await;
+    let guest = world.guest();
+    let check = |what: &str, answer: &TestResponse, writes: f64| {
+        let cost = answer.cost;
+        println!("| {what} | {} | {} |", cost.read_units, cost.write_units);
+        assert!(cost.write_units <= writes && cost.read_units <= 3.0, "{what}: {cost:?}");
+    };
+    let started = guest.post("sign_in", json!({ "email": ADA })).await.ok(201);
+    check("start", &started, 4.0);
+    let right = code(&mails(&world, ADA).await[0]);
+    let finished = finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await.ok(200);
+    check("finish", &finished, 8.0);
+    let ada = session(&guest, &finished);
+    check("name", &ada.actor.put("me/name", json!({ "name": "Ada" })).await.ok(200), 6.0);
+    world.wait_until_idle().await;
+    let refreshed = refresh(&world, &ada.refresh).await.ok(200);
+    check("refresh", &refreshed, 1.0);
+    let ended = json!({ "refresh_token": session(&guest, &refreshed).refresh, "everywhere": true });
+    check("end", &guest.post("sign_in/end", ended).await.ok(204), 1.0);
+}
