@@ -15,11 +15,9 @@ const NFD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::ne
 
 /// How a name looks: its skeleton (UTS 39) without marks, white space and punctuation. There are two, because folding case
 /// first hides that `I` looks like `l`, and folding nothing tells `ADA` from `Ada`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    #[serde(rename = "w")]
     written: String,
-    #[serde(rename = "f")]
     folded: String,
 }
 
@@ -42,7 +40,8 @@ impl Look {
 /// Moderators whose names are kept, newest last.
 const MAX_MODERATORS: usize = 100;
 
-/// How the names of the moderators look. Nobody else may have a name that looks like one of them.
+/// The names of the moderators. Nobody else may have a name that looks like one of them. They are kept as they are, so that the
+/// functions that keep one need none of the tables by which names are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeratorNames {
     #[serde(rename = "vn", default)]
@@ -55,22 +54,21 @@ pub struct ModeratorNames {
 struct ModeratorName {
     #[serde(rename = "u")]
     id: UserId,
-    #[serde(rename = "lk")]
-    look: Look,
+    #[serde(rename = "n")]
+    name: String,
 }
 
 impl ModeratorNames {
     /// Whether it has the present name of this moderator.
     #[must_use]
     pub fn has(&self, id: UserId, name: &str) -> bool {
-        let look = Look::of(name);
-        self.names.iter().any(|known| known.id == id && known.look == look)
+        self.names.iter().any(|known| known.id == id && known.name == name)
     }
 
     /// Keeps the name of a moderator in place of an earlier one.
     pub fn keep(&mut self, id: UserId, name: &str) {
         self.names.retain(|known| known.id != id);
-        self.names.push(ModeratorName { id, look: Look::of(name) });
+        self.names.push(ModeratorName { id, name: name.to_owned() });
         if self.names.len() > MAX_MODERATORS {
             self.names.remove(0);
         }
@@ -91,7 +89,7 @@ impl ModeratorNames {
     /// Whether a name looks like that of a moderator who is not `own`.
     #[must_use]
     pub fn has_like(&self, look: &Look, own: Option<UserId>) -> bool {
-        self.names.iter().any(|known| Some(known.id) != own && known.look.is_like(look))
+        self.names.iter().any(|known| Some(known.id) != own && Look::of(&known.name).is_like(look))
     }
 }
 

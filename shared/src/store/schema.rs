@@ -507,7 +507,7 @@ items! {
         key "Y" "M"; export No; read "sign-in: names that nobody else may have";
         attributes {
             VERSION        "vn"  N                        "number of changes, for the condition of the next one";
-            NAMES          "ls"  L(moderator_name) names User "how the name of each looks";
+            NAMES          "ls"  L(moderator_name) names User "name of each";
         }
     }
     endpoint "endpoint" {
@@ -630,11 +630,7 @@ maps! {
     }
     moderator_name {
         ID             "u"   N         names User         "user id";
-        LOOK           "lk"  M(look)                      "how the name looks";
-    }
-    look {
-        WRITTEN        "w"   S                            "skeleton of the name as it is written";
-        FOLDED         "f"   S                            "the same without regard to case";
+        NAME           "n"   S         names Name         "name";
     }
     session {
         NONCE          "i"   N                            "tells it from the others";
