@@ -40,7 +40,11 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
         None => {
             policy::may_write_in(&app.config, &viewer, &place.thread, app.clock.now())?;
             policy::has_name(&viewer)?;
-            store(app, call, &viewer, &place, draft?).await?
+            let draft = draft?;
+            if let (true, Some(user)) = (viewer.is_moderator(), &viewer.user) {
+                app.keep_moderator_name(user).await?;
+            }
+            store(app, call, &viewer, &place, draft).await?
         }
     };
     // A repeated request gets the same answer to the letter, unless the comment or what the caller may do has changed.
@@ -108,7 +112,6 @@ struct Draft {
     parent: Option<CommentWithAncestors>,
     /// Handles in the body that belong to users.
     mentions: Vec<String>,
-    subscription: Option<Box<Subscription>>,
     /// Of a guest.
     network: Option<String>,
 }
@@ -138,24 +141,25 @@ async fn draft(app: &App, call: &Call) -> Result<Draft> {
     let mentions = app.store.known_handles(markdown::mentions(&input.body));
     let prior = app.store.prior_result(idempotency.as_ref());
     let (parent, mentions, prior) = tokio::try_join!(parent, mentions, prior)?;
-    let subscription = input.subscribe.then(|| subscription(app, call, &input)).flatten().map(Box::new);
     let network = input.guest.is_some().then(|| app.network(call));
-    Ok(Draft { input, idempotency, prior, parent, mentions, subscription, network })
+    Ok(Draft { input, idempotency, prior, parent, mentions, network })
 }
 
-/// Where the writer, who wants to know of replies, gets them: at the address of the token or of the guest.
-fn subscription(app: &App, call: &Call, input: &CreateInput) -> Option<Subscription> {
-    let (email, confirmed) = match &call.credential {
-        Credential::User(identity) => (identity.claims.email.as_deref()?, !identity.claims.email_unverified),
-        _ => (input.guest.as_ref()?.email.as_deref()?, false),
-    };
-    if !app.config.features.subscriptions || !is_mailable(email) {
+/// Where the writer, who wants to know of replies, gets them: at the address of the member or of the guest.
+fn subscription(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> Option<Subscription> {
+    if !input.subscribe || !app.config.features.subscriptions {
         return None;
     }
     let keys = app.mail_keys();
-    let guest = input.guest.is_some().then(|| keys.guest(email));
-    let address = Address { sealed: keys.seal(email), language: call.language().tag().to_owned(), confirmed };
-    let network = if confirmed { String::new() } else { keys.network(call.network) };
+    let (address, guest) = match &viewer.user {
+        Some(user) => (app.member_address(call, user)?, None),
+        None => {
+            let email = input.guest.as_ref()?.email.as_deref().filter(|email| is_mailable(email))?;
+            let language = call.language().tag().to_owned();
+            (Address { sealed: keys.seal(email), language, confirmed: false }, Some(keys.guest(email)))
+        }
+    };
+    let network = if address.confirmed { String::new() } else { keys.network(call.network) };
     Some(Subscription { guest, address: Some(address), network })
 }
 
@@ -170,7 +174,7 @@ async fn store(app: &App, call: &Call, viewer: &Viewer, place: &Place, mut draft
     let judgment = judge(app, call, viewer, &draft.input).await?;
     let state = if judgment.waits { State::Pending } else { State::Approved };
     let (suspicious, verdicts) = (judgment.is_suspicious(), judgment.verdicts);
-    let subscription = draft.subscription.clone();
+    let subscription = subscription(app, call, viewer, &draft.input).map(Box::new);
     let comment =
         Comment { state, suspicious, verdicts, subscription, ..new_comment(viewer, place, &draft, parent.as_ref()) };
     let idempotency = draft.idempotency.as_ref();

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
-use shared::domain::email::{is_mailable, masked};
+use shared::domain::email::masked;
 use shared::domain::mail_keys::Recipient;
 use shared::domain::notifications::{Address, Asker, Enrolment, NotificationState, Status, Wants};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::Input;
-use shared::http::request::{Call, Credential};
+use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
 
@@ -40,7 +40,8 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     let (mut enrolment, now) = (app.store.notification_state(&recipient).await?.enrolment, app.clock.now());
     enrolment.reopen(now);
     let unknown = || FieldErrors::one("email", "No e-mail address is known: the token has none that mail can go to.");
-    let address = address(app, call, &enrolment).or_else(|| enrolment.given_address().cloned()).ok_or_else(unknown)?;
+    let address = address(app, call, &viewer, &enrolment).or_else(|| enrolment.given_address().cloned());
+    let address = address.ok_or_else(unknown)?;
     let network = app.mail_keys().network(call.network);
     // Whoever claims an address learns nothing of it: only the network is counted before the answer.
     if !address.confirmed && enrolment.status != Status::On && !app.count_asking(&network, &address).await? {
@@ -78,14 +79,11 @@ fn recipient(viewer: &Viewer) -> Result<Recipient, Refusal> {
     viewer.user_id().map(Recipient::from).ok_or(Refusal::Unauthenticated)
 }
 
-/// The address of the token.
-fn address(app: &App, call: &Call, enrolment: &Enrolment) -> Option<Address> {
-    let Credential::User(identity) = &call.credential else { return None };
-    let email = identity.claims.email.as_deref().filter(|email| is_mailable(email))?;
-    let language = call.language().tag().to_owned();
-    let keys = app.mail_keys();
-    let confirmed = !identity.claims.email_unverified || enrolment.has_proven(&keys.plain_address(email));
-    Some(Address { sealed: keys.seal(email), language, confirmed })
+/// The address of the account or of the token. One that the member has confirmed before needs no other confirmation.
+fn address(app: &App, call: &Call, viewer: &Viewer, enrolment: &Enrolment) -> Option<Address> {
+    let address = app.member_address(call, viewer.user.as_ref()?)?;
+    let is_proven = || app.mail_keys().address(&address.sealed).is_some_and(|name| enrolment.has_proven(&name));
+    Some(Address { confirmed: address.confirmed || is_proven(), ..address })
 }
 
 fn resource(app: &App, enrolment: &Enrolment) -> Value {

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::domain::deliveries::Message;
+use crate::domain::email::is_mailable;
 use crate::domain::mail_keys::{MailKeys, Recipient};
 use crate::domain::notifications::{Address, Enrolment, NotificationState, Notified};
 use crate::domain::time::Timestamp;
+use crate::domain::user::User;
 use crate::error::Fault;
+use crate::http::request::{Call, Credential};
 
 /// Addresses that callers of one network give without proof in an hour.
 const MAX_OF_NETWORK: usize = 5;
@@ -18,6 +21,19 @@ impl App {
     #[must_use]
     pub fn mail_keys(&self) -> MailKeys {
         MailKeys::new(&self.config.visitor_salt)
+    }
+
+    /// Where a member gets mail: at the address of the account, which a code has proven, or at that of the token. `None` when there
+    /// is none that mail can go to.
+    #[must_use]
+    pub fn member_address(&self, call: &Call, member: &User) -> Option<Address> {
+        let language = call.language().tag().to_owned();
+        if let Some(account) = &member.account {
+            return Some(Address { sealed: account.address.clone(), language, confirmed: true });
+        }
+        let Credential::User(identity) = &call.credential else { return None };
+        let email = identity.claims.email.as_deref().filter(|email| is_mailable(email))?;
+        Some(Address { sealed: self.mail_keys().seal(email), language, confirmed: !identity.claims.email_unverified })
     }
 
     /// Sends a message for when the next mail to this recipient is due. Nothing when none is.

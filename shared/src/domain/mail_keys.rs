@@ -116,7 +116,7 @@ impl MailKeys {
     #[must_use]
     pub fn new(salt: &Secret) -> Self {
         let keys = DerivedKeys::new(salt);
-        Self { seal: keys.seal("mail", "mail nonce"), names: keys.mac("mail name"), links: keys.mac("mail link") }
+        Self { seal: keys.addresses(), names: keys.mac("mail name"), links: keys.mac("mail link") }
     }
 
     /// The recipient who has this address. All spellings of one mailbox are the same recipient.

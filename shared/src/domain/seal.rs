@@ -28,6 +28,11 @@ impl DerivedKeys {
         hmac::Key::new(hmac::HMAC_SHA256, &self.bytes(label))
     }
 
+    /// The seal of addresses, wherever they are kept.
+    pub(super) fn addresses(&self) -> Seal {
+        self.seal("mail", "mail nonce")
+    }
+
     /// `nonce_label` is that of the key that makes nonces.
     pub(super) fn seal(&self, label: &'static str, nonce_label: &'static str) -> Seal {
         let key = aead::UnboundKey::new(&aead::AES_256_GCM, &self.bytes(label)).expect("AES-256 takes 32 bytes");

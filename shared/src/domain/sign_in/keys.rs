@@ -91,8 +91,7 @@ impl FlowKeys {
     #[must_use]
     pub fn new(salt: &Secret) -> Self {
         let keys = DerivedKeys::new(salt);
-        let seal = keys.seal("sign-in", "sign-in nonce");
-        Self { seal, names: keys.mac("sign-in name"), codes: keys.mac("code") }
+        Self { seal: keys.addresses(), names: keys.mac("sign-in name"), codes: keys.mac("code") }
     }
 
     /// What stands for the mailbox of an address. All spellings of one mailbox are the same.
