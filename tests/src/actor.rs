@@ -120,6 +120,9 @@ impl Actor {
         for field in ["email", "guest_email"] {
             privacy::hide_email(body[field].as_str().unwrap_or_default());
         }
+        for field in ["code", "refresh_token"] {
+            privacy::hide_word(body[field].as_str().unwrap_or_default());
+        }
         let body = if body.is_null() { String::new() } else { body.to_string() };
         self.send(method, path, body).await
     }

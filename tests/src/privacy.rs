@@ -9,15 +9,18 @@ use std::sync::{Mutex, Once, PoisonError};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::SECRET;
-use crate::world::SALT;
+use crate::world::{SALT, SEED};
 
 /// Begins every guest's key in the tests.
 pub(crate) const KEY: &str = "key-of-";
 
 /// Signs of a secret, a token, a guest's key, an actor's address, an actor's user agent and an e-mail address in a log line.
-const TRACES: [&str; 7] = [SECRET, SALT, "eyJ", KEY, "10.0.", "browser/", "@"];
+const TRACES: [&str; 8] = [SECRET, SALT, SEED, "eyJ", KEY, "10.0.", "browser/", "@"];
+/// Characters of a secret that is looked for as a word. Shorter ones are in many lines.
+const MIN_WORD: usize = 8;
 
 static EMAILS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static WORDS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 thread_local! {
     static LINES: Cell<u64> = const { Cell::new(0) };
@@ -42,11 +45,18 @@ pub(crate) fn hide_email(email: &str) {
     }
 }
 
+/// Forbids this word in all later lines of the log: a code or a token.
+pub(crate) fn hide_word(word: &str) {
+    if word.len() >= MIN_WORD {
+        WORDS.lock().unwrap_or_else(PoisonError::into_inner).insert(word.to_owned());
+    }
+}
+
 /// `own` are texts that only the caller knows.
 #[track_caller]
 pub(crate) fn look_through_answer(answer: &str, own: &[&str]) {
     let emails = EMAILS.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    for secret in own.iter().copied().chain([SECRET, SALT]).chain(emails.iter().map(String::as_str)) {
+    for secret in own.iter().copied().chain([SECRET, SALT, SEED]).chain(emails.iter().map(String::as_str)) {
         assert!(!answer.contains(secret), "{secret} is in the answer: {answer}");
     }
 }
@@ -55,6 +65,10 @@ fn look_through_line(line: &str) {
     for trace in TRACES {
         assert!(!line.contains(trace), "{trace} is in the log: {line}");
     }
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let hidden = WORDS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let word = line.split(|c| !is_of_word(c)).find(|word| hidden.contains(*word));
+    assert_eq!(word, None, "in the log: {line}");
     LINES.set(LINES.get() + 1);
     if line.contains(r#""level":"ERROR""#) {
         // cargo shows it when the test fails.
@@ -94,6 +108,8 @@ mod tests {
         for line in ["{\"token\":\"eyJhbGciOi\"}", "from 10.0.0.7", "to ada@example.org", SECRET] {
             assert!(std::panic::catch_unwind(|| look_through_line(line)).is_err(), "{line}");
         }
+        hide_word("7.8.9.signature");
+        assert!(std::panic::catch_unwind(|| look_through_line("{\"token\":\"7.8.9.signature\"}")).is_err());
         hide_email("hidden@example.org");
         for answer in ["{\"email\":\"hidden@example.org\"}", "own token", SALT] {
             let looked = std::panic::catch_unwind(|| look_through_answer(answer, &["own token"]));

@@ -42,6 +42,7 @@ const LONGEST_WAIT: Duration = Duration::from_mins(1);
 pub const TABLE: &str = "comments";
 pub const SECRET: &str = "the secret that signs all the tokens";
 pub const SALT: &str = "the salt of visitors";
+pub(crate) const SEED: &str = "the seed that signs our own tokens";
 /// Settings with which people are told of comments by mail.
 pub const MAIL: [(&str, &str); 5] = [
     ("SVC_SUBSCRIPTIONS", "true"),
@@ -53,7 +54,7 @@ pub const MAIL: [(&str, &str); 5] = [
 /// Settings with which readers sign in by a code.
 pub const SIGN_IN: [(&str, &str); 5] = [
     ("SVC_SIGN_IN", "true"),
-    ("SVC_SIGN_IN_SEED", "the seed that signs our own tokens"),
+    ("SVC_SIGN_IN_SEED", SEED),
     ("SVC_MAIL_FROM", "comments@example.org"),
     ("SVC_PUBLIC_URL", "https://api.test"),
     ("SVC_CORS_ORIGINS", "https://www.example.org"),
@@ -474,6 +475,13 @@ fn app(config: Config, engine: &Engine, queues: &Queues, connection: &Connection
 
 fn delivery_message(recipient: &str) -> String {
     json!({ "Type": "Mail", "recipient": recipient }).to_string()
+}
+
+/// The code to sign in that a mail has.
+#[must_use]
+pub fn code(mail: &SentMail) -> String {
+    let is_code = |line: &&str| line.len() == 8 && line.bytes().all(|b| b.is_ascii_digit());
+    mail.text.lines().find(is_code).unwrap_or_else(|| panic!("no code in {}", mail.text)).to_owned()
 }
 
 /// A token of a link that stops the mails of user 7.

@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::email;
 use crate::domain::fold::fold;
 use crate::domain::ids::{HASHED_SOURCE, SourceId, UserId, Visitor, keyed_hash, salt_fingerprint, sha256_hex};
 use crate::domain::mail_keys::{MailKeys, Recipient};
 use crate::domain::secret::Secret;
+use crate::domain::sign_in::account_of;
+use crate::domain::sign_in::keys::FlowKeys;
 use crate::domain::user::handle;
 
 /// Characters of a name that is looked for in others' words. A shorter one is a word of its own too often.
@@ -17,23 +20,35 @@ const MIN_NAME: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     User(UserId),
-    /// A guest, by hashes of one address. Comments from elsewhere may have the MD5 that Gravatar took earlier.
-    Guest {
+    /// A guest, and who signs in by a code, by hashes of one address. Comments from elsewhere may have the MD5 that Gravatar took
+    /// earlier.
+    Address {
         sha256: String,
         md5: String,
-        /// The recipient of mails.
+        /// The recipient of mails to a guest.
         recipient: Recipient,
-        /// The address, as notification states have it.
+        /// The address, as it is kept.
         sealed: String,
+        /// The account that the address has or would have.
+        account: UserId,
+        /// The inbox of codes.
+        inbox: String,
     },
 }
 
 impl Who {
     /// A person who is found by an address. `md5` is its hash as Gravatar took it earlier.
     #[must_use]
-    pub fn guest(address: &str, md5: String, keys: &MailKeys) -> Self {
-        let address = address.trim().to_lowercase();
-        Self::Guest { sha256: sha256_hex(&address), md5, recipient: keys.guest(&address), sealed: keys.seal(&address) }
+    pub fn address(address: &str, md5: String, salt: &Secret) -> Self {
+        let (address, keys) = (email::exact(address), MailKeys::new(salt));
+        Self::Address {
+            sha256: sha256_hex(&address),
+            md5,
+            recipient: keys.guest(&address),
+            sealed: keys.seal(&address),
+            account: account_of(salt, &address).0,
+            inbox: FlowKeys::new(salt).inbox(&address),
+        }
     }
 }
 
@@ -61,9 +76,12 @@ pub struct KnownBy {
     /// Recipients of mails.
     #[serde(rename = "re", default)]
     pub recipients: BTreeSet<Recipient>,
-    /// Addresses, as notification states have them.
+    /// Addresses, as they are kept.
     #[serde(rename = "se", default)]
     pub sealed: BTreeSet<String>,
+    /// Inboxes of codes.
+    #[serde(rename = "ib", default)]
+    pub inboxes: BTreeSet<String>,
     /// The profile has a picture that does not come from an address.
     #[serde(rename = "pi", default, skip_serializing_if = "std::ops::Not::not")]
     pub has_picture: bool,
@@ -77,6 +95,7 @@ impl KnownBy {
         self.subjects.extend(other.subjects);
         self.recipients.extend(other.recipients);
         self.sealed.extend(other.sealed);
+        self.inboxes.extend(other.inboxes);
         self.has_picture |= other.has_picture;
     }
 }
@@ -85,35 +104,33 @@ impl Person {
     #[must_use]
     pub fn new(who: Who) -> Self {
         let mut known = KnownBy::default();
-        match &who {
-            Who::User(id) => {
-                known.visitors.insert((*id).into());
-                known.recipients.insert((*id).into());
-            }
-            Who::Guest { sha256, md5, recipient, sealed } => {
-                known.addresses.extend([sha256.clone(), md5.clone()]);
-                known.recipients.insert(recipient.clone());
-                known.sealed.insert(sealed.clone());
-            }
+        if let Who::Address { sha256, md5, recipient, sealed, inbox, .. } = &who {
+            known.addresses.extend([sha256.clone(), md5.clone()]);
+            known.recipients.insert(recipient.clone());
+            known.sealed.insert(sealed.clone());
+            known.inboxes.insert(inbox.clone());
         }
-        Self { who, known }
+        let mut person = Self { who, known };
+        let user = person.user();
+        person.known.visitors.insert(user.into());
+        person.known.recipients.insert(user.into());
+        person
     }
 
+    /// Nobody may ever have signed in as this user.
     #[must_use]
-    pub fn user(&self) -> Option<UserId> {
+    pub fn user(&self) -> UserId {
         match self.who {
-            Who::User(id) => Some(id),
-            Who::Guest { .. } => None,
+            Who::User(id) | Who::Address { account: id, .. } => id,
         }
     }
 
     /// The handles by which others may have mentioned the person. Guests have none.
     #[must_use]
     pub fn handles(&self) -> BTreeSet<String> {
-        match self.who {
-            Who::User(_) => self.known.names.iter().filter_map(|name| handle(name)).collect(),
-            Who::Guest { .. } => BTreeSet::new(),
-        }
+        let is_guest_alone = matches!(self.who, Who::Address { .. }) && self.known.subjects.is_empty();
+        let names = self.known.names.iter().filter(|_| !is_guest_alone);
+        names.filter_map(|name| handle(name)).collect()
     }
 
     /// Whether a text contains a name as a word, or a mention.
@@ -160,7 +177,7 @@ impl PersonHashes {
     pub fn who(&self, who: &Who) -> String {
         match who {
             Who::User(id) => self.user(*id),
-            Who::Guest { sha256, .. } => self.address(sha256),
+            Who::Address { sha256, .. } => self.address(sha256),
         }
     }
 
@@ -168,7 +185,7 @@ impl PersonHashes {
     #[must_use]
     pub fn all(&self, person: &Person) -> BTreeSet<String> {
         let addresses = person.known.addresses.iter().map(|hash| self.address(hash));
-        addresses.chain([self.who(&person.who)]).collect()
+        addresses.chain([self.user(person.user())]).collect()
     }
 
     /// What stands for the source of an erased comment: ids and sites of other systems may be names.

@@ -116,6 +116,9 @@ pub struct OwnAccount {
     /// The address, sealed.
     #[serde(rename = "ad")]
     pub address: String,
+    /// Keyed hash of the mailbox.
+    #[serde(rename = "ib")]
+    pub inbox: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -331,7 +334,7 @@ mod tests {
         let claims = Claims { sub: "7".to_owned(), account: Some(Box::new(account("ada", 1))), ..Claims::default() };
         let identity = Identity::new(claims, &Secret::from("salt".to_owned()));
         assert_eq!((identity.id, identity.subject.as_deref()), (UserId(9), Some("ada")));
-        let own = OwnAccount { epoch: 1, address: String::new() };
+        let own = OwnAccount { epoch: 1, address: String::new(), inbox: String::new() };
         let ada = User { subject: Some("ada".to_owned()), account: Some(own), ..User::named("") };
         assert!(ada.is_signed_in(&account("ada", 1)));
         assert!(!ada.is_signed_in(&account("ada", 2)) && !ada.is_signed_in(&account("eve", 1)));

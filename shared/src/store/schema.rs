@@ -385,6 +385,7 @@ items! {
             SUBJECTS       "sj"  L(S)                     "hashes of subjects";
             RECIPIENTS     "re"  L(S)                     "recipients of mails";
             SEALED         "se"  L(S)                     "sealed addresses";
+            INBOXES        "ib"  L(S)                     "inboxes of codes";
             HAS_PICTURE    "pi"  B                        "the profile has a picture that does not come from an address";
         }
     }
@@ -614,6 +615,7 @@ maps! {
     account {
         EPOCH          "ep"  N                            "another one after signing out everywhere";
         ADDRESS        "ad"  S                            "address, sealed";
+        INBOX          "ib"  S                            "hash of the mailbox";
     }
     flow {
         NONCE          "n"   S                            "tells it from the others";

@@ -261,7 +261,8 @@ fn signed_in(code: &RightCode<'_>, user: Option<&User>) -> Result<(u64, Write), 
     if let Some(account) = user.and_then(|user| user.account.as_ref()) {
         return Ok((account.epoch, Write::unchanged(key).still(user::ACCOUNT, Some(attribute(account)?))));
     }
-    let account = OwnAccount { epoch: code.account.epoch, address: code.flow.address.clone() };
+    let account =
+        OwnAccount { epoch: code.account.epoch, address: code.flow.address.clone(), inbox: code.id.inbox.clone() };
     let subject = user.and_then(|user| user.subject.clone());
     let write = Write::update(key)
         .set(user::ID, number(code.account.id))

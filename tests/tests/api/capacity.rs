@@ -13,10 +13,12 @@ use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::counts::RecountTrigger;
 use shared::store::{Reading, Store, meter};
-use tests::{Actor, Receiver, START, TABLE, TestResponse, WEBHOOKS, World, by_guest, two_engines, webhook_message};
+use tests::{
+    Actor, Receiver, SIGN_IN, START, TABLE, TestResponse, WEBHOOKS, World, by_guest, code, two_engines, webhook_message,
+};
 use tokio::time::Instant;
 
-use crate::largest;
+use crate::{largest, sign_in};
 
 /// Replies of each parent that has any.
 const REPLIES: usize = 3;
@@ -210,6 +212,30 @@ async fn single_requests_keep_to_their_bounds() {
         world.user(id, name).get("ui").await.ok(200);
     }
     table.measure(&world, "users search", bob.get("users?q=dan"), (3.0, 0.0, 2)).await;
+    table.check();
+}
+
+#[tokio::test]
+async fn signing_in_keeps_to_its_bounds() {
+    let world = World::with(&[&SIGN_IN[..], &[("SVC_MODERATORS", "email:ada@sign-in.example")]].concat());
+    // An instance that has published its key and knows the moderators' names.
+    sign_in::member(&world, "first@sign-in.example", "First").await;
+    let (guest, mut table) = (world.guest(), Table::default());
+    world.wait_until_idle().await;
+    let started = guest.post("sign_in", json!({ "email": sign_in::ADA })).await.ok(201);
+    let right = code(&sign_in::mails(&world, sign_in::ADA).await[0]);
+    let finished = sign_in::finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await.ok(200);
+    let ada = sign_in::session(&guest, &finished);
+    table.row("sign in: start", started, (3.0, 4.0, 6));
+    table.row("sign in: finish, as a moderator", finished, (3.0, 8.0, 6));
+    let name = |name: &str| ada.actor.put("me/name", json!({ "name": name }));
+    table.measure(&world, "sign in: first name", name("Ada Lovelace"), (3.0, 6.0, 5)).await;
+    table.measure(&world, "sign in: another name", name("Ada Byron"), (3.0, 6.0, 5)).await;
+    world.wait_until_idle().await;
+    let refreshed = sign_in::refresh(&world, &ada.refresh).await;
+    let end = json!({ "refresh_token": sign_in::session(&guest, &refreshed).refresh, "everywhere": true });
+    table.row("sign in: refresh", refreshed, (3.0, 1.0, 3));
+    table.measure(&world, "sign in: end everywhere", guest.post("sign_in/end", end), (3.0, 1.0, 3)).await;
     table.check();
 }
 

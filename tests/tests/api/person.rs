@@ -15,11 +15,13 @@ use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
 use shared::domain::user::gravatar;
 use shared::store::Store;
-use tests::{Actor, Faults, MAIL, SALT, TABLE, World, by_guest, ids};
+use tests::{Actor, Faults, MAIL, SALT, SIGN_IN, TABLE, World, by_guest, ids};
 use transfer::lease::Lease;
 use transfer::person::PersonError;
 use transfer::person::erase::{Eraser, Receipt};
 use transfer::person::export::export;
+
+use crate::sign_in;
 
 const EMAIL: &str = "lovelace@example.org";
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
@@ -43,7 +45,11 @@ async fn erase_by(world: &World, store: &Store, who: Who) -> Result<Receipt, Per
 }
 
 fn guest() -> Who {
-    Who::guest(EMAIL, "no comment has it".to_owned(), &MailKeys::new(&Secret::from(SALT.to_owned())))
+    by_address(EMAIL)
+}
+
+fn by_address(email: &str) -> Who {
+    Who::address(email, "no comment has it".to_owned(), &Secret::from(SALT.to_owned()))
 }
 
 /// Hash of the address, as Gravatar wants it.
@@ -555,4 +561,66 @@ async fn an_empty_placeholder_goes_with_the_last_reply_below_it() {
         world.finish_jobs().await;
         assert_eq!((stored_comments(&world).await.len(), world.findings().await), (left, Vec::new()), "{id}");
     }
+}
+
+/// Ada with an account, and with a code that nobody has used.
+async fn account(world: &World) -> sign_in::Session {
+    let ada = sign_in::member(world, EMAIL, "Ada Lovelace").await;
+    ada.actor.comment("posts/1", "with an account").await;
+    sign_in::start(&world.guest(), "Lovelace@Example.org").await;
+    world.finish_jobs().await;
+    ada
+}
+
+#[tokio::test]
+async fn an_erasure_ends_the_sessions_of_an_account_at_once_and_forgets_codes_and_address() {
+    for by_id in [true, false] {
+        let world = World::with(&SIGN_IN);
+        let ada = account(&world).await;
+        let id = ada.user["id"].as_u64().unwrap();
+        let who = || if by_id { Who::User(UserId(id)) } else { guest() };
+        let sealed = MailKeys::new(&Secret::from(SALT.to_owned())).seal(EMAIL);
+        let of_codes = async || {
+            let items = world.items().await;
+            items.iter().filter(|item| ["O", "Z"].contains(&item["sk"].as_s().unwrap().as_str())).count()
+        };
+        assert_eq!((items_with(&world, std::slice::from_ref(&sealed)).await.len(), of_codes().await), (1, 2));
+        let records = exported(&world, who()).await;
+        let kinds: Vec<&str> = records.iter().map(|(kind, _)| kind.as_str()).collect();
+        assert_eq!(kinds, ["head", "user", "comment"]);
+        let receipt = erase(&world, who()).await;
+        let gone = |what| receipt.gone.get(what).copied();
+        assert_eq!((receipt.left, gone("sign-ins"), gone("profile")), (0, Some(2), Some(1)), "{receipt:?}");
+        assert_eq!((gone("comments"), receipt.stays.len()), (Some(1), 0), "{receipt:?}");
+        assert_eq!(items_with(&world, &[sealed, "lovelace".to_owned(), hash()]).await, [""; 0]);
+        assert_eq!((of_codes().await, items_of_user(&world, id).await), (0, Vec::<String>::new()));
+        assert!(erase(&world, who()).await.gone.is_empty());
+        ada.actor.get("users?q=a").await.refused(401, "unauthenticated");
+        sign_in::refresh(&world, &ada.refresh).await.refused(422, "sign_in_failed");
+        let again = sign_in::sign_in(&world, &world.guest(), EMAIL).await;
+        assert_eq!((&again.user["id"], &again.user["name"]), (&json!(id), &Value::Null));
+        ada.actor.get("users?q=a").await.refused(401, "unauthenticated");
+    }
+}
+
+#[tokio::test]
+async fn a_ban_outlives_the_erasure_of_an_account_and_other_accounts_stay() {
+    let world = World::with(&[&SIGN_IN[..], &[("SVC_MODERATORS", "email:grace@example.org")]].concat());
+    let (ada, tag) = (account(&world).await, sign_in::member(&world, "lovelace+tag@example.org", "Tag").await);
+    sign_in::member(&world, "grace@example.org", "Grace Hopper").await;
+    let id = &ada.user["id"];
+    world.moderator().put(&format!("users/{id}/ban"), json!({})).await.ok(200);
+    let receipt = erase(&world, guest()).await;
+    let stays: Vec<&str> = receipt.stays.iter().map(|stay| stay.what.as_str()).collect();
+    assert_eq!((receipt.left, stays), (0, vec![format!("ban of user {id}").as_str()]), "{receipt:?}");
+    tag.actor.comment("posts/1", "still here").await;
+    let again = sign_in::sign_in(&world, &world.guest(), EMAIL).await;
+    assert_eq!((&again.user["id"], &again.user["name"]), (id, &Value::Null));
+    again.actor.put("me/name", json!({ "name": "Ada" })).await.refused(403, "comment_banned");
+    // The name of a moderator who is forgotten is free.
+    tag.actor.put("me/name", json!({ "name": "grace-hopper" })).await.invalid("name");
+    erase(&world, by_address("grace@example.org")).await;
+    world.pass(Duration::from_mins(1));
+    let tag = sign_in::sign_in(&world, &world.guest(), "lovelace+tag@example.org").await;
+    tag.actor.put("me/name", json!({ "name": "grace-hopper" })).await.ok(200);
 }

@@ -11,7 +11,6 @@ use local::settings;
 use md5::{Digest, Md5};
 use media::bucket;
 use shared::domain::ids::{UserId, hex, salt_fingerprint};
-use shared::domain::mail_keys::MailKeys;
 use shared::domain::person::Who;
 use shared::domain::secret::Secret;
 use shared::domain::time::Clock;
@@ -78,7 +77,7 @@ struct WhoOptions {
     #[arg(long, value_name = "ID", value_parser = parse_user)]
     user: Option<UserId>,
     /// Address that a guest gave, also in a system whose
-    /// comments were imported
+    /// comments were imported, or that signs in by a code
     #[arg(long, value_name = "ADDRESS", value_parser = parse_email, verbatim_doc_comment)]
     email: Option<String>,
 }
@@ -86,8 +85,8 @@ struct WhoOptions {
 impl WhoOptions {
     /// One of the two is required.
     fn who(&self, salt: &Secret) -> Result<Who, Failure> {
-        let guest = |email: &String| Who::guest(email, hex(&Md5::digest(email.as_bytes())), &MailKeys::new(salt));
-        let who = self.user.map(Who::User).or_else(|| self.email.as_ref().map(guest));
+        let by_address = |email: &String| Who::address(email, hex(&Md5::digest(email.as_bytes())), salt);
+        let who = self.user.map(Who::User).or_else(|| self.email.as_ref().map(by_address));
         who.ok_or_else(|| "expected --user or --email".into())
     }
 }

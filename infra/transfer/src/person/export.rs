@@ -64,7 +64,7 @@ impl Found<'_> {
             }
             StoredItem::Thread(id, thread) => {
                 self.pins.extend(thread.pin.map(|pin| (pin.comment, pin.at)));
-                if user.is_some() && thread.author == user {
+                if thread.author == Some(user) {
                     self.insert(Place::Thread, 0, &records::thread_key(&id), records::thread(&id, &thread));
                 }
             }
@@ -73,7 +73,7 @@ impl Found<'_> {
                     self.insert(Place::Like, id, &visitor.0, records::like(CommentId(id), &visitor));
                 }
             }
-            StoredItem::User(stored) if user == Some(stored.id) => {
+            StoredItem::User(stored) if stored.id == user => {
                 self.insert(Place::Profile, stored.id.0, "", records::user(&stored));
             }
             _ => {}

@@ -113,11 +113,6 @@ impl Inbox {
         true
     }
 
-    /// The addresses that codes went to, sealed.
-    pub fn addresses(&self) -> impl Iterator<Item = &String> {
-        self.flows.iter().map(|flow| &flow.address)
-    }
-
     /// The flow of this nonce, while its code is valid.
     #[must_use]
     pub fn flow(&self, nonce: &str, now: Timestamp) -> Option<&Flow> {

@@ -70,27 +70,20 @@ impl Erasure<'_> {
             MatchKind::VisitorState(key, visitor) => return self.erase_visitor_state(&key, &visitor, gone).await,
             MatchKind::Report(comment, id) => self.erase_report(comment, id).await?.then_some("reports"),
             MatchKind::Record(key) => {
-                let update =
-                    Write::update(key).remove(thread::AUTHOR).still(thread::AUTHOR, self.person.user().map(number));
+                let author = Some(number(self.person.user()));
+                let update = Write::update(key).remove(thread::AUTHOR).still(thread::AUTHOR, author);
                 store.update("erasing the author of a record", update).await?.map(|_| "records")
             }
             MatchKind::Log(key) => self.erase_from_log(key).await?.then_some("log"),
             MatchKind::Request { key, .. } => store.delete_item(key).await?.then_some("requests"),
             MatchKind::Trust(key) => store.delete_item(key).await?.then_some("trust"),
-            MatchKind::Profile => match self.person.user() {
-                Some(id) => store.erase_profile(id, now).await?.then_some("profile"),
-                None => None,
-            },
+            MatchKind::Profile => store.erase_profile(self.person.user(), now).await?.then_some("profile"),
             MatchKind::Notifications(key) => store.erase_notification_state(key).await?.then_some("mailboxes"),
             MatchKind::SignIn(key) => store.delete_item(key).await?.then_some("sign-ins"),
-            MatchKind::ModeratorName => match self.person.user() {
-                Some(id) => store.forget_moderator_name(id).await?.then_some("moderators' names"),
-                None => None,
-            },
-            MatchKind::Directory(key) => match self.person.user() {
-                Some(id) => store.erase_name(key, id).await?.then_some("names"),
-                None => None,
-            },
+            MatchKind::ModeratorName => {
+                store.forget_moderator_name(self.person.user()).await?.then_some("moderators' names")
+            }
+            MatchKind::Directory(key) => store.erase_name(key, self.person.user()).await?.then_some("names"),
             MatchKind::Ban(id) => store.delete_item(keys::banned(id)).await?.then_some("bans"),
             MatchKind::Named(id) => {
                 if self.erase_moderator(id).await? {
@@ -296,13 +289,13 @@ impl Erasure<'_> {
     }
 
     async fn erase_from_log(&self, key: Key) -> Result<bool, Fault> {
-        let user = self.person.user().map(number);
+        let user = number(self.person.user());
         let Some(item) = self.store.one_item(&key, Reading::Consistent).await? else { return Ok(false) };
         let mut update = Write::update(key).exists();
-        if item.get(log::MODERATOR) == user.as_ref() {
+        if item.get(log::MODERATOR) == Some(&user) {
             update = update.remove(log::MODERATOR).remove(log::NAME);
         }
-        if item.get(log::USER) == user.as_ref() {
+        if item.get(log::USER) == Some(&user) {
             update = update.remove(log::USER).remove(log::REJECTS);
         }
         Ok(self.store.update("erasing somebody from the log", update).await?.is_some())

@@ -15,7 +15,6 @@ use crate::domain::name::ModeratorNames;
 use crate::domain::notifications::NotificationState;
 use crate::domain::person::{KnownBy, Person, Who};
 use crate::domain::report::Report;
-use crate::domain::sign_in::inbox::Inbox;
 use crate::domain::thread::Thread;
 use crate::domain::time::Timestamp;
 use crate::domain::user::User;
@@ -112,11 +111,11 @@ impl Retained {
 pub fn wrote(person: &Person, comment: &Comment) -> bool {
     let recipient = comment.subscription.as_ref().and_then(|subscription| subscription.guest.as_ref());
     match (&person.who, comment.user, &comment.avatar) {
-        (Who::User(id), writer, _) => writer == Some(*id),
+        (_, Some(writer), _) => writer == person.user(),
         // Another spelling of an address is the same recipient.
-        (Who::Guest { .. }, None, _) if recipient.is_some_and(|own| person.known.recipients.contains(own)) => true,
-        (Who::Guest { .. }, None, Avatar::Gravatar(hash)) => person.known.addresses.contains(hash),
-        (Who::Guest { .. }, _, _) => false,
+        (Who::Address { .. }, None, _) if recipient.is_some_and(|own| person.known.recipients.contains(own)) => true,
+        (Who::Address { .. }, None, Avatar::Gravatar(hash)) => person.known.addresses.contains(hash),
+        (_, None, _) => false,
     }
 }
 
@@ -203,28 +202,31 @@ impl Identification {
                     let subscription = comment.subscription.unwrap_or_default();
                     self.known.recipients.extend(subscription.guest);
                     self.known.sealed.extend(subscription.address.map(|address| address.sealed));
-                } else if user.is_none() {
+                } else {
                     self.others.extend(comment.guest);
                 }
             }
-            ItemKind::User(id) if user == Some(id) => {
+            ItemKind::User(id) if id == user => {
                 let User { name, avatar, subject, account, .. } = read(item)?;
                 self.picture(&avatar);
                 self.known.has_picture |= matches!(avatar, Avatar::Picture(_));
                 self.known.names.insert(name);
                 self.known.subjects.extend(subject);
-                self.known.sealed.extend(account.map(|account| account.address));
+                if let Some(account) = account {
+                    self.known.sealed.insert(account.address);
+                    self.known.inboxes.insert(account.inbox);
+                }
             }
-            ItemKind::Report(_) if user.is_some() => {
+            ItemKind::Report(_) => {
                 let Report { user: reporter, name, avatar, .. } = read(item)?;
-                if reporter == user {
+                if reporter == Some(user) {
                     self.picture(&avatar);
                     self.known.names.insert(name);
                 }
             }
-            ItemKind::Log if user.is_some() => {
+            ItemKind::Log => {
                 let LogEntry { moderator, name, .. } = read(item)?;
-                if moderator == user {
+                if moderator == Some(user) {
                     self.known.names.insert(name);
                 }
             }
@@ -270,7 +272,7 @@ fn match_of(
         }
         ItemKind::Report(comment) => {
             let report: Report = read(item)?;
-            let is_own = is(&report.visitor) || user.is_some() && report.user == user;
+            let is_own = is(&report.visitor) || report.user == Some(user);
             is_own.then_some(MatchKind::Report(comment, report.id))
         }
         ItemKind::VisitorState(visitor, _) | ItemKind::VisitorOverflow(visitor, _) => {
@@ -278,27 +280,23 @@ fn match_of(
         }
         ItemKind::Thread(_) => {
             let thread: Thread = read(item)?;
-            (user.is_some() && thread.author == user).then_some(MatchKind::Record(key))
+            (thread.author == Some(user)).then_some(MatchKind::Record(key))
         }
         ItemKind::Log => {
             let entry: LogEntry = read(item)?;
-            (user.is_some() && [entry.moderator, entry.user].contains(&user)).then_some(MatchKind::Log(key))
+            [entry.moderator, entry.user].contains(&Some(user)).then_some(MatchKind::Log(key))
         }
-        ItemKind::User(id) => (user == Some(id) && !is_ban_alone(item, now)?).then_some(MatchKind::Profile),
+        ItemKind::User(id) => (id == user && !is_ban_alone(item, now)?).then_some(MatchKind::Profile),
         ItemKind::Guest(visitor) => is(&visitor).then_some(MatchKind::Trust(key)),
-        ItemKind::Sessions(id) => (user == Some(id)).then_some(MatchKind::SignIn(key)),
-        ItemKind::Inbox(_) => {
-            let inbox: Inbox = read(item)?;
-            let is_own = inbox.addresses().any(|address| person.known.sealed.contains(address));
-            is_own.then_some(MatchKind::SignIn(key))
-        }
+        ItemKind::Sessions(id) => (id == user).then_some(MatchKind::SignIn(key)),
+        ItemKind::Inbox(hash) => person.known.inboxes.contains(&hash).then_some(MatchKind::SignIn(key)),
         ItemKind::ModeratorNames => {
             let names: ModeratorNames = read(item)?;
-            user.is_some_and(|user| names.has_one_of(user)).then_some(MatchKind::ModeratorName)
+            names.has_one_of(user).then_some(MatchKind::ModeratorName)
         }
-        ItemKind::Handle(id) | ItemKind::NameFragment(id) => (user == Some(id)).then_some(MatchKind::Directory(key)),
+        ItemKind::Handle(id) | ItemKind::NameFragment(id) => (id == user).then_some(MatchKind::Directory(key)),
         ItemKind::Banned(id) => {
-            let is_own = user.is_some() && item.get(banned::USER) == user.map(crate::store::number).as_ref();
+            let is_own = item.get(banned::USER) == Some(&crate::store::number(user));
             (is_own && has_ended(&item, now)).then_some(MatchKind::Ban(id))
         }
         ItemKind::ErasedComment(id) => (key.pk == keys::erasure(who).pk).then_some(MatchKind::Placeholder(id)),
@@ -317,8 +315,8 @@ fn match_of(
 }
 
 /// Whether the user is the moderator who rejected the comment.
-pub(super) fn rejected_by(user: Option<UserId>, comment: &Comment) -> bool {
-    user.is_some() && comment.rejection.as_ref().is_some_and(|rejection| rejection.moderator == user)
+pub(super) fn rejected_by(user: UserId, comment: &Comment) -> bool {
+    comment.rejection.as_ref().is_some_and(|rejection| rejection.moderator == Some(user))
 }
 
 /// Whether nothing is known of a user but a ban that holds.
@@ -411,8 +409,8 @@ impl Search<'_> {
         let addresses = || known.addresses.iter().chain(&known.sealed);
         let has_address = |text: &&str| addresses().any(|hash| text.contains(hash.as_str()));
         if texts(item).iter().any(has_address) {
-            // Whoever is erased as a guest is not the user with the same address, and the other way round.
-            let is_other = self.person.user().is_some() || user_of(kind, item).is_some();
+            // Whoever is erased by an address is not a user whose token has it, and the other way round.
+            let is_other = matches!(self.person.who, Who::User(_)) || user_of(kind, item).is_some();
             return if is_other { Naming::ByAddress } else { Naming::Directly };
         }
         let words = attributes().filter(|attribute| attribute.names == Some(Names::Words));
@@ -429,7 +427,10 @@ impl Search<'_> {
             | ItemKind::Idempotency(visitor)
             | ItemKind::Guest(visitor) => known.visitors.contains(visitor),
             ItemKind::NotificationState(recipient) => known.recipients.contains(recipient),
-            ItemKind::User(id) | ItemKind::Handle(id) | ItemKind::NameFragment(id) => self.person.user() == Some(*id),
+            ItemKind::User(id) | ItemKind::Handle(id) | ItemKind::NameFragment(id) | ItemKind::Sessions(id) => {
+                self.person.user() == *id
+            }
+            ItemKind::Inbox(hash) => known.inboxes.contains(hash),
             _ => false,
         }
     }
@@ -455,12 +456,12 @@ impl Search<'_> {
         let (known, user) = (&self.person.known, self.person.user());
         let text = value.as_s().map(String::as_str).unwrap_or_default();
         match names {
-            Names::User => user.is_some_and(|user| *value == crate::store::number(user)),
+            Names::User => *value == crate::store::number(user),
             Names::Visitor => known.visitors.iter().any(|visitor| visitor.0 == text),
             Names::Index => {
                 let visitor = text.rsplit('#').next().unwrap_or_default();
                 let of_visitor = known.visitors.iter().any(|known| known.0 == visitor);
-                of_visitor || user.is_some_and(|user| keys::author(&user.into()) == text)
+                of_visitor || keys::author(&user.into()) == text
             }
             Names::Hash | Names::Picture | Names::Name | Names::Words => false,
         }
@@ -484,7 +485,7 @@ impl Search<'_> {
         }
         if self.guests > 0 {
             let what = format!("{} of guests", self.guests);
-            self.stays.insert(Retained::new(what, "with the address of this user's picture; --email erases them"));
+            self.stays.insert(Retained::new(what, "with the address of this user; --email erases them"));
         }
         if self.person.known.has_picture && self.person.known.addresses.is_empty() {
             let why = "not looked for, because the user's picture does not tell the address; --email erases it";
