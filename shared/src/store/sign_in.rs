@@ -89,7 +89,7 @@ impl Store {
 
     /// How many wrong codes came from a network in this hour.
     pub async fn wrong_codes(&self, network: &str, now: Timestamp) -> Result<i64, Fault> {
-        let item = self.item(&CodeBound::Network(network).key(now), Reading::Consistent).await?;
+        let item = self.one_item(&CodeBound::Network(network).key(now), Reading::Eventual).await?;
         Ok(item.map_or(0, |item| stored_number(&item, code_bound::WRONG)))
     }
 
@@ -137,19 +137,42 @@ impl Store {
             if !spent.spend(code.flow) || user.as_ref().is_some_and(other) {
                 return Ok(None);
             }
-            let (epoch, write_user) = signed_in(&code, user.as_ref())?;
+            let Some((epoch, check)) = self.open_account(&code, user.as_ref()).await? else { continue };
             let mut begun = sessions.clone();
             begun.begin(epoch, code.session, code.network, code.now);
-            let writes = vec![
-                next_version(&inbox_key, inbox, &mut spent)?,
-                next_version(&sessions_key, sessions, &mut begun)?,
-                write_user,
-            ];
-            if self.transact(writes).await? == Outcome::Done {
+            let inbox = next_version(&inbox_key, inbox, &mut spent)?;
+            let sessions = next_version(&sessions_key, sessions, &mut begun)?;
+            if self.transact([inbox, sessions].into_iter().chain(check).collect()).await? == Outcome::Done {
                 let user = user.unwrap_or_else(|| new_user(&code));
                 return Ok(Some((user, Account { epoch, ..code.account })));
             }
         }
+    }
+
+    /// The epoch of the account, and for one that was there the condition that it still has it. One that is new is written at once:
+    /// without a session it is of no use to anybody, and a transaction costs twice as much. `None` when another sign-in was first.
+    async fn open_account(
+        &self,
+        code: &RightCode<'_>,
+        user: Option<&User>,
+    ) -> Result<Option<(u64, Option<Write>)>, Fault> {
+        let key = keys::user(code.account.id);
+        if let Some(account) = user.and_then(|user| user.account.as_ref()) {
+            let check = Write::unchanged(key).still(user::ACCOUNT, Some(attribute(account)?));
+            return Ok(Some((account.epoch, Some(check))));
+        }
+        let account =
+            OwnAccount { epoch: code.account.epoch, address: code.flow.address.clone(), inbox: code.id.inbox.clone() };
+        let subject = user.and_then(|user| user.subject.clone());
+        let update = Write::update(key)
+            .set(user::ID, number(code.account.id))
+            .set(user::SUBJECT, text(code.account.subject.clone()))
+            .set(user::ACCOUNT, attribute(&account)?)
+            .set_once(user::AVATAR, text(code.avatar.clone()))
+            .still(user::SUBJECT, subject.map(text))
+            .still(user::ACCOUNT, None);
+        let is_first = self.update("opening an account", update).await?.is_some();
+        Ok(is_first.then_some((account.epoch, None)))
     }
 
     /// The successor of a refresh token, and whose it is. `None` when the session is over; a token that was copied has ended it.
@@ -225,8 +248,10 @@ impl Store {
         }
     }
 
+    /// By an eventually consistent read, since an instance knows them for a minute anyway.
     pub async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
-        Ok(self.get(&keys::moderator_names(), Reading::Consistent).await?.unwrap_or_default())
+        let names = self.one_item(&keys::moderator_names(), Reading::Eventual).await?;
+        Ok(names.map(read).transpose()?.unwrap_or_default())
     }
 
     /// Keeps the name of a moderator, which nobody else may have from now on.
@@ -244,8 +269,14 @@ impl Store {
 
     /// Makes a public key the present one.
     pub async fn publish_key(&self, public: &str, now: Timestamp) -> Result<(), Fault> {
+        let (doing, key) = ("publishing a key", keys::public_keys());
         let publish = |keys: &mut PublicKeys| keys.publish(public, now);
-        self.change_versioned("publishing a key", &keys::public_keys(), publish).await.map(drop)
+        let known: PublicKeys =
+            self.one_item(&key, Reading::Eventual).await?.map(read).transpose()?.unwrap_or_default();
+        if self.try_change(doing, &key, (known, false), &publish).await?.is_none() {
+            self.change_versioned(doing, &key, publish).await?;
+        }
+        Ok(())
     }
 }
 
@@ -253,25 +284,6 @@ impl KeySource for Store {
     fn public_keys(&self) -> BoxFuture<'_, Result<PublicKeys, Fault>> {
         Box::pin(async { Ok(self.get(&keys::public_keys(), Reading::Consistent).await?.unwrap_or_default()) })
     }
-}
-
-/// The epoch of the account, and the write that makes it one, or requires that it still is.
-fn signed_in(code: &RightCode<'_>, user: Option<&User>) -> Result<(u64, Write), Fault> {
-    let key = keys::user(code.account.id);
-    if let Some(account) = user.and_then(|user| user.account.as_ref()) {
-        return Ok((account.epoch, Write::unchanged(key).still(user::ACCOUNT, Some(attribute(account)?))));
-    }
-    let account =
-        OwnAccount { epoch: code.account.epoch, address: code.flow.address.clone(), inbox: code.id.inbox.clone() };
-    let subject = user.and_then(|user| user.subject.clone());
-    let write = Write::update(key)
-        .set(user::ID, number(code.account.id))
-        .set(user::SUBJECT, text(code.account.subject.clone()))
-        .set(user::ACCOUNT, attribute(&account)?)
-        .set_once(user::AVATAR, text(code.avatar.clone()))
-        .still(user::SUBJECT, subject.map(text))
-        .still(user::ACCOUNT, None);
-    Ok((account.epoch, write))
 }
 
 /// The user of an account that nobody has signed in to before.

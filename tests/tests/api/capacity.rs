@@ -218,18 +218,22 @@ async fn single_requests_keep_to_their_bounds() {
 #[tokio::test]
 async fn signing_in_keeps_to_its_bounds() {
     let world = World::with(&[&SIGN_IN[..], &[("SVC_MODERATORS", "email:ada@sign-in.example")]].concat());
-    // An instance that has published its key and knows the moderators' names.
-    sign_in::member(&world, "first@sign-in.example", "First").await;
     let (guest, mut table) = (world.guest(), Table::default());
-    world.wait_until_idle().await;
     let started = guest.post("sign_in", json!({ "email": sign_in::ADA })).await.ok(201);
     let right = code(&sign_in::mails(&world, sign_in::ADA).await[0]);
     let finished = sign_in::finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await.ok(200);
     let ada = sign_in::session(&guest, &finished);
     table.row("sign in: start", started, (3.0, 4.0, 6));
-    table.row("sign in: finish, as a moderator", finished, (3.0, 8.0, 6));
+    // It publishes the key too.
+    table.row("sign in: finish, for the first time, as a moderator", finished, (3.0, 8.0, 9));
+    let again = json!({ "email": sign_in::ADA });
+    let started = guest.post("sign_in", again).await.ok(201);
+    let right = code(sign_in::mails(&world, sign_in::ADA).await.last().unwrap());
+    let finished = sign_in::finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await;
+    table.row("sign in: start again", started, (3.0, 4.0, 6));
+    table.row("sign in: finish again", finished, (3.0, 8.0, 6));
     let name = |name: &str| ada.actor.put("me/name", json!({ "name": name }));
-    table.measure(&world, "sign in: first name", name("Ada Lovelace"), (3.0, 6.0, 5)).await;
+    table.measure(&world, "sign in: first name", name("Ada Lovelace"), (3.0, 6.0, 6)).await;
     table.measure(&world, "sign in: another name", name("Ada Byron"), (3.0, 6.0, 5)).await;
     world.wait_until_idle().await;
     let refreshed = sign_in::refresh(&world, &ada.refresh).await;
