@@ -5,13 +5,20 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::ROUTES;
-use tests::{Actor, MAIL, TestResponse, WEBHOOKS, World};
+use tests::{Actor, MAIL, SIGN_IN, TestResponse, WEBHOOKS, World};
 
 use crate::permissions;
 
-/// Files, and what stops mails, which no limiter counts.
-const UNLIMITED: [&str; 5] =
-    ["svc-pro.embed", "svc-pro.embed.part", "svc-pro.moderation.script", "svc-pro.moderation.page", "svc-pro.mail.act"];
+/// Files, what stops mails, and codes, which no limiter counts.
+const UNLIMITED: [&str; 7] = [
+    "svc-pro.embed",
+    "svc-pro.embed.part",
+    "svc-pro.moderation.script",
+    "svc-pro.moderation.page",
+    "svc-pro.mail.act",
+    "svc-pro.sign_in.start",
+    "svc-pro.sign_in.finish",
+];
 
 /// Calls every route but the `open` ones, for this comment and for threads of this type.
 async fn ask_all_but(open: &[&str], actor: &Actor, kind: &str, id: u64) -> Vec<(&'static str, TestResponse)> {
@@ -25,8 +32,12 @@ async fn ask_all_but(open: &[&str], actor: &Actor, kind: &str, id: u64) -> Vec<(
     replies
 }
 
-/// The routes that everyone may read.
-const OPEN: [&str; 18] = [
+/// The routes that are open to everyone.
+const OPEN: [&str; 22] = [
+    "svc-pro.sign_in.start",
+    "svc-pro.sign_in.finish",
+    "svc-pro.sign_in.refresh",
+    "svc-pro.sign_in.end",
     "svc-pro.ui",
     "svc-pro.comments.index",
     "svc-pro.comments.page",
@@ -74,7 +85,7 @@ async fn refused_for_nothing(actor: &Actor, kind: &str, id: u64, status: u16, op
 #[tokio::test]
 async fn a_request_without_a_token_reads_nothing_before_its_401() {
     let mail = MAIL.into_iter().filter(|(name, _)| *name != "SVC_ALLOW_GUESTS");
-    let settings = mail.chain(WEBHOOKS).chain([("SVC_READ_LIMIT", "10")]);
+    let settings = mail.chain(SIGN_IN).chain(WEBHOOKS).chain([("SVC_READ_LIMIT", "10")]);
     let world = World::with(&settings.collect::<Vec<_>>());
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let bad = world.guest().with_token("bad");
@@ -89,8 +100,7 @@ async fn in_read_only_mode_a_write_reads_nothing_before_its_423() {
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let closed = world.again(&[("SVC_READ_ONLY", "true"), ("SVC_READ_LIMIT", "10")]);
     let reads: Vec<_> = ROUTES.iter().filter(|route| route.method == "GET").map(|route| route.name).collect();
-    let open =
-        [&reads[..], &["svc-pro.markdown.preview", "svc-pro.me.notifications.destroy", "svc-pro.mail.act"]].concat();
+    let open = [&reads[..], &OPEN, &["svc-pro.me.notifications.destroy"]].concat();
     for actor in [closed.guest(), closed.user(7, "Ada"), closed.moderator()] {
         refused_for_nothing(&actor, "posts", id, 423, &open).await;
     }
