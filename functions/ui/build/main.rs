@@ -57,7 +57,7 @@ fn scripts(sources: &Sources) -> Result<Scripts, String> {
 
 /// A script without what only its authors need.
 fn small(script: &str) -> String {
-    shorten::shorten(&squeeze::tight(script))
+    squeeze::merge(&shorten::shorten(&squeeze::tight(script)))
 }
 
 /// The modules below a folder.

@@ -1,6 +1,9 @@
-//! Gives variables short names. Each is renamed everywhere in the script, so scopes do not matter. No variable may have the name
-//! of something else that the script uses of its page, such as `location`.
+//! Gives variables short names. Each is renamed everywhere in the script. Two of them get the same short name where none hides the
+//! other: no part of the script names both, and at most one is declared at the top level. A part is a statement at the top level,
+//! or a member of a class there. No variable may have the name of something else that the script uses of its page, such as
+//! `location`.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::squeeze::{self, State};
@@ -35,7 +38,10 @@ struct Mention<'a> {
     start: usize,
     /// How many pairs are around it.
     depth: usize,
+    part: usize,
     declares: bool,
+    /// Whether it declares at the top level.
+    is_global: bool,
     /// Whether it names a property too, as in `{ a }`.
     is_property: bool,
 }
@@ -59,24 +65,64 @@ pub(crate) fn shorten(script: &str) -> String {
     shortened + &script[rest..]
 }
 
+/// All mentions of a name.
+#[derive(Default)]
+struct Variable {
+    count: usize,
+    /// How many signs of its length a short name saves.
+    gain: i32,
+    is_declared: bool,
+    is_global: bool,
+    parts: BTreeSet<usize>,
+}
+
+impl Variable {
+    fn add(&mut self, mention: &Mention<'_>) {
+        self.count += 1;
+        self.gain += if mention.is_property { -3 } else { 1 };
+        self.is_declared |= mention.declares;
+        self.is_global |= mention.is_global;
+        self.parts.insert(mention.part);
+    }
+
+    /// Whether one would hide the other if they had the same name.
+    fn meets(&self, other: &Self) -> bool {
+        (self.is_global && other.is_global) || !self.parts.is_disjoint(&other.parts)
+    }
+}
+
 /// The shortest names for what is mentioned most. A name that mostly stands for a property stays, since it is written anyway.
 fn short_names<'a>(mentions: &[Mention<'a>]) -> BTreeMap<&'a str, String> {
-    let mut gains = BTreeMap::<&str, (usize, i32)>::new();
-    let mut declared = BTreeSet::new();
-    for Mention { name, declares, is_property, .. } in mentions {
-        let (count, gain) = gains.entry(name).or_default();
-        *count += 1;
-        *gain += if *is_property { -3 } else { 1 };
-        if *declares && name.len() > 1 {
-            declared.insert(*name);
+    let mut variables = BTreeMap::<&str, Variable>::new();
+    for mention in mentions {
+        variables.entry(mention.name).or_default().add(mention);
+    }
+    let mut owners = BTreeMap::<String, Vec<Variable>>::new();
+    let mut renamed = Vec::new();
+    for (name, mut variable) in variables {
+        if variable.is_declared && variable.gain > 0 && name.len() > 1 {
+            renamed.push((name, variable));
+        } else {
+            variable.is_global = true;
+            owners.entry(name.to_owned()).or_default().push(variable);
         }
     }
-    declared.retain(|name| gains[name].1 > 0);
-    let taken: BTreeSet<&str> = gains.keys().copied().filter(|name| !declared.contains(name)).collect();
-    let free = (0..).map(squeeze::short_name).filter(|name| !taken.contains(&name[..]) && !is_keyword(name));
-    let mut often = Vec::from_iter(declared);
-    often.sort_by_key(|name| usize::MAX - gains[name].0);
-    often.into_iter().zip(free).collect()
+    renamed.sort_by_key(|(_, variable)| Reverse(variable.count));
+    let mut names = BTreeMap::new();
+    for (name, variable) in renamed {
+        let mut number = 0;
+        let short = loop {
+            let short = squeeze::short_name(number);
+            let others = owners.get(&short).map(Vec::as_slice).unwrap_or_default();
+            if !is_keyword(&short) && !others.iter().any(|other| other.meets(&variable)) {
+                break short;
+            }
+            number += 1;
+        };
+        owners.entry(short.clone()).or_default().push(variable);
+        names.insert(name, short);
+    }
+    names
 }
 
 fn is_keyword(word: &str) -> bool {
@@ -88,7 +134,7 @@ fn mentions(script: &str) -> Vec<Mention<'_>> {
     let mut states = vec![State::Code];
     let mut pairs = vec![Pair { kind: Kind::Block, start: 0 }];
     let mut mentions = Vec::new();
-    let mut at = 0;
+    let (mut at, mut part, top) = (0, 0, top(script));
     while let Some(next) = script[at..].chars().next() {
         let (before, rest) = script.split_at(at);
         let in_code = states.last() == Some(&State::Code);
@@ -96,9 +142,14 @@ fn mentions(script: &str) -> Vec<Mention<'_>> {
             let word = rest.split(|character| !squeeze::is_word(character)).next().unwrap_or_default();
             at += word.len();
             if !next.is_ascii_digit() {
-                mentions.extend(mention(word, before, &script[at..], &pairs));
+                mentions.extend(
+                    mention(word, before, &script[at..], &pairs, top).map(|mention| Mention { part, ..mention }),
+                );
             }
             continue;
+        }
+        if in_code && next == '\n' && is_at_top(&pairs, top) && is_end(before, &rest[1..]) {
+            part += 1;
         }
         let line = before.rsplit('\n').next().unwrap_or_default();
         let taken = if in_code {
@@ -121,6 +172,22 @@ fn mentions(script: &str) -> Vec<Mention<'_>> {
         }
     }
     mentions
+}
+
+/// How many pairs are around the top level: a part of a script is inside a function.
+fn top(script: &str) -> usize {
+    if script.starts_with("export default") { 2 } else { 1 }
+}
+
+/// Whether only the top level is around, or a class there.
+fn is_at_top(pairs: &[Pair], top: usize) -> bool {
+    pairs.len() == top || (pairs.len() == top + 1 && pairs[top].kind == Kind::Class)
+}
+
+/// Whether a statement or a member ends with the line: no sign joins the lines.
+fn is_end(before: &str, after: &str) -> bool {
+    let joins = |sign: char| "=>?:&|+-*/.<([`".contains(sign);
+    !before.ends_with(joins) && !after.starts_with(joins)
 }
 
 /// What a brace opens.
@@ -150,7 +217,7 @@ fn declares(word: &str) -> bool {
 }
 
 /// A word as a variable, unless it is a keyword, a property or the flags of a regular expression.
-fn mention<'a>(name: &'a str, before: &str, after: &str, pairs: &[Pair]) -> Option<Mention<'a>> {
+fn mention<'a>(name: &'a str, before: &str, after: &str, pairs: &[Pair], top: usize) -> Option<Mention<'a>> {
     let kind = pairs.last().map_or(Kind::Block, |pair| pair.kind);
     let last = last_word(before);
     let is_marked = ["async", "get", "set", "static"].contains(&last);
@@ -168,7 +235,18 @@ fn mention<'a>(name: &'a str, before: &str, after: &str, pairs: &[Pair]) -> Opti
     let declares = declares(last)
         || ["function", "class"].contains(&last)
         || (matches!(kind, Kind::List | Kind::Pattern) && (is_next || before.ends_with([':', '.'])));
-    Some(Mention { name, start: before.len(), depth: pairs.len(), declares, is_property: in_object && is_next })
+    // What a part takes is known at its top level.
+    let is_taken = pairs.get(top - 1).is_some_and(|pair| pair.kind == Kind::Group);
+    let is_inside = pairs.iter().skip(top).any(|pair| !matches!(pair.kind, Kind::List | Kind::Pattern));
+    Some(Mention {
+        name,
+        start: before.len(),
+        depth: pairs.len(),
+        part: 0,
+        declares,
+        is_global: is_taken || (declares && !is_inside),
+        is_property: in_object && is_next,
+    })
 }
 
 /// Marks parameters as declared, where the last pair has them and ends here.
@@ -200,6 +278,29 @@ mod tests {
         let script = "let thread=1\nfunction show(thread,view){return view+thread}\n[1].map((value)=>value*thread)";
         let short = "let e=1\nfunction a(e,n){return n+e}\n[1].map((t)=>t*e)";
         assert_eq!(shorten(script), short);
+    }
+
+    #[test]
+    fn variables_that_no_part_of_a_script_has_together_share_a_name() {
+        let script = "function first(one){return one}\nfunction last(other){return other}";
+        assert_eq!(shorten(script), "function t(e){return e}\nfunction n(e){return e}");
+        let members = "class Any{first(one){return one}\nlast(other){return other}}";
+        assert_eq!(shorten(members), "class t{first(e){return e}\nlast(e){return e}}");
+        let part = format!("export default({{h}})=>{{{script}}}");
+        assert_eq!(shorten(&part), "export default({h})=>{function t(e){return e}\nfunction n(e){return e}}");
+    }
+
+    #[test]
+    fn what_a_part_takes_has_a_name_of_its_own() {
+        let part = "export default({other})=>{function first(other){return other+other+other}\nlet last=1\nlast++\nlast++\nlast++}";
+        let short = "export default({other:e})=>{function n(e){return e+e+e}\nlet t=1\nt++\nt++\nt++}";
+        assert_eq!(shorten(part), short);
+    }
+
+    #[test]
+    fn no_variable_hides_another_that_is_used_where_it_is_known() {
+        let script = "let first=(one,two)=>\nlast(one)\nlet last=1";
+        assert_eq!(shorten(script), "let n=(t,a)=>\ne(t)\nlet e=1");
     }
 
     #[test]

@@ -82,6 +82,47 @@ pub(crate) fn tight(script: &str) -> String {
     code
 }
 
+/// The script with one declaration in place of those that follow each other.
+pub(crate) fn merge(script: &str) -> String {
+    let mut states = vec![State::Code];
+    // Whether the last statement declares, inside each pair of braces, those of templates too.
+    let mut declares = vec![after_let(script).is_some()];
+    let mut merged = String::new();
+    let mut rest = script;
+    while let Some(next) = rest.chars().next() {
+        let in_code = states.last() == Some(&State::Code);
+        let declared = after_let(rest.strip_prefix(next).unwrap_or_default());
+        if in_code && next == '}' {
+            declares.pop();
+        }
+        if in_code && next == '{' {
+            declares.push(declared.is_some());
+        }
+        if let (true, '\n', Some(last)) = (in_code, next, declares.last_mut()) {
+            if let (true, Some(declared)) = (*last, declared) {
+                merged.push(',');
+                rest = declared;
+                continue;
+            }
+            *last = declared.is_some();
+        }
+        let line = merged.rsplit('\n').next().unwrap_or_default();
+        let taken = if in_code { token(rest, next, line, &mut states) } else { template(rest, next, &mut states) };
+        if !in_code && taken == 2 && next == '$' {
+            declares.push(false);
+        }
+        merged.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    merged
+}
+
+/// What a declaration declares.
+fn after_let(statement: &str) -> Option<&str> {
+    let declared = statement.strip_prefix("let")?;
+    (!declared.starts_with(is_word)).then(|| declared.trim_start_matches(' '))
+}
+
 /// A name for each number, with as few letters as can be.
 pub(crate) fn short_name(number: usize) -> String {
     let letter = |place: usize| char::from(LETTERS[place % LETTERS.len()]);
@@ -114,7 +155,7 @@ fn separates(before: &str, after: &str) -> bool {
 /// Whether white space in a style sheet means something: it does not beside the signs that end names and values.
 fn separates_styles(before: &str, spaces: &str) -> bool {
     let next = spaces.trim_ascii_start().chars().next();
-    !before.ends_with([':', ';', ',', '{', '}', '`']) && !next.is_some_and(|next| "{}`".contains(next))
+    !before.ends_with([':', ';', ',', '{', '}', '>', '`']) && !next.is_some_and(|next| "{}>`".contains(next))
 }
 
 /// The line without its comments. Moves `states` to the end of the line.
@@ -250,9 +291,19 @@ mod tests {
     }
 
     #[test]
+    fn declarations_that_follow_each_other_are_one() {
+        let script = "let a=()=>{let b\nlet{c}=b\nf()\nlet d=`\nlet ${b}`\nlet[e]=d}\nlet f=1\nletter()\nlet g=2";
+        let merged = "let a=()=>{let b,{c}=b\nf()\nlet d=`\nlet ${b}`,[e]=d},f=1\nletter()\nlet g=2";
+        assert_eq!(merge(script), merged);
+        for apart in ["let a=b\n? c\n:d\nlet e", "for(let a of b)c(a)\nlet d=1", "a({let:1})\nlet b=1"] {
+            assert_eq!(merge(apart), apart);
+        }
+    }
+
+    #[test]
     fn spaces_that_mean_nothing_go_from_style_sheets() {
         let source = "sheet(`\n  a, b :is(c) { d: e f;\n  g: calc(1px + 2px) }\n@media (i) { j > k { l: m } }\n`)\nh(`\n  n: o`)";
-        let tight_source = "sheet(`a,b :is(c){d:e f;g:calc(1px + 2px)}@media (i){j > k{l:m}}`)\nh(`\n  n: o`)";
+        let tight_source = "sheet(`a,b :is(c){d:e f;g:calc(1px + 2px)}@media (i){j>k{l:m}}`)\nh(`\n  n: o`)";
         assert_eq!(tight(source), tight_source);
     }
 
