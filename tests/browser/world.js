@@ -19,10 +19,10 @@ const guests = new Agent({ keepAlive: true, maxSockets: 4 })
 
 /** A process of `cargo local` with a table of its own. */
 export class Service {
-  /** @param {Record<string, string>} [settings] */
-  static async start(settings = {}) {
+  /** @param {Record<string, string>} [settings] @param {string[]} [flags] */
+  static async start(settings = {}, flags = []) {
     const limits = { SVC_READ_LIMIT: '1000000', SVC_WRITE_LIMIT: '1000000', SVC_UPLOAD_LIMIT: '1000000' }
-    const process = spawn(LOCAL, ['--ephemeral', '--port', '0'], {
+    const process = spawn(LOCAL, ['--ephemeral', '--port', '0', ...flags], {
       env: { SVC_JWT_SECRET: SECRET, ...limits, ...settings },
       stdio: ['ignore', 'pipe', 'ignore'],
     })
@@ -182,9 +182,10 @@ export async function fromDisk(context, api) {
 
 /**
  * A browser, a site and a service for the tests of one file.
- * @param {Record<string, string>} [settings] of the service
+ * @param {Record<string, string> | ((site: Site) => Record<string, string>)} [settings] of the service
+ * @param {string[]} [flags] of the service
  */
-export function world(settings) {
+export function world(settings, flags) {
   const site = new Site()
   /** @type {Service} */
   let service
@@ -193,7 +194,7 @@ export function world(settings) {
 
   before(async () => {
     await site.start()
-    service = await Service.start(settings)
+    service = await Service.start(typeof settings === 'function' ? settings(site) : settings, flags)
     browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
   })
   after(async () => {
@@ -220,13 +221,13 @@ export function world(settings) {
    * Opens a page with a thread as a visitor would.
    * @param {import('node:test').TestContext | null} t
    * @param {{
-   *   record?: string, who?: string | null, attributes?: string, html?: string, head?: string, hash?: string, lang?: string, dir?: string,
+   *   record?: string, who?: string | null, attributes?: string, html?: string, head?: string, hash?: string, host?: string, lang?: string, dir?: string,
    *   headers?: Record<string, string>, path?: string, context?: import('playwright-core').BrowserContextOptions, init?: string,
    *   ready?: boolean, prepare?: (page: import('playwright-core').Page) => Promise<any>,
    * }} options `ready: false` does not wait for the thread
    */
   async function open(t, options) {
-    const { record, who, attributes = '', hash = '', init, ready = true, prepare } = options
+    const { record, who, attributes = '', hash = '', host, init, ready = true, prepare } = options
     const context = await browser.newContext({ viewport: { width: 900, height: 900 }, ...options.context })
     t?.after(() => context.close())
     // Nothing leaves this machine.
@@ -242,7 +243,7 @@ export function world(settings) {
     const thread = `<comment-thread type="posts" record="${record}" ${attributes}></comment-thread>`
     const auth = who ? `<script>document.querySelector('comment-thread').auth = ${JSON.stringify(who)}</script>` : ''
     const url = add({ html: record ? thread + auth : '', ...options, ...(options.html && { html: options.html }) })
-    await page.goto(url + hash)
+    await page.goto((host ? url.replace('127.0.0.1', host) : url) + hash)
     if (ready && record) await page.locator('comment-thread h2').waitFor()
     return { page, context, errors, url, thread: page.locator('comment-thread') }
   }

@@ -6,6 +6,14 @@ export interface User {
   avatar: string
 }
 
+/** The visitor. */
+export interface OwnUser {
+  id: number
+  /** Null for an account that has not chosen one. */
+  name: string | null
+  avatar: string
+}
+
 export interface Comment {
   id: number
   body: string
@@ -37,13 +45,15 @@ export interface Ui {
   labels: Record<string, string>
   features: Record<string, boolean>
   feeds: boolean
+  /** Whether the service signs people in by codes. */
+  sign_in: boolean
   report_reasons: string[]
   theme: string
   default_sort: string
   per_page: number
   users_route_prefix: string
   guest: { require_email: boolean; show_gravatar: boolean; likes: boolean }
-  auth: { authenticated: boolean; banned: boolean; can_comment: boolean; moderator: boolean; user: User | null }
+  auth: { authenticated: boolean; banned: boolean; can_comment: boolean; moderator: boolean; user: OwnUser | null }
   limits: { body: number; report_details: number; media_bytes: number }
 }
 
@@ -120,6 +130,17 @@ export interface Editor extends Composer {
 /** Builds an element with attributes, listeners and children. */
 export type Build = <K extends keyof HTMLElementTagNameMap>(name: K, attributes?: Attributes, ...children: Child[]) => HTMLElementTagNameMap[K]
 
+/** What a form for signing in needs, and what it does in the end. */
+export interface Entrance {
+  api: import('./kit/api.js').Client
+  say: (key: string) => string
+  explain: (error: any) => string
+  /** Somebody has signed in, by the code for this address, or has another name. */
+  done: (email?: string) => any
+  /** Leaves the form, where there is something to go back to. */
+  giveUp?: () => void
+}
+
 // The moderators' page
 
 export interface RecordThread {
@@ -164,7 +185,7 @@ export interface Grounds {
 
 export interface Rejection extends Grounds {
   /** Without an id and a name for one who was forgotten. */
-  moderator: { id: number | null; name: string }
+  moderator: { id: number | null; name: string | null }
   created_at: string
 }
 

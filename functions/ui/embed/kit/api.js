@@ -3,7 +3,8 @@
  * @import { Auth, RequestOptions } from '../types.d.ts'
  */
 
-export const API = new URL('.', import.meta.url).href
+import { API } from './address.js'
+import { alone, hostDecides, keepSession, ownSession } from './session.js'
 
 export class ApiError extends Error {
   constructor(status = 0, { message = '', code = 'server_error', errors = /** @type {Record<string, string[]>} */ ({}) } = {}) {
@@ -24,30 +25,55 @@ export class Client {
   #auth = null
   /** @type {Promise<string | null> | undefined} */
   #token
+  #refused
   mine = false
   /** The `Comment-Key` of a guest who has written. @type {string | undefined} */
   guestKey
   /** @type {string | undefined} */
   language
 
+  /** @returns {Auth} */
   get auth() {
     return this.#auth
   }
+  /** Leaves it to the session, where the page says nothing. @param {Auth | undefined} auth */
   set auth(auth) {
-    this.#auth = auth
+    hostDecides(auth !== undefined)
+    this.#auth = auth ?? null
     this.#token = undefined
   }
 
-  token() {
+  /** The token of whoever the page names, else of whose session it is. One that cannot be had now is an error where it is needed. */
+  token(isNeeded = false) {
     const auth = this.#auth
+    if (ownSession()) return this.#ownToken().catch((error) => (isNeeded ? Promise.reject(error) : null))
     this.#token ??= (async () => (typeof auth === 'function' ? auth() : auth))().then((token) => token || null, () => null)
     return this.#token
   }
 
-  async renew(refused) {
+  /** The token of the session: not one that is over, and not the one that was refused. */
+  async #ownToken() {
+    const isOver = () => ownSession() && (ownSession().access_token === this.#refused || Date.now() > ownSession().until)
+    const refresh = async () => {
+      const { refresh_token } = ownSession() ?? {}
+      // Without a type it needs no permission.
+      if (isOver()) keepSession((await anonymous.request('POST', 'sign_in/refresh', { body: JSON.stringify({ refresh_token }) })).data)
+    }
+    if (isOver()) {
+      await alone(refresh).catch((error) => {
+        if (error.code !== 'sign_in_failed') throw error
+        keepSession()
+        throw new ApiError(401, { code: 'unauthenticated' })
+      })
+    }
+    return ownSession()?.access_token
+  }
+
+  async renew(refused, isNeeded = false) {
+    this.#refused = refused
     const asked = this.#token
     if ((await asked) === refused && this.#token === asked && typeof this.#auth === 'function') this.#token = undefined
-    const isNew = (await this.token()) !== refused
+    const isNew = (await this.token(isNeeded)) !== refused
     if (!isNew) this.#token = Promise.resolve(null)
     return isNew
   }
@@ -59,8 +85,8 @@ export class Client {
 
   /** @param {RequestOptions} options */
   async request(method, path, options = {}, isLast = false) {
-    const { query, headers: own, signal = new AbortController().signal, timeout = 30_000, send = fetch, ...init } = options
-    const token = await this.token()
+    const { query, headers: own, signal, timeout = 30_000, send = fetch, ...init } = options
+    const token = await this.token(method !== 'GET')
     const url = new URL(path, API)
     fill(url.searchParams, { ...query, mine: !token && method === 'GET' && (await this.isKnown()) ? 1 : null })
     const headers = new Headers()
@@ -76,20 +102,20 @@ export class Client {
         ...init,
         method,
         headers,
-        signal: AbortSignal.any([AbortSignal.timeout(timeout), signal]),
+        signal: AbortSignal.any([AbortSignal.timeout(timeout), ...(signal ? [signal] : [])]),
         credentials: 'omit',
         redirect: token ? 'error' : 'follow',
       })
       json = await response.text()
     } catch (error) {
-      throw signal.aborted ? error : new ApiError(0, { code: 'offline' })
+      throw signal?.aborted ? error : new ApiError(0, { code: 'offline' })
     }
     const { ok, status } = response
-    if (status === 401 && !isLast && (await this.renew(token)) && (method === 'GET' || (await this.token()))) {
+    if (status === 401 && !isLast && (await this.renew(token, method !== 'GET')) && (method === 'GET' || (await this.token()))) {
       return this.request(method, path, options, true)
     }
     try {
-      json = json ? JSON.parse(json) : null
+      json = JSON.parse(json || 'null')
     } catch {
       throw new ApiError(status)
     }
@@ -105,3 +131,4 @@ export class Client {
 
 /** Asks for what is the same for everybody, which every cache may keep. */
 export const anonymous = new Client()
+anonymous.token = async () => null

@@ -2,6 +2,8 @@
  * Comments' HTML through an allow-list, by whichever way the browser offers.
  */
 
+import { h } from './dom.js'
+
 const ALLOWED = { __proto__: null, a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'] }
 for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre table thead tbody tr th td'.split(' ')) {
   ALLOWED[name] = []
@@ -40,7 +42,7 @@ function trust(html) {
   } catch {
     policy = null
   }
-  return policy && policy.createHTML(html)
+  return policy?.createHTML(html)
 }
 
 function clean(parent) {
@@ -68,7 +70,7 @@ function tidy(element) {
   if (element.matches('img')) Object.assign(element, { loading: 'lazy', referrerPolicy: 'no-referrer' })
 }
 
-const schemeOf = (address) => (URL.canParse(address, document.baseURI) ? new URL(address, document.baseURI).protocol : '')
+const schemeOf = (href) => h('a', { href }).protocol
 
 const BLOCKS = 'p, ul, ol, li, pre, blockquote, hr, h1, h2, h3, h4, h5, h6, table'
 const isEdge = (node) => !node || node.matches?.(BLOCKS)
@@ -101,13 +103,7 @@ function trimmed(address) {
 }
 
 /** A link as the API makes them. */
-function linkTo(href, content) {
-  const link = document.createElement('a')
-  link.href = href
-  link.rel = 'nofollow ugc noopener'
-  link.append(content)
-  return link
-}
+const linkTo = (href, content) => h('a', { href, rel: 'nofollow ugc noopener' }, content)
 
 /** Makes images links to the whole of them, unless their writer has made other links. */
 export function linkImages(root) {

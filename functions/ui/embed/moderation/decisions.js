@@ -193,10 +193,10 @@ export class Decisions {
 
   /** Sends all that waits at once, also while the page goes. */
   flush() {
-    for (const batch of batches(this.#outbox.takeAll())) {
-      this.desk.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true }).catch(() => {})
-    }
+    const sent = batches(this.#outbox.takeAll()).map((batch) =>
+      this.desk.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true }).catch(() => {}))
     this.desk.notices.hide()
+    return Promise.all(sent)
   }
 
   /** Reads in the log what has been decided since the last look. */

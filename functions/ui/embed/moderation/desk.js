@@ -1,10 +1,11 @@
 /**
  * The desk shows one tab at a time, and holds together those who sign in, decide, ban and take keys.
- * @import { Comment, Offer, State, User } from '../types.d.ts'
+ * @import { Comment, Offer, OwnUser, State, User } from '../types.d.ts'
  */
 
 import { ApiError, Client } from '../kit/api.js'
 import { h } from '../kit/dom.js'
+import { ownSession } from '../kit/session.js'
 import { Bans } from './bans.js'
 import { Decisions } from './decisions.js'
 import { showDialog } from './dialogs.js'
@@ -36,7 +37,7 @@ export class Desk {
   t = translator(FIRST_TEXTS)
   /** @type {Record<string, string>} */
   labels = {}
-  /** @type {User | null} */
+  /** @type {OwnUser | null} */
   me = null
   notices = new Notices(() => this.lists.at(-1)?.refocus())
   entry = new SignIn(this)
@@ -104,7 +105,9 @@ export class Desk {
     const list = h('div', { role: 'tablist', 'aria-label': t('sections'), keydown: (/** @type {KeyboardEvent} */ event) => this.#moveTab(event) }, ...tabs)
     const header = h('header', { class: 'top' },
       h('h1', {}, t('title')), list,
-      h('span', { class: 'me muted', dir: 'auto' }, this.me?.name),
+      ownSession()
+        ? h('button', { type: 'button', class: 'me quiet', dir: 'auto', 'aria-haspopup': 'dialog', click: () => this.entry.showAccount() }, this.me?.name ?? this.labels.sign_in_name)
+        : h('span', { class: 'me muted', dir: 'auto' }, this.me?.name),
       this.standalone && h('button', { type: 'button', class: 'quiet', click: () => this.entry.signOut() }, t('sign_out')),
       h('button', { type: 'button', class: 'quiet round', 'aria-label': t('help'), title: t('help'), click: () => this.keys.help() }, '?'))
     this.#content.setAttribute('role', 'tabpanel')

@@ -2,7 +2,7 @@
  * The moderators' page: `<comment-moderation>`.
  *
  * A host page sets the property `auth`, as for `<comment-thread>`. With the attribute `standalone` the element is a page
- * of its own: it signs in by `#token=JWT` or by a field. The token stays in memory. `#comment-ID`, or `&comment=ID` behind the
+ * of its own: it signs in by `#token=JWT`, by a code from a mail, or by a field. The token stays in memory. `#comment-ID`, or `&comment=ID` behind the
  * token, shows that comment.
  * @import { Auth } from '../types.d.ts'
  */
@@ -33,8 +33,8 @@ class CommentModeration extends HTMLElement {
   #root = this.attachShadow({ mode: 'open' })
   /** @type {Desk | null} */
   #desk = null
-  /** @type {Auth} */
-  #auth = null
+  /** @type {Auth | undefined} */
+  #auth
   #key = (/** @type {KeyboardEvent} */ event) => this.#desk?.keys.take(event)
   #leave = () => this.#desk?.decisions.flush()
   #hash = () => {
@@ -50,17 +50,17 @@ class CommentModeration extends HTMLElement {
     const early = Object.getOwnPropertyDescriptor(this, 'auth')
     if (early) {
       Reflect.deleteProperty(this, 'auth')
-      this.#auth = early.value
+      this.#auth = early.value ?? null
     }
   }
 
   /** A token, or a function that answers one. Setting it again signs in anew. @returns {Auth} */
   get auth() {
-    return this.#auth
+    return this.#auth ?? null
   }
   set auth(auth) {
-    this.#auth = auth
-    this.#desk?.entry.use(auth)
+    this.#auth = auth ?? null
+    this.#desk?.entry.use(this.#auth)
   }
 
   connectedCallback() {
@@ -71,7 +71,7 @@ class CommentModeration extends HTMLElement {
       wanted = comment
       document.adoptedStyleSheets.push(page)
       document.documentElement.lang = navigator.language
-      this.#auth ??= token
+      this.#auth ??= token ?? undefined
       addEventListener('hashchange', this.#hash)
     }
     const keys = standalone ? document : this

@@ -1,15 +1,22 @@
 /**
  * Signs moderators in, and tells others why they are not.
- * @import { Auth, Ui } from '../types.d.ts'
+ * @import { Auth, Entrance, Ui } from '../types.d.ts'
  * @import { Desk } from './desk.js'
  */
 
+import { anonymous } from '../kit/api.js'
+import { codeForm, nameForm } from '../kit/codes.js'
 import { h } from '../kit/dom.js'
+import { json } from '../kit/json.js'
+import { alone, keepSession, offersCodes, ownSession } from '../kit/session.js'
 import { languageOf } from '../kit/words.js'
 import { icon } from './icons.js'
 
 /** What a moderator has pasted: a token, with or without `Bearer` or the address around it. @param {string} text */
 const tokenIn = (text) => /token=([^&\s]+)/.exec(text)?.[1] ?? text.trim().replace(/^Bearer\s+/i, '')
+
+/** A session that has ended is none; one that stays tells what failed. @param {unknown} error */
+const unlessEnded = (error) => (ownSession() ? Promise.reject(error) : null)
 
 export class SignIn {
   /** @type {HTMLDialogElement | null} */
@@ -17,6 +24,9 @@ export class SignIn {
   #wrong = h('p')
   /** Tells an answer that came too late from the present one. */
   #run = 0
+  /** The address by which somebody has signed in, until the page is left. @type {string | undefined} */
+  #address
+  #offersCodes = false
 
   /** @param {Desk} desk */
   constructor(desk) {
@@ -39,9 +49,11 @@ export class SignIn {
     this.desk.client.language = languageOf(this.desk.host)
     this.desk.screen(h('p', { class: 'muted centred' }, this.desk.t('loading')))
     try {
-      const token = await this.desk.client.token()
+      const token = ownSession() ?? (await this.desk.client.token())
+      await this.desk.client.token(true).catch(unlessEnded)
       const ui = await this.#askWho()
       if (run !== this.#run) return
+      this.#offersCodes = offersCodes(ui)
       this.desk.speak(ui.labels)
       this.desk.me = ui.auth.user
       this.desk.showTheme(ui.theme)
@@ -59,11 +71,11 @@ export class SignIn {
     const token = await this.desk.client.token()
     const { data } = await this.desk.client.get('ui', { for: 'moderation' })
     // Open routes ignore a token that is not valid.
-    if (data.auth.authenticated || !(await this.desk.client.renew(token))) return data
+    if (data.auth.authenticated || !(await this.desk.client.renew(token, true).catch(unlessEnded))) return data
     return (await this.desk.client.get('ui', { for: 'moderation' })).data
   }
 
-  /** @param {Auth} auth */
+  /** @param {Auth | undefined} auth what the page says; undefined leaves it to the session that began here */
   async use(auth) {
     // What waits goes under the name of whoever decided it.
     if (!this.#expired) this.desk.decisions.flush()
@@ -84,8 +96,42 @@ export class SignIn {
     }
   }
 
-  signOut() {
-    this.use(null)
+  /** Everywhere is all that this account has. What is here ends without a connection too. */
+  async signOut(everywhere = false) {
+    await this.desk.decisions.flush()
+    await alone(async () => {
+      const session = ownSession()
+      if (!session) return
+      const end = anonymous.request('POST', 'sign_in/end', json({ refresh_token: session.refresh_token, everywhere }))
+      await (everywhere ? end : end.catch(() => {}))
+      keepSession()
+    })
+    this.#address = undefined
+    this.use(undefined)
+  }
+
+  /** What somebody does with the account: another name, and out everywhere. */
+  async showAccount() {
+    const { desk } = this
+    const { labels, t } = desk
+    const dialog = h('dialog', { 'aria-label': labels.sign_in_name })
+    const done = async () => {
+      dialog.close()
+      await this.start()
+    }
+    const leave = () => this.signOut(true).then(() => dialog.close(), (error) => desk.tell(desk.explain(error)))
+    dialog.append(
+      nameForm(this.#entrance(done, () => dialog.close()), desk.me?.name ?? ''),
+      h('div', {}, h('button', { type: 'button', class: 'outlined', click: leave }, labels.sign_out_everywhere)))
+    desk.open(dialog)
+    dialog.querySelector('input')?.focus()
+  }
+
+  /** @param {Entrance['done']} done @param {Entrance['giveUp']} [giveUp] @returns {Entrance} */
+  #entrance(done, giveUp) {
+    const { client, labels, explain } = this.desk
+    const say = (/** @type {string} */ key) => labels[key]
+    return { api: client, say, explain: (error) => labels[error.code] ?? explain(error), done, giveUp }
   }
 
   /** @param {string} [error] */
@@ -111,11 +157,17 @@ export class SignIn {
       event.preventDefault()
       this.use(tokenIn(field.value))
     }
-    return h('form', { class: 'sign-in', submit },
+    const form = h('form', { class: 'sign-in', submit },
       h('label', { class: 'field' }, t('token'), field),
       h('p', { class: 'muted small', id: 'token-hint' }, t('token_hint')),
-      wrong,
+      !this.#offersCodes && wrong,
       h('div', {}, h('button', { class: 'primary' }, t('sign_in'))))
+    if (!this.#offersCodes) return form
+    const done = (/** @type {string | undefined} */ address) => {
+      this.#address = address
+      return this.use(undefined)
+    }
+    return h('div', { class: 'sign-in' }, wrong, codeForm(this.#entrance(done)), h('details', {}, h('summary', {}, t('token')), form))
   }
 
   /** What is wrong with the sign-in, at its form. @param {string} text */
@@ -130,8 +182,15 @@ export class SignIn {
     this.desk.screen(h('div', { class: 'panel card-like', role: 'alert' },
       h('span', { class: 'mark bad' }, icon('reject')),
       h('h1', {}, t(why)),
-      h('p', { class: 'muted' }, t(`${why}_more`, { name: this.desk.me?.name ?? '' })),
+      h('p', { class: 'muted' }, t(`${why}_more`, { name: this.desk.me?.name ?? this.#address ?? `${this.desk.me?.id}` })),
+      why === 'refused' && this.#whomToName(),
       this.desk.standalone && h('button', { type: 'button', class: 'outlined', click: () => this.signOut() }, t('sign_out'))))
+  }
+
+  /** What the owner of the service writes into its settings. */
+  #whomToName() {
+    const names = [this.#address && `email:${this.#address}`, `${this.desk.me?.id}`]
+    return h('div', { class: 'small' }, h('p', {}, this.desk.t('refused_name')), ...names.map((name) => name && h('p', {}, h('code', { dir: 'ltr' }, name))))
   }
 
   /** Asks to sign in again. All that is shown and waits stays. */

@@ -58,7 +58,7 @@ kbd {
 [role=tab][aria-selected=true]::after { content: ''; position: absolute; inset: auto .5em 0; block-size: 2px; border-radius: 2px; background: var(--accent) }
 .top h1 { flex: none }
 .long { overflow: hidden; text-overflow: ellipsis }
-.me { max-inline-size: 10em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: .875em }
+.me { display: block; max-inline-size: 10em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: .875em }
 .banner { display: flex; gap: .5em; align-items: center; max-inline-size: 58rem; margin: 1rem auto 0; padding: .5rem 1rem; border-radius: var(--radius); background: color-mix(in srgb, var(--warn) 14%, transparent); color: var(--warn) }
 
 .toolbar {
@@ -152,6 +152,12 @@ mark { padding-inline: .125em; border-radius: .25em; color: inherit; background:
 .field { display: grid; gap: .25rem; text-align: start; font-weight: 500 }
 .field :is(input, textarea) { inline-size: 100%; font-weight: 400 }
 .sign-in { display: grid; gap: .75rem; inline-size: 100%; margin-block-start: .25rem; text-align: start }
+.sign-in .buttons { flex-wrap: wrap; margin: 0 }
+.sign-in .again { margin-inline-end: auto; color: var(--muted) }
+.sign-in .error:empty { display: none }
+.sign-in small { color: var(--muted); font-weight: 400 }
+dialog .sign-in + div { margin-block-start: 1.25rem; padding-block-start: 1rem; border-block-start: 1px solid var(--line) }
+summary { color: var(--muted); font-size: .875em; cursor: pointer }
 .after { display: grid; justify-items: center; padding-block: .5rem }
 
 .users { padding-block-start: 1rem }
@@ -222,7 +228,7 @@ dd { margin: 0 }
 .no-letters .bar kbd { display: none }
 @media (max-width: 46rem) {
   .top { flex-wrap: wrap; padding-block-start: .5rem }
-  .top h1 { flex: 1 }
+  .top h1 { flex: 1 0 auto }
   [role=tablist] { order: 1; inline-size: calc(100% + 2rem); margin: 0 -1rem; padding-inline: .375rem }
   [role=tab] { min-block-size: 42px; padding: 0 .625em }
   .content { padding: 0 .625rem }
@@ -248,7 +254,9 @@ dd { margin: 0 }
   .log .actions { grid-column: 2 }
 }
 @media (max-width: 26rem) {
-  .me { display: none }
+  .top { column-gap: .25rem }
+  .me { max-inline-size: 4em }
+  span.me { display: none }
   .drawer { padding-inline: .75rem }
   .drawer-head { margin-inline: -.75rem; padding-inline: .75rem }
 }

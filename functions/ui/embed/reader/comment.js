@@ -16,12 +16,6 @@ const FLAT = 3
 export class CommentView {
   #cursor = ''
   depth = 0
-  /** @type {any} */
-  body
-  /** @type {HTMLElement | false | undefined} */
-  like
-  /** @type {any} */
-  opener
 
   constructor(thread, comment, parent = /** @type {CommentView | undefined} */ (undefined)) {
     const { id, user } = comment
@@ -142,7 +136,7 @@ export class CommentView {
     const known = views.get(reply.id)
     if (known) return known
     const view = new CommentView(this.thread, reply, this)
-    const later = [...this.replies.children].find(({ id }) => Number(id.slice(8)) > reply.id)
+    const later = [...this.replies.children].find(({ id }) => +id.slice(8) > reply.id)
     this.replies.insertBefore(view.element, later ?? null)
     this.showMore()
     return view

@@ -4,7 +4,7 @@
  * @import { Composer, Purpose } from '../types.d.ts'
  */
 
-import { API } from '../kit/api.js'
+import { API } from '../kit/address.js'
 import { avatar } from '../kit/avatar.js'
 import { device } from '../kit/device.js'
 import { h, primary } from '../kit/dom.js'
@@ -14,7 +14,7 @@ import { ahead, writer } from './later.js'
 const typed = new Set()
 
 /** The visitor as comments show people. Guests are who they last said they are. */
-const visitor = ({ user }) => user ?? { name: device.get('name') ?? '', avatar: '' }
+const visitor = ({ user }) => ({ avatar: '', ...user, name: (user ? user.name : device.get('name')) ?? '' })
 
 /** The names of a visitor's draft and of a guest's. A draft stays with who wrote it when the session ends. */
 function draftsOf({ path, ui, ended }, draft) {

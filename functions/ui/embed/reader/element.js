@@ -19,9 +19,10 @@ class CommentThread extends HTMLElement {
 
   constructor() {
     super()
+    if (!Object.hasOwn(this, 'auth')) return
     const { auth } = this
     delete (/** @type {any} */ (this).auth)
-    this.auth = auth
+    this.auth = auth ?? null
   }
 
   /** @type {Auth} */

@@ -1,6 +1,7 @@
 /** Says what is new: since the last visit, and while the page is open, when a button offers it. */
 
-import { anonymous, API } from '../kit/api.js'
+import { API } from '../kit/address.js'
+import { anonymous } from '../kit/api.js'
 import { device } from '../kit/device.js'
 import { button, h, pause } from '../kit/dom.js'
 

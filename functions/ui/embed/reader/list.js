@@ -4,6 +4,7 @@
  */
 
 import { anonymous } from '../kit/api.js'
+import { ownSession } from '../kit/session.js'
 
 /** A page of this visitor's list, or of the one that everybody gets. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
 export async function readPage({ api, path, sort, language: lang, fresh }, query, signal) {
@@ -18,10 +19,11 @@ export async function readPage({ api, path, sort, language: lang, fresh }, query
 export async function readFirst(thread, signal) {
   const { api } = thread
   const ask = () => readPage(thread, { include: 'ui', cursor: '' }, signal)
+  const session = ownSession()
   const token = await api.token()
   let page = await ask()
   const isRefused = () => token && !page.ui.auth.authenticated
   if (isRefused() && (await api.renew(token))) page = await ask()
-  if (isRefused()) thread.ended ??= {}
+  if ((session || isRefused()) && !ownSession()) thread.ended ??= {}
   return page
 }

@@ -1,6 +1,7 @@
 /** What keeps the visitor from writing. */
 
 import { button, drawing, h } from '../kit/dom.js'
+import { offersCodes } from '../kit/session.js'
 import { notice } from './states.js'
 
 const LOCK = 'M4 7h8v6H4zM6 7V5a2 2 0 0 1 4 0v2'
@@ -12,5 +13,5 @@ export function obstacle({ say, ui, closed, ended, signIn }) {
   if (label) return notice(drawing(LOCK), ` ${say(label)}`)
   const lead = (label, name) => button(say(label), { class: name, click: () => signIn() })
   if (ended) return notice(h('span', { role: 'alert' }, `${say('session_ended')} `), lead('sign_in', 'outlined'))
-  if (!auth.can_comment) return notice(lead('sign_in_to_comment', 'primary'))
+  if (!auth.can_comment && !offersCodes(ui)) return notice(lead('sign_in_to_comment', 'primary'))
 }

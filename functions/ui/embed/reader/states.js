@@ -1,6 +1,6 @@
 /** What stands in place of comments or of the composer: the wait, a failure, a notice. */
 
-import { API } from '../kit/api.js'
+import { API } from '../kit/address.js'
 import { button, h } from '../kit/dom.js'
 
 const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment', not_found: 'deleted' }

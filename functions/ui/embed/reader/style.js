@@ -8,7 +8,7 @@ import { composerStyles } from './composer_style.js'
 const threadStyles = sheet(`
 h2, p { margin: 0 }
 h2 { display: inline; font-size: 1.25em; font-weight: 650 }
-.top div { flex: 1 }
+.top div { flex: auto }
 h2 span { font-weight: 400 }
 .top, .bar, header, .actions, .foot { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5em }
 .top :is(button, select), .foot .muted { color: var(--muted); font-size: .8125em }
@@ -46,8 +46,7 @@ header a { padding: .25em 0; text-decoration: none }
 .author { background: color-mix(in srgb, var(--accent) 13%, transparent); color: var(--accent) }
 .plain { white-space: pre-wrap }
 .body > * { margin-block: .25em .5em; unicode-bidi: plaintext; text-align: start }
-.body :is(h1, h2, h3, h4, h5, h6) { font-size: 1em }
-.body :is(p, li, h1, h2, h3, h4, h5, h6) { white-space: pre-line }
+.body :is(p, li, h1, h2, h3, h4, h5, h6) { font-size: 1em; white-space: pre-line }
 .body img { max-inline-size: 100%; max-block-size: 24em; border-radius: 8px }
 pre, table { display: block; overflow: auto }
 ul, ol { padding-inline-start: min(24px, 10%) }

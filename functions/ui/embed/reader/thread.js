@@ -4,9 +4,11 @@
  * @import { Writer } from './later.js'
  */
 
-import { API, Client } from '../kit/api.js'
+import { API } from '../kit/address.js'
+import { Client } from '../kit/api.js'
 import { device } from '../kit/device.js'
 import { busily, button, h } from '../kit/dom.js'
+import { offersCodes } from '../kit/session.js'
 import { FIRST_WORDS, formOf, languageOf } from '../kit/words.js'
 import { CommentView } from './comment.js'
 import { composer, hasDraft } from './composer.js'
@@ -65,11 +67,12 @@ export class Thread {
   emit = (name, detail) => this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
 
   /** Somebody wants to sign in. */
-  signIn = (label = 'sign_in_to_comment') => this.emit('comment-sign-in') && this.later(({ leadToSignIn }) => leadToSignIn(this, label))
+  signIn = (label = 'sign_in_to_comment', view = /** @type {CommentView | undefined} */ (undefined)) =>
+    this.emit('comment-sign-in') && this.later(({ leadToSignIn }) => leadToSignIn(this, label, view))
 
   /** Opens a reply. */
   answer(view) {
-    return this.ui.auth.can_comment ? this.later(({ reply }) => reply(view)) : this.signIn()
+    return this.ui.auth.can_comment ? this.later(({ reply }) => reply(view)) : this.signIn('sign_in_to_comment', view)
   }
 
   async write(method, path, options) {
@@ -154,6 +157,7 @@ export class Thread {
         { class: 'top' },
         h('div', {}, h('h2', {}, `${say('comments')} `, this.total), ' ', this.fresh.since),
         ui.features.subscriptions && ui.auth.authenticated && button(say('notifications'), { ...ahead, click: () => this.later(({ chooseMails }) => chooseMails(this)) }),
+        offersCodes(ui) && !ui.auth.authenticated && !this.ended && button(say('sign_in'), { ...ahead, click: () => this.signIn() }),
         ui.features.sorting && select,
       ),
       ...this.#writing(page),
@@ -176,16 +180,8 @@ export class Thread {
     const notice = obstacle(this)
     const isKept = this.ended && hasDraft(this, 'new')
     const isOffered = !notice || (this.ended && this.ui.auth.can_comment) || isKept
-    return [...(notice ? [notice] : []), ...(isOffered ? [this.#composer()] : [])]
-  }
-
-  #composer() {
-    const { say } = this
-    return composer(this, {
-      draft: 'new',
-      placeholder: say('write_comment'),
-      action: say('send'),
-    }).element
+    const form = isOffered && composer(this, { draft: 'new', placeholder: this.say('write_comment'), action: this.say('send') })
+    return [notice || '', form ? form.element : '']
   }
 
   prepend(comment) {
@@ -209,10 +205,9 @@ export class Thread {
     this.fresh.remember()
     const { next_cursor: cursor, current_page: page = 1, last_page = 1 } = meta
     this.#next = cursor ? { cursor } : page < last_page ? { page: page + 1 } : null
-    const feed = h('a', { class: 'muted', href: `${API}${this.path}/feed.atom` }, this.say('feed'))
     this.foot.replaceChildren(
       this.#next ? button(this.say('load_more'), { class: 'outlined', click: () => this.#loadMore() }) : '',
-      this.ui.feeds ? feed : '',
+      this.ui.feeds ? h('a', { class: 'muted', href: `${API}${this.path}/feed.atom` }, this.say('feed')) : '',
     )
     this.showEmpty()
     return added
@@ -255,7 +250,7 @@ export class Thread {
   async revealAddressed() {
     const id = location.hash.match(/^#comment-(\d+)$/)?.[1]
     if (!id || !this.ui) return
-    const isHere = await this.reveal(Number(id))
+    const isHere = await this.reveal(+id)
     const close = button('×', { 'aria-label': this.say('close'), click: () => this.notice.replaceChildren() })
     this.notice.replaceChildren(isHere ? '' : notice(h('span', { role: 'status' }, this.say('not_here')), close))
   }

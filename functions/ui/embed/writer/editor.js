@@ -4,6 +4,7 @@
  */
 
 import { busily, button } from '../kit/dom.js'
+import { ownSession } from '../kit/session.js'
 import { emojis } from './emoji.js'
 import { identity } from './guest.js'
 import { images } from './images.js'
@@ -11,6 +12,7 @@ import { keepGuestKey, newKey } from './key.js'
 import { mentions } from './mentions.js'
 import { postFirst } from './post.js'
 import { previewer } from './preview.js'
+import { chooseName } from './sign_in.js'
 import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 
@@ -76,6 +78,7 @@ export function enhance(composer) {
 
   function submit() {
     if (isSending || !ui.auth.can_comment) return
+    if (ownSession() && !ui.auth.user?.name) return chooseName(thread)
     turn(true)
     fallible(() => deliver().finally(() => turn(false)))
   }

@@ -1,16 +1,18 @@
 /**
- * Who writes: the fields of guests, and the box that subscribes to replies.
+ * Who writes: the fields of guests, what somebody with a session does with it, and the box that subscribes to replies.
  * @import { Editor } from '../types.d.ts'
  */
 
 import { device } from '../kit/device.js'
-import { h } from '../kit/dom.js'
+import { button, h } from '../kit/dom.js'
+import { ownSession } from '../kit/session.js'
+import { chooseName, signOut } from './sign_in.js'
 
 /** @param {Editor} editor */
 export function identity({ thread, purpose }) {
   const { say, ui } = thread
   const { features, guest, auth } = ui
-  const isGuest = !auth.authenticated && !purpose.isEdit
+  const isGuest = !auth.authenticated && auth.can_comment && !purpose.isEdit
   const name = h('input', { autocomplete: 'name', required: true, value: device.get('name') })
   const email = h('input', { type: 'email', autocomplete: 'email' })
   const hint = h('small')
@@ -30,11 +32,22 @@ export function identity({ thread, purpose }) {
     return { ...chosen, guest_name: name.value, guest_email: email.value || undefined }
   }
 
+  /** What the session can do, in the composer of the thread. */
+  function session() {
+    if (!ownSession() || purpose.cancel) return []
+    return [
+      button(say(auth.user.name ? 'edit' : 'sign_in_name'), { 'aria-label': auth.user.name && `${say('edit')}: ${say('sign_in_name')}`, click: () => chooseName(thread) }),
+      button(say('sign_out'), { click: () => signOut(thread, false) }),
+      button(say('sign_out_everywhere'), { click: () => signOut(thread, true) }),
+    ]
+  }
+
   showHint()
   const element = h(
     'div',
     { class: 'identity' },
-    auth.user && !purpose.isEdit && h('span', {}, before, h('b', { dir: 'auto' }, auth.user.name), after),
+    auth.user?.name && !purpose.isEdit && h('span', {}, before, h('b', { dir: 'auto' }, auth.user.name), after),
+    ...(auth.user ? session() : []),
     features.subscriptions && !purpose.isEdit && h('label', {}, subscribe, say('subscribe')),
   )
   const labels = [h('label', {}, say('guest_name'), name), hasEmail && h('label', {}, say('guest_email'), hint, email)]

@@ -1,4 +1,4 @@
-import { API } from '../kit/api.js'
+import { API } from '../kit/address.js'
 import { device } from '../kit/device.js'
 
 const URL_SIGNS = { '+': '-', '/': '_', '=': '' }

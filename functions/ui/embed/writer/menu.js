@@ -1,6 +1,6 @@
 /** The menu of a comment: what one can do with it besides liking and answering. */
 
-import { API } from '../kit/api.js'
+import { API } from '../kit/address.js'
 import { button, drawing, h } from '../kit/dom.js'
 import { moveByArrows } from './arrows.js'
 import { edit } from './below.js'

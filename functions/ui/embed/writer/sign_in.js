@@ -1,12 +1,60 @@
-/** Leads somebody to sign in whom the host has not led: to its address, or by a word. */
+/** Lets somebody sign in whom the host has not led: by a code, at the host's address, or by a word. Lets the same person sign out. */
+
+import { anonymous } from '../kit/api.js'
+import { codeForm, nameForm } from '../kit/codes.js'
+import { json } from '../kit/json.js'
+import { alone, keepSession, offersCodes, ownSession } from '../kit/session.js'
+import { dress } from './style.js'
 
 let isWarned = false
 
-/** @param {any} thread @param {string} label what is said where the host offers nothing */
-export function leadToSignIn({ host, say, toast }, label) {
+/** @param {any} thread @param {string} label what is said where nobody offers anything @param {any} [view] the comment that is answered */
+export function leadToSignIn(thread, label, view) {
+  const { host, say, toast, ui } = thread
+  if (offersCodes(ui)) return enter(thread, codeForm, view)
   const address = host.getAttribute('sign-in-url')
   if (address) return location.assign(address.replaceAll('{url}', encodeURIComponent(location.href)))
   toast.show(say(label))
   if (!isWarned) console.warn('comment-thread: somebody wants to sign in. Handle the event "comment-sign-in", or set the attribute "sign-in-url".')
   isWarned = true
 }
+
+/** Shows a form, below the composer or below a comment, and the thread anew after it. */
+function enter(thread, form, view) {
+  const { api, say, explain, root, notice } = thread
+  const place = view?.slot ?? notice
+  const before = root.activeElement
+  const giveUp = () => {
+    place.replaceChildren()
+    before?.focus()
+  }
+  const done = async () => {
+    // What stands in the slot of a comment becomes a reply.
+    if (!view) place.replaceChildren()
+    await showAnew(thread, !view)
+  }
+  dress(thread)
+  place.replaceChildren(form({ api, say, explain, done, giveUp }))
+  place.querySelector('input').focus()
+}
+
+async function showAnew(thread, hasFocus = true) {
+  thread.ended = null
+  await thread.load()
+  if (hasFocus) thread.section.querySelector('textarea')?.focus()
+}
+
+/** Asks for a name, instead of the present one. */
+export const chooseName = (thread) => enter(thread, (entrance) => nameForm(entrance, thread.ui.auth.user.name))
+
+/** Everywhere is all that this account has. What is here ends without a connection too. @param {any} thread @param {boolean} everywhere */
+export const signOut = (thread, everywhere) =>
+  thread.attempt(async () => {
+    await alone(async () => {
+      const { refresh_token } = ownSession()
+      const end = anonymous.request('POST', 'sign_in/end', json({ refresh_token, everywhere }))
+      await (everywhere ? end : end.catch(() => {}))
+      keepSession()
+    })
+    await showAnew(thread)
+  })

@@ -20,6 +20,13 @@ dialog .bar { margin-block-start: 1em }
 .names label { font-size: .875em; font-weight: 600 }
 .names small { color: var(--muted); font-size: 1em; font-weight: 400 }
 .names input { inline-size: 100%; font-size: 1rem; font-weight: 400 }
+.identity button { min-inline-size: 0; padding: 0; color: inherit; text-decoration: underline; text-decoration-color: var(--border); text-underline-offset: 3px }
+.sign-in { display: grid; gap: .5em; max-inline-size: 28em; margin-block: 12px 24px; padding: 1em; border: 1px solid var(--border); border-radius: var(--radius) }
+.field { display: grid; gap: .25em; font-size: .875em; font-weight: 600 }
+.sign-in input { inline-size: 100%; font-size: 1rem; font-weight: 400 }
+.sign-in small { color: var(--muted); font-size: 1em; font-weight: 400 }
+.buttons { display: flex; flex-wrap: wrap; justify-content: end; gap: .5em }
+.sign-in .again { margin-inline-end: auto; color: var(--muted); font-size: .875em }
 .chips { display: flex; flex-wrap: wrap; gap: 8px; padding: 0 8px 8px }
 .chips:empty { display: none }
 .chip { flex: 0 1 21em; display: flex; gap: 8px; align-items: center; min-inline-size: 0; padding: 6px; border: 1px solid var(--border); border-radius: var(--radius) }

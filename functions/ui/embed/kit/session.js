@@ -1,0 +1,32 @@
+/**
+ * The session of the service's own sign-in, which stays on the device. It counts on pages that have never set `auth`.
+ */
+
+import { API } from './address.js'
+import { device } from './device.js'
+
+const KEY = `${API} session`
+
+/** Whether the page decides who is there. */
+let isHosted = false
+
+/** @param {boolean} decides */
+export const hostDecides = (decides) => (isHosted = decides)
+
+/** The session, where it counts. */
+export const ownSession = () => (isHosted ? null : JSON.parse(device.get(KEY) || 'null'))
+
+/** Keeps a session as the API answers it. Without one it forgets the present one. @param {any} [session] */
+export function keepSession(session) {
+  device.set(KEY, session ? JSON.stringify({ ...session, until: Date.now() + session.expires_in * 1000 }) : '')
+}
+
+/** Acts while no other tab does, where browsers have locks. @template T @param {() => Promise<T>} act @returns {Promise<T>} */
+export function alone(act) {
+  let run
+  const once = () => (run ??= act())
+  return navigator.locks?.request(KEY, once).catch(once) ?? once()
+}
+
+/** Whether somebody can sign in by a code here. */
+export const offersCodes = (ui) => ui.sign_in && !isHosted

@@ -1,0 +1,83 @@
+/** What the tests of signing in share: codes from mails, and sessions. */
+
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** The settings of a service whose readers sign in by codes, on pages of a site. @param {import('./world.js').Site} site */
+export const signInFor = (site) => ({
+  SVC_SIGN_IN: 'true',
+  SVC_MAIL_FROM: 'comments@example.org',
+  SVC_PUBLIC_URL: 'https://api.example.org',
+  SVC_CORS_ORIGINS: `${site.url},${elsewhere(site)}`,
+  SVC_SITE_NAME: 'A blog',
+})
+
+/** The site under another name, which browsers take for another site. @param {import('./world.js').Site} site */
+export const elsewhere = ({ url }) => `${url}`.replace('127.0.0.1', 'localhost')
+
+/** Sign-ins are bounded by network, so each test has one of its own. */
+let networks = 10
+
+/** @param {ReturnType<typeof import('./world.js').world>} w */
+export function people(w) {
+  /** @type {Set<string | undefined>} */
+  const used = new Set([undefined])
+
+  /** The next code for an address. @param {string} email @returns {Promise<string>} */
+  async function codeFor(email) {
+    for (const end = Date.now() + 10_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20))) {
+      const page = await (await fetch(new URL('/_mail', w.service.api))).text()
+      const codes = page.split('<article>').filter((mail) => mail.includes(`<p>${email}</p>`)).map((mail) => mail.match(/\b\d{8}\b/)?.[0])
+      const code = codes.find((code) => !used.has(code))
+      if (!code) continue
+      used.add(code)
+      return code
+    }
+    throw new Error(`no code for ${email}`)
+  }
+
+  /** @param {string} localAddress @param {string} method @param {string} path @param {object} body @param {string} [token] @returns {Promise<any>} */
+  async function call(localAddress, method, path, body, token) {
+    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
+    const asked = request(`${w.service.api}/${path}`, { method, localAddress, headers })
+    asked.end(JSON.stringify(body))
+    const [response] = await once(asked, 'response')
+    const answer = await text(response)
+    if (response.statusCode >= 300) throw new Error(`${method} ${path}: ${response.statusCode} ${answer}`)
+    return answer && JSON.parse(answer).data
+  }
+
+  /** A session of somebody who has signed in elsewhere. @param {string} email @param {string | null} [name] @returns {Promise<any>} */
+  async function session(email, name = 'Ada') {
+    const network = `127.0.2.${(networks += 1)}`
+    const { flow } = await call(network, 'POST', 'sign_in', { email })
+    const session = await call(network, 'POST', 'sign_in/finish', { flow, code: await codeFor(email) })
+    if (name) session.user = await call(network, 'PUT', 'me/name', { name }, session.access_token)
+    return session
+  }
+
+  /** The key under which a page keeps its session. */
+  const key = () => `comment-thread ${w.service.api}/ session`
+
+  /** A script that gives a page this session, once. @param {any} session @param {number} [seconds] until its token is over */
+  const keeping = (session, seconds = 600) => {
+    const kept = JSON.stringify({ ...session, until: Date.now() + seconds * 1000 })
+    return `try { localStorage.given ??= (localStorage[${JSON.stringify(key())}] = ${JSON.stringify(kept)}, 1) } catch {}`
+  }
+
+  /** What a page keeps. @param {Page} page */
+  const kept = async (page) => JSON.parse((await page.evaluate((key) => localStorage[key], key())) || 'null')
+
+  return { codeFor, session, keeping, kept, key }
+}
+
+/** Asks for a code. @param {Page} page @param {string} email */
+export async function askForCode(page, email) {
+  await page.getByRole('button', { name: 'Sign in', exact: true }).first().click()
+  await page.getByRole('form', { name: 'Sign in' }).getByLabel('Your e-mail address').fill(email)
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Code from the mail').waitFor()
+}

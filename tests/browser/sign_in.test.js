@@ -1,0 +1,356 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isAccessible, LOOKS } from './desk.js'
+import { askForCode, elsewhere, people, signInFor } from './sign_in.js'
+import { becoming, newRecord, stickingOut, world } from './world.js'
+
+const w = world(signInFor)
+const { codeFor, session, keeping, kept } = people(w)
+
+/** @typedef {import('playwright-core').Page} Page */
+
+const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
+const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
+const hasFocus = (/** @type {Page} */ page) => page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('textarea'))
+
+/** Requests of a page to the service, but those that ask for permission. @param {Page} page */
+function requests(page) {
+  /** @type {string[]} */
+  const sent = []
+  page.on('request', (request) => {
+    if (request.url().startsWith(w.service.api) && request.method() !== 'OPTIONS') sent.push(`${request.method()} ${request.url().slice(w.service.api.length + 1).split('?')[0]}`)
+  })
+  return sent
+}
+
+test('a stranger’s proven comment takes at most 20 seconds and no cookie, from another site and without storage of third parties', async (t) => {
+  const record = newRecord()
+  const { page, context, errors } = await w.open(t, { record, host: 'localhost', headers: { 'content-security-policy': `default-src 'none'; script-src ${w.service.api}/; connect-src ${w.service.api}/` } })
+  assert.equal(new URL(page.url()).origin, elsewhere(w.site))
+  const began = Date.now()
+  await composer(page).fill('Who would have thought?')
+  await button(page, 'Post comment').click()
+  await page.getByRole('form', { name: 'Sign in' }).getByLabel('Your e-mail address').fill('stranger@example.org')
+  await page.keyboard.press('Enter')
+  const field = page.getByLabel('Code from the mail')
+  await field.waitFor()
+  assert.equal(await field.getAttribute('autocomplete'), 'one-time-code')
+  assert.equal(await field.getAttribute('inputmode'), 'numeric')
+  const code = await codeFor('stranger@example.org')
+  await field.fill(`${code.slice(0, 4)} ${code.slice(4)}`)
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Your public name').fill('Zoë')
+  await page.keyboard.press('Enter')
+  await page.getByText('Posting as Zoë').waitFor()
+  assert.equal(await composer(page).inputValue(), 'Who would have thought?', 'what was typed stays')
+  assert.equal(await hasFocus(page), true)
+  await button(page, 'Post comment').click()
+  await page.locator('article').getByText('Zoë').waitFor()
+  assert.ok(Date.now() - began < 20_000)
+  assert.deepEqual(await context.cookies(), [])
+  assert.deepEqual(errors, [])
+  assert.ok((await kept(page)).refresh_token)
+})
+
+test('a wrong code is told at its field, another one can be sent, and the address can be corrected', async (t) => {
+  const { page } = await w.open(t, { record: newRecord() })
+  await composer(page).fill('Kept.')
+  await askForCode(page, 'wrnog@example.org')
+  await button(page, 'Cancel').last().click()
+  const address = page.getByRole('form', { name: 'Sign in' }).getByLabel('Your e-mail address')
+  assert.equal(await address.inputValue(), 'wrnog@example.org')
+  await address.fill('wrong@example.org')
+  await page.keyboard.press('Enter')
+  const field = page.getByLabel('Code from the mail')
+  await field.waitFor()
+  const code = await codeFor('wrong@example.org')
+  await field.fill(`${(Number(code) + 1) % 100_000_000}`.padStart(8, '0'))
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').getByText('This code is not right or no longer valid.').waitFor()
+  assert.equal(await field.getAttribute('aria-invalid'), 'true')
+  assert.match((await field.getAttribute('aria-describedby')) ?? '', /sign-in/)
+  await button(page, 'Send another code').click()
+  const other = await codeFor('wrong@example.org')
+  await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.sign-in .error')?.textContent)
+  await field.fill(other)
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Your public name').fill('a'.repeat(3))
+  await page.keyboard.press('Enter')
+  await page.getByText('Posting as aaa').waitFor()
+  assert.equal(await composer(page).inputValue(), 'Kept.')
+})
+
+test('too many requests are told in place', async (t) => {
+  const { page } = await w.open(t, { record: newRecord() })
+  await page.route(/\/sign_in$/, (route) =>
+    route.fulfill({ status: 429, headers: { 'access-control-allow-origin': '*' }, json: { message: 'Too many.', code: 'rate_limited', errors: {} } }),
+  )
+  await button(page, 'Sign in').click()
+  await page.getByRole('form', { name: 'Sign in' }).getByLabel('Your e-mail address').fill('often@example.org')
+  await page.keyboard.press('Enter')
+  await page.getByRole('form', { name: 'Sign in' }).getByRole('alert').getByText(/./).waitFor()
+})
+
+test('keys alone sign in, choose a name, and sign out', async (t) => {
+  const { page } = await w.open(t, { record: newRecord() })
+  await button(page, 'Sign in').focus()
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('[type=email]'))
+  await page.keyboard.press('Escape')
+  assert.equal(await button(page, 'Sign in').evaluate((element) => element.matches(':focus')), true, 'the focus returns')
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('[type=email]'))
+  await page.keyboard.type('keys@example.org')
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('[autocomplete=one-time-code]'))
+  await page.keyboard.type(await codeFor('keys@example.org'))
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('[autocomplete=name]'))
+  await page.keyboard.type('Kay')
+  await page.keyboard.press('Enter')
+  await page.getByText('Posting as Kay').waitFor()
+  await button(page, 'Sign out').focus()
+  await page.keyboard.press('Enter')
+  await button(page, 'Sign in').waitFor()
+  assert.equal(await kept(page), null)
+})
+
+test('who has no name may read and like, and is asked for one before the first comment', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'First.')
+  const { page } = await w.open(t, { record, init: keeping(await session('unnamed@example.org', null)) })
+  const like = page.locator(`#comment-${id}`).getByRole('button', { name: /^Like/ })
+  await like.click()
+  await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.querySelector(`#comment-${id} .like`)?.ariaPressed === 'true', id)
+  await composer(page).fill('Second.')
+  await button(page, 'Post comment').click()
+  await page.getByLabel('Your public name').fill('Nomen')
+  await page.keyboard.press('Enter')
+  await page.getByText('Posting as Nomen').waitFor()
+  await button(page, 'Post comment').click()
+  await page.locator('article').getByText('Nomen').waitFor()
+})
+
+test('another name is chosen beside the present one', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), init: keeping(await session('rename@example.org', 'Ann')) })
+  await composer(page).focus()
+  await button(page, 'Edit: Your public name').click()
+  const name = page.getByLabel('Your public name', { exact: true })
+  assert.equal(await name.inputValue(), 'Ann')
+  await name.fill('Anne')
+  await button(page, 'Save').click()
+  await page.getByText('Posting as Anne').waitFor()
+})
+
+test('who answers a comment signs in below it, and goes on there', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'First.')
+  const { page } = await w.open(t, { record })
+  await page.locator(`#comment-${id}`).getByRole('button', { name: 'Reply' }).click()
+  const form = page.locator(`#comment-${id} form`)
+  await form.getByLabel('Your e-mail address').fill('answer@example.org')
+  await page.keyboard.press('Enter')
+  await form.getByLabel('Code from the mail').fill(await codeFor('answer@example.org'))
+  await page.keyboard.press('Enter')
+  await form.getByLabel('Your public name').fill('Answerer')
+  await page.keyboard.press('Enter')
+  await form.getByPlaceholder('Write a reply…').fill('Second.')
+  await form.getByRole('button', { name: 'Reply' }).click()
+  await page.locator('article article').getByText('Second.').waitFor()
+})
+
+test('a session is used as it is, and refreshed once its token is over', async (t) => {
+  const one = await session('refresh@example.org', 'Ada')
+  const record = newRecord()
+  /** @type {string[]} */
+  let sent = []
+  const { page } = await w.open(t, { record, init: keeping(one), prepare: async (page) => void (sent = requests(page)) })
+  assert.deepEqual(sent.filter((request) => request.startsWith('POST')), [])
+  const { page: later } = await w.open(t, { record, init: keeping(one, -1), prepare: async (page) => void (sent = requests(page)) })
+  assert.deepEqual(sent.filter((request) => request.startsWith('POST')), ['POST sign_in/refresh'])
+  assert.notEqual((await kept(later)).refresh_token, one.refresh_token)
+  await composer(later).focus()
+  await later.getByText('Posting as Ada').waitFor()
+  await composer(page).focus()
+  await page.getByText('Posting as Ada').waitFor()
+})
+
+test('two tabs refresh a session once, with and without locks', async (t) => {
+  for (const withLocks of [true, false]) {
+    const one = await session(`tabs-${withLocks}@example.org`, 'Ada')
+    const record = newRecord()
+    const unlocked = withLocks ? '' : 'Object.defineProperty(Navigator.prototype, "locks", { value: undefined });'
+    const { page, context, url } = await w.open(t, { record, init: unlocked + keeping(one) })
+    const other = await context.newPage()
+    if (unlocked) await other.addInitScript(unlocked)
+    await other.goto(url)
+    await other.locator('comment-thread h2').waitFor()
+    const sent = [requests(page), requests(other)]
+    await page.evaluate((/** @type {any} */ session) => {
+      const key = Object.keys(localStorage).find((key) => key.endsWith(' session')) ?? ''
+      localStorage[key] = JSON.stringify({ ...session, until: 1 })
+    }, one)
+    await Promise.all([page, other].map((tab) => becoming(tab, () => tab.evaluate(() => document.querySelector('comment-thread')?.setAttribute('sort', 'oldest')))))
+    for (const tab of [page, other]) {
+      await composer(tab).focus()
+      await tab.getByText('Posting as Ada').waitFor()
+    }
+    const refreshed = sent.flat().filter((request) => request === 'POST sign_in/refresh').length
+    if (withLocks) assert.equal(refreshed, 1)
+    const { refresh_token } = await kept(page)
+    assert.notEqual(refresh_token, one.refresh_token)
+    assert.equal((await kept(other)).refresh_token, refresh_token)
+  }
+})
+
+test('a refused refresh signs out and says so, and the text stays', async (t) => {
+  const one = await session('refused@example.org', 'Ada')
+  const record = newRecord()
+  const { page } = await w.open(t, { record, init: keeping(one) })
+  await composer(page).fill('Kept.')
+  await page.getByText('Posting as Ada').waitFor()
+  await w.service.call('POST', 'sign_in/end', null, { refresh_token: one.refresh_token, everywhere: true })
+  await button(page, 'Post comment').click()
+  await page.getByText('Your session has ended').waitFor()
+  assert.equal(await kept(page), null)
+  assert.equal(await composer(page).inputValue(), 'Kept.')
+  const { page: later } = await w.open(t, { record, init: keeping(one, -1) })
+  await later.getByText('Your session has ended').waitFor()
+  assert.equal(await kept(later), null)
+  await later.reload()
+  await button(later, 'Sign in').waitFor()
+  assert.equal(await later.getByText('Your session has ended').count(), 0, 'it is said once')
+})
+
+test('neither a lost connection nor a failing service ends a session', async (t) => {
+  const one = await session('offline@example.org', 'Ada')
+  const record = newRecord()
+  const { page } = await w.open(t, { record, init: keeping(one) })
+  await composer(page).fill('On a train.')
+  await page.getByText('Posting as Ada').waitFor()
+  await page.evaluate((/** @type {any} */ session) => {
+    const key = Object.keys(localStorage).find((key) => key.endsWith(' session')) ?? ''
+    localStorage[key] = JSON.stringify({ ...session, until: 1 })
+  }, one)
+  let fail = true
+  await page.route(/sign_in\/refresh$/, (route) => (fail ? route.abort() : route.continue()))
+  await button(page, 'Post comment').click()
+  await page.getByText('Your text is kept').waitFor()
+  await page.unroute(/sign_in\/refresh$/)
+  await page.route(/sign_in\/refresh$/, (route) => (fail ? route.fulfill({ status: 503, headers: { 'access-control-allow-origin': '*' }, json: { message: '', code: 'server_error', errors: {} } }) : route.continue()))
+  await page.reload()
+  await button(page, 'Sign in').waitFor()
+  assert.equal((await kept(page)).refresh_token, one.refresh_token)
+  assert.equal(await page.getByText('Your session has ended').count(), 0)
+  fail = false
+  await page.reload()
+  await composer(page).focus()
+  await page.getByText('Posting as Ada').waitFor()
+  assert.equal(await composer(page).inputValue(), 'On a train.')
+})
+
+test('signing out here leaves other devices alone, and everywhere ends all', async (t) => {
+  const email = 'devices@example.org'
+  const [one, two, three] = [await session(email, 'Ada'), await session(email, null), await session(email, null)]
+  const record = newRecord()
+  const open = async (/** @type {any} */ session) => {
+    const { page } = await w.open(t, { record, init: keeping(session) })
+    await composer(page).focus()
+    await page.getByText('Posting as Ada').waitFor()
+    return page
+  }
+  const [first, second, third] = [await open(one), await open(two), await open(three)]
+  await button(first, 'Sign out').click()
+  await button(first, 'Sign in').waitFor()
+  assert.equal(await kept(first), null)
+  await assert.rejects(w.service.call('POST', 'sign_in/refresh', null, { refresh_token: one.refresh_token }), /sign_in_failed/)
+  await button(second, 'Sign out everywhere').click()
+  await button(second, 'Sign in').waitFor()
+  await composer(third).fill('Still here?')
+  await button(third, 'Post comment').click()
+  await third.getByText('Your session has ended').waitFor()
+})
+
+test('signing out here needs no connection, and everywhere says that it does', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), init: keeping(await session('gone@example.org', 'Ada')) })
+  await composer(page).focus()
+  await page.route(/sign_in\/end$/, (route) => route.abort())
+  await button(page, 'Sign out everywhere').click()
+  await page.getByRole('status').getByText('No connection').waitFor()
+  assert.ok(await kept(page))
+  await button(page, 'Sign out').click()
+  await button(page, 'Sign in').waitFor()
+  assert.equal(await kept(page), null)
+})
+
+test('a host that takes the event decides, and a page that has set `auth` has no session of ours', async (t) => {
+  const init = `addEventListener('comment-sign-in', (event) => { window.asked = (window.asked ?? 0) + 1; event.preventDefault() })`
+  const { page } = await w.open(t, { record: newRecord(), init })
+  await button(page, 'Sign in').click()
+  assert.equal(await page.evaluate(() => /** @type {any} */ (window).asked), 1)
+  assert.equal(await page.getByRole('form', { name: 'Sign in' }).count(), 0)
+
+  const one = await session('hosted@example.org', 'Ada')
+  const auth = `<script>document.addEventListener('DOMContentLoaded', () => { document.querySelector('comment-thread').auth = null })</script>`
+  const { page: hosted } = await w.open(t, { record: newRecord(), init: keeping(one), head: auth })
+  await hosted.getByRole('button', { name: 'Sign in to comment' }).click()
+  await hosted.getByRole('status').getByText('Sign in to comment').waitFor()
+  assert.equal(await hosted.getByRole('form', { name: 'Sign in' }).count(), 0)
+  assert.equal((await kept(hosted)).refresh_token, one.refresh_token, 'nor does it end one')
+})
+
+test('who only reads causes no request more, and nobody is asked anything', async (t) => {
+  /** @type {string[]} */
+  let sent = []
+  await w.open(t, { record: newRecord(), prepare: async (page) => void (sent = requests(page)) })
+  const asked = sent.filter((request) => !request.endsWith('.js'))
+  assert.equal(asked.length, 1, `${asked}`)
+  assert.match(asked[0], /^GET public\//)
+})
+
+test('without storage a session lasts as long as the page', async (t) => {
+  const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('', 'SecurityError') } })
+    navigator.locks.request = async () => { throw new DOMException('', 'SecurityError') }`
+  const { page } = await w.open(t, { record: newRecord(), init })
+  await askForCode(page, 'private@example.org')
+  await page.getByLabel('Code from the mail').fill(await codeFor('private@example.org'))
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Your public name').fill('Priya')
+  await page.keyboard.press('Enter')
+  await page.getByText('Posting as Priya').waitFor()
+  await button(page, 'Sign out').click()
+  await button(page, 'Sign in').waitFor()
+})
+
+/** What the form says, by language. */
+const WORDS = {
+  en: ['Sign in', 'Your e-mail address', 'Code from the mail', 'Your public name'],
+  de: ['Anmelden', 'Deine E-Mail-Adresse', 'Code aus der Mail', 'Dein öffentlicher Name'],
+  es: ['Iniciar sesión', 'Tu correo electrónico', 'Código del correo', 'Tu nombre público'],
+  fr: ['Se connecter', 'Votre adresse e-mail', 'Code reçu par mail', 'Votre nom public'],
+}
+const headers = { 'access-control-allow-origin': '*' }
+const user = { id: 4503599627370497, name: null, avatar: '' }
+
+for (const [lang, [signIn, address, code, name]] of Object.entries(WORDS)) {
+  test(`axe finds nothing in the form, and nothing sticks out, in ${lang}`, async (t) => {
+    for (const look of LOOKS) {
+      const { page } = await w.open(t, { record: newRecord(), lang, context: look })
+      await page.route(/\/sign_in$/, (route) => route.fulfill({ status: 201, headers, json: { data: { flow: 'x', expires_in: 600 } } }))
+      await page.route(/sign_in\/finish$/, (route) => route.fulfill({ headers, json: { data: { access_token: 'x', refresh_token: 'x', expires_in: 600, user } } }))
+      await page.getByRole('button', { name: signIn, exact: true }).click()
+      const form = page.getByRole('form', { name: signIn })
+      await form.getByLabel(address).waitFor()
+      await isAccessible(page, `the address in ${lang}`)
+      await form.getByLabel(address).fill('a.rather.long.name.of.somebody@mail.example.org')
+      await page.keyboard.press('Enter')
+      await form.getByLabel(code).waitFor()
+      await isAccessible(page, `the code in ${lang}`)
+      await form.getByLabel(code).fill('12345678')
+      await page.keyboard.press('Enter')
+      await form.getByLabel(name).waitFor()
+      await isAccessible(page, `the name in ${lang}`)
+      assert.deepEqual(await stickingOut(page), [])
+    }
+  })
+}

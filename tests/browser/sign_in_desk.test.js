@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { card, desk, isAccessible, LOOKS } from './desk.js'
+import { people } from './sign_in.js'
+import { newRecord, stickingOut, world } from './world.js'
+
+const w = world({ SVC_MODERATORS: 'email:owner@example.org', SVC_REQUIRE_APPROVAL: 'true' }, ['--sign-in'])
+const { open } = desk(w)
+const { codeFor, session, keeping, kept } = people(w)
+
+/** @typedef {import('playwright-core').Page} Page */
+
+const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
+const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
+
+/** Signs in by a code. @param {Page} page @param {string} email */
+async function signIn(page, email) {
+  await page.getByLabel('Your e-mail address').fill(email)
+  await button(page, 'Sign in').first().click()
+  const field = page.getByLabel('Code from the mail')
+  await field.waitFor()
+  await field.fill(await codeFor(email))
+  await page.keyboard.press('Enter')
+}
+
+test('an owner who is named by address moderates on a phone, and sees no token', async (t) => {
+  await w.service.comment(newRecord(), 'To be approved.')
+  const { page, sent } = await open(t, { context: PHONE })
+  await signIn(page, 'owner@example.org')
+  await page.getByLabel('Your public name').fill('Olga')
+  await page.keyboard.press('Enter')
+  await card(page, 'To be approved.').getByRole('button', { name: 'Approve' }).click()
+  await page.getByText('To be approved.').waitFor({ state: 'detached' })
+  assert.deepEqual(await stickingOut(page), [])
+  const text = await page.locator('comment-moderation').evaluate((element) => element.shadowRoot?.textContent ?? '')
+  const { access_token, refresh_token } = await kept(page)
+  assert.ok(!text.includes(access_token) && !text.includes(refresh_token))
+  assert.equal(page.url(), `${w.service.api}/moderate`)
+  await page.reload()
+  await page.getByRole('tab', { name: 'All' }).waitFor()
+  assert.equal(sent.filter(({ path }) => path === 'sign_in').length, 1, 'the session is kept')
+  await button(page, 'Sign out').click()
+  await page.getByLabel('Your e-mail address').waitFor()
+  assert.equal(await kept(page), null)
+  await signIn(page, 'owner@example.org')
+  await page.getByRole('tab', { name: 'All' }).waitFor()
+})
+
+test('who is no moderator is told which address and which id to name, and the address goes with the page', async (t) => {
+  const { page } = await open(t, {})
+  await signIn(page, 'stranger@example.org')
+  await page.getByLabel('Your public name').fill('Sam')
+  await page.keyboard.press('Enter')
+  const refusal = page.getByRole('alert').filter({ hasText: 'You are not a moderator' })
+  await refusal.getByText('SVC_MODERATORS').waitFor()
+  await refusal.getByText('email:stranger@example.org', { exact: true }).waitFor()
+  const { id } = (await kept(page)).user
+  await refusal.getByText(`${id}`, { exact: true }).waitFor()
+  await page.reload()
+  await refusal.getByText(`${id}`, { exact: true }).waitFor()
+  assert.equal(await refusal.getByText('email:').count(), 0)
+  await button(page, 'Sign out').click()
+  await page.getByLabel('Your e-mail address').waitFor()
+})
+
+test('a moderator chooses another name, and signs out everywhere', async (t) => {
+  const [here, there] = [await session('owner@example.org', null), await session('owner@example.org', null)]
+  const prepare = (/** @type {any} */ session) => (/** @type {Page} */ page) => page.addInitScript(keeping(session))
+  const { page } = await open(t, { prepare: prepare(here) })
+  const { page: other } = await open(t, { prepare: prepare(there) })
+  await page.getByRole('tab', { name: 'All' }).waitFor()
+  await other.getByRole('tab', { name: 'All' }).waitFor()
+  await page.locator('.me').click()
+  await page.getByRole('dialog').getByLabel('Your public name').fill('Olga O.')
+  await button(page, 'Save').click()
+  await page.locator('.me').getByText('Olga O.').waitFor()
+  await page.locator('.me').click()
+  await button(page, 'Sign out everywhere').click()
+  await page.getByLabel('Your e-mail address').waitFor()
+  await other.getByRole('tab', { name: 'All' }).click()
+  await other.getByText('Your sign-in has expired').waitFor()
+})
+
+test('a session that is over is asked for again in place, and a failing service ends none', async (t) => {
+  const one = await session('owner@example.org', null)
+  const failing = (/** @type {Page} */ page) => page.route(/sign_in\/refresh$/, (route) => route.fulfill({ status: 503, json: { message: '', code: 'server_error', errors: {} } }))
+  const { page } = await open(t, {
+    prepare: async (page) => {
+      await page.addInitScript(keeping(one, -1))
+      await failing(page)
+    },
+  })
+  await button(page, 'Try again').waitFor()
+  assert.equal((await kept(page)).refresh_token, one.refresh_token)
+  await page.unroute(/sign_in\/refresh$/)
+  await button(page, 'Try again').click()
+  await page.getByRole('tab', { name: 'All' }).waitFor()
+  await w.service.call('POST', 'sign_in/end', null, { refresh_token: (await kept(page)).refresh_token, everywhere: true })
+  await page.reload()
+  await page.getByText('This sign-in is not valid or has expired.').waitFor()
+  await page.getByLabel('Your e-mail address').waitFor()
+})
+
+test('a token still signs in, and leaves no session behind', async (t) => {
+  const { page } = await open(t, { who: w.service.moderator })
+  await page.getByRole('tab', { name: 'All' }).waitFor()
+  await button(page, 'Sign out').click()
+  await page.locator('summary').click()
+  await page.getByLabel('Moderator token').fill(`Bearer ${w.service.moderator}`)
+  await page.keyboard.press('Enter')
+  await page.getByRole('tab', { name: 'All' }).waitFor()
+  assert.equal(await kept(page), null)
+})
+
+for (const locale of ['en-GB', 'de-DE', 'es-ES', 'fr-FR']) {
+  test(`axe finds nothing on the way in, in ${locale}`, async (t) => {
+    const stranger = await session(`axe-${locale}@example.org`.toLowerCase(), null)
+    for (const look of LOOKS) {
+      const { page } = await open(t, { context: { ...look, locale } })
+      const form = page.locator('form').first()
+      await form.waitFor()
+      await isAccessible(page, `the address in ${locale}`)
+      await page.route(/\/sign_in$/, (route) => route.fulfill({ status: 201, json: { data: { flow: 'x', expires_in: 600 } } }))
+      await form.locator('input').fill('a.rather.long.name.of.somebody@mail.example.org')
+      await page.keyboard.press('Enter')
+      await page.locator('[autocomplete=one-time-code]').waitFor()
+      await isAccessible(page, `the code in ${locale}`)
+      const { page: refused } = await open(t, { context: { ...look, locale }, prepare: (page) => page.addInitScript(keeping(stranger)) })
+      await refused.locator('code').waitFor()
+      await isAccessible(refused, `the refusal in ${locale}`)
+    }
+  })
+}
