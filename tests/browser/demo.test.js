@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
+import { until } from './desk.js'
 import { becoming, isVisitor, Service, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
@@ -49,6 +50,30 @@ test('one is Ada, the moderator, or a guest who reads', async (t) => {
   await page.getByPlaceholder('Write a comment…').waitFor()
   assert.ok(await page.getByRole('radio', { name: 'Ada' }).isChecked())
   assert.match((await page.getByRole('link', { name: 'Moderate' }).getAttribute('href')) ?? '', /\/svc\/api\/v1\/moderate#token=ey/)
+})
+
+test('where readers sign in by a code, a guest does', async (t) => {
+  const service = await Service.start({}, ['--sign-in'])
+  t.after(() => service.stop())
+  const { page } = await visit(t, service)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByLabel('Your e-mail address').fill('demo@example.org')
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Code from the mail').waitFor()
+  const mails = async () => (await fetch(new URL('/_mail', service.api))).text()
+  const code = /\b\d{8}\b/
+  await page.getByLabel('Code from the mail').fill((await until(mails, (text) => code.test(text))).match(code)?.[0] ?? '')
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Your public name').fill('Demi')
+  await page.keyboard.press('Enter')
+  await isVisitor(page, 'Demi')
+  await becoming(page, () => page.getByRole('radio', { name: 'Grace' }).check())
+  await isVisitor(page, 'Grace')
+  const loaded = page.waitForEvent('load')
+  await page.getByRole('radio', { name: 'Guest' }).click()
+  await loaded
+  await page.locator('comment-thread').scrollIntoViewIfNeeded()
+  await isVisitor(page, 'Demi')
 })
 
 test('where guests may write, whoever opens the page is one', async (t) => {

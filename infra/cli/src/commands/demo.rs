@@ -44,7 +44,8 @@ fn thread(config: &Config) -> Result<ThreadId, &'static str> {
 fn page(config: &Config) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;
     let has_mailbox = config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none());
-    let guests = config.guests.allowed;
+    let signs_in = config.sign_in.is_some();
+    let guests = config.guests.allowed || signs_in;
     let parts = [
         ("{title}", TITLE),
         ("{prefix}", &config.api_prefix),
@@ -54,6 +55,7 @@ fn page(config: &Config) -> Result<String, NoSecret> {
         ("{mails}", if has_mailbox { "<a href=\"/_mail\">Mails</a>" } else { "" }),
         ("{guest_checked}", if guests { "checked" } else { "" }),
         ("{member_checked}", if guests { "" } else { "checked" }),
+        ("{sign_in}", if signs_in { "true" } else { "false" }),
         ("{guests_read}", if guests { "" } else { GUESTS_READ }),
     ];
     Ok(parts.iter().fold(PAGE.to_owned(), |page, (name, value)| page.replace(name, value)))
