@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::ROUTES;
-use tests::{Actor, Faults, Item, MAIL, Receiver, Setup, TestResponse, WEBHOOKS, World};
+use tests::{Actor, Faults, Item, MAIL, Receiver, SIGN_IN, Setup, TestResponse, WEBHOOKS, World};
 
 const WRITERS: u64 = 16;
 /// A run goes on until it has written this many comments and met this many faults, however slow the machine is.
@@ -272,14 +272,14 @@ async fn without_the_table_every_route_says_so_in_the_envelope() {
     // The page of documentation is no JSON, files need no table, and links of mails are checked first.
     const OTHERS: [&str; 6] = ["docs", "embed.js", "embed/{file}", "moderation.js", "moderate", "mail/{token}"];
     let faults = Faults::new(11);
-    let world = crate::faulty(&faults, &[&MAIL[..], &WEBHOOKS].concat());
+    let world = crate::faulty(&faults, &[&MAIL[..], &WEBHOOKS, &SIGN_IN].concat());
     faults.fail("");
     let moderator = world.claiming(&json!({ "sub": "1", "roles": ["moderator"], "email": "mod@example.org" }));
     let asked = ROUTES.iter().filter(|route| !OTHERS.contains(&route.path)).map(|route| {
         let (moderator, path) = (moderator.clone(), route.path.replace("{type}", "posts").replace("{id}", "7"));
         let path = path.replace("{name}", "aaaaaaaaaaaaaaaaaaaaaaaa.png");
         async move {
-            let body = json!({ "body": "x", "reason": "spam" });
+            let body = json!({ "body": "x", "reason": "spam", "email": "ada@example.org" });
             let method: Method = route.method.parse().unwrap();
             let query = match route.path {
                 "users" => "?q=a",
