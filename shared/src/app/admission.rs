@@ -109,6 +109,10 @@ impl App {
         work: impl Future<Output = (Result<Option<User>>, Result<bool>, Result<T>)> + Unpin,
     ) -> Result<(Viewer, T)> {
         let (user, network_is_banned, read) = self.admit_work(call, class, exists, auth, work).await?;
+        let is_own = matches!(&call.credential, Credential::User(identity) if identity.claims.account.is_some());
+        if is_own && let (AuthRequirement::None, Err(Error::Refused(Refusal::Unauthenticated))) = (auth, &user) {
+            call.session_ended.get_or_init(|| ());
+        }
         let viewer = self.viewer(call, user?, network_is_banned?);
         // Who never was a moderator is refused by the handler.
         if class.is_restricted() || (auth == AuthRequirement::Moderator && viewer.has_role) {

@@ -54,6 +54,8 @@ pub struct Call {
     pub base_url: String,
     /// Set by the limiter, for the headers of the answer.
     pub rate_limit: OnceLock<RateLimitStatus>,
+    /// Set when the token is of a session that has ended, on a route where bad tokens are ignored.
+    pub session_ended: OnceLock<()>,
 }
 
 impl Call {
@@ -82,6 +84,7 @@ impl Call {
             network,
             base_url,
             rate_limit: OnceLock::new(),
+            session_ended: OnceLock::new(),
         }
     }
 

@@ -308,6 +308,9 @@ async fn signing_out_ends_one_session_and_everywhere_ends_all_at_once() {
     end(&two.refresh, true).await;
     for session in [&two, &three] {
         session.actor.get("users?q=a").await.refused(401, "unauthenticated");
+        let ui = session.actor.get("ui").await.ok(200);
+        assert_eq!(ui.data()["auth"]["authenticated"], false, "reads ignore bad tokens");
+        session.actor.get("posts/1/comments?include=ui").await.ok(200);
         refresh(&world, &session.refresh).await.refused(422, "sign_in_failed");
     }
     end("nothing", true).await;
