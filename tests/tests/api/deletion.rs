@@ -1,5 +1,7 @@
 //! Deletions that keep others' replies. What a placeholder is like, `placeholders.rs` tests.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use serde_json::json;
 use shared::domain::ids::CommentId;
@@ -177,6 +179,8 @@ async fn replies_that_come_and_go_while_their_parent_is_deleted_have_a_parent_an
     let (ada, bob, cem, moderator) =
         (world.user(7, "Ada"), world.user(8, "Bob"), held.user(9, "Cem"), world.moderator());
     for round in 0..12 {
+        // Two instances that write much in one millisecond run into each other's ids.
+        world.pass(Duration::from_millis(3));
         let thread = format!("posts/{round}");
         let top = ada.comment(&thread, "top").await;
         let (gone, decided) = (bob.reply(&thread, top, "gone").await, cem.reply(&thread, top, "decided").await);
