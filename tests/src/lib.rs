@@ -10,6 +10,7 @@ mod receiver;
 mod remote;
 mod replica;
 mod response;
+mod rounds;
 mod service;
 mod table;
 mod twin;

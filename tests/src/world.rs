@@ -32,6 +32,7 @@ use shared::store::{Reading, Store};
 use tokio::net::TcpListener;
 
 use crate::faults::{Faults, Faulty};
+use crate::rounds::Rounds;
 use crate::twin::Twin;
 use crate::{Actor, TestResponse, privacy, sign};
 
@@ -81,6 +82,8 @@ pub struct World {
 #[derive(Clone)]
 enum Connection {
     Direct,
+    /// Calls that are under way together end together.
+    InRounds(Rounds),
     /// Both engines at once.
     Twin(Twin),
     Faulty(Faulty),
@@ -113,6 +116,7 @@ impl Time {
 pub struct Setup<'a> {
     settings: &'a [(&'a str, &'a str)],
     faults: Option<&'a Faults>,
+    in_rounds: bool,
     start: Option<i64>,
     lookup: Lookup,
 }
@@ -121,13 +125,19 @@ impl<'a> Setup<'a> {
     /// A setup with these settings, the others at their defaults.
     #[must_use]
     pub fn new(settings: &'a [(&'a str, &'a str)]) -> Self {
-        Self { settings, faults: None, start: Some(START), lookup: system_lookup() }
+        Self { settings, faults: None, in_rounds: false, start: Some(START), lookup: system_lookup() }
     }
 
     /// These faults stand between the service and its table.
     #[must_use]
     pub fn faults(self, faults: &'a Faults) -> Self {
         Self { faults: Some(faults), ..self }
+    }
+
+    /// Calls of the table that are under way together end together, so their trips can be counted.
+    #[must_use]
+    pub fn in_rounds(self) -> Self {
+        Self { in_rounds: true, ..self }
     }
 
     /// The hosts of webhooks are found by this.
@@ -148,6 +158,7 @@ impl<'a> Setup<'a> {
         let connection = match (self.faults, Twin::of(&engine)) {
             (Some(faults), _) => Connection::Faulty(faults.before(&engine)),
             (None, Some(twin)) => Connection::Twin(twin),
+            (None, None) if self.in_rounds => Connection::InRounds(Rounds::of(&engine)),
             (None, None) => Connection::Direct,
         };
         let time = Time { start: self.start, passed: Arc::default() };
@@ -387,8 +398,9 @@ impl World {
         assert!(!lived, "a mail is sent, and the function goes on after it");
     }
 
-    /// Whether the function lived to the end. `is_killed` is asked after each step.
-    async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
+    /// Hands a batch of messages to a function that is killed when `is_killed` says so, which is asked after each step. Whether
+    /// it lived to the end.
+    pub async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
         let app = app(self.config.clone(), &self.engine, &self.queues, &self.connection, &self.time);
         let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
         let message = |body| json!({ "messageId": "1", "receiptHandle": "1", "body": body });
@@ -429,7 +441,7 @@ impl World {
     pub fn client(&self) -> Client {
         match &self.connection {
             Connection::Twin(twin) => twin.client(),
-            Connection::Direct | Connection::Faulty(_) => service::client(&self.engine),
+            Connection::Direct | Connection::InRounds(_) | Connection::Faulty(_) => service::client(&self.engine),
         }
     }
 
@@ -466,6 +478,7 @@ impl Default for World {
 fn app(config: Config, engine: &Engine, queues: &Queues, connection: &Connection, time: &Time) -> App {
     let client = match connection {
         Connection::Direct => service::client(engine),
+        Connection::InRounds(rounds) => rounds.client(),
         Connection::Twin(twin) => twin.client(),
         Connection::Faulty(faulty) => faulty.client(),
     };

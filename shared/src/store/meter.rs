@@ -17,6 +17,7 @@ use aws_sdk_dynamodb::operation::query::{QueryInput, QueryOutput};
 use aws_sdk_dynamodb::operation::transact_write_items::{TransactWriteItemsInput, TransactWriteItemsOutput};
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemInput, UpdateItemOutput};
 use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
+use aws_smithy_types::config_bag::{Storable, StoreReplace};
 
 tokio::task_local! {
     static COUNT: Arc<Mutex<Cost>>;
@@ -28,9 +29,33 @@ pub struct Cost {
     pub read_units: f64,
     pub write_units: f64,
     pub calls: u32,
-    /// Calls in sequence. Concurrent calls are one trip.
+    /// Calls in sequence. A call that begins after one of the latest trip has ended begins another trip.
     pub trips: u32,
-    under_way: u32,
+    /// Whether a call of the latest trip has ended.
+    ended: bool,
+}
+
+/// The trip of a call, numbered from 1.
+#[derive(Clone, Copy, Debug)]
+struct Trip(u32);
+
+impl Storable for Trip {
+    type Storer = StoreReplace<Self>;
+}
+
+impl Cost {
+    fn begin_call(&mut self) -> Trip {
+        if self.calls == 0 || self.ended {
+            self.trips += 1;
+            self.ended = false;
+        }
+        self.calls += 1;
+        Trip(self.trips)
+    }
+
+    fn end_call(&mut self, trip: Trip) {
+        self.ended |= trip.0 == self.trips;
+    }
 }
 
 impl AddAssign for Cost {
@@ -39,6 +64,7 @@ impl AddAssign for Cost {
         self.write_units += other.write_units;
         self.calls += other.calls;
         self.trips += other.trips;
+        self.ended = true;
     }
 }
 
@@ -76,12 +102,10 @@ impl Intercept for Meter {
         &self,
         context: &mut BeforeSerializationInterceptorContextMut<'_>,
         _: &RuntimeComponents,
-        _: &mut ConfigBag,
+        bag: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         count(|cost| {
-            cost.calls += 1;
-            cost.trips += u32::from(cost.under_way == 0);
-            cost.under_way += 1;
+            bag.interceptor_state().store_put(cost.begin_call());
         });
         let any = context.input_mut();
         each!(any.downcast_mut() as [GetItemInput PutItemInput UpdateItemInput DeleteItemInput QueryInput
@@ -94,9 +118,11 @@ impl Intercept for Meter {
         &self,
         context: &FinalizerInterceptorContextRef<'_>,
         _: &RuntimeComponents,
-        _: &mut ConfigBag,
+        bag: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        count(|cost| cost.under_way = cost.under_way.saturating_sub(1));
+        if let Some(trip) = bag.load::<Trip>() {
+            count(|cost| cost.end_call(*trip));
+        }
         let Some(Ok(any)) = context.output_or_error() else { return Ok(()) };
         each!(any.downcast_ref() as [GetItemOutput QueryOutput], output => read(output.consumed_capacity.iter()));
         each!(any.downcast_ref() as [BatchGetItemOutput], output => read(output.consumed_capacity.iter().flatten()));
@@ -116,4 +142,25 @@ fn read<'a>(capacity: impl Iterator<Item = &'a ConsumedCapacity>) {
 fn wrote<'a>(capacity: impl Iterator<Item = &'a ConsumedCapacity>) {
     let units: f64 = capacity.filter_map(|capacity| capacity.capacity_units).sum();
     count(|cost| cost.write_units += units);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_side_by_side_are_one_trip_and_calls_in_sequence_one_each() {
+        let mut cost = Cost::default();
+        let (one, other) = (cost.begin_call(), cost.begin_call());
+        assert_eq!(cost.trips, 1);
+        cost.end_call(one);
+        let next = cost.begin_call();
+        cost.end_call(other);
+        let beside = cost.begin_call();
+        assert_eq!((cost.trips, cost.calls), (2, 4), "a late end of the first trip ends nothing of the second");
+        cost.end_call(next);
+        cost.end_call(beside);
+        cost.begin_call();
+        assert_eq!(cost.trips, 3);
+    }
 }

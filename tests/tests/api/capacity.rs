@@ -14,7 +14,8 @@ use shared::error::Fault;
 use shared::store::counts::RecountTrigger;
 use shared::store::{Reading, Store, meter};
 use tests::{
-    Actor, Receiver, SIGN_IN, START, TABLE, TestResponse, WEBHOOKS, World, by_guest, code, two_engines, webhook_message,
+    Actor, Receiver, SIGN_IN, START, Setup, TABLE, TestResponse, WEBHOOKS, World, by_guest, code, two_engines,
+    webhook_message,
 };
 use tokio::time::Instant;
 
@@ -45,6 +46,11 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let comments: Vec<_> = comments.collect();
     seed::write_thread(&store, &models, "big", &comments, |_| ()).await.unwrap();
     comments.into_iter().map(|(id, _)| id).collect()
+}
+
+/// A world whose trips can be counted.
+pub(crate) fn metered(settings: &[(&str, &str)]) -> World {
+    Setup::new(settings).in_rounds().start()
 }
 
 /// Read units, write units, trips.
@@ -103,7 +109,7 @@ async fn reader(world: &World, id: u64, liked: u64) -> Actor {
 async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
     let mut table = Table::default();
     for count in [10, 1_000, 10_000] {
-        let world = World::new();
+        let world = metered(&[]);
         let ids = seed(&world, count).await;
         let newest = *ids.last().unwrap();
         let ada = reader(&world, 1000, newest).await;
@@ -157,7 +163,7 @@ async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
 
 #[tokio::test]
 async fn single_requests_keep_to_their_bounds() {
-    let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")]);
+    let world = metered(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")]);
     let mut table = Table::default();
     let ada = world.user(7, "Ada Lovelace");
     let parent = ada.comment("posts/1", &prose(1)).await;
@@ -217,7 +223,7 @@ async fn single_requests_keep_to_their_bounds() {
 
 #[tokio::test]
 async fn signing_in_keeps_to_its_bounds() {
-    let world = World::with(&[&SIGN_IN[..], &[("SVC_MODERATORS", "email:ada@sign-in.example")]].concat());
+    let world = metered(&[&SIGN_IN[..], &[("SVC_MODERATORS", "email:ada@sign-in.example")]].concat());
     let (guest, mut table) = (world.guest(), Table::default());
     let started = guest.post("sign_in", json!({ "email": sign_in::ADA })).await.ok(201);
     let right = code(&sign_in::mails(&world, sign_in::ADA).await[0]);
@@ -245,7 +251,7 @@ async fn signing_in_keeps_to_its_bounds() {
 
 #[tokio::test]
 async fn deletions_keep_to_their_bounds() {
-    let world = World::new();
+    let world = metered(&[]);
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
     let mut table = Table::default();
     let (ada, bob) = (world.user(7, "Ada Lovelace"), world.user(8, "Bob"));
@@ -269,11 +275,11 @@ async fn deletions_keep_to_their_bounds() {
 
 #[tokio::test]
 async fn trust_keeps_to_its_bounds() {
-    let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
+    let world = metered(&[("SVC_ALLOW_GUESTS", "true")]);
+    let shown = world.user(7, "Ada Lovelace").comment("posts/1", &prose(1)).await;
     let new = world.again(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_REQUIRE_APPROVAL", "new")]);
     let mut table = Table::default();
     let moderator = new.moderator();
-    let shown = world.user(7, "Ada Lovelace").comment("posts/1", &prose(1)).await;
     let (ada, bob, guest) = (new.user(7, "Ada Lovelace"), new.user(8, "Bob"), new.guest().with_key("guest"));
     for known in [&bob, &moderator] {
         known.get("ui").await.ok(200);
@@ -299,7 +305,7 @@ async fn trust_keeps_to_its_bounds() {
 /// The entry of the log is two of the write units, and the writer's row two more. Beyond twenty, the limiter's row is one more.
 #[tokio::test]
 async fn decisions_of_moderators_keep_to_their_bounds() {
-    let world = World::new();
+    let world = metered(&[]);
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
     let mut table = Table::default();
     let (ada, bob, moderator) = (world.user(7, "Ada Lovelace"), world.user(8, "Bob"), world.moderator());
@@ -311,9 +317,8 @@ async fn decisions_of_moderators_keep_to_their_bounds() {
     // Another instance follows the stream as well.
     held.wait_until_idle().await;
     drop(held);
-    // The caller's row is read beside the comment and its ancestors. How these overlap makes a trip of difference.
     table.measure(&world, "approve a parent", moderator.judge(top, "approve"), (4.5, 22.0, 6)).await;
-    table.measure(&world, "approve a reply", moderator.judge(reply, "approve"), (6.5, 23.0, 7)).await;
+    table.measure(&world, "approve a reply", moderator.judge(reply, "approve"), (6.5, 23.0, 8)).await;
     table.measure(&world, "reject a parent", moderator.judge(top, "reject"), (5.5, 22.0, 7)).await;
     table.measure(&world, "reject a reply", moderator.judge(reply, "reject"), (7.5, 23.0, 9)).await;
     table.measure(&world, "dismiss reports", moderator.judge(parent, "reports/dismiss"), (3.0, 8.0, 4)).await;
@@ -338,7 +343,7 @@ async fn decisions_of_moderators_keep_to_their_bounds() {
 
 #[tokio::test]
 async fn lists_of_moderators_keep_to_their_bounds() {
-    let world = World::with(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let world = metered(&[("SVC_REQUIRE_APPROVAL", "true")]);
     let mut table = Table::default();
     let (ada, moderator) = (world.user(7, "Ada Lovelace"), world.moderator());
     moderator.get("ui").await.ok(200);
@@ -373,7 +378,7 @@ async fn lists_of_moderators_keep_to_their_bounds() {
 
 #[tokio::test]
 async fn what_follows_a_comment_keeps_to_its_bounds() {
-    let world = World::new();
+    let world = metered(&[]);
     let ada = world.user(7, "Ada Lovelace");
     let top = ada.comment("posts/1", &prose(1)).await;
     let reply = ada.reply("posts/1", top, &prose(2)).await;
@@ -392,7 +397,7 @@ async fn what_follows_a_comment_keeps_to_its_bounds() {
 
 #[tokio::test]
 async fn jobs_keep_to_their_bounds() {
-    let world = World::new();
+    let world = metered(&[]);
     let ada = world.user(7, "Ada Lovelace");
     let parent = ada.comment("posts/1", &prose(1)).await;
     let replies = ada.write_replies("posts/1", parent, 10).await;
@@ -458,7 +463,7 @@ async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bou
 #[tokio::test]
 async fn requests_about_the_largest_comments_keep_to_their_bounds() {
     let mut table = Table::default();
-    let world = World::new();
+    let world = metered(&[]);
     let (ada, bob) =
         (world.user(7, "Ada Lovelace"), reader(&world, 1000, largest::fill(&world, 1, 0, 0).await[0]).await);
     ada.get("ui").await.ok(200);
@@ -477,7 +482,7 @@ async fn requests_about_the_largest_comments_keep_to_their_bounds() {
     world.wait_until_idle().await;
     table.row("feed of 20", world.guest().get("posts/3/feed.atom").await, (101.0, 0.0, 2));
     for replies in [0, 3] {
-        let world = World::new();
+        let world = metered(&[]);
         let parents = largest::fill(&world, 50, replies, usize::try_from(replies).unwrap()).await;
         let list = world.guest().list("posts/1", "").await;
         table.row(
@@ -494,7 +499,7 @@ async fn requests_about_the_largest_comments_keep_to_their_bounds() {
             (if replies == 0 { 246.5 } else { 539.0 }, 0.0, 6),
         );
     }
-    let world = World::new();
+    let world = metered(&[]);
     let parent = largest::fill(&world, 1, 50, 0).await[0];
     table.row("replies, 50", world.guest().replies(parent, "per_page=50").await, (252.0, 0.0, 4));
     table.check();
@@ -502,7 +507,7 @@ async fn requests_about_the_largest_comments_keep_to_their_bounds() {
 
 #[tokio::test]
 async fn webhooks_keep_to_their_bounds() {
-    let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
+    let (world, receiver) = (metered(&WEBHOOKS), Receiver::start().await);
     let mut table = Table::default();
     let moderator = world.moderator();
     moderator.get("ui").await.ok(200);
@@ -536,7 +541,7 @@ async fn webhooks_keep_to_their_bounds() {
 
 #[tokio::test]
 async fn what_pages_ask_repeatedly_keeps_to_its_bounds() {
-    let world = World::new();
+    let world = metered(&[]);
     let mut table = Table::default();
     let ada = world.user(7, "Ada Lovelace");
     for n in 0..30 {
@@ -574,7 +579,7 @@ async fn what_pages_ask_repeatedly_keeps_to_its_bounds() {
 
 #[tokio::test]
 async fn the_list_page_compresses_to_8_kilobytes() {
-    let world = World::new();
+    let world = metered(&[]);
     let ids = seed(&world, 10).await;
     let ada = reader(&world, 1000, ids[0]).await.with(ACCEPT_ENCODING, "gzip");
     let reply = ada.list("posts/big", "").await;
@@ -584,7 +589,7 @@ async fn the_list_page_compresses_to_8_kilobytes() {
 
 #[tokio::test]
 async fn a_seeded_thread_is_as_one_written_through_the_api() {
-    let world = World::new();
+    let world = metered(&[]);
     let ids = seed(&world, 12).await;
     let ada = world.user(7, "Ada Lovelace");
     let written = join_all((0..2).map(|_| ada.comment("posts/big", "x"))).await;

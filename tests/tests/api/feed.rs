@@ -7,6 +7,8 @@ use quick_xml::events::{BytesStart, Event};
 use serde_json::json;
 use tests::{Actor, Item, TABLE, World, by_guest};
 
+use crate::capacity::metered;
+
 /// An element of the feed or of an entry.
 #[derive(Debug)]
 struct Element {
@@ -287,7 +289,7 @@ async fn hostile_names_titles_and_bodies_leave_the_feed_well_formed() {
 #[tokio::test]
 async fn a_feed_of_the_longest_comments_has_them_all() {
     for body in ["&\"<".repeat(3_333), "😀".repeat(10_000), format!("a\n{}", "#\n".repeat(4_999))] {
-        let world = World::new();
+        let world = metered(&[]);
         let ada = world.user(7, "Ada");
         for _ in 0..20 {
             ada.comment("posts/1", &body).await;

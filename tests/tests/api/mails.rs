@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use shared::store::meter::{self, Cost};
 use tests::{Actor, MAIL, TestResponse, World, by_guest, wants};
 
+use crate::capacity::metered;
+
 const FORM: &str = "application/x-www-form-urlencoded";
 
 pub(crate) fn world() -> World {
@@ -1495,7 +1497,7 @@ async fn mails_speak_the_language_of_their_reader() {
 
 #[tokio::test]
 async fn a_subscription_costs_the_create_nothing() {
-    let world = world();
+    let world = metered(&MAIL);
     let ada = member(&world, 7, "Ada");
     ada.comment("posts/1", "x").await;
     let plain = ada.write("posts/1", None, "Hello").await.ok(201).cost;

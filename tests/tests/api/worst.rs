@@ -29,7 +29,7 @@ fn separate(comment: Comment) -> Fixture {
 #[tokio::test]
 async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
     const REPLIES: u64 = 10_000;
-    let world = World::new();
+    let world = capacity::metered(&[]);
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "x").await;
     let mut ids = Vec::new();
@@ -73,7 +73,7 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
 
 #[tokio::test]
 async fn twenty_thousand_likes_of_one_visitor_cost_one_item_for_each_parent_shown() {
-    let world = World::new();
+    let world = capacity::metered(&[]);
     let parents = capacity::seed(&world, 1_000).await;
     let eve = world.user(2000, "Eve");
     eve.get("ui").await.ok(200);
@@ -103,7 +103,7 @@ async fn twenty_thousand_likes_of_one_visitor_cost_one_item_for_each_parent_show
 #[tokio::test]
 async fn a_queue_of_fifty_thousand_costs_as_a_short_one() {
     const WAITING: u64 = 50_000;
-    let world = World::with(&[("SVC_REQUIRE_APPROVAL", "true")]);
+    let world = capacity::metered(&[("SVC_REQUIRE_APPROVAL", "true")]);
     let ada = world.user(7, "Ada");
     let last = ada.comment("posts/1", &prose(0)).await;
     let model = stored(&world, last).await;

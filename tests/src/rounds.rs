@@ -1,0 +1,68 @@
+//! A connection whose calls end together: an answer is held until every call that began before it has one. So the trips of a
+//! request do not depend on how long its calls take.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use local::engine::Engine;
+use shared::store;
+use tokio::sync::watch;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Rounds {
+    engine: Engine,
+    state: Arc<watch::Sender<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    round: u64,
+    /// Calls without an answer. The round ends when there are none.
+    unanswered: usize,
+}
+
+/// A call without an answer. It has one, or nobody waits for one any more, when this is dropped.
+struct Unanswered(Arc<watch::Sender<State>>);
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        self.0.send_modify(|state| {
+            state.unanswered -= 1;
+            state.round += u64::from(state.unanswered == 0);
+        });
+    }
+}
+
+impl Rounds {
+    pub(crate) fn of(engine: &Engine) -> Self {
+        Self { engine: engine.clone(), state: Arc::default() }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let connector = SharedHttpConnector::new(self.clone());
+        let http = http_client_fn(move |_, _| connector.clone());
+        store::client::build(self.engine.client_builder().http_client(http))
+    }
+}
+
+impl HttpConnector for Rounds {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let Self { engine, state } = self.clone();
+        HttpConnectorFuture::new(async move {
+            let mut rounds = state.subscribe();
+            let mut round = 0;
+            state.send_modify(|state| {
+                state.unanswered += 1;
+                round = state.round;
+            });
+            let unanswered = Unanswered(state);
+            let answer = engine.call(request).await;
+            drop(unanswered);
+            // It cannot close: the connection has a sender.
+            let _ended = rounds.wait_for(|state| state.round > round).await;
+            answer
+        })
+    }
+}
