@@ -48,6 +48,8 @@ export interface Ui {
   /** Whether the service signs people in by codes. */
   sign_in: boolean
   report_reasons: string[]
+  /** Of the moderators' page alone. An older version has none. */
+  webhook_events?: string[]
   theme: string
   default_sort: string
   per_page: number

@@ -16,7 +16,6 @@ use http::{HeaderValue, header};
 use serde_json::json;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
-use shared::domain::language::Language;
 use shared::domain::markdown;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::texts::Labels;
@@ -47,24 +46,20 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     })
 }
 
-/// GET `ui`: the configuration of the widget.
+/// GET `ui`: the configuration of the widget, or of the moderators' page.
 async fn configuration(app: &App, call: &Call) -> Result<Answer> {
     let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
     let language = call.language();
-    let mut answer = Answer::ok(&Data { data: ui::configuration(&app.config, &viewer, labels(call, language)?) })
+    let data = match call.parameter("for") {
+        None => ui::configuration(&app.config, &viewer, Labels::of_widget(language)),
+        Some("moderation") => ui::configuration_of_moderation(&app.config, &viewer, language),
+        Some(_) => return Err(FieldErrors::one("for", "The for must be moderation.").into()),
+    };
+    let mut answer = Answer::ok(&Data { data })
         .shared(if viewer.user.is_none() { Sharing::Anonymous } else { Sharing::Private })
         .in_the_language_asked_for();
     answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
     Ok(answer)
-}
-
-/// The labels of the page that asks.
-fn labels(call: &Call, language: Language) -> Result<Labels, Refusal> {
-    match call.parameter("for") {
-        None => Ok(Labels::of_widget(language)),
-        Some("moderation") => Ok(Labels::of_moderation(language)),
-        Some(_) => Err(FieldErrors::one("for", "The for must be moderation.")),
-    }
 }
 
 /// POST `markdown/preview`. Writes nothing, so it counts as a read.

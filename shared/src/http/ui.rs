@@ -1,10 +1,13 @@
-//! The configuration of a comment widget, for one viewer: what `ui` answers, and lists that include it.
+//! The configuration of a comment widget, for one viewer: what `ui` answers, and lists that include it. That of the moderators'
+//! page has more.
 
 use serde_json::{Value, json};
 
 use crate::config::Config;
+use crate::domain::language::Language;
 use crate::domain::texts::Labels;
 use crate::domain::viewer::Viewer;
+use crate::domain::webhook::EventKind;
 use crate::http::input::{MAX_BODY, MAX_REPORT_DETAILS};
 use crate::http::resource::OwnUser;
 use crate::policy;
@@ -33,6 +36,14 @@ pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels) -> Value 
         "sign_in": config.sign_in.is_some(),
         "auth": auth(config, viewer),
     })
+}
+
+/// Of the moderators' page: that of the widget, the texts of the page, and the events that a webhook can have.
+#[must_use]
+pub fn configuration_of_moderation(config: &Config, viewer: &Viewer, language: Language) -> Value {
+    let mut configuration = configuration(config, viewer, Labels::of_moderation(language));
+    configuration["webhook_events"] = json!(EventKind::OF_COMMENTS.map(EventKind::name));
+    configuration
 }
 
 fn features(config: &Config) -> Value {

@@ -103,7 +103,10 @@ async fn openapi_lists_what_ui_answers() {
     let ui = world.user(7, "Ada").get("ui").await.ok(200);
     let schemas = &document["components"]["schemas"];
     let schema = &schemas["Ui"];
-    assert_eq!(names(&schema["properties"]), names(ui.data()));
+    let required: BTreeSet<_> = schema["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(required, names(ui.data()));
+    let of_moderation = world.guest().get("ui?for=moderation").await.ok(200);
+    assert_eq!(names(&schema["properties"]), names(of_moderation.data()));
     assert_eq!(names(&schemas["Labels"]["properties"]), names(&ui.data()["labels"]));
     for map in ["features", "guest", "limits", "auth"] {
         assert_eq!(names(&schema["properties"][map]["properties"]), names(&ui.data()[map]), "{map}");

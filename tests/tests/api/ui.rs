@@ -2,6 +2,7 @@
 
 use http::header::ACCEPT_LANGUAGE;
 use serde_json::{Value, json};
+use shared::domain::webhook::EventKind;
 use tests::World;
 
 #[tokio::test]
@@ -194,6 +195,14 @@ async fn the_moderators_page_gets_its_texts_in_the_language_asked_for() {
     assert!(count(&labels) > 150);
     assert_eq!(count(&widget.get("ui").await.ok(200).data()["labels"]), 0);
     widget.get("ui?for=widget").await.invalid("for");
+}
+
+#[tokio::test]
+async fn the_moderators_page_gets_the_events_that_a_webhook_can_have() {
+    let guest = World::new().guest();
+    let events = guest.get("ui?for=moderation").await.ok(200).data()["webhook_events"].clone();
+    assert_eq!(events, json!(EventKind::OF_COMMENTS.map(EventKind::name)));
+    assert_eq!(guest.get("ui").await.ok(200).data()["webhook_events"], Value::Null);
 }
 
 #[tokio::test]

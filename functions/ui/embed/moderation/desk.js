@@ -37,6 +37,8 @@ export class Desk {
   t = translator(FIRST_TEXTS)
   /** @type {Record<string, string>} */
   labels = {}
+  /** The events that a webhook can have. @type {string[]} */
+  webhookEvents = []
   /** @type {OwnUser | null} */
   me = null
   notices = new Notices(() => this.lists.at(-1)?.refocus())

@@ -55,6 +55,7 @@ export class SignIn {
       if (run !== this.#run) return
       this.#offersCodes = offersCodes(ui)
       this.desk.speak(ui.labels)
+      this.desk.webhookEvents = ui.webhook_events ?? []
       this.desk.me = ui.auth.user
       this.desk.showTheme(ui.theme)
       if (!ui.auth.authenticated) this.#showSignIn(token ? this.desk.t('bad_token') : undefined)

@@ -7,9 +7,6 @@
 import { ApiError } from '../kit/api.js'
 import { h } from '../kit/dom.js'
 
-
-const EVENTS = ['comment.created', 'comment.pending', 'comment.approved', 'comment.rejected', 'comment.updated', 'comment.deleted', 'comment.reported']
-
 /**
  * The dialog of a webhook. `submit` sends it and answers with its secret when it is new.
  * @param {Desk} desk
@@ -20,7 +17,7 @@ export function webhookDialog(desk, webhook, submit) {
   const { t } = desk
   const url = h('input', { type: 'url', required: true, maxlength: '2048', autocomplete: 'off', spellcheck: 'false', dir: 'ltr', placeholder: 'https://', autofocus: true })
   url.value = webhook?.url ?? ''
-  const boxes = EVENTS.map((event) => {
+  const boxes = desk.webhookEvents.map((event) => {
     const box = h('input', { type: 'checkbox', name: 'event', value: event })
     box.checked = !webhook || webhook.events.includes(event)
     return h('label', {}, box, event)
