@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_pin_is_shown_on_its_comment_while_pins_are_on() {
-        let pin = Pin { comment: CommentId(5), at: 0 };
+        let pin = Pin { comment: CommentId(5), at: Timestamp(0) };
         let thread = Thread { pin: Some(pin), ..Thread::default() };
         let comment = |id| Comment { id: CommentId(id), ..owned(State::Approved, 0) };
         let (on, off) = (config(&[]), config(&[("SVC_PINS", "false")]));

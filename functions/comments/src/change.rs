@@ -24,7 +24,7 @@ pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let handles = app.store.known_handles(markdown::mentions(&body));
     let known = app.store.thread_and_visitor_state(&comment.thread, &viewer.owners);
     let (mentions, (thread, mut visitor_state)) = tokio::try_join!(handles, known)?;
-    let edit = Edit { body, mentions, at: app.clock.now().0, judgment };
+    let edit = Edit { body, mentions, at: app.clock.now(), judgment };
     let comment = app.store.edit(&comment, edit).await?.ok_or(Refusal::NotFound)?;
     let group = comment.parent().unwrap_or(comment.id);
     app.store.complete_visitor_state(&mut visitor_state, &viewer.owners.reactions, &comment.thread, [group]).await?;

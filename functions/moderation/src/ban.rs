@@ -51,7 +51,7 @@ impl BanInput {
     }
 
     fn ban(&self) -> Ban {
-        Ban { until: self.until.map(|until| until.0), reason: self.reason.clone() }
+        Ban { until: self.until, reason: self.reason.clone() }
     }
 }
 

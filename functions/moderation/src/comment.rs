@@ -152,7 +152,7 @@ fn present_report(app: &App, report: &Report, comment: &Comment) -> Value {
         "id": report.id,
         "reason": report.reason,
         "status": report.status(&comment.resolutions),
-        "created_at": Timestamp(report.created_at),
+        "created_at": report.created_at,
         "user": report.user.map(user),
     })
 }

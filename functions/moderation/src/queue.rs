@@ -61,7 +61,7 @@ impl From<&Rejection> for RejectionResource {
     fn from(rejection: &Rejection) -> Self {
         let Grounds { reason, note } = rejection.grounds.clone();
         let moderator = json!({ "id": rejection.moderator, "name": rejection.name });
-        Self { reason, note, moderator, created_at: Timestamp(rejection.at) }
+        Self { reason, note, moderator, created_at: rejection.at }
     }
 }
 
@@ -101,7 +101,7 @@ struct ReportResource {
 
 impl From<&ReportExcerpt> for ReportResource {
     fn from(report: &ReportExcerpt) -> Self {
-        Self { reason: report.reason.clone(), created_at: Timestamp(report.created_at) }
+        Self { reason: report.reason.clone(), created_at: report.created_at }
     }
 }
 

@@ -47,7 +47,7 @@ impl BannedNetwork {
             name: name.unwrap_or_default(),
             avatar: "",
             banned: true,
-            banned_until: ban.until.map(Timestamp),
+            banned_until: ban.until,
             reason: ban.reason,
             network,
             comment_id: comment,
@@ -61,7 +61,7 @@ impl ModeratedUser {
         Self {
             user: UserResource::new(&app.config, Some(user.id), user.shown_name(), &user.avatar),
             banned: ban.is_some(),
-            banned_until: ban.and_then(|ban| ban.until).map(Timestamp),
+            banned_until: ban.and_then(|ban| ban.until),
             reason: ban.and_then(|ban| ban.reason.clone()),
         }
     }

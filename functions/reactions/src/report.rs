@@ -5,6 +5,7 @@ use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::report::Report;
+use shared::domain::time::Timestamp;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::{Input, MAX_REPORT_DETAILS};
@@ -56,7 +57,7 @@ fn new_report(viewer: &Viewer, reason: String) -> Report {
     Report {
         id: 0,
         reason,
-        created_at: 0,
+        created_at: Timestamp(0),
         visitor: viewer.owners.reactions.clone(),
         user: viewer.user_id(),
         name: user.map(|user| user.name.clone()).unwrap_or_default(),

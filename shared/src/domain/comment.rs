@@ -11,7 +11,7 @@ use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::Address;
 use crate::domain::rejection::{Grounds, Rejection};
 use crate::domain::report::{ReportExcerpt, Resolution};
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, stored};
 use crate::domain::verdict::Verdict;
 
 /// The depth of the deepest replies. A top-level comment has depth 0.
@@ -48,9 +48,8 @@ pub struct Comment {
     /// Mentioned handles that belonged to a user when the body was written.
     #[serde(rename = "m", default, skip_serializing_if = "Vec::is_empty")]
     pub mentions: Vec<String>,
-    /// Unix milliseconds.
-    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
-    pub edited_at: Option<i64>,
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub edited_at: Option<Timestamp>,
     #[serde(rename = "s", default, skip_serializing_if = "is_default")]
     pub state: State,
     /// Approved, with an edit that waits for a moderator.
@@ -274,7 +273,7 @@ impl Comment {
 
     #[must_use]
     pub fn updated_at(&self) -> Timestamp {
-        self.edited_at.map_or_else(|| self.id.created_at(), Timestamp)
+        self.edited_at.unwrap_or_else(|| self.id.created_at())
     }
 
     /// Whether a moderator should look at it: it is queued or reported.
@@ -286,7 +285,7 @@ impl Comment {
     /// Names one stay in the queue of the moderators, or that the comment is new. An edit or a report precedes each but the first.
     #[must_use]
     pub fn queue_entry(&self) -> u64 {
-        let edited_at = u64::try_from(self.edited_at.unwrap_or_default()).unwrap_or_default();
+        let edited_at = u64::try_from(self.edited_at.unwrap_or_default().0).unwrap_or_default();
         fingerprint([self.id, CommentId(edited_at), CommentId(self.reports)]).unsigned_abs()
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::UserId;
+use crate::domain::time::{Timestamp, stored};
 
 /// Characters of a note.
 pub const MAX_NOTE: usize = 500;
@@ -51,9 +52,8 @@ pub struct Rejection {
     /// The moderator's name at that time.
     #[serde(rename = "nm", default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Unix milliseconds.
-    #[serde(rename = "at")]
-    pub at: i64,
+    #[serde(rename = "at", serialize_with = "stored::time")]
+    pub at: Timestamp,
     /// It follows from a ban: the writer gets no mail of it.
     #[serde(rename = "q", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_silent: bool,

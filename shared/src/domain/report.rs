@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::avatar::Avatar;
 use crate::domain::ids::{UserId, Visitor};
+use crate::domain::time::{Timestamp, stored};
 
 /// Reports of which a comment keeps an excerpt.
 const MAX_EXCERPTS: usize = 3;
@@ -21,9 +22,8 @@ pub struct Report {
     /// The reason, and the details after a colon when there are any.
     #[serde(rename = "r")]
     pub reason: String,
-    /// Unix milliseconds.
-    #[serde(rename = "c")]
-    pub created_at: i64,
+    #[serde(rename = "c", serialize_with = "stored::time")]
+    pub created_at: Timestamp,
     #[serde(rename = "v")]
     pub visitor: Visitor,
     /// `None` for guests.
@@ -82,9 +82,8 @@ pub struct ReportExcerpt {
     /// Cut at `MAX_EXCERPT` characters.
     #[serde(rename = "r")]
     pub reason: String,
-    /// Unix milliseconds.
-    #[serde(rename = "c")]
-    pub created_at: i64,
+    #[serde(rename = "c", serialize_with = "stored::time")]
+    pub created_at: Timestamp,
 }
 
 impl From<&Report> for ReportExcerpt {
@@ -109,9 +108,8 @@ pub fn newest(reports: impl IntoIterator<Item = ReportExcerpt>) -> Vec<ReportExc
 /// One decision about all reports up to and including a moment, except those of earlier decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolution {
-    /// Unix milliseconds.
-    #[serde(rename = "u")]
-    pub until: i64,
+    #[serde(rename = "u", serialize_with = "stored::time")]
+    pub until: Timestamp,
     #[serde(rename = "s")]
     pub status: ReportStatus,
 }
@@ -131,7 +129,7 @@ mod tests {
     fn report(id: u64, reason: &str) -> Report {
         let visitor = Visitor(id.to_string());
         let (name, avatar) = (String::new(), Avatar::Neutral);
-        Report { id, reason: reason.to_owned(), created_at: 0, visitor, user: None, name, avatar }
+        Report { id, reason: reason.to_owned(), created_at: Timestamp(0), visitor, user: None, name, avatar }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
 use crate::domain::ids::{CommentId, UserId};
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, stored};
 use crate::domain::visible;
 
 /// Characters of a record's title.
@@ -33,16 +33,16 @@ pub struct Thread {
     /// Whether a moderator closed it, or opened it. Otherwise its age decides.
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
-    /// When the top-level comment was written that everyone saw first, in Unix milliseconds. The age begins with it.
-    #[serde(rename = "op", default, skip_serializing_if = "Option::is_none")]
-    pub opened_at: Option<i64>,
+    /// When the top-level comment was written that everyone saw first. The age begins with it.
+    #[serde(rename = "op", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub opened_at: Option<Timestamp>,
 }
 
 impl Thread {
     /// `age` closes a thread that no moderator closed or opened; `None` means never.
     #[must_use]
     pub fn is_closed(&self, age: Option<Duration>, now: Timestamp) -> bool {
-        let is_old = |age| self.opened_at.is_some_and(|at| now.since(Timestamp(at)) >= age);
+        let is_old = |age| self.opened_at.is_some_and(|at| now.since(at) >= age);
         self.closed.unwrap_or_else(|| age.is_some_and(is_old))
     }
 }
@@ -51,9 +51,8 @@ impl Thread {
 pub struct Pin {
     #[serde(rename = "c")]
     pub comment: CommentId,
-    /// Unix milliseconds.
-    #[serde(rename = "at")]
-    pub at: i64,
+    #[serde(rename = "at", serialize_with = "stored::time")]
+    pub at: Timestamp,
 }
 
 /// A visitor's likes and reports in a thread, and the counts of their own unapproved comments.
@@ -151,7 +150,7 @@ mod tests {
             (Some(false), Some(0), Some(month), false),
             (Some(true), None, None, true),
         ] {
-            let thread = Thread { closed, opened_at, ..Thread::default() };
+            let thread = Thread { closed, opened_at: opened_at.map(Timestamp), ..Thread::default() };
             assert_eq!(thread.is_closed(age, at(30)), expected, "{thread:?} {age:?}");
         }
     }

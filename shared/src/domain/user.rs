@@ -6,7 +6,7 @@ use crate::domain::avatar::Avatar;
 use crate::domain::ids::{CommentId, ThreadId, UserId, sha256_hex};
 use crate::domain::secret::Secret;
 use crate::domain::sign_in::Account;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, stored};
 use crate::domain::trust::Trust;
 use crate::domain::visible;
 
@@ -123,9 +123,9 @@ pub struct OwnAccount {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ban {
-    /// Unix milliseconds. `None` means forever.
-    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<i64>,
+    /// `None` means forever.
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub until: Option<Timestamp>,
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -146,7 +146,7 @@ pub struct NetworkBan {
 impl Ban {
     #[must_use]
     pub fn holds(&self, now: Timestamp) -> bool {
-        self.until.is_none_or(|until| now.0 < until)
+        self.until.is_none_or(|until| now < until)
     }
 }
 

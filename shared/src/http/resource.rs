@@ -100,7 +100,7 @@ struct Review {
 impl Review {
     fn of(comment: &Comment) -> Self {
         let Grounds { reason, note } = comment.grounds();
-        let decided_at = comment.rejection.as_ref().map(|rejection| Timestamp(rejection.at));
+        let decided_at = comment.rejection.as_ref().map(|rejection| rejection.at);
         Self { state: comment.state, reason, note, decided_at }
     }
 }
@@ -194,7 +194,7 @@ impl CommentPresenter<'_> {
             is_moderator: comment.by_moderator,
             is_guest: comment.user.is_none(),
             pinned: pin.is_some(),
-            pinned_at: pin.map(|pin| Timestamp(pin.at)),
+            pinned_at: pin.map(|pin| pin.at),
             created_at,
             relative_created_at: created_at.relative(self.relative_to, self.language),
             updated_at: comment.updated_at(),

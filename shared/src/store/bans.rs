@@ -2,6 +2,7 @@
 //! own, which guests' writes read. A row of its own, which is written in the same transaction, lists who is banned.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +61,7 @@ pub enum Banned {
 
 /// When the item of a ban expires: the next whole second, so that it is there as long as the ban.
 fn expires(ban: &Ban) -> Option<i64> {
-    ban.until.map(|until| Timestamp(until + 999).seconds())
+    ban.until.map(|until| (until + Duration::from_millis(999)).seconds())
 }
 
 /// The row of a user's ban.

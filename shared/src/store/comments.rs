@@ -17,6 +17,7 @@ use super::{Reading, Store, number, read, text, write, yes};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, IdSource};
 use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::time::Timestamp;
 use crate::domain::verdict::Judgment;
 use crate::domain::viewer::Owners;
 use crate::error::Fault;
@@ -74,15 +75,14 @@ pub enum Created {
 pub struct Edit {
     pub body: String,
     pub mentions: Vec<String>,
-    /// Unix milliseconds.
-    pub at: i64,
+    pub at: Timestamp,
     pub judgment: Judgment,
 }
 
 impl Edit {
     fn applied_to(&self, comment: &Comment) -> Comment {
         // Times of texts increase by whole seconds, as answers show them, so that they tell the texts of a comment apart.
-        let at = self.at.max((comment.updated_at().seconds() + 1) * 1000);
+        let at = self.at.max(Timestamp((comment.updated_at().seconds() + 1) * 1000));
         Comment {
             body: self.body.clone(),
             mentions: self.mentions.clone(),
@@ -395,7 +395,7 @@ pub(super) fn as_read(write: Write, comment: &Comment) -> Write {
     let write = in_state(write, comment.state).still(comment::PLACEHOLDER, None);
     write
         .still(comment::IN_REVIEW, comment.in_review.then(yes))
-        .still(comment::EDITED_AT, comment.edited_at.map(number))
+        .still(comment::EDITED_AT, comment.edited_at.map(|at| number(at.0)))
 }
 
 /// Requires that the comment exists and is no placeholder.

@@ -51,7 +51,7 @@ impl Moderator<'_> {
             grounds: grounds.clone(),
             moderator: Some(self.id),
             name: self.name.to_owned(),
-            at: self.clock.now().0,
+            at: self.clock.now(),
             is_silent: false,
         }
     }

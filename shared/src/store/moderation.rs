@@ -162,7 +162,7 @@ impl Store {
     }
 
     /// `read` is the time of the edit that the decision is about.
-    async fn approve(&self, comment: Comment, read: Option<i64>, by: Moderator<'_>) -> Result<Plan, Fault> {
+    async fn approve(&self, comment: Comment, read: Option<Timestamp>, by: Moderator<'_>) -> Result<Plan, Fault> {
         // A text that the moderator did not see stays in review, or goes there if it was not visible before. Its verdicts stay.
         let unseen = comment.edited_at != read;
         let in_review = unseen && (comment.in_review || !comment.is_approved());
@@ -274,8 +274,8 @@ impl<'a> Decision<'a> {
         write = write.still(comment::REPORTED, before.reported.then(yes));
         if before.reported {
             // The newest report may be of an instance whose clock is ahead.
-            let newest = before.newest_reports.first().map_or(0, |newest| newest.created_at);
-            let resolution = Resolution { until: by.clock.now().0.max(newest), status: verdict.resolves() };
+            let newest = before.newest_reports.first().map(|newest| newest.created_at).unwrap_or_default();
+            let resolution = Resolution { until: by.clock.now().max(newest), status: verdict.resolves() };
             write = write
                 .remove(comment::REPORTED)
                 .assign(comment::RESOLUTIONS, resolutions(&with_resolution(before, resolution))?);

@@ -14,7 +14,6 @@ use crate::domain::ids::{CommentId, IdSource, ThreadId, Visitor};
 use crate::domain::list::Order;
 use crate::domain::report::{Report, newest};
 use crate::domain::thread::VisitorThreadState;
-use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
 /// The result of [`Store::toggle_like`].
@@ -67,9 +66,9 @@ impl NewReport<'_> {
     /// Dates the report after every decision that was read, so that none of them covers it.
     fn date(&mut self, ids: &IdSource) {
         let decided = self.comment.resolutions.last();
-        let floor = decided.map_or(CommentId(0), |decided| CommentId::last_of(Timestamp(decided.until)));
+        let floor = decided.map_or(CommentId(0), |decided| CommentId::last_of(decided.until));
         let id = ids.after(floor, 0);
-        (self.report.id, self.report.created_at) = (id.0, id.created_at().0);
+        (self.report.id, self.report.created_at) = (id.0, id.created_at());
     }
 
     /// Requires that nobody has reported the comment or decided about its reports since it was read.

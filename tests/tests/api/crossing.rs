@@ -112,7 +112,7 @@ impl Scene {
     /// An edit to `new`, stored at once.
     async fn edit(&self, review: bool) {
         let edit =
-            Edit { body: "new".to_owned(), mentions: Vec::new(), at: self.world.now().0, judgment: judgment(review) };
+            Edit { body: "new".to_owned(), mentions: Vec::new(), at: self.world.now(), judgment: judgment(review) };
         self.world.store().edit(&self.stored().await, edit).await.unwrap().expect("the comment exists");
     }
 
@@ -263,7 +263,7 @@ async fn an_edit_based_on_an_older_state_applies_to_the_new_one() {
     let scene = Scene::approved().await;
     let seen = scene.stored().await;
     scene.judge("reject").await;
-    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: scene.world.now().0, judgment: judgment(true) };
+    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: scene.world.now(), judgment: judgment(true) };
     let edited = scene.world.store().edit(&seen, edit).await.unwrap().unwrap();
     assert!(!edited.is_approved() && !edited.in_review && edited.body == "new");
     scene.is_queued(&["rejected"]).await;

@@ -235,7 +235,7 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
     world.delete(id).await;
     let before = world.item(&format!("C#{id}"), "C").await;
 
-    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now.0, judgment: Judgment::default() };
+    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now, judgment: Judgment::default() };
     assert!(store.edit(&seen, edit).await.unwrap().is_none());
     let moderator = store.user(UserId(9), Reading::Consistent).await.unwrap().unwrap();
     let by = Moderator { id: moderator.id, name: &moderator.name, ids: &id_source, clock: &clock };
@@ -250,7 +250,7 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
     let report = Report {
         id: 0,
         reason: "spam".to_owned(),
-        created_at: now.0,
+        created_at: now,
         visitor,
         user: Some(UserId(8)),
         name: String::new(),

@@ -5,6 +5,7 @@ use shared::domain::comment::{Comment, State};
 use shared::domain::ids::{CommentId, Provenance, SourceId, ThreadId, Visitor};
 use shared::domain::report::Report;
 use shared::domain::thread::Thread;
+use shared::domain::time;
 use shared::domain::user::{Ban, User};
 use shared::store::export::GuestCount;
 
@@ -45,7 +46,7 @@ pub fn thread_key(id: &ThreadId) -> String {
 
 #[must_use]
 pub fn user(stored: &User) -> Record {
-    let seconds = |at: Option<i64>| at.and_then(|at| at.checked_mul(1000)).map(instant);
+    let seconds = |at: Option<i64>| at.and_then(|at| at.checked_mul(1000)).map(time::Timestamp).map(instant);
     Record::User(record::User {
         user_id: Some(stored.id.0),
         name: stored.name.clone(),
@@ -75,7 +76,7 @@ pub fn comment(stored: &Comment) -> Record {
         source_id: String::new(),
         thread: thread_key(&stored.thread),
         parent: stored.parent().map(|parent| parent.to_string()),
-        created_at: Some(instant(stored.id.created_at().0)),
+        created_at: Some(instant(stored.id.created_at())),
         edited_at: stored.edited_at.map(instant),
         author: author(stored),
         body: stored.body.clone(),
@@ -155,8 +156,8 @@ pub fn tombstone(source: &SourceId, id: CommentId, provenance: Provenance) -> Re
 }
 
 /// Times beyond the year 9999, which no text can tell, become its end.
-fn instant(milliseconds: i64) -> Timestamp {
-    let bound = if milliseconds < 0 { Timestamp::MIN } else { Timestamp::MAX };
-    let milliseconds = Timestamp::from_millisecond(milliseconds);
-    milliseconds.unwrap_or_else(|_| Timestamp::from_millisecond(bound.as_millisecond()).unwrap_or(bound))
+fn instant(time: time::Timestamp) -> Timestamp {
+    let bound = if time.0 < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_millisecond(time.0)
+        .unwrap_or_else(|_| Timestamp::from_millisecond(bound.as_millisecond()).unwrap_or(bound))
 }

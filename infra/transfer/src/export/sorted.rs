@@ -98,7 +98,7 @@ impl Sorted {
     fn add_thread(&mut self, id: &ThreadId, thread: &Thread) -> Result<(), ExportError> {
         self.note(thread.author);
         if let Some(pin) = thread.pin {
-            self.insert("INSERT OR REPLACE INTO pin VALUES (?, ?)", params![pin.comment.0, pin.at])?;
+            self.insert("INSERT OR REPLACE INTO pin VALUES (?, ?)", params![pin.comment.0, pin.at.0])?;
         }
         let is_described = thread.title.is_some() || thread.url.is_some() || thread.author.is_some();
         if !is_described && thread.closed.is_none() {

@@ -18,7 +18,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use shared::domain::ids::{CommentId, ID_BOUND, Provenance, SourceId, ThreadId, sha256_hex};
-use shared::domain::{markdown as rendering, time, visible};
+use shared::domain::{markdown as rendering, visible};
 use shared::store::person::forgotten::Forgotten;
 
 use self::exported::EXPORT_SCHEMA;
@@ -32,6 +32,7 @@ use super::format::Format;
 use super::markdown;
 use super::record::{self, BodyFormat, Record, State, User};
 use super::report::{Entry, Report};
+use super::time::timestamp;
 use crate::temporary::{self, TemporaryFile};
 
 /// Bytes of an id in the source. A hash stands for what is longer.
@@ -392,7 +393,7 @@ fn content_id(comment: &record::Comment, body: &str) -> String {
 
 /// Whether a comment of this time can have an id.
 fn has_ids(at: Timestamp) -> bool {
-    CommentId::slots(time::Timestamp(at.as_millisecond()), 0).is_some()
+    CommentId::slots(timestamp(at), 0).is_some()
 }
 
 fn from_json<T: serde::de::DeserializeOwned + Default>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {

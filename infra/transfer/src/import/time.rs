@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use shared::domain::time;
 
 /// The instant that `text` names. A text without an offset is in `zone`. `None` when it is no time, or before 1970: other
 /// systems write `0000-00-00` and `0001-01-01` for no time.
@@ -27,6 +28,11 @@ pub(super) fn from_unix(seconds: f64) -> Option<Timestamp> {
     #[expect(clippy::cast_possible_truncation, reason = "the fraction is dropped, and the bounds are checked")]
     let whole = seconds.is_finite().then(|| seconds.floor() as i64)?;
     whole_seconds(whole)
+}
+
+/// The instant as the store has it.
+pub(super) fn timestamp(instant: Timestamp) -> time::Timestamp {
+    time::Timestamp(instant.as_millisecond())
 }
 
 fn whole_seconds(seconds: i64) -> Option<Timestamp> {

@@ -28,6 +28,7 @@ use super::author::Users;
 use super::locate::LocateError;
 use super::record;
 use super::staging::{Direction, Page, Placed, Staged, Staging, Target};
+use super::time::timestamp;
 
 /// Comments between two writes.
 const BATCH: usize = 100;
@@ -289,7 +290,7 @@ impl Writer<'_> {
             body: staged.body.clone(),
             likes: staged.likes + staged.voters,
             imported_likes: staged.likes,
-            edited_at: staged.edited_at.map(jiff::Timestamp::as_millisecond),
+            edited_at: staged.edited_at.map(timestamp),
             state: match staged.state {
                 record::State::Pending => State::Pending,
                 record::State::Rejected => State::Rejected,
@@ -340,7 +341,7 @@ pub(super) fn add(totals: &mut ThreadTotals, mut imported: Imported, placed: &Pl
 fn pin(placed: &Placed, comment: &Comment) -> Option<Pin> {
     let at = placed.staged.pinned_at().unwrap_or_else(|| comment.id.created_at());
     let is_pinned = placed.staged.pinned && comment.is_top_level() && comment.may_count();
-    is_pinned.then_some(Pin { comment: comment.id, at: at.0 })
+    is_pinned.then_some(Pin { comment: comment.id, at })
 }
 
 /// An import under way.

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use shared::domain::ids::CommentId;
 use shared::domain::person::{Person, Who};
+use shared::domain::time;
 use shared::store::Store;
 use shared::store::export::StoredItem;
 use shared::store::person::find::wrote;
@@ -49,7 +50,7 @@ struct Found<'a> {
     /// Records by place and by an id or a name that is unique there.
     records: BTreeMap<(Place, u64, String), Record>,
     /// When comments were pinned.
-    pins: BTreeMap<CommentId, i64>,
+    pins: BTreeMap<CommentId, time::Timestamp>,
 }
 
 impl Found<'_> {
@@ -88,7 +89,7 @@ impl Found<'_> {
         for (comment, at) in self.pins {
             if let Some(Record::Comment(comment)) = self.records.get_mut(&(Place::Comment, comment.0, String::new())) {
                 comment.pinned = true;
-                comment.pinned_at = Timestamp::from_millisecond(at).ok();
+                comment.pinned_at = Timestamp::from_millisecond(at.0).ok();
             }
         }
         let count = self.records.len() as u64;

@@ -16,6 +16,7 @@ use shared::store::sources::SourceRow;
 use super::{MAX_BODY, Staged, Staging, json, refusal};
 use crate::import::author::{kept_avatar, kept_name};
 use crate::import::record::{self, Record, State, own_source};
+use crate::import::time::timestamp;
 
 pub(super) const EXPORT_SCHEMA: &str = "
     CREATE TABLE account (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
@@ -201,20 +202,20 @@ impl Staged {
 
     /// When the comment was pinned.
     pub(in crate::import) fn pinned_at(&self) -> Option<Timestamp> {
-        self.kept.as_ref()?.pinned_at.map(|at| Timestamp(at.as_millisecond()))
+        self.kept.as_ref()?.pinned_at.map(timestamp)
     }
 
     /// The comment with what an export says besides.
     pub(in crate::import) fn restored(&self, comment: Comment) -> Comment {
         let Some(kept) = &self.kept else { return comment };
         let resolution =
-            |known: &record::Resolution| Resolution { until: known.until.as_millisecond(), status: known.status };
+            |known: &record::Resolution| Resolution { until: timestamp(known.until), status: known.status };
         Comment {
             reported: kept.reported,
             resolutions: kept.resolutions.iter().map(resolution).collect(),
             guest: kept.author.visitor.clone().map(Visitor).filter(|_| comment.user.is_none()),
             mentions: kept.mentions.clone(),
-            edited_at: kept.edited_at.map(jiff::Timestamp::as_millisecond),
+            edited_at: kept.edited_at.map(timestamp),
             in_review: comment.is_approved() && kept.held_for == Some(HeldFor::Edit),
             suspicious: comment.state == Stored::Pending && kept.held_for == Some(HeldFor::Spam),
             subscribed: kept.subscribed,
@@ -227,7 +228,7 @@ fn report(record: record::Report) -> Report {
     Report {
         id: record.id,
         reason: record.reason,
-        created_at: record.created_at.as_millisecond(),
+        created_at: timestamp(record.created_at),
         visitor: Visitor(record.visitor),
         user: record.user_id.map(UserId),
         name: kept_name(&record.name),
@@ -247,7 +248,7 @@ fn user(record: record::User) -> User {
         comments_at: None,
         subject: record.subject,
         ban_id: record.ban.as_ref().map(|ban| ban.id),
-        ban: record.ban.map(|ban| Ban { until: ban.until.map(jiff::Timestamp::as_millisecond), reason: ban.reason }),
+        ban: record.ban.map(|ban| Ban { until: ban.until.map(timestamp), reason: ban.reason }),
         account: None,
         trust: Trust::default(),
     }

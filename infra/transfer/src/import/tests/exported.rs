@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, Provenance, ThreadId, UserId, Visitor};
+use shared::domain::time::{Clock, Timestamp};
 use shared::domain::user::Ban;
 use shared::store::import::{ImportedOne, ThreadTotals};
 use shared::store::restore::Attached;
@@ -246,7 +247,7 @@ async fn likes_whose_import_ended_early_beside_other_comments_are_counted_by_the
         store.restore_entries(&thread(), &entries).await.unwrap();
         let without_likes = |record: &Value| is_same || record.get("like").is_none();
         import(&store, &dump().into_iter().filter(without_likes).collect::<Vec<_>>()).await;
-        let found = store.check(shared::domain::time::Clock::system().now()).await.unwrap();
+        let found = store.check(Clock::system().now()).await.unwrap();
         assert_eq!(found.is_empty(), is_same, "{found:?}");
         for finding in &found {
             assert!(store.repair(finding).await.unwrap());
@@ -285,7 +286,7 @@ async fn a_ban_is_imported_once_and_a_name_that_is_known_stays() {
     import(&store, &user(5)).await;
     let bob = store.user(UserId(8), Reading::Consistent).await.unwrap().unwrap();
     assert_eq!((bob.name.as_str(), bob.ban_id), ("Bob", Some(5)));
-    let at = "2090-01-02T03:04:05Z".parse::<jiff::Timestamp>().unwrap().as_millisecond();
+    let at = Timestamp::parse("2090-01-02T03:04:05Z").unwrap();
     assert_eq!(bob.ban, Some(Ban { until: Some(at), reason: None }));
     assert_eq!(findings(&store).await, [""; 0]);
     import(&store, &user(6)).await;
