@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { article, choose, newRecord, openMenu, stickingOut, token, world } from './world.js'
+import { article, choose, dialogCloses, newRecord, openMenu, stickingOut, token, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
@@ -84,7 +84,7 @@ test('everything can be reached and used by keyboard', async (t) => {
   for (const key of ['Enter', 'ArrowDown', 'Enter']) await page.keyboard.press(key)
   await page.getByRole('dialog').waitFor()
   await page.keyboard.press('Escape')
-  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await dialogCloses(page)
   assert.equal(await page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.ariaLabel), 'More')
 })
 

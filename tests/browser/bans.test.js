@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LOOKS, card, desk, focused, isAccessible, member, moderator, press, tab, until } from './desk.js'
-import { newRecord, world } from './world.js'
+import { dialogCloses, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
 const { emptyQueue, open, logOf } = desk(w)
@@ -37,7 +37,7 @@ test('a network is blocked from the card of a guest, and what its guests wrote l
   for (const name of ['30 days', 'For good']) assert.equal(await dialog.getByRole('radio', { name }).count(), 0)
   await dialog.getByRole('radio', { name: 'Reject all that wait' }).check()
   await dialog.getByRole('button', { name: 'Block' }).click()
-  await dialog.waitFor({ state: 'detached' })
+  await dialogCloses(page)
   await until(() => focused(page), (text) => text === 'Of a member')
   assert.deepEqual(await texts(page), ['Of a member', 'Of another network'])
   assert.deepEqual(sent.map(({ path, body }) => [path.split('/')[0], path.split('/')[2], body.reject_recent]), [['comments', 'ban', true]])
@@ -129,7 +129,7 @@ test('a ban that is refused stays in its dialog, and the next press goes on with
   await dialog.getByRole('alert').getByText('Too many requests').waitFor()
   await page.unroute(second)
   await dialog.getByRole('button', { name: 'Block' }).click()
-  await dialog.waitFor({ state: 'detached' })
+  await dialogCloses(page)
   assert.deepEqual(bansIn(sent), [ids[0], ids[1], ids[1], ids[2]].map((id) => `comments/${id}/ban`))
 })
 
@@ -215,7 +215,7 @@ for (const context of LOOKS) {
     await isAccessible(page, 'the ban')
     assert.ok(await page.locator('fieldset label').evaluateAll((labels) => labels.every(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)), 'all choices can be read')
     await press(page, 'Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await dialogCloses(page)
     await tab(page, 'Users')
     await page.getByText('Network of a guest').first().waitFor()
     await isAccessible(page, 'the banned')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, choose, focusedComment, newRecord, openMenu, world } from './world.js'
+import { article, choose, dialogCloses, focusedComment, newRecord, openMenu, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
@@ -82,7 +82,7 @@ test('the link of a comment is copied, or shown selected where there is no clipb
   assert.equal(await field.inputValue(), `${url}#comment-${id}`)
   assert.equal(await field.evaluate((input) => /** @type {any} */ (input).selectionEnd), `${url}#comment-${id}`.length)
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
-  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await dialogCloses(page)
   assert.equal(await focusedComment(page), `comment-${id}`)
 })
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { card, decideNothing, deliver, desk, focused, member, moderator, press, tab, until } from './desk.js'
-import { newRecord, stickingOut, token, world } from './world.js'
+import { dialogCloses, newRecord, stickingOut, token, world } from './world.js'
 
 /** The write limit is the one of a service without settings: moderators who work quickly must stay below it. */
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true', SVC_MODERATORS: '99' })
@@ -117,7 +117,7 @@ test('a key that follows the end of a dialog at once is for what is below it', a
   const drawer = page.getByRole('dialog')
   await drawer.locator('article').nth(1).click()
   await followed('j')
-  await page.locator('dialog').waitFor({ state: 'detached' })
+  await dialogCloses(page)
   assert.equal(await focused(page), 'Below')
 })
 
@@ -233,7 +233,7 @@ test('a ban has a length and a reason, is sent at once, and can be lifted', asyn
   await dialog.getByRole('radio', { name: '1 day' }).check()
   await dialog.getByRole('textbox', { name: 'Reason' }).fill('Insults')
   await press(page, 'Enter')
-  await dialog.waitFor({ state: 'detached' })
+  await dialogCloses(page)
   const [{ method, path, body }] = sent
   assert.deepEqual([method, path, body.reason], ['PUT', `users/${mallory.id}/ban`, 'Insults'])
   assert.ok(Math.abs(Date.parse(body.until) - Date.now() - 86_400_000) < 60_000)
@@ -281,7 +281,7 @@ test('users are found by name, and all that one wrote is at the side', async (t)
   await deliver(page)
   assert.equal(await isApproved(refused.id, grace), true)
   await press(page, 'Escape')
-  await drawer.waitFor({ state: 'detached' })
+  await dialogCloses(page)
   assert.equal(await button.evaluate((element) => /** @type {ShadowRoot} */ (element.getRootNode()).activeElement === element), true)
 })
 
@@ -530,7 +530,7 @@ test('an expired sign-in is asked for again, and the decisions are kept', async 
   await dialog.getByRole('alert').getByText('not valid or has expired').waitFor()
   await dialog.getByRole('textbox').fill(`Bearer ${grace.token}`)
   await press(page, 'Enter')
-  await dialog.waitFor({ state: 'detached' })
+  await dialogCloses(page)
   await deliver(page, 100)
   assert.equal(await isApproved(id, grace), true)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LOOKS, card, decideNothing, deliver, desk, focused, isAccessible, member, moderator, press, tab, until } from './desk.js'
-import { newRecord, world } from './world.js'
+import { dialogCloses, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
 const { emptyQueue, open, isApproved } = desk(w)
@@ -72,7 +72,7 @@ test('a decision waits while its moderator writes a note, and can be undone afte
   await page.keyboard.type('again, kindly.')
   assert.equal(sent.length, 0)
   await dialog.getByRole('button', { name: 'Save' }).click()
-  await dialog.waitFor({ state: 'detached' })
+  await dialogCloses(page)
   assert.deepEqual(await chosen(page), ['3Offensive', '6Note…'])
   await press(page, 'u')
   await card(page, 'Too rude').waitFor()
@@ -81,7 +81,7 @@ test('a decision waits while its moderator writes a note, and can be undone afte
   await press(page, 'r', '3', '6')
   await dialog.getByRole('textbox').fill('Please say it again, kindly.')
   await dialog.getByRole('button', { name: 'Save' }).click()
-  await dialog.waitFor({ state: 'detached' })
+  await dialogCloses(page)
   await deliver(page)
   assert.deepEqual(await until(() => rejectionOf(id, grace), (rejection) => rejection), ['offensive', 'Please say it again, kindly.', 'Grace'])
 })
@@ -95,7 +95,7 @@ test('a note that is not saved changes nothing, and its decision is sent', async
   await press(page, 'r', '6')
   await page.getByRole('dialog').getByRole('textbox').fill('Never mind')
   await press(page, 'Escape')
-  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await dialogCloses(page)
   assert.deepEqual(await chosen(page), [])
   await deliver(page)
   assert.deepEqual(await until(() => rejectionOf(id, grace), (rejection) => rejection), [null, null, 'Grace'])
@@ -167,7 +167,7 @@ for (const context of LOOKS) {
     await page.getByRole('dialog').waitFor()
     await isAccessible(page, 'a note')
     await press(page, 'Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await dialogCloses(page)
     await isAccessible(page, 'reasons')
     await tab(page, 'Rejected')
     await page.locator('.rejection').first().waitFor()

@@ -309,6 +309,12 @@ export async function becoming(page, change) {
   await page.waitForFunction((element) => !element?.isConnected, before)
 }
 
+/**
+ * Waits until every dialog has closed, and what its end starts has begun. A closing dialog is hidden before that, so its role is gone too early.
+ * @param {import('playwright-core').Page} page
+ */
+export const dialogCloses = (page) => page.locator('dialog').waitFor({ state: 'detached' })
+
 /** The id of the element with the focus, or of the comment around it. @param {import('playwright-core').Page} page */
 export const focusedComment = (page) =>
   page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id)
