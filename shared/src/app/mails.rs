@@ -7,15 +7,13 @@ use crate::domain::deliveries::Message;
 use crate::domain::email::is_mailable;
 use crate::domain::mail_keys::{MailKeys, Recipient};
 use crate::domain::notifications::{Address, Enrolment, NotificationState, Notified};
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Hour, Timestamp};
 use crate::domain::user::User;
 use crate::error::Fault;
 use crate::http::request::{Call, Credential};
 
 /// Addresses that callers of one network give without proof in an hour.
 const MAX_OF_NETWORK: usize = 5;
-/// Milliseconds.
-const HOUR: i64 = 3_600_000;
 
 impl App {
     #[must_use]
@@ -133,7 +131,7 @@ impl App {
     /// When the bounds of the next hour hold.
     #[must_use]
     pub fn next_hour(&self) -> Timestamp {
-        Timestamp((self.clock.now().0.div_euclid(HOUR) + 1) * HOUR)
+        Hour::of(self.clock.now()).after(1).start()
     }
 
     /// How long it is until then, in whole seconds. Zero when it is past.

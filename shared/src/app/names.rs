@@ -1,21 +1,22 @@
 //! Names that look like those of the site and of its moderators, which nobody else may have while sign-in is on. An instance
 //! knows the moderators' names for a minute.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::app::App;
 use crate::domain::ids::UserId;
 use crate::domain::name::{Look, ModeratorNames};
+use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::error::{Fault, FieldErrors, Result};
 
-/// Milliseconds for which an instance knows the names.
-const KNOWN: i64 = 60_000;
+/// How long an instance knows the names.
+const KNOWN: Duration = Duration::from_mins(1);
 
-/// The moderators' names, and when they were read, in Unix milliseconds.
+/// The moderators' names, and when they were read.
 #[derive(Default)]
-pub struct KnownNames(Mutex<Option<(i64, ModeratorNames)>>);
+pub struct KnownNames(Mutex<Option<(Timestamp, ModeratorNames)>>);
 
 impl App {
     /// Refuses a name that looks like that of the site or of a moderator who is not `own`.
@@ -46,7 +47,9 @@ impl App {
 
     async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
         let known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((_, names)) = known.filter(|(at, _)| (0..KNOWN).contains(&(self.clock.now().0 - at))) {
+        let now = self.clock.now();
+        // A clock that was set back says nothing of how long it is.
+        if let Some((_, names)) = known.filter(|(at, _)| *at <= now && now.since(*at) < KNOWN) {
             return Ok(names);
         }
         let names = self.store.moderator_names().await?;
@@ -55,6 +58,6 @@ impl App {
     }
 
     fn know(&self, names: ModeratorNames) {
-        *self.names.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.clock.now().0, names));
+        *self.names.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.clock.now(), names));
     }
 }

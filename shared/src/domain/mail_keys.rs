@@ -12,7 +12,7 @@ use crate::domain::email::canonical;
 use crate::domain::ids::{ThreadId, UserId};
 use crate::domain::seal::{DerivedKeys, Seal, tag};
 use crate::domain::secret::Secret;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Hour, Timestamp};
 
 /// Characters of a signature in a link: 132 bits.
 const SIGNATURE: usize = 22;
@@ -20,7 +20,6 @@ const SIGNATURE: usize = 22;
 const THREAD: usize = 11;
 /// Characters that stand for an address, a domain or a network: 66 bits.
 const ADDRESS: usize = 11;
-const HOUR: i64 = 3_600;
 /// Hours that a link of a confirmation is valid.
 const CONFIRM_HOURS: i64 = 7 * 24;
 
@@ -68,9 +67,9 @@ pub struct Link {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Confirms this asker, [`crate::domain::notifications::Asker`], until this hour since 1970. Of a member it is what stands for
+    /// Confirms this asker, [`crate::domain::notifications::Asker`], until the end of this hour. Of a member it is what stands for
     /// the address, [`MailKeys::address`].
-    Confirm { until: i64, asker: String },
+    Confirm { until: Hour, asker: String },
     /// Stops all mails, or those of this thread; [`MailKeys::thread`]. Never expires.
     Stop { thread: Option<String> },
 }
@@ -79,12 +78,12 @@ impl Purpose {
     /// A confirmation that is valid from now on.
     #[must_use]
     pub fn confirm(asker: String, now: Timestamp) -> Self {
-        Self::Confirm { until: now.seconds() / HOUR + CONFIRM_HOURS, asker }
+        Self::Confirm { until: Hour::of(now).after(CONFIRM_HOURS), asker }
     }
 
     fn text(&self) -> String {
         match self {
-            Self::Confirm { until, asker } => format!("c{until}-{asker}"),
+            Self::Confirm { until, asker } => format!("c{}-{asker}", until.0),
             Self::Stop { thread } => format!("s{}", thread.as_deref().unwrap_or_default()),
         }
     }
@@ -97,7 +96,7 @@ impl FromStr for Purpose {
         match text.split_at_checked(1).ok_or(())? {
             ("c", text) => {
                 let (until, asker) = text.split_once('-').ok_or(())?;
-                Ok(Self::Confirm { until: until.parse().map_err(drop)?, asker: asker.to_owned() })
+                Ok(Self::Confirm { until: Hour(until.parse().map_err(drop)?), asker: asker.to_owned() })
             }
             ("s", "") => Ok(Self::Stop { thread: None }),
             ("s", thread) => Ok(Self::Stop { thread: Some(thread.to_owned()) }),
@@ -199,7 +198,7 @@ impl MailKeys {
             return None;
         }
         let purpose: Purpose = purpose.parse().ok()?;
-        let expired = matches!(purpose, Purpose::Confirm { until, .. } if until < now.seconds() / HOUR);
+        let expired = matches!(purpose, Purpose::Confirm { until, .. } if until < Hour::of(now));
         (!expired).then(|| Link { recipient: Recipient(recipient.to_owned()), purpose })
     }
 }
@@ -287,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_confirmation_expires_after_seven_days_and_stopping_never() {
-        let day = 24 * HOUR * 1_000;
+        let day: i64 = 24 * 3_600 * 1_000;
         let (confirm, stop) =
             (keys("a").token(&link(confirm("ada@example.org"))), link(Purpose::Stop { thread: None }));
         let after = |token: &str, days| keys("a").link(token, Timestamp(NOW.0 + days * day)).is_some();

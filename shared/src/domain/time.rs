@@ -69,6 +69,33 @@ impl Sub<Duration> for Timestamp {
     }
 }
 
+/// An hour since 1970, in which bounds hold and counts are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hour(pub i64);
+
+impl Hour {
+    #[must_use]
+    pub fn of(time: Timestamp) -> Self {
+        Self(time.seconds().div_euclid(HOUR.cast_signed()))
+    }
+
+    #[must_use]
+    pub fn after(self, hours: i64) -> Self {
+        Self(self.0 + hours)
+    }
+
+    #[must_use]
+    pub fn start(self) -> Timestamp {
+        Timestamp(self.0 * HOUR.cast_signed() * 1000)
+    }
+
+    /// When its counts may be forgotten, in Unix seconds: a whole hour after its end, for clocks that differ.
+    #[must_use]
+    pub fn expiry(self) -> i64 {
+        self.after(2).start().seconds()
+    }
+}
+
 fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
@@ -158,6 +185,13 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_hour_begins_with_its_first_second_and_is_forgotten_an_hour_after_its_end() {
+        let at = |seconds: i64| Timestamp(seconds * 1_000);
+        assert_eq!([at(-1), at(0), at(7_199), at(7_200)].map(Hour::of), [Hour(-1), Hour(0), Hour(1), Hour(2)]);
+        assert_eq!((Hour(2).start(), Hour(1).expiry()), (at(7_200), 3 * 3_600));
+    }
 
     #[test]
     fn a_time_is_written_with_its_offset() {

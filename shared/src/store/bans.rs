@@ -244,7 +244,7 @@ fn change(id: UserId, ban: Option<&Ban>, known: Option<&User>, by: Moderator<'_>
     let stored = ban.map(serde_dynamo::to_attribute_value).transpose();
     let stored = stored.map_err(|error| Fault::new("serializing a ban", error))?;
     let user = Write::update(keys::user(id))
-        .set(user::ID, number(id))
+        .set(user::ID, number(id.0))
         .assign(user::BAN, stored)
         .assign(user::BAN_ID, next.map(|(id, _)| number(id)))
         .still(user::BAN_ID, before.map(number));

@@ -381,13 +381,13 @@ fn is_pinned(comment: &Comment, thread: &Thread) -> bool {
 /// The thread loses its pin, on condition that it is the comment.
 pub(super) fn unpin(write: Write, comment: &Comment) -> Write {
     let is_pinned = format!("{0}.{1} = :id", thread::PIN, maps::pin::COMMENT);
-    write.remove(thread::PIN).when(is_pinned).with(":id", number(comment.id))
+    write.remove(thread::PIN).when(is_pinned).with(":id", number(comment.id.0))
 }
 
 /// The write on condition that the comment is not pinned.
 pub(super) fn not_pinned(write: Write, comment: &Comment) -> Write {
     let not_pinned = format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT);
-    write.when(not_pinned).with(":id", number(comment.id))
+    write.when(not_pinned).with(":id", number(comment.id.0))
 }
 
 /// Requires that the comment is no placeholder, and still has the state, the review mark and the text that were read.

@@ -336,7 +336,7 @@ impl Store {
             let queues = queues(comment).filter(|_| comment.is_approved());
             writes.extend(queues.map(|state| Write::put(keys::queue(state, comment.id).item())));
             writes.push(
-                Write::update(keys::import_journal(&comment.thread)).set(import_journal::LAST, number(comment.id)),
+                Write::update(keys::import_journal(&comment.thread)).set(import_journal::LAST, number(comment.id.0)),
             );
             if self.transact(writes).await? == Outcome::Done {
                 break;
@@ -355,7 +355,7 @@ impl Store {
     pub async fn describe_thread(&self, thread: &ThreadId, about: &Thread) -> Result<(), Fault> {
         let stored = self.thread(thread, Reading::Consistent).await?;
         let new = |stored: &Option<String>, told: &Option<String>| told.clone().filter(|_| stored.is_none()).map(text);
-        let author = about.author.filter(|_| stored.author.is_none()).map(number);
+        let author = about.author.filter(|_| stored.author.is_none()).map(|author| number(author.0));
         let told = [
             (thread::TITLE, new(&stored.title, &about.title)),
             (thread::URL, new(&stored.url, &about.url)),

@@ -262,7 +262,7 @@ impl Store {
             .set(comment::NAME, text(user.name.clone()))
             .set(comment::AVATAR, text(user.avatar.clone()))
             .exists()
-            .still(comment::USER, Some(number(user.id)))
+            .still(comment::USER, Some(number(user.id.0)))
             .when(format!("{0} <> :{0} OR attribute_not_exists({1}) OR {1} <> :{1}", comment::NAME, comment::AVATAR));
         self.transact(vec![rename]).await.map(drop)
     }

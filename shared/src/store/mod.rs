@@ -305,8 +305,9 @@ fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }
 
+/// Integers alone: the text of anything else, such as a time, may be no number.
 #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
-fn number(value: impl ToString) -> AttributeValue {
+fn number(value: impl ToString + TryInto<i128>) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 

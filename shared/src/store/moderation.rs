@@ -88,7 +88,7 @@ impl Store {
     pub async fn pin(&self, comment: &Comment, by: Moderator<'_>) -> Result<bool, Fault> {
         let at = by.clock.now().0;
         let pin = AttributeValue::M(
-            [(maps::pin::COMMENT.to_owned(), number(comment.id)), (maps::pin::AT.to_owned(), number(at))]
+            [(maps::pin::COMMENT.to_owned(), number(comment.id.0)), (maps::pin::AT.to_owned(), number(at))]
                 .into_iter()
                 .collect(),
         );
@@ -96,7 +96,7 @@ impl Store {
             Write::update(keys::thread(&comment.thread))
                 .set(thread::PIN, pin)
                 .when(format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT))
-                .with(":id", number(comment.id))
+                .with(":id", number(comment.id.0))
                 .label(Label::Pin),
             present(Write::check(keys::comment(comment.id), format!("attribute_not_exists({0})", comment::STATE))),
         ];
@@ -247,7 +247,7 @@ impl Store {
     /// Replaces all that the host said about the record. Whether its thread is closed stays.
     pub async fn set_record(&self, thread: &ThreadId, record: &HostRecord) -> Result<(), Fault> {
         let update = Write::update(keys::thread(thread))
-            .assign(thread::AUTHOR, record.author.map(number))
+            .assign(thread::AUTHOR, record.author.map(|author| number(author.0)))
             .assign(thread::TITLE, record.title.clone().map(text))
             .assign(thread::URL, record.url.clone().map(text));
         self.update("describing a record", update).await.map(drop)

@@ -14,12 +14,11 @@ use crate::domain::ids::UserId;
 use crate::domain::list::Order;
 use crate::domain::mail_keys::Recipient;
 use crate::domain::notifications::NotificationState;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Hour, Timestamp};
 use crate::error::Fault;
 
 /// Users with one handle who are notified of a mention.
 const MAX_NAMESAKES: usize = 5;
-const HOUR: i64 = 3_600;
 
 impl Store {
     /// An empty one when there is none.
@@ -68,10 +67,10 @@ impl Store {
     /// address that is counted again changes nothing. `whose` is who asks, or what the addresses have in common; `address` is
     /// [`crate::domain::mail_keys::MailKeys::plain_address`].
     pub async fn count_asking(&self, whose: &str, address: &str, most: usize, now: Timestamp) -> Result<bool, Fault> {
-        let hour = hour(now);
-        let count = Write::update(keys::limiter("asked", whose, hour))
+        let hour = Hour::of(now);
+        let count = Write::update(keys::limiter("asked", whose, hour.0))
             .add(limiter::ADDRESSES, AttributeValue::Ss(vec![address.to_owned()]))
-            .set(limiter::EXPIRES, number((hour + 2) * HOUR))
+            .set(limiter::EXPIRES, number(hour.expiry()))
             .when(format!(
                 "attribute_not_exists({0}) OR size({0}) < :most OR contains({0}, :address)",
                 limiter::ADDRESSES
@@ -83,22 +82,16 @@ impl Store {
 
     /// Counts `more` for a caller in this hour, and returns how many there are then.
     pub async fn count_in_hour(&self, scope: &str, caller: &str, more: usize, now: Timestamp) -> Result<u64, Fault> {
-        let hour = hour(now);
-        let key = keys::limiter(scope, caller, hour);
-        let count =
-            Write::update(key).add(limiter::COUNT, number(more)).set(limiter::EXPIRES, number((hour + 2) * HOUR));
+        let hour = Hour::of(now);
+        let key = keys::limiter(scope, caller, hour.0);
+        let count = Write::update(key).add(limiter::COUNT, number(more)).set(limiter::EXPIRES, number(hour.expiry()));
         let item = self.update("counting in an hour", count).await?.unwrap_or_default();
         Ok(count_of(&item))
     }
 
     /// How many were counted for a caller in this hour.
     pub async fn counted_in_hour(&self, scope: &str, caller: &str, now: Timestamp) -> Result<u64, Fault> {
-        let item = self.item(&keys::limiter(scope, caller, hour(now)), Reading::Consistent).await?;
+        let item = self.item(&keys::limiter(scope, caller, Hour::of(now).0), Reading::Consistent).await?;
         Ok(count_of(&item.unwrap_or_default()))
     }
-}
-
-/// Hours since 1970.
-fn hour(now: Timestamp) -> i64 {
-    now.seconds().div_euclid(HOUR)
 }

@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_rank_orders_by_count_and_then_by_id() {
-        assert_eq!(rank(2, CommentId(7)), number("20000000000000007"));
-        assert_eq!(rank_change(-1), number("-10000000000000000"));
+        assert_eq!(rank(2, CommentId(7)), number(20_000_000_000_000_007_i64));
+        assert_eq!(rank_change(-1), number(-10_000_000_000_000_000_i64));
     }
 }

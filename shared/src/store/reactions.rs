@@ -234,7 +234,7 @@ fn unlike(comment: &Comment, liked_in: Key, bound: Option<&GuestBound>) -> Vec<W
     let entry = Write::update(liked_in)
         .subtract(visitor_state::LIKED, id_set(comment.id))
         .when(format!("contains({0}, :id)", visitor_state::LIKED));
-    let mut writes = vec![entry.with(":id", number(comment.id)), count_like(comment, -1)];
+    let mut writes = vec![entry.with(":id", number(comment.id.0)), count_like(comment, -1)];
     writes.extend(bound.map(|bound| bound.give_back(comment.id)));
     writes
 }

@@ -216,12 +216,12 @@ fn restoration(user: &User, stored: Option<Item>) -> Result<Option<Restoration>,
     let names = !user.name.is_empty() && known.as_ref().is_none_or(|known| known.name.is_empty());
     let standing = known.as_ref().and_then(|known| known.ban.clone().map(|ban| (ban, known.ban_id)));
     let ban = user.ban.clone().zip(user.ban_id);
-    let ban = ban.filter(|(_, id)| standing.is_none() && brought != Some(number(id)));
+    let ban = ban.filter(|(_, id)| standing.is_none() && brought != Some(number(*id)));
     if !is_new && !names && ban.is_none() {
         return Ok(None);
     }
     let mut after = known.filter(|_| !names).unwrap_or_else(|| user.clone());
-    let mut update = Write::update(keys::user(user.id)).set(user::ID, number(user.id));
+    let mut update = Write::update(keys::user(user.id)).set(user::ID, number(user.id.0));
     if names {
         update = update
             .set(user::NAME, text(user.name.clone()))
@@ -234,7 +234,7 @@ fn restoration(user: &User, stored: Option<Item>) -> Result<Option<Restoration>,
     let mut writes = Vec::new();
     if let Some((ban, id)) = &ban {
         let stored = serde_dynamo::to_attribute_value(ban).map_err(|error| Fault::new("serializing a ban", error))?;
-        update = update.set(user::BAN, stored).set(user::BAN_ID, number(id)).set(user::IMPORTED_BAN, number(id));
+        update = update.set(user::BAN, stored).set(user::BAN_ID, number(*id)).set(user::IMPORTED_BAN, number(*id));
         update = update.when(format!("attribute_not_exists({0})", user::BAN));
         writes.push(Write::put(bans::row(*id, user.id, ban)?));
     }

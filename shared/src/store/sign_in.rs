@@ -14,11 +14,10 @@ use crate::domain::avatar::Avatar;
 use crate::domain::ids::UserId;
 use crate::domain::name::ModeratorNames;
 use crate::domain::sign_in::Account;
-use crate::domain::sign_in::bounds::{expiry, hour};
 use crate::domain::sign_in::inbox::{Asker, Flow, Inbox};
 use crate::domain::sign_in::keys::{FlowId, PublicKeys, RefreshToken};
 use crate::domain::sign_in::session::Sessions;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Hour, Timestamp};
 use crate::domain::user::{OwnAccount, User};
 use crate::error::Fault;
 
@@ -37,7 +36,7 @@ impl CodeBound<'_> {
             Self::Domain(domain) => ("domain", domain),
             Self::All => ("all", "all"),
         };
-        keys::code_bound(scope, whose, hour(now))
+        keys::code_bound(scope, whose, Hour::of(now).0)
     }
 }
 
@@ -81,7 +80,7 @@ impl Store {
     pub async fn count_code(&self, bound: CodeBound<'_>, most: u32, now: Timestamp) -> Result<bool, Fault> {
         let update = Write::update(bound.key(now))
             .add(code_bound::CODES, number(1))
-            .set(code_bound::EXPIRES, number(expiry(hour(now))))
+            .set(code_bound::EXPIRES, number(Hour::of(now).expiry()))
             .when(format!("attribute_not_exists({0}) OR {0} < :most", code_bound::CODES))
             .with(":most", number(most));
         Ok(self.update("counting a code", update).await?.is_some())
@@ -96,7 +95,7 @@ impl Store {
     pub async fn count_wrong_code(&self, network: &str, now: Timestamp) -> Result<(), Fault> {
         let update = Write::update(CodeBound::Network(network).key(now))
             .add(code_bound::WRONG, number(1))
-            .set(code_bound::EXPIRES, number(expiry(hour(now))));
+            .set(code_bound::EXPIRES, number(Hour::of(now).expiry()));
         self.update("counting a wrong code", update).await.map(drop)
     }
 
@@ -165,7 +164,7 @@ impl Store {
             OwnAccount { epoch: code.account.epoch, address: code.flow.address.clone(), inbox: code.id.inbox.clone() };
         let subject = user.and_then(|user| user.subject.clone());
         let update = Write::update(key)
-            .set(user::ID, number(code.account.id))
+            .set(user::ID, number(code.account.id.0))
             .set(user::SUBJECT, text(code.account.subject.clone()))
             .set(user::ACCOUNT, attribute(&account)?)
             .set_once(user::AVATAR, text(code.avatar.clone()))

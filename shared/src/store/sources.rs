@@ -48,7 +48,7 @@ impl SourceRow {
     #[cfg_attr(not(feature = "import"), allow(dead_code))]
     pub(super) fn item(&self, source: &SourceId) -> Item {
         let mut item = keys::source(source).item();
-        item.insert(source::COMMENT.to_owned(), number(self.comment));
+        item.insert(source::COMMENT.to_owned(), number(self.comment.0));
         item.extend(self.is_deleted.then(|| (source::DELETED.to_owned(), yes())));
         for (name, value) in [(source::THREAD, &self.thread), (source::WRITER, &self.writer)] {
             item.extend(value.as_ref().map(|value| (name.to_owned(), text(value))));
@@ -84,5 +84,5 @@ pub(super) fn tombstone(comment: &Comment) -> Option<Write> {
 }
 
 pub(super) fn tombstone_of(source: &SourceId, id: CommentId) -> Write {
-    Write::update(keys::source(source)).set(source::COMMENT, number(id)).set(source::DELETED, yes())
+    Write::update(keys::source(source)).set(source::COMMENT, number(id.0)).set(source::DELETED, yes())
 }

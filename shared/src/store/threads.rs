@@ -56,7 +56,7 @@ impl VisitorSlot {
         let entry = Write::update(self.key)
             .add(set, id_set(id))
             .when(format!("attribute_not_exists({set}) OR NOT contains({set}, :id)"))
-            .with(":id", number(id))
+            .with(":id", number(id.0))
             .label(Label::Entry);
         let entry = if self.is_overflow { entry } else { entry.still(visitor_state::FULL, None) };
         if self.fills { entry.set(visitor_state::FULL, yes()) } else { entry }

@@ -44,7 +44,7 @@ impl Store {
         let before: Trust = before.map(read).transpose()?.unwrap_or_default();
         // A row of a user has the id, also of one who has never signed in.
         let update = Write::update(key);
-        let update = comment.user.into_iter().fold(update, |update, id| update.set(user::ID, number(id)));
+        let update = comment.user.into_iter().fold(update, |update, id| update.set(user::ID, number(id.0)));
         Ok(Some(enter(update, &before, comment.id, decided)))
     }
 
@@ -56,7 +56,7 @@ impl Store {
         loop {
             attempts.next().await?;
             let update = Write::update(keys::user(id))
-                .set(user::ID, number(id))
+                .set(user::ID, number(id.0))
                 .set(user::LOOKED_BACK, yes())
                 .still(user::LOOKED_BACK, None);
             let update = match self.oldest_shown(id).await? {
@@ -64,7 +64,7 @@ impl Store {
                     .add(user::APPROVED, id_set(shown))
                     // It was rejected meanwhile.
                     .when(format!("attribute_not_exists({0}) OR NOT contains({0}, :id)", user::REJECTED))
-                    .with(":id", number(shown)),
+                    .with(":id", number(shown.0)),
                 None => update,
             };
             if let Some(item) = self.update(doing, update).await? {

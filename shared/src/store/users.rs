@@ -159,7 +159,7 @@ impl Store {
             _ => self.replace_directory(known, user).await?,
         };
         let mut update = Write::update(keys::user(user.id))
-            .set(user::ID, number(user.id))
+            .set(user::ID, number(user.id.0))
             .set(user::NAME, text(user.name.clone()))
             .set(user::AVATAR, text(user.avatar.clone()));
         for ((attribute, after), (_, before)) in versions(Some(user)).into_iter().zip(versions(known)) {

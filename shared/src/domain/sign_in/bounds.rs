@@ -1,8 +1,6 @@
 //! How many codes are sent and tried in an hour, whoever asks. `inbox` has the bounds of one address.
 
-use crate::domain::time::Timestamp;
-
-use super::HOUR;
+use crate::domain::time::{Hour, Timestamp};
 
 /// Codes that a network may ask for.
 pub const CODES_OF_NETWORK: u32 = 10;
@@ -24,22 +22,10 @@ pub fn codes_of_all(has_account: bool) -> u32 {
     if has_account { CODES_OF_ALL } else { CODES_OF_ALL - KEPT_FOR_ACCOUNTS }
 }
 
-/// The hour since 1970 in which a bound holds.
-#[must_use]
-pub fn hour(now: Timestamp) -> i64 {
-    now.seconds().div_euclid(HOUR)
-}
-
-/// When the counts of an hour may be forgotten, in Unix seconds.
-#[must_use]
-pub fn expiry(hour: i64) -> i64 {
-    (hour + 2) * HOUR
-}
-
 /// Seconds until the next hour begins.
 #[must_use]
 pub fn wait(now: Timestamp) -> u64 {
-    ((hour(now) + 1) * HOUR - now.seconds()).unsigned_abs()
+    (Hour::of(now).after(1).start().seconds() - now.seconds()).unsigned_abs()
 }
 
 #[cfg(test)]
@@ -54,8 +40,6 @@ mod tests {
     #[test]
     fn a_bound_ends_with_its_hour() {
         let at = |seconds: i64| Timestamp(seconds * 1_000);
-        assert_eq!((hour(at(7_199)), hour(at(7_200))), (1, 2));
         assert_eq!((wait(at(7_199)), wait(at(7_200))), (1, 3_600));
-        assert!(expiry(hour(at(7_199))) > 7_200);
     }
 }

@@ -70,7 +70,7 @@ impl Erasure<'_> {
             MatchKind::VisitorState(key, visitor) => return self.erase_visitor_state(&key, &visitor, gone).await,
             MatchKind::Report(comment, id) => self.erase_report(comment, id).await?.then_some("reports"),
             MatchKind::Record(key) => {
-                let author = Some(number(self.person.user()));
+                let author = Some(number(self.person.user().0));
                 let update = Write::update(key).remove(thread::AUTHOR).still(thread::AUTHOR, author);
                 store.update("erasing the author of a record", update).await?.map(|_| "records")
             }
@@ -289,7 +289,7 @@ impl Erasure<'_> {
     }
 
     async fn erase_from_log(&self, key: Key) -> Result<bool, Fault> {
-        let user = number(self.person.user());
+        let user = number(self.person.user().0);
         let Some(item) = self.store.one_item(&key, Reading::Consistent).await? else { return Ok(false) };
         let mut update = Write::update(key).exists();
         if item.get(log::MODERATOR) == Some(&user) {
@@ -462,7 +462,7 @@ impl Store {
 /// A visitor's item loses a like or a report.
 fn without_entry(key: &Key, set: &'static str, id: CommentId) -> Write {
     let entry = Write::update(key.clone()).subtract(set, id_set(id)).when(format!("contains({set}, :id)"));
-    entry.with(":id", number(id))
+    entry.with(":id", number(id.0))
 }
 
 /// The report keeps its reason alone, and so does the excerpt of it that the comment has.

@@ -296,7 +296,7 @@ fn match_of(
         }
         ItemKind::Handle(id) | ItemKind::NameFragment(id) => (id == user).then_some(MatchKind::Directory(key)),
         ItemKind::Banned(id) => {
-            let is_own = item.get(banned::USER) == Some(&crate::store::number(user));
+            let is_own = item.get(banned::USER) == Some(&crate::store::number(user.0));
             (is_own && has_ended(&item, now)).then_some(MatchKind::Ban(id))
         }
         ItemKind::ErasedComment(id) => (key.pk == keys::erasure(who).pk).then_some(MatchKind::Placeholder(id)),
@@ -456,7 +456,7 @@ impl Search<'_> {
         let (known, user) = (&self.person.known, self.person.user());
         let text = value.as_s().map(String::as_str).unwrap_or_default();
         match names {
-            Names::User => *value == crate::store::number(user),
+            Names::User => *value == crate::store::number(user.0),
             Names::Visitor => known.visitors.iter().any(|visitor| visitor.0 == text),
             Names::Index => {
                 let visitor = text.rsplit('#').next().unwrap_or_default();

@@ -66,7 +66,7 @@ fn with_id(user: &User, ban: &Ban, id: u64) -> Write {
         Write::update(keys::user(user.id)).set(user::BAN_ID, number(id)).still(user::BAN_ID, user.ban_id.map(number));
     match ban.until {
         Some(until) => {
-            update.when(format!("{0}.{1} = :until", user::BAN, maps::ban::UNTIL)).with(":until", number(until))
+            update.when(format!("{0}.{1} = :until", user::BAN, maps::ban::UNTIL)).with(":until", number(until.0))
         }
         None => {
             update.when(format!("attribute_exists({0}) AND attribute_not_exists({0}.{1})", user::BAN, maps::ban::UNTIL))

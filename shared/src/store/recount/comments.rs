@@ -118,7 +118,7 @@ impl<'a> Recount<'a> {
         let rank = |count: u64| comment.is_top_level().then(|| placement::rank(count, id));
         let [(_, tk), (_, ts), (_, ok)] = self.placed(comment, item);
         let mut wanted = vec![
-            (comment::ID, Some(number(id))),
+            (comment::ID, Some(number(id.0))),
             (comment::ORDER_KEY, Some(ok)),
             (comment::THREAD_KEY, Some(tk)),
             (comment::THREAD_SORT, Some(ts)),

@@ -35,7 +35,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
         // An import that ended early has not written the comment, which was not deleted.
         let row_of = Write::delete(keys::source(source))
             .when(format!("{0} = :id", source::COMMENT))
-            .with(":id", number(row.comment));
+            .with(":id", number(row.comment.0));
         let row_of = if snapshot.importing.is_empty() { tombstone_of(source, row.comment) } else { row_of };
         Finding::of_comment(
             row.comment,
@@ -53,7 +53,7 @@ fn check_row(snapshot: &Snapshot, source: &SourceId, id: CommentId) -> Option<Fi
         Some(_) => return None,
         None => format!("{source} does not name it"),
     };
-    let row = Write::update(keys::source(source)).set(source::COMMENT, number(id)).remove(source::DELETED);
+    let row = Write::update(keys::source(source)).set(source::COMMENT, number(id.0)).remove(source::DELETED);
     let exists = Write::check(keys::comment(id), format!("{0} = :source", comment::SOURCE))
         .with(":source", text(source.to_string()));
     Some(Finding::of_comment(id, problem, vec![row, exists]))

@@ -79,7 +79,7 @@ fn of_unwritten(snapshot: &Snapshot, key: &Key, set: &'static str, ids: &BTreeSe
 /// Removes a comment from a set of a visitor's state, if it is in it.
 fn forget(key: &Key, set: &'static str, id: CommentId) -> Write {
     let removal = Write::update(key.clone()).subtract(set, id_set(id));
-    removal.when(format!("contains({set}, :id)")).with(":id", number(id))
+    removal.when(format!("contains({set}, :id)")).with(":id", number(id.0))
 }
 
 /// The item that a further entry of this visitor goes to.
