@@ -722,7 +722,7 @@ impl<'a> Vars<'a> {
         }
     }
 
-    /// One that is named by its ARN is checked once it is fetched.
+    /// The address of the SMTP server. One that is named by its ARN is checked after it is fetched.
     fn smtp_url(&self) -> Result<Option<Secret>, ConfigError> {
         let url = self.text("SVC_SMTP_URL").map(Secret::from);
         if let Some(url) = url.as_ref().filter(|url| !secrets::is_name(url.expose())) {

@@ -43,7 +43,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// One of each, in the order of the table.
+    /// Every refusal once, in the order of the table.
     #[must_use]
     pub fn all() -> [Self; 21] {
         [

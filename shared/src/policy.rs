@@ -630,7 +630,7 @@ mod tests {
         assert_eq!(recipients_of(&guest("g2"), Some(&guest("g3")), &[]).len(), 1);
     }
 
-    /// What a writer is told by nobody: the rules that hold a comment, or an edit. `None` when it does not wait.
+    /// The rules that hold a comment, or an edit; no answer shows them to its writer. `None` when it does not wait.
     fn held_by(approval: Option<Vec<Verdict>>) -> Option<Vec<&'static str>> {
         approval.map(|verdicts| verdicts.into_iter().map(|verdict| verdict.rule.name()).collect())
     }

@@ -31,7 +31,7 @@ fn source(path: &str) -> String {
     files.filter(|path| path.is_file()).map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
-/// Those of English and Polish.
+/// The plural forms of English and Polish.
 fn rules(tag: &str) -> Option<Rules> {
     let categories = match tag {
         "en" => vec!["one", "other"],

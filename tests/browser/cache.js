@@ -5,7 +5,7 @@ import { LocalServer } from './world.js'
 /** The seconds of a directive. @param {string} control @param {string} name */
 const seconds = (control, name) => Number(control.match(new RegExp(`(?<![\\w-])${name}=(\\d+)`))?.[1] ?? 0)
 
-/** For how many seconds a shared cache asks nobody. @param {string} control */
+/** Seconds for which a shared cache asks nobody. @param {string} control */
 const freshness = (control) => seconds(control, control.includes('s-maxage') ? 's-maxage' : 'max-age')
 
 export class Cache extends LocalServer {

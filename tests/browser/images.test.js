@@ -7,7 +7,7 @@ const images = new Images()
 before(() => images.start())
 after(() => images.stop())
 
-/** Without this, browsers tell other sites only the origin. */
+/** Browsers would tell other sites only the origin without this. */
 const head = '<meta name="referrer" content="unsafe-url">'
 const MODERN = ''
 const OLDER = 'delete Element.prototype.setHTML'

@@ -78,7 +78,7 @@ impl Actor {
         self.with(HeaderName::from_static("idempotency-key"), key)
     }
 
-    /// As a guest with a `Comment-Key`, which is another one for each name.
+    /// A guest with a `Comment-Key`, which is another one for each name.
     #[must_use]
     pub fn with_key(self, name: &str) -> Self {
         self.with(COMMENT_KEY, &format!("{:_<43}", format!("{}{name}", privacy::KEY)))
@@ -140,7 +140,7 @@ impl Actor {
         self.try_at(method, uri, body).await.unwrap_or_else(|error| panic!("{uri}: {error:?}"))
     }
 
-    /// As [`Self::send`]. None when the service is gone before its answer is whole.
+    /// Does what [`Self::send`] does. None when the service is gone before its answer is whole.
     pub async fn try_send(&self, method: Method, path: &str, body: &Value) -> Option<TestResponse> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         self.try_at(method, &format!("/{}/{path}", self.prefix), body).await.ok()

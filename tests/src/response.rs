@@ -15,7 +15,7 @@ pub struct TestResponse {
     pub headers: HeaderMap,
     /// `null` when the body is empty.
     pub json: Value,
-    /// As it came, compressed or not.
+    /// The body as it came, compressed or not.
     pub body: Bytes,
     pub cost: Cost,
 }

@@ -44,7 +44,7 @@ impl Service {
         Self::try_start(command, ready).unwrap_or_else(|log| panic!("{command:?} ended before it was ready: {log}"))
     }
 
-    /// As [`Self::start`]. The error is the log of a program that ended before it was ready.
+    /// Does what [`Self::start`] does. The error is the log of a program that ended before it was ready.
     pub fn try_start(command: &mut Command, ready: &str) -> Result<Self, String> {
         let log = NamedTempFile::new().expect("a temporary file");
         let stderr = OpenOptions::new().append(true).open(log.path()).expect("a second handle");

@@ -112,7 +112,7 @@ struct Draft {
     parent: Option<CommentWithAncestors>,
     /// Handles in the body that belong to users.
     mentions: Vec<String>,
-    /// Of a guest.
+    /// Keyed hash of a guest's network.
     network: Option<String>,
 }
 

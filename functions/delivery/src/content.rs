@@ -35,7 +35,7 @@ struct Listed {
 struct Entry {
     comment: Comment,
     headline: String,
-    /// Only of a rejection.
+    /// The grounds, if the entry is a rejection.
     rejection: Option<Grounds>,
 }
 

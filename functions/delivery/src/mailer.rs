@@ -13,7 +13,7 @@ use shared::error::Fault;
 
 /// Bounds the TCP connection. The library bounds nothing that follows.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// As many as a batch has messages.
+/// Connections in the pool: one for each message of a batch.
 const CONNECTIONS: u32 = 10;
 const NO_CONNECTION: &str = "no connection";
 
@@ -90,8 +90,8 @@ impl Smtp {
     }
 }
 
-/// `None` when it takes longer. The conversation goes on by itself then: a connection that is left in the middle of one
-/// would go back into the pool.
+/// `None` on a timeout. The SMTP conversation continues in the background, so that no half-used connection returns to the
+/// pool.
 async fn within<T: Send + 'static>(bound: Duration, task: impl Future<Output = T> + Send + 'static) -> Option<T> {
     tokio::time::timeout(bound, tokio::spawn(task)).await.ok()?.ok()
 }

@@ -83,7 +83,7 @@ impl ModeratedThread {
 #[derive(Serialize)]
 struct WriterResource {
     approved: usize,
-    /// Of the last 30 days.
+    /// Rejected comments of the last 30 days.
     rejected: usize,
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct Line {
     pub(crate) is_top: bool,
 }
 
-/// Those that scripts have most come first: the fewer letters there are, the better they compress.
+/// The letters that scripts use most come first: the fewer different ones there are, the better they compress.
 const LETTERS: &[u8] = b"etnairslodcmhpubgfkyvwxzjqASCDTLEPRIMNBOFHUGWKVJYXQZ";
 
 /// What the scanner is in.

@@ -13,7 +13,7 @@ use crate::files;
 
 /// The file of the secret that signs tokens.
 pub const JWT_SECRET: &str = "jwt-secret";
-/// That of the secret that signs in by codes.
+/// The file of the seed that signs the tokens of sign-in.
 pub const SEED: &str = "sign-in-seed";
 
 #[derive(Debug, thiserror::Error)]

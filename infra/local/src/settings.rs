@@ -15,7 +15,7 @@ use crate::queue::Queues;
 const TABLE: &str = "comments";
 /// The logical id of the queue of the function `jobs`.
 pub const JOBS: &str = "JobsQueue";
-/// That of the queue of the function `delivery`.
+/// The logical id of the queue of the function `delivery`.
 pub const DELIVERIES: &str = "DeliveriesQueue";
 /// The bucket's name, and its path on the API's port.
 pub const MEDIA: &str = "media";

@@ -128,7 +128,7 @@ impl App {
         self.store.change_notification_state(recipient, stop).await.map(drop)
     }
 
-    /// When the bounds of the next hour hold.
+    /// The start of the next hour, when bounds begin anew.
     #[must_use]
     pub fn next_hour(&self) -> Timestamp {
         Hour::of(self.clock.now()).after(1).start()

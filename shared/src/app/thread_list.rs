@@ -59,7 +59,7 @@ impl<'a> ThreadRequest<'a> {
         Self { app, class, exists, wanted: wanted(), signer }
     }
 
-    /// With what `ui` answers, if the request includes it.
+    /// Adds what `ui` answers, if the request includes it.
     #[must_use]
     pub fn including_ui(mut self, call: &Call) -> Self {
         self.wanted = self.wanted.and_then(|wanted| Ok(Wanted { with_ui: includes_ui(call)?, ..wanted }));
@@ -97,7 +97,7 @@ impl<'a> ThreadRequest<'a> {
         Ok(PageRead { page, sort: *sort, paging: *paging })
     }
 
-    /// By cursor where the sort has one.
+    /// The pages beside this one, by cursor where the sort has one.
     #[must_use]
     pub fn neighbours(&self, address: &ListAddress, read: &PageRead) -> Neighbours {
         let PageRead { page, sort, paging } = read;
@@ -141,7 +141,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// By cursor.
+    /// The neighbours of a page in a walk by cursor.
     #[must_use]
     pub fn in_walk(address: &ListAddress, signer: &CursorSigner<'_>, cursors: PageCursors) -> Self {
         let link = |cursor: Option<Cursor>| cursor.map(|cursor| address.with("cursor", &signer.sign(cursor)));

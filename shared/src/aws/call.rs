@@ -19,7 +19,7 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// One operation of a service, with its input.
 pub struct Call<'a> {
-    /// As in signatures and host names, such as `ssm`.
+    /// Name of the service in signatures and host names, such as `ssm`.
     pub service: &'static str,
     pub region: &'a str,
     /// Scheme and host. An endpoint in the SDK configuration takes its place.

@@ -10,7 +10,7 @@ pub struct UnknownSetting {
     nearest: &'static str,
 }
 
-/// Those of `names` that look like settings and are not among `known`.
+/// The `names` that look like settings and are not among `known`.
 pub(super) fn unknown(names: impl Iterator<Item = String>, known: &[&'static str]) -> Vec<UnknownSetting> {
     let mut unknown: Vec<_> = names
         .filter(|name| name.starts_with(PREFIX) && !known.contains(&name.as_str()))

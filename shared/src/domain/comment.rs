@@ -70,7 +70,7 @@ pub struct Comment {
     /// All likes, imported ones included.
     #[serde(rename = "lc", default, skip_serializing_if = "is_default")]
     pub likes: u64,
-    /// Those of the likes that were imported as a number, without voters.
+    /// Likes that were imported as a number, without voters.
     #[serde(rename = "il", default, skip_serializing_if = "is_default")]
     pub imported_likes: u64,
     /// Approved direct replies.
@@ -250,7 +250,7 @@ impl Comment {
         }
     }
 
-    /// In whose list the comment is. `None` for guests whose network is not known.
+    /// The author in whose list the comment is. `None` for guests whose network is not known.
     #[must_use]
     pub fn author(&self) -> Option<Author> {
         self.user.map(Author::User).or_else(|| self.network.clone().map(Author::Network))

@@ -46,7 +46,7 @@ pub struct LogEntry {
     pub user: Option<UserId>,
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadId>,
-    /// Of a ban: what this author wrote lately is rejected.
+    /// The author whose recent comments a ban rejects.
     #[serde(rename = "rr", default, skip_serializing_if = "Option::is_none")]
     pub rejects: Option<Author>,
 }

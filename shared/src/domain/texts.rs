@@ -23,7 +23,7 @@ impl Labels {
         Self { language, more: &[] }
     }
 
-    /// Those of the widget and of the moderators' page.
+    /// The texts of the widget and of the moderators' page.
     pub fn of_moderation(language: Language) -> Self {
         Self { language, more: &MODERATION }
     }

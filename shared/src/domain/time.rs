@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(ago(800 * 86_400), "2 years ago");
     }
 
-    /// As `Intl.RelativeTimeFormat` of CLDR 48 words them, except for the first.
+    /// The words of `Intl.RelativeTimeFormat` in CLDR 48, except for the first.
     #[rustfmt::skip]
     const WORDS: [(&str, [&str; 7]); 12] = [
         ("ar", ["الآن", "قبل يوم واحد", "قبل يومين", "قبل 5 أيام", "قبل شهر واحد", "قبل سنتين", "قبل 21 سنة"]),

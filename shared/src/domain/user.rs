@@ -35,7 +35,7 @@ pub struct Claims {
     pub moderator: bool,
     /// Unix seconds. Of two tokens, the one with the larger value is newer.
     pub issued_at: Option<i64>,
-    /// Of a token of our own.
+    /// The account, in a token that this service signed.
     pub account: Option<Box<Account>>,
 }
 
@@ -135,7 +135,7 @@ pub struct Ban {
 pub struct NetworkBan {
     /// Keyed hash.
     pub network: String,
-    /// In order of time, among those of users.
+    /// Orders bans by time, those of users and of networks together.
     pub id: u64,
     pub ban: Ban,
     /// The comment of a guest of the network, by which it was banned.

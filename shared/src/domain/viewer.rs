@@ -9,7 +9,7 @@ pub struct Viewer {
     pub user: Option<User>,
     /// The token's claim or `SVC_MODERATORS` gives the role.
     pub has_role: bool,
-    /// By a ban of the user; of a guest who writes, by that of the network.
+    /// Whether a ban of the user applies, or one of the network of a guest who writes.
     pub banned: bool,
 }
 
@@ -35,7 +35,7 @@ impl From<UserId> for Owners {
 }
 
 impl Viewer {
-    /// For answers that are the same for everyone.
+    /// A viewer without identity, for answers that are the same for everyone.
     #[must_use]
     pub fn nobody() -> Self {
         Self { owners: Visitor::nobody().into(), user: None, has_role: false, banned: false }

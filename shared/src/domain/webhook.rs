@@ -70,7 +70,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Those that endpoints choose from.
+    /// The events that endpoints choose from.
     pub const OF_COMMENTS: [Self; 7] =
         [Self::Created, Self::Pending, Self::Approved, Self::Rejected, Self::Updated, Self::Deleted, Self::Reported];
 

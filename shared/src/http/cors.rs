@@ -7,7 +7,7 @@ use crate::domain::origin::Origins;
 use crate::http::request::Call;
 use crate::http::response::Answer;
 
-/// As in the `CorsConfiguration` of `template.yaml`; a test compares them.
+/// The same as in the `CorsConfiguration` of `template.yaml`; a test compares them.
 pub const METHODS: &str = "GET,POST,PUT,PATCH,DELETE";
 pub const HEADERS: &str = "accept-language,authorization,comment-key,content-type,idempotency-key,if-none-match";
 /// Seconds.

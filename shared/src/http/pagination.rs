@@ -191,7 +191,7 @@ impl ListAddress {
         Self { path: format!("{}/{}", call.base_url, call.segments.join("/")), query: call.query.clone() }
     }
 
-    /// With these parameters alone.
+    /// Drops all query parameters but these.
     #[must_use]
     pub fn keeping(mut self, names: &[&str]) -> Self {
         self.query.retain(|(name, _)| names.contains(&name.as_str()));

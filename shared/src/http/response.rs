@@ -36,9 +36,9 @@ pub enum Sharing {
     /// Shared ones, for `fresh` seconds, then for `stale` seconds more while they ask again, and for `failing` seconds while
     /// there is no answer. Every caller gets the same, with a key and with `mine=1` too.
     Public { fresh: u32, stale: u32, failing: u32 },
-    /// All of them, for an hour: a file that is compiled in. Every caller gets the same.
+    /// All caches keep it for an hour: a file that is compiled in. Every caller gets the same.
     File,
-    /// All of them, for good: a file whose name changes with its content. Every caller gets the same.
+    /// All caches keep it for good: a file whose name changes with its content. Every caller gets the same.
     Forever,
 }
 
@@ -254,7 +254,7 @@ fn gzip(body: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// As text where it is text, so that Lambda need not encode it as base64. A gzip stream never is: its second byte is 0x8B.
+/// Text is sent as text, so that Lambda need not encode it as base64. A gzip stream never is: its second byte is 0x8B.
 fn into_body(bytes: Cow<[u8]>) -> Body {
     match String::from_utf8(bytes.into_owned()) {
         Ok(text) if text.is_empty() => Body::Empty,

@@ -38,7 +38,7 @@ pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels) -> Value 
     })
 }
 
-/// Of the moderators' page: that of the widget, the texts of the page, and the events that a webhook can have.
+/// The configuration for the moderators' page: the widget's, the texts of the page, and the events of webhooks.
 #[must_use]
 pub fn configuration_of_moderation(config: &Config, viewer: &Viewer, language: Language) -> Value {
     let mut configuration = configuration(config, viewer, Labels::of_moderation(language));

@@ -55,7 +55,7 @@ pub(super) struct NetworkItem {
 #[derive(Clone, Debug)]
 pub enum Banned {
     User(Box<User>),
-    /// With the name of the guest by whose comment it was banned; none where the comment is gone.
+    /// The ban of a network, and the name of the guest whose comment caused it; none where the comment is gone.
     Network(NetworkBan, Option<String>),
 }
 

@@ -156,7 +156,7 @@ impl Store {
         Ok(Some(CommentInThread { found: CommentWithAncestors { comment, ancestors }, thread, visitor_state }))
     }
 
-    /// Those of the comments that exist, with their ancestors, in this order. Read consistently.
+    /// The comments that exist, with their ancestors, in this order. Read consistently.
     pub async fn find_all(&self, ids: Vec<CommentId>) -> Result<Vec<CommentWithAncestors>, Fault> {
         let wanted: Vec<_> = ids.into_iter().map(keys::comment).collect();
         let mut found = self.batch_get(wanted.clone(), Reading::Consistent).await?;

@@ -33,7 +33,7 @@ pub(super) enum LiveReply {
     Approved,
     /// One that waits for a moderator.
     Pending(CommentId),
-    /// One of more unapproved replies than are read.
+    /// A reply among more unapproved ones than are read.
     Unknown,
 }
 

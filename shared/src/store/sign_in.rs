@@ -247,7 +247,7 @@ impl Store {
         }
     }
 
-    /// By an eventually consistent read, since an instance knows them for a minute anyway.
+    /// Read eventually consistently, since an instance knows them for a minute anyway.
     pub async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
         let names = self.one_item(&keys::moderator_names(), Reading::Eventual).await?;
         Ok(names.map(read).transpose()?.unwrap_or_default())

@@ -242,7 +242,7 @@ impl Store {
         }
     }
 
-    /// Those of the handles that belong to a user.
+    /// The handles among these that belong to a user.
     pub async fn known_handles(&self, handles: Vec<String>) -> Result<Vec<String>, Fault> {
         let known = handles.into_iter().map(|handle| self.known_handle(handle));
         Ok(try_join_all(known).await?.into_iter().flatten().collect())

@@ -27,7 +27,7 @@ export const authorOf = ({ id, user, network }) => ({ ...user, network, comment_
 const banPath = ({ id, comment_id }) => (id == null ? `comments/${comment_id}/ban` : `users/${id}/ban`)
 
 export class Bans {
-  /** By the key of the author. @type {Map<unknown, Ban>} */
+  /** Bans by the key of their author. @type {Map<unknown, Ban>} */
   #known = new Map()
   /** When bans were made that reject what was written lately, by the key of the author. @type {Map<unknown, number>} */
   #sweeps = new Map()

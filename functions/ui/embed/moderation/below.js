@@ -7,7 +7,7 @@ import { h } from '../kit/dom.js'
 
 
 /**
- * What stands below rows: a button for more, or the word that there are none.
+ * List footer: "Show more", or the empty state.
  * @param {Desk} desk
  * @param {HTMLElement} rows
  * @param {string | null | undefined} next the cursor of the next page

@@ -13,7 +13,7 @@ import { actionOf, applies } from './verdicts.js'
 
 /** Comments one below the other, of which one is current. It has the focus while the keyboard is used. */
 export class CardList {
-  /** In the order of the page. @type {Card[]} */
+  /** The cards, in the order of the page. @type {Card[]} */
   cards = []
   /** @type {Card | null} */
   current = null
@@ -21,7 +21,7 @@ export class CardList {
   #cursor = ''
   /** The id of the newest comment that was loaded. */
   #newest = 0
-  /** Of the loading that counts; a reload begins another. */
+  /** Marks the loading that counts; a reload begins another. */
   #turn = 0
   /** @type {Promise<void> | null} */
   #loading = null

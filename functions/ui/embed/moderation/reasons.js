@@ -6,7 +6,7 @@
 
 import { h } from '../kit/dom.js'
 
-/** In the order of their keys, which are 1 to 5. @type {Reason[]} */
+/** The reasons, in the order of their keys, which are 1 to 5. @type {Reason[]} */
 const REASONS = ['spam', 'off_topic', 'offensive', 'illegal', 'other']
 
 /** The key of the note. */

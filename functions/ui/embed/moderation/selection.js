@@ -10,7 +10,7 @@ import { icon, sign } from './icons.js'
 
 export class Selection {
   element = h('div', { class: 'toolbar' })
-  /** From where a range is selected. @type {Card | null} */
+  /** The card at which a range begins. @type {Card | null} */
   #anchor = null
   #count = h('span', { class: 'muted' })
   #all = h('input', { type: 'checkbox', change: () => this.selectAll(this.#all.checked) })

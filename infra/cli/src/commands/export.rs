@@ -58,8 +58,8 @@ impl Options {
     }
 }
 
-/// Writes to a file, compressed if its name ends in `.gz`, or to standard output. A file that cannot be written is told before
-/// anything is done.
+/// Writes to a file, compressed if its name ends in `.gz`, or to standard output. It fails on an unwritable
+/// path before anything is done.
 pub(super) async fn write_to<T>(
     path: Option<&Path>,
     write: impl AsyncFnOnce(&mut dyn Write) -> Result<T, Failure>,

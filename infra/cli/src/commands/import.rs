@@ -125,7 +125,7 @@ impl Options {
     }
 
     async fn import(self) -> Result<Report, Failure> {
-        // A missing file is told before a data directory is created.
+        // A missing file fails before a data directory is created.
         check_files(&self.files)?;
         let config = settings::load(None, None)?;
         let (path, users) = (self.report.clone(), self.users.clone().unwrap_or_default());
@@ -136,7 +136,7 @@ impl Options {
         let staging = import.read(&table.scratch, |read| progress.read(read))?;
         let prefix = staging.prefix(self.format);
         let other_salt = self.compare_salts(&staging).await?;
-        // An address that cannot be written is told before anything is.
+        // Fails on an unwritable --report path before anything is written.
         let file = path.map(|path| fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display())));
         let file = file.transpose()?;
         let writer = table.store.as_ref().filter(|_| !self.dry_run).map(|store| Writer {

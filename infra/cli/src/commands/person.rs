@@ -203,7 +203,7 @@ fn parse_user(text: &str) -> Result<UserId, &'static str> {
     text.parse().map_err(|()| "expected a user's id, such as 7")
 }
 
-/// As it is hashed.
+/// Parses an address into the form that is hashed.
 fn parse_email(text: &str) -> Result<String, &'static str> {
     let email = text.trim().to_lowercase();
     let (name, host) = email.rsplit_once('@').unwrap_or_default();

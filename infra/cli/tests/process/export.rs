@@ -188,7 +188,7 @@ async fn a_file_that_was_cut_off_between_two_lines_is_3_and_nothing_is_written()
     assert!(succeeded(&place.import("a.jsonl", "other")).contains("2 new"));
 }
 
-/// As of a large table: threads with comments, replies, likes and reports.
+/// Lines of a large table: threads with comments, replies, likes and reports.
 fn long_export() -> String {
     let id = |number: u64| (1_577_934_245_u64 << 16) + number;
     let mut records =

@@ -39,7 +39,7 @@ const SCHEMA: &str = "
     BEGIN;
 ";
 
-/// Those with a record for each row.
+/// Tables with one record a row.
 const TABLES: [&str; 7] = ["thread", "user", "tombstone", "comment", "vote", "report", "bound"];
 
 pub(super) struct Sorted {

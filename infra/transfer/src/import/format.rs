@@ -105,7 +105,7 @@ impl Format {
     }
 }
 
-/// One that is oversized has a value that was cut.
+/// The record of a comment. `is_oversized` says that a value was cut.
 fn told(comment: Comment, is_oversized: bool) -> Record {
     Record::Comment(Box::new(Comment { is_oversized, ..comment }))
 }

@@ -37,12 +37,12 @@ pub enum LocateError {
 struct Seeker {
     seq: i64,
     source: SourceId,
-    /// What stands for the source if the comment was erased.
+    /// Hash that replaces the source after erasure.
     erased: Option<SourceId>,
     provenance: Provenance,
-    /// As `type/id`.
+    /// The thread, as `type/id`.
     target: String,
-    /// Those that it may have, the first choice first.
+    /// Ids that the comment may have, the best first.
     slots: Box<dyn Iterator<Item = CommentId>>,
     candidate: Option<CommentId>,
 }
@@ -113,7 +113,7 @@ impl Staging {
         })
     }
 
-    /// What stands for the source if its comment was erased.
+    /// Hash that replaces the source after erasure.
     fn erased(&self, source: &SourceId) -> Option<SourceId> {
         self.forgotten.as_ref().map(|forgotten| forgotten.source(source))
     }

@@ -169,7 +169,7 @@ pub struct Comment {
     pub format: BodyFormat,
     #[serde(default)]
     pub state: State,
-    /// Those without a voter.
+    /// Likes without a known voter.
     #[serde(default, deserialize_with = "saturating", skip_serializing_if = "is_default")]
     pub likes: u64,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -249,7 +249,7 @@ pub struct Report {
     /// The reason, and the details after a colon when there are any.
     pub reason: String,
     pub created_at: Timestamp,
-    /// As in [`Like`].
+    /// The voter, as in [`Like`].
     pub visitor: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,

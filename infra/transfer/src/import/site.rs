@@ -8,7 +8,7 @@ use super::source::ReadError;
 /// Bytes of a name. A hash stands for what is longer.
 const MAX_SITE: usize = 200;
 
-/// That of all files of an import.
+/// The site of all files of an import.
 #[derive(Debug, Default)]
 pub(super) struct Site {
     pub(super) name: Option<String>,

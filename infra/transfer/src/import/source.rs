@@ -174,7 +174,7 @@ impl Source {
         Reader::new(input, Scan::of(syntax))
     }
 
-    /// As a `SQLite` database. A temporary file must live as long.
+    /// Opens the source as a `SQLite` database. A temporary file must live as long.
     pub fn database(self, scratch: &Path) -> io::Result<(Option<TemporaryFile>, Connection)> {
         let mut content: Box<dyn Read> = match self.content {
             Content::Plain(path) => {

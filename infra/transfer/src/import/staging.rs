@@ -88,7 +88,7 @@ pub struct Staged {
     pub writer: Writer,
     pub body: String,
     pub state: State,
-    /// Those without a voter.
+    /// Likes without a known voter.
     pub likes: u64,
     /// Likes with a voter, which only exports have.
     pub voters: u64,

@@ -80,7 +80,7 @@ impl ThreadKeys {
     }
 }
 
-/// As characters of a record id.
+/// Writes the text in characters of a record id.
 fn escape(text: &str) -> String {
     if text.is_empty() {
         return "~".to_owned();
@@ -232,7 +232,7 @@ impl Map {
         parsed.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Those of its lines.
+    /// The types that its lines name.
     pub fn types(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|line| line.kind.as_str())
     }

@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     whole_seconds(instant.as_second())
 }
 
-/// As [`parse`], for formats whose times are in UTC.
+/// Parses a time of a format whose times are in UTC.
 pub(super) fn parse_utc(text: &str) -> Option<Timestamp> {
     parse(text, &TimeZone::UTC)
 }

@@ -38,7 +38,7 @@ pub struct Sessions {
 struct Session {
     #[serde(rename = "i")]
     nonce: u64,
-    /// That of the newest token.
+    /// Generation of the newest token.
     #[serde(rename = "g", default)]
     generation: u64,
     /// When the newest token was made, in Unix seconds.

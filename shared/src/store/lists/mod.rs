@@ -47,7 +47,7 @@ pub struct ThreadPage {
     pub visitor_state: VisitorThreadState,
     pub parents: Vec<CommentWithReplies>,
     pub cursors: PageCursors,
-    /// As in [`ThreadForVisitor`].
+    /// The caller's row, see [`ThreadForVisitor`].
     pub user: Option<User>,
     pub count: Option<u64>,
 }

@@ -37,7 +37,7 @@ impl Forgotten {
         self.people.contains(&self.hashes.address(hash))
     }
 
-    /// What stands for this source if its comment was erased.
+    /// Hash that replaces this source after erasure.
     #[must_use]
     pub fn source(&self, source: &SourceId) -> SourceId {
         self.hashes.source(source)

@@ -76,7 +76,7 @@ struct Recount<'a> {
     likes: BTreeMap<u64, u64>,
     /// The approved replies of each comment.
     replies: BTreeMap<CommentId, BTreeSet<u64>>,
-    /// Those of them that should be inline.
+    /// The replies that should be inline.
     inline: BTreeMap<CommentId, BTreeSet<u64>>,
     /// Comments with replies that are not approved.
     has_hidden: BTreeSet<CommentId>,

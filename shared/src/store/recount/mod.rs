@@ -109,8 +109,8 @@ impl Store {
         Ok(snapshot.importing.iter().map(unfinished).collect())
     }
 
-    /// As [`check`](Self::check), for giving up imports that ended early: what they have left is put in order by the repair
-    /// of each finding. Returns their threads too.
+    /// Checks what imports that ended early have left, to give them up. The repair of each finding puts it in order. Returns
+    /// their threads too.
     #[cfg(feature = "import")]
     pub async fn check_unfinished(&self, now: Timestamp) -> Result<(Vec<ThreadId>, Vec<Finding>), Fault> {
         let snapshot = self.snapshot().await?;

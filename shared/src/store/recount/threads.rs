@@ -49,7 +49,7 @@ struct Parents {
     first: Option<Timestamp>,
 }
 
-/// By thread. Threads without any have 0.
+/// Counts the parents of each thread. Threads without any have 0.
 fn count_parents(snapshot: &Snapshot) -> BTreeMap<String, Parents> {
     let mut parents: BTreeMap<String, Parents> =
         snapshot.threads.keys().map(|name| (name.clone(), Parents::default())).collect();

@@ -194,7 +194,7 @@ pub(super) trait Attributes {
         text_of(self.attribute(name)).trim().to_owned()
     }
 
-    /// As it is written.
+    /// The body as the file has it.
     fn body(&self, name: &str) -> String {
         text_of(self.attribute(name))
     }

@@ -428,7 +428,7 @@ pub(in crate::import) mod isso {
 
     use super::*;
 
-    /// As Isso 0.13 makes it.
+    /// The database that Isso 0.13 makes.
     pub(in crate::import) const TABLES: &str = "
         CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR(256) UNIQUE, title VARCHAR(256));
         CREATE TABLE comments (tid REFERENCES threads(id), id INTEGER PRIMARY KEY, parent INTEGER, created FLOAT NOT NULL,

@@ -138,7 +138,7 @@ impl Xml {
         }
     }
 
-    /// As [`step`](Self::step), and adds text on the way to the innermost element.
+    /// Does what [`step`](Self::step) does, and adds text on the way to the innermost element.
     fn content(&mut self, open: &mut [Element]) -> Result<Step, ReadError> {
         loop {
             let text = match self.event()? {
@@ -230,7 +230,7 @@ impl Xml {
     }
 }
 
-/// That of the first line of the file.
+/// The encoding that the XML declaration names.
 fn encoding(declaration: &BytesDecl<'_>) -> Result<&'static Encoding, ReadError> {
     let Some(Ok(name)) = declaration.encoding() else { return Ok(UTF_8) };
     let known = Encoding::for_label(&name).filter(|encoding| encoding.is_ascii_compatible());

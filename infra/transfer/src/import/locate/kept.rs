@@ -20,7 +20,7 @@ struct Candidate {
     id: CommentId,
     thread: ThreadId,
     source: SourceId,
-    /// What stands for the source if the comment was erased.
+    /// Hash that replaces the source after erasure.
     erased: Option<SourceId>,
     writer: Visitor,
     is_placeholder: bool,

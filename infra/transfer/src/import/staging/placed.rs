@@ -13,7 +13,7 @@ const BATCH: usize = 100;
 
 /// A thread of the import.
 pub struct Target {
-    /// As `type/id`.
+    /// The thread, as `type/id`.
     pub name: String,
     pub thread: ThreadId,
     /// Whether any of its comments is new.
@@ -29,7 +29,7 @@ pub struct Placed {
     /// Everyone may see it and all above it.
     pub is_shown: bool,
     pub parent_is_approved: bool,
-    /// Among the approved replies of its parent, from 1.
+    /// Place among the approved replies of its parent, from 1.
     pub rank: Option<usize>,
     /// Whether it is in the table already.
     pub is_there: bool,

@@ -8,7 +8,7 @@ pub(super) struct Throttle {
     /// Units a second; as fast as possible without.
     rate: Option<u32>,
     start: Instant,
-    /// Those that were spent.
+    /// Units spent so far.
     pub(super) units: f64,
 }
 
