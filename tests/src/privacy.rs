@@ -8,8 +8,7 @@ use std::sync::{Mutex, Once, PoisonError};
 
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::SECRET;
-use crate::world::{SALT, SEED};
+use crate::settings::{SALT, SECRET, SEED};
 
 /// Begins every guest's key in the tests.
 pub(crate) const KEY: &str = "key-of-";

@@ -9,7 +9,8 @@ use serde_json::json;
 use shared::aws::https;
 use shared::domain::time::Clock;
 
-use crate::{Actor, START, TestResponse, sign};
+use crate::settings::START;
+use crate::{Actor, TestResponse, sign};
 
 /// A function may have to be built before it answers.
 const PATIENCE: Duration = Duration::from_mins(5);

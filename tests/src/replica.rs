@@ -7,7 +7,7 @@ use local::engine::{Engine, EventFilter, Follower};
 use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
 
-use crate::TABLE;
+use crate::settings::TABLE;
 
 /// Changes that are read at once.
 const BATCH: usize = 100;

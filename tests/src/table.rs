@@ -7,7 +7,8 @@ use shared::domain::comment::Comment;
 use shared::domain::ids::CommentId;
 use shared::store::Reading;
 
-use crate::{TABLE, World};
+use crate::World;
+use crate::settings::TABLE;
 
 pub type Item = HashMap<String, AttributeValue>;
 

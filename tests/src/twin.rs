@@ -23,6 +23,8 @@ use serde_json::{Value, json};
 use shared::store;
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::settings::TABLE;
+
 const TARGET: &str = "x-amz-target";
 const DENIED: &str = "AccessDeniedException";
 
@@ -116,7 +118,7 @@ impl Twin {
     async fn create_table(&self) {
         let table = Template::parse(DEPLOYED, &[]).and_then(|template| template.table()).expect("a table");
         let body = json!({
-            "TableName": crate::TABLE,
+            "TableName": TABLE,
             "KeySchema": table.key_schema,
             "AttributeDefinitions": table.attribute_definitions,
             "GlobalSecondaryIndexes": table.global_secondary_indexes,
@@ -182,7 +184,7 @@ fn ordered(value: &Value) -> Value {
             let field = |(name, value): (&String, &Value)| {
                 let mut value = ordered(value);
                 // Answers to a batch come in any order, like sets.
-                if matches!(&**name, "NS" | "SS" | crate::TABLE)
+                if matches!(&**name, "NS" | "SS" | TABLE)
                     && let Some(members) = value.as_array_mut()
                 {
                     members.sort_by_key(Value::to_string);

@@ -1,5 +1,6 @@
 //! The layers of our crates. A module uses its own layer and those below it, never one above or beside it. Modules of one
-//! folder do not use each other in circles. Crates of others are used in the layers that are named here alone.
+//! folder do not use each other in circles; a module and the files of its own folder are one, and may. Crates of others are
+//! used in the layers that are named here alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

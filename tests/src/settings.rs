@@ -1,0 +1,26 @@
+//! The settings of every world, and those of mails and of sign-in.
+
+/// 2050-01-02T03:04:05Z. Far ahead, because the engine removes expired items by the real clock.
+pub const START: i64 = 2_524_705_445_000;
+pub const TABLE: &str = "comments";
+pub const SECRET: &str = "the secret that signs all the tokens";
+pub const SALT: &str = "the salt of visitors";
+pub(crate) const SEED: &str = "the seed that signs our own tokens";
+/// Settings with which people are told of comments by mail.
+pub const MAIL: [(&str, &str); 5] = [
+    ("SVC_SUBSCRIPTIONS", "true"),
+    ("SVC_MAIL_FROM", "comments@example.org"),
+    ("SVC_PUBLIC_URL", "https://api.test"),
+    ("SVC_PAGE_URL", "https://www.example.org/{type}/{id}"),
+    ("SVC_ALLOW_GUESTS", "true"),
+];
+/// Settings with which readers sign in by a code.
+pub const SIGN_IN: [(&str, &str); 5] = [
+    ("SVC_SIGN_IN", "true"),
+    ("SVC_SIGN_IN_SEED", SEED),
+    ("SVC_MAIL_FROM", "comments@example.org"),
+    ("SVC_PUBLIC_URL", "https://api.test"),
+    ("SVC_CORS_ORIGINS", "https://www.example.org"),
+];
+/// Addresses of images begin with this.
+pub const MEDIA_BASE: &str = "https://media.example.org";
