@@ -24,9 +24,9 @@ use self::sorted::Sorted;
 pub enum ExportError {
     #[error("{}", .0.chain())]
     Table(#[from] Fault),
-    #[error("the scratch file: {0}")]
+    #[error("the temporary file: {0}")]
     Scratch(#[from] rusqlite::Error),
-    #[error("the scratch file: {0}")]
+    #[error("the temporary file: {0}")]
     ScratchFile(io::Error),
     #[error("{0}")]
     Output(#[from] io::Error),
@@ -34,10 +34,10 @@ pub enum ExportError {
     Importing(ThreadId),
 }
 
-/// Writes the whole table. `salt` is the fingerprint of its salt, and `scratch` a directory for a temporary file. Returns the
+/// Writes the whole table. `salt` is the fingerprint of its salt, and `temp_dir` a directory for a temporary file. Returns the
 /// number of comments.
-pub async fn export(store: &Store, salt: String, scratch: &Path, out: &mut impl Write) -> Result<u64, ExportError> {
-    let mut sorted = Sorted::create(scratch)?;
+pub async fn export(store: &Store, salt: String, temp_dir: &Path, out: &mut impl Write) -> Result<u64, ExportError> {
+    let mut sorted = Sorted::create(temp_dir)?;
     let mut position = None;
     loop {
         let (items, next) = store.scan_page(position).await?;

@@ -48,7 +48,7 @@ impl Options {
     async fn export(self) -> Result<(), Failure> {
         let comments = write_to(self.out.as_deref(), async |mut out| {
             let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
-            Ok(export(&table.store, salt_fingerprint(&table.salt), &table.scratch, &mut out).await?)
+            Ok(export(&table.store, salt_fingerprint(table.salt()?), &table.temp_dir, &mut out).await?)
         });
         let comments = comments.await?;
         if self.out.is_some() {

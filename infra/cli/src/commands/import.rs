@@ -8,26 +8,24 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use aws_sdk_dynamodb::config::Builder;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
-use local::data_dir::{DataDir, Lock};
-use local::engine::Engine;
+use local::data_dir::DataDir;
 use local::settings;
-use local::template::{DEPLOYED, Template};
 use shared::config::{Config, is_type};
-use shared::domain::ids::{Random, salt_fingerprint};
+use shared::domain::ids::salt_fingerprint;
 use shared::domain::person::PersonHashes;
 use shared::domain::time::Clock;
+use shared::store::Store;
 use shared::store::person::forgotten::Forgotten;
-use shared::store::{Store, client};
 use transfer::import::staging::Staging;
 use transfer::import::write::{self, WriteLimits, Writer};
 use transfer::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys, Users, check_files};
 use transfer::lease::{Lease, PATIENCE};
 
-use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, holder, table};
+use super::table::{self, Table};
+use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, holder};
 
 const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT as the service has it, so that they do \
     not come back";
@@ -50,9 +48,7 @@ const LINE: Duration = Duration::from_secs(30);
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
-    /// native, disqus, wordpress, isso, remark42, commento,
-    /// comentario, artalk, waline or giscus
-    #[arg(value_name = "FORMAT", value_parser = format_parser(), hide_possible_values = true, verbatim_doc_comment)]
+    #[arg(value_name = "FORMAT", value_parser = format_parser(), hide_possible_values = true, help = format_names())]
     pub(super) format: Format,
     /// Files, plain, gzip or zip; - is standard input
     #[arg(value_name = "FILE", required = true)]
@@ -129,19 +125,22 @@ impl Options {
         check_files(&self.files)?;
         let config = settings::load(None, None)?;
         let (path, users) = (self.report.clone(), self.users.clone().unwrap_or_default());
-        let table = Table::open(&self, &config).await?;
-        let forgotten = table.forgotten().await?;
+        let table = self.open_table().await?;
+        let table = table.as_ref();
+        let hashes = PersonHashes::new(table.and_then(|table| table.salt().ok()).unwrap_or(&config.visitor_salt));
+        let forgotten = forgotten(table, &hashes).await?;
         let import = self.plan(&config, users.clone(), forgotten.clone());
         let mut progress = Progress::new();
-        let staging = import.read(&table.scratch, |read| progress.read(read))?;
+        let temp_dir = table.map_or_else(env::temp_dir, |table| table.temp_dir.clone());
+        let staging = import.read(&temp_dir, |read| progress.read(read))?;
         let prefix = staging.prefix(self.format);
-        let other_salt = self.compare_salts(&staging).await?;
+        let other_salt = self.compare_salts(&staging, table)?;
         // Fails on an unwritable --report path before anything is written.
         let file = path.map(|path| fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display())));
         let file = file.transpose()?;
-        let writer = table.store.as_ref().filter(|_| !self.dry_run).map(|store| Writer {
+        let writer = table.filter(|_| !self.dry_run).map(|table| Writer {
             staging: &staging,
-            store,
+            store: &table.store,
             users: &users,
             prefix: &prefix,
             embedded: config.lists.replies_per_parent,
@@ -152,13 +151,15 @@ impl Options {
         match writer {
             Some(writer) => {
                 let work = async {
-                    table.still_has(forgotten.as_ref()).await?;
+                    if self::forgotten(table, &hashes).await? != forgotten {
+                        return Err(ERASED_MEANWHILE.into());
+                    }
                     Ok::<_, Failure>(writer.run(&mut |step| progress.write(step)).await?)
                 };
                 let units = self.lease(writer.store).hold(work).await?;
                 progress.written(units);
             }
-            None => staging.locate(table.store.as_ref(), &prefix).await?,
+            None => staging.locate(table.map(|table| &table.store), &prefix).await?,
         }
         progress.end();
         if other_salt.is_some() {
@@ -173,14 +174,22 @@ impl Options {
         Ok(report)
     }
 
+    /// The table to import into. A dry run may have none.
+    async fn open_table(&self) -> Result<Option<Table>, Failure> {
+        if self.dry_run && self.table.is_none() && !table::file(&self.data_dir).exists() {
+            return Ok(None);
+        }
+        Table::open_or_create(&self.data_dir, self.table.as_deref()).await.map(Some)
+    }
+
     /// The fingerprint of the salt of an export, if it is not the one here.
-    async fn compare_salts(&self, staging: &Staging) -> Result<Option<String>, Failure> {
+    fn compare_salts(&self, staging: &Staging, table: Option<&Table>) -> Result<Option<String>, Failure> {
         if !staging.is_export() {
             return Ok(None);
         }
-        let salt = match &self.table {
-            Some(_) => Some(table::deployed_salt(&shared::aws::config::sdk_config().await).await?),
-            None if !self.dry_run || self.data_dir.join("visitor-salt").exists() => {
+        let salt = match table {
+            Some(table) => Some(table.salt()?.clone()),
+            None if self.data_dir.join("visitor-salt").exists() => {
                 settings::visitor_salt(Some(&DataDir::open(&self.data_dir)?))?
             }
             None => settings::visitor_salt(None)?,
@@ -221,7 +230,14 @@ impl Options {
     }
 }
 
-/// Tells what may be a mistake, though nothing was refused.
+/// Hashes of those who were erased from the table, if there is one.
+async fn forgotten(table: Option<&Table>, hashes: &PersonHashes) -> Result<Option<Forgotten>, Failure> {
+    let Some(table) = table else { return Ok(None) };
+    let forgotten = table.store.forgotten(hashes.clone()).await.map_err(|fault| fault.chain())?;
+    forgotten.map(Some).ok_or_else(|| ERASED_UNDER_OTHER_SALT.into())
+}
+
+/// Prints what may be a mistake, though nothing was refused.
 fn print_notes(staging: &Staging, map: &Map, types: &[String]) -> Result<(), Failure> {
     for file in &staging.silent {
         eprintln!("note: {file} has no comments");
@@ -232,55 +248,6 @@ fn print_notes(staging: &Staging, map: &Map, types: &[String]) -> Result<(), Fai
         eprintln!("note: SVC_TYPES has no {kind}; comments there are not shown until it has");
     }
     Ok(())
-}
-
-/// Where comments go, and where the staging file is.
-struct Table {
-    /// `None` for a dry run while there is no table.
-    store: Option<Store>,
-    scratch: PathBuf,
-    /// Hashes of those who were erased from the table.
-    hashes: PersonHashes,
-    _lock: Option<Lock>,
-}
-
-impl Table {
-    async fn open(options: &Options, config: &Config) -> Result<Self, Failure> {
-        let embedded = config.lists.replies_per_parent;
-        if let Some(name) = &options.table {
-            let sdk = shared::aws::config::sdk_config().await;
-            let hashes = PersonHashes::new(&config.clone().resolve_secrets(&sdk).await?.visitor_salt);
-            let store = Store::new(client::build(Builder::from(&sdk)), name.clone(), Random::system());
-            let store = Some(store.embedding(embedded));
-            return Ok(Self { store, scratch: env::temp_dir(), hashes, _lock: None });
-        }
-        let path = &options.data_dir;
-        let file = path.join("table.db");
-        if options.dry_run && !file.exists() {
-            let hashes = PersonHashes::new(&config.visitor_salt);
-            return Ok(Self { store: None, scratch: env::temp_dir(), hashes, _lock: None });
-        }
-        let data_dir = DataDir::open(path)?;
-        let lock = data_dir.lock()?;
-        let hashes = PersonHashes::new(&settings::load(Some(&data_dir), None)?.visitor_salt);
-        let engine = Engine::open(&file)?;
-        engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
-        let client = client::build(engine.client_builder());
-        let store = Store::new(client, config.table_name.clone(), Random::system()).embedding(embedded);
-        Ok(Self { store: Some(store), scratch: path.clone(), hashes, _lock: Some(lock) })
-    }
-
-    /// Who was erased from the table, if there is one.
-    async fn forgotten(&self) -> Result<Option<Forgotten>, Failure> {
-        let Some(store) = &self.store else { return Ok(None) };
-        let forgotten = store.forgotten(self.hashes.clone()).await.map_err(|fault| fault.chain())?;
-        forgotten.map(Some).ok_or_else(|| ERASED_UNDER_OTHER_SALT.into())
-    }
-
-    /// Fails when somebody was erased since.
-    async fn still_has(&self, forgotten: Option<&Forgotten>) -> Result<(), Failure> {
-        if self.forgotten().await?.as_ref() == forgotten { Ok(()) } else { Err(ERASED_MEANWHILE.into()) }
-    }
 }
 
 /// One line on a terminal, which is rewritten. Elsewhere a line now and then.
@@ -370,8 +337,26 @@ fn left(began: Instant, done: u64, total: u64) -> String {
     }
 }
 
+/// The names of all formats, in lines of the length that help has.
+fn format_names() -> String {
+    let mut names = String::new();
+    for format in Format::all() {
+        let line = names.rfind('\n').map_or(0, |end| end + 1);
+        let separator = if names.is_empty() {
+            ""
+        } else if names.len() - line > 42 {
+            ",\n"
+        } else {
+            ", "
+        };
+        names.push_str(separator);
+        names.push_str(format.name());
+    }
+    names
+}
+
 fn format_parser() -> impl TypedValueParser<Value = Format> {
-    let names = PossibleValuesParser::new(Format::ALL.map(Format::name));
+    let names = PossibleValuesParser::new(Format::all().map(Format::name));
     names.try_map(|name| Format::named(&name).ok_or("expected a format"))
 }
 

@@ -108,7 +108,7 @@ impl Options {
     async fn export(self) -> Result<ExitCode, Failure> {
         let records = write_to(self.out.as_deref(), async |mut out| {
             let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
-            Ok(export(&table.store, self.who.who(&table.salt)?, salt_fingerprint(&table.salt), &mut out).await?)
+            Ok(export(&table.store, self.who.who(table.salt()?)?, salt_fingerprint(table.salt()?), &mut out).await?)
         });
         let records = records.await?;
         if self.out.is_some() {
@@ -151,12 +151,12 @@ impl Options {
         let eraser = Eraser {
             store: &table.store,
             bucket: bucket::Bucket::new(&objects.client, &objects.bucket),
-            salt: &table.salt,
+            salt: table.salt()?,
             clock: Clock::system(),
             lease,
             remove_mails: if self.table.is_none() { Some(&remove_mails) } else { None },
         };
-        let receipt = eraser.erase(self.who.who(&table.salt)?).await?;
+        let receipt = eraser.erase(self.who.who(table.salt()?)?).await?;
         if self.table.is_none() {
             compact(&self.data_dir)?;
         }

@@ -4,10 +4,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::config::Builder;
-use aws_types::SdkConfig;
 use local::data_dir::{DataDir, Lock};
 use local::engine::Engine;
 use local::settings;
+use local::template::{DEPLOYED, Template};
 use shared::aws::{config, secrets};
 use shared::domain::ids::Random;
 use shared::domain::secret::Secret;
@@ -15,18 +15,12 @@ use shared::store::{Store, client};
 
 use super::Failure;
 
-/// The salt of a deployed table.
-pub(super) async fn deployed_salt(sdk: &SdkConfig) -> Result<Secret, Failure> {
-    let salt = settings::visitor_salt(None)?.ok_or("SVC_VISITOR_SALT is not set; set it as it is for the table")?;
-    Ok(secrets::resolve(salt.expose(), sdk).await?)
-}
-
 pub(super) struct Table {
     pub(super) store: Store,
-    /// The key of visitors' hashes.
-    pub(super) salt: Secret,
+    /// The key of visitors' hashes. `None` for a deployed table while `SVC_VISITOR_SALT` is not set.
+    salt: Option<Secret>,
     /// A directory for temporary files.
-    pub(super) scratch: PathBuf,
+    pub(super) temp_dir: PathBuf,
     /// `None` for a deployed table.
     _lock: Option<Lock>,
 }
@@ -36,30 +30,48 @@ impl Table {
     pub(super) async fn open(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
         match deployed {
             Some(name) => Self::deployed(name).await,
+            None if file(data_dir).exists() => Self::of_data_dir(data_dir),
+            None => Err(format!("there is no table in {}", data_dir.display()).into()),
+        }
+    }
+
+    /// The same. A data directory gets a table if it has none.
+    pub(super) async fn open_or_create(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
+        match deployed {
+            Some(name) => Self::deployed(name).await,
             None => Self::of_data_dir(data_dir),
         }
+    }
+
+    pub(super) fn salt(&self) -> Result<&Secret, Failure> {
+        self.salt.as_ref().ok_or_else(|| "SVC_VISITOR_SALT is not set; set it as it is for the table".into())
     }
 
     async fn deployed(name: &str) -> Result<Self, Failure> {
         let embedded = settings::load(None, None)?.lists.replies_per_parent;
         let sdk = config::sdk_config().await;
-        let salt = deployed_salt(&sdk).await?;
+        let salt = match settings::visitor_salt(None)? {
+            Some(salt) => Some(secrets::resolve(salt.expose(), &sdk).await?),
+            None => None,
+        };
         let client = client::build(Builder::from(&sdk));
         let store = Store::new(client, name.to_owned(), Random::system()).embedding(embedded);
-        Ok(Self { store, salt, scratch: env::temp_dir(), _lock: None })
+        Ok(Self { store, salt, temp_dir: env::temp_dir(), _lock: None })
     }
 
     fn of_data_dir(path: &Path) -> Result<Self, Failure> {
-        let file = path.join("table.db");
-        if !file.exists() {
-            return Err(format!("there is no table in {}", path.display()).into());
-        }
         let data_dir = DataDir::open(path)?;
         let lock = data_dir.lock()?;
         let config = settings::load(Some(&data_dir), None)?;
-        let client = client::build(Engine::open(&file)?.client_builder());
-        let store = Store::new(client, config.table_name, Random::system());
+        let engine = Engine::open(&file(path))?;
+        engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
+        let store = Store::new(client::build(engine.client_builder()), config.table_name, Random::system());
         let store = store.embedding(config.lists.replies_per_parent);
-        Ok(Self { store, salt: config.visitor_salt, scratch: path.to_owned(), _lock: Some(lock) })
+        Ok(Self { store, salt: Some(config.visitor_salt), temp_dir: path.to_owned(), _lock: Some(lock) })
     }
+}
+
+/// The table of a data directory.
+pub(super) fn file(data_dir: &Path) -> PathBuf {
+    data_dir.join("table.db")
 }

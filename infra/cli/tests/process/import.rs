@@ -332,7 +332,7 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     import.wait().unwrap();
     let names = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let left: Vec<String> = names.filter(|name| name.starts_with('.')).collect();
-    assert_eq!(left, [""; 0], "the scratch file holds addresses");
+    assert_eq!(left, [""; 0], "the temporary file holds addresses");
     let check = on_data(&["check", "--repair"], &data).output().unwrap();
     assert_eq!(check.status.code(), Some(1));
     let found = String::from_utf8_lossy(&check.stdout);

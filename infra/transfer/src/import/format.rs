@@ -18,10 +18,11 @@ mod xml;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
+use rusqlite::Connection;
 
 use super::bounded::Syntax;
 use super::record::{Comment, Record, Thread};
-use super::source::{ReadError, Source};
+use super::source::{ReadError, Reader, Source};
 
 /// Takes the records of a source.
 pub(super) type Sink<'a> = dyn FnMut(Record) -> Result<(), ReadError> + 'a;
@@ -50,63 +51,61 @@ pub enum Format {
     Giscus,
 }
 
+/// How a source of a format is read. The zone is that of times without an offset.
+enum Parser {
+    Text(Syntax, fn(Reader, &TimeZone, &mut Sink<'_>) -> Result<(), ReadError>),
+    Database(fn(&Connection, &mut Sink<'_>) -> Result<(), ReadError>),
+}
+
+/// Each format, its name on the command line and in sources, and its parser.
+static FORMATS: [(Format, &str, Parser); 10] = [
+    (Format::Native, "native", Parser::Text(Syntax::Json, native::read)),
+    (Format::Disqus, "disqus", Parser::Text(Syntax::Xml, disqus::read)),
+    (Format::Wordpress, "wordpress", Parser::Text(Syntax::Xml, wordpress::read)),
+    (Format::Isso, "isso", Parser::Database(isso::read)),
+    (Format::Remark42, "remark42", Parser::Text(Syntax::Json, remark42::read)),
+    (Format::Commento, "commento", Parser::Text(Syntax::Json, commento::read)),
+    (Format::Comentario, "comentario", Parser::Text(Syntax::Json, comentario::read)),
+    (Format::Artalk, "artalk", Parser::Text(Syntax::Json, artalk::read)),
+    (Format::Waline, "waline", Parser::Text(Syntax::Json, waline::read)),
+    (Format::Giscus, "giscus", Parser::Text(Syntax::Json, giscus::read)),
+];
+
 impl Format {
-    pub const ALL: [Self; 10] = [
-        Self::Native,
-        Self::Disqus,
-        Self::Wordpress,
-        Self::Isso,
-        Self::Remark42,
-        Self::Commento,
-        Self::Comentario,
-        Self::Artalk,
-        Self::Waline,
-        Self::Giscus,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> {
+        FORMATS.iter().map(|(format, ..)| *format)
+    }
 
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
+        Self::all().find(|format| format.name() == name)
     }
 
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Disqus => "disqus",
-            Self::Wordpress => "wordpress",
-            Self::Isso => "isso",
-            Self::Remark42 => "remark42",
-            Self::Commento => "commento",
-            Self::Comentario => "comentario",
-            Self::Artalk => "artalk",
-            Self::Waline => "waline",
-            Self::Giscus => "giscus",
-        }
+        self.row().0
     }
 
     /// `zone` is that of times without an offset, unless the format says what they are.
-    pub fn read(self, source: Source, zone: &TimeZone, scratch: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-        if self == Self::Isso {
-            let (_temporary, database) = source.database(scratch).map_err(ReadError::whole)?;
-            return isso::read(&database, sink);
+    pub fn read(self, source: Source, zone: &TimeZone, temp_dir: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+        match self.row().1 {
+            Parser::Database(read) => {
+                let (_temporary, database) = source.database(temp_dir).map_err(ReadError::whole)?;
+                read(&database, sink)
+            }
+            Parser::Text(syntax, read) => {
+                let reader = source.reader(*syntax).map_err(ReadError::whole)?;
+                read(reader, zone, sink)
+            }
         }
-        let syntax = if matches!(self, Self::Disqus | Self::Wordpress) { Syntax::Xml } else { Syntax::Json };
-        let mut reader = source.reader(syntax).map_err(ReadError::whole)?;
-        match self {
-            Self::Disqus => disqus::read(reader, zone, sink),
-            Self::Wordpress => wordpress::read(reader, zone, sink),
-            Self::Isso | Self::Native => native::read(&mut reader, sink),
-            Self::Remark42 => remark42::read(&mut reader, zone, sink),
-            Self::Commento => commento::read(&mut reader, zone, sink),
-            Self::Comentario => comentario::read(&mut reader, zone, sink),
-            Self::Artalk => artalk::read(&mut reader, zone, sink),
-            Self::Waline => waline::read(&mut reader, zone, sink),
-            Self::Giscus => giscus::read(&mut reader, zone, sink),
-        }
+    }
+
+    fn row(self) -> (&'static str, &'static Parser) {
+        let row = FORMATS.iter().find(|(format, ..)| *format == self);
+        row.map(|(_, name, parser)| (*name, parser)).expect("each format has a row")
     }
 }
 
 /// The record of a comment. `is_oversized` says that a value was cut.
-fn told(comment: Comment, is_oversized: bool) -> Record {
+fn comment_record(comment: Comment, is_oversized: bool) -> Record {
     Record::Comment(Box::new(Comment { is_oversized, ..comment }))
 }
 

@@ -27,7 +27,7 @@ const BELOW: &str = "WITH RECURSIVE below(seq) AS (SELECT seq FROM comment WHERE
 
 #[derive(Debug, thiserror::Error)]
 pub enum LocateError {
-    #[error("the scratch file: {0}")]
+    #[error("the temporary file: {0}")]
     Staging(#[from] rusqlite::Error),
     #[error("{}", .0.chain())]
     Table(#[from] Fault),

@@ -50,7 +50,7 @@ impl fmt::Display for Place {
 pub enum ReadError {
     #[error("{place}{why}")]
     Source { place: Place, why: String },
-    #[error("the scratch file: {0}")]
+    #[error("the temporary file: {0}")]
     Scratch(#[from] rusqlite::Error),
 }
 
@@ -123,17 +123,17 @@ enum Content {
 }
 
 impl Source {
-    /// `-` is standard input. `scratch` is a directory for the files of a zip.
-    pub fn open(path: &Path, scratch: &Path) -> io::Result<Vec<Self>> {
+    /// `-` is standard input. `temp_dir` is a directory for the files of a zip.
+    pub fn open(path: &Path, temp_dir: &Path) -> io::Result<Vec<Self>> {
         let budget = Budget::default();
         let counted = |input: Box<dyn Read>| Box::new(Counted { input, read: budget.packed.clone() });
         if path == Path::new("-") {
-            return of_stream("standard input", counted(Box::new(io::stdin())), scratch, &budget);
+            return of_stream("standard input", counted(Box::new(io::stdin())), temp_dir, &budget);
         }
         let name = path.display().to_string();
         let mut file = open_file(path)?;
         if !file.metadata()?.is_file() {
-            return of_stream(&name, counted(Box::new(file)), scratch, &budget);
+            return of_stream(&name, counted(Box::new(file)), temp_dir, &budget);
         }
         let mut head = [0; 4];
         let length = read_head(&mut file, &mut head)?;
@@ -141,9 +141,9 @@ impl Source {
         match &head[..length] {
             head if is_zip(head) => {
                 budget.packed.set(file.metadata()?.len());
-                unzip(&name, file, scratch, &budget)
+                unzip(&name, file, temp_dir, &budget)
             }
-            head if head.starts_with(GZIP) => of_stream(&name, counted(Box::new(file)), scratch, &budget),
+            head if head.starts_with(GZIP) => of_stream(&name, counted(Box::new(file)), temp_dir, &budget),
             _ => Ok(vec![Self::of(name, Content::Plain(path.to_owned()), &budget)]),
         }
     }
@@ -175,7 +175,7 @@ impl Source {
     }
 
     /// Opens the source as a `SQLite` database. A temporary file must live as long.
-    pub fn database(self, scratch: &Path) -> io::Result<(Option<TemporaryFile>, Connection)> {
+    pub fn database(self, temp_dir: &Path) -> io::Result<(Option<TemporaryFile>, Connection)> {
         let mut content: Box<dyn Read> = match self.content {
             Content::Plain(path) => {
                 check_length(&mut File::open(&path)?)?;
@@ -185,7 +185,7 @@ impl Source {
             Content::Unpacked(file) => Box::new(file),
             Content::Stream(stream) => stream,
         };
-        let (database, mut temporary) = temporary::database(scratch)?;
+        let (database, mut temporary) = temporary::database(temp_dir)?;
         io::copy(&mut content, &mut temporary.file)?;
         check_length(&mut temporary.file)?;
         leave_wal_mode(&mut temporary.file)?;
@@ -193,11 +193,11 @@ impl Source {
     }
 }
 
-fn of_stream(name: &str, stream: Box<dyn Read>, scratch: &Path, budget: &Budget) -> io::Result<Vec<Source>> {
+fn of_stream(name: &str, stream: Box<dyn Read>, temp_dir: &Path, budget: &Budget) -> io::Result<Vec<Source>> {
     let mut input = BufReader::with_capacity(BUFFER, stream);
     let head = input.fill_buf()?;
     if is_zip(head) {
-        return unzip(name, spool(&mut input, scratch)?, scratch, budget);
+        return unzip(name, spool(&mut input, temp_dir)?, temp_dir, budget);
     }
     let content: Box<dyn Read> = if head.starts_with(GZIP) {
         Box::new(Unpacked { input: MultiGzDecoder::new(input), budget: budget.clone() })
@@ -208,7 +208,7 @@ fn of_stream(name: &str, stream: Box<dyn Read>, scratch: &Path, budget: &Budget)
 }
 
 /// The files of a zip, without those that macOS adds.
-fn unzip(name: &str, file: File, scratch: &Path, budget: &Budget) -> io::Result<Vec<Source>> {
+fn unzip(name: &str, file: File, temp_dir: &Path, budget: &Budget) -> io::Result<Vec<Source>> {
     let mut archive = ZipArchive::new(BufReader::new(file))?;
     let mut sources = Vec::new();
     for index in 0..archive.len() {
@@ -220,12 +220,12 @@ fn unzip(name: &str, file: File, scratch: &Path, budget: &Budget) -> io::Result<
         let name = format!("{name}/{inner}");
         let mut entry = Unpacked { input: &mut entry, budget: budget.clone() };
         let mut unpacked =
-            spool(&mut entry, scratch).map_err(|error| io::Error::new(error.kind(), format!("{inner}: {error}")))?;
+            spool(&mut entry, temp_dir).map_err(|error| io::Error::new(error.kind(), format!("{inner}: {error}")))?;
         let mut head = [0; 4];
         let length = read_head(&mut unpacked, &mut head)?;
         unpacked.seek(SeekFrom::Start(0))?;
         if head[..length].starts_with(GZIP) {
-            sources.extend(of_stream(&name, Box::new(unpacked), scratch, budget)?);
+            sources.extend(of_stream(&name, Box::new(unpacked), temp_dir, budget)?);
         } else {
             sources.push(Source::of(name, Content::Unpacked(unpacked), budget));
         }
@@ -242,8 +242,8 @@ fn is_zip(head: &[u8]) -> bool {
 }
 
 /// Copies to a temporary file, which is at its beginning then.
-fn spool(input: &mut impl Read, scratch: &Path) -> io::Result<File> {
-    let mut file = tempfile::tempfile_in(scratch)?;
+fn spool(input: &mut impl Read, temp_dir: &Path) -> io::Result<File> {
+    let mut file = tempfile::tempfile_in(temp_dir)?;
     io::copy(input, &mut file)?;
     file.seek(SeekFrom::Start(0))?;
     Ok(file)

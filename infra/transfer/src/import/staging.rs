@@ -294,9 +294,9 @@ impl Staging {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StagingError {
-    #[error("the scratch file: {0}")]
+    #[error("the temporary file: {0}")]
     File(#[from] std::io::Error),
-    #[error("the scratch file: {0}")]
+    #[error("the temporary file: {0}")]
     Database(#[from] rusqlite::Error),
 }
 

@@ -37,7 +37,7 @@ const ROUNDS: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    #[error("the scratch file: {0}")]
+    #[error("the temporary file: {0}")]
     Staging(#[from] rusqlite::Error),
     #[error("{}", .0.chain())]
     Table(#[from] Fault),

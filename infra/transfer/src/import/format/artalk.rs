@@ -7,9 +7,9 @@ use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, Comment, State};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
-use super::{Sink, page, told};
+use super::{Sink, comment_record, page};
 
-pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     if input.peek().map_err(ReadError::whole)? != Some(b'[') {
         return Err(ReadError::whole("is no array; is it of this format?"));
     }
@@ -20,7 +20,7 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
         };
         let comment = comment(&value, zone);
         sink(page(&comment.thread, value.optional("page_title")))?;
-        sink(told(comment, cut))
+        sink(comment_record(comment, cut))
     })
 }
 

@@ -7,12 +7,12 @@ use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
-use super::{Sink, told};
+use super::{Sink, comment_record};
 
 /// The user of comments whose author was not signed in.
 const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000000";
 
-pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     json::read(input, &[&["pages"], &["comments"], &["commenters"]], &mut |path, value, cut| match path {
         ["pages"] => sink(Record::Thread(Thread {
             key: value.text("id"),
@@ -30,7 +30,7 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
         })),
         _ => {
             sink(Record::Thread(thread(&value)))?;
-            sink(told(comment(&value, zone), cut))
+            sink(comment_record(comment(&value, zone), cut))
         }
     })
 }

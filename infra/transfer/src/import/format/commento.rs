@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
-use super::{Sink, told};
+use super::{Sink, comment_record};
 
-pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     json::read(input, &[&["comments"], &["commenters"]], &mut |path, value, cut| {
         if path == ["commenters"] {
             return sink(Record::User(commenter(&value)));
@@ -16,7 +16,7 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
         let thread = thread(&value);
         let comment = comment(&value, thread.key.clone(), zone);
         sink(Record::Thread(thread))?;
-        sink(told(comment, cut))
+        sink(comment_record(comment, cut))
     })
 }
 

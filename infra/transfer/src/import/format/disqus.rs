@@ -6,7 +6,7 @@ use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
 use super::super::source::{ReadError, Reader};
 use super::super::time;
 use super::xml::{Element, Step, Xml};
-use super::{Sink, told};
+use super::{Sink, comment_record};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut xml = Xml::open(input, "disqus")?;
@@ -17,7 +17,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         }
         match element.tag.name.as_str() {
             "thread" => sink(Record::Thread(thread(&element)))?,
-            "post" => sink(told(post(&element, zone), element.is_oversized))?,
+            "post" => sink(comment_record(post(&element, zone), element.is_oversized))?,
             _ => {}
         }
     }

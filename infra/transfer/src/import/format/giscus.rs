@@ -7,7 +7,7 @@ use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, Comment, Record, State, Thread};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path, may_be_cut};
-use super::{Sink, told};
+use super::{Sink, comment_record};
 
 const DISCUSSIONS: &[Path] = &[
     &["data", "repository", "discussions", "nodes"],
@@ -17,7 +17,7 @@ const DISCUSSIONS: &[Path] = &[
 ];
 const ERRORS: Path = &["errors"];
 
-pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     json::read(input, DISCUSSIONS, &mut |path, discussion, cut| {
         if path == ERRORS {
             let message = discussion.text("message");
@@ -30,9 +30,9 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
             let parent = comment(value, &key, None, zone);
             let id = parent.source_id.clone();
             let own = value.as_object().into_iter().flatten().filter(|(name, _)| *name != "replies");
-            sink(told(parent, cut && own.map(|(_, value)| value).any(may_be_cut)))?;
+            sink(comment_record(parent, cut && own.map(|(_, value)| value).any(may_be_cut)))?;
             for reply in nodes(value, "replies") {
-                sink(told(comment(reply, &key, Some(id.clone()), zone), cut && may_be_cut(reply)))?;
+                sink(comment_record(comment(reply, &key, Some(id.clone()), zone), cut && may_be_cut(reply)))?;
             }
         }
         Ok(())

@@ -23,11 +23,11 @@ type Each<'a> = dyn FnMut(Path, Value, bool) -> Result<(), ReadError> + 'a;
 /// there, goes to `each`; everything else is skipped.
 ///
 /// Fails when there is nothing at any of `paths`: then the text is of another format.
-pub(super) fn read(input: &mut Reader, paths: &'static [Path], each: &mut Each<'_>) -> Result<(), ReadError> {
+pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_>) -> Result<(), ReadError> {
     let mut walk = Walk { paths, each, watch: input.watch(), failure: None, found: false };
-    while at_start_of_value(input)? {
+    while at_start_of_value(&mut input)? {
         let (before, mut path) = (input.place(), Vec::new());
-        let mut deserializer = Deserializer::from_reader(&mut *input);
+        let mut deserializer = Deserializer::from_reader(&mut input);
         let result = Node { walk: &mut walk, path: &mut path }.deserialize(&mut deserializer);
         if let Some(failure) = walk.failure.take() {
             return Err(failure);
@@ -277,7 +277,7 @@ mod tests {
             found.push((path.join("."), value));
             Ok(())
         };
-        read(&mut Reader::of(text), paths, &mut each).map_err(|error| error.to_string())?;
+        read(Reader::of(text), paths, &mut each).map_err(|error| error.to_string())?;
         Ok(found)
     }
 

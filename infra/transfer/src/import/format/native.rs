@@ -1,12 +1,13 @@
 //! The native format: the records as they are.
 
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use super::super::record::{FORMAT, Head, Record, VERSION};
 use super::super::source::{ReadError, Reader};
-use super::{Sink, json, told};
+use super::{Sink, comment_record, json};
 
-pub(super) fn read(input: &mut Reader, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+pub(super) fn read(input: Reader, _zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut number = 0;
     let mut announced = Announced::default();
     json::read(input, &[&[]], &mut |_, value, cut| {
@@ -21,7 +22,7 @@ pub(super) fn read(input: &mut Reader, sink: &mut Sink<'_>) -> Result<(), ReadEr
             announced.read += 1;
         }
         sink(match record {
-            Record::Comment(comment) => told(*comment, cut),
+            Record::Comment(comment) => comment_record(*comment, cut),
             record => record,
         })
     })?;

@@ -7,9 +7,9 @@ use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, BodyFormat, Comment, Record, State};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
-use super::{Sink, page, told};
+use super::{Sink, comment_record, page};
 
-pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut is_backup = false;
     json::read(input, &[&[]], &mut |_, value, cut| {
         let is_about_users = is_about_users(&value);
@@ -23,7 +23,7 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
         sink(Record::of_site(value.attribute("locator").text("site")))?;
         let comment = comment(&value, zone);
         sink(page(&comment.thread, value.optional("title")))?;
-        sink(told(comment, cut))
+        sink(comment_record(comment, cut))
     })
 }
 

@@ -86,7 +86,7 @@ pub(in crate::import) fn samples() -> Vec<(Format, Vec<u8>)> {
 #[test]
 fn every_format_has_a_sample() {
     let named = |formats: &mut dyn Iterator<Item = Format>| formats.map(Format::name).collect::<BTreeSet<_>>();
-    assert_eq!(named(&mut samples().into_iter().map(|(format, _)| format)), named(&mut Format::ALL.into_iter()));
+    assert_eq!(named(&mut samples().into_iter().map(|(format, _)| format)), named(&mut Format::all()));
 }
 
 fn gzip(content: &[u8]) -> Vec<u8> {
@@ -201,7 +201,7 @@ fn a_file_of_another_format_brings_no_comment() {
     others.push((Format::Native, b"{\"hello\": 1}".to_vec()));
     others.push((Format::Native, b"[{\"hello\": 1}]".to_vec()));
     for (other, content) in others {
-        for format in Format::ALL.into_iter().filter(|format| *format != other) {
+        for format in Format::all().filter(|format| *format != other) {
             let Ok(parsed) = parse_in(format, &content, "UTC") else { continue };
             assert!(!parsed.comments.is_empty(), "{other:?} as {format:?} succeeds with nothing");
             assert!(!parsed.comments.iter().any(is_good), "{other:?} as {format:?}: {parsed:?}");
@@ -211,7 +211,7 @@ fn a_file_of_another_format_brings_no_comment() {
 
 #[test]
 fn an_empty_file_is_an_error() {
-    for format in Format::ALL {
+    for format in Format::all() {
         for content in [&b""[..], b" \n", b"\xef\xbb\xbf", b"null"] {
             parse_in(format, content, "UTC").expect_err(&format!("{format:?}: {content:?}"));
         }

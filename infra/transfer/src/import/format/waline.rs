@@ -9,14 +9,14 @@ use super::super::markdown::{self, RawHtml};
 use super::super::record::{Author, Comment, Record, State, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path};
-use super::{Sink, page, told};
+use super::{Sink, comment_record, page};
 
 /// The file of the management page; the answer of `GET /api/db`, which that is in; an answer of `LeanCloud`.
 const TABLES: &[Path] =
     &[&["data", "Comment"], &["data", "Users"], &["data", "data", "Comment"], &["data", "data", "Users"], &["results"]];
 const ALONE: &[Path] = &[&[]];
 
-pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let first = input.peek().map_err(ReadError::whole)?;
     if first == Some(b'#') {
         input.skip_until(b'\n').map_err(ReadError::whole)?;
@@ -28,7 +28,7 @@ pub(super) fn read(input: &mut Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> 
         }
         let comment = comment(&value, zone);
         sink(page(&comment.thread, None))?;
-        sink(told(comment, cut))
+        sink(comment_record(comment, cut))
     })
 }
 

@@ -8,7 +8,7 @@ use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
 use super::super::source::{ReadError, Reader};
 use super::super::time;
 use super::xml::{Element, Step, Tag, Xml};
-use super::{Sink, told};
+use super::{Sink, comment_record};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut xml = Xml::open(input, "rss")?;
@@ -49,7 +49,7 @@ fn item(xml: &mut Xml, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadE
                     sink(Record::Thread(item.thread()))?;
                     is_told = true;
                 }
-                sink(told(comment(&element, &item, zone), element.is_oversized))?;
+                sink(comment_record(comment(&element, &item, zone), element.is_oversized))?;
             }
             _ => {}
         }
