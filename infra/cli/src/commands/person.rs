@@ -126,7 +126,8 @@ impl Options {
         let left = left.await?;
         if let Some(table) = &self.table {
             eprintln!(
-                "The edge (EdgeCache=true) may show what was erased for five minutes more. This empties it at once:\n"
+                "If the stack has an edge (EdgeCache=true), it may show what was erased for five minutes more. This empties it \
+                 at once:\n"
             );
             eprintln!("    {}", emptying_the_edge(table));
         }
@@ -164,11 +165,14 @@ impl Options {
     }
 }
 
-/// The command that empties the edge of the stack that has the table.
+/// The command that empties the edge of the stack that has the table, and does nothing where the stack has none.
+/// `describe-stack-resources` tells of a hundred resources alone, so it is asked for the name of the stack.
 fn emptying_the_edge(table: &str) -> String {
     format!(
-        "aws cloudfront create-invalidation --paths '/*' --distribution-id \"$(aws cloudformation describe-stack-resources \
-         --physical-resource-id {table} --query \"StackResources[?LogicalResourceId=='Edge'].PhysicalResourceId\" --output text)\""
+        "for edge in $(aws cloudformation list-stack-resources --stack-name \"$(aws cloudformation describe-stack-resources \
+         --physical-resource-id {table} --query 'StackResources[0].StackName' --output text)\" \
+         --query \"StackResourceSummaries[?LogicalResourceId=='Edge'].PhysicalResourceId\" --output text); do \
+         aws cloudfront create-invalidation --paths '/*' --distribution-id \"$edge\"; done"
     )
 }
 

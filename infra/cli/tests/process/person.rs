@@ -246,8 +246,14 @@ fn a_deployed_table_is_used_with_the_settings_of_the_service() {
         assert_eq!(refused.status.code(), Some(3), "{missing}");
         assert!(stderr(&refused).contains(missing), "{}", stderr(&refused));
     }
-    let erased = receipt(&run(&["person", "erase", "--email", "ada@example.org"], ""));
+    let output = run(&["person", "erase", "--email", "ada@example.org"], "");
+    let erased = receipt(&output);
     assert_eq!((&erased["gone"], &erased["left"]), (&json!({ "comments": 1, "placeholders": 1 }), &json!(0)));
+    let told = stderr(&output);
+    assert!(told.contains("If the stack has an edge (EdgeCache=true)"), "{told}");
+    // One line to paste, which finds the edge by the table.
+    let command = told.lines().find(|line| line.contains("aws cloudfront create-invalidation")).unwrap();
+    assert!(command.contains(&format!("--physical-resource-id {table} ")), "{command}");
     assert!(run(&["check"], "").status.success());
     let other_salt = run(&["import", "native", file.to_str().unwrap()], "SVC_VISITOR_SALT");
     assert_eq!(other_salt.status.code(), Some(3));
@@ -263,6 +269,7 @@ fn the_receipt_may_go_to_a_file_and_an_address_that_cannot_be_written_is_told_be
     assert_eq!(refused.status.code(), Some(3));
     let done = erase(&["--email", "ada@example.org", "--out", out.to_str().unwrap()], &data);
     assert!(done.status.success() && done.stdout.is_empty(), "{}", stderr(&done));
+    assert!(!stderr(&done).contains("cloudfront"), "no edge is in front of a data directory: {}", stderr(&done));
     let told: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
     assert_eq!(told["gone"]["comments"], 1);
 }
