@@ -273,6 +273,11 @@ fn cache_policy<'a>(template: &'a Value, behaviour: &Value) -> &'a Value {
     &template["Resources"][policy]["Properties"]["CachePolicyConfig"]
 }
 
+fn request_policy<'a>(template: &'a Value, behaviour: &Value) -> &'a Value {
+    let policy = behaviour["OriginRequestPolicyId"]["Ref"].as_str().unwrap();
+    &template["Resources"][policy]["Properties"]["OriginRequestPolicyConfig"]
+}
+
 /// The names of the routes whose answers are the same for everyone. The function `public` answers the others of this kind.
 const FOR_EVERYONE: [&str; 3] = ["svc-pro.counts", "svc-pro.changes", "svc-pro.feed"];
 const FILES: [&str; 4] =
@@ -346,6 +351,21 @@ fn the_edge_tells_what_is_public_apart_by_the_parameters_that_change_it_and_by_n
 }
 
 #[test]
+fn no_parameter_reaches_the_service_that_does_not_tell_answers_apart_at_the_edge() {
+    let template = template();
+    let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
+    let behaviours = edge["CacheBehaviors"].as_array().unwrap().iter().chain([&edge["DefaultCacheBehavior"]]);
+    for behaviour in behaviours {
+        let key = &cache_policy(&template, behaviour)["ParametersInCacheKeyAndForwardedToOrigin"];
+        let forwarded = request_policy(&template, behaviour);
+        // Those of the key are forwarded besides.
+        let all = json!({ "QueryStringBehavior": "all" });
+        let expected = if key["QueryStringsConfig"] == all { all } else { json!({ "QueryStringBehavior": "none" }) };
+        assert_eq!(forwarded["QueryStringsConfig"], expected, "{}", behaviour["PathPattern"]);
+    }
+}
+
+#[test]
 fn the_edge_alone_calls_the_function_public_by_its_url_and_proves_whose_address_it_forwards() {
     let template = template();
     let resources = &template["Resources"];
@@ -367,10 +387,11 @@ fn the_edge_alone_calls_the_function_public_by_its_url_and_proves_whose_address_
 
     // Behind the URL all readers come from CloudFront.
     assert_eq!(public["OriginCustomHeaders"], origin("api")["OriginCustomHeaders"]);
-    let forwarded =
-        &resources["EdgeRequestPolicy"]["Properties"]["OriginRequestPolicyConfig"]["HeadersConfig"]["Headers"];
-    let forwards = |name: &str| forwarded.as_array().unwrap().contains(&json!(name));
-    assert!(forwards("CloudFront-Viewer-Address") && !forwards("Host"), "{forwarded}");
+    for (name, policy) in of_type(&template, "AWS::CloudFront::OriginRequestPolicy") {
+        let forwarded = &policy["Properties"]["OriginRequestPolicyConfig"]["HeadersConfig"]["Headers"];
+        let forwards = |name: &str| forwarded.as_array().unwrap().contains(&json!(name));
+        assert!(forwards("CloudFront-Viewer-Address") && !forwards("Host"), "{name}: {forwarded}");
+    }
     // It is given up after the function's own bound, and not tried again.
     let bound = template["Globals"]["Function"]["Timeout"].as_u64().unwrap();
     assert_eq!(public["CustomOriginConfig"]["OriginReadTimeout"], bound + 1);
@@ -389,12 +410,11 @@ fn the_default_cache_behaviour_tells_callers_and_languages_apart() {
 #[test]
 fn the_edge_lets_the_key_of_a_guest_through_and_tells_no_answers_apart_by_it() {
     let template = template();
-    let forwarded = &template["Resources"]["EdgeRequestPolicy"]["Properties"]["OriginRequestPolicyConfig"];
-    assert!(forwarded["HeadersConfig"]["Headers"].as_array().unwrap().contains(&json!("Comment-Key")));
     let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
     let behaviours = edge["CacheBehaviors"].as_array().unwrap().iter().chain([&edge["DefaultCacheBehavior"]]);
     for behaviour in behaviours {
-        assert_eq!(behaviour["OriginRequestPolicyId"]["Ref"], "EdgeRequestPolicy");
+        let forwarded = &request_policy(&template, behaviour)["HeadersConfig"]["Headers"];
+        assert!(forwarded.as_array().unwrap().contains(&json!("Comment-Key")));
         // Answers to a key are never cached, and reads with one carry `mine=1`.
         assert!(!cache_policy(&template, behaviour).to_string().contains("Comment-Key"));
     }
