@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use regex_lite::Regex;
+use fancy_regex::Regex;
 use shared::config::{Config, ConfigError};
 use shared::routes::ROUTES;
 
@@ -10,12 +10,16 @@ use super::deployed::{entries, referred, template};
 use super::*;
 
 /// They may hold any text.
-const FREE: [&str; 5] = ["JwtAudience", "JwtIssuer", "Moderators", "SpamDeny", "SpamReview"];
+const FREE: [&str; 4] = ["JwtAudience", "JwtIssuer", "SpamDeny", "SpamReview"];
 
 const SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt-AbCdEf";
 const ADDRESSES: [&str; 3] = ["https://example.org", "http://127.0.0.1:3000/", "https://a.example.org:8443/b/c_(d)~e"];
 const NO_ADDRESSES: [&str; 5] =
     ["example.org", "ftp://example.org", "https://", "https://exa mple.org", "https:/example.org"];
+
+/// Its local part has 64 characters.
+const LONGEST: &str = "a.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
+const TOO_LONG: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
 
 /// What a parameter accepts besides nothing, and what neither it nor the setting accepts.
 const SETTINGS: &[(&str, &[&str], &[&str])] = &[
@@ -36,8 +40,15 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "MailFrom",
-        &["comments@example.org", "o'hara+a_b@mail.example.co"],
-        &["comments", "comments@localhost", "Comments <comments@example.org>", "a..b@example.org", "a@-b.org"],
+        &["comments@example.org", "o'hara+a_b@mail.example.co", LONGEST],
+        &[
+            "comments",
+            "comments@localhost",
+            "Comments <comments@example.org>",
+            "a..b@example.org",
+            "a@-b.org",
+            TOO_LONG,
+        ],
     ),
     ("MailWait", &["0", "60", "999", "1000", "3600"], &["3601", "4000", "-1", "1h"]),
     (
@@ -45,7 +56,30 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
         &["1", "999999", "1000000", "4099999", "4193999", "4194299", "4194304"],
         &["0", "4194305", "4194400", "4195000", "4200000", "5000000", "10000000", "4MB"],
     ),
-    ("ModerationMail", &["mods@example.org", "a@example.org, b@example.org"], &["mods", "a@example.org;b@example.org"]),
+    (
+        "ModerationMail",
+        &["mods@example.org", "a@example.org, b@example.org", LONGEST],
+        &["mods", "a@example.org;b@example.org", TOO_LONG],
+    ),
+    (
+        "Moderators",
+        &[
+            "7",
+            "7, 12,auth0|ada",
+            "email:you@example.org",
+            " email: a@example.org ,7, email:b@example.org",
+            "e,em,ema,emai,email,emails,the email:you",
+            "email|abc:def",
+        ],
+        &[
+            "email:you",
+            "email:",
+            "7, email: ",
+            "7,email:you@localhost",
+            "email:a..b@example.org",
+            "email:a@example.org x",
+        ],
+    ),
     (
         "PageUrl",
         &["https://www.example.org/{type}/{id}", "http://127.0.0.1:3000/?{id}#{type}"],
@@ -66,7 +100,7 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ("SpamDenyLinks", &["0", "50", "9999", "10000"], &["10001", "-1", "few"]),
     ("SpamReviewLinks", &["0", "10", "9999", "10000"], &["10001", "-1", "few"]),
     ("Theme", &["auto", "light", "dark"], &["purple", "Dark"]),
-    ("Types", &["posts", "posts,videos", "posts, a.b_c~d-e"], &["a/b", ",", "posts;videos", "bücher"]),
+    ("Types", &["posts", "posts,videos", "posts, a.b_c~d-e"], &["a/b", ",", "posts;videos", "bücher", "posts,users"]),
     ("UploadLimit", &["1", "10", "1000000"], &["0", "1000001", "-5"]),
     ("UsersRoutePrefix", &["users", "community/people"], &["a//b", "..", "a b"]),
     ("WriteLimit", &["1", "60", "1000000"], &["0", "1000001", "-5"]),
@@ -128,7 +162,7 @@ impl Accepted {
     fn accepts(&self, value: &str) -> bool {
         match self {
             Self::Values(values) => values.iter().any(|accepted| accepted == value),
-            Self::Pattern(pattern) => pattern.is_match(value),
+            Self::Pattern(pattern) => pattern.is_match(value).unwrap(),
         }
     }
 }
@@ -209,13 +243,25 @@ fn the_functions_start_with_whatever_a_parameter_accepts() {
             Accepted::Pattern(_) => samples.clone(),
         };
         // An empty one is the service's default; the rules of the template say where it needs one.
-        // No pattern leaves out the first segments of routes, which are no types.
-        let reserved = |value: &str| name == "Types" && ROUTES.iter().any(|r| r.path.split('/').next() == Some(value));
-        let given = |value: &&str| !value.is_empty() && !reserved(value) && accepted[name].accepts(value);
+        let given = |value: &&str| !value.is_empty() && accepted[name].accepts(value);
         let mut tried = of_parameter.into_iter().filter(given).peekable();
         assert!(tried.peek().is_some(), "{name} has no sample in SETTINGS that it accepts");
         for value in tried {
             configured(setting, value).unwrap_or_else(|error| panic!("{name} accepts {value:?}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn no_type_is_the_first_segment_of_a_route() {
+    let types = &accepted()["Types"];
+    let first = ROUTES.iter().filter_map(|route| route.path.split('/').next()).filter(|first| !first.starts_with('{'));
+    for reserved in first {
+        for value in [reserved, &format!("posts, {reserved}"), &format!(" {reserved} ,posts")] {
+            assert!(!types.accepts(value), "{value}");
+        }
+        for value in [&format!("{reserved}-"), &format!("x.{reserved}")] {
+            assert!(types.accepts(value), "{value}");
         }
     }
 }
