@@ -21,6 +21,7 @@ use shared::http::response::{Answer, Sharing};
 use shared::policy;
 use shared::store::Reading;
 use shared::store::comments::read_units;
+use shared::store::meter;
 use shared::store::newest::{NEWEST, NewestComments};
 
 const ATOM: &str = "application/atom+xml; charset=utf-8";
@@ -30,7 +31,11 @@ pub(crate) async fn feed(app: &App, call: &Call, kind: &str, record: &str) -> Re
     let exists = exists(&thread);
     let read = async {
         let thread = thread?;
-        let newest = app.store.newest_comments(&thread).await?;
+        let (candidates, cost) = meter::measure(app.store.newest_candidates(&thread)).await;
+        let candidates = candidates?;
+        let above = read_units(candidates.above().len(), Reading::Eventual);
+        app.reserve(call, cost.read_units + f64::from(above)).await?;
+        let newest = app.store.newest_comments(candidates).await?;
         Ok((thread, newest))
     };
     let class = RateClass::LargeRead { units: read_units(NEWEST, Reading::Eventual) };

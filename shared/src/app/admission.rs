@@ -235,25 +235,48 @@ impl App {
         enforce(call, second.filter(is_reached_first).unwrap_or(first))
     }
 
+    /// Reserves what a read that was let through may cost in all, in read units, once that is known, and before it reads on.
+    /// Over the limit it is refused, and counts for what it has read.
+    pub async fn reserve(&self, call: &Call, units: f64) -> Result<()> {
+        let Some(status) = call.rate_limit.get().filter(|status| status.allowed) else { return Ok(()) };
+        let class = status.class;
+        let more = class.worth(units).saturating_sub(status.counted);
+        if more == 0 {
+            return Ok(());
+        }
+        let caller = self.caller(call);
+        let counter = Counter { now: status.at, ..self.counter(class, class.limiter(), &caller) };
+        match self.store.count_read(counter, more).await {
+            Ok(status) => checked(*call.reserved.get_or_init(|| status)),
+            Err(fault) => {
+                tracing::warn!(error = fault.chain(), "read not counted, and answered");
+                Ok(())
+            }
+        }
+    }
+
     /// Corrects the count of a request that was let through, once it is known what it cost.
     pub(crate) async fn settle(&self, call: &mut Call, cost: &Cost) {
         let Some(status) = call.rate_limit.get().copied().filter(|status| status.allowed) else { return };
         let class = status.class;
         let is_read = class.is_read();
         let worth = class.worth(if is_read { cost.read_units } else { cost.write_units });
-        if worth == status.counted {
+        let more = call.reserved.get();
+        let counted = status.counted + more.filter(|more| more.allowed).map_or(0, |more| more.counted);
+        if worth == counted {
             return;
         }
         let caller = self.caller(call);
         let counter = Counter { now: status.at, ..self.counter(class, class.limiter(), &caller) };
         let settled = if is_read {
-            Some(Box::pin(self.store.settle_read(counter, status.counted, worth)).await)
+            Some(Box::pin(self.store.settle_read(counter, counted, worth)).await)
         } else {
             Box::pin(self.store.count_surplus(counter, worth - 1)).await
         };
         // The surplus of a read that reserved nothing shows from the next one.
-        let shows = !is_read || status.counted > 1;
-        if let (Some(settled), Some(status)) = (settled.filter(|_| shows), call.rate_limit.get_mut())
+        let shows = !is_read || counted > 1;
+        let last = if call.reserved.get().is_some() { call.reserved.get_mut() } else { call.rate_limit.get_mut() };
+        if let (Some(settled), Some(status)) = (settled.filter(|_| shows), last.filter(|status| status.allowed))
             && status.limiter == settled.limiter
         {
             status.remaining = settled.remaining;
@@ -345,6 +368,10 @@ impl App {
 /// Keeps the status for the headers of the answer, and refuses over the limit. A request is counted once.
 fn enforce(call: &Call, status: RateLimitStatus) -> Result<()> {
     call.rate_limit.get_or_init(|| status);
+    checked(status)
+}
+
+fn checked(status: RateLimitStatus) -> Result<()> {
     if status.allowed { Ok(()) } else { Err(Refusal::RateLimited(status.resets_in).into()) }
 }
 

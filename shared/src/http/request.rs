@@ -54,6 +54,8 @@ pub struct Call {
     pub base_url: String,
     /// Set by the limiter, for the headers of the answer.
     pub rate_limit: OnceLock<RateLimitStatus>,
+    /// Set by the limiter, when a read that was let through reserved more.
+    pub reserved: OnceLock<RateLimitStatus>,
     /// Set when the token is of a session that has ended, on a route where bad tokens are ignored.
     pub session_ended: OnceLock<()>,
 }
@@ -84,6 +86,7 @@ impl Call {
             network,
             base_url,
             rate_limit: OnceLock::new(),
+            reserved: OnceLock::new(),
             session_ended: OnceLock::new(),
         }
     }

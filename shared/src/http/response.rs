@@ -195,7 +195,7 @@ impl Answer {
     }
 
     fn set_common_headers(&mut self, call: &Call) {
-        if let Some(rate_limit) = call.rate_limit.get() {
+        if let Some(rate_limit) = call.reserved.get().or(call.rate_limit.get()) {
             self.set(HeaderName::from_static("x-ratelimit-limit"), HeaderValue::from(rate_limit.limit));
             self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(rate_limit.remaining));
         }

@@ -8,11 +8,11 @@
 //! **Reads** are granted by blocks. An instance lets a caller's first block through before it asks the table. What a read cost
 //! beyond ten units is known after it, and counts with the next block. A large read, which is a feed or a page of comments over
 //! the default size, reserves what it may cost: the first one of an instance like other reads, the others in the table before
-//! they run. What it did not cost is granted again, and goes back to the table where it is more than other instances can spare.
-//! What a refused one has booked goes back too, but for one read.
+//! they run. A feed reserves again once it knows how many comments are above its entries, before it reads them. What a large
+//! read did not cost is granted again, and goes back to the table where it is more than other instances can spare. What a
+//! refused one has booked goes back too, but for one read.
 //! In the worst case each further instance lets the caller exceed the limit by nine cheap reads and one page of the largest
-//! comments. For a feed this is not all: it reserves units for its entries only, and may read up to ten comments above each.
-//! `infra/measure/README.md` has the units.
+//! comments. `infra/measure/README.md` has the units.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -23,6 +23,24 @@ pub struct Newest {
     pub ids: Vec<CommentId>,
 }
 
+/// The newest comments, while it is open whether what is above them is shown.
+#[derive(Debug)]
+pub struct Candidates {
+    thread: Thread,
+    /// Newest first.
+    ids: Vec<CommentId>,
+    approved: BTreeMap<CommentId, Comment>,
+}
+
+impl Candidates {
+    /// What is above them and not among them.
+    #[must_use]
+    pub fn above(&self) -> BTreeSet<CommentId> {
+        let ancestors = self.approved.values().flat_map(|comment| &comment.ancestors);
+        ancestors.filter(|id| !self.approved.contains_key(id)).copied().collect()
+    }
+}
+
 #[derive(Debug)]
 pub struct NewestComments {
     pub thread: Thread,
@@ -45,24 +63,24 @@ impl Store {
         Ok(Newest { count: count.as_ref().map_or(0, counts::count_of), ids })
     }
 
-    /// `feed`: in two trips, and a third one for what is above replies and not among the newest. What seems to be
-    /// absent or hidden is read once more.
-    pub async fn newest_comments(&self, thread: &ThreadId) -> Result<NewestComments, Fault> {
+    /// `feed`: in two trips. What seems to be absent or hidden is read once more.
+    pub async fn newest_candidates(&self, thread: &ThreadId) -> Result<Candidates, Fault> {
         let key = keys::thread(thread);
         let (thread, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread)).await?;
-        let mut approved = self.approved(ids.clone()).await?;
-        let above: BTreeSet<CommentId> = approved
-            .values()
-            .flat_map(|comment| &comment.ancestors)
-            .filter(|id| !approved.contains_key(id))
-            .copied()
-            .collect();
+        let approved = self.approved(ids.clone()).await?;
+        Ok(Candidates { thread: thread.map(read).transpose()?.unwrap_or_default(), ids, approved })
+    }
+
+    /// `feed`: in one trip more where something is above replies and not among the newest, read as there.
+    pub async fn newest_comments(&self, candidates: Candidates) -> Result<NewestComments, Fault> {
+        let above = candidates.above();
+        let Candidates { thread, ids, mut approved } = candidates;
         approved.extend(self.approved(above.into_iter().collect()).await?);
         // What was hidden or deleted just now, and what is below it, may still be among those that count.
         let is_shown =
             |comment: &&Comment| comment.may_count() && comment.ancestors.iter().all(|id| approved.contains_key(id));
         let comments = ids.iter().filter_map(|id| approved.get(id)).filter(is_shown).cloned().collect();
-        Ok(NewestComments { thread: thread.map(read).transpose()?.unwrap_or_default(), comments })
+        Ok(NewestComments { thread, comments })
     }
 
     /// The approved ones of these comments. What an eventual read misses, or has as hidden, is read consistently once more.

@@ -262,6 +262,37 @@ async fn feeds_at_the_same_time_pass_as_often_as_one_after_the_other() {
 }
 
 #[tokio::test]
+async fn feeds_at_the_same_time_take_what_is_above_their_comments_before_they_read_it() {
+    const LIMIT: f64 = 60.0;
+    let world = World::with(&[("SVC_READ_LIMIT", "60")]);
+    let ada = world.user(7, "Ada");
+    let mut chains = Vec::new();
+    for _ in 0..4 {
+        chains.push(ada.comment("posts/1", &largest::body()).await);
+    }
+    for _ in 0..10 {
+        for last in &mut chains {
+            *last = ada.reply("posts/1", *last, &largest::body()).await;
+        }
+    }
+    world.wait_until_idle().await;
+    let (guest, other) = (world.guest(), world.guest());
+    let alone = other.get("posts/1/feed.atom").await.ok(200).cost.read_units;
+    assert!(alone > 200.0, "twenty comments, and twenty-four above them: {alone}");
+    let feeds = join_all((0..44).map(|_| guest.get("posts/1/feed.atom"))).await;
+    let cost: f64 = feeds.iter().map(|feed| feed.cost.read_units).sum();
+    assert!(cost <= 10.0 * LIMIT + alone, "{cost}");
+    for feed in feeds.into_iter().filter(|feed| feed.status != 200) {
+        let feed = feed.refused(429, "rate_limited");
+        assert_eq!(feed.header("x-ratelimit-remaining"), "0");
+    }
+    // One after the other they count for 24 reads each.
+    other.get("posts/1/feed.atom").await.ok(200);
+    other.get("posts/1/feed.atom").await.ok(200);
+    other.get("posts/1/feed.atom").await.refused(429, "rate_limited");
+}
+
+#[tokio::test]
 async fn a_further_instance_lets_one_feed_through_that_the_limit_does_not() {
     let limit = [("SVC_READ_LIMIT", "50")];
     let world = World::with(&limit);
