@@ -123,8 +123,7 @@ impl Keys {
             name: payload.name,
             picture: payload.picture,
             email: payload.email,
-            // Some issuers, such as Cognito, send booleans as text. Whatever else is there says that it is not verified.
-            email_unverified: payload.email_verified.is_some_and(|verified| verified != true && verified != "true"),
+            email_unverified: payload.email_verified.is_some_and(|verified| verified != true),
             moderator: payload.roles.is_some_and(|roles| roles.iter().any(|role| role == MODERATOR)),
             #[expect(clippy::cast_possible_truncation, reason = "saturates")]
             issued_at: payload.iat.map(|iat| iat as i64),

@@ -848,6 +848,7 @@ async fn an_address_that_the_issuer_has_not_verified_is_confirmed_first() {
     // Some issuers send the claim as a text.
     let claims = [
         json!(false),
+        json!("true"),
         json!("false"),
         json!(0),
         json!("0"),
@@ -874,12 +875,8 @@ async fn an_address_that_the_issuer_has_not_verified_is_confirmed_first() {
 #[tokio::test]
 async fn an_address_that_the_issuer_has_verified_needs_no_confirmation() {
     let world = world();
-    // Cognito sends the claim as a text.
-    for (id, verified) in (7..).zip([json!(true), json!("true")]) {
-        let email = format!("ada{id}@example.org");
-        let claims = json!({ "sub": id.to_string(), "name": "Ada", "email": email, "email_verified": verified });
-        choose(&world.claiming(&claims), wants(&["replies"])).await;
-    }
+    let claims = json!({ "sub": "7", "name": "Ada", "email": "ada@example.org", "email_verified": true });
+    choose(&world.claiming(&claims), wants(&["replies"])).await;
     assert_eq!(sent(&world).await.len(), 0);
 }
 
