@@ -70,7 +70,7 @@ impl Section<'_> {
                 @if self.parent.is_some() {
                     p.pages { a href=(self.address.without("parent")) { (self.say("comments")) } }
                 }
-                @if articles.is_empty() { p.empty { (self.say("no_comments")) } }
+                @if articles.is_empty() && self.thread.parents == 0 { p.empty { (self.say("no_comments")) } }
                 @for article in articles { (PreEscaped(article)) }
                 @if prev.is_some() || next.is_some() {
                     p.pages {

@@ -1,6 +1,6 @@
 //! `comments.page`: a thread as html without scripts.
 
-use http::header::{ACCEPT_LANGUAGE, IF_NONE_MATCH};
+use http::header::{ACCEPT_LANGUAGE, COOKIE, IF_NONE_MATCH};
 use serde_json::json;
 use tests::{Actor, TestResponse, World};
 
@@ -206,12 +206,26 @@ async fn an_empty_thread_says_so() {
         "{}",
         text(&empty)
     );
+    assert!(text(&page(&world.guest(), "page=99").await).contains("No comments yet"));
     for path in ["pages/1/comments.html", "posts/a%20b/comments.html"] {
         world.guest().get(path).await.refused(404, "not_found");
     }
     world.guest().get(&format!("{PAGE}?per_page=51")).await.invalid("per_page");
     world.guest().get(&format!("{PAGE}?sort=best")).await.invalid("sort");
     world.guest().get(&format!("{PAGE}?cursor=x")).await.invalid("cursor");
+}
+
+#[tokio::test]
+async fn a_page_beyond_the_last_leads_back_and_does_not_say_that_the_thread_is_empty() {
+    let world = World::new();
+    let mut ids = world.written(3).await;
+    ids.reverse();
+    for sort in ["newest", "most_liked"] {
+        let beyond = page(&world.guest(), &format!("sort={sort}&page=99")).await;
+        assert!(articles(&beyond).is_empty() && !text(&beyond).contains("No comments yet"), "{}", text(&beyond));
+        let back = link(&beyond, "rel=\"prev\"").expect("a link to the last page");
+        assert_eq!(articles(&world.guest().get(&back).await.ok(200)), ids, "{sort}");
+    }
 }
 
 #[tokio::test]
@@ -235,11 +249,13 @@ async fn a_page_is_the_same_for_everyone_runs_nothing_and_may_be_kept_and_framed
         world.moderator(),
         guest.clone().with_token("bad"),
         guest.clone().with_key("guest"),
+        guest.clone().with(COOKIE, "session=1"),
         guest.clone().with(ACCEPT_LANGUAGE, "de"),
     ] {
         for query in ["per_page=2", "per_page=2&mine=1", "newest=1&per_page=2", "include=all&per_page=2"] {
             let reply = page(&other, query).await;
             assert_eq!((&reply.body, reply.header("cache-control")), (&plain.body, control), "{query}");
+            assert!(!reply.headers.contains_key("set-cookie"));
         }
     }
     guest.with(IF_NONE_MATCH, plain.header("etag")).get(&format!("{PAGE}?per_page=2")).await.ok(304);

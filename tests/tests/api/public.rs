@@ -118,7 +118,9 @@ async fn caches_tell_origins_apart_where_the_settings_list_them_and_no_edge_repl
     ] {
         let world = World::with(settings);
         for guest in [world.guest(), world.guest().with(ORIGIN, "https://a.example")] {
-            assert_eq!(list(&guest, "").await.header("vary"), vary, "{settings:?}");
+            for path in [LIST, "posts/1/comments.html"] {
+                assert_eq!(guest.get(path).await.ok(200).header("vary"), vary, "{path} {settings:?}");
+            }
         }
     }
 }
