@@ -10,6 +10,7 @@ import { extname, join, normalize } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
+import { load } from '../../packages/npm/index.js'
 import { LocalServer, world } from './world.js'
 
 const RECIPES = `${process.env.RECIPES}`
@@ -55,6 +56,29 @@ test('the package has the version of the service, and no script of more than 1,0
     const size = gzipSync(await read(`packages/npm/${name}`), { level: 9 }).length
     assert.ok(size <= 1_024, `${name}: ${size}`)
   }
+})
+
+test('load does nothing on a server', () => {
+  assert.ok(!('document' in globalThis))
+  load(EXAMPLE)
+  assert.ok(!('document' in globalThis))
+})
+
+test('load adds the module to a page once', async (t) => {
+  const page = await w.browser.newPage()
+  t.after(() => page.close())
+  await page.route(/^https:/, (route) => route.abort())
+  const module = await readFile(new URL('../../packages/npm/index.js', import.meta.url), 'utf8')
+  await page.route('https://www.example.org/load.js', (route) => route.fulfill({ contentType: 'text/javascript', body: module }))
+  await page.route('https://www.example.org/', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }))
+  await page.goto('https://www.example.org/')
+  const scripts = await page.evaluate(async (api) => {
+    const path = '/load.js'
+    const { load } = await import(path)
+    for (const address of [api, `${api}/`, api]) load(address)
+    return [...document.scripts].map(({ type, src }) => ({ type, src }))
+  }, EXAMPLE)
+  assert.deepEqual(scripts, [{ type: 'module', src: `${EXAMPLE}/embed.js` }])
 })
 
 for (const [name, { command, built, isStatic }] of Object.entries(BUILDS)) {
