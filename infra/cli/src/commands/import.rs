@@ -266,19 +266,9 @@ impl Progress {
         Self { is_terminal: io::stderr().is_terminal(), began: now, writing: None, done: 0, shown: now }
     }
 
-    fn read(&mut self, Reading { comments, bytes, total }: Reading) {
+    fn read(&mut self, reading: Reading) {
         let began = self.began;
-        self.show(|| {
-            if bytes == 0 || total == 0 {
-                return format!("{comments} comments read");
-            }
-            let bytes = bytes.min(total);
-            let left = left(began, bytes, total);
-            format!(
-                "{comments} comments read, {}% of the source, {left} left",
-                u128::from(bytes) * 100 / u128::from(total)
-            )
-        });
+        self.show(|| of_reading(reading, began.elapsed()));
     }
 
     fn write(&mut self, step: write::Progress<'_>) {
@@ -290,10 +280,7 @@ impl Progress {
             write::Progress::Written { done, total } => {
                 let began = *self.writing.get_or_insert_with(Instant::now);
                 self.done = done;
-                self.show(|| {
-                    let rate = done / began.elapsed().as_secs().max(1);
-                    format!("{done} of {total} comments written, {rate} a second, {} left", left(began, done, total))
-                });
+                self.show(|| of_writing(done, total, began.elapsed()));
             }
         }
     }
@@ -327,12 +314,26 @@ impl Progress {
     }
 }
 
+fn of_reading(Reading { comments, bytes, total }: Reading, took: Duration) -> String {
+    if bytes == 0 || total == 0 {
+        return format!("{comments} comments read");
+    }
+    let bytes = bytes.min(total);
+    let percent = u128::from(bytes) * 100 / u128::from(total);
+    format!("{comments} comments read, {percent}% of the source, {} left", left(took, bytes, total))
+}
+
+fn of_writing(done: u64, total: u64, took: Duration) -> String {
+    let rate = done / took.as_secs().max(1);
+    format!("{done} of {total} comments written, {rate} a second, {} left", left(took, done, total))
+}
+
 /// How long the rest takes at the rate so far.
-fn left(began: Instant, done: u64, total: u64) -> String {
+fn left(took: Duration, done: u64, total: u64) -> String {
     let rest = u128::from(total.saturating_sub(done));
-    match began.elapsed().as_millis() * rest / u128::from(done.max(1)) / 1000 {
-        seconds @ 0..100 => format!("{seconds} seconds"),
-        seconds @ 100..6000 => format!("{} minutes", seconds / 60),
+    match took.as_millis() * rest / u128::from(done.max(1)) / 1000 {
+        seconds @ 0..120 => format!("{seconds} seconds"),
+        seconds @ 120..7200 => format!("{} minutes", seconds / 60),
         seconds => format!("{} hours", seconds / 3600),
     }
 }
@@ -383,4 +384,25 @@ fn parse_site(name: &str) -> Result<String, &'static str> {
 
 fn parse_zone(name: &str) -> Result<TimeZone, &'static str> {
     TimeZone::get(name).map_err(|_| "expected an IANA name such as Europe/Berlin")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_import_tells_how_far_it_is_and_how_long_the_rest_takes() {
+        let reading = |bytes, total| Reading { comments: 7, bytes, total };
+        let after = Duration::from_secs;
+        assert_eq!(of_reading(reading(25, 100), after(10)), "7 comments read, 25% of the source, 30 seconds left");
+        assert_eq!(of_reading(reading(101, 100), after(10)), "7 comments read, 100% of the source, 0 seconds left");
+        for unknown in [reading(0, 100), reading(25, 0)] {
+            assert_eq!(of_reading(unknown, after(10)), "7 comments read");
+        }
+        assert_eq!(of_writing(500, 2_000, after(10)), "500 of 2000 comments written, 50 a second, 30 seconds left");
+        assert_eq!(of_writing(1, 101, after(1)), "1 of 101 comments written, 1 a second, 100 seconds left");
+        assert_eq!(of_writing(1, 121, after(1)), "1 of 121 comments written, 1 a second, 2 minutes left");
+        assert_eq!(of_writing(100, 1_000, after(1_000)), "100 of 1000 comments written, 0 a second, 2 hours left");
+        assert_eq!(of_writing(0, 5, Duration::ZERO), "0 of 5 comments written, 0 a second, 0 seconds left");
+    }
 }
