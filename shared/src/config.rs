@@ -350,13 +350,14 @@ impl Config {
     }
 
     /// Whether `SVC_MODERATORS` names the user of this id. A `sub` has another id with every issuer of tokens; those looked
-    /// at are `issuer`, and none.
+    /// at are `issuers`, that of the settings, and none.
     #[must_use]
-    pub fn names_moderator_by_id(&self, user: UserId, issuer: Option<&str>) -> bool {
+    pub fn names_moderator_by_id(&self, user: UserId, issuers: &[&str]) -> bool {
+        let issuers = || issuers.iter().copied().chain(self.auth.issuer.as_deref()).chain([""]);
         let is_of = |sub: &str, issuer: &str| UserId::hashed(&self.visitor_salt, issuer, sub).0 == user;
         self.auth.moderators.iter().any(|moderator| match moderator {
             Moderator::Id(named) => *named == user,
-            Moderator::Sub(sub) => issuer.is_some_and(|issuer| is_of(sub, issuer)) || is_of(sub, ""),
+            Moderator::Sub(sub) => issuers().any(|issuer| is_of(sub, issuer)),
             Moderator::Email(address) => account_of(&self.visitor_salt, address).0 == user,
         })
     }
@@ -1125,7 +1126,7 @@ mod tests {
         for sub in ["ada@example.org", "email:ada@example.org", "email: Ada@Example.org"] {
             assert!(!names(sub, None), "{sub}");
         }
-        assert!(config.names_moderator_by_id(account("ada@example.org").id, None));
+        assert!(config.names_moderator_by_id(account("ada@example.org").id, &[]));
         let error = with("SVC_MODERATORS", "email:ada").unwrap_err().to_string();
         assert!(error.starts_with("SVC_MODERATORS=") && error.contains("after email:"), "{error}");
     }

@@ -184,10 +184,10 @@ pub fn moderate(viewer: &Viewer) -> Result<(), Refusal> {
     if viewer.is_moderator() { Ok(()) } else { Err(Refusal::Forbidden) }
 }
 
-/// Banning this user: never oneself, nor whom `SVC_MODERATORS` names. `issuer` is that of the viewer's token.
-pub fn ban(config: &Config, viewer: &Viewer, issuer: Option<&str>, user: UserId) -> Result<(), Refusal> {
+/// Banning this user: never oneself, nor whom `SVC_MODERATORS` names. `issuers` are those whose token the user may have.
+pub fn ban(config: &Config, viewer: &Viewer, issuers: &[&str], user: UserId) -> Result<(), Refusal> {
     moderate(viewer)?;
-    let is_spared = viewer.user_id() == Some(user) || config.names_moderator_by_id(user, issuer);
+    let is_spared = viewer.user_id() == Some(user) || config.names_moderator_by_id(user, issuers);
     if is_spared { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 
@@ -479,18 +479,20 @@ mod tests {
         let config = config(&[("SVC_MODERATORS", "9, auth0|grace")]);
         let salt = config.visitor_salt.clone();
         let of_grace = |issuer| UserId::hashed(&salt, issuer, "auth0|grace").0;
-        let login = "https://login.example";
-        for (user, issuer, verdict) in [
-            (UserId(8), None, "ok"),
-            (UserId(1), None, no),
-            (UserId(9), None, no),
-            (of_grace(""), None, no),
-            (of_grace(""), Some(login), no),
-            (of_grace(login), Some(login), no),
-            (of_grace(login), Some("https://other.example"), "ok"),
+        let (login, other) = ("https://login.example", "https://other.example");
+        for (user, issuers, verdict) in [
+            (UserId(8), &[][..], "ok"),
+            (UserId(1), &[], no),
+            (UserId(9), &[], no),
+            (of_grace(""), &[], no),
+            (of_grace(""), &[login], no),
+            (of_grace("https://id.example"), &[], no),
+            (of_grace(login), &[login], no),
+            (of_grace(login), &[other, login], no),
+            (of_grace(login), &[other], "ok"),
         ] {
             let expected = [no, no, no, no, verdict, no];
-            check(&format!("{user:?} {issuer:?}"), |viewer| ban(&config, viewer, issuer, user), expected);
+            check(&format!("{user:?} {issuers:?}"), |viewer| ban(&config, viewer, issuers, user), expected);
         }
     }
 

@@ -17,6 +17,7 @@ use shared::http::input::Input;
 use shared::http::request::{Call, path_id};
 use shared::http::response::Answer;
 use shared::policy;
+use shared::store::Reading;
 
 /// Characters of a ban's reason.
 const MAX_REASON: usize = 500;
@@ -58,11 +59,20 @@ impl BanInput {
 /// PUT `users/{id}/ban`
 pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, id) = find(app, call, id).await?;
-    policy::ban(&app.config, &viewer, call.issuer(), id)?;
+    may_ban(app, call, &viewer, id).await?;
     let input = BanInput::read(app, call, None)?;
     app.store.set_ban(id, Some(input.ban()), input.rejects, app.moderator(&viewer)?).await?;
     let BanInput { until, reason, .. } = input;
     Ok(Answer::ok(&json!({ "data": { "user_id": id, "banned_until": until, "reason": reason } })))
+}
+
+/// Refuses to ban the caller and whom the settings name. The row of a user whose id is a hash tells the issuer; before the
+/// first sign-in it may be that of the caller.
+async fn may_ban(app: &App, call: &Call, viewer: &Viewer, user: UserId) -> Result<()> {
+    let known = if user.is_hashed() { app.store.user(user, Reading::Eventual).await? } else { None };
+    let of_user = known.as_ref().and_then(|known| known.issuer.as_deref());
+    let issuers: Vec<&str> = of_user.into_iter().chain(call.issuer()).collect();
+    Ok(policy::ban(&app.config, viewer, &issuers, user)?)
 }
 
 /// DELETE `users/{id}/ban`
@@ -85,7 +95,7 @@ pub(crate) async fn of_comment(app: &App, call: &Call, id: &str) -> Result<Answe
 }
 
 async fn of_writer(app: &App, call: &Call, viewer: &Viewer, user: UserId) -> Result<Answer> {
-    policy::ban(&app.config, viewer, call.issuer(), user)?;
+    may_ban(app, call, viewer, user).await?;
     let input = BanInput::read(app, call, None)?;
     app.store.set_ban(user, Some(input.ban()), input.rejects, app.moderator(viewer)?).await?;
     Ok(present(Some(user), None, input))

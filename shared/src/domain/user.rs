@@ -95,6 +95,9 @@ pub struct User {
     /// [`Identity::subject`], which tells whether a user with the same id is the same user.
     #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// The `iss` of the tokens, where the id is a hash of it and the `sub`.
+    #[serde(rename = "ir", default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
     #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
     pub ban: Option<Ban>,
     /// The id of the ban, in order of time: the key of its row among those banned.
@@ -166,6 +169,7 @@ impl User {
             renamed_at: renamed.map(|known| known.renamed_at.map_or(now, |then| now.max(then + 1))),
             comments_at: renamed.map(|known| known.comments_from(now)),
             subject: identity.subject.clone(),
+            issuer: identity.subject.as_ref().and(identity.claims.issuer.clone()),
             ban: known.and_then(|known| known.ban.clone()),
             ban_id: known.and_then(|known| known.ban_id),
             account: known.and_then(|known| known.account.clone()),
@@ -184,6 +188,7 @@ impl User {
             renamed_at: None,
             comments_at: None,
             subject: None,
+            issuer: None,
             ban: None,
             ban_id: None,
             account: None,

@@ -295,6 +295,7 @@ items! {
             COMMENTS_AT    "ca"  N                        "when old comments took them, or the earliest time at which they may, in Unix seconds";
             SUBJECT        "sh"  S         names Hash     "hash of the token's subject, where the id is a hash as well";
             BAN            "bn"  M(ban)    names Words    "ban";
+            ISSUER         "ir"  S                        "`iss` of the tokens, where the id is a hash";
             BAN_ID         "bi"  N                        "id of the ban, ordered by time";
             IMPORTED_BAN   "ib"  N                        "id of a ban that was imported, which is not imported again";
             APPROVED       "ap"  NS                       "at most 20 comments whose latest decision is an approval";

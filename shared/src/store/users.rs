@@ -332,10 +332,10 @@ fn compare(identity: &Identity, known: Option<&User>, now: Timestamp) -> UserSyn
     let renames = known.name.is_empty() || !told.looks_like(known) && is_newer(identity.claims.issued_at, known, now);
     if renames {
         UserSync::New(told)
-    } else if known.subject == told.subject {
+    } else if (&known.subject, &known.issuer) == (&told.subject, &told.issuer) {
         UserSync::Known(known.clone())
     } else {
-        UserSync::New(User { subject: told.subject, ..known.clone() })
+        UserSync::New(User { subject: told.subject, issuer: told.issuer, ..known.clone() })
     }
 }
 
@@ -350,13 +350,14 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
 }
 
 /// The attributes that every change of a profile changes: a write on condition that they are as read detects others.
-pub(super) fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 5] {
+pub(super) fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 6] {
     [
         (user::TOLD_AT, user.and_then(|user| user.told_at).map(number)),
         (user::LEARNED_AT, user.and_then(|user| user.learned_at).map(number)),
         ("ra", user.and_then(|user| user.renamed_at).map(number)),
         (user::COMMENTS_AT, user.and_then(|user| user.comments_at).map(number)),
         (user::SUBJECT, user.and_then(|user| user.subject.clone()).map(text)),
+        (user::ISSUER, user.and_then(|user| user.issuer.clone()).map(text)),
     ]
 }
 

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use tests::{Actor, TestResponse, World, ids, seen};
+use shared::domain::ids::UserId;
+use shared::domain::secret::Secret;
+use tests::{Actor, SALT, SIGN_IN, TestResponse, World, ids, seen};
+
+use crate::sign_in;
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
@@ -416,6 +420,12 @@ async fn nobody_bans_themselves_or_whom_the_settings_name() {
     moderator.put("users/1/ban", json!({ "until": 7 })).await.refused(403, "forbidden");
     ban(&grace, of_grace).await.refused(403, "forbidden");
     assert!(moderator.get("moderation/users?banned=true").await.ok(200).ids().is_empty());
+    // Nor does a moderator whose token has another issuer, or none.
+    let third = json!({ "sub": "auth0|third", "roles": ["moderator"] });
+    let fourth = json!({ "sub": "auth0|fourth", "iss": "https://other.example", "roles": ["moderator"] });
+    for claims in [third, fourth] {
+        ban(&known(&world, claims).await.0, of_grace).await.refused(403, "forbidden");
+    }
     // Whose role is a claim of the token may be banned by another, and everybody's ban may be lifted.
     ban(&grace, of_other).await.ok(200);
     ban(&grace, 8).await.ok(200);
@@ -431,6 +441,21 @@ async fn a_named_subject_is_not_banned_before_the_first_sign_in() {
     let (_, id) = known(&World::new(), claims).await;
     let world = World::with(&[("SVC_MODERATORS", "auth0|grace")]);
     world.moderator().put(&format!("users/{id}/ban"), json!({})).await.refused(403, "forbidden");
+}
+
+#[tokio::test]
+async fn who_signed_in_by_a_code_bans_nobody_whom_the_settings_name_by_sub() {
+    let issuer = "https://id.example";
+    let named = ("SVC_MODERATORS", "auth0|grace, auth0|new, email:mod@example.org");
+    let world = World::with(&[&SIGN_IN[..], &[named, ("SVC_JWT_ISSUER", issuer)]].concat());
+    let moderator = sign_in::member(&world, "mod@example.org", "Mod").await.actor;
+    let (_, of_grace) = known(&world, json!({ "sub": "auth0|grace", "iss": issuer })).await;
+    let (_, of_bob) = known(&world, json!({ "sub": "auth0|bob", "iss": issuer })).await;
+    let (of_new, _) = UserId::hashed(&Secret::from(SALT.to_owned()), issuer, "auth0|new");
+    for id in [of_grace, of_new.0] {
+        moderator.put(&format!("users/{id}/ban"), json!({})).await.refused(403, "forbidden");
+    }
+    moderator.put(&format!("users/{of_bob}/ban"), json!({})).await.ok(200);
 }
 
 #[tokio::test]

@@ -416,7 +416,7 @@ impl Store {
 
     /// Deletes the user, except for the id and the end of a ban that holds.
     async fn erase_profile(&self, id: UserId, now: Timestamp) -> Result<bool, Fault> {
-        const PROFILE: [&str; 11] = [
+        const PROFILE: [&str; 12] = [
             user::NAME,
             user::AVATAR,
             user::TOLD_AT,
@@ -424,6 +424,7 @@ impl Store {
             user::RENAMED_AT,
             user::COMMENTS_AT,
             user::SUBJECT,
+            user::ISSUER,
             user::APPROVED,
             user::REJECTED,
             user::LOOKED_BACK,

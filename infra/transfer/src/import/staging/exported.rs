@@ -247,6 +247,7 @@ fn user(record: record::User) -> User {
         renamed_at: seconds(record.renamed_at),
         comments_at: None,
         subject: record.subject,
+        issuer: None,
         ban_id: record.ban.as_ref().map(|ban| ban.id),
         ban: record.ban.map(|ban| Ban { until: ban.until.map(timestamp), reason: ban.reason }),
         account: None,
