@@ -110,6 +110,9 @@ pub struct RejectRecent {
     /// How many there were.
     #[serde(default)]
     pub seen: usize,
+    /// How many of these this walk has rejected.
+    #[serde(default)]
+    pub rejected: usize,
     /// Whether this is the second walk, over what was written about the time of the ban.
     #[serde(default)]
     pub again: bool,
@@ -126,6 +129,7 @@ impl RejectRecent {
             banned_at: entry.created_at(),
             before: None,
             seen: 0,
+            rejected: 0,
             again: false,
         })
     }
@@ -154,6 +158,7 @@ mod tests {
                 banned_at: time,
                 before: Some(comment),
                 seen: 3,
+                rejected: 2,
                 again: true,
             }),
         ];

@@ -20,8 +20,10 @@ use crate::error::Fault;
 
 /// What was written within this time before the ban is rejected, and what waits.
 const RECENT: Duration = Duration::from_hours(7 * 24);
-/// Comments that are looked at.
-const MAX_COMMENTS: usize = 1_000;
+/// Comments that a ban rejects. Another ban goes on with older ones.
+const MAX_REJECTED: usize = 1_000;
+/// Comments that are looked at. Most of them were rejected by earlier bans, or are older than [`RECENT`].
+const MAX_SEEN: usize = 20_000;
 /// Until so long after the ban, requests that began before it may write, and the index may not list what they wrote.
 const LATE: Duration = Duration::from_secs(30);
 /// Comments decided about concurrently. Those of one thread conflict, and are tried again.
@@ -39,12 +41,16 @@ impl Store {
         let name = job.name.clone();
         let by = Moderator { id: job.moderator, name: &name, ids: &ids, clock: &clock };
         loop {
-            let written = self.written_before(&job).await?;
-            try_join_all(written.iter().map(|comment| self.reject_if_recent(*comment, job.banned_at, by))).await?;
+            let mut written = self.written_before(&job).await?;
+            let listed = written.len();
+            written.retain(|id| !job.again || job.banned_at.since(id.created_at()) <= LATE);
+            let is_past = listed == 0 || written.len() < listed;
+            let decisions = written.iter().map(|comment| self.reject_if_recent(*comment, job.banned_at, by));
+            let decided = try_join_all(decisions).await?;
             job.before = written.last().copied();
             job.seen += written.len();
-            let is_past = job.before.is_none_or(|oldest| job.again && job.banned_at.since(oldest.created_at()) > LATE);
-            if is_past || job.seen >= MAX_COMMENTS {
+            job.rejected += decided.into_iter().filter(|decided| *decided).count();
+            if is_past || job.rejected >= MAX_REJECTED || job.seen >= MAX_SEEN {
                 break;
             }
             if Instant::now() >= deadline {
@@ -55,7 +61,7 @@ impl Store {
             return Ok(None);
         }
         let delay = LATE.saturating_sub(now.since(job.banned_at));
-        let again = RejectRecent { before: None, seen: 0, again: true, ..job };
+        let again = RejectRecent { before: None, seen: 0, rejected: 0, again: true, ..job };
         Ok(Some(Rest { job: Job::RejectRecent(again), delay }))
     }
 
@@ -66,15 +72,17 @@ impl Store {
             partition: keys::author(&job.author),
             bounds: job.before.map(|before| Span::below(before).numbers()),
             order: Order::NewestFirst,
-            limit: AT_ONCE,
+            limit: AT_ONCE.min(MAX_REJECTED - job.rejected),
         };
         Ok(self.query_all(written).await?.iter().filter_map(keys::comment_of).collect())
     }
 
-    async fn reject_if_recent(&self, id: CommentId, banned_at: Timestamp, by: Moderator<'_>) -> Result<(), Fault> {
+    /// Whether it is one to be rejected.
+    async fn reject_if_recent(&self, id: CommentId, banned_at: Timestamp, by: Moderator<'_>) -> Result<bool, Fault> {
         let comment = self.comment(id, Reading::Consistent).await?;
-        let Some(comment) = comment.filter(|comment| is_recent(comment, banned_at)) else { return Ok(()) };
-        self.decide(comment, &Verdict::RejectSilently, None, by).await.map(drop)
+        let Some(comment) = comment.filter(|comment| is_recent(comment, banned_at)) else { return Ok(false) };
+        self.decide(comment, &Verdict::RejectSilently, None, by).await?;
+        Ok(true)
     }
 }
 

@@ -229,6 +229,7 @@ async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
         banned_at: world.now(),
         before: None,
         seen: 0,
+        rejected: 0,
         again: false,
     };
     // Each part is one step. The message of a part that dies is delivered again, so every part runs twice.
@@ -240,6 +241,37 @@ async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
     }
     assert_eq!(moderator.queue("rejected").await, ids);
     assert_eq!(logged(&moderator).await.len(), 12);
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_ban_rejects_a_thousand_comments_and_the_next_one_goes_on_with_older_ones() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let mut ids = Vec::new();
+    for n in 0..5 {
+        ids.insert(0, ada.comment("posts/1", &n.to_string()).await);
+    }
+    world.pass(DAY);
+    let store = world.store();
+    for expected in [&ids[..2], &ids[..4], &ids] {
+        // A walk that has rejected all but two of the thousand, none of which is here.
+        let mut left = Some(Job::RejectRecent(RejectRecent {
+            author: Author::User(UserId(7)),
+            moderator: UserId(1),
+            name: "Mod".to_owned(),
+            banned_at: world.now(),
+            before: None,
+            seen: 998,
+            rejected: 998,
+            again: false,
+        }));
+        while let Some(job) = left {
+            let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+            left = store.run_job(job, world.now(), deadline).await.unwrap().map(|rest| rest.job);
+        }
+        assert_eq!(world.moderator().queue("rejected").await, expected);
+    }
     assert_eq!(world.findings().await, [""; 0]);
 }
 
