@@ -291,10 +291,19 @@ impl fmt::Display for Visitor {
     }
 }
 
+/// Characters of a [`keyed_hash`].
+const HASH_LENGTH: usize = 22;
+
 /// 132 bits of a keyed hash, as 22 characters that are safe in keys and addresses.
 #[must_use]
 pub fn keyed_hash(salt: &Secret, parts: &[&str]) -> String {
     text_of(keyed_tag(salt, parts))
+}
+
+/// Whether the text has the form of a [`keyed_hash`].
+#[must_use]
+pub fn is_keyed_hash(text: &str) -> bool {
+    text.len() == HASH_LENGTH && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
 }
 
 /// Tells whether hashes were made under the same salt, and does not reveal it.
@@ -315,7 +324,7 @@ fn keyed_tag(salt: &Secret, parts: &[&str]) -> hmac::Tag {
 
 fn text_of(tag: hmac::Tag) -> String {
     let mut text = URL_SAFE_NO_PAD.encode(tag);
-    text.truncate(22);
+    text.truncate(HASH_LENGTH);
     text
 }
 
