@@ -74,7 +74,7 @@ pub(crate) fn grounds(input: &mut Input) -> Grounds {
         input.fail("reason", "The reason must be one of spam, off_topic, offensive, illegal, other.");
     }
     let note = input.optional_text("note", MAX_NOTE);
-    input.refuse_bidi_overrides("note", note.as_deref().unwrap_or_default());
+    input.refuse_unprintable("note", note.as_deref().unwrap_or_default());
     Grounds { reason: reason.flatten(), note: note.filter(|note| !visible::shows_nothing(note)) }
 }
 

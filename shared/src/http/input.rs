@@ -128,6 +128,14 @@ impl Input {
         }
     }
 
+    /// Refuses control characters, but for those of lines and tabs, and bidirectional overrides.
+    pub fn refuse_unprintable(&mut self, field: &'static str, text: &str) {
+        if text.contains(|c: char| c.is_control() && !"\n\r\t".contains(c)) {
+            self.fail(field, format!("The {field} may not contain control characters."));
+        }
+        self.refuse_bidi_overrides(field, text);
+    }
+
     /// A boolean; absent and null are false.
     pub fn flag(&mut self, field: &'static str) -> bool {
         match self.value(field) {

@@ -91,7 +91,7 @@ async fn reasons_and_notes_that_are_not_valid_are_refused() {
         let bulk = json!({ "ids": [id], "action": "reject", "reason": reason });
         moderator.post("moderation/comments", bulk).await.invalid("reason");
     }
-    for note in [json!("é".repeat(501)), json!(7), json!("\u{202e}x")] {
+    for note in [json!("é".repeat(501)), json!(7), json!("\u{202e}x"), json!("a\n\u{0}b"), json!("a\u{85}b")] {
         moderator.post(&path, json!({ "note": note })).await.invalid("note");
         let bulk = json!({ "ids": [id], "action": "reject", "note": note });
         moderator.post("moderation/comments", bulk).await.invalid("note");
@@ -100,6 +100,9 @@ async fn reasons_and_notes_that_are_not_valid_are_refused() {
     let longest = "é".repeat(500);
     moderator.post(&path, json!({ "reason": null, "note": longest })).await.ok(200);
     assert_eq!(ada.see("posts/1", id).await["review"]["note"], longest);
+    let lines = "a\tb\r\nc\n";
+    moderator.post(&path, json!({ "note": lines })).await.ok(200);
+    assert_eq!(ada.see("posts/1", id).await["review"]["note"], lines);
     moderator.post(&path, json!({ "note": " \n" })).await.ok(200);
     assert_eq!(ada.see("posts/1", id).await["review"]["note"], Value::Null);
 }
