@@ -131,11 +131,14 @@ pub fn edit_needs_approval(config: &Config, viewer: &Viewer, writer: &Trust, now
     needs_approval(config, viewer, writer, now).filter(|_| !viewer.is_moderator())
 }
 
+/// Whether what nobody has decided about is shown by trust in its writer alone.
+pub fn shows_by_trust(config: &Config) -> bool {
+    config.require_approval == RequireApproval::OfNewWriters
+}
+
 /// Whether it matters how far the viewer is trusted: as a member, or as a guest with a key.
 pub fn depends_on_trust(config: &Config, viewer: &Viewer) -> bool {
-    config.require_approval == RequireApproval::OfNewWriters
-        && !viewer.is_moderator()
-        && viewer.owners.comments.is_one_person()
+    shows_by_trust(config) && !viewer.is_moderator() && viewer.owners.comments.is_one_person()
 }
 
 /// Whether a comment is there, for every use but listing it and its replies. A placeholder only stands for a comment that no
@@ -476,7 +479,7 @@ mod tests {
     #[test]
     fn nobody_bans_themselves_or_whom_the_settings_name() {
         let no = "forbidden";
-        let config = config(&[("SVC_MODERATORS", "9, auth0|grace")]);
+        let config = config(&[("SVC_MODERATORS", "9, auth0|grace"), ("SVC_JWT_ISSUER", "https://id.example")]);
         let salt = config.visitor_salt.clone();
         let of_grace = |issuer| UserId::hashed(&salt, issuer, "auth0|grace").0;
         let (login, other) = ("https://login.example", "https://other.example");

@@ -175,8 +175,9 @@ async fn store(app: &App, call: &Call, viewer: &Viewer, place: &Place, mut draft
     let state = if judgment.waits { State::Pending } else { State::Approved };
     let (suspicious, verdicts) = (judgment.is_suspicious(), judgment.verdicts);
     let subscription = subscription(app, call, viewer, &draft.input).map(Box::new);
-    let comment =
-        Comment { state, suspicious, verdicts, subscription, ..new_comment(viewer, place, &draft, parent.as_ref()) };
+    let by_trust = state == State::Approved && policy::shows_by_trust(&app.config);
+    let comment = new_comment(viewer, place, &draft, parent.as_ref());
+    let comment = Comment { state, suspicious, by_trust, verdicts, subscription, ..comment };
     let idempotency = draft.idempotency.as_ref();
     let new = NewComment { draft: comment, parent, visitor_state: &place.visitor_state, idempotency };
     match app.store.create(&app.ids, new).await? {

@@ -58,6 +58,9 @@ pub struct Comment {
     /// The spam check doubted a text that waited for approval.
     #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
     pub suspicious: bool,
+    /// It was shown without a decision while new writers waited, so that it adds nothing to the trust in its writer.
+    #[serde(rename = "bt", default, skip_serializing_if = "is_default")]
+    pub by_trust: bool,
     /// Why the present text is held, until a moderator approves it. Texts that are not held have none.
     #[serde(rename = "vd", default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
@@ -175,6 +178,7 @@ impl Comment {
             is_placeholder: false,
             source: None,
             suspicious: false,
+            by_trust: false,
             verdicts: Vec::new(),
             likes: 0,
             imported_likes: 0,
@@ -213,6 +217,13 @@ impl Comment {
     #[must_use]
     pub fn may_count(&self) -> bool {
         self.is_approved() && !self.is_placeholder
+    }
+
+    /// Whether it speaks for its writer without a decision: everyone sees it, and it was written when no new writers waited, or
+    /// elsewhere.
+    #[must_use]
+    pub fn earns_trust(&self) -> bool {
+        self.may_count() && !self.by_trust
     }
 
     /// Whether its creation and its first approval notify anyone. Those of an imported comment notify no one; its later

@@ -23,9 +23,9 @@ pub struct Trust {
     /// The newest comments whose latest decision is a rejection.
     #[serde(rename = "np", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     rejected: BTreeSet<u64>,
-    /// Whether a comment that was shown before trust was asked for has been looked for. If there is one, it is `approved`.
-    #[serde(rename = "lb", default, skip_serializing_if = "std::ops::Not::not")]
-    pub looked_back: bool,
+    /// Up to here, the writer's comments were looked at for one that earns trust, and none was found.
+    #[serde(rename = "lb", default, skip_serializing_if = "Option::is_none")]
+    pub looked_at: Option<CommentId>,
 }
 
 /// A moderator's decision about a comment.

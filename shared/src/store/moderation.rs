@@ -156,9 +156,14 @@ impl Store {
             Verdict::Reject(_) | Verdict::RejectSilently => trust::Decided::Rejected,
             Verdict::Dismiss => return Ok(plan),
         };
-        let Plan::Together(mut writes) = plan else { return Ok(plan) };
-        writes.extend(self.note_decision(comment, decided).await?);
-        Ok(Plan::Together(writes))
+        match plan {
+            Plan::Together(mut writes) => {
+                writes.extend(self.note_decision(comment, decided).await?);
+                Ok(Plan::Together(writes))
+            }
+            Plan::Nothing => self.note_standing(comment, decided).await,
+            plan => Ok(plan),
+        }
     }
 
     /// `read` is the time of the edit that the decision is about.

@@ -205,6 +205,7 @@ items! {
             RESOLUTIONS    "rs"  L(resolution)            "resolutions of reports, oldest first";
             SUBSCRIBED     "sb"  B                        "the writer subscribed to replies";
             SUBSCRIPTION   "su"  M(subscription) names Hash "where notifications go, until the comment is approved";
+            BY_TRUST       "bt"  B                        "shown without a decision while new writers waited";
             WAS_SHOWN      "ws"  B                        "everyone could see it before a moderator rejected it: it notifies no second time";
             REJECTION      "rj"  M(rejection) names Words     "the rejection: what the moderator said, who it was, and when";
             DELETION_GUARD "dg"  N                        "changes with what a deletion must notice and no count shows; missing while every reply was approved";
@@ -294,13 +295,13 @@ items! {
             RENAMED_AT     "ra"  N                        "when the name or the picture last changed, in Unix seconds; no two changes have the same";
             COMMENTS_AT    "ca"  N                        "when old comments took them, or the earliest time at which they may, in Unix seconds";
             SUBJECT        "sh"  S         names Hash     "hash of the token's subject, where the id is a hash as well";
-            BAN            "bn"  M(ban)    names Words    "ban";
             ISSUER         "ir"  S                        "`iss` of the tokens, where the id is a hash";
+            BAN            "bn"  M(ban)    names Words    "ban";
             BAN_ID         "bi"  N                        "id of the ban, ordered by time";
             IMPORTED_BAN   "ib"  N                        "id of a ban that was imported, which is not imported again";
             APPROVED       "ap"  NS                       "at most 20 comments whose latest decision is an approval";
             REJECTED       "np"  NS                       "the newest 20 comments whose latest decision is a rejection";
-            LOOKED_BACK    "lb"  B                        "a comment that was shown before trust was asked for has been looked for; it is in `ap`";
+            LOOKED_AT      "lb"  N                        "up to this comment, none was found that was shown before trust was asked for";
             ACCOUNT        "ac"  M(account) names Hash    "account of who signs in by a code";
         }
     }

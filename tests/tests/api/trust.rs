@@ -12,6 +12,11 @@ const DAY: Duration = Duration::from_hours(24);
 /// A member, and a guest with a key, who comes from another network each time.
 const WRITERS: [fn(&World) -> Actor; 2] = [|world| world.user(7, "Ada"), |world| world.guest().with_key("grace")];
 
+/// The same, always from the same network.
+const AT_HOME: [fn(&World) -> Actor; 2] =
+    [|world| world.user(7, "Ada"), |world| world.guest().from(HOME).with_key("grace")];
+const HOME: &str = "198.51.100.7";
+
 async fn judge(world: &World, id: u64, verdict: &str) {
     world.moderator().judge(id, verdict).await.ok(200);
 }
@@ -133,26 +138,106 @@ async fn an_edit_waits_where_a_comment_of_its_writer_would() {
 }
 
 #[tokio::test]
-async fn a_member_who_was_shown_before_trust_was_asked_for_is_trusted() {
-    let open = World::new();
-    let world = open.again(&[NEW]);
-    let shown = open.user(7, "Ada").comment("posts/1", "x").await;
-    let ada = world.user(7, "Ada");
-    is_shown(&world, &ada).await;
-    judge(&world, shown, "reject").await;
-    waits_as(&world, &ada, &["first_comment", "rejections"]).await;
+async fn a_writer_who_was_shown_before_trust_was_asked_for_is_trusted() {
+    let open = World::with(&[GUESTS]);
+    let world = open.again(&[NEW, GUESTS]);
+    for at_home in AT_HOME {
+        let shown = at_home(&open).comment("posts/1", "x").await;
+        let writer = at_home(&world);
+        is_shown(&world, &writer).await;
+        judge(&world, shown, "reject").await;
+        waits_as(&world, &writer, &["first_comment", "rejections"]).await;
+    }
+    // Others of the network are not.
+    waits_as(&world, &world.guest().from(HOME).with_key("another"), &["first_comment"]).await;
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn every_comment_from_before_trust_was_asked_for_counts_until_it_is_rejected() {
+    let open = World::with(&[GUESTS]);
+    let world = open.again(&[NEW, GUESTS]);
+    for at_home in AT_HOME {
+        let (first, second) =
+            (at_home(&open).comment("posts/1", "x").await, at_home(&open).comment("posts/1", "x").await);
+        is_shown(&world, &at_home(&world)).await;
+        judge(&world, first, "reject").await;
+        world.pass(31 * DAY);
+        is_shown(&world, &at_home(&world)).await;
+        judge(&world, second, "reject").await;
+        world.pass(31 * DAY);
+        waits_as(&world, &at_home(&world), &["first_comment"]).await;
+    }
 }
 
 #[tokio::test]
 async fn what_is_shown_by_trust_alone_is_no_approval() {
-    let world = World::with(&[NEW]);
-    let ada = world.user(7, "Ada");
-    let first = ada.comment("posts/1", "x").await;
-    judge(&world, first, "approve").await;
-    is_shown(&world, &ada).await;
-    judge(&world, first, "reject").await;
-    world.pass(31 * DAY);
-    waits_as(&world, &world.user(7, "Ada"), &["first_comment"]).await;
+    let world = World::with(&[NEW, GUESTS]);
+    for at_home in AT_HOME {
+        let first = at_home(&world).comment("posts/1", "x").await;
+        judge(&world, first, "approve").await;
+        is_shown(&world, &at_home(&world)).await;
+        judge(&world, first, "reject").await;
+        world.pass(31 * DAY);
+        waits_as(&world, &at_home(&world), &["first_comment"]).await;
+    }
+    let eve = |roles: &[&str]| world.claiming(&json!({ "sub": "9", "name": "Eve", "roles": roles }));
+    is_shown(&world, &eve(&["moderator"])).await;
+    waits_as(&world, &eve(&[]), &["first_comment"]).await;
+}
+
+#[tokio::test]
+async fn approving_what_is_shown_already_is_an_approval_that_the_log_leaves_out() {
+    let open = World::with(&[GUESTS]);
+    let world = open.again(&[NEW, GUESTS]);
+    for again in WRITERS {
+        let before = again(&open).comment("posts/1", "x").await;
+        for _ in 0..2 {
+            judge(&world, before, "approve").await;
+        }
+        assert_eq!(item(&world, before).await["writer"], json!({ "approved": 1, "rejected": 0 }));
+        let by_trust = is_shown(&world, &again(&world)).await;
+        judge(&world, by_trust, "approve").await;
+        judge(&world, before, "reject").await;
+        world.pass(31 * DAY);
+        is_shown(&world, &again(&world)).await;
+    }
+    let log = world.moderator().get("moderation/log").await.ok(200);
+    assert!(log.rows().iter().all(|entry| entry["action"] == "reject"), "{:#}", log.json);
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_was_shown_while_trust_was_not_asked_for_in_between_counts() {
+    let world = World::with(&[NEW, GUESTS]);
+    let open = world.again(&[GUESTS]);
+    for at_home in AT_HOME {
+        waits_as(&world, &at_home(&world), &["first_comment"]).await;
+        at_home(&open).comment("posts/1", "x").await;
+        is_shown(&world, &at_home(&world)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_comment_that_was_shown_is_found_behind_all_that_wait() {
+    let held = World::with(&[("SVC_REQUIRE_APPROVAL", "true"), GUESTS]);
+    let (open, world) = (held.again(&[GUESTS]), held.again(&[NEW, GUESTS]));
+    for at_home in AT_HOME {
+        for _ in 0..12 {
+            at_home(&held).comment("posts/1", "x").await;
+        }
+        at_home(&open).comment("posts/1", "x").await;
+        is_shown(&world, &at_home(&world)).await;
+    }
+    // The look goes on where it ended.
+    let bob = |world: &World| world.user(8, "Bob");
+    for _ in 0..55 {
+        bob(&held).comment("posts/1", "x").await;
+        held.pass(Duration::from_mins(1));
+    }
+    bob(&open).comment("posts/1", "x").await;
+    waits_as(&world, &bob(&world), &["first_comment"]).await;
+    is_shown(&world, &bob(&world)).await;
 }
 
 #[tokio::test]

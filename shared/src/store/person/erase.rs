@@ -427,7 +427,7 @@ impl Store {
             user::ISSUER,
             user::APPROVED,
             user::REJECTED,
-            user::LOOKED_BACK,
+            user::LOOKED_AT,
             user::ACCOUNT,
         ];
         let mut attempts = self.attempts("erasing a user");
