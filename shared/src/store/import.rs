@@ -16,6 +16,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use super::comments::{creation, item, queues};
 use super::counts::RecountTrigger;
 use super::keys::{self, Item};
+use super::queue::imported_entry;
 use super::restore::Attached;
 use super::schema::{PK, comment, count, import_journal, import_lease, thread, visitor_state};
 use super::sources::source_row;
@@ -94,12 +95,13 @@ pub struct Imported {
 
 impl Imported {
     /// The items besides the comment's own.
-    fn dependents(&self) -> Result<Vec<Item>, Fault> {
+    fn dependents(&self, now: Timestamp) -> Result<Vec<Item>, Fault> {
         let comment = &self.comment;
         let mut items = self.attached.items(comment.id)?;
         items.extend(source_row(comment, &self.provenance));
         items.extend(self.counts.then(|| keys::counted(&comment.thread, comment.id).item()));
         items.extend(queues(comment).map(|state| keys::queue(state, comment.id).item()));
+        items.extend(imported_entry(comment, now));
         let hidden_below = comment.parent().filter(|_| !comment.is_approved());
         items.extend(hidden_below.map(|parent| keys::hidden_reply(parent, comment.id).item()));
         Ok(items)
@@ -247,15 +249,16 @@ impl Store {
         Ok(())
     }
 
-    /// Ends an import of comments one by one.
-    pub async fn end_import(&self, thread: &ThreadId) -> Result<(), Fault> {
+    /// Ends an import of comments one by one. `opened_at` is when the first comment was written that it showed in the thread.
+    pub async fn end_import(&self, thread: &ThreadId, opened_at: Option<Timestamp>) -> Result<(), Fault> {
+        self.open_earlier(thread, opened_at).await?;
         self.transact(vec![Write::delete(keys::import_journal(thread))]).await.map(drop)
     }
 
     /// Writes comments of a thread that [`begin_import`](Self::begin_import) began. The parents of one batch are in a later
     /// one. A comment is written after its other items, so that a comment which is there has all of them.
-    pub async fn import_batch(&self, comments: &[Imported]) -> Result<(), Fault> {
-        let dependents = comments.iter().map(Imported::dependents).collect::<Result<Vec<_>, _>>()?;
+    pub async fn import_batch(&self, comments: &[Imported], now: Timestamp) -> Result<(), Fault> {
+        let dependents = comments.iter().map(|imported| imported.dependents(now)).collect::<Result<Vec<_>, _>>()?;
         self.put_all(dependents.into_iter().flatten()).await?;
         let items = comments.iter().map(|imported| item(&imported.comment, imported.is_inline));
         self.put_all(items.collect::<Result<Vec<_>, _>>()?).await
@@ -272,6 +275,7 @@ impl Store {
 
     /// Adds the counts of a thread whose comments are all written.
     pub async fn finish_import(&self, thread: &ThreadId, totals: &ThreadTotals) -> Result<(), Fault> {
+        self.open_earlier(thread, totals.opened_at).await?;
         let visitors: Vec<_> = totals.hidden.iter().collect();
         for (done, visitors) in visitors.chunks(VISITORS).enumerate() {
             let journal = Write::update(keys::import_journal(thread)).set(import_journal::VISITORS, number(done + 1));
@@ -304,12 +308,21 @@ impl Store {
         }
     }
 
+    /// The thread began at this time, unless it began earlier.
+    async fn open_earlier(&self, thread: &ThreadId, at: Option<Timestamp>) -> Result<(), Fault> {
+        let Some(at) = at else { return Ok(()) };
+        let update = Write::update(keys::thread(thread)).set(thread::OPENED_AT, number(at.0));
+        let update = update.when(format!("attribute_not_exists({0}) OR {0} > :{0}", thread::OPENED_AT));
+        self.update("opening a thread earlier", update).await.map(drop)
+    }
+
     /// Adds a comment to a thread as it is now.
     pub async fn import_one(
         &self,
         comment: &Comment,
         attached: &Attached,
         provenance: &Provenance,
+        now: Timestamp,
     ) -> Result<ImportedOne, Fault> {
         let mut attached = attached.items(comment.id)?;
         self.put_all(attached.split_off(ATTACHED.min(attached.len()))).await?;
@@ -331,7 +344,8 @@ impl Store {
             };
             let (_, visitor_state) = self.thread_and_visitor_state(&comment.thread, &comment.visitor().into()).await?;
             let mut writes = creation(comment, parent.as_ref(), &visitor_state, self.embedded)?;
-            writes.extend(attached.iter().cloned().chain(source_row(comment, provenance)).map(Write::put));
+            let entries = source_row(comment, provenance).into_iter().chain(imported_entry(comment, now));
+            writes.extend(attached.iter().cloned().chain(entries).map(Write::put));
             // A comment that is created is in no queue once it is approved.
             let queues = queues(comment).filter(|_| comment.is_approved());
             writes.extend(queues.map(|state| Write::put(keys::queue(state, comment.id).item())));
@@ -377,7 +391,6 @@ impl Store {
 /// The thread gains its counts and the pin, and the import is finished.
 fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<Vec<Write>, Fault> {
     let gain = Write::update(keys::thread(thread)).add(thread::PARENTS, number(totals.parents));
-    let gain = totals.opened_at.into_iter().fold(gain, |gain, at| gain.set_once(thread::OPENED_AT, number(at.0)));
     let mut writes = vec![
         Write::delete(keys::import_journal(thread)).exists(),
         Write::update(keys::count(thread)).add(count::COUNT, number(totals.counted)),

@@ -149,6 +149,11 @@ impl Store {
     }
 }
 
+/// The entry of an imported comment among the new ones, if it is new. `events` writes those of others.
+pub(super) fn imported_entry(comment: &Comment, now: Timestamp) -> Option<Item> {
+    (comment.id > last_old(now) && !comment.is_placeholder).then(|| new_entry(comment.id))
+}
+
 /// Comments above this id are new.
 fn last_old(now: Timestamp) -> CommentId {
     CommentId::last_of(now - NEW)

@@ -13,12 +13,13 @@ use local::engine::Engine;
 use local::template::{DEPLOYED, Template};
 use proptest::prelude::*;
 use shared::domain::comment::Comment as Stored;
-use shared::domain::ids::{CommentId, IdSource, Random, ThreadId};
+use shared::domain::ids::{CommentId, IdSource, Random, ThreadId, UserId};
 use shared::domain::job::{CleanUp, Job};
 use shared::domain::time::Clock;
 use shared::store::comments::NewComment;
 use shared::store::counts::RecountTrigger;
 use shared::store::import::WriteMode;
+use shared::store::queue::QueueState;
 use shared::store::{Reading, Store, client};
 use tokio::time::Instant;
 
@@ -431,4 +432,81 @@ proptest! {
             Ok(())
         })?;
     }
+}
+
+/// A comment of this time.
+fn at(id: &str, seconds: i64) -> Comment {
+    Comment { created_at: Timestamp::from_second(seconds).ok(), ..comment(id) }
+}
+
+#[tokio::test]
+async fn a_thread_is_as_old_as_the_oldest_comment_that_was_imported_into_it() {
+    let store = store();
+    let opened_at =
+        async || store.thread(&thread("a"), Reading::Consistent).await.unwrap().opened_at.unwrap().seconds();
+    write_live(&store, None).await;
+    let begun = opened_at().await;
+    let pending = Comment { state: State::Pending, ..at("1", 1_000_000_000) };
+    import(&store, std::slice::from_ref(&pending)).await;
+    assert_eq!(opened_at().await, begun);
+    let dump = [pending, at("2", 1_500_000_000), at("3", 1_400_000_000), at("4", 1_600_000_000)];
+    import(&store, &dump).await;
+    assert_eq!(opened_at().await, 1_400_000_000);
+    import(&store, &[&dump[..], &[at("5", 1_450_000_000)]].concat()).await;
+    assert_eq!(opened_at().await, 1_400_000_000);
+    // Into a thread without comments.
+    let first = Comment { thread: "/b".to_owned(), ..at("6", 1_600_000_000) };
+    import(&store, std::slice::from_ref(&first)).await;
+    let stored = store.thread(&thread("b"), Reading::Consistent).await.unwrap();
+    assert_eq!(stored.opened_at.unwrap().seconds(), 1_600_000_000);
+}
+
+#[tokio::test]
+async fn imported_comments_of_the_last_thirty_days_are_among_the_new_ones() {
+    let store = store();
+    let now = Clock::system().now();
+    let days = |days: i64| now.seconds() - days * 24 * 3_600;
+    let dump = [
+        at("1", days(31)),
+        at("2", days(20)),
+        Comment { state: State::Pending, ..at("3", days(10)) },
+        Comment { state: State::Rejected, ..at("4", days(5)) },
+        Comment { state: State::Deleted, ..at("5", days(4)) },
+        Comment { parent: Some("5".to_owned()), ..at("6", days(3)) },
+        at("7", days(2)),
+    ];
+    let listed = async || {
+        let (page, _) = store.queue(QueueState::All, None, 50, now).await.unwrap();
+        page.into_iter().map(|found| found.comment.body).collect::<Vec<_>>()
+    };
+    let bodies = |ids: &[&str]| ids.iter().map(|id| format!("body of {id}")).collect::<Vec<_>>();
+    // At once, and then one by one.
+    import(&store, &dump[..6]).await;
+    assert_eq!(listed().await, bodies(&["6", "4", "3", "2"]));
+    import(&store, &dump).await;
+    assert_eq!(listed().await, bodies(&["7", "6", "4", "3", "2"]));
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_approved_comment_that_is_imported_for_a_writer_who_waits_is_found_by_the_next_look() {
+    let store = store();
+    let users = Users::parse("ada@blog.example 7").unwrap();
+    let ada = Author { name: "Ada".to_owned(), email: "ada@blog.example".to_owned(), ..Author::default() };
+    let by_ada = |id: u32| Comment { author: ada.clone(), ..at(&id.to_string(), 1_600_000_000 + i64::from(id)) };
+    let waiting: Vec<_> = (10..25).map(|id| Comment { state: State::Pending, ..by_ada(id) }).collect();
+    let import = async |comments: &[Comment]| {
+        let staging = staging(&store, comments).await;
+        writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+    };
+    let look = async || {
+        let known = store.user(UserId(7), Reading::Consistent).await.unwrap();
+        let known = known.map(|user| user.trust).unwrap_or_default();
+        store.look_back(&UserId(7).into(), &UserId(7).into(), known).await.unwrap()
+    };
+    import(&waiting).await;
+    let trust = look().await;
+    assert!(trust.approved().is_empty() && trust.looked_at.is_some(), "{trust:?}");
+    import(&[&waiting[..], &[by_ada(1)]].concat()).await;
+    assert_eq!(look().await.approved().len(), 1);
 }

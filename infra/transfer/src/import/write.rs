@@ -14,7 +14,7 @@ use std::time::Duration;
 use shared::domain::comment::{Comment, State};
 use shared::domain::ids::{ThreadId, UserId, fingerprint, sha256_hex};
 use shared::domain::thread::Pin;
-use shared::domain::time::Clock;
+use shared::domain::time::{Clock, Timestamp};
 use shared::error::Fault;
 use shared::store::Store;
 use shared::store::import::{Imported, ImportedOne, ThreadTotals, Unfinished, WriteMode};
@@ -102,7 +102,7 @@ impl Writer<'_> {
     pub(super) async fn write(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
         let total = self.staging.count_new()?;
         let throttle = Throttle::new(self.table.rate);
-        let mut run = Run { throttle, written: 0, total, progress };
+        let mut run = Run { throttle, written: 0, total, looked_at: BTreeSet::new(), progress };
         write_around(self.staging, self.store, self.other_salt.as_deref(), &mut run.throttle).await?;
         for Target { name, thread, gains } in self.staging.targets()? {
             if !gains && self.unfinished(slice::from_ref(&thread)).await?.is_empty() {
@@ -118,10 +118,13 @@ impl Writer<'_> {
             match mode {
                 WriteMode::InBatches => self.write_in_batches(&name, &thread, &mut run).await?,
                 WriteMode::OneByOne => {
-                    self.write_one_by_one(&name, &mut run).await?;
-                    self.store.end_import(&thread).await?;
+                    let opened_at = self.write_one_by_one(&name, &mut run).await?;
+                    self.store.end_import(&thread, opened_at).await?;
                 }
                 WriteMode::Unsettled => return Err(WriteError::Unsettled(name)),
+            }
+            for user in mem::take(&mut run.looked_at) {
+                self.store.look_again(user).await?;
             }
         }
         Ok(run.throttle.units)
@@ -181,7 +184,7 @@ impl Writer<'_> {
         let mut totals = ThreadTotals::default();
         let mut page = self.staging.first_page(Direction::RepliesFirst);
         loop {
-            let placed = self.page(target, &mut page).await?;
+            let placed = self.page(target, &mut page, run).await?;
             if placed.is_empty() {
                 break;
             }
@@ -192,7 +195,7 @@ impl Writer<'_> {
                     batch.push(imported);
                 }
             }
-            let (written, cost) = measure(self.store.import_batch(&batch)).await;
+            let (written, cost) = measure(self.store.import_batch(&batch, self.clock.now())).await;
             written?;
             run.written(batch.len() as u64);
             run.throttle.spend(cost.write_units).await;
@@ -202,12 +205,12 @@ impl Writer<'_> {
 
     /// The next comments of a thread. Those that are new have the present names of their users, but for those of an export,
     /// which stay as they were.
-    async fn page(&self, target: &str, page: &mut Page) -> Result<Vec<Placed>, WriteError> {
+    async fn page(&self, target: &str, page: &mut Page, run: &mut Run<'_>) -> Result<Vec<Placed>, WriteError> {
         let mut all = self.staging.page(target, page, self.users)?;
         let is_named_here = |placed: &Placed| !placed.is_there && placed.staged.kept.is_none();
-        let new = all.iter().filter(|placed| is_named_here(placed));
-        let users: BTreeSet<UserId> = new.filter_map(|placed| placed.staged.writer.user).collect();
+        let users: BTreeSet<UserId> = all.iter().filter_map(|placed| placed.staged.writer.user).collect();
         let profiles = self.store.profiles(users).await?;
+        run.looked_at.extend(profiles.values().filter(|user| user.trust.looked_at.is_some()).map(|user| user.id));
         for Placed { staged, .. } in all.iter_mut().filter(|placed| is_named_here(placed)) {
             if let Some(profile) = staged.writer.user.and_then(|user| profiles.get(&user)) {
                 staged.writer.take_profile(profile);
@@ -216,14 +219,18 @@ impl Writer<'_> {
         Ok(all)
     }
 
-    /// Parents first, because each reply changes its parent.
-    async fn write_one_by_one(&self, target: &str, run: &mut Run<'_>) -> Result<(), WriteError> {
+    /// Parents first, because each reply changes its parent. Returns when the first comment was written that everyone sees in the
+    /// thread.
+    async fn write_one_by_one(&self, target: &str, run: &mut Run<'_>) -> Result<Option<Timestamp>, WriteError> {
         let mut page = self.staging.first_page(Direction::ParentsFirst);
+        let mut opened_at = None;
         loop {
-            let placed = self.page(target, &mut page).await?;
+            let placed = self.page(target, &mut page, run).await?;
             if placed.is_empty() {
-                return Ok(());
+                return Ok(opened_at);
             }
+            let comments = placed.iter().map(|placed| self.comment(placed));
+            opened_at = comments.filter_map(|comment| opens(&comment)).chain(opened_at).min();
             for placed in placed.into_iter().filter(|placed| !placed.is_there) {
                 self.write_one(placed, run).await?;
             }
@@ -234,7 +241,8 @@ impl Writer<'_> {
         loop {
             let (attached, provenance) = (self.attached(&placed)?, placed.staged.provenance());
             let comment = attached.counted_in(self.comment(&placed));
-            let (written, cost) = measure(self.store.import_one(&comment, &attached, &provenance)).await;
+            let (written, cost) =
+                measure(self.store.import_one(&comment, &attached, &provenance, self.clock.now())).await;
             run.throttle.spend(cost.write_units).await;
             match written? {
                 ImportedOne::Done => {
@@ -330,11 +338,15 @@ pub(super) fn add(totals: &mut ThreadTotals, mut imported: Imported, placed: &Pl
         imported.is_inline = totals.hidden.entry(comment.visitor()).or_default().add(comment);
     } else if comment.is_top_level() {
         totals.parents += 1;
-        let written = comment.id.created_at();
-        totals.opened_at = Some(totals.opened_at.map_or(written, |first| first.min(written)));
+        totals.opened_at = opens(comment).into_iter().chain(totals.opened_at).min();
         totals.pin = totals.pin.or_else(|| pin(placed, comment));
     }
     imported
+}
+
+/// When a thread began, if this is its first comment.
+fn opens(comment: &Comment) -> Option<Timestamp> {
+    (comment.is_approved() && comment.is_top_level()).then(|| comment.id.created_at())
 }
 
 /// The pin of a comment that is pinned in the source.
@@ -349,6 +361,8 @@ struct Run<'a> {
     throttle: Throttle,
     written: u64,
     total: u64,
+    /// Writers whose earlier comments were looked at, which the import adds to.
+    looked_at: BTreeSet<UserId>,
     progress: &'a mut dyn FnMut(Progress<'_>),
 }
 

@@ -206,7 +206,7 @@ async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
     for _ in 0..batches {
         let placed = staging.page("posts/1", &mut page, &users).unwrap();
         let batch = placed.iter().map(|placed| add(&mut totals, writer.imported(placed).unwrap(), placed));
-        store.import_batch(&batch.collect::<Vec<_>>()).await.unwrap();
+        store.import_batch(&batch.collect::<Vec<_>>(), Clock::system().now()).await.unwrap();
     }
 }
 
@@ -266,7 +266,8 @@ async fn an_id_that_is_taken_meanwhile_is_refused_with_what_is_below_it() {
     let staging = placed(&store, &export(&comments, &[])).await;
     let stranger = Comment { body: "a stranger's".to_owned(), ..Comment::blank(thread()) };
     let stranger = Comment { id: CommentId(id(1)), ..stranger };
-    let written = store.import_one(&stranger, &Attached::default(), &Provenance::default()).await.unwrap();
+    let (attached, provenance, now) = (Attached::default(), Provenance::default(), Clock::system().now());
+    let written = store.import_one(&stranger, &attached, &provenance, now).await.unwrap();
     assert_eq!(written, ImportedOne::Done);
     writer(&store, &staging, &Users::default()).write(&mut |_| ()).await.unwrap();
     let report = staging.report().unwrap();
