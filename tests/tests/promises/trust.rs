@@ -1,13 +1,21 @@
 //! What moderators have decided about a writer is on the writer's row, whoever decides at once, and whatever fails meanwhile.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use futures_util::future::join_all;
+use local::settings::MEDIA;
+use media::bucket::Bucket;
 use shared::domain::comment::State;
 use shared::domain::ids::{CommentId, UserId, Visitor};
+use shared::domain::person::Who;
+use shared::domain::secret::Secret;
+use shared::domain::time::Clock;
 use shared::domain::trust::Trust;
 use shared::store::Reading;
-use tests::{Actor, Faults, World};
+use tests::{Actor, Faults, SALT, World};
+use transfer::lease::Lease;
+use transfer::person::erase::Eraser;
 
 const MODERATORS: u64 = 16;
 const COMMENTS: usize = 12;
@@ -34,6 +42,22 @@ impl Writer {
             while self.actor.remove(*id).await.status == 503 {}
         }
     }
+}
+
+/// Erases a member, while others decide about what the member wrote.
+async fn erase(world: &World, id: UserId) {
+    let (store, salt, now) = (world.store(), Secret::from(SALT.to_owned()), world.now());
+    let clock = Clock::new(move || now);
+    let objects = world.bucket().client();
+    let left = loop {
+        let lease = Lease { store: &store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
+        let bucket = Bucket::new(&objects, MEDIA);
+        let eraser = Eraser { store: &store, bucket, salt: &salt, clock: clock.clone(), lease, remove_mails: None };
+        if let Ok(receipt) = eraser.erase(Who::User(id)).await {
+            break receipt.left;
+        }
+    };
+    assert_eq!(left, 0);
 }
 
 /// Decides about all comments in turn, and undoes some of that.
@@ -80,11 +104,13 @@ async fn the_sets_of_a_writer_are_as_the_latest_decisions_whoever_decides_at_onc
         Writer::new(world.user(8, "Bob")).await,
         Writer::new(world.guest().with_key("grace")).await,
     ];
+    let erased = Writer::new(world.user(9, "Eve")).await;
     world.wait_until_idle().await;
-    let all: Vec<u64> = writers.iter().flat_map(|writer| writer.written.clone()).collect();
+    let all: Vec<u64> = writers.iter().chain([&erased]).flat_map(|writer| writer.written.clone()).collect();
     faults.start();
     let moderating = (0..MODERATORS).map(|number| moderate(&world, number, &all));
-    tokio::join!(join_all(moderating), join_all(writers.iter().map(Writer::delete_some)));
+    let deleting = join_all(writers.iter().map(Writer::delete_some));
+    tokio::join!(join_all(moderating), deleting, erase(&world, UserId(9)));
     faults.stop();
     assert!(faults.made() > 50, "{}", faults.made());
     world.finish_jobs().await;
@@ -93,6 +119,13 @@ async fn the_sets_of_a_writer_are_as_the_latest_decisions_whoever_decides_at_onc
     let trust = world.store().trust_in_all(visitors.iter().cloned().collect()).await.unwrap();
     for (visitor, writer) in visitors.iter().zip(&writers) {
         is_right(&world, &trust[visitor], writer).await;
+    }
+    let forgotten = Visitor::from(UserId(9));
+    let trust = world.store().trust_in_all([forgotten.clone()].into()).await.unwrap();
+    assert_eq!(trust[&forgotten], Trust::default());
+    for id in erased.written {
+        let comment = world.store().comment(CommentId(id), Reading::Consistent).await.unwrap();
+        assert!(comment.is_none(), "{comment:?}");
     }
     assert_eq!(world.findings().await, [""; 0]);
 }
