@@ -113,3 +113,42 @@ test('a member sends no key on a device that a guest has used', async (t) => {
   await asked
   assert.deepEqual(seen.filter(({ key }) => key), [])
 })
+
+test('threads on a page, and tabs, share the key of the device, by which each comment can be changed', async (t) => {
+  const html = [newRecord(), newRecord()].map((record) => `<comment-thread loading="eager" type="posts" record="${record}"></comment-thread>`).join('')
+  const { page, context, url } = await w.open(t, { html })
+  const tab = await context.newPage()
+  await tab.goto(url)
+  const seen = [page, tab].map(keys)
+  for (const here of [page, tab]) await here.locator('comment-thread h2').nth(1).waitFor()
+  const places = [[page, 0], [page, 1], [tab, 1]].map(([here, place], n) => ({ here: /** @type {Page} */ (here), place: Number(place), body: `Number ${n}` }))
+  for (const { here, place, body } of places) {
+    const thread = here.locator('comment-thread').nth(place)
+    await thread.getByPlaceholder('Write a comment…').fill(body)
+    await thread.getByLabel('Your name').fill('Zoë')
+    await thread.getByLabel('Your e-mail address').fill('zoe@example.org')
+    await thread.getByRole('button', { name: 'Post comment' }).click()
+    await thread.locator('article', { hasText: body }).waitFor()
+  }
+  const posted = seen.flat().filter(({ method }) => method === 'POST').map(({ key }) => key)
+  assert.equal(posted.length, 3)
+  assert.equal(new Set(posted).size, 1)
+  await page.reload()
+  for (const { body } of places) {
+    await page.locator('article', { hasText: body }).getByRole('button', { name: 'More' }).click()
+    await page.getByRole('menuitem', { name: 'Edit' }).waitFor()
+    await page.keyboard.press('Escape')
+  }
+})
+
+test('with a storage that takes nothing the key and the name last as long as the page', async (t) => {
+  const init = `const full = new Proxy({}, { set() { throw new DOMException('Full.', 'QuotaExceededError') }, get: () => undefined })
+    Object.defineProperty(window, 'localStorage', { value: full })`
+  const { page, thread, errors } = await w.open(t, { record: newRecord(), init })
+  const id = await write(page, 'Hello.')
+  await thread.evaluate((element) => element.setAttribute('lang', 'de'))
+  await page.getByPlaceholder('Schreibe einen Kommentar…').waitFor()
+  await article(page, id).locator('.opener').click()
+  await page.getByRole('menuitem', { name: 'Löschen' }).waitFor()
+  assert.deepEqual(errors, [])
+})

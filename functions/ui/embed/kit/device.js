@@ -1,5 +1,5 @@
 /**
- * What this device remembers. Storage throws in some frames: what is kept lasts as long as the page then.
+ * What this device remembers. Storage throws in some frames, or takes no more: what is kept lasts as long as the page then.
  */
 
 const memory = {}
@@ -7,15 +7,15 @@ const memory = {}
 export const device = {
   get(key) {
     try {
-      return localStorage[`comment-thread ${key}`]
-    } catch {
-      return memory[key]
-    }
+      return memory[key] ?? localStorage[`comment-thread ${key}`]
+    } catch {}
   },
   set(key, value) {
-    memory[key] = `${value}`
     try {
       localStorage[`comment-thread ${key}`] = value
-    } catch {}
+      delete memory[key]
+    } catch {
+      memory[key] = `${value}`
+    }
   },
 }
