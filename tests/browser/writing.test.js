@@ -67,6 +67,51 @@ test('an edit shows at once, and a deletion asks first and moves the focus on', 
   await page.waitForFunction(FOCUS, `comment-${older.id}`)
 })
 
+test('a deletion that has begun takes no second press and cannot be given up', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Gone soon.')
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  /** @type {number[]} */
+  const answers = []
+  page.on('response', (response) => response.request().method() === 'DELETE' && answers.push(response.status()))
+  const release = await hold(page, /\/comments\/\d+$/)
+  await choose(page, id, 'Delete')
+  const question = article(page, id).getByRole('group')
+  await question.getByRole('button', { name: 'Delete' }).dblclick()
+  await question.getByRole('button', { name: 'Cancel' }).click()
+  await page.keyboard.press('Escape')
+  assert.ok(await question.isVisible())
+  release()
+  await page.getByText('Comment deleted').waitFor()
+  assert.deepEqual(answers, [204])
+})
+
+test('a comment above one’s own rejected reply goes with it, as the service has it', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Gone soon.')
+  const reply = await w.service.comment(record, 'Rejected.', { parent: id })
+  await w.service.call('POST', `comments/${reply.id}/reject`, w.service.moderator, {})
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  await article(page, reply.id).waitFor()
+  await choose(page, id, 'Delete')
+  await article(page, id).locator('> .content').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No comments yet').waitFor()
+  await page.reload()
+  await page.getByText('No comments yet').waitFor()
+})
+
+test('a comment goes with a reply that was rejected since the page was loaded', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.', { who: w.service.moderator })
+  const reply = await w.service.comment(record, 'Cheap watches.', { who: w.service.bob, parent: id })
+  const { page } = await w.open(t, { record, who: w.service.moderator })
+  await choose(page, reply.id, 'Reject')
+  await page.getByRole('status').getByText('Saved').waitFor()
+  await choose(page, id, 'Delete')
+  await article(page, id).locator('> .content').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No comments yet').waitFor()
+})
+
 test('a deleted comment keeps its place above replies, and goes with the last of them', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Gone soon.')

@@ -3,19 +3,22 @@
 import { avatar } from '../kit/avatar.js'
 import { busily, button, h } from '../kit/dom.js'
 import { dress } from './style.js'
-import { addToTotal } from './total.js'
+import { addToReplies, addToTotal } from './total.js'
 
 export function remove(view) {
   const { thread, content } = view
   const { say } = thread
   const actions = content.querySelector('.actions')
+  /** A press has begun it, so that no other one counts. */
+  const isBusy = () => question.ariaBusy === 'true'
   const giveUp = () => {
+    if (isBusy()) return
     question.replaceWith(actions)
     view.focus()
   }
   const keydown = ({ key }) => key === 'Escape' && giveUp()
   const cancel = button(say('cancel'), { class: 'outlined', click: giveUp })
-  const confirm = button(say('delete'), { class: 'danger', click: () => thread.attempt(() => busily(question, () => erase(view)), giveUp) })
+  const confirm = button(say('delete'), { class: 'danger', click: () => isBusy() || thread.attempt(() => busily(question, () => erase(view)), giveUp) })
   const question = h('div', { class: 'actions question', role: 'group', 'aria-label': say('delete_confirm'), keydown }, say('delete_confirm'), cancel, confirm)
   dress(thread)
   actions.replaceWith(question)
@@ -32,8 +35,10 @@ async function erase(view) {
   thread.toast.show(thread.say('comment_deleted'))
 }
 
-function isAnswered({ comment, replies }) {
-  return comment.replies_count > 0 || replies.children.length > 0
+/** Whether a reply is left that keeps the place of a comment. Rejected ones go with it. */
+function isAnswered(view) {
+  const isLive = ({ parent, comment }) => parent === view && comment.review?.state !== 'rejected'
+  return view.comment.replies_count > 0 || [...view.thread.views.values()].some(isLive)
 }
 
 /** The replies stay, below a placeholder. */
@@ -45,13 +50,12 @@ function blank(view) {
   return element
 }
 
-/** Takes a comment away, and the placeholders above it that have no other reply. Answers what is next to it. */
+/** Takes a comment away with what is below it, and the placeholders above it that have no other reply. Answers what is next to it. */
 function leave({ thread, comment, parent, element }) {
   const next = element.nextElementSibling ?? element.previousElementSibling ?? parent?.element
-  thread.views.delete(comment.id)
+  for (const [id, view] of thread.views) if (element.contains(view.element)) thread.views.delete(id)
   element.remove()
   if (!parent) return next
-  parent.comment.replies_count -= +comment.is_approved
-  parent.showMore()
+  addToReplies(parent, -comment.is_approved)
   return parent.comment.is_deleted && !isAnswered(parent) ? leave(parent) : next
 }

@@ -1,4 +1,13 @@
+/** Numbers that change with what somebody does. */
+
 /** Changes the number of comments that the heading shows, where it is known. @param {any} thread @param {number} change */
 export function addToTotal({ total }, change) {
   if (total.textContent) total.textContent = `${Number(total.textContent) + change}`
+}
+
+/** Changes the number of replies of a comment, where there is one. @param {any} view @param {number} change */
+export function addToReplies(view, change) {
+  if (!view) return
+  view.comment.replies_count += change
+  view.showMore()
 }
