@@ -158,7 +158,7 @@ test('guests read what is optional and what is not published', async (t) => {
   await field(page).focus()
   const label = page.locator('.names label').nth(1)
   assert.match((await label.textContent()) ?? '', /^Your e-mail address · not published$/)
-  const optional = await w.open(t, { record: newRecord(), prepare: answering((json) => (json.ui.guest.require_email = false)) })
+  const optional = await w.open(t, { record: newRecord(), prepare: answering((json) => Object.assign(json.ui.guest, { require_email: false, show_gravatar: false })) })
   await field(optional.page).focus()
   assert.match((await optional.page.locator('.names label').nth(1).textContent()) ?? '', /^Your e-mail address · optional, not published$/)
 })
@@ -213,6 +213,24 @@ test('a mention offers who has written in the thread first, at the caret', async
   assert.match((await page.locator('[role=option]').first().textContent()) ?? '', /Quentin Z$/)
   const [list, text] = [await page.locator('[role=listbox]').boundingBox(), await field(page).boundingBox()]
   assert.ok((list?.x ?? 0) > (text?.x ?? 0) + 80 && (list?.y ?? 0) < (text?.y ?? 0) + 60, JSON.stringify({ list, text }))
+})
+
+test('a guest is offered who has written in the thread, without a request', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.', { who: w.service.bob })
+  const { page } = await w.open(t, { record })
+  /** @type {string[]} */
+  const searches = []
+  page.on('request', (request) => request.url().includes('/users') && searches.push(request.url()))
+  await page.clock.install()
+  await field(page).focus()
+  await page.getByRole('button', { name: 'Bold' }).waitFor()
+  await page.keyboard.type('Hello @bo')
+  await page.locator('[role=option]').getByText('Bob').waitFor()
+  await page.clock.runFor(1_000)
+  await page.keyboard.press('Enter')
+  assert.equal(await field(page).inputValue(), 'Hello @bob ')
+  assert.deepEqual(searches, [])
 })
 
 test('emoji are chosen by arrow keys, and Escape returns the focus', async (t) => {

@@ -17,7 +17,6 @@ export function identity({ thread, purpose }) {
   const email = h('input', { type: 'email', autocomplete: 'email' })
   const hint = h('small')
   const subscribe = h('input', { type: 'checkbox', change: showHint })
-  const hasEmail = guest.require_email || guest.show_gravatar || features.subscriptions
   const [before, after] = say('posting_as').split('{name}')
 
   function showHint() {
@@ -50,6 +49,6 @@ export function identity({ thread, purpose }) {
     ...(auth.user ? session() : []),
     features.subscriptions && !purpose.isEdit && h('label', {}, subscribe, say('subscribe')),
   )
-  const labels = [h('label', {}, say('guest_name'), name), hasEmail && h('label', {}, say('guest_email'), hint, email)]
+  const labels = [h('label', {}, say('guest_name'), name), h('label', {}, say('guest_email'), hint, email)]
   return { element, fields, fieldsOfGuests: isGuest ? [h('div', { class: 'names' }, ...labels)] : [] }
 }

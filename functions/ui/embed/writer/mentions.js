@@ -1,5 +1,5 @@
 /**
- * Offers people whose names begin as what follows an `@`: who has written in the thread first.
+ * Offers people whose names begin as what follows an `@`: who has written in the thread first. Guests are offered nobody else.
  * @import { Editor, User } from '../types.d.ts'
  */
 
@@ -36,11 +36,12 @@ export function mentions({ thread, purpose, text, insert }) {
     const end = text.selectionStart
     const query = text.value.slice(0, end).match(/(?<![\w@])@([\p{L}\p{N}_]{1,50})$/u)?.[1]
     hide()
-    if (!query || isComposing || !ui.auth.authenticated) return
+    if (!query || isComposing) return
     search = new AbortController()
     const { signal } = search
     const people = writers(query)
     show(people, query, end)
+    if (!ui.auth.authenticated) return
     await pause(150)
     if (signal.aborted) return
     const { data } = await api.get('users', { q: query.replaceAll('_', ' ') }, signal).catch(() => ({ data: [] }))
