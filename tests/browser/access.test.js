@@ -48,18 +48,18 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   })
 }
 
-test('every target is at least 24 pixels in each direction', async (t) => {
+test('every target is at least 28 pixels in each direction, but for the line, which is 24 wide', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, BODY)
   await w.service.comment(record, 'Hm.', { parent: id })
   const { page } = await w.open(t, { record, who: w.service.moderator, context: { viewport: { width: 320, height: 800 } } })
   await page.getByPlaceholder('Write a comment…').focus()
   await page.getByRole('button', { name: 'Emoji' }).click()
-  const small = await page.locator('comment-thread button, comment-thread select, comment-thread input').evaluateAll((targets) =>
+  const small = await page.locator('comment-thread').locator('button, select, input, header a, .foot a').evaluateAll((targets) =>
     targets
-      .map((target) => ({ box: target.getBoundingClientRect(), html: target.outerHTML }))
-      .filter(({ box }) => box.width > 0 && (box.width < 24 || box.height < 24))
-      .map(({ html }) => html),
+      .map((target) => ({ box: target.getBoundingClientRect(), least: target.matches('.line') ? 24 : 28, html: target.outerHTML }))
+      .filter(({ box, least }) => box.width > 0 && (box.width < least || box.height < 28))
+      .map(({ html, box }) => `${box.width} ${box.height} ${html}`),
   )
   assert.deepEqual(small, [])
 })
@@ -113,6 +113,36 @@ test('at 320 pixels, in both directions, nothing is wider than the page', async 
     await article(page, parent.id).waitFor()
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320, dir)
     assert.ok(((await article(page, parent.id).locator('> .content').boundingBox())?.width ?? 0) > 120, dir)
+  }
+})
+
+test('at 320 pixels with text of 200 % nothing is wider than the page, menus neither', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello. '.repeat(20))
+  await w.service.comment(record, 'A reply.', { parent: id })
+  const head = '<style>html { font-size: 200% } body { font-size: 1rem }</style>'
+  for (const who of [w.service.moderator, null]) {
+    const { page } = await w.open(t, { record, who, head, context: { viewport: { width: 320, height: 800 } } })
+    await page.getByPlaceholder('Write a comment…').fill('Hm.')
+    await page.getByRole('button', { name: 'Bold' }).waitFor()
+    assert.deepEqual(await stickingOut(page), [])
+    await openMenu(page, id)
+    await page.getByRole('menu').waitFor()
+    assert.deepEqual(await stickingOut(page), [])
+  }
+})
+
+test('a name of 300 letters is not wider than the page, in comments, the composer and a menu', async (t) => {
+  const record = newRecord()
+  const who = token(31, 'W'.repeat(300))
+  const { id } = await w.service.comment(record, 'Hello.', { who })
+  for (const width of [320, 900]) {
+    const { page } = await w.open(t, { record, who, context: { viewport: { width, height: 800 } } })
+    await page.getByPlaceholder('Write a comment…').focus()
+    await page.getByText('Posting as').waitFor()
+    await openMenu(page, id)
+    await page.getByRole('menu').waitFor()
+    assert.deepEqual(await stickingOut(page), [], `${width}`)
   }
 })
 

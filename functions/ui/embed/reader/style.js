@@ -13,8 +13,8 @@ h2 span { font-weight: 400 }
 .top, .bar, header, .actions, .foot { display: flex; flex-wrap: wrap; align-items: center; gap: 0 .5em }
 .top :is(button, select), .foot .muted { color: var(--muted); font-size: .8125em }
 .since { display: inline-block; color: var(--accent) }
-.foot .muted { margin-inline-start: auto }
-.waiting { min-block-size: 100vh }
+.foot .muted { margin-inline-start: auto; line-height: 28px }
+section:has(.skeleton) { min-block-size: 100vh }
 .skeleton { block-size: 5em; margin-block-end: 24px; border-radius: var(--radius); background: var(--hover) }
 svg { inline-size: 1.125em; vertical-align: -.2em; fill: none; stroke: currentColor; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round }
 .notice, pre, table { padding: .75em; border-radius: var(--radius); background: var(--hover) }
@@ -41,13 +41,13 @@ article > .avatar { grid-area: 1 / 1; z-index: 1 }
 .replies .replies .replies .line:not(:hover, :focus-visible) { opacity: 0 }
 header { position: relative; min-block-size: 28px; padding-inline-end: 32px; scroll-margin: 8em; font-size: .8125em }
 header b { font-size: 1.154em; font-weight: 620 }
-header a { padding: .25em 0; text-decoration: none }
+header a { line-height: 28px; text-decoration: none }
 .body, header { overflow-x: clip }
 .author { background: color-mix(in srgb, var(--accent) 13%, transparent); color: var(--accent) }
 .plain { white-space: pre-wrap }
 .body > * { margin-block: .25em .5em; unicode-bidi: plaintext; text-align: start }
 .body :is(p, li, h1, h2, h3, h4, h5, h6) { font-size: 1em; white-space: pre-line }
-.body img { max-inline-size: 100%; max-block-size: 24em; border-radius: 8px }
+.body img { max-inline-size: 100%; max-block-size: 24em; block-size: auto; border-radius: 8px }
 pre, table { display: block; overflow: auto }
 ul, ol { padding-inline-start: min(24px, 10%) }
 blockquote { margin-inline: 0; padding-inline-start: min(.75em, 5%); border-inline-start: 3px solid var(--border); color: var(--muted) }

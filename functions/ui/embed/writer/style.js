@@ -39,7 +39,7 @@ progress { inline-size: 100%; accent-color: var(--accent) }
 .mirror { position: absolute; inset: 0 0 auto; visibility: hidden; padding: 8px 12px; white-space: pre-wrap }
 .sheet { inset: auto; margin: 0; padding: 6px; border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface); color: var(--text); box-shadow: 0 4px 24px #0003 }
 .sheet:popover-open { position: absolute }
-.menu { min-inline-size: 14em; max-inline-size: 90vw; font-size: .9375rem }
+.menu { min-inline-size: min(14em, 90vw); max-inline-size: 90vw; font-size: .9375rem }
 .menu > * { display: flex; gap: .75em; align-items: center; inline-size: 100%; min-block-size: 34px; padding: 0 .75em; border-radius: calc(var(--radius) - 3px); color: inherit; text-align: start; text-decoration: none }
 .menu > :is(:hover, :focus), [aria-selected=true] { background: var(--tint) }
 .menu > .danger, .menu > .danger:hover { background: none; color: var(--danger) }
