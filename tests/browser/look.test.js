@@ -127,6 +127,24 @@ test('a line hides and shows the replies to a comment, and a permalink opens wha
   assert.deepEqual([await line.getAttribute('aria-label'), await line.getAttribute('aria-expanded')], ['Collapse replies', 'true'])
   await line.click()
   assert.equal(await line.getAttribute('aria-expanded'), 'false')
+for (const [how, init] of Object.entries({ setHTML: '', 'its own allow-list': 'delete Element.prototype.setHTML' })) {
+  test(`an upload has its place before it is loaded, and its own shape, with ${how}`, async (t) => {
+    const record = newRecord()
+    const [wide, tall] = ['wide-320x240.png', 'tall-1000x4000.webp'].map((name) => `https://example.org/media/${name}`)
+    const { id } = await w.service.comment(record, `![wide](${wide})\n\n![tall](${tall})\n\n![other](https://example.org/other.png)`)
+    const { page } = await w.open(t, { record, init, prepare: (page) => page.route(/example\.org/, () => {}) })
+    const images = await article(page, id).locator('.body img').evaluateAll((all) =>
+      all.map((image) => {
+        const { width, height } = image.getBoundingClientRect()
+        return [image.getAttribute('width'), image.getAttribute('height'), width, height]
+      }),
+    )
+    assert.deepEqual(images[0], ['320', '240', 320, 240])
+    assert.deepEqual(images[1], ['96', '384', 96, 384])
+    assert.deepEqual(images[2].slice(0, 2), [null, null])
+  })
+}
+
   assert.equal(await article(page, second.id).isVisible(), false)
   await page.getByRole('button', { name: '1 more reply' }).click()
   assert.ok(await article(page, third.id).isVisible())

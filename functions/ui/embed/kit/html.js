@@ -67,7 +67,14 @@ function tidy(element) {
   keep('href', /^(https?|mailto):$/, schemeOf)
   keep('src', /^https?:$/, schemeOf)
   if (element.matches('pre, table')) element.tabIndex = 0
-  if (element.matches('img')) Object.assign(element, { loading: 'lazy', referrerPolicy: 'no-referrer' })
+  if (element.matches('img')) {
+    Object.assign(element, { loading: 'lazy', referrerPolicy: 'no-referrer' })
+    // Names of uploads end in their size, so that an image has its place before it is loaded, at most 384 pixels high.
+    for (const [, width, height] of element.src.matchAll(/-(\d+)x(\d+)\.\w+$/g)) {
+      const share = Math.min(1, 384 / height)
+      Object.assign(element, { width: width * share, height: height * share })
+    }
+  }
 }
 
 const schemeOf = (href) => h('a', { href }).protocol

@@ -47,7 +47,7 @@ header a { line-height: 28px; text-decoration: none }
 .plain { white-space: pre-wrap }
 .body > * { margin-block: .25em .5em; unicode-bidi: plaintext; text-align: start }
 .body :is(p, li, h1, h2, h3, h4, h5, h6) { font-size: 1em; white-space: pre-line }
-.body img { max-inline-size: 100%; max-block-size: 24em; block-size: auto; border-radius: 8px }
+.body img { max-inline-size: 100%; max-block-size: 24em; block-size: auto; object-fit: contain; border-radius: 8px }
 pre, table { display: block; overflow: auto }
 ul, ol { padding-inline-start: min(24px, 10%) }
 blockquote { margin-inline: 0; padding-inline-start: min(.75em, 5%); border-inline-start: 3px solid var(--border); color: var(--muted) }
