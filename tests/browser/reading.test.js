@@ -274,6 +274,22 @@ test('the theme is the page’s, or the one asked for, at once', async (t) => {
   await thread.evaluate((element) => element.setAttribute('theme', 'light'))
   assert.equal(await colour(), 'rgb(31, 35, 40)')
 })
+test('where the page’s language has no labels numbers have the forms of English', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.')
+  for (let n = 0; n < 8; n++) await w.service.comment(record, `Reply ${n}`, { parent: id })
+  const { page } = await w.open(t, { record, lang: 'ko' })
+  await page.getByRole('button', { name: '5 more replies' }).waitFor()
+})
+
+test('an element in Arabic is written from right to left, on any page', async (t) => {
+  const { page, thread } = await w.open(t, { record: newRecord(), attributes: 'lang="ar"' })
+  const direction = () => page.locator('comment-thread section').evaluate((section) => getComputedStyle(section).direction)
+  assert.equal(await direction(), 'rtl')
+  await thread.evaluate((element) => element.setAttribute('dir', 'ltr'))
+  assert.equal(await direction(), 'ltr')
+})
+
 
 test('custom properties and parts style it', async (t) => {
   const record = newRecord()

@@ -132,7 +132,7 @@ async fn the_widget_says_only_what_has_a_label_in_every_language() {
 #[tokio::test]
 async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     // Report reasons are said by the names that the service gives them.
-    let reasons = ["illegal", "inappropriate", "off_topic", "offensive", "spam"];
+    let reasons = ["illegal", "inappropriate", "off_topic", "offensive", "other", "spam"];
     // Refusals are said by the codes of their answers.
     let refusals = ["rate_limited", "spam_rejected"];
     // The names of switches and the state of mails are put together.

@@ -12,14 +12,13 @@ export function languageOf(element) {
 
 export const FIRST_WORDS = { retry: 'Try again', error: 'Something went wrong', offline: 'No connection' }
 
-/** Categories of plurals in the order of CLDR. */
-const CATEGORIES = ['zero', 'one', 'two', 'few', 'many', 'other']
+/** Categories of plurals in the order of CLDR. @type {any[]} */
+const CATEGORIES = 'zero one two few many other'.split(' ')
 
-/** The form of a text for a number: it has one for each category of its language. @param {string} text @param {string} language */
+/** The form of a text for a number: it has one for each category of its language, else it is in English. @param {string} text @param {string} language */
 export function formOf(text, language, n) {
   const forms = text.split(' | ')
   const rules = new Intl.PluralRules(language)
-  const known = /** @type {string[]} */ (rules.resolvedOptions().pluralCategories)
-  const place = CATEGORIES.filter((name) => known.includes(name)).indexOf(rules.select(n))
-  return forms[place] ?? `${forms.at(-1)}`
+  const known = CATEGORIES.filter((name) => rules.resolvedOptions().pluralCategories.includes(name))
+  return (known.length === forms.length ? forms[known.indexOf(rules.select(n))] : forms[+(n !== 1)]) ?? text
 }

@@ -6,6 +6,7 @@ import { sheet, styles } from '../kit/sheet.js'
 import { composerStyles } from './composer_style.js'
 
 const threadStyles = sheet(`
+:host(:lang(ar):not([dir])) { direction: rtl }
 h2, p { margin: 0 }
 h2 { display: inline; font-size: 1.25em; font-weight: 650 }
 .top div { flex: auto }
