@@ -5,7 +5,7 @@
  */
 
 import { API } from '../kit/address.js'
-import { Client } from '../kit/api.js'
+import { ApiError, Client } from '../kit/api.js'
 import { device } from '../kit/device.js'
 import { busily, button, h } from '../kit/dom.js'
 import { offersCodes } from '../kit/session.js'
@@ -60,6 +60,9 @@ export class Thread {
   say = (key, n) => {
     const text = this.host.labels?.[key] ?? this.ui?.labels[key] ?? FIRST_WORDS[key] ?? key
     return n == null ? text : formOf(text, this.language, n).replace('{n}', `${n}`)
+  /** Whether an error says that the visitor's token is refused. */
+  isOver = ({ code }) => code === 'unauthenticated' && this.ui.auth.authenticated
+
   }
 
   explain = (error) => explanation(this.say, error)
@@ -73,32 +76,40 @@ export class Thread {
   /** Opens a reply. */
   answer(view) {
     return this.ui.auth.can_comment ? this.later(({ reply }) => reply(view)) : this.signIn('sign_in_to_comment', view)
+  /** Sends what the visitor writes. A member whose token is refused writes nothing, and not as a guest either. */
   }
+    const { authenticated } = this.ui.auth
+    if (authenticated && !(await this.api.token(true))) throw new ApiError(401, { code: 'unauthenticated' })
 
   async write(method, path, options) {
     const answer = await this.api.request(method, path, options)
-    if (!this.ui.auth.authenticated) device.set(`${API} mine`, (this.api.mine = true))
+    if (!authenticated) device.set(`${API} mine`, (this.api.mine = true))
     return answer
   }
 
-  async attempt(act, undo = () => {}) {
+  /** @param {() => any} act @param {() => void} [undo] */
+  async attempt(act, undo) {
     this.toast.announce('')
     try {
       await act()
     } catch (error) {
-      undo()
-      this.toast.show(this.explain(error), true)
+      undo?.()
+      await this.fail(error, (sentence) => this.toast.show(sentence, true))
     }
   }
 
-  /** Does something that the writer knows. @param {(writer: Writer) => any} act */
-  later(act) {
-    return this.attempt(async () => act(await writer()))
+  /** Tells why something failed. A refused token ends the session instead. What is being written stays. @param {(sentence: string) => void} tell */
+  async fail(error, tell) {
+    if (!this.isOver(error)) return tell(this.explain(error))
+    this.ended = this.ui.auth.user ?? {}
+    return this.load()
   }
 
-  stop() {
-    this.#work.abort()
-  }
+  /** Does something that the writer knows. @param {(writer: Writer) => any} act */
+  later = (act) => this.attempt(async () => act(await writer()))
+
+  stop = () => this.#work.abort()
+  #clear = () => this.notice.replaceChildren()
 
   async become(auth) {
     const before = this.path && this.api.token()

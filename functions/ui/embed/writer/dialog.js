@@ -1,36 +1,45 @@
-/** Dialogs of a thread. */
+/** Dialogs of a thread, and what they say of a failure. */
 
 import { button, h, primary } from '../kit/dom.js'
 import { dress } from './style.js'
 
+/** Why something failed where the thread does not tell it. */
+export const why = ({ say, explain, isOver }, error) => (isOver(error) ? say('session_ended') : explain(error))
+
 /**
  * Asks something. The focus goes to what `act` answers, else back to where it was.
- * Without an action it can only be closed.
+ * Without an action it can only be closed. What was written stays when the session ends, until it is closed.
  * @param {any} thread @param {string} title @param {Node[]} fields @param {string} [action]
  * @param {(chosen: FormData) => Promise<any>} [act]
  */
-export function ask({ root, section, say, explain }, title, fields, action, act = async () => {}) {
+export function ask(thread, title, fields, action, act = async () => {}) {
+  const { root, section, say, isOver } = thread
   /** @type {any} */
   let target = root.activeElement
+  /** Why it failed. @type {any} */
+  let refusal
   const error = h('p', { class: 'error', role: 'alert' })
   const submit = async (event) => {
     event.preventDefault()
     try {
+      refusal = null
       target = (await act(new FormData(form))) ?? target
       dialog.close()
     } catch (reason) {
-      error.textContent = explain(reason)
+      refusal = reason
+      error.textContent = why(thread, reason)
     }
   }
   const close = () => {
     dialog.remove()
     target?.focus({ preventScroll: true })
+    if (refusal && isOver(refusal)) thread.fail(refusal)
   }
   const cancel = button(say(action ? 'cancel' : 'close'), { class: 'outlined', click: () => dialog.close() })
   const bar = h('div', { class: 'bar' }, cancel, action && primary(action))
   const form = h('form', { submit }, h('h3', {}, title), ...fields, error, bar)
   const dialog = h('dialog', { 'aria-label': title, close }, form)
-  dress({ root })
+  dress(thread)
   section.append(dialog)
   dialog.showModal()
 }

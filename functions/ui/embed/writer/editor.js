@@ -36,15 +36,8 @@ export function enhance(composer) {
   }
 
   async function fail(error) {
-    if (error.code === 'unauthenticated' && ui.auth.authenticated) await endSession()
-    else if (error.code === 'offline') tell(say('kept'), true)
-    else tell(thread.explain(error))
-  }
-
-  /** The visitor's token is refused from now on. What was being written stays. */
-  async function endSession() {
-    thread.ended = ui.auth.user ?? {}
-    await thread.load()
+    if (error.code === 'offline') tell(say('kept'), true)
+    else await thread.fail(error, tell)
   }
 
   function tell(sentence, isKept = false) {

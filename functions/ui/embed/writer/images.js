@@ -26,7 +26,7 @@ function thumbnail(file) {
 
 /** @param {Editor} editor */
 export function images({ thread, text, fallible }) {
-  const { api, say, ui } = thread
+  const { say, ui } = thread
   const element = h('div', { class: 'chips' })
   const file = h('input', { type: 'file', accept: 'image/*', multiple: true, change: choose })
   /** The Markdown of each image, by its chip. @type {Map<HTMLElement, Promise<() => string>>} */
@@ -64,7 +64,7 @@ export function images({ thread, text, fallible }) {
     const body = new FormData()
     body.append('file', image)
     const send = sendWith((share) => (progress.value = share))
-    const upload = api.request('POST', 'media', { body, headers: { 'Idempotency-Key': newKey() }, signal: gone.signal, timeout: 600_000, send }).then(({ url }) => {
+    const upload = thread.write('POST', 'media', { body, headers: { 'Idempotency-Key': newKey() }, signal: gone.signal, timeout: 600_000, send }).then(({ url }) => {
       const label = say('image_description')
       const description = h('input', { 'aria-label': label, placeholder: label, maxlength: 300 })
       progress.replaceWith(description)

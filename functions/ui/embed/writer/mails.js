@@ -15,7 +15,7 @@ export async function chooseMails(thread) {
   const fields = [...NOTICES.map(box), ...(data.email ? [box('forget')] : []), h('p', { class: 'muted' }, stateOf(data))]
   ask(thread, say('notifications'), fields, say('save'), async (chosen) => {
     const body = Object.fromEntries(NOTICES.map((name) => [name, chosen.has(name)]))
-    const answer = await (chosen.has('forget') ? api.request('DELETE', path) : api.request('PUT', path, json(body)))
+    const answer = await (chosen.has('forget') ? thread.write('DELETE', path) : thread.write('PUT', path, json(body)))
     thread.toast.show(stateOf(answer?.data ?? {}))
   })
 }

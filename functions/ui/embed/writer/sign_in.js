@@ -4,6 +4,7 @@ import { anonymous } from '../kit/api.js'
 import { codeForm, nameForm } from '../kit/codes.js'
 import { json } from '../kit/json.js'
 import { alone, keepSession, offersCodes, ownSession } from '../kit/session.js'
+import { why } from './dialog.js'
 import { dress } from './style.js'
 
 let isWarned = false
@@ -21,7 +22,8 @@ export function leadToSignIn(thread, label, view) {
 
 /** Shows a form, below the composer or below a comment, and the thread anew after it. */
 function enter(thread, form, view) {
-  const { api, say, explain, root, notice } = thread
+  const { api, say, root, notice } = thread
+  const explain = (error) => why(thread, error)
   const place = view?.slot ?? notice
   const before = root.activeElement
   const giveUp = () => {
