@@ -1,6 +1,6 @@
 /**
- * Pictures of the widget in every state, to look at: into `target/pictures`, and the two of the README into
- * `functions/ui/embed/pictures` when that is asked for with README=1. Run by `npm run pictures`.
+ * Pictures of the widget in every state, to look at: wide and light, narrow and dark, and the first ones in all four looks. They go into `target/pictures`, and the two of the README into
+ * `functions/ui/embed/pictures` when that is asked for with README=1. They are made by `npm run pictures`.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -191,6 +191,12 @@ state('posted', async () => ({ record: (await conversation()).record, who: w.ser
   await page.getByPlaceholder('Write a comment…').fill('Same here!')
   await page.getByRole('button', { name: 'Post comment' }).click()
   await page.getByText('Comment posted').waitFor()
+})
+state('posting', async () => ({ record: (await conversation()).record, who: w.service.ada }), async (page) => {
+  await page.route(/\/comments$/, () => {})
+  await page.getByPlaceholder('Write a comment…').fill('Same here!')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('.posting').waitFor()
 })
 state('offline', async () => ({ record: (await conversation()).record, who: w.service.ada }), async (page) => {
   await page.getByPlaceholder('Write a comment…').fill('On a train.')
