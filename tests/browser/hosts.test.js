@@ -114,3 +114,24 @@ test('the module may be loaded twice', async (t) => {
   await page.getByText('Hello.').waitFor()
   assert.deepEqual(errors, [])
 })
+
+test('what the element holds is hidden at once when the record changes, also before the thread has come near', async (t) => {
+  const [one, two] = [newRecord(), newRecord()]
+  await w.service.comment(two, 'In two.')
+  const html = `<div style="height: 5000px"></div><comment-thread type="posts" record="${one}"><p>Of one.</p></comment-thread>`
+  const { page, thread } = await w.open(t, { html })
+  const isShown = () => thread.evaluate((element) => !!element.querySelector('p')?.assignedSlot)
+  await page.waitForFunction(() => document.querySelector('comment-thread p')?.assignedSlot)
+  // The same record is no other one.
+  await thread.evaluate((element, record) => element.setAttribute('record', record), one)
+  assert.ok(await isShown())
+  assert.equal(await thread.evaluate((element, record) => {
+    element.setAttribute('record', record)
+    return !!element.querySelector('p')?.assignedSlot
+  }, two), false)
+  await page.route(/\/comments\?/, (route) => route.abort(), { times: 1 })
+  await page.evaluate(() => scrollTo(0, 4200))
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByText('In two.').waitFor()
+  assert.equal(await isShown(), false)
+})

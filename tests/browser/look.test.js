@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { article, deleteComment, newRecord, token, world } from './world.js'
+import { article, deleteComment, isVisitor, newRecord, token, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
@@ -76,6 +76,23 @@ test('the theme and custom properties come before the colour that the page has',
   assert.equal(await accent(), 'rgb(1, 2, 3)')
 })
 
+for (const [theme, colour, ground] of /** @type {const} */ ([['dark', '#111', '#fff'], ['light', '#eee', '#111']])) {
+  test(`a toast has the colours of the theme ${theme} on a page that has others`, async (t) => {
+    const record = newRecord()
+    const { id } = await w.service.comment(record, 'Hello.')
+    const head = `<style>body { color: ${colour}; background: ${ground} }</style>`
+    const { page } = await w.open(t, { record, head, attributes: `theme="${theme}"`, context: { reducedMotion: 'reduce' } })
+    await page.context().setOffline(true)
+    await article(page, id).getByRole('button', { name: 'Like' }).click()
+    await page.locator('.toast.error').waitFor()
+    const coloursOf = (/** @type {string} */ selector) => page.locator(selector).evaluate((element) => {
+      const { backgroundColor, borderRadius } = getComputedStyle(element)
+      return [backgroundColor, borderRadius]
+    })
+    assert.deepEqual(await coloursOf('.toast'), await coloursOf('comment-thread section'))
+  })
+}
+
 test('forced colours keep the edges of what has a ground alone', async (t) => {
   const record = newRecord()
   await branch(record, 2)
@@ -110,23 +127,6 @@ for (const [how, init] of Object.entries({ setHTML: '', 'its own allow-list': 'd
   })
 }
 
-test('an image links to the whole of it, unless its writer has made another link', async (t) => {
-  const { page, body } = await shown(t, '![A cat](https://example.org/cat.png)\n\n[![linked](https://example.org/dog.png)](https://example.org/page)')
-  assert.equal(await page.getByRole('link', { name: 'A cat' }).getAttribute('href'), 'https://example.org/cat.png')
-  assert.equal(await body.locator('a').count(), 2)
-  assert.equal(await body.locator('a:has(img[alt=linked])').getAttribute('href'), 'https://example.org/page')
-  assert.equal(await body.locator('img').first().getAttribute('referrerpolicy'), 'no-referrer')
-})
-
-test('a line hides and shows the replies to a comment, and a permalink opens what is hidden', async (t) => {
-  const record = newRecord()
-  const [first, second, third] = await branch(record, 3)
-  const { page } = await w.open(t, { record, hash: `#comment-${third.id}` })
-  await article(page, third.id).waitFor()
-  const line = article(page, first.id).locator('> .line')
-  assert.deepEqual([await line.getAttribute('aria-label'), await line.getAttribute('aria-expanded')], ['Collapse replies', 'true'])
-  await line.click()
-  assert.equal(await line.getAttribute('aria-expanded'), 'false')
 for (const [how, init] of Object.entries({ setHTML: '', 'its own allow-list': 'delete Element.prototype.setHTML' })) {
   test(`an upload has its place before it is loaded, and its own shape, with ${how}`, async (t) => {
     const record = newRecord()
@@ -145,6 +145,23 @@ for (const [how, init] of Object.entries({ setHTML: '', 'its own allow-list': 'd
   })
 }
 
+test('an image links to the whole of it, unless its writer has made another link', async (t) => {
+  const { page, body } = await shown(t, '![A cat](https://example.org/cat.png)\n\n[![linked](https://example.org/dog.png)](https://example.org/page)')
+  assert.equal(await page.getByRole('link', { name: 'A cat' }).getAttribute('href'), 'https://example.org/cat.png')
+  assert.equal(await body.locator('a').count(), 2)
+  assert.equal(await body.locator('a:has(img[alt=linked])').getAttribute('href'), 'https://example.org/page')
+  assert.equal(await body.locator('img').first().getAttribute('referrerpolicy'), 'no-referrer')
+})
+
+test('a line hides and shows the replies to a comment, and a permalink opens what is hidden', async (t) => {
+  const record = newRecord()
+  const [first, second, third] = await branch(record, 3)
+  const { page } = await w.open(t, { record, hash: `#comment-${third.id}` })
+  await article(page, third.id).waitFor()
+  const line = article(page, first.id).locator('> .line')
+  assert.deepEqual([await line.getAttribute('aria-label'), await line.getAttribute('aria-expanded')], ['Collapse replies', 'true'])
+  await line.click()
+  assert.equal(await line.getAttribute('aria-expanded'), 'false')
   assert.equal(await article(page, second.id).isVisible(), false)
   await page.getByRole('button', { name: '1 more reply' }).click()
   assert.ok(await article(page, third.id).isVisible())
@@ -206,6 +223,23 @@ test('who returns reads how many of the comments are new', async (t) => {
   await page.reload()
   await page.locator('article').first().waitFor()
   assert.equal(await page.locator('.since').textContent(), '')
+})
+
+test('how many comments are new stays when the thread is loaded again, without one’s own', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Old.', { who: w.service.bob })
+  const { page, thread } = await w.open(t, { record })
+  await w.service.comment(record, 'New.', { who: w.service.bob })
+  await page.reload()
+  await page.getByText('1 new since your visit').waitFor()
+  await thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.ada)
+  await isVisitor(page, 'Ada Lovelace')
+  await page.keyboard.type('My own.')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').nth(2).waitFor()
+  await thread.evaluate((element) => element.setAttribute('lang', 'de'))
+  await page.getByPlaceholder('Schreibe einen Kommentar…').waitFor()
+  assert.match((await page.locator('.since').textContent()) ?? '', /^1 /)
 })
 
 test('who has no picture has initials on a colour of the name', async (t) => {

@@ -203,6 +203,15 @@ test('a permalink to a comment that is not in the thread says so above the list,
   assert.deepEqual((await page.locator('article .body').allTextContents()).map((body) => body.trim()), ['Here.'])
 })
 
+test('a permalink that cannot be asked for is told as a failure, not as a comment that is not here', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Old.')
+  for (let i = 0; i < 10; i++) await w.service.comment(record, `Newer ${i}`)
+  const { page } = await w.open(t, { record, hash: `#comment-${id}`, prepare: (page) => page.route(/\/comments\/\d+$/, (route) => route.abort()) })
+  await page.locator('.toast.error').getByText('No connection').waitFor()
+  assert.equal(await page.locator('[part=notice]').count(), 0)
+})
+
 test('counts come in one request for all of a page, without ids that no record can have', async (t) => {
   const [one, two] = [newRecord(), newRecord()]
   const parent = await w.service.comment(one, 'One.')
@@ -265,15 +274,6 @@ test('the language is the nearest around the element, and follows it', async (t)
   await page.getByPlaceholder('Mine').waitFor()
 })
 
-test('the theme is the page’s, or the one asked for, at once', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Hello.')
-  const { page, thread } = await w.open(t, { record, context: { colorScheme: 'dark' } })
-  const colour = () => page.locator('article .body').evaluate((body) => getComputedStyle(body).color)
-  assert.equal(await colour(), 'rgb(238, 238, 238)')
-  await thread.evaluate((element) => element.setAttribute('theme', 'light'))
-  assert.equal(await colour(), 'rgb(31, 35, 40)')
-})
 test('where the page’s language has no labels numbers have the forms of English', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Ask me.')
@@ -290,6 +290,15 @@ test('an element in Arabic is written from right to left, on any page', async (t
   assert.equal(await direction(), 'ltr')
 })
 
+test('the theme is the page’s, or the one asked for, at once', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.')
+  const { page, thread } = await w.open(t, { record, context: { colorScheme: 'dark' } })
+  const colour = () => page.locator('article .body').evaluate((body) => getComputedStyle(body).color)
+  assert.equal(await colour(), 'rgb(238, 238, 238)')
+  await thread.evaluate((element) => element.setAttribute('theme', 'light'))
+  assert.equal(await colour(), 'rgb(31, 35, 40)')
+})
 
 test('custom properties and parts style it', async (t) => {
   const record = newRecord()

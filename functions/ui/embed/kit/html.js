@@ -13,8 +13,7 @@ for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre
 export function showHtml(target, html, text) {
   const tree = parse(html)
   target.classList.toggle('plain', !tree)
-  if (tree) target.replaceChildren(...tree.childNodes)
-  else target.textContent = text
+  target.replaceChildren(...(tree?.childNodes ?? [text]))
 }
 
 function parse(html) {

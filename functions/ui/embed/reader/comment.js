@@ -16,21 +16,20 @@ const FLAT = 3
 export class CommentView {
   #cursor = ''
   depth = 0
+  content = h('div', { class: 'content' })
+  slot = h('div')
+  replies = h('div', { class: 'replies' })
 
-  constructor(thread, comment, parent = /** @type {CommentView | undefined} */ (undefined)) {
+  /** @param {any} thread @param {any} comment @param {CommentView} [parent] */
+  constructor(thread, comment, parent) {
     const { id, user } = comment
     this.thread = thread
     this.comment = comment
     this.parent = parent
     if (parent) this.depth = parent.depth + 1
-    this.content = h('div', { class: 'content' })
-    this.slot = h('div')
-    this.replies = h('div', { class: 'replies' })
     this.more = button('', { class: 'more', click: () => thread.attempt(() => busily(this.more, () => this.#showReplies())) })
-    const click = () => this.expand(!!this.replies.hidden)
-    this.line = button('', { class: 'line', 'aria-label': thread.say('collapse'), 'aria-expanded': 'true', click })
-    const below = h('div', { class: 'below' }, this.replies, this.more)
-    this.element = h('article', { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` }, avatar(user), this.content, this.line, below)
+    this.line = button('', { class: 'line', 'aria-label': thread.say('collapse'), 'aria-expanded': 'true', click: () => this.expand(!!this.replies.hidden) })
+    this.element = h('article', { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` }, avatar(user), this.content, this.line, h('div', { class: 'below' }, this.replies, this.more))
     thread.views.set(id, this)
     this.show(comment)
     comment.replies.forEach((reply) => this.addReply(reply))
@@ -79,7 +78,7 @@ export class CommentView {
     const isAnswerable = isOpen && nesting && this.depth < 10 && !thread.closed
     this.like = isOpen && button('', { class: 'like', click: () => this.#like() })
     const likes = comment.likes_count > 0 && h('span', { class: 'like', title: say('likes') }, drawing(HEART), ` ${comment.likes_count}`)
-    const answer = isAnswerable && button(say('reply'), { class: 'reply', ...ahead, click: () => thread.answer(this) })
+    const answer = isAnswerable && button(say('reply'), { ...ahead, click: () => thread.answer(this) })
     return h('div', { class: 'actions', part: 'actions' }, ...(comment.is_approved ? [this.like || likes, answer] : [this.#note()]))
   }
 
@@ -87,9 +86,9 @@ export class CommentView {
   #note() {
     const { say, ui } = this.thread
     const { state, reason, note } = this.comment.review ?? {}
-    const label = state === 'rejected' ? 'rejected' : ui.auth.moderator ? 'pending_approval' : 'only_you'
+    const label = state === 'rejected' ? state : ui.auth.moderator ? 'pending_approval' : 'only_you'
     const why = [reason && say(reason), note].filter(Boolean).join(': ')
-    return h('span', { class: 'note' }, drawing(CLOCK), ` ${say(label)} ${why}`)
+    return h('span', {}, drawing(CLOCK), ` ${say(label)} ${why}`)
   }
 
   /** The button of the menu, which the writer shows. */

@@ -44,7 +44,7 @@ export function composer(thread, purpose) {
   }
 
   async function enhance() {
-    open(true)
+    open()
     arrival ??= writer().then((writer) => writer.enhance(form))
     try {
       await arrival
@@ -63,7 +63,7 @@ export function composer(thread, purpose) {
   }
 
   const keydown = ({ key, ctrlKey, metaKey, isComposing }) => key === 'Enter' && (ctrlKey || metaKey) && !isComposing && element.requestSubmit()
-  const open = (isOpen) => element.classList.toggle('open', isOpen)
+  const open = () => element.classList.add('open')
 
   const text = h('textarea', { 'aria-label': placeholder, placeholder, rows: 1, required: true, dir: 'auto', input })
   const problem = h('p', { class: 'error', role: 'alert' })
@@ -78,7 +78,7 @@ export function composer(thread, purpose) {
     device.set(left, '')
   }
   text.value = device.get(kept) || value
-  open(!!cancel || !!text.value)
+  if (cancel || text.value) open()
   const form = { thread, purpose, element, text, box, problem, bar, send, keep }
   return form
 }

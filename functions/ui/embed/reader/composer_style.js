@@ -19,6 +19,6 @@ textarea { display: block; inline-size: 100%; min-block-size: 92px; max-block-si
 .toast:popover-open { animation: stay 5s }
 .toast:hover { animation-play-state: paused }
 @keyframes stay {}
-.toast.error { color: var(--danger) }
+.toast.error { -webkit-text-fill-color: var(--danger) }
 .toast:not(:popover-open) { position: absolute; inset: auto; display: block; padding: 0; border: 0; clip-path: inset(50%) }
 `)

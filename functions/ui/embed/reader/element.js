@@ -13,7 +13,9 @@ class CommentThread extends HTMLElement {
   #thread = new Thread(this, this.attachShadow({ mode: 'open' }))
   #isScheduled = false
   #isNear = false
-  #connection = new AbortController()
+  #near = new IntersectionObserver((entries) => !this.#isNear && entries.at(-1)?.isIntersecting && this.#approach(), { rootMargin: '600px' })
+  #languages = new MutationObserver(() => this.attributeChangedCallback('lang'))
+  #reveal = () => this.#thread.revealAddressed()
   /** @type {Record<string, string> | undefined} */
   labels = this['labels']
 
@@ -34,25 +36,22 @@ class CommentThread extends HTMLElement {
   }
 
   connectedCallback() {
-    const { signal } = (this.#connection = new AbortController())
-    const near = new IntersectionObserver((entries) => !this.#isNear && entries.at(-1)?.isIntersecting && this.#approach(), { rootMargin: '600px' })
-    const languages = new MutationObserver(() => this.attributeChangedCallback('lang'))
-    near.observe(this)
-    languages.observe(document, { subtree: true, attributeFilter: ['lang'] })
-    addEventListener('hashchange', () => this.#thread.revealAddressed(), { signal })
-    signal.addEventListener('abort', () => {
-      near.disconnect()
-      languages.disconnect()
-      this.#thread.stop()
-    })
+    this.#near.observe(this)
+    this.#languages.observe(document, { subtree: true, attributeFilter: ['lang'] })
+    addEventListener('hashchange', this.#reveal)
     if (this.#isNear || this.getAttribute('loading') === 'eager' || location.hash.startsWith('#comment-')) this.#approach()
   }
 
   disconnectedCallback() {
-    this.#connection.abort()
+    this.#near.disconnect()
+    this.#languages.disconnect()
+    removeEventListener('hashchange', this.#reveal)
+    this.#thread.stop()
   }
 
-  attributeChangedCallback(name) {
+  /** @param {string} name @param {string | null} [before] @param {string | null} [value] */
+  attributeChangedCallback(name, before, value) {
+    if (/type|record/.test(name) && before && before !== value) this.#thread.leave()
     if (name === 'theme') this.#thread.showTheme()
     else if (name !== 'lang' || languageOf(this) !== this.#thread.language) this.#schedule()
   }

@@ -12,6 +12,8 @@ export class Fresh {
   newest = null
   #before
   #waiting = []
+  /** The newest comment that earlier visits have seen, by thread. */
+  #seen = {}
 
   constructor(thread) {
     this.thread = thread
@@ -21,10 +23,10 @@ export class Fresh {
     return `${API} ${this.thread.path} seen`
   }
 
-  /** Says how many of these comments and their replies came after the last visit. */
+  /** Says how many of these comments and their replies others wrote after the last visit. */
   welcome(comments) {
-    const seen = +device.get(this.#key)
-    const n = comments.flatMap((comment) => [comment, ...comment.replies]).filter(({ id }) => id > seen).length
+    const seen = (this.#seen[this.#key] ??= +device.get(this.#key))
+    const n = comments.flatMap((comment) => [comment, ...comment.replies]).filter(({ id, can }) => id > seen && !can.update).length
     this.since.textContent = n ? this.thread.say('new_since', n) : ''
   }
 

@@ -1,10 +1,13 @@
 /**
- * Reads the list of a thread.
+ * Where a thread is, and how its list is read.
  * @import { RequestOptions } from '../types.d.ts'
  */
 
 import { anonymous } from '../kit/api.js'
 import { ownSession } from '../kit/session.js'
+
+/** The address of a thread, below that of the API. */
+export const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
 
 /** A page of this visitor's list, or of the one that everybody gets. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
 export async function readPage({ api, path, sort, language: lang, fresh }, query, signal) {

@@ -14,7 +14,7 @@ import { CommentView } from './comment.js'
 import { composer, hasDraft } from './composer.js'
 import { Fresh } from './fresh.js'
 import { ahead, writer } from './later.js'
-import { readFirst, readPage } from './list.js'
+import { pathOf, readFirst, readPage } from './list.js'
 import { obstacle } from './obstacle.js'
 import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
@@ -22,13 +22,10 @@ import { Toast } from './toast.js'
 
 const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
-/** The address of a thread, below that of the API. */
-const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
-
 export class Thread {
   api = new Client()
   views = new Map()
-  ui = /** @type {Ui} */ (/** @type {unknown} */ (undefined))
+  ui = /** @type {Ui} */ (/** @type {any} */ (null))
   language = ''
   path = ''
   sort = ''
@@ -36,21 +33,22 @@ export class Thread {
   /** Whose session has ended, as far as that is known. @type {{ id?: number | null } | null} */
   ended = null
   toast = new Toast()
+  section = h('section')
+  list = h('div', { class: 'list' })
+  notice = h('div')
+  empty = h('p', { class: 'muted' })
+  fresh = new Fresh(this)
+  foot = h('div', { class: 'foot' })
+  total = h('span', { class: 'muted', part: 'count' })
   #work = new AbortController()
   /** @type {RequestOptions['query'] | null} */
   #next = null
   #turn = {}
+  #isFirst = true
 
   constructor(host, root) {
     this.host = host
     this.root = root
-    this.section = h('section')
-    this.list = h('div', { class: 'list' })
-    this.notice = h('div')
-    this.empty = h('p', { class: 'empty muted' })
-    this.fresh = new Fresh(this)
-    this.foot = h('div', { class: 'foot' })
-    this.total = h('span', { class: 'muted', part: 'count' })
     root.append(this.section, this.toast.element)
     root.adoptedStyleSheets = readerStyles
     this.#showSkeleton()
@@ -60,28 +58,28 @@ export class Thread {
   say = (key, n) => {
     const text = this.host.labels?.[key] ?? this.ui?.labels[key] ?? FIRST_WORDS[key] ?? key
     return n == null ? text : formOf(text, this.language, n).replace('{n}', `${n}`)
+  }
+
   /** Whether an error says that the visitor's token is refused. */
   isOver = ({ code }) => code === 'unauthenticated' && this.ui.auth.authenticated
-
-  }
 
   explain = (error) => explanation(this.say, error)
 
   emit = (name, detail) => this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
 
-  /** Somebody wants to sign in. */
-  signIn = (label = 'sign_in_to_comment', view = /** @type {CommentView | undefined} */ (undefined)) =>
+  /** Somebody wants to sign in. @param {string} [label] @param {CommentView} [view] */
+  signIn = (label = 'sign_in_to_comment', view) =>
     this.emit('comment-sign-in') && this.later(({ leadToSignIn }) => leadToSignIn(this, label, view))
 
   /** Opens a reply. */
   answer(view) {
-    return this.ui.auth.can_comment ? this.later(({ reply }) => reply(view)) : this.signIn('sign_in_to_comment', view)
-  /** Sends what the visitor writes. A member whose token is refused writes nothing, and not as a guest either. */
+    return this.ui.auth.can_comment ? this.later(({ reply }) => reply(view)) : this.signIn(undefined, view)
   }
+
+  /** Sends what the visitor writes. A member whose token is refused writes nothing, and not as a guest either. */
+  async write(method, path, options) {
     const { authenticated } = this.ui.auth
     if (authenticated && !(await this.api.token(true))) throw new ApiError(401, { code: 'unauthenticated' })
-
-  async write(method, path, options) {
     const answer = await this.api.request(method, path, options)
     if (!authenticated) device.set(`${API} mine`, (this.api.mine = true))
     return answer
@@ -124,12 +122,8 @@ export class Thread {
     const { signal } = (this.#work = new AbortController())
     const ids = ['type', 'record'].map((name) => host.getAttribute(name))
     if (!ids.every(Boolean)) return section.replaceChildren(mistake('set type and record'), ...section.querySelectorAll('slot'))
-    const path = pathOf(...ids)
-    if (path !== this.path) {
-      this.fresh.newest = null
-      this.#showSkeleton()
-    }
-    this.path = path
+    if (!this.path) this.#showSkeleton()
+    this.path = pathOf(...ids)
     this.sort = SORTS.find((sort) => sort === host.getAttribute('sort')) ?? this.sort
     this.language = api.language = languageOf(host)
     api.mine = !!device.get(`${API} mine`)
@@ -160,7 +154,6 @@ export class Thread {
     const sorts = SORTS.map((value) => h('option', { value, selected: value === (this.sort || ui.default_sort) }, say(value)))
     const select = h('select', { 'aria-label': say('sort'), change: () => this.#sortBy(select.value) }, ...sorts)
     section.ariaLabel = say('comments')
-    section.className = ''
     this.showTheme()
     section.replaceChildren(
       h(
@@ -224,9 +217,7 @@ export class Thread {
     return added
   }
 
-  showEmpty() {
-    this.empty.hidden = this.views.size > 0
-  }
+  showEmpty = () => (this.empty.hidden = this.views.size > 0)
 
   #page(query, show) {
     const turn = (this.#turn = {})
@@ -246,31 +237,39 @@ export class Thread {
     this.#page({ cursor: '' }, (page) => this.#restart(page))
   }
 
+  /** Leaves this thread for another one. */
+  leave() {
+    this.#isFirst = false
+    this.path = ''
+    this.fresh.newest = null
+    this.#showSkeleton()
+  }
+
   /** Until the first list, what the host has put into the element stands here. */
   #showSkeleton() {
-    const isFilled = !this.path && this.host.textContent.trim()
-    this.section.className = isFilled ? '' : 'waiting'
+    const isFilled = this.#isFirst && this.host.textContent.trim()
     this.section.replaceChildren(...(isFilled ? [h('slot')] : skeleton()))
   }
 
   showTheme() {
     const theme = this.host.getAttribute('theme') ?? this.ui?.theme
-    for (const name of ['light', 'dark']) this.section.classList.toggle(name, theme === name)
+    this.section.className = this.toast.theme = theme ?? ''
   }
 
-  async revealAddressed() {
-    const id = location.hash.match(/^#comment-(\d+)$/)?.[1]
+  revealAddressed() {
+    const id = location.hash.match(/^#comment-(\d+)$/)
     if (!id || !this.ui) return
-    const isHere = await this.reveal(+id)
-    const close = button('×', { 'aria-label': this.say('close'), click: () => this.notice.replaceChildren() })
-    this.notice.replaceChildren(isHere ? '' : notice(h('span', { role: 'status' }, this.say('not_here')), close))
+    this.#clear()
+    return this.reveal(+id[1])
   }
 
-  async reveal(id) {
-    await this.attempt(() => this.fetch(id))
-    const view = this.views.get(id)
-    if (view) this.focusOn(view)
-    return view
+  /** Shows a comment, or says that it is not here. */
+  reveal(id) {
+    return this.attempt(async () => {
+      const view = await this.fetch(id)
+      if (view) this.focusOn(view)
+      else this.notice.append(notice(h('span', { role: 'status' }, this.say('not_here')), button('×', { 'aria-label': this.say('close'), click: this.#clear })))
+    })
   }
 
   focusOn(view) {
@@ -282,8 +281,9 @@ export class Thread {
     view.focus()
   }
 
+  /** Shows a comment with those above it. Answers nothing where it is not in this thread. */
   async fetch(id) {
-    if (this.views.has(id)) return
+    if (this.views.has(id)) return this.views.get(id)
     const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))
     if (pathOf(thread.type, thread.id) !== this.path) return
     /** @type {CommentView | undefined} */
@@ -293,5 +293,6 @@ export class Thread {
       if (known) known.comment.replies_count = comment.replies_count
       view = known ?? view?.addReply(comment) ?? this.prepend(comment)
     }
+    return view
   }
 }

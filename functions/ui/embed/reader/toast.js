@@ -5,6 +5,8 @@ import { h } from '../kit/dom.js'
 export class Toast {
   element = h('p', { class: 'toast', part: 'toast', role: 'status', popover: 'manual', animationend: () => this.announce('') })
 
+  theme = ''
+
   /** Says this to screen readers alone. */
   announce(text) {
     if (this.element.matches(':popover-open')) this.element.hidePopover()
@@ -14,7 +16,7 @@ export class Toast {
   /** Shows it until its animation ends, which stands still under the pointer and the focus. */
   show(text, isProblem = false) {
     this.announce(text)
-    this.element.classList.toggle('error', isProblem)
+    this.element.className = `toast ${this.theme} ${isProblem ? 'error' : ''}`
     if (this.element.isConnected) this.element.showPopover()
   }
 }
