@@ -476,7 +476,8 @@ items! {
         attributes {
             VERSION        "vn"  N                        "number of changes, for the condition of the next one";
             FLOWS          "fl"  L(flow)   names Hash     "codes that are valid";
-            CODES          "cd"  L(unused_code)           "codes of the last day that nobody has used, which are bounded";
+            CODES          "cd"  L(S)                     "codes of the last day that nobody has used, which are bounded: hash of the network, and how much older each is than the newest flow";
+            KNOWN          "kn"  L(S)                     "the same of networks that the address had signed in from";
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }
     }
@@ -625,12 +626,7 @@ maps! {
         AT             "a"   N                            "when it was asked for, in Unix seconds";
         HOST           "h"   S                            "host of the page that asked";
         LANGUAGE       "l"   S                            "language of the mail";
-        ADDRESS        "ad"  S                            "address, sealed";
-    }
-    unused_code {
-        AT             "a"   N                            "when it was asked for, in Unix seconds";
-        NETWORK        "n"   S                            "hash of the network that asked";
-        KNOWN          "k"   B                            "the account had signed in from the network before";
+        ADDRESS        "ad"  S                            "address, sealed; none once no try is left";
     }
     moderator_name {
         ID             "u"   N         names User         "user id";

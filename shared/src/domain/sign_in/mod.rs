@@ -13,6 +13,9 @@ pub mod inbox;
 pub mod keys;
 pub mod session;
 
+use serde::Serialize;
+use serde_json::Value;
+
 use crate::domain::email;
 use crate::domain::ids::UserId;
 use crate::domain::secret::Secret;
@@ -27,6 +30,25 @@ pub const TOKEN_SECONDS: i64 = 10 * 60;
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
+
+/// What an item of one write unit may have, without its key and the version's next digits.
+const UNIT: usize = 1_024 - 48;
+
+/// Whether a change of the item costs one write unit.
+fn fits_into_one_unit(item: &impl Serialize) -> bool {
+    serde_json::to_value(item).is_ok_and(|item| size(&item) <= UNIT)
+}
+
+/// The size of a value as `DynamoDB` counts it.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => 3 + fields.iter().map(|(name, value)| name.len() + 1 + size(value)).sum::<usize>(),
+        Value::Array(elements) => 3 + elements.iter().map(|value| 1 + size(value)).sum::<usize>(),
+        Value::String(text) => text.len(),
+        // Two digits a byte, and one byte more.
+        number => number.to_string().len().div_ceil(2) + 1,
+    }
+}
 
 /// An account, as an access token names it.
 #[derive(Clone, Debug, PartialEq, Eq)]

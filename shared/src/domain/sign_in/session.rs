@@ -11,7 +11,7 @@ use crate::domain::time::Timestamp;
 /// Sessions of an account. The oldest one makes room.
 const MAX_SESSIONS: usize = 20;
 /// Networks that an account remembers.
-const MAX_NETWORKS: usize = 8;
+pub(super) const MAX_NETWORKS: usize = 8;
 /// Seconds in which the last token gives the same successor again.
 const GRACE: i64 = 30;
 /// Seconds without use after which a session is over.
@@ -220,19 +220,6 @@ mod tests {
         }
         sessions.networks = (0..8).map(|network| format!("network-{network:03}")).collect();
         (sessions.epoch, sessions.version) = ((1 << 53) - 1, 999_999);
-        assert!(size(&serde_json::to_value(&sessions).unwrap()) + 40 <= 1_024);
-    }
-
-    /// The size of a value as `DynamoDB` counts it, but for the key.
-    fn size(value: &serde_json::Value) -> usize {
-        match value {
-            serde_json::Value::Object(fields) => {
-                3 + fields.iter().map(|(name, value)| name.len() + 1 + size(value)).sum::<usize>()
-            }
-            serde_json::Value::Array(elements) => 3 + elements.iter().map(|value| 1 + size(value)).sum::<usize>(),
-            serde_json::Value::String(text) => text.len(),
-            // Two digits a byte, and one byte more.
-            number => number.to_string().len().div_ceil(2) + 1,
-        }
+        assert!(super::super::fits_into_one_unit(&sessions));
     }
 }

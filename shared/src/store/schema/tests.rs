@@ -122,7 +122,7 @@ fn written() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("erasure", written_by::<KnownBy>(&erasure::KIND)),
         ("idempotency", written_by::<idempotency_row::Row<u64>>(&idempotency::KIND)),
         ("notification state", written_by::<NotificationState>(&notification_state::KIND)),
-        ("inbox", written_by::<Inbox>(&inbox::KIND)),
+        ("inbox", fields::<Inbox>()),
         ("sessions", written_by::<Sessions>(&sessions::KIND)),
         ("public keys", written_by::<PublicKeys>(&public_keys::KIND)),
         ("moderators' names", written_by::<ModeratorNames>(&moderator_names::KIND)),
