@@ -7,9 +7,10 @@ use shared::domain::mail_keys::Recipient;
 use shared::domain::sign_in::keys::{FlowId, FlowKeys};
 use shared::error::Fault;
 
-use crate::{Disposition, Sent, Worker, compose, hide};
+use crate::{Disposition, Worker, compose, hide};
 
-/// The pause after a mail server has not taken a code, as long as it is valid.
+/// The first pause after a mail server has not taken a code. Later ones are as long as the code is old, so that it is tried a few
+/// times while it is valid.
 const PAUSE: Duration = Duration::from_secs(5);
 
 impl Worker<'_> {
@@ -24,9 +25,11 @@ impl Worker<'_> {
         let recipient = Recipient(format!("c{}", id.inbox));
         let letter = self.letter(&recipient, &id.nonce, to, Language::of_tag(&flow.language));
         let mail = compose::code(&letter, &keys.code(id), &flow.host)?;
-        match self.send(&[mail]).await {
-            Some(Sent::Accepted) => Ok(Disposition::Done),
-            _ => hide(self.app, receipt, PAUSE).await,
+        let Err(error) = self.mailer.send(&mail).await else { return Ok(Disposition::Done) };
+        tracing::warn!(%error, unknown = error.unknown, permanent = error.permanent, "code not sent");
+        if error.permanent {
+            return Ok(Disposition::Done);
         }
+        hide(self.app, receipt, flow.age(now).max(PAUSE)).await
     }
 }

@@ -84,7 +84,10 @@ impl Smtp {
         let (transport, raw) = (self.transport.clone(), mail.raw.clone());
         let sending = async move { transport.send_raw(&envelope, &raw).await };
         match within(self.bounds.sending, sending).await {
-            Some(sent) => sent.map(drop).map_err(|error| not_sent(&error)),
+            // What the server says of one mail, not of the connection or the login.
+            Some(sent) => {
+                sent.map(drop).map_err(|error| NotSent { permanent: error.is_permanent(), ..not_sent(&error) })
+            }
             None => Err(unknown("the server does not answer")),
         }
     }
@@ -122,11 +125,11 @@ fn envelope(mail: &RawMail) -> Option<Envelope> {
 }
 
 fn refused(reason: &str) -> NotSent {
-    NotSent { unknown: false, reason: reason.to_owned() }
+    NotSent { unknown: false, permanent: false, reason: reason.to_owned() }
 }
 
 fn unknown(reason: &str) -> NotSent {
-    NotSent { unknown: true, reason: reason.to_owned() }
+    NotSent { unknown: true, permanent: false, reason: reason.to_owned() }
 }
 
 /// Answers of servers may hold addresses, so that only their codes are logged.

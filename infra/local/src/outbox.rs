@@ -183,8 +183,11 @@ impl Outbox {
         if self.0.refused.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
             return (StatusCode::TOO_MANY_REQUESTS, json!({ "message": "Maximum sending rate exceeded." }));
         }
-        let raw = request["Content"]["Raw"]["Data"].as_str().and_then(|data| STANDARD.decode(data).ok());
         let to = request["Destination"]["ToAddresses"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if to.iter().filter_map(Value::as_str).any(|address| address.starts_with("refused@")) {
+            return (StatusCode::BAD_REQUEST, json!({ "__type": "MessageRejected", "message": "Nobody is there." }));
+        }
+        let raw = request["Content"]["Raw"]["Data"].as_str().and_then(|data| STANDARD.decode(data).ok());
         let Some(raw) = raw.filter(|raw| !raw.is_empty() && !to.is_empty()) else {
             return (StatusCode::BAD_REQUEST, json!({ "message": "A mail needs content and a recipient." }));
         };

@@ -153,8 +153,9 @@ impl Caller {
             return Ok(body);
         }
         let field = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
-        // Some services write `message`, others `Message`.
-        let reason = format!("{} {}{}", field("__type"), field("message"), field("Message"));
+        // REST services name the error in a header. Some services write `message`, others `Message`.
+        let header = answer.headers().get("x-amzn-errortype").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let reason = format!("{header}{} {}{}", field("__type"), field("message"), field("Message"));
         Err(CallError::Refused { status: answer.status().as_u16(), reason })
     }
 }

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use crate::aws::call::{Call, Caller, Operation};
+use crate::aws::call::{Call, CallError, Caller, Operation};
 
 /// Bounds one attempt.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,6 +32,8 @@ pub struct RawMail {
 pub struct NotSent {
     /// Whether it may have been sent.
     pub unknown: bool,
+    /// Whether the server refuses it for good.
+    pub permanent: bool,
     /// The server's reason, without an address.
     pub reason: String,
 }
@@ -67,7 +69,10 @@ impl Ses {
         let call = Call { service: "ses", region: &self.region, host: &self.host, operation, input };
         let sent = self.caller.call(&call).await;
         // What SES says of a refusal may name the address.
-        sent.map(drop).map_err(|error| NotSent { unknown: error.may_be_done(), reason: error.kind() })
+        sent.map(drop).map_err(|error| {
+            let permanent = matches!(&error, CallError::Refused { reason, .. } if reason.contains("MessageRejected"));
+            NotSent { unknown: error.may_be_done(), permanent, reason: error.kind() }
+        })
     }
 }
 
