@@ -629,7 +629,7 @@ impl<'a> Vars<'a> {
         if self.text("SVC_PUBLIC_URL").is_none() {
             return Err(needed("SVC_PUBLIC_URL", "the base of the service's addresses"));
         }
-        if self.origins("SVC_CORS_ORIGINS")?.is_any() {
+        if self.origins("SVC_CORS_ORIGINS")?.has_any_host() {
             return Err(needed("SVC_CORS_ORIGINS", "a list of origins"));
         }
         match &seed {
@@ -1149,6 +1149,8 @@ mod tests {
             ("SVC_PUBLIC_URL", ""),
             ("SVC_CORS_ORIGINS", ""),
             ("SVC_CORS_ORIGINS", "*"),
+            ("SVC_CORS_ORIGINS", "https://*"),
+            ("SVC_CORS_ORIGINS", "https://www.example.org, http://*"),
             ("SVC_SIGN_IN_SEED", ""),
         ] {
             let others = SIGN_IN.into_iter().filter(|(name, _)| *name != missing);

@@ -75,10 +75,11 @@ BESIDE = {
     "RestoreBucket": ["RestorePrefix"],
     "SignIn": ["CorsOrigins", "MailFrom", "PublicUrl"],
 }
-# What each rule refuses: these parameters with their samples, and the others with their defaults.
+# What each rule refuses: these parameters with their samples or what stands behind `=`, and the others with their defaults.
 REFUSED = {
     "Budget": [["MonthlyBudget"], ["BudgetMail"]],
-    "Codes": [["SignIn", "CorsOrigins", "PublicUrl"], ["SignIn", "CorsOrigins", "MailFrom"], ["SignIn", "MailFrom", "PublicUrl"]],
+    "Codes": [["SignIn", "CorsOrigins", "PublicUrl"], ["SignIn", "CorsOrigins", "MailFrom"], ["SignIn", "MailFrom", "PublicUrl"],
+              ["SignIn", "MailFrom", "PublicUrl", "CorsOrigins=https://*"], ["SignIn", "MailFrom", "PublicUrl", "CorsOrigins=https://example.org,http://*"]],
     "Domain": [["DomainName"], ["CertificateArn"], ["DomainName", "CertificateArn"], ["EdgeCache", "DomainName"]],
     "Edge": [["EdgeCache"], ["EdgeCache", "DomainName", "CertificateArn"]],
     "Mails": [["Subscriptions"], ["MailFrom"], ["MailFrom", "PageUrl"], ["MailFrom", "PublicUrl"], ["SignIn", "Subscriptions", "MailFrom", "PublicUrl"]],
@@ -450,7 +451,8 @@ def main():
             wrong.append(f"{name} does not accept {value!r}")
     for rule, refused in REFUSED.items():
         for names in refused:
-            values = DEFAULTS | {name: SAMPLES.get(name, "true") for name in names}
+            given = (name.partition("=") for name in names)
+            values = DEFAULTS | {name: value or SAMPLES.get(name, "true") for name, _, value in given}
             if rule not in refused_by(SOURCE["Rules"], values):
                 wrong.append(f"the rule {rule} lets {names} pass")
     for condition in SOURCE["Conditions"]:

@@ -12,7 +12,7 @@ use shared::policy;
 use shared::store::sign_in::Renamed;
 
 pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
-    let exists = policy::feature(app.config.sign_in.is_some());
+    let exists = policy::sign_in(&app.config, call.is_from_elsewhere(&app.config.cors_origins));
     let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
     let Credential::User(identity) = &call.credential else { return Err(Refusal::Unauthenticated.into()) };
     let account = policy::own_account(identity)?;

@@ -43,6 +43,12 @@ impl Origins {
     pub fn is_any(&self) -> bool {
         self.0.iter().any(|listed| listed == "*")
     }
+
+    /// Whether pages of any host are allowed. On this machine they are of one host, whatever their port.
+    #[must_use]
+    pub fn has_any_host(&self) -> bool {
+        self.0.iter().any(|listed| listed.ends_with('*') && !LOOPBACK.contains(&listed.as_str()))
+    }
 }
 
 impl fmt::Display for Origins {
