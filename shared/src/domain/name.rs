@@ -13,12 +13,14 @@ use crate::domain::visible;
 const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
 const NFD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::new_nfd();
 
-/// How a name looks: its skeleton (UTS 39) without marks, white space and punctuation. There are two, because folding case
-/// first hides that `I` looks like `l`, and folding nothing tells `ADA` from `Ada`.
+/// How a name looks: its skeleton (UTS 39) without marks, white space and punctuation. There are three, because folding case
+/// first hides that `I` looks like `l`, folding nothing tells `ADA` from `Ada`, and a name may have both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
     written: String,
     folded: String,
+    /// The skeleton of what is written, then folded.
+    both: String,
 }
 
 impl Look {
@@ -26,14 +28,17 @@ impl Look {
     pub fn of(name: &str) -> Self {
         let name = NFKC.normalize(name);
         let look = |name: &str| bare(&skeleton(&bare(name)).collect::<String>());
-        Self { written: look(&name), folded: look(&fold(&name)) }
+        let written = look(&name);
+        Self { folded: look(&fold(&name)), both: fold(&written), written }
     }
 
     /// Whether readers may take one for the other.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let is_same = |one: &str, other: &str| !one.is_empty() && one == other;
-        is_same(&self.written, &other.written) || is_same(&self.folded, &other.folded)
+        is_same(&self.written, &other.written)
+            || is_same(&self.folded, &other.folded)
+            || is_same(&self.both, &other.both)
     }
 }
 
@@ -130,6 +135,7 @@ mod tests {
             ("Ada", "A\u{200b}da"),
             ("Ada", "Adá"),
             ("Ilse", "llse"),
+            ("Ilse Boss", "llse BOSS"),
             ("Tom", "Torn"),
             ("O'Neill", "0Neill"),
             ("paypal", "раураl"),

@@ -496,6 +496,7 @@ fn a_function_starts_with_the_secrets_of_its_environment_and_may_read_no_others(
         let reads = statements.iter().filter(|one| one["Action"].to_string().contains("secretsmanager:GetSecretValue"));
         let granted: BTreeSet<_> = reads.flat_map(|statement| named(&statement["Resource"])).collect();
         assert_eq!(given, granted, "{name}");
+        assert_eq!(granted.contains("SignInSeed"), name == "SignInByCode", "{name} and the seed of sign-in");
 
         let needs = WITHOUT_TOKENS.iter().find(|(beside, _)| *beside == binary).map_or(Needs::Callers, |(_, n)| *n);
         let value = |variable: &str| match environment.get(variable)? {
