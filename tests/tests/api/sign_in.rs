@@ -118,12 +118,15 @@ async fn the_mail_names_site_and_host_and_has_no_link() {
 #[tokio::test]
 async fn a_page_of_another_origin_is_refused_and_no_answer_is_kept() {
     let world = world();
+    let ada = sign_in(&world, &world.guest(), ADA).await;
     for origin in ["https://evil.example", "null"] {
         let evil = world.guest().with(ORIGIN, origin);
         for path in ["sign_in", "sign_in/finish", "sign_in/refresh", "sign_in/end"] {
             evil.post(path, json!({ "email": ADA })).await.refused(403, "forbidden");
         }
+        ada.actor.clone().with(ORIGIN, origin).put("me/name", json!({ "name": "Ada" })).await.refused(403, "forbidden");
     }
+    ada.actor.clone().with(ORIGIN, "https://www.example.org").put("me/name", json!({ "name": "Ada" })).await.ok(200);
     for origin in ["https://www.example.org", "https://api.test"] {
         let answer = world.guest().with(ORIGIN, origin).post("sign_in", json!({ "email": ADA })).await.ok(201);
         assert!(answer.header(CACHE_CONTROL.as_str()).contains("no-store"));
@@ -183,18 +186,21 @@ async fn a_code_has_five_tries_parallel_ones_too() {
 #[tokio::test]
 async fn every_address_gets_the_same_answer_and_bounds_are_silent() {
     let world = world();
+    let banned = "banned@sign-in.example";
+    let path = format!("users/{}/ban", sign_in(&world, &world.guest(), banned).await.user["id"]);
+    world.moderator().put(&path, json!({})).await.ok(200);
     sign_in(&world, &world.guest(), ADA).await;
     let shape = |answer: TestResponse| {
         let flow = answer.data()["flow"].as_str().unwrap().len();
         (answer.status, flow, answer.data()["expires_in"].clone(), answer.headers.len())
     };
     let mut shapes = Vec::new();
-    for email in [ADA, "unknown@sign-in.example"] {
+    for email in [ADA, "unknown@sign-in.example", banned] {
         for _ in 0..5 {
             shapes.push(shape(world.guest().post("sign_in", json!({ "email": email })).await));
         }
         let sent = mails(&world, email).await.len();
-        assert_eq!(sent, if email == ADA { 4 } else { 3 }, "three unused codes an hour");
+        assert_eq!(sent, if [ADA, banned].contains(&email) { 4 } else { 3 }, "three unused codes an hour");
     }
     assert!(shapes.iter().all(|shape| *shape == shapes[0]), "{shapes:?}");
     world.guest().post("sign_in", json!({ "email": "ø@sign-in.example" })).await.invalid("email");
@@ -232,6 +238,10 @@ async fn a_network_has_ten_codes_and_thirty_wrong_tries_an_hour() {
         finish(&address(n), "nothing", "12345678").await.refused(422, "sign_in_failed");
     }
     finish(&address(99), "nothing", "12345678").await.refused(429, "rate_limited");
+    let crowd = world.guest().from("2001:db8:9::1");
+    let answers = join_all((0..64).map(|_| finish(&crowd, "nothing", "12345678"))).await;
+    let wrong = answers.iter().filter(|answer| answer.status == 422).count();
+    assert!(wrong == 30 && answers.iter().all(|answer| [422, 429].contains(&answer.status)), "{wrong} at once");
     world.pass(HOUR);
     start(&address(0), "later@sign-in.example").await;
     finish(&address(0), "nothing", "12345678").await.refused(422, "sign_in_failed");
@@ -380,7 +390,7 @@ async fn nobody_looks_like_the_site_or_a_moderator() {
     let world = World::with(&[&SIGN_IN[..], &settings].concat());
     let ada = member(&world, ADA, "Ilse Ada").await;
     let eve = sign_in(&world, &world.guest(), "eve@sign-in.example").await;
-    for name in ["The Blog", "the-blog", "ilse ada", "llse Ada", "Іlse Аda", "IlseAda!"] {
+    for name in ["The Blog", "the-blog", "ilse ada", "llse Ada", "Іlse Аda", "IlseAda!", "llse ADA"] {
         eve.actor.put("me/name", json!({ "name": name })).await.invalid("name");
         let mut comment = by_guest("Hello");
         comment["guest_name"] = json!(name);
@@ -512,10 +522,43 @@ async fn a_mail_server_that_is_down_gets_the_code_again_until_it_is_late() {
     let sent = mails(&world, ADA).await;
     assert_eq!(sent.len(), 1);
     finish(&world.guest(), &flow, &code(&sent[0])).await.ok(200);
-    world.refuse_mails(1_000);
-    start(&world.guest(), "late@sign-in.example").await;
-    world.finish_jobs().await;
-    assert!(mails(&world, "late@sign-in.example").await.is_empty());
+    // A server that is down for some minutes, and one that stays down.
+    for refused in [6, 1_000] {
+        let email = format!("n{refused}@sign-in.example");
+        world.refuse_mails(refused);
+        start(&world.guest(), &email).await;
+        world.finish_jobs().await;
+        assert_eq!(mails(&world, &email).await.len(), usize::from(refused == 6));
+        assert_eq!(given_up(&world), 0);
+    }
+}
+
+/// Messages among the dead letters, or still waiting.
+fn given_up(world: &World) -> usize {
+    let count = |queue: &str| world.queues().bodies(queue).unwrap().len();
+    count(DELIVERIES) + count("DeliveriesDeadLetters")
+}
+
+#[tokio::test]
+async fn a_recipient_whom_the_mail_server_refuses_is_tried_once() {
+    let world = world();
+    start(&world.guest(), "refused@sign-in.example").await;
+    world.wait_until_idle().await;
+    assert_eq!((given_up(&world), mails(&world, "refused@sign-in.example").await.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn an_account_has_twenty_sessions_and_the_oldest_goes() {
+    let world = world();
+    let mut begun = Vec::new();
+    for _ in 0..21 {
+        begun.push(sign_in(&world, &world.guest(), ADA).await);
+        world.pass(Duration::from_secs(1));
+    }
+    refresh(&world, &begun[0].refresh).await.refused(422, "sign_in_failed");
+    for session in &begun[1..] {
+        refresh(&world, &session.refresh).await.ok(200);
+    }
 }
 
 /// Signs in, chooses a name, goes on and signs out. False when that ended before.
