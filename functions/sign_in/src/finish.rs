@@ -22,12 +22,14 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
     let (flow, code) = (text(&fields, "flow")?, text(&fields, "code")?);
     let (keys, now) = (FlowKeys::new(&app.config.visitor_salt), app.clock.now());
     let network = keys.network(call.network);
+    let too_many = || Refusal::RateLimited(wait(now));
     if app.store.wrong_codes(&network, now).await? >= i64::from(WRONG_TRIES_OF_NETWORK) {
-        return Err(Refusal::RateLimited(wait(now)).into());
+        return Err(too_many().into());
     }
     let Some((id, inbox, flow)) = right_code(app, &keys, flow, code).await? else {
-        app.store.count_wrong_code(&network, now).await?;
-        return Err(Refusal::SignInFailed.into());
+        // Of tries at the same time, no more than the bound hear that they were wrong.
+        let is_counted = app.store.count_wrong_code(&network, WRONG_TRIES_OF_NETWORK, now).await?;
+        return Err(if is_counted { Refusal::SignInFailed } else { too_many() }.into());
     };
     let Some(email) = keys.open(&flow.address) else { return Err(Refusal::SignInFailed.into()) };
     let (account, subject) = account_of(&app.config.visitor_salt, &email);

@@ -78,12 +78,7 @@ impl Store {
 
     /// Counts a code, and returns whether it is one of the first `most` of the hour. Those over the bound do not count.
     pub async fn count_code(&self, bound: CodeBound<'_>, most: u32, now: Timestamp) -> Result<bool, Fault> {
-        let update = Write::update(bound.key(now))
-            .add(code_bound::CODES, number(1))
-            .set(code_bound::EXPIRES, number(Hour::of(now).expiry()))
-            .when(format!("attribute_not_exists({0}) OR {0} < :most", code_bound::CODES))
-            .with(":most", number(most));
-        Ok(self.update("counting a code", update).await?.is_some())
+        self.count("counting a code", bound, code_bound::CODES, most, now).await
     }
 
     /// How many wrong codes came from a network in this hour.
@@ -92,11 +87,25 @@ impl Store {
         Ok(item.map_or(0, |item| stored_number(&item, code_bound::WRONG)))
     }
 
-    pub async fn count_wrong_code(&self, network: &str, now: Timestamp) -> Result<(), Fault> {
-        let update = Write::update(CodeBound::Network(network).key(now))
-            .add(code_bound::WRONG, number(1))
-            .set(code_bound::EXPIRES, number(Hour::of(now).expiry()));
-        self.update("counting a wrong code", update).await.map(drop)
+    /// Counts a wrong code, and returns whether it is one of the first `most` of the hour. Those over the bound do not count.
+    pub async fn count_wrong_code(&self, network: &str, most: u32, now: Timestamp) -> Result<bool, Fault> {
+        self.count("counting a wrong code", CodeBound::Network(network), code_bound::WRONG, most, now).await
+    }
+
+    async fn count(
+        &self,
+        doing: &'static str,
+        bound: CodeBound<'_>,
+        counter: &'static str,
+        most: u32,
+        now: Timestamp,
+    ) -> Result<bool, Fault> {
+        let update = Write::update(bound.key(now))
+            .add(counter, number(1))
+            .set(code_bound::EXPIRES, number(Hour::of(now).expiry()))
+            .when(format!("attribute_not_exists({counter}) OR {counter} < :most"))
+            .with(":most", number(most));
+        Ok(self.update(doing, update).await?.is_some())
     }
 
     /// Adds a flow to its inbox. False when no more codes may go there.
