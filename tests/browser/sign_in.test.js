@@ -25,6 +25,7 @@ function requests(page) {
 
 test('a stranger’s proven comment takes at most 20 seconds and no cookie, from another site and without storage of third parties', async (t) => {
   const record = newRecord()
+  // The policy allows no frame, so no third party has a place to store anything in.
   const { page, context, errors } = await w.open(t, { record, host: 'localhost', headers: { 'content-security-policy': `default-src 'none'; script-src ${w.service.api}/; connect-src ${w.service.api}/` } })
   assert.equal(new URL(page.url()).origin, elsewhere(w.site))
   const began = Date.now()

@@ -102,7 +102,7 @@ impl Service {
     /// What a browser asks for that has nothing of the widget yet.
     fn first_view(&self, thread: usize) -> Vec<Request<Full<Bytes>>> {
         let module = Request::get(format!("{}/embed.js", self.api));
-        let list = Request::get(format!("{}/posts/{thread}/comments?cursor=&include=ui", self.api));
+        let list = Request::get(format!("{}/public/posts/{thread}/comments?cursor=&include=ui", self.api));
         [module, list].map(|request| without_body(request.header("accept-encoding", "gzip"))).into()
     }
 
