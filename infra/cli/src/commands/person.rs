@@ -136,6 +136,7 @@ impl Options {
 
     async fn receipt(&self) -> Result<Receipt, Failure> {
         let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
+        let salt = table.salt()?;
         let objects = Objects::open(&self.data_dir, self.table.is_some()).await?;
         let lease = Lease {
             store: &table.store,
@@ -152,12 +153,12 @@ impl Options {
         let eraser = Eraser {
             store: &table.store,
             bucket: bucket::Bucket::new(&objects.client, &objects.bucket),
-            salt: table.salt()?,
+            salt,
             clock: Clock::system(),
             lease,
             remove_mails: if self.table.is_none() { Some(&remove_mails) } else { None },
         };
-        let receipt = eraser.erase(self.who.who(table.salt()?)?).await?;
+        let receipt = eraser.erase(self.who.who(salt)?).await?;
         if self.table.is_none() {
             compact(&self.data_dir)?;
         }
