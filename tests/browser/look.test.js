@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { article, deleteComment, isVisitor, newRecord, token, world } from './world.js'
+import { article, becoming, deleteComment, isVisitor, newRecord, token, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
@@ -232,7 +232,7 @@ test('how many comments are new stays when the thread is loaded again, without o
   await w.service.comment(record, 'New.', { who: w.service.bob })
   await page.reload()
   await page.getByText('1 new since your visit').waitFor()
-  await thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.ada)
+  await becoming(page, () => thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.ada))
   await isVisitor(page, 'Ada Lovelace')
   await page.keyboard.type('My own.')
   await page.getByRole('button', { name: 'Post comment' }).click()

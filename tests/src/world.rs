@@ -406,6 +406,11 @@ impl World {
         self.outbox.refuse(count);
     }
 
+    /// The mail server refuses mails to this address for good.
+    pub fn reject_mails_to(&self, address: &str) {
+        self.outbox.reject(address);
+    }
+
     pub fn queues(&self) -> &Queues {
         &self.queues
     }

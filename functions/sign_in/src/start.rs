@@ -29,7 +29,7 @@ pub(crate) async fn start(app: &App, call: &Call) -> Result<Answer> {
         return Err(Refusal::RateLimited(wait(now)).into());
     }
     let id = FlowId { inbox: keys.inbox(&email), nonce: nonce(app.random.bytes()) };
-    let flow = Flow::new(id.nonce.clone(), host(app, call), call.language().tag().to_owned(), keys.seal(&email), now);
+    let flow = Flow::new(id.nonce.clone(), &host(app, call), call.language().tag().to_owned(), keys.seal(&email), now);
     if is_allowed(app, &keys, &id, &email, network, &flow).await? {
         app.deliveries()?.send(&Message::Code { flow: id.clone() }, Duration::ZERO).await?;
     }

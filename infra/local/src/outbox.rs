@@ -4,8 +4,8 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -90,6 +90,8 @@ struct Shared {
     written: AtomicU64,
     /// Mails that are refused, as by SES beyond its quota.
     refused: AtomicU64,
+    /// An address that is refused for good.
+    rejected: Mutex<Option<String>>,
     /// Removed with the last handle.
     _directory: Option<TempDir>,
 }
@@ -124,6 +126,7 @@ impl Outbox {
             clock,
             written: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            rejected: Mutex::default(),
             _directory: directory,
         }))
     }
@@ -173,6 +176,11 @@ impl Outbox {
         self.0.refused.store(count, Ordering::Relaxed);
     }
 
+    /// Refuses mails to this address for good.
+    pub fn reject(&self, address: &str) {
+        *self.0.rejected.lock().unwrap_or_else(PoisonError::into_inner) = Some(address.to_owned());
+    }
+
     async fn send_email(&self, request: &Value) -> (StatusCode, Value) {
         let from = request["FromEmailAddress"].as_str().unwrap_or_default();
         if let Err(denied) = access::check_mail(from) {
@@ -184,7 +192,8 @@ impl Outbox {
             return (StatusCode::TOO_MANY_REQUESTS, json!({ "message": "Maximum sending rate exceeded." }));
         }
         let to = request["Destination"]["ToAddresses"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if to.iter().filter_map(Value::as_str).any(|address| address.starts_with("refused@")) {
+        let rejected = self.0.rejected.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if rejected.is_some_and(|address| to.iter().any(|to| *to == *address)) {
             return (StatusCode::BAD_REQUEST, json!({ "__type": "MessageRejected", "message": "Nobody is there." }));
         }
         let raw = request["Content"]["Raw"]["Data"].as_str().and_then(|data| STANDARD.decode(data).ok());

@@ -542,6 +542,7 @@ fn given_up(world: &World) -> usize {
 #[tokio::test]
 async fn a_recipient_whom_the_mail_server_refuses_is_tried_once() {
     let world = world();
+    world.reject_mails_to("refused@sign-in.example");
     start(&world.guest(), "refused@sign-in.example").await;
     world.wait_until_idle().await;
     assert_eq!((given_up(&world), mails(&world, "refused@sign-in.example").await.len()), (0, 0));

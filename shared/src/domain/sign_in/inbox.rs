@@ -90,7 +90,7 @@ pub struct Asker {
 
 impl Flow {
     #[must_use]
-    pub fn new(nonce: String, host: String, language: String, address: String, now: Timestamp) -> Self {
+    pub fn new(nonce: String, host: &str, language: String, address: String, now: Timestamp) -> Self {
         let host = host.chars().skip(host.chars().count().saturating_sub(MAX_HOST)).collect();
         Self { nonce, tries: 0, at: now.seconds(), host, language, address }
     }
@@ -259,7 +259,7 @@ mod tests {
     }
 
     fn flow(nonce: &str, address: &str, now: Timestamp) -> Flow {
-        Flow::new(nonce.to_owned(), "www.example.org".to_owned(), "en".to_owned(), address.to_owned(), now)
+        Flow::new(nonce.to_owned(), "www.example.org", "en".to_owned(), address.to_owned(), now)
     }
 
     /// Asks for a code. Whether one is sent.
@@ -353,7 +353,7 @@ mod tests {
         let mut ask = |asker: &Asker, ago: i64| {
             let now = at(seconds - ago);
             let (nonce, host) = (format!("{ago:022}"), "h".repeat(253));
-            let flow = Flow::new(nonce, host, "en-US".to_owned(), address(asker.network.len()), now);
+            let flow = Flow::new(nonce, &host, "en-US".to_owned(), address(asker.network.len()), now);
             assert!(inbox.start(flow, asker, now));
         };
         let networks = |name: &str, count: usize| (0..count).map(|n| format!("{name}{n:0>8}")).collect::<Vec<_>>();
