@@ -435,8 +435,6 @@ impl Test {
     async fn moved(self, run: &Run) -> Result<Self, TestCaseError> {
         let file = moved::export(&self.world).await;
         let mut other = Self::new(run);
-        // No comment is from after the import.
-        other.world.pass(self.world.now().since(other.world.now()));
         moved::import(&other.world, &file, self.embedded).await;
         let again = moved::export(&other.world).await;
         prop_assert_eq!(moved::text(&again), moved::text(&file));

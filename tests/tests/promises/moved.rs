@@ -27,9 +27,7 @@ pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Repor
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("export.jsonl");
     std::fs::write(&path, file).unwrap();
-    let now = world.now();
-    let import = Import { clock: Clock::new(move || now), ..Import::new(Format::Native, vec![path]) };
-    let staging = import.read(directory.path(), |_| ()).unwrap();
+    let staging = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).unwrap();
     let store = world.store().embedding(embedded);
     let writer = Writer {
         staging: &staging,

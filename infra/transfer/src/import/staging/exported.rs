@@ -85,7 +85,7 @@ impl Staging {
             if comment.source_id.is_empty() { &text } else { &comment.source_id },
             comment.thread,
             comment.parent,
-            created.filter(|at| *at <= self.latest),
+            created,
             state,
             i64::try_from(comment.likes).unwrap_or(i64::MAX),
             comment.pinned,

@@ -203,31 +203,6 @@ fn a_time_more_than_five_minutes_ahead_is_refused() {
     assert_eq!((refused, report.new), (vec![("2", "time"), ("3", "time")], 1));
 }
 
-#[test]
-fn a_comment_of_an_export_whose_id_is_more_than_five_minutes_ahead_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("export.jsonl");
-    let now = shared::domain::time::Timestamp::parse("2026-03-01T00:00:00Z").unwrap();
-    let id = |seconds: i64| CommentId::last_of(shared::domain::time::Timestamp(now.0 + seconds * 1_000)).0;
-    let comment = |id: u64, state: &str| {
-        let comment = serde_json::json!({ "id": id, "thread": "posts/1", "state": state, "body": "x" });
-        serde_json::json!({ "comment": comment }).to_string()
-    };
-    let (in_time, ahead, deleted) = (id(5 * 60), id(5 * 60 + 1), id(30 * 86_400));
-    let lines = [
-        r#"{"head":{"format":"comments","version":1,"source":"native"}}"#.to_owned(),
-        r#"{"thread":{"key":"posts/1","type":"posts","id":"1"}}"#.to_owned(),
-        comment(in_time, "approved"),
-        comment(ahead, "approved"),
-        comment(deleted, "deleted"),
-    ];
-    std::fs::write(&path, lines.join("\n")).unwrap();
-    let import = Import { clock: Clock::new(move || now), ..import_of(Format::Native, &path) };
-    let report = import.read(directory.path(), |_| ()).unwrap().report().unwrap();
-    let refused: Vec<_> = report.refused.iter().map(|entry| (entry.id.clone(), entry.reason.as_str())).collect();
-    assert_eq!((refused, report.new), ([ahead, deleted].map(|id| (id.to_string(), "time")).to_vec(), 1));
-}
-
 #[tokio::test]
 async fn a_time_that_no_id_can_have_is_refused() {
     let store = store();
