@@ -89,7 +89,7 @@ def documented_command(first, documents):
 
 def checkout(directory):
     """What sam reads, beside the programs that it calls, in a directory in which it may build."""
-    for name in [".ci/package", "functions", "infra/samconfig.toml", "template.yaml"]:
+    for name in [".ci/package", "LICENSE", "functions", "infra/samconfig.toml", "template.yaml"]:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, directory / name)
