@@ -347,3 +347,23 @@ fn a_use_upwards_or_sideways_and_a_circle_are_found() {
     let edges = uses(&modules).into_iter().map(|(module, (inner, _))| (module.clone(), inner)).collect();
     assert_eq!(circle(&edges).unwrap(), ["a", "b", "c"]);
 }
+
+/// Cargo does not build the tests of a target that says `test = false`, and says nothing of them.
+#[test]
+fn a_library_whose_tests_are_not_built_has_none() {
+    let mut checked = 0;
+    for function in fs::read_dir(File::new(env!("CARGO_MANIFEST_DIR")).join("../functions")).unwrap() {
+        let folder = function.unwrap().path();
+        let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+        let library = manifest.split("\n[").find(|section| section.starts_with("lib]")).expect("a section [lib]");
+        if library.lines().any(|line| line == "test = false") {
+            let tests = rust_files(&folder.join("src"))
+                .into_iter()
+                .filter(|file| fs::read_to_string(file).unwrap().contains("test]\n"))
+                .collect::<Vec<_>>();
+            assert_eq!(tests, [PathBuf::new(); 0], "remove `test = false` from {}", folder.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 4, "only {checked} libraries were found");
+}
