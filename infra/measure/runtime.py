@@ -126,10 +126,10 @@ class RuntimeApi(Server):
         super().__init__(Handler)
 
 
-def build():
-    """Builds the binaries as for AWS: without the features that other packages of the workspace enable. All functions are
-    built each time, because each selection of packages and binaries has a build of the SDK of its own."""
-    packages = [word for name in FUNCTIONS for word in ("--package", name)]
+def build(functions):
+    """Builds the binaries as for AWS: without the features that other packages of the workspace enable. A selection of
+    functions may have a build of the SDK of its own."""
+    packages = [word for name in functions for word in ("--package", name)]
     subprocess.run(["cargo", "build", "--release", *packages, "--bins"], cwd=ROOT, check=True)
 
 
