@@ -28,6 +28,5 @@ pub use self::response::{TestResponse, ids, reversed, seen};
 pub use self::service::{Service, command};
 pub use self::settings::{MAIL, MEDIA_BASE, SALT, SECRET, SIGN_IN, START, TABLE};
 pub use self::table::Item;
-pub use self::twin::two_engines;
 pub use self::world::{Setup, World, code, mail_token};
 pub use self::written::{assert_written, committed};

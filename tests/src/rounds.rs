@@ -4,15 +4,17 @@
 use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use local::engine::Engine;
-use shared::store;
 use tokio::sync::watch;
+
+use crate::twin::{self, Engines};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
     engine: Engine,
+    pub(crate) engines: Engines,
     state: Arc<watch::Sender<State>>,
 }
 
@@ -37,19 +39,17 @@ impl Drop for Unanswered {
 
 impl Rounds {
     pub(crate) fn of(engine: &Engine) -> Self {
-        Self { engine: engine.clone(), state: Arc::default() }
+        Self { engine: engine.clone(), engines: Engines::of(engine), state: Arc::default() }
     }
 
     pub(crate) fn client(&self) -> Client {
-        let connector = SharedHttpConnector::new(self.clone());
-        let http = http_client_fn(move |_, _| connector.clone());
-        store::client::build(self.engine.client_builder().http_client(http))
+        twin::client(&self.engine, SharedHttpConnector::new(self.clone()))
     }
 }
 
 impl HttpConnector for Rounds {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let Self { engine, state } = self.clone();
+        let Self { engines, state, .. } = self.clone();
         HttpConnectorFuture::new(async move {
             let mut rounds = state.subscribe();
             let mut round = 0;
@@ -58,7 +58,7 @@ impl HttpConnector for Rounds {
                 round = state.round;
             });
             let unanswered = Unanswered(state);
-            let answer = engine.call(request).await;
+            let answer = engines.connector().call(request).await;
             drop(unanswered);
             // It cannot close: the connection has a sender.
             let _ended = rounds.wait_for(|state| state.round > round).await;

@@ -1,6 +1,6 @@
-//! Amazon's own engine beside the embedded one, when `SECOND_ENGINE` is the address of `DynamoDB` Local. Both receive every
-//! request, one at a time, and must answer alike. The service gets Amazon's answer. The embedded engine feeds the table's
-//! stream, and counts the units of writes, which `DynamoDB` Local does not count as AWS does.
+//! Amazon's own engine beside the embedded one, when `SECOND_ENGINE` is the address of `DynamoDB` Local. Both receive the
+//! first requests of a table, one at a time, and must answer alike. The service gets Amazon's answer. The embedded engine feeds
+//! the table's stream, and counts the units of writes, which `DynamoDB` Local does not count as AWS does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +25,10 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::settings::TABLE;
 
+/// How many requests of a table both engines receive. A test that makes more mostly repeats them, and the embedded engine goes
+/// on alone.
+const REQUESTS: u64 = 300;
+
 const TARGET: &str = "x-amz-target";
 const DENIED: &str = "AccessDeniedException";
 
@@ -33,9 +37,42 @@ fn endpoint() -> Option<String> {
     std::env::var("SECOND_ENGINE").ok()
 }
 
-/// Whether the table is in two engines.
-pub fn two_engines() -> bool {
-    endpoint().is_some()
+/// What has the table.
+#[derive(Clone, Debug)]
+pub(crate) enum Engines {
+    Embedded(Engine),
+    Both(Twin),
+}
+
+impl Engines {
+    pub(crate) fn of(engine: &Engine) -> Self {
+        Twin::of(engine).map_or_else(|| Self::Embedded(engine.clone()), Self::Both)
+    }
+
+    pub(crate) fn connector(&self) -> SharedHttpConnector {
+        match self {
+            Self::Embedded(engine) => SharedHttpConnector::new(engine.clone()),
+            Self::Both(twin) => SharedHttpConnector::new(twin.clone()),
+        }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let (Self::Embedded(engine) | Self::Both(Twin { engine, .. })) = self;
+        client(engine, self.connector())
+    }
+
+    /// From now on the embedded engine has the table alone, since somebody changes it there.
+    pub(crate) fn leave_the_second(&self) {
+        if let Self::Both(twin) = self {
+            twin.left.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The service's client of the table, over this connector.
+pub(crate) fn client(engine: &Engine, connector: SharedHttpConnector) -> Client {
+    let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
+    store::client::build(engine.client_builder().http_client(http))
 }
 
 #[derive(Clone, Debug)]
@@ -47,30 +84,30 @@ pub(crate) struct Twin {
     http: hyper_util::client::legacy::Client<Tcp, Full<Bytes>>,
     table: Arc<OnceCell<()>>,
     turn: Arc<Mutex<()>>,
+    /// Requests that both engines still receive.
+    left: Arc<AtomicU64>,
 }
 
 impl Twin {
     /// None when there is no second engine.
-    pub(crate) fn of(engine: &Engine) -> Option<Self> {
+    fn of(engine: &Engine) -> Option<Self> {
         static ACCOUNTS: AtomicU64 = AtomicU64::new(0);
         let endpoint = endpoint()?;
         let account = format!("twin{}x{}", std::process::id(), ACCOUNTS.fetch_add(1, Ordering::Relaxed));
         let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
-        let (table, turn) = (Arc::default(), Arc::default());
-        Some(Self { engine: engine.clone(), endpoint, account, http, table, turn })
-    }
-
-    pub(crate) fn client(&self) -> Client {
-        let connector = SharedHttpConnector::new(self.clone());
-        let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
-        store::client::build(self.engine.client_builder().http_client(http))
+        let (table, turn, left) = (Arc::default(), Arc::default(), Arc::new(REQUESTS.into()));
+        Some(Self { engine: engine.clone(), endpoint, account, http, table, turn, left })
     }
 
     async fn answer(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
         self.table.get_or_init(|| self.create_table()).await;
         let target = request.headers().get(TARGET).unwrap_or_default().to_owned();
         let body = request.body().bytes().map(<[u8]>::to_vec).unwrap_or_default();
-        let _turn = self.turn.lock().await;
+        let turn = self.turn.lock().await;
+        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err() {
+            drop(turn);
+            return self.engine.call(request).await;
+        }
         let ours = self.engine.call(request).await?;
         let (status, answer) = (ours.status().as_u16(), parse(ours.body().bytes().unwrap_or_default()));
         if status == 400 && kind(&answer) == DENIED {

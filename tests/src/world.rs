@@ -34,7 +34,7 @@ use tokio::net::TcpListener;
 use crate::faults::{Faults, Faulty};
 use crate::rounds::Rounds;
 use crate::settings::{MEDIA_BASE, SALT, SECRET, START, TABLE};
-use crate::twin::Twin;
+use crate::twin::Engines;
 use crate::{Actor, TestResponse, privacy, sign};
 
 /// The longest wait of a job whose index lags. A job that failed waits longer for its next attempt.
@@ -58,12 +58,20 @@ pub struct World {
 /// The connection of the service to its table.
 #[derive(Clone)]
 enum Connection {
-    Direct,
+    Direct(Engines),
     /// Calls that are under way together end together.
     InRounds(Rounds),
-    /// Both engines at once.
-    Twin(Twin),
     Faulty(Faulty),
+}
+
+impl Connection {
+    /// None behind faults, which only the embedded engine knows.
+    fn engines(&self) -> Option<&Engines> {
+        match self {
+            Self::Direct(engines) | Self::InRounds(Rounds { engines, .. }) => Some(engines),
+            Self::Faulty(_) => None,
+        }
+    }
 }
 
 /// What all instances on one table have in common.
@@ -132,11 +140,10 @@ impl<'a> Setup<'a> {
     #[must_use]
     pub fn start(self) -> World {
         let engine = Engine::memory().expect("an engine in memory");
-        let connection = match (self.faults, Twin::of(&engine)) {
-            (Some(faults), _) => Connection::Faulty(faults.before(&engine)),
-            (None, Some(twin)) => Connection::Twin(twin),
-            (None, None) if self.in_rounds => Connection::InRounds(Rounds::of(&engine)),
-            (None, None) => Connection::Direct,
+        let connection = match self.faults {
+            Some(faults) => Connection::Faulty(faults.before(&engine)),
+            None if self.in_rounds => Connection::InRounds(Rounds::of(&engine)),
+            None => Connection::Direct(Engines::of(&engine)),
         };
         let time = Time { start: self.start, passed: Arc::default() };
         let clock = Clock::new({
@@ -192,7 +199,7 @@ impl World {
         vars.extend(settings.iter().copied());
         let config = Config::from_vars(|name| vars.get(name).map(|value| (*value).to_owned())).expect("settings");
         let prefix = config.api_prefix.clone();
-        let app = app(config.clone(), &engine, &queues, &connection, &time);
+        let app = app(config.clone(), &queues, &connection, &time);
         let bucket = Bucket::temporary(MEDIA).expect("a bucket");
         let services = Services {
             engine: engine.clone(),
@@ -378,7 +385,7 @@ impl World {
     /// Hands a batch of messages to a function that is killed when `is_killed` says so, which is asked after each step. Whether
     /// it lived to the end.
     pub async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
-        let app = app(self.config.clone(), &self.engine, &self.queues, &self.connection, &self.time);
+        let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
         let message = |body| json!({ "messageId": "1", "receiptHandle": "1", "body": body });
         let event = json!({ "Records": messages.iter().map(message).collect::<Vec<_>>() });
@@ -393,7 +400,7 @@ impl World {
 
     /// Delivers the record of a comment's creation again.
     pub async fn repeat_creation(&self, id: u64) {
-        let app = app(self.config.clone(), &self.engine, &self.queues, &self.connection, &self.time);
+        let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let found = self.store().find(CommentId(id), Reading::Consistent).await.expect("the table answers");
         let comment = found.expect("the comment exists").comment;
         let image: serde_dynamo::Item = serde_dynamo::to_item(&comment).expect("a comment is an item");
@@ -421,10 +428,7 @@ impl World {
 
     /// The table, without faults.
     pub fn client(&self) -> Client {
-        match &self.connection {
-            Connection::Twin(twin) => twin.client(),
-            Connection::Direct | Connection::InRounds(_) | Connection::Faulty(_) => service::client(&self.engine),
-        }
+        self.connection.engines().map_or_else(|| service::client(&self.engine), Engines::client)
     }
 
     /// The table, without faults. Three replies of each parent are inline, as by default.
@@ -434,7 +438,15 @@ impl World {
 
     /// The same with these faults on the connection.
     pub fn store_behind(&self, faults: &Faults) -> Store {
+        self.leave_the_second_engine();
         Store::new(faults.before(&self.engine).client(), TABLE.to_owned(), Random::system()).embedding(3)
+    }
+
+    /// From now on the embedded engine has the table alone.
+    pub fn leave_the_second_engine(&self) {
+        if let Some(engines) = self.connection.engines() {
+            engines.leave_the_second();
+        }
     }
 
     /// The findings of a recount of the table, once all that follows the writes has been done.
@@ -457,11 +469,10 @@ impl Default for World {
     }
 }
 
-fn app(config: Config, engine: &Engine, queues: &Queues, connection: &Connection, time: &Time) -> App {
+fn app(config: Config, queues: &Queues, connection: &Connection, time: &Time) -> App {
     let client = match connection {
-        Connection::Direct => service::client(engine),
+        Connection::Direct(engines) => engines.client(),
         Connection::InRounds(rounds) => rounds.client(),
-        Connection::Twin(twin) => twin.client(),
         Connection::Faulty(faulty) => faulty.client(),
     };
     let time = time.clone();

@@ -14,8 +14,7 @@ use shared::error::Fault;
 use shared::store::counts::RecountTrigger;
 use shared::store::{Reading, Store, meter};
 use tests::{
-    Actor, Receiver, SIGN_IN, START, Setup, TABLE, TestResponse, WEBHOOKS, World, by_guest, code, two_engines,
-    webhook_message,
+    Actor, Receiver, SIGN_IN, START, Setup, TABLE, TestResponse, WEBHOOKS, World, by_guest, code, webhook_message,
 };
 use tokio::time::Instant;
 
@@ -88,8 +87,6 @@ impl Table {
                 "| {operation} | {} | {} | {} | {read} / {write} / {trips} |",
                 cost.read_units, cost.write_units, cost.trips
             );
-            // Two engines are asked one request at a time, and share no trips.
-            let trips = if two_engines() { u32::MAX } else { trips };
             if cost.read_units > read || cost.write_units > write || cost.trips > trips {
                 over.push(operation);
             }
@@ -480,8 +477,14 @@ async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bou
 /// A unit of each write counts the surplus.
 #[tokio::test]
 async fn requests_about_the_largest_comments_keep_to_their_bounds() {
+    // DynamoDB Local cuts an answer of a keys-only index after a megabyte of whole items.
+    let embedded = || {
+        let world = metered(&[]);
+        world.leave_the_second_engine();
+        world
+    };
     let mut table = Table::default();
-    let world = metered(&[]);
+    let world = embedded();
     let (ada, bob) =
         (world.user(7, "Ada Lovelace"), reader(&world, 1000, largest::fill(&world, 1, 0, 0).await[0]).await);
     ada.get("ui").await.ok(200);
@@ -500,7 +503,7 @@ async fn requests_about_the_largest_comments_keep_to_their_bounds() {
     world.wait_until_idle().await;
     table.row("feed of 20", world.guest().get("posts/3/feed.atom").await, (101.0, 0.0, 2));
     for replies in [0, 3] {
-        let world = metered(&[]);
+        let world = embedded();
         let parents = largest::fill(&world, 50, replies, usize::try_from(replies).unwrap()).await;
         let list = world.guest().list("posts/1", "").await;
         table.row(
@@ -517,7 +520,7 @@ async fn requests_about_the_largest_comments_keep_to_their_bounds() {
             (if replies == 0 { 246.5 } else { 539.0 }, 0.0, 6),
         );
     }
-    let world = metered(&[]);
+    let world = embedded();
     let parent = largest::fill(&world, 1, 50, 0).await[0];
     table.row("replies, 50", world.guest().replies(parent, "per_page=50").await, (252.0, 0.0, 4));
     table.check();

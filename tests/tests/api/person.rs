@@ -533,6 +533,7 @@ async fn an_erasure_that_ended_at_any_step_is_finished_by_the_next_one() {
     let ada = || Who::User(UserId(7));
     for steps in 0.. {
         let (world, faults) = (World::new(), Faults::new(1));
+        world.leave_the_second_engine();
         let stay = conversation(&world).await;
         faults.kill_after(steps);
         let first = erase_by(&world, &world.store_behind(&faults), ada()).await;
