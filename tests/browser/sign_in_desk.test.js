@@ -4,7 +4,7 @@ import { card, desk, isAccessible, LOOKS } from './desk.js'
 import { people } from './sign_in.js'
 import { newRecord, stickingOut, world } from './world.js'
 
-const w = world({ SVC_MODERATORS: 'email:owner@example.org', SVC_REQUIRE_APPROVAL: 'true' }, ['--sign-in'])
+const w = world({ SVC_MODERATORS: 'email:owner@example.org,email:keys@example.org', SVC_REQUIRE_APPROVAL: 'true' }, ['--sign-in'])
 const { open } = desk(w)
 const { codeFor, session, keeping, kept } = people(w)
 
@@ -109,6 +109,24 @@ test('a token still signs in, and leaves no session behind', async (t) => {
   await page.getByLabel('Moderator token').fill(`Bearer ${w.service.moderator}`)
   await page.keyboard.press('Enter')
   await page.getByRole('tab', { name: 'All' }).waitFor()
+  assert.equal(await kept(page), null)
+})
+
+test('keys alone sign in on the page of moderators', async (t) => {
+  const { page } = await open(t, { context: PHONE })
+  await page.getByLabel('Your e-mail address').focus()
+  await page.keyboard.type('keys@example.org')
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Code from the mail').waitFor()
+  await page.keyboard.type(await codeFor('keys@example.org'))
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Your public name').waitFor()
+  await page.keyboard.type('Kay')
+  await page.keyboard.press('Enter')
+  await page.getByRole('tab', { name: 'All' }).waitFor()
+  await button(page, 'Sign out').focus()
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Your e-mail address').waitFor()
   assert.equal(await kept(page), null)
 })
 
