@@ -5,7 +5,7 @@ use std::time::Duration;
 use cli::bench::seed::{self, prose};
 use serde_json::json;
 use shared::domain::comment::Comment;
-use shared::domain::ids::{CommentId, ThreadId, Visitor};
+use shared::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
 use shared::domain::thread::VisitorThreadState;
 use shared::store::fixtures::Fixture;
 use shared::store::queue::QueueState;
@@ -37,9 +37,11 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
         ids.push(ada.reply("posts/1", parent, &prose(n)).await);
     }
     let model = stored(&world, ids[3]).await;
+    // The stream passes by what was imported.
+    let source = Some(SourceId("disqus:1".to_owned()));
     let more = (1..=REPLIES - 4).map(|n| {
         let id = ids[3] + n;
-        separate(Comment { id: CommentId(id), body: prose(id), ..model.clone() })
+        separate(Comment { id: CommentId(id), body: prose(id), source: source.clone(), ..model.clone() })
     });
     put_all(&world, more).await;
     let parent_item = Comment { replies: REPLIES, ..stored(&world, parent).await };
