@@ -361,7 +361,7 @@ fn a_library_whose_tests_are_not_built_has_none() {
                 .into_iter()
                 .filter(|file| fs::read_to_string(file).unwrap().contains("test]\n"))
                 .collect::<Vec<_>>();
-            assert_eq!(tests, [PathBuf::new(); 0], "remove `test = false` from {}", folder.display());
+            assert!(tests.is_empty(), "remove `test = false` from {}: {tests:#?}", folder.display());
             checked += 1;
         }
     }
