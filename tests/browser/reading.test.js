@@ -152,6 +152,32 @@ test('the pinned comment comes first, and moderators pin', async (t) => {
   assert.equal(await page.locator('article').first().getAttribute('id'), `comment-${other.id}`)
 })
 
+test('a permalink that is being fetched when the visitor changes is fetched for the new one, and nothing failed', async (t) => {
+  const record = newRecord()
+  const parent = await w.service.comment(record, 'A parent.')
+  for (let n = 0; n < 10; n += 1) await w.service.comment(record, `Newer, ${n}.`)
+  const { page } = await w.open(t, {
+    record,
+    hash: `#comment-${parent.id}`,
+    ready: false,
+    // A guest gets no answer.
+    prepare: (page) => page.route(new RegExp(`comments/${parent.id}$`), (route) => void (route.request().headers().authorization && route.continue())),
+  })
+  await page.waitForRequest(new RegExp(`comments/${parent.id}$`))
+  const said = await page.evaluateHandle((token) => {
+    /** @type {any} */
+    const thread = document.querySelector('comment-thread')
+    /** @type {string[]} */
+    const said = []
+    const toast = thread.shadowRoot.querySelector('.toast')
+    new MutationObserver(() => said.push(toast.textContent)).observe(toast, { childList: true, subtree: true, characterData: true })
+    thread.auth = token
+    return said
+  }, w.service.ada)
+  await article(page, parent.id).waitFor()
+  assert.deepEqual((await said.jsonValue()).filter(Boolean), [])
+})
+
 test('a permalink shows a comment anywhere in the thread, focused', async (t) => {
   const record = newRecord()
   const oldest = await w.service.comment(record, 'The oldest.')

@@ -85,14 +85,14 @@ export class Thread {
     return answer
   }
 
-  /** @param {() => any} act @param {() => void} [undo] */
+  /** Tells why it failed, unless the thread was left meanwhile. @param {() => any} act @param {() => void} [undo] */
   async attempt(act, undo) {
     this.toast.announce('')
     try {
       await act()
     } catch (error) {
       undo?.()
-      await this.fail(error, (sentence) => this.toast.show(sentence, true))
+      if (error.name !== 'AbortError') await this.fail(error, (sentence) => this.toast.show(sentence, true))
     }
   }
 
