@@ -67,7 +67,7 @@ async function isso(program) {
 
 const site = new Site()
 await site.start()
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args: ['--no-sandbox'] })
 const median = (/** @type {number[]} */ numbers) => numbers.sort((one, other) => one - other)[Math.floor(numbers.length / 2)]
 
 console.log('| | requests | bytes | milliseconds to the first comment | layout shift |')

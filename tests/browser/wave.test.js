@@ -34,7 +34,8 @@ async function stop(page) {
     // What becomes of their comments is remembered after that.
     if (isFirst) await press(page, 'ArrowDown')
     await press(page, 'Enter')
-    await dialog.waitFor({ state: 'detached' })
+    // Each writer is a request, while the service rejects what those before wrote. The two minutes are the only bound.
+    await dialog.waitFor({ state: 'detached', timeout: 120_000 })
   }
 }
 

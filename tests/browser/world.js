@@ -195,7 +195,7 @@ export function world(settings, flags) {
   before(async () => {
     await site.start()
     service = await Service.start(typeof settings === 'function' ? settings(site) : settings, flags)
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--test-third-party-cookie-phaseout'] })
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args: ['--no-sandbox'] })
   })
   after(async () => {
     await browser.close()
