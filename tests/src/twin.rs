@@ -17,6 +17,7 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::connect::HttpConnector as Tcp;
 use hyper_util::rt::TokioExecutor;
+use local::access;
 use local::engine::Engine;
 use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
@@ -56,9 +57,16 @@ impl Engines {
         }
     }
 
+    /// The service's client of the table.
     pub(crate) fn client(&self) -> Client {
+        self.client_over(self.connector())
+    }
+
+    /// The service's client of the table, over a connector that passes its calls on to this one's.
+    pub(crate) fn client_over(&self, connector: SharedHttpConnector) -> Client {
         let (Self::Embedded(engine) | Self::Both(Twin { engine, .. })) = self;
-        client(engine, self.connector())
+        let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
+        store::client::build(engine.client_builder().http_client(http))
     }
 
     /// From now on the embedded engine has the table alone, since somebody changes it there.
@@ -67,12 +75,6 @@ impl Engines {
             twin.left.store(0, Ordering::Relaxed);
         }
     }
-}
-
-/// The service's client of the table, over this connector.
-pub(crate) fn client(engine: &Engine, connector: SharedHttpConnector) -> Client {
-    let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
-    store::client::build(engine.client_builder().http_client(http))
 }
 
 #[derive(Clone, Debug)]
@@ -169,7 +171,7 @@ impl Twin {
 impl HttpConnector for Twin {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         // Whoever asks may be killed meanwhile. A request that one engine has must reach the other.
-        let answered = tokio::spawn(self.clone().answer(request));
+        let answered = tokio::spawn(access::as_caller(self.clone().answer(request)));
         HttpConnectorFuture::new(async {
             answered.await.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))
         })

@@ -52,6 +52,17 @@ impl Access {
     }
 }
 
+/// Gives `work` the permissions of the function that the current task runs, for another task to run it.
+pub fn as_caller<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let caller = CALLER.try_with(Arc::clone).ok();
+    async {
+        match caller {
+            Some(caller) => caller.scope(work).await,
+            None => work.await,
+        }
+    }
+}
+
 /// Checks a request to the table. A caller that is not a function may do everything. The error is the message.
 pub(crate) fn check_table(operation: &str, body: &[u8]) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
@@ -160,6 +171,15 @@ mod tests {
         assert!(object(Method::DELETE, "in/a").await.is_err());
         let unused = [("dynamodb:PutItem", ""), ("s3:GetObject", "out/")];
         assert_eq!(access.unused(), unused.map(|(action, part)| (action.to_owned(), part.to_owned())));
+    }
+
+    #[tokio::test]
+    async fn another_task_has_the_permissions_of_its_caller() {
+        let access = Access::new("things", BTreeSet::new());
+        let scan = async || check_table("Scan", b"{}");
+        let scanned = access.scope(async { tokio::spawn(as_caller(scan())).await.unwrap() }).await;
+        assert_eq!(scanned.unwrap_err(), "things may not perform dynamodb:Scan");
+        assert_eq!(tokio::spawn(as_caller(scan())).await.unwrap(), Ok(()));
     }
 
     #[test]
