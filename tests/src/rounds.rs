@@ -9,11 +9,10 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use local::engine::Engine;
 use tokio::sync::watch;
 
-use crate::twin::{self, Engines};
+use crate::twin::Engines;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
-    engine: Engine,
     pub(crate) engines: Engines,
     state: Arc<watch::Sender<State>>,
 }
@@ -39,11 +38,11 @@ impl Drop for Unanswered {
 
 impl Rounds {
     pub(crate) fn of(engine: &Engine) -> Self {
-        Self { engine: engine.clone(), engines: Engines::of(engine), state: Arc::default() }
+        Self { engines: Engines::of(engine), state: Arc::default() }
     }
 
     pub(crate) fn client(&self) -> Client {
-        twin::client(&self.engine, SharedHttpConnector::new(self.clone()))
+        self.engines.client_over(SharedHttpConnector::new(self.clone()))
     }
 }
 
