@@ -229,7 +229,7 @@ impl App {
         };
         let counted = tokio::try_join!(self.store.count_write(counter, refused), second);
         let (first, second) = counted.map_err(|fault| uncounted(&fault))?;
-        // The caller is told of the limit that is reached first.
+        // The answer names the limit that is reached first.
         let is_reached_first =
             |second: &RateLimitStatus| first.allowed && (!second.allowed || second.remaining <= first.remaining);
         enforce(call, second.filter(is_reached_first).unwrap_or(first))

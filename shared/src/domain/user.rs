@@ -82,7 +82,7 @@ pub struct User {
     pub avatar: Avatar,
     /// The newest `iat` of the tokens with this name and picture, in Unix seconds.
     #[serde(rename = "ia", default, skip_serializing_if = "Option::is_none")]
-    pub told_at: Option<i64>,
+    pub token_issued_at: Option<i64>,
     /// When this was read from a token, in Unix seconds.
     #[serde(rename = "la", default, skip_serializing_if = "Option::is_none")]
     pub learned_at: Option<i64>,
@@ -154,8 +154,8 @@ impl Ban {
 }
 
 impl User {
-    /// The user that a token describes. The stored user has what the token leaves out.
-    pub(crate) fn told(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
+    /// The user that a token describes. What the token leaves out stays as it is stored.
+    pub(crate) fn from_token(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
         let id = identity.id;
         let renamed = known.filter(|known| !known.name.is_empty());
         let kept = || renamed.map(|known| known.name.clone());
@@ -164,7 +164,7 @@ impl User {
             id,
             name: name(&identity.claims).or_else(kept).unwrap_or_else(|| placeholder(id)),
             avatar: picture(&identity.claims),
-            told_at: identity.claims.issued_at.or(known.and_then(|known| known.told_at)),
+            token_issued_at: identity.claims.issued_at.or(known.and_then(|known| known.token_issued_at)),
             learned_at: Some(now),
             renamed_at: renamed.map(|known| known.renamed_at.map_or(now, |then| now.max(then + 1))),
             comments_at: renamed.map(|known| known.comments_from(now)),
@@ -183,7 +183,7 @@ impl User {
             id,
             name: String::new(),
             avatar: Avatar::Neutral,
-            told_at: None,
+            token_issued_at: None,
             learned_at: None,
             renamed_at: None,
             comments_at: None,

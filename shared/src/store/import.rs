@@ -365,19 +365,20 @@ impl Store {
         self.transact(pinning(Write::update(keys::thread(thread)), pin)?).await.map(drop)
     }
 
-    /// Tells of a record what the host application has not said itself.
+    /// Sets what the host application has not said itself about a record.
     pub async fn describe_thread(&self, thread: &ThreadId, about: &Thread) -> Result<(), Fault> {
         let stored = self.thread(thread, Reading::Consistent).await?;
-        let new = |stored: &Option<String>, told: &Option<String>| told.clone().filter(|_| stored.is_none()).map(text);
+        let new =
+            |stored: &Option<String>, given: &Option<String>| given.clone().filter(|_| stored.is_none()).map(text);
         let author = about.author.filter(|_| stored.author.is_none()).map(|author| number(author.0));
-        let told = [
+        let missing = [
             (thread::TITLE, new(&stored.title, &about.title)),
             (thread::URL, new(&stored.url, &about.url)),
             (thread::AUTHOR, author),
             (thread::CLOSED, about.closed.filter(|_| stored.closed.is_none()).map(AttributeValue::Bool)),
         ];
         let update = Write::update(keys::thread(thread));
-        let update = told.into_iter().fold(update, |update, (name, value)| match value {
+        let update = missing.into_iter().fold(update, |update, (name, value)| match value {
             Some(value) => update.set(name, value),
             None => update,
         });

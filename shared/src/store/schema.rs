@@ -290,7 +290,7 @@ items! {
             ID             "u"   N         names User     "user id";
             NAME           "n"   S         names Name     "name";
             AVATAR         "av"  S         names Picture  "picture";
-            TOLD_AT        "ia"  N                        "`iat` of the newest token that named the user, in Unix seconds";
+            TOKEN_ISSUED_AT "ia"  N                        "`iat` of the newest token that named the user, in Unix seconds";
             LEARNED_AT     "la"  N                        "when the name was saved, in Unix seconds";
             RENAMED_AT     "ra"  N                        "when the name or the picture last changed, in Unix seconds; no two changes have the same";
             COMMENTS_AT    "ca"  N                        "when old comments took them, or the earliest time at which they may, in Unix seconds";

@@ -323,27 +323,27 @@ fn compare(identity: &Identity, known: Option<&User>, now: Timestamp) -> UserSyn
         let present = known.filter(|known| known.is_signed_in(account));
         return present.map_or(UserSync::SignedOut, |known| UserSync::Known(known.clone()));
     }
-    let told = User::told(identity, known, now);
-    let Some(known) = known else { return UserSync::New(told) };
-    if known.subject.is_some() && known.subject != told.subject {
+    let user = User::from_token(identity, known, now);
+    let Some(known) = known else { return UserSync::New(user) };
+    if known.subject.is_some() && known.subject != user.subject {
         return UserSync::Other;
     }
     // A user without a name is known by a ban alone.
-    let renames = known.name.is_empty() || !told.looks_like(known) && is_newer(identity.claims.issued_at, known, now);
+    let renames = known.name.is_empty() || !user.looks_like(known) && is_newer(identity.claims.issued_at, known, now);
     if renames {
-        UserSync::New(told)
-    } else if (&known.subject, &known.issuer) == (&told.subject, &told.issuer) {
+        UserSync::New(user)
+    } else if (&known.subject, &known.issuer) == (&user.subject, &user.issuer) {
         UserSync::Known(known.clone())
     } else {
-        UserSync::New(User { subject: told.subject, issuer: told.issuer, ..known.clone() })
+        UserSync::New(User { subject: user.subject, issuer: user.issuer, ..known.clone() })
     }
 }
 
 /// Whether a token with this `iat` may change the name of a known user.
 fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
-    match (issued_at, known.told_at) {
-        (Some(issued_at), Some(told_at)) if issued_at == told_at => now.seconds() - issued_at <= SAME_SECOND,
-        (Some(issued_at), Some(told_at)) => issued_at > told_at,
+    match (issued_at, known.token_issued_at) {
+        (Some(issued_at), Some(newest)) if issued_at == newest => now.seconds() - issued_at <= SAME_SECOND,
+        (Some(issued_at), Some(newest)) => issued_at > newest,
         (Some(_), None) => true,
         (None, _) => known.learned_at.is_none_or(|then| now.seconds() - then >= UNDATED_PAUSE),
     }
@@ -352,7 +352,7 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
 /// The attributes that every change of a profile changes: a write on condition that they are as read detects others.
 pub(super) fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 6] {
     [
-        (user::TOLD_AT, user.and_then(|user| user.told_at).map(number)),
+        (user::TOKEN_ISSUED_AT, user.and_then(|user| user.token_issued_at).map(number)),
         (user::LEARNED_AT, user.and_then(|user| user.learned_at).map(number)),
         ("ra", user.and_then(|user| user.renamed_at).map(number)),
         (user::COMMENTS_AT, user.and_then(|user| user.comments_at).map(number)),

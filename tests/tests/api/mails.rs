@@ -1046,10 +1046,10 @@ async fn a_text_that_waits_is_told_once_it_is_accepted_and_once_only() {
     let world = World::with(&[&MAIL[..], &doubt].concat());
     let ada = member(&world, 7, "Ada");
     let asked = subscribe(&ada, "posts/1").await;
-    let told = member(&world, 8, "Bob").reply("posts/1", asked, "told").await;
+    let mailed = member(&world, 8, "Bob").reply("posts/1", asked, "told").await;
     assert_eq!(sent(&world).await.len(), 1);
     let bob = member(&world, 8, "Bob");
-    bob.edit(told, "casino, told before").await.ok(200);
+    bob.edit(mailed, "casino, told before").await.ok(200);
     let waits = bob.reply("posts/1", asked, "one").await;
     let plain = bob.reply("posts/1", asked, "another").await;
     world.wait_until_idle().await;
@@ -1057,7 +1057,7 @@ async fn a_text_that_waits_is_told_once_it_is_accepted_and_once_only() {
     let mails = sent(&world).await;
     assert_eq!(mails.len(), 2);
     assert!(mails[1].text.contains("another") && !mails[1].text.contains("casino"), "{}", mails[1].text);
-    for (comment, known) in [(told, 2), (waits, 3), (plain, 3)] {
+    for (comment, known) in [(mailed, 2), (waits, 3), (plain, 3)] {
         world.moderator().judge(comment, "approve").await.ok(200);
         assert_eq!(sent(&world).await.len(), known);
     }

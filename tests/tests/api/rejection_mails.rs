@@ -102,11 +102,11 @@ async fn a_comment_that_one_address_was_told_of_may_be_rejected_for_it_too() {
     reply["subscribe_to_replies"] = json!(true);
     reply["parent_id"] = json!(asked);
     let reply = phone.post("posts/1/comments", reply).await.ok(201).id();
-    let told = subjects(&sent(&world).await)[2..].to_vec();
-    assert_eq!(told, ["ada@example.org: Grace answered your comment: posts/1"]);
+    let mails = subjects(&sent(&world).await)[2..].to_vec();
+    assert_eq!(mails, ["ada@example.org: Grace answered your comment: posts/1"]);
     world.moderator().reject(reply, "other", "no").await.ok(200);
-    let told = subjects(&sent(&world).await)[3..].to_vec();
-    assert_eq!(told, ["ada@example.org: Your comment was not approved: posts/1"]);
+    let mails = subjects(&sent(&world).await)[3..].to_vec();
+    assert_eq!(mails, ["ada@example.org: Your comment was not approved: posts/1"]);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Webhooks: what other services are told, how it is signed, and what becomes of those that do not answer.
+//! Webhooks: what other services are sent, how it is signed, and what becomes of those that do not answer.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -46,7 +46,7 @@ async fn add(world: &World, receiver: &Receiver, events: &[&str]) -> Hook {
 }
 
 /// What has arrived since the last `known` messages, once all has been sent that is due.
-async fn told(world: &World, receiver: &Receiver, known: usize) -> Vec<Received> {
+async fn new_messages(world: &World, receiver: &Receiver, known: usize) -> Vec<Received> {
     world.wait_until_idle().await;
     receiver.received().split_off(known)
 }
@@ -66,15 +66,15 @@ async fn a_new_comment_is_told_as_everyone_sees_it() {
     add(&world, &receiver, &ALL).await;
     world.moderator().put("posts/1", json!({ "author_id": 7, "title": "On threads" })).await.ok(200);
     let id = world.user(7, "Ada").comment("posts/1", "*Hello*").await;
-    let told = told(&world, &receiver, 0).await;
+    let messages = new_messages(&world, &receiver, 0).await;
     let shown = world.guest().get(&format!("comments/{id}")).await.ok(200);
-    let mut payload = told[0].json();
+    let mut payload = messages[0].json();
     let [thread, verdicts] = ["thread", "verdicts"].map(|name| payload["data"].as_object_mut().unwrap().remove(name));
     assert_eq!((&payload["data"], thread.as_ref()), (shown.data(), Some(&shown.json["thread"])));
     assert_eq!(verdicts, Some(json!([])));
-    assert_eq!((payload["type"].as_str(), told.len()), (Some("comment.created"), 1));
+    assert_eq!((payload["type"].as_str(), messages.len()), (Some("comment.created"), 1));
     assert!(payload["timestamp"].as_str().unwrap().ends_with("+00:00"), "{payload}");
-    assert_eq!((told[0].path.as_str(), told[0].header("content-type")), ("/hook", "application/json"));
+    assert_eq!((messages[0].path.as_str(), messages[0].header("content-type")), ("/hook", "application/json"));
 }
 
 #[tokio::test]
@@ -122,25 +122,24 @@ async fn a_reply_below_a_comment_that_waits_is_told_when_everyone_sees_it() {
     assert_eq!(receiver.events(), [""; 0]);
     moderator.judge(parent, "approve").await.ok(200);
     world.finish_jobs().await;
-    let told = |known: usize| {
-        let told: Vec<(Value, Value)> = receiver
+    let events = |known: usize| -> Vec<(Value, Value)> {
+        receiver
             .received()
             .split_off(known)
             .iter()
             .map(Received::json)
-            .map(|told| (told["type"].clone(), told["data"]["id"].clone()))
-            .collect();
-        told
+            .map(|message| (message["type"].clone(), message["data"]["id"].clone()))
+            .collect()
     };
     let approved = |id| (json!("comment.approved"), json!(id));
-    let first = told(0);
+    let first = events(0);
     assert_eq!(first.len(), 3, "{first:?}");
     assert!([parent, reply, last].map(approved).iter().all(|expected| first.contains(expected)), "{first:?}");
     moderator.judge(parent, "reject").await.ok(200);
     world.finish_jobs().await;
     moderator.judge(parent, "approve").await.ok(200);
     world.finish_jobs().await;
-    assert_eq!(told(3), [(json!("comment.rejected"), json!(parent)), approved(parent)]);
+    assert_eq!(events(3), [(json!("comment.rejected"), json!(parent)), approved(parent)]);
 }
 
 #[tokio::test]
@@ -158,20 +157,20 @@ async fn a_text_that_waits_is_told_as_pending_alone() {
     world.wait_until_idle().await;
     world.moderator().judge(id, "approve").await.ok(200);
     world.wait_until_idle().await;
-    let told: Vec<(String, Value)> = receiver
+    let messages: Vec<(String, Value)> = receiver
         .received()
         .iter()
         .map(Received::json)
-        .map(|told| (told["type"].as_str().unwrap().to_owned(), told["data"]["body"].clone()))
+        .map(|message| (message["type"].as_str().unwrap().to_owned(), message["data"]["body"].clone()))
         .collect();
-    let told: Vec<(&str, &Value)> = told.iter().map(|(event, body)| (event.as_str(), body)).collect();
+    let messages: Vec<(&str, &Value)> = messages.iter().map(|(event, body)| (event.as_str(), body)).collect();
     let expected = [
         ("comment.pending", &json!("second")),
         ("comment.pending", &json!("third")),
         ("comment.reported", &Value::Null),
         ("comment.approved", &json!("third")),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(messages, expected);
     let reported = receiver.received().swap_remove(2).json();
     assert!(reported["data"].get("body").is_none() && reported["data"].get("html").is_none(), "{reported}");
 }
@@ -187,12 +186,12 @@ async fn who_judges_comments_is_told_what_the_checks_found() {
     world.moderator().judge(id, "approve").await.ok(200);
     world.wait_until_idle().await;
     ada.edit(id, "nothing for you").await.ok(200);
-    let told = told(&world, &receiver, 0).await;
-    let told: Vec<Value> = told.iter().map(Received::json).collect();
-    let told: Vec<_> = told.iter().map(|told| (&told["type"], told["data"].get("verdicts"))).collect();
+    let messages = new_messages(&world, &receiver, 0).await;
+    let messages: Vec<Value> = messages.iter().map(Received::json).collect();
+    let messages: Vec<_> = messages.iter().map(|message| (&message["type"], message["data"].get("verdicts"))).collect();
     let found = json!([{ "rule": "phrase", "match": "Crypto", "detail": null }]);
     let [pending, approved, updated] = ["pending", "approved", "updated"].map(|name| json!(format!("comment.{name}")));
-    assert_eq!(told, [(&pending, Some(&found)), (&approved, None), (&updated, Some(&json!([])))]);
+    assert_eq!(messages, [(&pending, Some(&found)), (&approved, None), (&updated, Some(&json!([])))]);
 }
 
 #[tokio::test]
@@ -209,8 +208,8 @@ async fn of_deleted_comments_the_ids_are_told_and_nothing_that_was_written() {
         writer.remove(id).await.ok(204);
         world.finish_jobs().await;
         expected.push(json!({ "id": id, "parent_id": parent, "thread": thread }));
-        let told: Vec<Value> = receiver.received().iter().map(|told| told.json()["data"].clone()).collect();
-        assert_eq!(told, expected);
+        let messages: Vec<Value> = receiver.received().iter().map(|message| message.json()["data"].clone()).collect();
+        assert_eq!(messages, expected);
     }
     assert!(world.moderator().get(&format!("comments/{parent}")).await.status == 404);
 }
@@ -256,9 +255,9 @@ async fn messages_are_signed_as_standard_webhooks_says() {
     let hook = add(&world, &receiver, &["comment.created"]).await;
     world.user(7, "Ada").comment("posts/1", "Grüße, \u{1f600}").await;
     world.moderator().post(&format!("{}/test", hook.path()), json!({})).await.ok(202);
-    let told = told(&world, &receiver, 0).await;
-    assert_eq!(told.len(), 2);
-    for message in told {
+    let messages = new_messages(&world, &receiver, 0).await;
+    assert_eq!(messages.len(), 2);
+    for message in messages {
         let timestamp: i64 = message.header("webhook-timestamp").parse().unwrap();
         assert_eq!(timestamp, world.now().seconds());
         let expected = Webhook::new(&hook.secret).unwrap().sign(message.id(), timestamp, message.body.as_bytes());
@@ -273,9 +272,9 @@ async fn a_test_is_delivered_like_a_message() {
     let sent = world.moderator().post(&format!("{}/test", hook.path()), json!({})).await.ok(202);
     assert_eq!((&sent.data()["event"], &sent.data()["status"]), (&json!("webhook.test"), &json!("pending")));
     assert_eq!(hook.deliveries(&world).await.data()[0]["id"], sent.data()["id"]);
-    let told = told(&world, &receiver, 0).await;
-    assert_eq!(told[0].id(), sent.data()["id"]);
-    let payload = told[0].json();
+    let messages = new_messages(&world, &receiver, 0).await;
+    assert_eq!(messages[0].id(), sent.data()["id"]);
+    let payload = messages[0].json();
     assert_eq!((&payload["type"], &payload["data"]), (&json!("webhook.test"), &json!({})));
     let listed = hook.deliveries(&world).await.data()[0].clone();
     assert_eq!((&listed["status"], &listed["comment_id"]), (&json!("delivered"), &Value::Null));
@@ -293,7 +292,7 @@ async fn what_fails_is_sent_again_for_nineteen_hours_under_the_same_id_and_by_ha
     assert_eq!(statuses(&hook.deliveries(&world).await), ["pending"]);
     world.finish_jobs().await;
     let received = receiver.received();
-    let times: Vec<i64> = received.iter().map(|told| told.header("webhook-timestamp").parse().unwrap()).collect();
+    let times: Vec<i64> = received.iter().map(|message| message.header("webhook-timestamp").parse().unwrap()).collect();
     let pauses: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(pauses, [5, 60, 300, 1_800, 7_200, 21_600, 36_000]);
     let same: BTreeSet<&str> = received.iter().map(Received::id).collect();
@@ -452,7 +451,7 @@ async fn a_message_that_comes_again_and_late_is_not_sent_again() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let hook = add(&world, &receiver, &["comment.created"]).await;
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    let first = told(&world, &receiver, 0).await[0].clone();
+    let first = new_messages(&world, &receiver, 0).await[0].clone();
     for _ in 0..3 {
         world.send_to_delivery(&webhook_message(hook.id, id, first.id())).await;
         world.pass(Duration::from_hours(1));
@@ -492,7 +491,7 @@ async fn a_worker_that_is_killed_at_any_step_tells_an_endpoint_at_least_once_and
         let received = receiver.received();
         let names: BTreeSet<&str> = received.iter().map(Received::id).collect();
         assert!(names.len() == 1 && received.len() <= 2, "{steps} steps: {} messages, {names:?}", received.len());
-        assert!(received.iter().all(|told| told.json()["data"]["id"] == id), "{steps} steps");
+        assert!(received.iter().all(|message| message.json()["data"]["id"] == id), "{steps} steps");
         let deliveries = hook.deliveries(&world).await;
         assert_eq!(statuses(&deliveries), ["delivered"], "{steps} steps");
         assert_eq!(deliveries.rows()[0]["attempts"].as_array().unwrap().len(), 1, "{steps} steps");
@@ -514,9 +513,9 @@ async fn a_worker_that_is_killed_between_an_answer_and_its_note_tells_the_endpoi
     world.pass(Duration::from_secs(61));
     assert!(world.deliver_messages(&message, usize::MAX).await);
     let received = receiver.received();
-    let told: Vec<_> =
-        received.iter().map(|told| (told.id(), told.event(), told.json()["data"]["id"].as_u64())).collect();
-    assert_eq!(told, vec![("msg_1_00000000000000000000000000000000", "comment.created".to_owned(), Some(id)); 2]);
+    let messages: Vec<_> =
+        received.iter().map(|message| (message.id(), message.event(), message.json()["data"]["id"].as_u64())).collect();
+    assert_eq!(messages, vec![("msg_1_00000000000000000000000000000000", "comment.created".to_owned(), Some(id)); 2]);
     let deliveries = hook.deliveries(&world).await;
     assert_eq!(statuses(&deliveries), ["delivered"]);
     assert_eq!(deliveries.rows()[0]["attempts"].as_array().unwrap().len(), 1);

@@ -354,8 +354,8 @@ async fn under_faults_everybody_who_asked_is_told_of_each_answer_once() {
     let mails = world.mails();
     for answer in &answers {
         let link = format!("#comment-{answer}\n");
-        let told: usize = mails.iter().map(|mail| mail.text.replace("\r\n", "\n").matches(&link).count()).sum();
-        assert_eq!(told, 1, "{answer} of {} after {} faults", answers.len(), faults.made());
+        let mailed: usize = mails.iter().map(|mail| mail.text.replace("\r\n", "\n").matches(&link).count()).sum();
+        assert_eq!(mailed, 1, "{answer} of {} after {} faults", answers.len(), faults.made());
     }
     assert!(answers.len() > 10 && faults.made() > 50, "{} answers and {} faults", answers.len(), faults.made());
 }
@@ -376,11 +376,11 @@ async fn under_faults_a_webhook_is_told_of_each_comment_once() {
     world.finish_jobs().await;
     faults.stop();
     world.finish_jobs().await;
-    let mut told: Vec<u64> =
-        receiver.received().iter().map(|told| told.json()["data"]["id"].as_u64().unwrap()).collect();
-    told.retain(|id| written.contains(id));
-    told.sort_unstable();
-    assert_eq!(told, written, "after {} faults", faults.made());
+    let mut sent: Vec<u64> =
+        receiver.received().iter().map(|message| message.json()["data"]["id"].as_u64().unwrap()).collect();
+    sent.retain(|id| written.contains(id));
+    sent.sort_unstable();
+    assert_eq!(sent, written, "after {} faults", faults.made());
     assert!(written.len() > 10 && faults.made() > 30, "{} comments and {} faults", written.len(), faults.made());
 }
 

@@ -94,7 +94,7 @@ async fn fill(world: &World, people: &People) {
         writer.reply("posts/1", parent, &format!("reply {n} to @ada_lovelace and @eve")).await;
     }
     let subscribed = json!({ "body": "tell me", "subscribe_to_replies": true });
-    let told = eve.post("posts/1/comments", subscribed).await.ok(201).id();
+    let followed = eve.post("posts/1/comments", subscribed).await.ok(201).id();
     let before = bob.comment("posts/1", "before").await;
     world.pass(Duration::from_millis(2_345));
     bob.edit(before, "after").await.ok(200);
@@ -109,13 +109,13 @@ async fn fill(world: &World, people: &People) {
     for reader in [ada, bob, eve, guest, gwen] {
         reader.like(parent).await.ok(200);
     }
-    guest.like(told).await.ok(200);
+    guest.like(followed).await.ok(200);
     for (reader, reason) in [(bob, "spam"), (eve, "offensive"), (guest, "spam")] {
         reader.report(parent, reason).await.ok(201);
     }
-    bob.report(told, "spam").await.ok(201);
-    moderator.judge(told, "reports/dismiss").await.ok(200);
-    guest.report(told, "spam").await.ok(201);
+    bob.report(followed, "spam").await.ok(201);
+    moderator.judge(followed, "reports/dismiss").await.ok(200);
+    guest.report(followed, "spam").await.ok(201);
     moderate(world, people).await;
     world.finish_jobs().await;
 }

@@ -137,9 +137,9 @@ export class CardList {
     this.focusFirst()
   }
 
-  /** Calls `told` whenever the size of the element has changed. @param {Element} element @param {() => void} told */
-  measure(element, told) {
-    this.#measures.set(element, told)
+  /** Calls `resized` whenever the size of the element has changed. @param {Element} element @param {() => void} resized */
+  measure(element, resized) {
+    this.#measures.set(element, resized)
     this.#sizes.observe(element)
   }
 

@@ -17,7 +17,7 @@ const MAX_NOTE = 500
 
 /**
  * A switch for each reason, of which one is on at most, and one that asks for a note.
- * @param {Desk} desk @param {Grounds} grounds @param {{ changed: () => void, askNote: () => void }} told
+ * @param {Desk} desk @param {Grounds} grounds @param {{ changed: () => void, askNote: () => void }} actions
  * @returns {Switch[]}
  */
 export function reasonSwitches({ t, labels }, grounds, { changed, askNote }) {

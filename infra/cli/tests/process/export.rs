@@ -132,9 +132,9 @@ async fn a_directory_that_cannot_be_used_is_3_and_leaves_no_file() {
     assert_eq!(names(place.directory.path()), [""; 0]);
     place.served("data").await;
     let missing = place.path("missing/a.jsonl");
-    let told = place.export("data", "missing/a.jsonl");
-    is_unusable(&told, "entity not found");
-    assert_eq!(stderr(&told), format!("error: {}: entity not found\n", missing.display()));
+    let output = place.export("data", "missing/a.jsonl");
+    is_unusable(&output, "entity not found");
+    assert_eq!(stderr(&output), format!("error: {}: entity not found\n", missing.display()));
     is_unusable(&place.export("data", "data"), "is a directory");
     let service = serve(&place.path("data"));
     is_unusable(&place.export("data", "a.jsonl"), "another process uses");

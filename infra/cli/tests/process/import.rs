@@ -43,8 +43,8 @@ async fn an_imported_thread_is_served() {
     let output = import(&["disqus"], &file, &data);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "", "nothing but the report when piped");
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(told, "posts/hello: 2\n3 read: 2 new, 0 already there, 1 skipped (spam 1), 0 refused\n");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(stdout, "posts/hello: 2\n3 read: 2 new, 0 already there, 1 skipped (spam 1), 0 refused\n");
 
     let service = serve(&data);
     let list = service.guest().list("posts/hello", "").await;
@@ -95,8 +95,8 @@ fn a_map_says_where_comments_go_and_standard_input_is_a_file() {
     command.stdin(Stdio::from(fs::File::open(&file).unwrap()));
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.starts_with("posts/blog:hello: 2\nposts/two: 1\n"), "{told}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.starts_with("posts/blog:hello: 2\nposts/two: 1\n"), "{stdout}");
 }
 
 #[test]
@@ -149,9 +149,9 @@ fn a_file_that_is_not_there_is_told_before_a_data_directory_is_created() {
     for (file, why) in [(missing.as_path(), "No such file"), (directory.path(), "is a directory")] {
         let output = import(&["disqus"], file, &data);
         assert_eq!(output.status.code(), Some(3));
-        let told = stderr(&output);
-        assert!(told.starts_with(&format!("error: {}: {why}", file.display())), "{told}");
-        assert!(told.lines().count() == 1 && !data.exists(), "{told}");
+        let message = stderr(&output);
+        assert!(message.starts_with(&format!("error: {}: {why}", file.display())), "{message}");
+        assert!(message.lines().count() == 1 && !data.exists(), "{message}");
     }
 }
 
@@ -223,9 +223,9 @@ async fn every_option_has_its_effect() {
     ];
     let output = import(&words, &file, &data);
     assert_eq!((output.status.code(), stderr(&output)), (Some(1), ""));
-    let told = String::from_utf8(output.stdout).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
     assert_eq!(
-        told,
+        stdout,
         "refused 1 as host: 12\nposts/gone: 1\nposts/~3Fp~3D4: 2\n4 read: 3 new, 0 already there, 0 skipped, 1 refused\n"
     );
     let service = serve(&data);
@@ -261,24 +261,24 @@ fn two_sites_are_told_apart_by_name_and_refused_without() {
         path
     };
     let (ada, bob) = (site("a", "/hello/", "Ada", 6), site("b", "/other/", "Bob", 9));
-    let told = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(told(&import(&["native"], &ada, &data)).contains(": 6 new"));
+    let stdout = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(stdout(&import(&["native"], &ada, &data)).contains(": 6 new"));
     let refused = import(&["native", "--dry-run"], &bob, &data);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(told(&refused).starts_with("refused 6 as site: 1, 2, 3, 4, 5 and 1 more\n"), "{}", told(&refused));
-    assert!(told(&refused).contains("--site"), "{}", told(&refused));
+    assert!(stdout(&refused).starts_with("refused 6 as site: 1, 2, 3, 4, 5 and 1 more\n"), "{}", stdout(&refused));
+    assert!(stdout(&refused).contains("--site"), "{}", stdout(&refused));
     let named = import(&["native", "--site", "bob.example"], &bob, &data);
     assert_eq!(
-        (named.status.code(), told(&named).contains(": 9 new, 0 already there")),
+        (named.status.code(), stdout(&named).contains(": 9 new, 0 already there")),
         (Some(0), true),
         "{}",
-        told(&named)
+        stdout(&named)
     );
     for (words, file, count) in
         [(&["native"][..], &ada, 6), (&["native", "--site", "https://bob.example/"][..], &bob, 9)]
     {
         let again = import(words, file, &data);
-        assert!(told(&again).contains(&format!(": 0 new, {count} already there")), "{}", told(&again));
+        assert!(stdout(&again).contains(&format!(": 0 new, {count} already there")), "{}", stdout(&again));
     }
     assert!(on_data(&["check"], &data).output().unwrap().status.success());
 }
@@ -338,9 +338,9 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     let found = String::from_utf8_lossy(&check.stdout);
     assert!(found.contains("an import is not finished"), "{found}");
     let finished = on_data(&["import", "native", file.to_str().unwrap()], &data).output().unwrap();
-    let told = String::from_utf8(finished.stdout).unwrap();
-    assert_eq!(finished.status.code(), Some(0), "{told}");
-    assert!(told.contains("3000 read: ") && !told.contains(": 3000 new"), "{told}");
+    let stdout = String::from_utf8(finished.stdout).unwrap();
+    assert_eq!(finished.status.code(), Some(0), "{stdout}");
+    assert!(stdout.contains("3000 read: ") && !stdout.contains(": 3000 new"), "{stdout}");
     let check = on_data(&["check"], &data).output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }

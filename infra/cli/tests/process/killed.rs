@@ -160,12 +160,12 @@ async fn mails_webhooks_names_and_counts_follow_from_everything_answered_before_
     assert!(serve_all(data_dir.path()).stop().success());
     let mails = files(data_dir.path().join("mail"), "eml");
     let mails: Vec<_> = mails.iter().map(|mail| fs::read_to_string(mail).unwrap()).collect();
-    let told: BTreeSet<_> =
-        receiver.received().iter().map(|told| told.json()["data"]["id"].as_u64().unwrap()).collect();
+    let received: BTreeSet<_> =
+        receiver.received().iter().map(|message| message.json()["data"]["id"].as_u64().unwrap()).collect();
     let unsent = answers.iter().filter(|(_, body)| !mails.iter().any(|mail| mail.contains(body)));
     let comments = answers.iter().map(|(answer, _)| answer).chain(&written);
-    let untold = comments.filter(|comment| !told.contains(comment));
-    let missing: Vec<_> = unsent.map(|(answer, _)| answer).chain(untold).collect();
+    let undelivered = comments.filter(|comment| !received.contains(comment));
+    let missing: Vec<_> = unsent.map(|(answer, _)| answer).chain(undelivered).collect();
     // What a killed process was sending waits until nobody can be sending it any more.
     let waiting = files(data_dir.path().join("queue/DeliveriesQueue"), "json").len();
     assert!(missing.len() <= waiting, "of {missing:?}, only {waiting} wait");

@@ -68,16 +68,19 @@ async fn an_erased_guest_leaves_the_files_and_does_not_come_back_with_an_import(
     let data = directory.path().join("data");
     import(&dump("ada-1"), &[], &data);
     assert!(contains(&data, "Ada Lovelace"));
-    let told = receipt(&erase(&["--email", " ada@example.ORG"], &data));
-    assert_eq!((&told["gone"], &told["left"]), (&json!({ "comments": 1, "placeholders": 1 }), &json!(0)));
-    assert!(told["who"].as_str().unwrap().len() == 22 && told["at"].as_str().unwrap().ends_with("+00:00"), "{told}");
-    assert_eq!(told["stays"], json!([]));
+    let erased = receipt(&erase(&["--email", " ada@example.ORG"], &data));
+    assert_eq!((&erased["gone"], &erased["left"]), (&json!({ "comments": 1, "placeholders": 1 }), &json!(0)));
+    assert!(
+        erased["who"].as_str().unwrap().len() == 22 && erased["at"].as_str().unwrap().ends_with("+00:00"),
+        "{erased}"
+    );
+    assert_eq!(erased["stays"], json!([]));
     assert_in_order(&data);
     for text in ["Ada Lovelace", "ada-1", "ada@example.org", "comment ada"] {
         assert!(!contains(&data, text), "{text}");
     }
     let again = receipt(&erase(&["--email", "ada@example.org"], &data));
-    assert_eq!((&again["gone"], &again["left"], &again["who"]), (&json!({}), &json!(0), &told["who"]));
+    assert_eq!((&again["gone"], &again["left"], &again["who"]), (&json!({}), &json!(0), &erased["who"]));
 
     let same = import(&dump("ada-1"), &[], &data);
     assert!(same.contains("3 read: 0 new, 2 already there, 1 skipped (deleted 1)"), "{same}");
@@ -120,8 +123,8 @@ async fn an_export_from_before_brings_nothing_back() {
     let data = directory.path().join("data");
     let export = exported(&data).await;
     assert!(export.contains(r#""name":"Ada""#) && export.contains("told by a member"), "{export}");
-    let told = receipt(&erase(&["--user", "1"], &data));
-    let gone = &told["gone"];
+    let erased = receipt(&erase(&["--user", "1"], &data));
+    let gone = &erased["gone"];
     assert_eq!(
         (&gone["comments"], &gone["placeholders"], &gone["likes"], &gone["reports"]),
         (&json!(1), &json!(1), &json!(1), &json!(1))
@@ -179,8 +182,8 @@ fn a_user_is_kept_out_of_imports_before_and_after_there_is_anything_to_erase() {
     import(&dump("ada-1").lines().next().map(|thread| format!("{thread}\n")).unwrap(), &[], &data);
     let unknown = receipt(&erase(&["--user", "7"], &data));
     assert_eq!((&unknown["gone"], &unknown["stays"], &unknown["left"]), (&json!({}), &json!([]), &json!(0)));
-    let told = import(&dump("ada-1"), &words, &data);
-    assert!(told.contains("3 read: 2 new, 0 already there, 1 skipped (deleted 1)"), "{told}");
+    let stdout = import(&dump("ada-1"), &words, &data);
+    assert!(stdout.contains("3 read: 2 new, 0 already there, 1 skipped (deleted 1)"), "{stdout}");
     assert!(!contains(&data, "Ada Lovelace"));
     // The host's word about the page would name the author.
     assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
@@ -249,10 +252,10 @@ fn a_deployed_table_is_used_with_the_settings_of_the_service() {
     let output = run(&["person", "erase", "--email", "ada@example.org"], "");
     let erased = receipt(&output);
     assert_eq!((&erased["gone"], &erased["left"]), (&json!({ "comments": 1, "placeholders": 1 }), &json!(0)));
-    let told = stderr(&output);
-    assert!(told.contains("If the stack has an edge (EdgeCache=true)"), "{told}");
+    let message = stderr(&output);
+    assert!(message.contains("If the stack has an edge (EdgeCache=true)"), "{message}");
     // One line to paste, which finds the edge by the table.
-    let command = told.lines().find(|line| line.contains("aws cloudfront create-invalidation")).unwrap();
+    let command = message.lines().find(|line| line.contains("aws cloudfront create-invalidation")).unwrap();
     assert!(command.contains(&format!("--physical-resource-id {table} ")), "{command}");
     assert!(run(&["check"], "").status.success());
     let other_salt = run(&["import", "native", file.to_str().unwrap()], "SVC_VISITOR_SALT");
@@ -270,8 +273,8 @@ fn the_receipt_may_go_to_a_file_and_an_address_that_cannot_be_written_is_told_be
     let done = erase(&["--email", "ada@example.org", "--out", out.to_str().unwrap()], &data);
     assert!(done.status.success() && done.stdout.is_empty(), "{}", stderr(&done));
     assert!(!stderr(&done).contains("cloudfront"), "no edge is in front of a data directory: {}", stderr(&done));
-    let told: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
-    assert_eq!(told["gone"]["comments"], 1);
+    let erased: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
+    assert_eq!(erased["gone"]["comments"], 1);
 }
 
 /// Ada's comments, of which every tenth has an answer.
@@ -309,10 +312,10 @@ fn an_erasure_that_was_killed_is_finished_by_the_same_command() {
     assert!(killed.try_wait().unwrap().is_none(), "it was too fast to be killed");
     killed.kill().unwrap();
     killed.wait().unwrap();
-    let told = receipt(&erase(&["--email", "ada@example.org"], &data));
-    let gone = |what: &str| told["gone"][what].as_u64().unwrap_or_default();
-    assert!(gone("comments") > 0 && gone("comments") + gone("placeholders") < 1_800, "{told}");
-    assert_eq!(told["left"], 0);
+    let erased = receipt(&erase(&["--email", "ada@example.org"], &data));
+    let gone = |what: &str| erased["gone"][what].as_u64().unwrap_or_default();
+    assert!(gone("comments") > 0 && gone("comments") + gone("placeholders") < 1_800, "{erased}");
+    assert_eq!(erased["left"], 0);
     assert_in_order(&data);
     assert!(!contains(&data, "Ada Lovelace"));
     assert_eq!(receipt(&erase(&["--email", "ada@example.org"], &data))["gone"], json!({}));

@@ -60,7 +60,7 @@ fn a_file_that_cannot_be_used_is_named_with_the_reason_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("table.db");
     let error = || Engine::open(&path).unwrap_err().to_string();
-    let told = |why: &str| {
+    let refusal = |why: &str| {
         let advice = "restore it from a backup, or choose another --data-dir, into which an export can be imported";
         format!("{}: {why}; {advice}", path.display())
     };
@@ -70,11 +70,11 @@ fn a_file_that_cannot_be_used_is_named_with_the_reason_and_what_to_do() {
     let torn = [&whole[..100], &noise].concat();
     for damaged in [&noise, &whole[..whole.len() / 2], &torn] {
         std::fs::write(&path, damaged).unwrap();
-        assert_eq!(error(), told("is damaged, or is no database"));
+        assert_eq!(error(), refusal("is damaged, or is no database"));
     }
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
-    assert_eq!(error(), told("Is a directory (os error 21)"));
+    assert_eq!(error(), refusal("Is a directory (os error 21)"));
 }
 
 #[tokio::test]

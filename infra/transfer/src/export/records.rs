@@ -51,7 +51,7 @@ pub fn user(stored: &User) -> Record {
         user_id: Some(stored.id.0),
         name: stored.name.clone(),
         picture: stored.avatar.clone().into(),
-        told_at: seconds(stored.told_at),
+        token_issued_at: seconds(stored.token_issued_at),
         learned_at: seconds(stored.learned_at),
         renamed_at: seconds(stored.renamed_at),
         subject: stored.subject.clone(),

@@ -118,8 +118,8 @@ pub struct User {
     #[serde(default, skip_serializing_if = "is_default")]
     pub moderator: bool,
     /// The newest `iat` of the user's tokens. This and what follows counts with a `user_id` only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_at: Option<Timestamp>,
+    #[serde(rename = "told_at", default, skip_serializing_if = "Option::is_none")]
+    pub token_issued_at: Option<Timestamp>,
     /// When the name was read from a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_at: Option<Timestamp>,

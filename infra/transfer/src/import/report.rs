@@ -130,13 +130,13 @@ mod tests {
             |id: u32| Entry { id: id.to_string(), reason: if id < 30_000 { "thread" } else { "site" }.to_owned() };
         let refused = (0..30_002).map(refused).collect();
         let report = Report { refused, unmapped: vec![String::new(), "a\nb".into()], ..Report::default() };
-        let told = report.to_string();
-        let lines: Vec<&str> = told.lines().collect();
+        let text = report.to_string();
+        let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "refused 2 as site: 30000, 30001");
-        assert!(lines[1].contains("--site"), "{told}");
+        assert!(lines[1].contains("--site"), "{text}");
         assert_eq!(lines[2], "refused 30000 as thread: 0, 1, 2, 3, 4 and 29995 more");
-        assert!(lines[3].contains("--map: (empty), a b"), "{told}");
-        assert_eq!(lines.len(), 5, "{told}");
+        assert!(lines[3].contains("--map: (empty), a b"), "{text}");
+        assert_eq!(lines.len(), 5, "{text}");
     }
 
     #[test]

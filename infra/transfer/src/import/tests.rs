@@ -300,8 +300,8 @@ async fn a_comment_of_a_kilobyte_costs_four_to_seven_write_units() {
 #[tokio::test]
 async fn a_thread_that_only_the_host_has_told_about_is_empty_and_keeps_its_title() {
     let store = store();
-    let told = shared::domain::thread::Thread { title: Some("Told".to_owned()), ..Default::default() };
-    store.describe_thread(&thread("a"), &told).await.unwrap();
+    let described = shared::domain::thread::Thread { title: Some("Told".to_owned()), ..Default::default() };
+    store.describe_thread(&thread("a"), &described).await.unwrap();
     assert_eq!(store.begin_import(&thread("a"), "").await.unwrap(), WriteMode::InBatches);
     store.forget_imports(&[thread("a")]).await.unwrap();
     import(&store, &dump()).await;

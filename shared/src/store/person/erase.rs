@@ -419,7 +419,7 @@ impl Store {
         const PROFILE: [&str; 12] = [
             user::NAME,
             user::AVATAR,
-            user::TOLD_AT,
+            user::TOKEN_ISSUED_AT,
             user::LEARNED_AT,
             user::RENAMED_AT,
             user::COMMENTS_AT,

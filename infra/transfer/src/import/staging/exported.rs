@@ -242,7 +242,7 @@ fn user(record: record::User) -> User {
         id: UserId(record.user_id.unwrap_or_default()),
         name: kept_name(&record.name),
         avatar: kept_avatar(&record.picture),
-        told_at: seconds(record.told_at),
+        token_issued_at: seconds(record.token_issued_at),
         learned_at: seconds(record.learned_at),
         renamed_at: seconds(record.renamed_at),
         comments_at: None,
