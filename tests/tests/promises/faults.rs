@@ -31,7 +31,7 @@ struct Answers {
 
 /// Writes until the time is up.
 #[derive(Clone)]
-struct Writer {
+struct ConcurrentWriter {
     actor: Actor,
     moderates: bool,
     number: usize,
@@ -41,7 +41,7 @@ struct Writer {
     answers: Arc<Mutex<Answers>>,
 }
 
-impl Writer {
+impl ConcurrentWriter {
     /// Counts the answer, and fails when it is an error that no client should see.
     async fn ask(&self, method: Method, path: &str, body: Value) -> TestResponse {
         let answer = self.actor.send_json(method, path, body).await;
@@ -147,7 +147,7 @@ async fn keeps_its_promises(faults: Faults) {
         let moderates = number.is_multiple_of(4);
         let roles: &[&str] = if moderates { &["moderator"] } else { &[] };
         let claims = json!({ "sub": (100 + number).to_string(), "name": format!("Writer {number}"), "roles": roles });
-        let writer = Writer {
+        let writer = ConcurrentWriter {
             actor: world.claiming(&claims),
             moderates,
             number: usize::try_from(number).unwrap(),

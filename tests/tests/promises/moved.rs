@@ -9,7 +9,7 @@ use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, salt_fingerprin
 use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
 use tests::{Actor, Setup, World};
-use transfer::import::write::{WriteLimits, Writer};
+use transfer::import::write::{Importer, WriteLimits};
 use transfer::import::{Format, Import, Report, Users};
 
 use crate::OPEN;
@@ -29,7 +29,7 @@ pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Repor
     std::fs::write(&path, file).unwrap();
     let staging = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).unwrap();
     let store = world.store().embedding(embedded);
-    let writer = Writer {
+    let importer = Importer {
         staging: &staging,
         store: &store,
         users: &Users::default(),
@@ -39,7 +39,7 @@ pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Repor
         table: WriteLimits::default(),
         other_salt: None,
     };
-    writer.run(&mut |_| ()).await.unwrap();
+    importer.run(&mut |_| ()).await.unwrap();
     world.wait_until_idle().await;
     staging.report().unwrap()
 }

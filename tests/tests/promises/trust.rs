@@ -22,12 +22,12 @@ const COMMENTS: usize = 12;
 const TURNS: usize = 12;
 
 /// A writer, whom the table knows as this visitor, and what the writer wrote.
-struct Writer {
+struct JudgedWriter {
     actor: Actor,
     written: Vec<u64>,
 }
 
-impl Writer {
+impl JudgedWriter {
     async fn new(actor: Actor) -> Self {
         let mut written = Vec::new();
         for n in 0..COMMENTS {
@@ -76,7 +76,7 @@ async fn moderate(world: &World, number: u64, comments: &[u64]) {
 }
 
 /// Checks the sets of a writer against the comments that are left. A deleted one is in one set or the other.
-async fn is_right(world: &World, trust: &Trust, writer: &Writer) {
+async fn is_right(world: &World, trust: &Trust, writer: &JudgedWriter) {
     let left: Vec<CommentId> = writer.written.iter().copied().map(CommentId).collect();
     let (mut approved, mut rejected, mut gone) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for id in left {
@@ -100,16 +100,16 @@ async fn the_sets_of_a_writer_are_as_the_latest_decisions_whoever_decides_at_onc
     let faults = Faults::new(11);
     let world = crate::faulty(&faults, &[]);
     let writers = [
-        Writer::new(world.user(7, "Ada")).await,
-        Writer::new(world.user(8, "Bob")).await,
-        Writer::new(world.guest().with_key("grace")).await,
+        JudgedWriter::new(world.user(7, "Ada")).await,
+        JudgedWriter::new(world.user(8, "Bob")).await,
+        JudgedWriter::new(world.guest().with_key("grace")).await,
     ];
-    let erased = Writer::new(world.user(9, "Eve")).await;
+    let erased = JudgedWriter::new(world.user(9, "Eve")).await;
     world.wait_until_idle().await;
     let all: Vec<u64> = writers.iter().chain([&erased]).flat_map(|writer| writer.written.clone()).collect();
     faults.start();
     let moderating = (0..MODERATORS).map(|number| moderate(&world, number, &all));
-    let deleting = join_all(writers.iter().map(Writer::delete_some));
+    let deleting = join_all(writers.iter().map(JudgedWriter::delete_some));
     tokio::join!(join_all(moderating), deleting, erase(&world, UserId(9)));
     faults.stop();
     assert!(faults.made() > 50, "{}", faults.made());

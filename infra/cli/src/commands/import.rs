@@ -20,7 +20,7 @@ use shared::domain::time::Clock;
 use shared::store::Store;
 use shared::store::person::forgotten::Forgotten;
 use transfer::import::staging::Staging;
-use transfer::import::write::{self, WriteLimits, Writer};
+use transfer::import::write::{self, Importer, WriteLimits};
 use transfer::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys, Users, check_files};
 use transfer::lease::{Lease, PATIENCE};
 
@@ -138,7 +138,7 @@ impl Options {
         // Fails on an unwritable --report path before anything is written.
         let file = path.map(|path| fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display())));
         let file = file.transpose()?;
-        let writer = table.filter(|_| !self.dry_run).map(|table| Writer {
+        let importer = table.filter(|_| !self.dry_run).map(|table| Importer {
             staging: &staging,
             store: &table.store,
             users: &users,
@@ -148,15 +148,15 @@ impl Options {
             table: self.write_limits(),
             other_salt: other_salt.clone(),
         });
-        match writer {
-            Some(writer) => {
+        match importer {
+            Some(importer) => {
                 let work = async {
                     if self::forgotten(table, &hashes).await? != forgotten {
                         return Err(ERASED_MEANWHILE.into());
                     }
-                    Ok::<_, Failure>(writer.run(&mut |step| progress.write(step)).await?)
+                    Ok::<_, Failure>(importer.run(&mut |step| progress.write(step)).await?)
                 };
-                let units = self.lease(writer.store).hold(work).await?;
+                let units = self.lease(importer.store).hold(work).await?;
                 progress.written(units);
             }
             None => staging.locate(table.map(|table| &table.store), &prefix).await?,

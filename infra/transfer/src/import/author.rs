@@ -17,7 +17,7 @@ const GRAVATAR: &str = "gravatar.com/avatar/";
 
 /// The writer of a comment, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Writer {
+pub struct ImportedAuthor {
     /// `None` for guests.
     pub user: Option<UserId>,
     pub name: String,
@@ -25,7 +25,7 @@ pub struct Writer {
     pub moderator: bool,
 }
 
-impl Writer {
+impl ImportedAuthor {
     /// The writer of a comment of an export: as it was stored, as far as that can be.
     pub(super) fn kept(author: &record::Author) -> Self {
         Self {
@@ -59,7 +59,7 @@ pub(super) fn kept_avatar(text: &str) -> Avatar {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users(HashMap<String, UserId>);
 
-impl Writer {
+impl ImportedAuthor {
     #[must_use]
     pub fn is_forgotten(&self, forgotten: &Forgotten) -> bool {
         let has_address = |avatar: &Avatar| matches!(avatar, Avatar::Gravatar(hash) if forgotten.has_address(hash));
@@ -67,7 +67,7 @@ impl Writer {
     }
 }
 
-impl Writer {
+impl ImportedAuthor {
     /// Takes the name and the picture that a user has in the table, as on comments written there.
     pub(super) fn take_profile(&mut self, profile: &User) {
         if !profile.name.is_empty() {
@@ -100,14 +100,14 @@ impl Users {
     /// `known` is the record of the author's account in the source. Its name, address and picture are newer than those of
     /// the comment.
     #[must_use]
-    pub fn writer(&self, author: &record::Author, known: Option<&record::User>) -> Writer {
+    pub fn writer(&self, author: &record::Author, known: Option<&record::User>) -> ImportedAuthor {
         let own = |text: &str, of_account: fn(&record::User) -> &str| match known.map_or("", of_account) {
             "" => text.to_owned(),
             of_account => of_account.to_owned(),
         };
         let email = own(&author.email, |known| &known.email);
         let user = self.find(&author.key).or_else(|| self.find(&email));
-        Writer {
+        ImportedAuthor {
             user: user.or_else(|| author.user_id.map(UserId)),
             name: name(&own(&author.name, |known| &known.name)),
             avatar: avatar(&email, &own(&author.avatar, |known| &known.picture)),

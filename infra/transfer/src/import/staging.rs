@@ -27,7 +27,7 @@ pub(super) use self::fate::Reason;
 pub use self::placed::{Direction, Page, Placed, Target};
 pub use self::salts::OtherSalt;
 use self::salts::Salts;
-use super::author::{Users, Writer};
+use super::author::{ImportedAuthor, Users};
 use super::format::Format;
 use super::markdown;
 use super::record::{self, BodyFormat, Record, State, User};
@@ -85,7 +85,7 @@ pub struct Staged {
     pub thread: ThreadId,
     pub is_placeholder: bool,
     pub edited_at: Option<Timestamp>,
-    pub writer: Writer,
+    pub writer: ImportedAuthor,
     pub body: String,
     pub state: State,
     /// Likes without a known voter.
@@ -307,9 +307,9 @@ fn kept(row: &Row<'_>) -> rusqlite::Result<Option<Box<record::Comment>>> {
 }
 
 /// The writer, from the columns `author` and `account`, or as the record of an export says.
-fn writer(row: &Row<'_>, users: &Users, kept: Option<&record::Comment>) -> rusqlite::Result<Writer> {
+fn writer(row: &Row<'_>, users: &Users, kept: Option<&record::Comment>) -> rusqlite::Result<ImportedAuthor> {
     if let Some(kept) = kept {
-        return Ok(Writer::kept(&kept.author));
+        return Ok(ImportedAuthor::kept(&kept.author));
     }
     let author = from_json(row, "author")?;
     let account: Option<User> =

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use super::record::{Author, Comment, Record, State, Thread};
 use super::staging::{Direction, Placed, Staging};
-use super::write::{WriteLimits, Writer};
+use super::write::{Importer, WriteLimits};
 use super::*;
 use crate::lease::{Lease, LeaseError};
 
@@ -102,8 +102,8 @@ async fn staging_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Stagin
     staging
 }
 
-pub(super) fn writer<'a>(store: &'a Store, staging: &'a Staging, users: &'a Users) -> Writer<'a> {
-    Writer {
+pub(super) fn importer<'a>(store: &'a Store, staging: &'a Staging, users: &'a Users) -> Importer<'a> {
+    Importer {
         staging,
         store,
         users,
@@ -126,7 +126,7 @@ async fn import(store: &Store, comments: &[Comment]) -> Report {
 async fn import_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Report {
     let staging = staging_of(store, prefix, files).await;
     let users = Users::default();
-    Writer { prefix, ..writer(store, &staging, &users) }.run(&mut |_| ()).await.unwrap();
+    Importer { prefix, ..importer(store, &staging, &users) }.run(&mut |_| ()).await.unwrap();
     staging.report().unwrap()
 }
 
@@ -291,7 +291,7 @@ async fn a_comment_of_a_kilobyte_costs_four_to_seven_write_units() {
         let store = store();
         let staging = staging(&store, &comments).await;
         let users = Users::default();
-        let units = writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+        let units = importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
         let each = units / f64::from(u32::try_from(comments.len()).unwrap());
         assert!(each > 4.0 && each <= expected, "{each}");
     }
@@ -341,7 +341,7 @@ async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replie
     let taken = placed(&staging, "posts/a")[0].id;
     let stranger = Stored { id: taken, body: "a stranger's".into(), ..Stored::blank(thread("a")) };
     assert!(store.import_fixture(&stranger).await.unwrap());
-    writer(&store, &staging, &users).write(&mut |_| ()).await.unwrap();
+    importer(&store, &staging, &users).write(&mut |_| ()).await.unwrap();
     let ids: Vec<CommentId> = placed(&staging, "posts/a").iter().map(|placed| placed.id).collect();
     let stored = store.find(ids[0], Reading::Consistent).await.unwrap().unwrap().comment;
     assert_eq!((stored.source.unwrap().0.as_str(), stored.replies), ("test:1", 1));
@@ -362,7 +362,7 @@ async fn replies_follow_a_comment_that_was_imported_into_another_thread() {
     }
     let map = Map::parse("/a posts/b").unwrap();
     staging.resolve(&ThreadKeys { map, ..ThreadKeys::default() }, false).unwrap();
-    writer(&store, &staging, &Users::default()).run(&mut |_| ()).await.unwrap();
+    importer(&store, &staging, &Users::default()).run(&mut |_| ()).await.unwrap();
     let report = staging.report().unwrap();
     assert_eq!((report.new, report.already_there), (1, 1));
     assert_eq!(report.threads, [("posts/a".to_owned(), 2)].into());
@@ -380,7 +380,7 @@ async fn authors_whom_the_host_knows_become_users() {
     ];
     let staging = staging(&store, &comments).await;
     let users = Users::parse("ada@blog.example 7").unwrap();
-    writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+    importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
     for (id, expected) in [("1", Some(7)), ("2", None), ("3", Some(7))] {
         let stored = find(&store, &comments, id).await.unwrap();
         assert_eq!(stored.user.map(|user| user.0), expected, "{id}");
@@ -497,7 +497,7 @@ async fn an_approved_comment_that_is_imported_for_a_writer_who_waits_is_found_by
     let waiting: Vec<_> = (10..25).map(|id| Comment { state: State::Pending, ..by_ada(id) }).collect();
     let import = async |comments: &[Comment]| {
         let staging = staging(&store, comments).await;
-        writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+        importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
     };
     let look = async || {
         let known = store.user(UserId(7), Reading::Consistent).await.unwrap();

@@ -49,7 +49,7 @@ pub enum WriteError {
     Unsettled(String),
 }
 
-pub struct Writer<'a> {
+pub struct Importer<'a> {
     pub staging: &'a Staging,
     /// The store, whose client meters its calls for the rate.
     pub store: &'a Store,
@@ -82,7 +82,7 @@ pub enum Progress<'a> {
     Written { done: u64, total: u64 },
 }
 
-impl Writer<'_> {
+impl Importer<'_> {
     /// Locates all comments, and writes those that are new. To be called while the lease is held. Returns the write units
     /// that the comments took.
     pub async fn run(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {

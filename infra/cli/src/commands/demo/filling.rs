@@ -13,7 +13,7 @@ use shared::store::Store;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use transfer::import::record::{Author, Comment, FORMAT, Head, Like, NATIVE, Record, Thread, User, VERSION};
-use transfer::import::write::{WriteLimits, Writer};
+use transfer::import::write::{Importer, WriteLimits};
 use transfer::import::{Format, Import, Users};
 use transfer::lease::{Lease, PATIENCE};
 
@@ -68,7 +68,7 @@ impl Filling {
         let forgotten = Some(forgotten.ok_or("people were erased from this table under another SVC_VISITOR_SALT")?);
         let staging = Import { forgotten, ..Import::new(format, vec![file]) }.read(folder.path(), |_| ())?;
         let prefix = staging.prefix(format);
-        let writer = Writer {
+        let importer = Importer {
             staging: &staging,
             store,
             users: &users,
@@ -79,7 +79,7 @@ impl Filling {
             other_salt: None,
         };
         let lease = Lease { store, clock, holder: holder(None), patience: PATIENCE };
-        lease.hold(async { Ok::<_, Failure>(writer.run(&mut |_| ()).await.map(drop)?) }).await
+        lease.hold(async { Ok::<_, Failure>(importer.run(&mut |_| ()).await.map(drop)?) }).await
     }
 
     /// The conversation as an export of this table would have it. `None` without times for the ids.

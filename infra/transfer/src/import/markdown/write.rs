@@ -17,15 +17,15 @@ impl Style {
 }
 
 pub(super) fn write(blocks: &[Block], style: Style) -> String {
-    Writer { style }.blocks(blocks)
+    MarkdownRenderer { style }.blocks(blocks)
 }
 
 #[derive(Clone, Copy)]
-struct Writer {
+struct MarkdownRenderer {
     style: Style,
 }
 
-impl Writer {
+impl MarkdownRenderer {
     fn blocks(self, blocks: &[Block]) -> String {
         let written: Vec<String> = blocks.iter().map(|block| self.block(block)).collect();
         written.join("\n\n")

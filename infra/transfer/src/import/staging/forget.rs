@@ -8,7 +8,7 @@ use shared::domain::ids::{UserId, Visitor};
 use shared::store::person::forgotten::Forgotten;
 
 use super::{Staging, json, kept, writer};
-use crate::import::author::{Users, Writer};
+use crate::import::author::{ImportedAuthor, Users};
 use crate::import::record::{Author, Comment, Report, Thread};
 
 /// Comments at once.
@@ -17,7 +17,7 @@ const BATCH: i64 = 1_000;
 /// A comment that may be of somebody who was forgotten.
 struct Written {
     seq: i64,
-    writer: Writer,
+    writer: ImportedAuthor,
     /// The comment of an export.
     kept: Option<Box<Comment>>,
 }

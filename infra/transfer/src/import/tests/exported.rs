@@ -13,7 +13,7 @@ use crate::import::author::Users;
 use crate::import::record::Record;
 use crate::import::report::Report;
 use crate::import::staging::{Direction, Staging};
-use crate::import::tests::{findings, store, writer};
+use crate::import::tests::{findings, importer, store};
 use crate::import::thread_key::ThreadKeys;
 use crate::import::write::add;
 
@@ -88,7 +88,7 @@ async fn placed(store: &Store, records: &[Value]) -> Staging {
 
 async fn import(store: &Store, records: &[Value]) -> Report {
     let staging = placed(store, records).await;
-    writer(store, &staging, &Users::default()).run(&mut |_| ()).await.unwrap();
+    importer(store, &staging, &Users::default()).run(&mut |_| ()).await.unwrap();
     staging.report().unwrap()
 }
 
@@ -197,15 +197,15 @@ async fn a_visitor_who_likes_more_than_an_item_takes_has_overflow_items() {
 async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
     let staging = placed(store, records).await;
     let users = Users::default();
-    let writer = writer(store, &staging, &users);
-    store.begin_import(&thread(), &writer.plan("posts/1").unwrap()).await.unwrap();
+    let importer = importer(store, &staging, &users);
+    store.begin_import(&thread(), &importer.plan("posts/1").unwrap()).await.unwrap();
     let entries = staging.entries_after("posts/1", &Visitor(String::new())).unwrap();
     store.restore_entries(&thread(), &entries).await.unwrap();
     let mut page = staging.first_page(Direction::RepliesFirst);
     let mut totals = ThreadTotals::default();
     for _ in 0..batches {
         let placed = staging.page("posts/1", &mut page, &users).unwrap();
-        let batch = placed.iter().map(|placed| add(&mut totals, writer.imported(placed).unwrap(), placed));
+        let batch = placed.iter().map(|placed| add(&mut totals, importer.imported(placed).unwrap(), placed));
         store.import_batch(&batch.collect::<Vec<_>>(), Clock::system().now()).await.unwrap();
     }
 }
@@ -269,7 +269,7 @@ async fn an_id_that_is_taken_meanwhile_is_refused_with_what_is_below_it() {
     let (attached, provenance, now) = (Attached::default(), Provenance::default(), Clock::system().now());
     let written = store.import_one(&stranger, &attached, &provenance, now).await.unwrap();
     assert_eq!(written, ImportedOne::Done);
-    writer(&store, &staging, &Users::default()).write(&mut |_| ()).await.unwrap();
+    importer(&store, &staging, &Users::default()).write(&mut |_| ()).await.unwrap();
     let report = staging.report().unwrap();
     assert_eq!(refused(&report), [1, 2, 3].map(|number| (id(number).to_string(), "taken")));
     let stored = find(&store, 1).await;
@@ -312,7 +312,7 @@ async fn a_comment_costs_four_to_seven_write_units_and_a_like_at_most_one() {
         let store = store();
         let staging = placed(&store, &export(&comments, likes)).await;
         let users = Users::default();
-        writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap()
+        importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap()
     };
     let plain = units(&[]).await;
     assert!(plain / 300.0 > 4.0 && plain / 300.0 <= 7.0, "{}", plain / 300.0);

@@ -16,8 +16,8 @@ fn import_of(format: Format, path: &Path) -> Import {
 async fn run(store: &Store, import: &Import) -> Report {
     let directory = tempfile::tempdir().unwrap();
     let staging = import.read(directory.path(), |_| ()).unwrap();
-    let writer = Writer { prefix: import.format.name(), ..writer(store, &staging, &import.users) };
-    writer.run(&mut |_| ()).await.unwrap();
+    let importer = Importer { prefix: import.format.name(), ..importer(store, &staging, &import.users) };
+    importer.run(&mut |_| ()).await.unwrap();
     let report = staging.report().unwrap();
     let (skipped, refused) = (report.skipped.values().sum::<u64>(), report.refused.len() as u64);
     assert_eq!(report.read, report.new + report.already_there + skipped + refused);
@@ -113,7 +113,7 @@ async fn a_user_has_the_name_and_the_picture_of_the_profile_at_once() {
     // The second time the thread has comments.
     for dump in [&dump[..4], &dump[..]] {
         let staging = staging(&store, dump).await;
-        writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+        importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
     }
     let ada = (Some(UserId(7)), "Ada Lovelace", Avatar::Picture("https://pictures.example/ada.png".into()));
     for (id, expected) in [

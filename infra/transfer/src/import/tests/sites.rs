@@ -143,7 +143,7 @@ async fn another_map_and_another_scheme_are_no_other_site() {
         for map in ["", "http* posts/other"] {
             let staging = staging(map);
             let users = Users::default();
-            writer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+            importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
             let report = staging.report().unwrap();
             assert_eq!((report.new + report.already_there, report.refused.len()), (1, 0), "{key} {map}");
             assert_eq!(report.threads, [("posts/c".to_owned(), 1)].into(), "{key} {map}");

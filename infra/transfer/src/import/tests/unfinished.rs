@@ -77,7 +77,7 @@ async fn is_killed(engine: &Engine, kill: &Kill, comments: &[Comment]) -> bool {
     let healthy = store_of(engine.client_builder());
     let staging = staging(&healthy, comments).await;
     let store = store_of(engine.client_builder().interceptor(kill.clone()));
-    writer(&store, &staging, &Users::default()).run(&mut |_| ()).await.is_err()
+    importer(&store, &staging, &Users::default()).run(&mut |_| ()).await.is_err()
 }
 
 /// Runs a check after each call at which an import of `comments` may be killed, on a table that `prepare` has filled.
@@ -267,7 +267,7 @@ async fn the_lease_is_kept_while_an_import_waits_for_its_rate() {
     let now = move || Millis(i64::try_from(start.elapsed().as_millis()).unwrap());
     let lease = Lease { clock: Clock::new(now), ..lease(&store, "one") };
     let table = WriteLimits { rate: Some(1), ..WriteLimits::default() };
-    let slow = Writer { table, ..writer(&store, &staging, &users) };
+    let slow = Importer { table, ..importer(&store, &staging, &users) };
     let other = async {
         let mut refused = 0;
         while !store.lease_import("other", now()).await.unwrap() {
