@@ -30,7 +30,7 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let exists = exists(&thread);
     let auth = AuthRequirement::GuestsIf(app.config.guests.allowed);
     let load = async { load(app, call, thread?).await };
-    let (viewer, (place, draft)) = app.admit_with_user(call, RateClass::Write, exists, auth, load).await?;
+    let (viewer, (target, draft)) = app.admit_with_user(call, RateClass::Write, exists, auth, load).await?;
     let prior = draft.as_ref().ok().and_then(|draft| match draft.prior {
         PriorResult::Same(id) => Some(id),
         PriorResult::Nothing | PriorResult::Other => None,
@@ -38,18 +38,18 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
     let comment = match prior {
         Some(id) => created_before(app, id).await?,
         None => {
-            policy::may_write_in(&app.config, &viewer, &place.thread, app.clock.now())?;
+            policy::may_write_in(&app.config, &viewer, &target.thread, app.clock.now())?;
             policy::has_name(&viewer)?;
             let draft = draft?;
             if let (true, Some(user)) = (viewer.is_moderator(), &viewer.user) {
                 app.keep_moderator_name(user).await?;
             }
-            store(app, call, &viewer, &place, draft).await?
+            store(app, call, &viewer, &target, draft).await?
         }
     };
     // A repeated request gets the same answer to the letter, unless the comment or what the caller may do has changed.
     let relative_to = comment.id.created_at();
-    let presenter = app.presenter(call, &viewer, &place.thread, &place.visitor_state);
+    let presenter = app.presenter(call, &viewer, &target.thread, &target.visitor_state);
     let presenter = CommentPresenter { relative_to, ..presenter };
     Ok(Answer::created(&Data { data: presenter.present(&comment) }))
 }
@@ -96,8 +96,8 @@ impl Guest {
     }
 }
 
-/// Where the comment is to stand.
-struct Place {
+/// The thread of the comment, as its writer sees it.
+struct TargetThread {
     id: ThreadId,
     thread: Thread,
     visitor_state: VisitorThreadState,
@@ -118,11 +118,11 @@ struct Draft {
 
 /// The row of the user who calls, and the rest. The thread is known of a request that is not valid too, because a closed one
 /// refuses it first.
-async fn load(app: &App, call: &Call, id: ThreadId) -> Result<(Option<User>, (Place, Result<Draft>))> {
+async fn load(app: &App, call: &Call, id: ThreadId) -> Result<(Option<User>, (TargetThread, Result<Draft>))> {
     let owners = app.owners(call);
     let (known, draft) = tokio::join!(app.store.thread_for_visitor(&id, &owners), draft(app, call));
     let ThreadForVisitor { thread, visitor_state, user, count: _ } = known?;
-    Ok((user, (Place { id, thread, visitor_state }, draft)))
+    Ok((user, (TargetThread { id, thread, visitor_state }, draft)))
 }
 
 async fn draft(app: &App, call: &Call) -> Result<Draft> {
@@ -163,12 +163,12 @@ fn subscription(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) ->
     Some(Subscription { guest, address: Some(address), network })
 }
 
-async fn store(app: &App, call: &Call, viewer: &Viewer, place: &Place, mut draft: Draft) -> Result<Comment> {
+async fn store(app: &App, call: &Call, viewer: &Viewer, target: &TargetThread, mut draft: Draft) -> Result<Comment> {
     if matches!(draft.prior, PriorResult::Other) {
         return Err(FieldErrors::used_key().into());
     }
     let parent = match draft.input.parent {
-        Some(_) => Some(parent(app, viewer, place, draft.parent.take()).await?),
+        Some(_) => Some(parent(app, viewer, target, draft.parent.take()).await?),
         None => None,
     };
     let judgment = judge(app, call, viewer, &draft.input).await?;
@@ -176,10 +176,10 @@ async fn store(app: &App, call: &Call, viewer: &Viewer, place: &Place, mut draft
     let (suspicious, verdicts) = (judgment.is_suspicious(), judgment.verdicts);
     let subscription = subscription(app, call, viewer, &draft.input).map(Box::new);
     let by_trust = state == State::Approved && policy::shows_by_trust(&app.config);
-    let comment = new_comment(viewer, place, &draft, parent.as_ref());
+    let comment = new_comment(viewer, target, &draft, parent.as_ref());
     let comment = Comment { state, suspicious, by_trust, verdicts, subscription, ..comment };
     let idempotency = draft.idempotency.as_ref();
-    let new = NewComment { draft: comment, parent, visitor_state: &place.visitor_state, idempotency };
+    let new = NewComment { draft: comment, parent, visitor_state: &target.visitor_state, idempotency };
     match app.store.create(&app.ids, new).await? {
         Created::Done(comment) => Ok(*comment),
         // Deleted since it was read.
@@ -207,11 +207,16 @@ async fn judge(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> 
 }
 
 /// The parent, which the viewer may reply to.
-async fn parent(app: &App, viewer: &Viewer, place: &Place, found: Option<CommentWithAncestors>) -> Result<Comment> {
+async fn parent(
+    app: &App,
+    viewer: &Viewer,
+    target: &TargetThread,
+    found: Option<CommentWithAncestors>,
+) -> Result<Comment> {
     let listed =
         |found: &CommentWithAncestors| policy::in_lists(&viewer.owners.comments, &found.comment, &found.ancestors);
     let found = app.store.confirm(found, listed).await?.ok_or_else(policy::missing_parent)?;
-    policy::reply(&app.config, viewer, &place.id, &found.comment, &found.ancestors)?;
+    policy::reply(&app.config, viewer, &target.id, &found.comment, &found.ancestors)?;
     Ok(found.comment)
 }
 
@@ -222,7 +227,7 @@ async fn created_before(app: &App, id: CommentId) -> Result<Comment> {
     Ok(found.comment)
 }
 
-fn new_comment(viewer: &Viewer, place: &Place, draft: &Draft, parent: Option<&Comment>) -> Comment {
+fn new_comment(viewer: &Viewer, target: &TargetThread, draft: &Draft, parent: Option<&Comment>) -> Comment {
     let input = &draft.input;
     let (name, avatar) = match (&viewer.user, &input.guest) {
         (Some(user), _) => (user.name.clone(), user.avatar.clone()),
@@ -240,6 +245,6 @@ fn new_comment(viewer: &Viewer, place: &Place, draft: &Draft, parent: Option<&Co
         body: input.body.clone(),
         mentions: draft.mentions.clone(),
         subscribed: input.subscribe,
-        ..Comment::blank(place.id.clone())
+        ..Comment::blank(target.id.clone())
     }
 }

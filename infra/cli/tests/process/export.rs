@@ -11,11 +11,12 @@ use tempfile::TempDir;
 
 use crate::{local, on_data, serve, stderr};
 
-struct Place {
+/// A directory of a test, with its data directories and exports.
+struct Sandbox {
     directory: TempDir,
 }
 
-impl Place {
+impl Sandbox {
     fn new() -> Self {
         Self { directory: tempfile::tempdir().unwrap() }
     }
@@ -60,26 +61,26 @@ fn is_unusable(output: &Output, why: &str) {
 
 #[tokio::test]
 async fn an_export_imported_elsewhere_and_exported_again_is_the_same_file() {
-    let place = Place::new();
-    place.served("data").await;
-    assert_eq!(succeeded(&place.export("data", "a.jsonl")), "2 comments exported\n");
-    let whole = place.read("a.jsonl");
+    let sandbox = Sandbox::new();
+    sandbox.served("data").await;
+    assert_eq!(succeeded(&sandbox.export("data", "a.jsonl")), "2 comments exported\n");
+    let whole = sandbox.read("a.jsonl");
     assert!(whole.starts_with(r#"{"head":{"format":"comments","version":1,"source":"native","salt":""#), "{whole}");
     assert_eq!(whole.lines().count(), 6, "{whole}");
-    let printed = on_data(&["export"], &place.path("data")).output().unwrap();
+    let printed = on_data(&["export"], &sandbox.path("data")).output().unwrap();
     assert_eq!(succeeded(&printed), whole);
 
-    let imported = place.import("a.jsonl", "other");
+    let imported = sandbox.import("a.jsonl", "other");
     assert!(succeeded(&imported).ends_with("2 read: 2 new, 0 already there, 0 skipped, 0 refused\n"));
     assert!(stderr(&imported).starts_with("note: ") && stderr(&imported).contains("SVC_VISITOR_SALT"));
-    succeeded(&place.export("other", "b.jsonl"));
-    assert_eq!(place.read("b.jsonl"), whole);
-    let again = place.import("a.jsonl", "other");
+    succeeded(&sandbox.export("other", "b.jsonl"));
+    assert_eq!(sandbox.read("b.jsonl"), whole);
+    let again = sandbox.import("a.jsonl", "other");
     assert!(succeeded(&again).ends_with("2 read: 0 new, 2 already there, 0 skipped, 0 refused\n"));
-    let check = on_data(&["check"], &place.path("other")).output().unwrap();
+    let check = on_data(&["check"], &sandbox.path("other")).output().unwrap();
     assert_eq!(succeeded(&check), "0 found\n");
 
-    let service = serve(&place.path("other"));
+    let service = serve(&sandbox.path("other"));
     let list = service.guest().list("posts/1", "").await;
     let comment = &list.json["data"][0];
     assert_eq!((&comment["body"], &comment["likes_count"]), (&json!("first"), &json!(1)));
@@ -88,35 +89,35 @@ async fn an_export_imported_elsewhere_and_exported_again_is_the_same_file() {
 
 #[tokio::test]
 async fn a_name_that_ends_in_gz_is_compressed() {
-    let place = Place::new();
-    place.served("data").await;
-    succeeded(&place.export("data", "plain.jsonl"));
-    succeeded(&place.export("data", "small.jsonl.gz"));
+    let sandbox = Sandbox::new();
+    sandbox.served("data").await;
+    succeeded(&sandbox.export("data", "plain.jsonl"));
+    succeeded(&sandbox.export("data", "small.jsonl.gz"));
     let mut text = String::new();
-    GzDecoder::new(fs::File::open(place.path("small.jsonl.gz")).unwrap()).read_to_string(&mut text).unwrap();
-    assert_eq!(text, place.read("plain.jsonl"));
-    assert!(succeeded(&place.import("small.jsonl.gz", "other")).contains("2 new"));
+    GzDecoder::new(fs::File::open(sandbox.path("small.jsonl.gz")).unwrap()).read_to_string(&mut text).unwrap();
+    assert_eq!(text, sandbox.read("plain.jsonl"));
+    assert!(succeeded(&sandbox.import("small.jsonl.gz", "other")).contains("2 new"));
 }
 
 #[tokio::test]
 async fn hashed_ids_of_users_are_imported_under_their_salt_alone() {
-    let place = Place::new();
-    let service = serve(&place.path("data"));
-    let token = on_data(&["token", "--id", "eve@idp", "--name", "Eve"], &place.path("data")).output().unwrap();
+    let sandbox = Sandbox::new();
+    let service = serve(&sandbox.path("data"));
+    let token = on_data(&["token", "--id", "eve@idp", "--name", "Eve"], &sandbox.path("data")).output().unwrap();
     service.guest().with_token(succeeded(&token).trim()).comment("posts/1", "mine").await;
     assert!(service.stop().success());
-    succeeded(&place.export("data", "a.jsonl"));
-    is_unusable(&place.import("a.jsonl", "other"), "hashed ids of users");
-    let dry = ["import", "native", place.path("a.jsonl").to_str().unwrap(), "--dry-run"].map(str::to_owned);
-    let dry = on_data(&dry.each_ref().map(String::as_str), &place.path("nowhere")).output().unwrap();
+    succeeded(&sandbox.export("data", "a.jsonl"));
+    is_unusable(&sandbox.import("a.jsonl", "other"), "hashed ids of users");
+    let dry = ["import", "native", sandbox.path("a.jsonl").to_str().unwrap(), "--dry-run"].map(str::to_owned);
+    let dry = on_data(&dry.each_ref().map(String::as_str), &sandbox.path("nowhere")).output().unwrap();
     is_unusable(&dry, "hashed ids of users");
-    fs::create_dir(place.path("same")).unwrap();
-    fs::copy(place.path("data/visitor-salt"), place.path("same/visitor-salt")).unwrap();
-    let imported = place.import("a.jsonl", "same");
+    fs::create_dir(sandbox.path("same")).unwrap();
+    fs::copy(sandbox.path("data/visitor-salt"), sandbox.path("same/visitor-salt")).unwrap();
+    let imported = sandbox.import("a.jsonl", "same");
     assert!(succeeded(&imported).contains("1 new"));
     assert_eq!(stderr(&imported), "");
-    succeeded(&place.export("same", "b.jsonl"));
-    assert_eq!(place.read("b.jsonl"), place.read("a.jsonl"));
+    succeeded(&sandbox.export("same", "b.jsonl"));
+    assert_eq!(sandbox.read("b.jsonl"), sandbox.read("a.jsonl"));
 }
 
 /// The names in a directory.
@@ -127,19 +128,19 @@ fn names(directory: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn a_directory_that_cannot_be_used_is_3_and_leaves_no_file() {
-    let place = Place::new();
-    is_unusable(&place.export("none", "a.jsonl"), "there is no table in");
-    assert_eq!(names(place.directory.path()), [""; 0]);
-    place.served("data").await;
-    let missing = place.path("missing/a.jsonl");
-    let output = place.export("data", "missing/a.jsonl");
+    let sandbox = Sandbox::new();
+    is_unusable(&sandbox.export("none", "a.jsonl"), "there is no table in");
+    assert_eq!(names(sandbox.directory.path()), [""; 0]);
+    sandbox.served("data").await;
+    let missing = sandbox.path("missing/a.jsonl");
+    let output = sandbox.export("data", "missing/a.jsonl");
     is_unusable(&output, "entity not found");
     assert_eq!(stderr(&output), format!("error: {}: entity not found\n", missing.display()));
-    is_unusable(&place.export("data", "data"), "is a directory");
-    let service = serve(&place.path("data"));
-    is_unusable(&place.export("data", "a.jsonl"), "another process uses");
+    is_unusable(&sandbox.export("data", "data"), "is a directory");
+    let service = serve(&sandbox.path("data"));
+    is_unusable(&sandbox.export("data", "a.jsonl"), "another process uses");
     drop(service);
-    assert_eq!(names(place.directory.path()), ["data"]);
+    assert_eq!(names(sandbox.directory.path()), ["data"]);
     let wrong = local(&["export", "--table", "t", "--data-dir", "d"]).output().unwrap();
     assert_eq!(wrong.status.code(), Some(2));
 }
@@ -147,19 +148,19 @@ async fn a_directory_that_cannot_be_used_is_3_and_leaves_no_file() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_device_that_is_full_is_named() {
-    let place = Place::new();
-    place.served("data").await;
+    let sandbox = Sandbox::new();
+    sandbox.served("data").await;
     for words in [&["export"] as &[&str], &["person", "export", "--user", "1"]] {
-        let output = on_data(words, &place.path("data")).args(["--out", "/dev/full"]).output().unwrap();
+        let output = on_data(words, &sandbox.path("data")).args(["--out", "/dev/full"]).output().unwrap();
         is_unusable(&output, "error: /dev/full: No space left on device");
     }
 }
 
 #[tokio::test]
 async fn a_comment_that_was_written_here_and_deleted_comes_back_from_an_older_export_and_an_imported_one_does_not() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let delete_all = async |data: &str| {
-        let service = serve(&place.path(data));
+        let service = serve(&sandbox.path(data));
         let ada = service.guest().with_token(service.said("member"));
         for parent in ada.list("posts/1", "").await.ids() {
             for id in ada.replies(parent, "").await.ids().into_iter().chain([parent]) {
@@ -168,24 +169,24 @@ async fn a_comment_that_was_written_here_and_deleted_comes_back_from_an_older_ex
         }
         assert!(service.stop().success());
     };
-    place.served("data").await;
-    succeeded(&place.export("data", "a.jsonl"));
+    sandbox.served("data").await;
+    succeeded(&sandbox.export("data", "a.jsonl"));
     delete_all("data").await;
-    assert!(succeeded(&place.import("a.jsonl", "data")).contains(": 2 new"));
+    assert!(succeeded(&sandbox.import("a.jsonl", "data")).contains(": 2 new"));
     delete_all("data").await;
-    assert!(succeeded(&place.import("a.jsonl", "data")).contains(": 0 new, 0 already there, 2 skipped (deleted 2)"));
+    assert!(succeeded(&sandbox.import("a.jsonl", "data")).contains(": 0 new, 0 already there, 2 skipped (deleted 2)"));
 }
 
 #[tokio::test]
 async fn a_file_that_was_cut_off_between_two_lines_is_3_and_nothing_is_written() {
-    let place = Place::new();
-    place.served("data").await;
-    succeeded(&place.export("data", "a.jsonl"));
-    let whole = place.read("a.jsonl");
+    let sandbox = Sandbox::new();
+    sandbox.served("data").await;
+    succeeded(&sandbox.export("data", "a.jsonl"));
+    let whole = sandbox.read("a.jsonl");
     let cut = whole.trim_end().rfind('\n').unwrap() + 1;
-    fs::write(place.path("cut.jsonl"), &whole[..cut]).unwrap();
-    is_unusable(&place.import("cut.jsonl", "other"), "ends after 4 of 5 records");
-    assert!(succeeded(&place.import("a.jsonl", "other")).contains("2 new"));
+    fs::write(sandbox.path("cut.jsonl"), &whole[..cut]).unwrap();
+    is_unusable(&sandbox.import("cut.jsonl", "other"), "ends after 4 of 5 records");
+    assert!(succeeded(&sandbox.import("a.jsonl", "other")).contains("2 new"));
 }
 
 /// Lines of a large table: threads with comments, replies, likes and reports.
@@ -220,13 +221,13 @@ fn long_export() -> String {
 #[cfg(unix)]
 #[test]
 fn an_import_that_was_killed_is_finished_by_the_same_command_and_loses_nothing() {
-    let place = Place::new();
-    fs::write(place.path("long.jsonl"), long_export()).unwrap();
-    let words = ["import", "native", place.path("long.jsonl").to_str().unwrap(), "--rate", "1500"].map(str::to_owned);
-    let mut command = on_data(&words.each_ref().map(String::as_str), &place.path("data"));
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.path("long.jsonl"), long_export()).unwrap();
+    let words = ["import", "native", sandbox.path("long.jsonl").to_str().unwrap(), "--rate", "1500"].map(str::to_owned);
+    let mut command = on_data(&words.each_ref().map(String::as_str), &sandbox.path("data"));
     let mut import = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // The table grows as soon as some of it is written.
-    let table = place.path("data/table.db-wal");
+    let table = sandbox.path("data/table.db-wal");
     while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 3_000_000 && import.try_wait().unwrap().is_none()
     {
         std::thread::yield_now();
@@ -234,13 +235,13 @@ fn an_import_that_was_killed_is_finished_by_the_same_command_and_loses_nothing()
     assert!(import.try_wait().unwrap().is_none(), "it was too fast to be killed");
     import.kill().unwrap();
     import.wait().unwrap();
-    is_unusable(&place.export("data", "half.jsonl"), "is not finished");
-    assert!(!place.path("half.jsonl").exists());
-    assert!(succeeded(&place.import("long.jsonl", "data")).contains("3000 read: "));
-    assert!(succeeded(&place.import("long.jsonl", "whole")).contains(" 3000 new"));
-    let check = on_data(&["check"], &place.path("data")).output().unwrap();
+    is_unusable(&sandbox.export("data", "half.jsonl"), "is not finished");
+    assert!(!sandbox.path("half.jsonl").exists());
+    assert!(succeeded(&sandbox.import("long.jsonl", "data")).contains("3000 read: "));
+    assert!(succeeded(&sandbox.import("long.jsonl", "whole")).contains(" 3000 new"));
+    let check = on_data(&["check"], &sandbox.path("data")).output().unwrap();
     assert_eq!(succeeded(&check), "0 found\n");
-    succeeded(&place.export("data", "data.jsonl"));
-    succeeded(&place.export("whole", "whole.jsonl"));
-    assert_eq!(place.read("data.jsonl"), place.read("whole.jsonl"));
+    succeeded(&sandbox.export("data", "data.jsonl"));
+    succeeded(&sandbox.export("whole", "whole.jsonl"));
+    assert_eq!(sandbox.read("data.jsonl"), sandbox.read("whole.jsonl"));
 }

@@ -55,7 +55,7 @@ impl Seeker {
 }
 
 /// What was found for a comment.
-enum Place {
+enum Placement {
     Free(CommentId),
     /// It stands in this thread. Another map may have sent the comment to another one.
     AlreadyThere(CommentId, Occupant),
@@ -125,7 +125,7 @@ impl Staging {
             let mut unknown = Vec::new();
             for seeker in seekers {
                 match known.place(&seeker) {
-                    Some(place) => self.place(seeker.seq, &place)?,
+                    Some(placement) => self.place(seeker.seq, &placement)?,
                     None => unknown.push(seeker),
                 }
             }
@@ -134,7 +134,7 @@ impl Staging {
         while !seekers.is_empty() {
             self.choose(&mut seekers)?;
             for seeker in seekers.extract_if(.., |seeker| seeker.candidate.is_none()).collect::<Vec<_>>() {
-                self.place(seeker.seq, &Place::None)?;
+                self.place(seeker.seq, &Placement::None)?;
             }
             let candidates: Vec<CommentId> = seekers.iter().filter_map(|seeker| seeker.candidate).collect();
             let occupants = match store {
@@ -145,9 +145,9 @@ impl Staging {
             for seeker in seekers {
                 let Some(candidate) = seeker.candidate else { continue };
                 match occupants.get(&candidate) {
-                    None => self.place(seeker.seq, &Place::Free(candidate))?,
+                    None => self.place(seeker.seq, &Placement::Free(candidate))?,
                     Some(occupant) if seeker.sources().any(|source| occupant.source.as_ref() == Some(source)) => {
-                        self.place(seeker.seq, &Place::AlreadyThere(candidate, occupant.clone()))?;
+                        self.place(seeker.seq, &Placement::AlreadyThere(candidate, occupant.clone()))?;
                     }
                     Some(_) => left.push(seeker),
                 }
@@ -173,13 +173,13 @@ impl Staging {
         Ok(())
     }
 
-    fn place(&self, seq: i64, place: &Place) -> rusqlite::Result<()> {
-        let (slot, fate, reason) = match place {
-            Place::Free(slot) => (Some(slot.0), None, None),
-            Place::AlreadyThere(slot, _) => (Some(slot.0), Some(Fate::AlreadyThere), None),
-            Place::Deleted(slot) => (Some(slot.0), Some(Fate::Skipped), Some(Reason::Deleted)),
-            Place::OtherSite => (None, Some(Fate::Refused), Some(Reason::Site)),
-            Place::None => (None, Some(Fate::Refused), Some(Reason::Time)),
+    fn place(&self, seq: i64, placement: &Placement) -> rusqlite::Result<()> {
+        let (slot, fate, reason) = match placement {
+            Placement::Free(slot) => (Some(slot.0), None, None),
+            Placement::AlreadyThere(slot, _) => (Some(slot.0), Some(Fate::AlreadyThere), None),
+            Placement::Deleted(slot) => (Some(slot.0), Some(Fate::Skipped), Some(Reason::Deleted)),
+            Placement::OtherSite => (None, Some(Fate::Refused), Some(Reason::Site)),
+            Placement::None => (None, Some(Fate::Refused), Some(Reason::Time)),
         };
         // The first of two sources with tombstones of one id counts.
         let update = "UPDATE OR IGNORE comment SET slot = ?, fate = coalesce(?, fate), reason = coalesce(?, reason) WHERE seq = ?";
@@ -187,7 +187,7 @@ impl Staging {
             let update = "UPDATE comment SET fate = ?, reason = ? WHERE seq = ?";
             self.database.prepare_cached(update)?.execute(params![fate, reason, seq])?;
         }
-        if let Place::AlreadyThere(_, occupant) = place {
+        if let Placement::AlreadyThere(_, occupant) = placement {
             let update = "UPDATE comment SET target = ?1 WHERE seq = ?2 AND target <> ?1";
             self.database.prepare_cached(update)?.execute(params![name_of(&occupant.thread), seq])?;
             self.note_ancestors(seq, occupant)?;
@@ -314,21 +314,21 @@ impl Known {
     }
 
     /// `None` when the source was not imported, or an import ended early before the comment was written.
-    fn place(&self, seeker: &Seeker) -> Option<Place> {
+    fn place(&self, seeker: &Seeker) -> Option<Placement> {
         seeker.sources().find_map(|source| {
             let row = self.rows.get(source)?;
             let provenance = row.provenance();
             let elsewhere = provenance.is_on_another_page(&seeker.provenance);
-            let place = if row.is_deleted {
-                (!elsewhere).then_some(Place::Deleted(row.comment))
+            let placement = if row.is_deleted {
+                (!elsewhere).then_some(Placement::Deleted(row.comment))
             } else {
                 let (id, occupant) = self.comment(source)?;
                 // A page may have got another address.
                 let same_thread = name_of(&occupant.thread) == seeker.target;
-                (!elsewhere || same_thread).then(|| Place::AlreadyThere(id, occupant.clone()))
+                (!elsewhere || same_thread).then(|| Placement::AlreadyThere(id, occupant.clone()))
             };
             let same_writer = !provenance.is_by_another_writer(&seeker.provenance);
-            Some(place.filter(|_| same_writer).unwrap_or(Place::OtherSite))
+            Some(placement.filter(|_| same_writer).unwrap_or(Placement::OtherSite))
         })
     }
 }

@@ -27,7 +27,7 @@ const RATIO: u64 = 100;
 
 /// Where reading failed. Both count what is read after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SourcePosition {
     /// The number of a line, from 1.
     Line(u64),
     /// A number of bytes.
@@ -35,7 +35,7 @@ pub enum Place {
     Whole,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourcePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(f, "line {line}: "),
@@ -48,20 +48,20 @@ impl fmt::Display for Place {
 /// Why a file could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("{place}{why}")]
-    Source { place: Place, why: String },
+    #[error("{position}{why}")]
+    Source { position: SourcePosition, why: String },
     #[error("the temporary file: {0}")]
     Scratch(#[from] rusqlite::Error),
 }
 
 impl ReadError {
     /// `why` may quote the file, which must not control the terminal.
-    pub fn at(place: Place, why: impl fmt::Display) -> Self {
-        Self::Source { place, why: plain_line(&why.to_string()) }
+    pub fn at(position: SourcePosition, why: impl fmt::Display) -> Self {
+        Self::Source { position, why: plain_line(&why.to_string()) }
     }
 
     pub fn whole(why: impl fmt::Display) -> Self {
-        Self::at(Place::Whole, why)
+        Self::at(SourcePosition::Whole, why)
     }
 }
 
@@ -303,7 +303,7 @@ fn read_head(file: &mut File, head: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// Reads a text and knows the current place in it.
+/// Reads a text and knows the current position in it.
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
     scan: Scan,
@@ -333,8 +333,8 @@ impl Reader {
         Self::new(Box::new(io::Cursor::new(text.into())), Scan::Plain).unwrap()
     }
 
-    pub fn place(&self) -> Place {
-        Place::Line(self.line)
+    pub fn position(&self) -> SourcePosition {
+        SourcePosition::Line(self.line)
     }
 
     /// The first byte that is not white space, without reading it. `None` at the end.
@@ -495,12 +495,12 @@ mod tests {
     #[test]
     fn a_reader_knows_its_line() {
         let mut reader = Reader::of("one\ntwo\n\n three");
-        assert_eq!(reader.place(), Place::Line(1));
+        assert_eq!(reader.position(), SourcePosition::Line(1));
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
-        assert_eq!((reader.peek().unwrap(), reader.place()), (Some(b't'), Place::Line(2)));
+        assert_eq!((reader.peek().unwrap(), reader.position()), (Some(b't'), SourcePosition::Line(2)));
         reader.read_exact(&mut [0; 4]).unwrap();
-        assert_eq!((reader.peek().unwrap(), reader.place()), (Some(b't'), Place::Line(4)));
+        assert_eq!((reader.peek().unwrap(), reader.position()), (Some(b't'), SourcePosition::Line(4)));
         io::copy(&mut reader, &mut io::sink()).unwrap();
         assert_eq!(reader.peek().unwrap(), None);
     }

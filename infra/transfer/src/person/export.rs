@@ -35,9 +35,9 @@ pub async fn export(store: &Store, who: Who, salt: String, out: &mut impl Write)
     Ok(found.write(salt, out).map_err(ExportError::from)?)
 }
 
-/// The place of a record in the file.
+/// The kinds of records, in their order in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum RecordKind {
     Profile,
     Thread,
     Comment,
@@ -47,8 +47,8 @@ enum Place {
 
 struct Found<'a> {
     person: &'a Person,
-    /// Records by place and by an id or a name that is unique there.
-    records: BTreeMap<(Place, u64, String), Record>,
+    /// Records by kind and by an id or a name that is unique among them.
+    records: BTreeMap<(RecordKind, u64, String), Record>,
     /// When comments were pinned.
     pins: BTreeMap<CommentId, time::Timestamp>,
 }
@@ -58,36 +58,38 @@ impl Found<'_> {
         let (known, user) = (&self.person.known, self.person.user());
         match item {
             StoredItem::Comment(comment) if wrote(self.person, &comment) => {
-                self.insert(Place::Comment, comment.id.0, "", records::comment(&comment));
+                self.insert(RecordKind::Comment, comment.id.0, "", records::comment(&comment));
             }
             StoredItem::Report(comment, report) if known.visitors.contains(&report.visitor) => {
-                self.insert(Place::Report, report.id, "", records::report(comment, &report));
+                self.insert(RecordKind::Report, report.id, "", records::report(comment, &report));
             }
             StoredItem::Thread(id, thread) => {
                 self.pins.extend(thread.pin.map(|pin| (pin.comment, pin.at)));
                 if thread.author == Some(user) {
-                    self.insert(Place::Thread, 0, &records::thread_key(&id), records::thread(&id, &thread));
+                    self.insert(RecordKind::Thread, 0, &records::thread_key(&id), records::thread(&id, &thread));
                 }
             }
             StoredItem::VisitorThreadState(visitor, _, state) if known.visitors.contains(&visitor) => {
                 for id in state.liked {
-                    self.insert(Place::Like, id, &visitor.0, records::like(CommentId(id), &visitor));
+                    self.insert(RecordKind::Like, id, &visitor.0, records::like(CommentId(id), &visitor));
                 }
             }
             StoredItem::User(stored) if stored.id == user => {
-                self.insert(Place::Profile, stored.id.0, "", records::user(&stored));
+                self.insert(RecordKind::Profile, stored.id.0, "", records::user(&stored));
             }
             _ => {}
         }
     }
 
-    fn insert(&mut self, place: Place, id: u64, name: &str, record: Record) {
-        self.records.insert((place, id, name.to_owned()), record);
+    fn insert(&mut self, kind: RecordKind, id: u64, name: &str, record: Record) {
+        self.records.insert((kind, id, name.to_owned()), record);
     }
 
     fn write(mut self, salt: String, out: &mut impl Write) -> io::Result<u64> {
         for (comment, at) in self.pins {
-            if let Some(Record::Comment(comment)) = self.records.get_mut(&(Place::Comment, comment.0, String::new())) {
+            if let Some(Record::Comment(comment)) =
+                self.records.get_mut(&(RecordKind::Comment, comment.0, String::new()))
+            {
                 comment.pinned = true;
                 comment.pinned_at = Timestamp::from_millisecond(at.0).ok();
             }

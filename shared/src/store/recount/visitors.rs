@@ -14,7 +14,7 @@ use crate::store::transaction::Write;
 use crate::store::{id_set, number, text, yes};
 
 /// A visitor, and a thread as text.
-type Place = (Visitor, String);
+type VisitorThread = (Visitor, String);
 
 /// Likes and reports. Entries of comments that are gone, placeholders included, may stay, but not those of comments that an import has not written:
 /// another import may write them without these likes.
@@ -102,20 +102,20 @@ struct Hidden {
 
 pub(super) fn check_hidden_counts(snapshot: &Snapshot) -> Vec<Finding> {
     let mut hidden = count_hidden(snapshot);
-    let mut stored: BTreeMap<Place, &StoredVisitorState> = BTreeMap::new();
+    let mut stored: BTreeMap<VisitorThread, &StoredVisitorState> = BTreeMap::new();
     for state in &snapshot.visitor_states {
         if state.key == keys::visitor_state(&state.visitor, &state.thread) {
-            let place = (state.visitor.clone(), state.thread.to_string());
-            hidden.entry(place.clone()).or_default();
-            stored.insert(place, state);
+            let pair = (state.visitor.clone(), state.thread.to_string());
+            hidden.entry(pair.clone()).or_default();
+            stored.insert(pair, state);
         }
     }
     let mut findings = Vec::new();
-    for (place, counted) in hidden {
-        let Ok(thread) = ThreadId::try_from(place.1.clone()) else { continue };
-        let key = keys::visitor_state(&place.0, &thread);
-        let subject = format!("visitor {} in {thread}", place.0);
-        let stored = stored.get(&place);
+    for (pair, counted) in hidden {
+        let Ok(thread) = ThreadId::try_from(pair.1.clone()) else { continue };
+        let key = keys::visitor_state(&pair.0, &thread);
+        let subject = format!("visitor {} in {thread}", pair.0);
+        let stored = stored.get(&pair);
         let nothing = Item::new();
         let item = stored.map_or(&nothing, |stored| &stored.item);
         for (name, counted) in
@@ -134,8 +134,8 @@ pub(super) fn check_hidden_counts(snapshot: &Snapshot) -> Vec<Finding> {
     findings
 }
 
-fn count_hidden(snapshot: &Snapshot) -> BTreeMap<Place, Hidden> {
-    let mut hidden: BTreeMap<Place, Hidden> = BTreeMap::new();
+fn count_hidden(snapshot: &Snapshot) -> BTreeMap<VisitorThread, Hidden> {
+    let mut hidden: BTreeMap<VisitorThread, Hidden> = BTreeMap::new();
     for stored in snapshot.comments.values().filter(|stored| !stored.comment.is_approved()) {
         let comment = &stored.comment;
         let visitor = comment.visitor();

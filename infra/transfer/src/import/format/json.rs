@@ -10,7 +10,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value};
 
 use super::super::bounded::{MAX_VALUE, Watch};
-use super::super::source::{Place, ReadError, Reader};
+use super::super::source::{ReadError, Reader, SourcePosition};
 use super::super::time;
 
 /// Names of attributes from the top of a value down to a part of it. The empty path is the value.
@@ -26,7 +26,7 @@ type Each<'a> = dyn FnMut(Path, Value, bool) -> Result<(), ReadError> + 'a;
 pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_>) -> Result<(), ReadError> {
     let mut walk = Walk { paths, each, watch: input.watch(), failure: None, found: false };
     while at_start_of_value(&mut input)? {
-        let (before, mut path) = (input.place(), Vec::new());
+        let (before, mut path) = (input.position(), Vec::new());
         let mut deserializer = Deserializer::from_reader(&mut input);
         let result = Node { walk: &mut walk, path: &mut path }.deserialize(&mut deserializer);
         if let Some(failure) = walk.failure.take() {
@@ -48,18 +48,18 @@ pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_
 fn at_start_of_value(input: &mut Reader) -> Result<bool, ReadError> {
     match input.peek() {
         Ok(first) => Ok(first.is_some()),
-        Err(error) => Err(ReadError::at(input.place(), error)),
+        Err(error) => Err(ReadError::at(input.position(), error)),
     }
 }
 
-fn line(start: Place, error: &serde_json::Error) -> Place {
+fn line(start: SourcePosition, error: &serde_json::Error) -> SourcePosition {
     match start {
-        Place::Line(line) => Place::Line(line + (error.line() as u64).saturating_sub(1)),
+        SourcePosition::Line(line) => SourcePosition::Line(line + (error.line() as u64).saturating_sub(1)),
         other => other,
     }
 }
 
-/// The message of `serde_json` ends with a place in the value, not in the text.
+/// The message of `serde_json` ends with a position in the value, not in the text.
 fn without_place(error: &serde_json::Error) -> String {
     let message = error.to_string();
     message.rsplit_once(" at line ").map_or(message.clone(), |(message, _)| message.to_owned())

@@ -9,7 +9,7 @@ use quick_xml::escape::resolve_html5_entity;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
 use super::super::bounded::{MAX_RECORD, MAX_VALUE, Watch};
-use super::super::source::{Place, ReadError, Reader};
+use super::super::source::{ReadError, Reader, SourcePosition};
 
 /// Levels of elements.
 const MAX_DEPTH: usize = 64;
@@ -163,7 +163,7 @@ impl Xml {
     /// Reads what follows the root, so that a compressed file is checked to its end.
     pub(super) fn end(mut self) -> Result<(), ReadError> {
         let rest = std::io::copy(self.events.get_mut(), &mut std::io::sink());
-        rest.map(drop).map_err(|error| ReadError::at(self.place(self.events.buffer_position()), error))
+        rest.map(drop).map_err(|error| ReadError::at(self.position(self.events.buffer_position()), error))
     }
 
     fn event(&mut self) -> Result<Event<'static>, ReadError> {
@@ -174,7 +174,7 @@ impl Xml {
                 Ok(Event::Decl(declaration.into_owned()))
             }
             Ok(event) => Ok(event.into_owned()),
-            Err(error) => Err(ReadError::at(self.place(self.events.error_position()), error)),
+            Err(error) => Err(ReadError::at(self.position(self.events.error_position()), error)),
         }
     }
 
@@ -221,12 +221,12 @@ impl Xml {
     }
 
     fn broken(&self, why: &str) -> ReadError {
-        ReadError::at(self.place(self.events.buffer_position()), why)
+        ReadError::at(self.position(self.events.buffer_position()), why)
     }
 
-    /// The place in the file, which counts what was cut before.
-    fn place(&self, offset: u64) -> Place {
-        Place::Offset(offset + self.watch.dropped())
+    /// The position in the file, which counts what was cut before.
+    fn position(&self, offset: u64) -> SourcePosition {
+        SourcePosition::Offset(offset + self.watch.dropped())
     }
 }
 

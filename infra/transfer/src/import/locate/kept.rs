@@ -7,7 +7,7 @@ use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use shared::store::Store;
 use shared::store::import::Occupant;
 
-use super::{Known, LocateError, Place};
+use super::{Known, LocateError, Placement};
 use crate::import::record::{self, own_source};
 use crate::import::staging::{Fate, Reason, Staging, thread_id};
 
@@ -62,7 +62,7 @@ impl Staging {
                 if candidate.sources().any(|source| known.is_deleted(source)) {
                     self.decide(&candidate, Fate::Skipped, Some(Reason::Deleted))?;
                 } else if let Some((id, imported)) = elsewhere.filter(|(id, _)| *id != candidate.id) {
-                    self.place(candidate.seq, &Place::AlreadyThere(id, imported.clone()))?;
+                    self.place(candidate.seq, &Placement::AlreadyThere(id, imported.clone()))?;
                 } else if occupant.is_some_and(|occupant| !candidate.is(occupant)) || self.is_double(&candidate)? {
                     self.refuse(&candidate)?;
                 } else {
