@@ -50,13 +50,13 @@ pub struct Faults {
     /// The lag of the copy that answers eventually consistent reads.
     lag: Option<Duration>,
     replica: Arc<Mutex<Option<SharedReplica>>>,
-    state: Arc<State>,
+    state: Arc<FaultState>,
 }
 
 type SharedReplica = Arc<tokio::sync::Mutex<Replica>>;
 
 #[derive(Debug)]
-struct State {
+struct FaultState {
     /// Whether any request may fail, by the plan.
     random: AtomicBool,
     requests: AtomicU64,
@@ -71,7 +71,7 @@ struct State {
     delayed: Mutex<Option<Delay>>,
 }
 
-impl Default for State {
+impl Default for FaultState {
     fn default() -> Self {
         Self {
             random: AtomicBool::default(),

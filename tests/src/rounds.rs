@@ -14,18 +14,18 @@ use crate::twin::Engines;
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
     pub(crate) engines: Engines,
-    state: Arc<watch::Sender<State>>,
+    state: Arc<watch::Sender<RoundState>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RoundState {
     round: u64,
     /// Calls without an answer. The round ends when there are none.
     unanswered: usize,
 }
 
 /// A call without an answer. It has one, or nobody waits for one any more, when this is dropped.
-struct Unanswered(Arc<watch::Sender<State>>);
+struct Unanswered(Arc<watch::Sender<RoundState>>);
 
 impl Drop for Unanswered {
     fn drop(&mut self) {

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::squeeze::{self, State};
+use super::squeeze::{self, ScannerState};
 
 const KEYWORDS: &str = "as async await break case catch class const continue default delete do else export extends false \
     finally for function get if import in instanceof let new null of return set static super switch this throw true try \
@@ -131,13 +131,13 @@ fn is_keyword(word: &str) -> bool {
 
 /// The variables that a script names, in order.
 fn mentions(script: &str) -> Vec<Mention<'_>> {
-    let mut states = vec![State::Code];
+    let mut states = vec![ScannerState::Code];
     let mut pairs = vec![Pair { kind: Kind::Block, start: 0 }];
     let mut mentions = Vec::new();
     let (mut at, mut part, top) = (0, 0, top(script));
     while let Some(next) = script[at..].chars().next() {
         let (before, rest) = script.split_at(at);
-        let in_code = states.last() == Some(&State::Code);
+        let in_code = states.last() == Some(&ScannerState::Code);
         if in_code && squeeze::is_word(next) {
             let word = rest.split(|character| !squeeze::is_word(character)).next().unwrap_or_default();
             at += word.len();

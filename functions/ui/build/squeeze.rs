@@ -16,7 +16,7 @@ const LETTERS: &[u8] = b"etnairslodcmhpubgfkyvwxzjqASCDTLEPRIMNBOFHUGWKVJYXQZ";
 
 /// What the scanner is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ScannerState {
     /// Code between two braces, or at the top level.
     Code,
     Template,
@@ -25,16 +25,16 @@ pub(crate) enum State {
 
 /// The lines that are left.
 pub(crate) fn lines(source: &str) -> Vec<Line> {
-    let mut states = vec![State::Code];
+    let mut states = vec![ScannerState::Code];
     source.lines().filter_map(|line| Line::read(line, &mut states)).collect()
 }
 
 impl Line {
-    fn read(line: &str, states: &mut Vec<State>) -> Option<Self> {
-        let in_template = states.last() == Some(&State::Template);
+    fn read(line: &str, states: &mut Vec<ScannerState>) -> Option<Self> {
+        let in_template = states.last() == Some(&ScannerState::Template);
         let text = code_of(line, states);
         // Spaces count inside a template.
-        let text = if states.last() == Some(&State::Template) { &text[..] } else { text.trim_end() };
+        let text = if states.last() == Some(&ScannerState::Template) { &text[..] } else { text.trim_end() };
         let text = if in_template { text } else { text.trim_start() };
         let is_top = !in_template && !line.starts_with([' ', '\t']);
         (in_template || !text.is_empty()).then(|| Self { text: text.to_owned(), is_top })
@@ -43,12 +43,12 @@ impl Line {
 
 /// A script without comments, without what separates nothing, and with short names of private members.
 pub(crate) fn tight(script: &str) -> String {
-    let mut states = vec![State::Code];
+    let mut states = vec![ScannerState::Code];
     let mut members = Vec::new();
     let mut code = String::new();
     let mut rest = script;
     while let Some(next) = rest.chars().next() {
-        let in_code = states.last() == Some(&State::Code);
+        let in_code = states.last() == Some(&ScannerState::Code);
         if in_code && is_idle(next, &code, &rest[next.len_utf8()..]) {
             rest = &rest[1..];
             continue;
@@ -84,13 +84,13 @@ pub(crate) fn tight(script: &str) -> String {
 
 /// The script with one declaration in place of those that follow each other.
 pub(crate) fn merge(script: &str) -> String {
-    let mut states = vec![State::Code];
+    let mut states = vec![ScannerState::Code];
     // Whether the last statement declares, inside each pair of braces, those of templates too.
     let mut declares = vec![after_let(script).is_some()];
     let mut merged = String::new();
     let mut rest = script;
     while let Some(next) = rest.chars().next() {
-        let in_code = states.last() == Some(&State::Code);
+        let in_code = states.last() == Some(&ScannerState::Code);
         let declared = after_let(rest.strip_prefix(next).unwrap_or_default());
         if in_code && next == '}' {
             declares.pop();
@@ -159,12 +159,12 @@ fn separates_styles(before: &str, spaces: &str) -> bool {
 }
 
 /// The line without its comments. Moves `states` to the end of the line.
-fn code_of(line: &str, states: &mut Vec<State>) -> String {
+fn code_of(line: &str, states: &mut Vec<ScannerState>) -> String {
     let mut code = String::new();
     let mut rest = line;
     while let Some(next) = rest.chars().next() {
         let taken = match states.last() {
-            Some(State::Comment) => {
+            Some(ScannerState::Comment) => {
                 let end = rest.find("*/").map(|end| end + 2);
                 if end.is_some() {
                     states.pop();
@@ -172,10 +172,10 @@ fn code_of(line: &str, states: &mut Vec<State>) -> String {
                 rest = &rest[end.unwrap_or(rest.len())..];
                 continue;
             }
-            Some(State::Template) => template(rest, next, states),
+            Some(ScannerState::Template) => template(rest, next, states),
             _ if rest.starts_with("//") => break,
             _ if rest.starts_with("/*") => {
-                states.push(State::Comment);
+                states.push(ScannerState::Comment);
                 rest = &rest[2..];
                 continue;
             }
@@ -188,9 +188,9 @@ fn code_of(line: &str, states: &mut Vec<State>) -> String {
 }
 
 /// The length of what comes next in a template.
-pub(crate) fn template(rest: &str, next: char, states: &mut Vec<State>) -> usize {
+pub(crate) fn template(rest: &str, next: char, states: &mut Vec<ScannerState>) -> usize {
     if rest.starts_with("${") {
-        states.push(State::Code);
+        states.push(ScannerState::Code);
         return 2;
     }
     if next == '`' {
@@ -200,12 +200,12 @@ pub(crate) fn template(rest: &str, next: char, states: &mut Vec<State>) -> usize
 }
 
 /// The length of what comes next in code, which follows `before` on the line.
-pub(crate) fn token(rest: &str, next: char, before: &str, states: &mut Vec<State>) -> usize {
+pub(crate) fn token(rest: &str, next: char, before: &str, states: &mut Vec<ScannerState>) -> usize {
     match next {
-        '`' => states.push(State::Template),
+        '`' => states.push(ScannerState::Template),
         '\'' | '"' => return quoted(rest, next),
         '/' if begins_expression(before) => return pattern(rest),
-        '{' => states.push(State::Code),
+        '{' => states.push(ScannerState::Code),
         // The brace ends a block, or what a template has inserted.
         '}' if states.len() > 1 => _ = states.pop(),
         _ => {}

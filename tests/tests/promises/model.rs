@@ -162,7 +162,7 @@ impl Person {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ModelState {
     Approved,
     Pending,
     Rejected,
@@ -179,7 +179,7 @@ struct Comment {
     is_placeholder: bool,
     is_imported: bool,
     imported_likes: u64,
-    state: State,
+    state: ModelState,
     in_review: bool,
     /// The spam check doubted it while it waited.
     suspicious: bool,
@@ -219,8 +219,9 @@ impl Model {
     /// Whether this person reaches the comment by its id.
     fn sees(&self, people: &[Person], who: usize, id: u64) -> bool {
         self.comments.get(&id).is_some_and(|comment| {
-            let is_public =
-                || comment.state == State::Approved && self.ancestors(comment).iter().all(|above| shown(above, who));
+            let is_public = || {
+                comment.state == ModelState::Approved && self.ancestors(comment).iter().all(|above| shown(above, who))
+            };
             !comment.is_placeholder && (people[who].moderator || comment.writer == Some(who) || is_public())
         })
     }
@@ -253,7 +254,7 @@ impl Model {
     }
 
     fn has_live_reply(&self, id: u64) -> bool {
-        self.replies(id).any(|reply| reply.state != State::Rejected)
+        self.replies(id).any(|reply| reply.state != ModelState::Rejected)
     }
 
     fn remove(&mut self, id: u64) {
@@ -274,7 +275,7 @@ impl Model {
     }
 
     fn replies_count(&self, id: u64) -> usize {
-        self.replies(id).filter(|reply| reply.state == State::Approved).count()
+        self.replies(id).filter(|reply| reply.state == ModelState::Approved).count()
     }
 
     fn parents(&self, thread: usize, who: usize, sort: &str) -> Vec<u64> {
@@ -297,7 +298,7 @@ impl Model {
         json!({
             "parent": comment.parent,
             "held_for": match comment.state {
-                State::Pending => Some(if comment.suspicious { "spam" } else { "approval" }),
+                ModelState::Pending => Some(if comment.suspicious { "spam" } else { "approval" }),
                 _ => comment.in_review.then_some("edit"),
             },
             "reports_count": comment.reported.len(),
@@ -315,7 +316,7 @@ impl Model {
             "is_deleted": comment.is_placeholder.then_some(true),
             "body": comment.body,
             "parent_id": comment.parent,
-            "is_approved": comment.state == State::Approved,
+            "is_approved": comment.state == ModelState::Approved,
             "likes_count": comment.likes(),
             "liked": comment.liked.contains(&who),
             "reported": comment.reported.contains(&who),
@@ -340,7 +341,7 @@ impl Comment {
             is_placeholder: false,
             is_imported: false,
             imported_likes: 0,
-            state: State::Approved,
+            state: ModelState::Approved,
             in_review: false,
             suspicious: false,
             liked: BTreeSet::new(),
@@ -360,7 +361,7 @@ impl Comment {
 
 /// Whether the comment is in the lists of this person.
 fn shown(comment: &Comment, who: usize) -> bool {
-    comment.state == State::Approved || comment.writer == Some(who)
+    comment.state == ModelState::Approved || comment.writer == Some(who)
 }
 
 struct Test {
@@ -523,7 +524,7 @@ impl Test {
             }
         }
         let id = expect(answer, 201, "creating")?.id();
-        let state = if doubtful || self.require_approval { State::Pending } else { State::Approved };
+        let state = if doubtful || self.require_approval { ModelState::Pending } else { ModelState::Approved };
         self.model.known.push(id);
         let comment =
             Comment { writer: Some(who), state, suspicious: doubtful, ..Comment::new(id, thread, parent, body) };
@@ -614,8 +615,8 @@ impl Test {
         if let (200, Some(comment)) = (status, self.model.comments.get_mut(&id)) {
             comment.body = body;
             let waits = doubtful || (self.require_approval && !self.people[who].moderator);
-            comment.in_review |= waits && comment.state == State::Approved;
-            comment.suspicious |= doubtful && comment.state == State::Pending;
+            comment.in_review |= waits && comment.state == ModelState::Approved;
+            comment.suspicious |= doubtful && comment.state == ModelState::Pending;
         }
         Ok(())
     }
@@ -664,7 +665,7 @@ impl Test {
             _ if self.people[who].is_guest => 401,
             _ if !self.model.sees(&self.people, who, id) => 404,
             _ if !self.people[who].moderator => 403,
-            Some(comment) if comment.parent.is_some() || (pin && comment.state != State::Approved) => 422,
+            Some(comment) if comment.parent.is_some() || (pin && comment.state != ModelState::Approved) => 422,
             _ => 200,
         };
         expect(answer, status, "pinning")?;
@@ -683,8 +684,8 @@ impl Test {
 
     async fn moderate(&mut self, step: &Step, id: u64) -> Verdict {
         let (path, action, state) = match step {
-            Step::Approve { .. } => ("approve", "approve", Some(State::Approved)),
-            Step::Reject { .. } => ("reject", "reject", Some(State::Rejected)),
+            Step::Approve { .. } => ("approve", "approve", Some(ModelState::Approved)),
+            Step::Reject { .. } => ("reject", "reject", Some(ModelState::Rejected)),
             _ => ("reports/dismiss", "dismiss", None),
         };
         let answer = self.people[MODERATOR].actor.judge(id, path).await;
@@ -696,10 +697,10 @@ impl Test {
         }
         comment.waiting = false;
         if let Some(state) = state {
-            prop_assert_eq!(&answer.json["data"]["is_approved"], state == State::Approved);
+            prop_assert_eq!(&answer.json["data"]["is_approved"], state == ModelState::Approved);
             comment.state = state;
             comment.in_review = false;
-            if state == State::Rejected {
+            if state == ModelState::Rejected {
                 self.model.unpin(id);
             }
         }
@@ -735,9 +736,9 @@ impl Test {
         }
         for state in ["pending", "reported", "rejected"] {
             let queued = |comment: &&Comment| match state {
-                "pending" => comment.state == State::Pending || comment.in_review,
+                "pending" => comment.state == ModelState::Pending || comment.in_review,
                 "reported" => comment.waiting,
-                _ => comment.state == State::Rejected,
+                _ => comment.state == ModelState::Rejected,
             };
             let expected = self.model.comments.values().rev().filter(queued).map(|comment| comment.id);
             let path = format!("moderation/comments?state={state}&per_page=50");

@@ -107,12 +107,12 @@ fn author(stored: &Comment) -> record::Author {
     }
 }
 
-fn state(stored: &Comment) -> record::State {
+fn state(stored: &Comment) -> record::RecordState {
     match stored.state {
-        _ if stored.is_placeholder => record::State::Deleted,
-        State::Approved => record::State::Approved,
-        State::Pending => record::State::Pending,
-        State::Rejected => record::State::Rejected,
+        _ if stored.is_placeholder => record::RecordState::Deleted,
+        State::Approved => record::RecordState::Approved,
+        State::Pending => record::RecordState::Pending,
+        State::Rejected => record::RecordState::Rejected,
     }
 }
 

@@ -168,7 +168,7 @@ pub struct Comment {
     #[serde(default)]
     pub format: BodyFormat,
     #[serde(default)]
-    pub state: State,
+    pub state: RecordState,
     /// Likes without a known voter.
     #[serde(default, deserialize_with = "saturating", skip_serializing_if = "is_default")]
     pub likes: u64,
@@ -296,7 +296,7 @@ pub enum BodyFormat {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum RecordState {
     #[default]
     Approved,
     Pending,

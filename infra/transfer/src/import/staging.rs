@@ -30,7 +30,7 @@ use self::salts::Salts;
 use super::author::{ImportedAuthor, Users};
 use super::format::Format;
 use super::markdown;
-use super::record::{self, BodyFormat, Record, State, User};
+use super::record::{self, BodyFormat, Record, RecordState, User};
 use super::report::{Entry, Report};
 use super::time::timestamp;
 use crate::temporary::{self, TemporaryFile};
@@ -87,7 +87,7 @@ pub struct Staged {
     pub edited_at: Option<Timestamp>,
     pub writer: ImportedAuthor,
     pub body: String,
-    pub state: State,
+    pub state: RecordState,
     /// Likes without a known voter.
     pub likes: u64,
     /// Likes with a voter, which only exports have.
@@ -185,7 +185,7 @@ impl Staging {
         let (body, is_cut) = if refusal.is_some() { (String::new(), false) } else { body(&comment) };
         let has_id = !comment.source_id.is_empty();
         let source_id = if has_id { bounded_id(comment.source_id) } else { content_id(&comment, &body) };
-        let writer = (comment.state != State::Deleted).then(|| writer_hash(&source_id, &comment.author));
+        let writer = (comment.state != RecordState::Deleted).then(|| writer_hash(&source_id, &comment.author));
         let created = comment.created_at.filter(|at| has_ids(*at)).map(Timestamp::as_second);
         let insert =
             "INSERT INTO comment (file, source_id, has_id, thread, parent_id, created, edited, state, likes, pinned,

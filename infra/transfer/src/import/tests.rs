@@ -23,7 +23,7 @@ use shared::store::queue::QueueState;
 use shared::store::{Reading, Store, client};
 use tokio::time::Instant;
 
-use super::record::{Author, Comment, Record, State, Thread};
+use super::record::{Author, Comment, Record, RecordState, Thread};
 use super::staging::{Direction, Placed, Staging};
 use super::write::{Importer, WriteLimits};
 use super::*;
@@ -188,10 +188,10 @@ fn dump() -> Vec<Comment> {
         Comment { likes: 5, pinned: true, ..comment("1") },
         reply("2", "1"),
         reply("3", "2"),
-        Comment { state: State::Pending, ..comment("4") },
-        Comment { state: State::Rejected, ..reply("5", "1") },
-        Comment { state: State::Deleted, ..comment("6") },
-        Comment { state: State::Pending, ..reply("7", "6") },
+        Comment { state: RecordState::Pending, ..comment("4") },
+        Comment { state: RecordState::Rejected, ..reply("5", "1") },
+        Comment { state: RecordState::Deleted, ..comment("6") },
+        Comment { state: RecordState::Pending, ..reply("7", "6") },
         reply("8", "6"),
         Comment { thread: "/b".to_owned(), ..comment("9") },
         reply("10", "4"),
@@ -268,10 +268,10 @@ async fn a_longer_dump_goes_into_threads_that_visitors_have_written_in() {
     let more = [
         reply("31", "1"),
         reply("32", "31"),
-        Comment { state: State::Rejected, ..comment("33") },
-        Comment { state: State::Deleted, ..reply("34", "1") },
+        Comment { state: RecordState::Rejected, ..comment("33") },
+        Comment { state: RecordState::Deleted, ..reply("34", "1") },
         reply("35", "34"),
-        Comment { state: State::Pending, ..reply("36", "34") },
+        Comment { state: RecordState::Pending, ..reply("36", "34") },
     ];
     let report = import(&store, &[dump(), more.to_vec()].concat()).await;
     assert_eq!((report.new, report.already_there), (6, 19));
@@ -375,8 +375,8 @@ async fn authors_whom_the_host_knows_become_users() {
     let author = |email: &str| Author { name: "A".to_owned(), email: email.to_owned(), ..Author::default() };
     let comments = [
         Comment { author: author("ada@blog.example"), ..comment("1") },
-        Comment { author: author("eve@blog.example"), state: State::Pending, ..comment("2") },
-        Comment { author: author("ada@blog.example"), state: State::Pending, ..reply("3", "1") },
+        Comment { author: author("eve@blog.example"), state: RecordState::Pending, ..comment("2") },
+        Comment { author: author("ada@blog.example"), state: RecordState::Pending, ..reply("3", "1") },
     ];
     let staging = staging(&store, &comments).await;
     let users = Users::parse("ada@blog.example 7").unwrap();
@@ -391,13 +391,13 @@ async fn authors_whom_the_host_knows_become_users() {
 /// Comments of two pages in any state, with parents that may be missing, later, elsewhere or themselves.
 fn dumps() -> impl Strategy<Value = Vec<Comment>> {
     let states = prop::sample::select(vec![
-        State::Approved,
-        State::Approved,
-        State::Approved,
-        State::Pending,
-        State::Rejected,
-        State::Deleted,
-        State::Spam,
+        RecordState::Approved,
+        RecordState::Approved,
+        RecordState::Approved,
+        RecordState::Pending,
+        RecordState::Rejected,
+        RecordState::Deleted,
+        RecordState::Spam,
     ]);
     let parts = (prop::option::weighted(0.8, 0..25_usize), states, 0..3_i64, any::<bool>(), 0..4_u64);
     prop::collection::vec(parts, 1..25).prop_map(|parts| {
@@ -446,7 +446,7 @@ async fn a_thread_is_as_old_as_the_oldest_comment_that_was_imported_into_it() {
         async || store.thread(&thread("a"), Reading::Consistent).await.unwrap().opened_at.unwrap().seconds();
     write_live(&store, None).await;
     let begun = opened_at().await;
-    let pending = Comment { state: State::Pending, ..at("1", 1_000_000_000) };
+    let pending = Comment { state: RecordState::Pending, ..at("1", 1_000_000_000) };
     import(&store, std::slice::from_ref(&pending)).await;
     assert_eq!(opened_at().await, begun);
     let dump = [pending, at("2", 1_500_000_000), at("3", 1_400_000_000), at("4", 1_600_000_000)];
@@ -469,9 +469,9 @@ async fn imported_comments_of_the_last_thirty_days_are_among_the_new_ones() {
     let dump = [
         at("1", days(31)),
         at("2", days(20)),
-        Comment { state: State::Pending, ..at("3", days(10)) },
-        Comment { state: State::Rejected, ..at("4", days(5)) },
-        Comment { state: State::Deleted, ..at("5", days(4)) },
+        Comment { state: RecordState::Pending, ..at("3", days(10)) },
+        Comment { state: RecordState::Rejected, ..at("4", days(5)) },
+        Comment { state: RecordState::Deleted, ..at("5", days(4)) },
         Comment { parent: Some("5".to_owned()), ..at("6", days(3)) },
         at("7", days(2)),
     ];
@@ -494,7 +494,7 @@ async fn an_approved_comment_that_is_imported_for_a_writer_who_waits_is_found_by
     let users = Users::parse("ada@blog.example 7").unwrap();
     let ada = Author { name: "Ada".to_owned(), email: "ada@blog.example".to_owned(), ..Author::default() };
     let by_ada = |id: u32| Comment { author: ada.clone(), ..at(&id.to_string(), 1_600_000_000 + i64::from(id)) };
-    let waiting: Vec<_> = (10..25).map(|id| Comment { state: State::Pending, ..by_ada(id) }).collect();
+    let waiting: Vec<_> = (10..25).map(|id| Comment { state: RecordState::Pending, ..by_ada(id) }).collect();
     let import = async |comments: &[Comment]| {
         let staging = staging(&store, comments).await;
         importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();

@@ -300,8 +300,8 @@ impl Importer<'_> {
             imported_likes: staged.likes,
             edited_at: staged.edited_at.map(timestamp),
             state: match staged.state {
-                record::State::Pending => State::Pending,
-                record::State::Rejected => State::Rejected,
+                record::RecordState::Pending => State::Pending,
+                record::RecordState::Rejected => State::Rejected,
                 _ => State::Approved,
             },
             ..comment

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::super::markdown::{self, RawHtml};
-use super::super::record::{Author, Comment, State};
+use super::super::record::{Author, Comment, RecordState};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
 use super::{Sink, comment_record, page};
@@ -38,7 +38,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
             ..Author::default()
         },
         body: markdown::from_dialect(&value.body("content"), RawHtml::Markup),
-        state: if value.flag("is_pending") { State::Pending } else { State::Approved },
+        state: if value.flag("is_pending") { RecordState::Pending } else { RecordState::Approved },
         likes: value.count("vote_up"),
         pinned: value.flag("is_pinned"),
         ..Comment::default()

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::super::markdown::{self, RawHtml};
-use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread, User};
+use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
 use super::{Sink, comment_record};
@@ -61,13 +61,13 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         body,
         format,
         state: if value.flag("isDeleted") {
-            State::Deleted
+            RecordState::Deleted
         } else if value.flag("isPending") {
-            State::Pending
+            RecordState::Pending
         } else if value.flag("isApproved") {
-            State::Approved
+            RecordState::Approved
         } else {
-            State::Rejected
+            RecordState::Rejected
         },
         likes: value.count("score"),
         pinned: value.flag("isSticky"),

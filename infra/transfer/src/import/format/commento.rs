@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread, User};
+use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
 use super::{Sink, comment_record};
@@ -59,9 +59,9 @@ fn comment(value: &Value, thread: String, zone: &TimeZone) -> Comment {
         body,
         format,
         state: match value.text("state").as_str() {
-            _ if value.flag("deleted") => State::Deleted,
-            "" | "approved" => State::Approved,
-            _ => State::Pending,
+            _ if value.flag("deleted") => RecordState::Deleted,
+            "" | "approved" => RecordState::Approved,
+            _ => RecordState::Pending,
         },
         likes: value.count("score"),
         ..Comment::default()

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 
-use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
+use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread};
 use super::super::source::{ReadError, Reader};
 use super::super::time;
 use super::xml::{Element, Step, Xml};
@@ -66,15 +66,15 @@ fn author(element: &Element) -> Author {
     }
 }
 
-fn state(element: &Element) -> State {
+fn state(element: &Element) -> RecordState {
     let is = |name: &str, value: &str| element.text(name) == value;
     if is("isDeleted", "true") {
-        State::Deleted
+        RecordState::Deleted
     } else if is("isSpam", "true") {
-        State::Spam
+        RecordState::Spam
     } else if is("isApproved", "false") {
-        State::Pending
+        RecordState::Pending
     } else {
-        State::Approved
+        RecordState::Approved
     }
 }

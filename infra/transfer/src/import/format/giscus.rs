@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::super::markdown::{self, RawHtml};
-use super::super::record::{Author, Comment, Record, State, Thread};
+use super::super::record::{Author, Comment, Record, RecordState, Thread};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path, may_be_cut};
 use super::{Sink, comment_record};
@@ -85,13 +85,13 @@ fn author(value: &Value) -> Author {
     }
 }
 
-fn state(value: &Value) -> State {
+fn state(value: &Value) -> RecordState {
     if !value.attribute("deletedAt").is_null() {
-        return State::Deleted;
+        return RecordState::Deleted;
     }
     match value.text("minimizedReason").to_lowercase().as_str() {
-        "spam" => State::Spam,
-        "abuse" => State::Rejected,
-        _ => State::Approved,
+        "spam" => RecordState::Spam,
+        "abuse" => RecordState::Rejected,
+        _ => RecordState::Approved,
     }
 }

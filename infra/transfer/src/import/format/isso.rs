@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row};
 
 use super::super::bounded::MAX_VALUE;
 use super::super::markdown::{self, RawHtml};
-use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
+use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread};
 use super::super::source::ReadError;
 use super::super::time;
 use super::Sink;
@@ -93,9 +93,9 @@ fn comment(row: &Row<'_>) -> Record {
         created_at: number(row, 3).and_then(time::from_unix),
         edited_at: number(row, 4).and_then(time::from_unix),
         state: match text(row, 5).as_str() {
-            "1" => State::Approved,
-            "4" => State::Deleted,
-            _ => State::Pending,
+            "1" => RecordState::Approved,
+            "4" => RecordState::Deleted,
+            _ => RecordState::Pending,
         },
         format,
         body,

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::super::markdown::{self, RawHtml};
-use super::super::record::{Author, BodyFormat, Comment, Record, State};
+use super::super::record::{Author, BodyFormat, Comment, Record, RecordState};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
 use super::{Sink, comment_record, page};
@@ -55,7 +55,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         },
         body,
         format,
-        state: if value.flag("delete") { State::Deleted } else { State::Approved },
+        state: if value.flag("delete") { RecordState::Deleted } else { RecordState::Approved },
         likes: likes(value),
         pinned: value.flag("pin"),
         ..Comment::default()

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tempfile::NamedTempFile;
 
-use super::super::record::{BodyFormat, Comment, Record, State, Thread, User};
+use super::super::record::{BodyFormat, Comment, Record, RecordState, Thread, User};
 use super::super::source::Source;
 use super::*;
 
@@ -31,7 +31,7 @@ impl Parsed {
         self.comments.iter().map(|comment| comment.source_id.as_str()).collect()
     }
 
-    fn states(&self) -> Vec<(&str, State)> {
+    fn states(&self) -> Vec<(&str, RecordState)> {
         self.comments.iter().map(|comment| (comment.source_id.as_str(), comment.state)).collect()
     }
 }
@@ -256,12 +256,12 @@ mod disqus {
     #[test]
     fn states_come_from_the_marks() {
         let expected = [
-            ("1001", State::Approved),
-            ("1002", State::Approved),
-            ("1003", State::Deleted),
-            ("1004", State::Spam),
-            ("998877", State::Approved),
-            ("1006", State::Approved),
+            ("1001", RecordState::Approved),
+            ("1002", RecordState::Approved),
+            ("1003", RecordState::Deleted),
+            ("1004", RecordState::Spam),
+            ("998877", RecordState::Approved),
+            ("1006", RecordState::Approved),
         ];
         assert_eq!(sample().states(), expected);
     }
@@ -281,7 +281,7 @@ mod disqus {
         assert_eq!(parsed.thread("7").url.as_deref(), Some("http://blog.example/a?x=1&y=2"));
         assert_eq!(parsed.thread("7").title.as_deref(), Some("A &amp; B"));
         assert_eq!((parsed.thread("7").aliases.len(), parsed.thread("8").url.as_deref()), (0, None));
-        assert_eq!(parsed.states(), [("9", State::Spam), ("10", State::Approved)]);
+        assert_eq!(parsed.states(), [("9", RecordState::Spam), ("10", RecordState::Approved)]);
         assert_eq!(
             (parsed.comment("9").body.as_str(), parsed.comment("9").author.name.as_str()),
             ("<p>1 &lt; 2</p>", "Ada")
@@ -342,12 +342,12 @@ mod wordpress {
         assert_eq!((parsed.comment("2").parent.as_deref(), parsed.comment("3").parent.as_deref()), (None, Some("2")));
         let states = parsed.states();
         for expected in [
-            ("2", State::Approved),
-            ("3", State::Pending),
-            ("4", State::Spam),
-            ("5", State::Trash),
-            ("6", State::Pingback),
-            ("8", State::Other),
+            ("2", RecordState::Approved),
+            ("3", RecordState::Pending),
+            ("4", RecordState::Spam),
+            ("5", RecordState::Trash),
+            ("6", RecordState::Pingback),
+            ("8", RecordState::Other),
         ] {
             assert!(states.contains(&expected), "{expected:?}");
         }
@@ -371,24 +371,24 @@ mod wordpress {
             )
         };
         let cases = [
-            ("1", "", State::Approved),
-            ("1", "comment", State::Approved),
-            ("1", "review", State::Approved),
-            ("0", "", State::Pending),
-            ("hold", "", State::Pending),
-            ("", "", State::Pending),
-            ("spam", "comment", State::Spam),
-            ("trash", "", State::Trash),
-            ("post-trashed", "", State::Trash),
-            ("1", "pingback", State::Pingback),
-            ("0", "trackback", State::Pingback),
-            ("1", "webmention", State::Other),
+            ("1", "", RecordState::Approved),
+            ("1", "comment", RecordState::Approved),
+            ("1", "review", RecordState::Approved),
+            ("0", "", RecordState::Pending),
+            ("hold", "", RecordState::Pending),
+            ("", "", RecordState::Pending),
+            ("spam", "comment", RecordState::Spam),
+            ("trash", "", RecordState::Trash),
+            ("post-trashed", "", RecordState::Trash),
+            ("1", "pingback", RecordState::Pingback),
+            ("0", "trackback", RecordState::Pingback),
+            ("1", "webmention", RecordState::Other),
         ];
         let comments: String =
             cases.iter().enumerate().map(|(id, (approved, kind, _))| comment(id, approved, kind)).collect();
         let text = format!("<rss><channel><item><wp:post_id>1</wp:post_id>{comments}</item></channel></rss>");
         let parsed = parse(Format::Wordpress, &text);
-        let states: Vec<State> = parsed.comments.iter().map(|comment| comment.state).collect();
+        let states: Vec<RecordState> = parsed.comments.iter().map(|comment| comment.state).collect();
         assert_eq!(states, cases.map(|(_, _, state)| state));
     }
 
@@ -460,7 +460,7 @@ pub(in crate::import) mod isso {
         assert_eq!((first.likes, first.author.name.as_str(), first.thread.as_str()), (3, "Ada", "/2014/test/"));
         assert_eq!((first.body.as_str(), first.format), ("*hi*", BodyFormat::Markdown));
         assert_eq!(parsed.comment("2").parent.as_deref(), Some("1"));
-        let states = [State::Approved, State::Pending, State::Deleted, State::Approved];
+        let states = [RecordState::Approved, RecordState::Pending, RecordState::Deleted, RecordState::Approved];
         assert_eq!(parsed.comments.iter().map(|comment| comment.state).collect::<Vec<_>>(), states);
         assert_eq!((parsed.comment("4").created_at, parsed.comment("4").format), (None, BodyFormat::Html));
     }
@@ -581,7 +581,7 @@ mod remark42 {
         let reply = parsed.comment("a2");
         assert_eq!((reply.body.as_str(), reply.format), ("<p>only html</p>", BodyFormat::Html));
         assert_eq!((reply.parent.as_deref(), reply.likes), (Some("a1"), 3));
-        assert_eq!(parsed.comment("a3").state, State::Deleted);
+        assert_eq!(parsed.comment("a3").state, RecordState::Deleted);
         assert_eq!((parsed.comment("a4").likes, parsed.comment("a4").created_at), (0, None));
     }
 
@@ -617,8 +617,8 @@ mod commento {
         assert_eq!(parsed.thread("//blog.example:1313/post/first/").aliases, ["/post/first/"]);
         assert_eq!(parent.created_at, at("2020-01-27T14:07:49Z"));
         assert_eq!((parent.likes, reply.likes), (2, 0));
-        assert_eq!(parsed.comment("c3").state, State::Deleted);
-        assert_eq!(parsed.comment("c4").state, State::Pending);
+        assert_eq!(parsed.comment("c3").state, RecordState::Deleted);
+        assert_eq!(parsed.comment("c4").state, RecordState::Pending);
         let ada = &parsed.users[0];
         assert_eq!((ada.id.as_str(), ada.name.as_str(), ada.picture.as_str(), ada.moderator), ("u1", "Ada", "", true));
     }
@@ -641,7 +641,7 @@ mod commento {
             (parsed.comment("0").created_at, parsed.comment("1").created_at),
             (None, at("2020-01-27T14:07:49Z"))
         );
-        let states = [State::Approved, State::Approved, State::Pending, State::Pending];
+        let states = [RecordState::Approved, RecordState::Approved, RecordState::Pending, RecordState::Pending];
         assert_eq!(parsed.comments.iter().map(|comment| comment.state).collect::<Vec<_>>(), states);
     }
 }
@@ -653,11 +653,11 @@ mod comentario {
     fn year_one_is_no_time_and_flags_are_states() {
         let parsed = parse(Format::Comentario, include_str!("../samples/comentario.json"));
         let states = [
-            ("k1", State::Approved),
-            ("k2", State::Deleted),
-            ("k3", State::Pending),
-            ("k4", State::Rejected),
-            ("k5", State::Approved),
+            ("k1", RecordState::Approved),
+            ("k2", RecordState::Deleted),
+            ("k3", RecordState::Pending),
+            ("k4", RecordState::Rejected),
+            ("k5", RecordState::Approved),
         ];
         assert_eq!(parsed.states(), states);
         let first = parsed.comment("k1");
@@ -681,8 +681,8 @@ mod artalk {
         let (first, reply) = (parsed.comment("1000"), parsed.comment("1001"));
         assert_eq!((first.created_at, reply.created_at), (at("2022-04-29T06:44:04Z"), at("2022-04-29T21:44:13Z")));
         assert_eq!((first.parent.as_deref(), reply.parent.as_deref()), (None, Some("1000")));
-        assert_eq!((first.likes, first.pinned, first.state), (4, true, State::Approved));
-        assert_eq!((reply.state, reply.edited_at), (State::Pending, None));
+        assert_eq!((first.likes, first.pinned, first.state), (4, true, RecordState::Approved));
+        assert_eq!((reply.state, reply.edited_at), (RecordState::Pending, None));
         assert_eq!((first.author.name.as_str(), first.author.email.as_str()), ("Ada", "ada@blog.example"));
         assert_eq!(parsed.thread("/test/1000.html").title.as_deref(), Some("A page"));
     }
@@ -695,11 +695,11 @@ mod waline {
     fn times_are_texts_or_objects_and_accounts_are_users() {
         let parsed = parse_in(Format::Waline, include_bytes!("../samples/waline.json"), "Asia/Shanghai").unwrap();
         let states = [
-            ("w1", State::Approved),
-            ("w2", State::Pending),
-            ("w3", State::Spam),
-            ("w4", State::Approved),
-            ("5", State::Approved),
+            ("w1", RecordState::Approved),
+            ("w2", RecordState::Pending),
+            ("w3", RecordState::Spam),
+            ("w4", RecordState::Approved),
+            ("5", RecordState::Approved),
         ];
         assert_eq!(parsed.states(), states);
         assert_eq!(parsed.comment("w1").created_at, at("2021-02-03T04:05:06Z"));
@@ -776,8 +776,11 @@ mod giscus {
         let first = parsed.comment("D1");
         assert_eq!((first.likes, first.author.name.as_str(), first.author.moderator), (4, "ada", true));
         assert_eq!((first.edited_at, first.format), (at("2022-02-03T04:05:06Z"), BodyFormat::Markdown));
-        assert_eq!((parsed.comment("D2").author.name.as_str(), parsed.comment("D2").state), ("ghost", State::Approved));
-        assert_eq!((parsed.comment("D3").state, parsed.comment("D4").state), (State::Deleted, State::Spam));
+        assert_eq!(
+            (parsed.comment("D2").author.name.as_str(), parsed.comment("D2").state),
+            ("ghost", RecordState::Approved)
+        );
+        assert_eq!((parsed.comment("D3").state, parsed.comment("D4").state), (RecordState::Deleted, RecordState::Spam));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::super::markdown::{self, RawHtml};
-use super::super::record::{Author, Comment, Record, State, User};
+use super::super::record::{Author, Comment, Record, RecordState, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path};
 use super::{Sink, comment_record, page};
@@ -65,9 +65,9 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         // HTML is Markdown as well: it begins many comments that came from elsewhere, and emoji are images.
         body: markdown::from_dialect(&value.body("comment"), RawHtml::Markup),
         state: match value.text("status").as_str() {
-            "" | "approved" => State::Approved,
-            "spam" => State::Spam,
-            _ => State::Pending,
+            "" | "approved" => RecordState::Approved,
+            "spam" => RecordState::Spam,
+            _ => RecordState::Pending,
         },
         likes: value.count("like"),
         pinned: value.flag("sticky"),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::super::markdown;
-use super::super::record::{Author, BodyFormat, Comment, Record, State, Thread};
+use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread};
 use super::super::source::{ReadError, Reader};
 use super::super::time;
 use super::xml::{Element, Step, Tag, Xml};
@@ -123,16 +123,16 @@ fn author(element: &Element) -> Author {
     }
 }
 
-fn state(element: &Element) -> State {
+fn state(element: &Element) -> RecordState {
     match element.text("comment_type").as_str() {
         "" | "comment" | "review" => {}
-        "pingback" | "trackback" => return State::Pingback,
-        _ => return State::Other,
+        "pingback" | "trackback" => return RecordState::Pingback,
+        _ => return RecordState::Other,
     }
     match element.text("comment_approved").as_str() {
-        "1" => State::Approved,
-        "spam" => State::Spam,
-        "trash" | "post-trashed" => State::Trash,
-        _ => State::Pending,
+        "1" => RecordState::Approved,
+        "spam" => RecordState::Spam,
+        "trash" | "post-trashed" => RecordState::Trash,
+        _ => RecordState::Pending,
     }
 }

@@ -2,7 +2,7 @@
 //! tombstones.
 
 use rusqlite::params;
-use shared::domain::comment::{Comment, HeldFor, State as Stored};
+use shared::domain::comment::{Comment, HeldFor, State};
 use shared::domain::ids::{CommentId, Provenance, SourceId, UserId, Visitor};
 use shared::domain::markdown as rendering;
 use shared::domain::report::{Report, Resolution};
@@ -15,7 +15,7 @@ use shared::store::sources::SourceRow;
 
 use super::{MAX_BODY, Staged, Staging, json, refusal};
 use crate::import::author::{kept_avatar, kept_name};
-use crate::import::record::{self, Record, State, own_source};
+use crate::import::record::{self, Record, RecordState, own_source};
 use crate::import::time::timestamp;
 
 pub(super) const EXPORT_SCHEMA: &str = "
@@ -70,8 +70,8 @@ impl Staging {
         let id = comment.id.unwrap_or_default();
         let text = id.to_string();
         let created = text.parse::<CommentId>().ok().map(|id| id.created_at().seconds());
-        let is_placeholder = comment.state == State::Deleted;
-        let state = if is_placeholder { State::Approved } else { comment.state };
+        let is_placeholder = comment.state == RecordState::Deleted;
+        let state = if is_placeholder { RecordState::Approved } else { comment.state };
         let body = std::mem::take(&mut comment.body);
         let refusal = refusal(&comment);
         let kept = if is_placeholder || refusal.is_some() { "" } else { &body[..body.floor_char_boundary(MAX_BODY)] };
@@ -217,7 +217,7 @@ impl Staged {
             mentions: kept.mentions.clone(),
             edited_at: kept.edited_at.map(timestamp),
             in_review: comment.is_approved() && kept.held_for == Some(HeldFor::Edit),
-            suspicious: comment.state == Stored::Pending && kept.held_for == Some(HeldFor::Spam),
+            suspicious: comment.state == State::Pending && kept.held_for == Some(HeldFor::Spam),
             subscribed: kept.subscribed,
             ..comment
         }

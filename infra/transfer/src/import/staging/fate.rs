@@ -3,7 +3,7 @@
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 
-use crate::import::record::State;
+use crate::import::record::RecordState;
 
 /// What becomes of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +62,7 @@ impl Reason {
     }
 }
 
-impl State {
+impl RecordState {
     const ALL: [Self; 8] = [
         Self::Approved,
         Self::Pending,
@@ -109,5 +109,5 @@ macro_rules! read_by_name {
     )*};
 }
 
-written_by_name!(Fate Reason State);
-read_by_name!(Fate State);
+written_by_name!(Fate Reason RecordState);
+read_by_name!(Fate RecordState);

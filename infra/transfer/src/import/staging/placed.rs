@@ -82,7 +82,7 @@ impl Staging {
         let mut rows = statement.query([target])?;
         while let Some(row) = rows.next()? {
             let Placed { staged, id, ancestors, is_shown, rank, .. } = placed(row, users)?;
-            let visitor = (staged.state != record::State::Approved).then_some(staged.writer.user);
+            let visitor = (staged.state != record::RecordState::Approved).then_some(staged.writer.user);
             let Staged { tag, state, is_placeholder, pinned, kept, .. } = staged;
             let place =
                 format!("{id} {tag} {ancestors:?} {is_shown} {rank:?} {state:?} {is_placeholder} {pinned} {visitor:?}");

@@ -1,6 +1,6 @@
 //! What becomes of comments, and where they stand.
 
-use super::super::record::{Author, Comment, Record, State, Thread};
+use super::super::record::{Author, Comment, Record, RecordState, Thread};
 use super::super::tests::{comment, reply};
 use super::super::thread_key::ThreadKeys;
 use super::*;
@@ -120,7 +120,14 @@ fn a_bad_record_is_refused_with_its_id_and_the_next_ones_stay_as_they_are() {
 
 #[test]
 fn what_is_deleted_or_unwanted_is_skipped_by_reason() {
-    let states = [State::Deleted, State::Spam, State::Trash, State::Pingback, State::Other, State::Spam];
+    let states = [
+        RecordState::Deleted,
+        RecordState::Spam,
+        RecordState::Trash,
+        RecordState::Pingback,
+        RecordState::Other,
+        RecordState::Spam,
+    ];
     let comments: Vec<_> =
         states.iter().enumerate().map(|(n, state)| Comment { state: *state, ..comment(&n.to_string()) }).collect();
     let skipped = outcome(&comments);
@@ -128,12 +135,12 @@ fn what_is_deleted_or_unwanted_is_skipped_by_reason() {
     assert_eq!(skipped.report.skipped, expected.map(|(reason, count)| (reason.to_owned(), count)).into());
     let kept = resolved(&[page("/a")], &comments, true);
     assert_eq!(kept.report.new, 4);
-    assert!(kept.staged.iter().all(|staged| staged.state == State::Rejected));
+    assert!(kept.staged.iter().all(|staged| staged.state == RecordState::Rejected));
 }
 
 #[test]
 fn a_deleted_comment_without_a_time_is_skipped_and_not_refused() {
-    let gone = Comment { state: State::Deleted, created_at: None, body: String::new(), ..comment("1") };
+    let gone = Comment { state: RecordState::Deleted, created_at: None, body: String::new(), ..comment("1") };
     let outcome = outcome(&[gone, reply("2", "1")]);
     assert!(outcome.refused().is_empty());
     assert_eq!(outcome.moved(), [("2", "parent")], "no placeholder can stand at no time");
@@ -141,8 +148,8 @@ fn a_deleted_comment_without_a_time_is_skipped_and_not_refused() {
 
 #[test]
 fn a_skipped_comment_with_replies_that_stay_becomes_a_placeholder() {
-    let gone = |id: &str| Comment { state: State::Deleted, likes: 3, pinned: true, ..comment(id) };
-    let spam_reply = |id: &str, parent: &str| Comment { state: State::Spam, ..reply(id, parent) };
+    let gone = |id: &str| Comment { state: RecordState::Deleted, likes: 3, pinned: true, ..comment(id) };
+    let spam_reply = |id: &str, parent: &str| Comment { state: RecordState::Spam, ..reply(id, parent) };
     let outcome = outcome(&[gone("1"), spam_reply("2", "1"), reply("3", "2"), gone("4"), spam_reply("5", "4")]);
     assert_eq!(outcome.report.new, 3);
     for tag in ["1", "2"] {
@@ -158,8 +165,8 @@ fn a_skipped_comment_with_replies_that_stay_becomes_a_placeholder() {
 
 #[test]
 fn a_skipped_comment_whose_replies_are_all_rejected_goes_with_them() {
-    let gone = |id: &str| Comment { state: State::Deleted, ..comment(id) };
-    let rejected = |id: &str, parent: &str| Comment { state: State::Rejected, ..reply(id, parent) };
+    let gone = |id: &str| Comment { state: RecordState::Deleted, ..comment(id) };
+    let rejected = |id: &str, parent: &str| Comment { state: RecordState::Rejected, ..reply(id, parent) };
     let outcome =
         outcome(&[gone("1"), rejected("2", "1"), reply("3", "2"), gone("4"), rejected("5", "4"), reply("6", "4")]);
     assert_eq!(outcome.report.skipped, [("deleted".to_owned(), 3)].into());
@@ -243,7 +250,7 @@ fn a_comment_that_is_read_twice_is_there_once() {
 
 #[test]
 fn of_doubles_the_first_counts_that_can_be_imported() {
-    let gone = Comment { state: State::Deleted, ..comment("1") };
+    let gone = Comment { state: RecordState::Deleted, ..comment("1") };
     let timeless = Comment { created_at: None, ..comment("2") };
     let outcome = outcome(&[gone.clone(), timeless, reply("3", "1"), comment("1"), comment("2"), comment("2"), gone]);
     assert_eq!((outcome.report.new, outcome.report.already_there), (3, 1));

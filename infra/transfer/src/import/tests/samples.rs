@@ -107,7 +107,7 @@ async fn a_user_has_the_name_and_the_picture_of_the_profile_at_once() {
         by("2", Author { name: "Bob".into(), ..author(8) }),
         by("3", author(9)),
         by("4", named.clone()),
-        Comment { author: named, state: State::Pending, ..reply("5", "1") },
+        Comment { author: named, state: RecordState::Pending, ..reply("5", "1") },
     ];
     let users = Users::parse("ada@blog.example 7").unwrap();
     // The second time the thread has comments.
@@ -135,8 +135,11 @@ async fn a_thread_with_comments_gains_the_pin_unless_it_has_one() {
     let pin = async || store.thread(&thread("a"), Reading::Consistent).await.unwrap().pin.map(|pin| pin.comment);
     write_live(&store, None).await;
     let pinned = |id: &str| Comment { pinned: true, ..comment(id) };
-    let first =
-        [Comment { pinned: true, ..reply("3", "2") }, Comment { state: State::Pending, ..pinned("1") }, pinned("2")];
+    let first = [
+        Comment { pinned: true, ..reply("3", "2") },
+        Comment { state: RecordState::Pending, ..pinned("1") },
+        pinned("2"),
+    ];
     import(&store, &first).await;
     let kept = find(&store, &first, "2").await.unwrap().id;
     assert_eq!(pin().await, Some(kept));

@@ -106,7 +106,7 @@ async fn the_writer_alone_tells_two_sites_apart_and_what_the_source_has_deleted_
     let report = import(&store, &[Comment { author: eve, ..comment("1") }]).await;
     assert_eq!(refused(&report), [("1", "site")]);
     // The source has deleted it since, and with it its writer.
-    let gone = Comment { state: State::Deleted, author: Author::default(), body: String::new(), ..comment("1") };
+    let gone = Comment { state: RecordState::Deleted, author: Author::default(), body: String::new(), ..comment("1") };
     let report = import(&store, &[gone, reply("2", "1"), comment("3")]).await;
     assert_eq!((report.new, report.already_there, report.refused.len()), (0, 3, 0));
     assert_eq!(findings(&store).await, [""; 0]);

@@ -202,7 +202,7 @@ async fn another_file_after_one_that_was_killed_leaves_the_table_in_order() {
     // The second file lacks some parents and replies of the first, and has some of its own.
     let is_in_both = |comment: &Comment| !["1", "8"].contains(&comment.source_id.as_str());
     let mut other: Vec<Comment> = small_dump().into_iter().filter(is_in_both).collect();
-    other.extend([comment("100"), reply("101", "2"), Comment { state: State::Pending, ..reply("102", "100") }]);
+    other.extend([comment("100"), reply("101", "2"), Comment { state: RecordState::Pending, ..reply("102", "100") }]);
     let check = async |store: Store, calls: usize| {
         for comments in [&other, &small_dump()] {
             let report = import(&store, comments).await;
