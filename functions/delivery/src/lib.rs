@@ -33,7 +33,7 @@ use shared::config::Mail;
 use shared::domain::deliveries::Message;
 use shared::domain::ids::hex;
 use shared::domain::mail_keys::Recipient;
-use shared::domain::notifications::{self, Kind, NotificationState, Step};
+use shared::domain::notifications::{self, Kind, MailStep, NotificationState};
 use shared::domain::time::Timestamp;
 use shared::error::Fault;
 
@@ -147,9 +147,9 @@ impl<'a> Worker<'a> {
         let take = |state: &mut NotificationState| state.take(now, &self.name);
         let (state, step) = self.app.store.change_notification_state(recipient, take).await?;
         let mail = match step {
-            Step::Nothing => return Ok(Disposition::Done),
-            Step::Wait(until) => return self.later(receipt, until).await,
-            Step::Send(mail) => mail,
+            MailStep::Nothing => return Ok(Disposition::Done),
+            MailStep::Wait(until) => return self.later(receipt, until).await,
+            MailStep::Send(mail) => mail,
         };
         let (kind, content) = match mail {
             notifications::Mail::Confirm(asker) => {

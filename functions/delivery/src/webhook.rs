@@ -16,7 +16,7 @@ use shared::domain::language::Language;
 use shared::domain::thread::VisitorThreadState;
 use shared::domain::time::Timestamp;
 use shared::domain::viewer::Viewer;
-use shared::domain::webhook::{self, Attempt, Delivery, Endpoint, EventKind, Step, Subject};
+use shared::domain::webhook::{self, Attempt, Delivery, DeliveryStep, Endpoint, EventKind, Subject};
 use shared::domain::webhook_url;
 use shared::error::Fault;
 use shared::http::resource::{CommentPresenter, CommentResource, ThreadResource, VerdictResource};
@@ -69,10 +69,10 @@ pub(crate) async fn deliver(
     let worker = worker_id(app);
     let take = |delivery: &mut Delivery| delivery.take(now, &worker);
     let taken = app.store.change_delivery(endpoint.id, &due.message, Some(&new), take).await?;
-    match taken.map_or(Step::Nothing, |(_, step)| step) {
-        Step::Nothing => return Ok(Disposition::Done),
-        Step::Wait(until) => return later(app, due, receipt, until).await,
-        Step::Send(()) => {}
+    match taken.map_or(DeliveryStep::Nothing, |(_, step)| step) {
+        DeliveryStep::Nothing => return Ok(Disposition::Done),
+        DeliveryStep::Wait(until) => return later(app, due, receipt, until).await,
+        DeliveryStep::Send(()) => {}
     }
     let body = body(app, due).await?;
     let attempt = call(app, senders, &endpoint, due, body).await;

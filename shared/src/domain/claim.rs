@@ -39,7 +39,7 @@ impl Claim {
 
 /// What a worker does with an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step<T> {
+pub enum WorkerStep<T> {
     Nothing,
     /// The worker waits until this time.
     Wait(Timestamp),

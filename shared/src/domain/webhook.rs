@@ -366,7 +366,7 @@ pub struct Delivery {
 }
 
 /// What a worker does with a delivery.
-pub type Step = claim::Step<()>;
+pub type DeliveryStep = claim::WorkerStep<()>;
 
 impl Delivery {
     #[must_use]
@@ -391,19 +391,19 @@ impl Delivery {
     }
 
     /// Claims it for the worker of this name, if an attempt is due.
-    pub fn take(&mut self, now: Timestamp, worker: &str) -> Step {
+    pub fn take(&mut self, now: Timestamp, worker: &str) -> DeliveryStep {
         if self.status != Status::Pending {
-            return Step::Nothing;
+            return DeliveryStep::Nothing;
         }
         // The claim is its own when the answer to writing it was lost.
         if let Some(until) = self.claim.as_ref().and_then(|claim| claim.blocks(worker, now)) {
-            return Step::Wait(until);
+            return DeliveryStep::Wait(until);
         }
         if self.due > now {
-            return Step::Wait(self.due);
+            return DeliveryStep::Wait(self.due);
         }
         self.claim = Some(Claim::new(worker, now + LEASE, false));
-        Step::Send(())
+        DeliveryStep::Send(())
     }
 
     /// Ends an attempt of this worker. Nothing when another worker has taken over.
@@ -575,24 +575,24 @@ mod tests {
         while let Some(due) = delivery.due() {
             pauses.push(due.since(now).as_secs());
             now = due;
-            assert_eq!(delivery.take(now, "a"), Step::Send(()));
+            assert_eq!(delivery.take(now, "a"), DeliveryStep::Send(()));
             delivery.finish("a", answered(Some(500)), now);
         }
         assert_eq!(pauses, [0, 5, 60, 300, 1_800, 7_200, 21_600, 36_000]);
         assert_eq!((delivery.status, delivery.attempts.len()), (Status::Failed, 8));
         delivery.send_again(now);
-        assert_eq!(delivery.take(now, "a"), Step::Send(()));
+        assert_eq!(delivery.take(now, "a"), DeliveryStep::Send(()));
         delivery.finish("a", answered(Some(204)), now);
         assert_eq!((delivery.status, delivery.attempts.len()), (Status::Delivered, 9));
-        assert_eq!(delivery.take(now, "a"), Step::Nothing);
+        assert_eq!(delivery.take(now, "a"), DeliveryStep::Nothing);
     }
 
     #[test]
     fn a_delivery_is_sent_by_one_worker_at_a_time_and_by_another_when_that_one_died() {
         let mut delivery = delivery();
-        assert_eq!(delivery.take(NOW, "a"), Step::Send(()));
-        assert_eq!(delivery.take(NOW + Duration::from_millis(1), "b"), Step::Wait(NOW + LEASE));
-        assert_eq!(delivery.take(NOW + LEASE, "b"), Step::Send(()));
+        assert_eq!(delivery.take(NOW, "a"), DeliveryStep::Send(()));
+        assert_eq!(delivery.take(NOW + Duration::from_millis(1), "b"), DeliveryStep::Wait(NOW + LEASE));
+        assert_eq!(delivery.take(NOW + LEASE, "b"), DeliveryStep::Send(()));
         let before = delivery.clone();
         delivery.finish("a", answered(Some(200)), NOW + LEASE);
         assert_eq!(delivery, before);

@@ -32,7 +32,7 @@ const TIMES: [i64; 5] = [0, 1_000_000_000_000, 1_770_049_338_000, 1_770_049_338_
 const STRIDE: usize = 6;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum ModelStep {
     Create {
         who: usize,
         thread: usize,
@@ -115,28 +115,28 @@ struct Run {
     require_approval: bool,
     per_page: usize,
     embedded: usize,
-    steps: Vec<Step>,
+    steps: Vec<ModelStep>,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ModelStep> {
     let who = || 0..PEOPLE;
     let what = any::<Index>;
     let doubtful = || prop::bool::weighted(0.25);
     prop_oneof![
-        4 => (who(), 0..THREADS.len(), doubtful()).prop_map(|(who, thread, doubtful)| Step::Create { who, thread, doubtful }),
-        8 => (who(), what(), doubtful()).prop_map(|(who, to, doubtful)| Step::Reply { who, to, doubtful }),
-        2 => (who(), what(), doubtful()).prop_map(|(who, what, doubtful)| Step::Edit { who, what, doubtful }),
-        3 => (who(), what()).prop_map(|(who, what)| Step::Delete { who, what }),
-        4 => (who(), what()).prop_map(|(who, what)| Step::Like { who, what }),
-        2 => (who(), what()).prop_map(|(who, what)| Step::Report { who, what }),
-        2 => (prop_oneof![who(), Just(MODERATOR)], what()).prop_map(|(who, what)| Step::Pin { who, what }),
-        1 => (prop_oneof![who(), Just(MODERATOR)], what()).prop_map(|(who, what)| Step::Unpin { who, what }),
-        4 => what().prop_map(|what| Step::Approve { what }),
-        4 => what().prop_map(|what| Step::Reject { what }),
-        1 => what().prop_map(|what| Step::Dismiss { what }),
-        4 => (imported(), prop::option::weighted(0.6, what())).prop_map(|(what, to)| Step::Import { what, to }),
-        2 => what().prop_map(|what| Step::Erase { what }),
-        1 => Just(Step::WaitUntilIdle),
+        4 => (who(), 0..THREADS.len(), doubtful()).prop_map(|(who, thread, doubtful)| ModelStep::Create { who, thread, doubtful }),
+        8 => (who(), what(), doubtful()).prop_map(|(who, to, doubtful)| ModelStep::Reply { who, to, doubtful }),
+        2 => (who(), what(), doubtful()).prop_map(|(who, what, doubtful)| ModelStep::Edit { who, what, doubtful }),
+        3 => (who(), what()).prop_map(|(who, what)| ModelStep::Delete { who, what }),
+        4 => (who(), what()).prop_map(|(who, what)| ModelStep::Like { who, what }),
+        2 => (who(), what()).prop_map(|(who, what)| ModelStep::Report { who, what }),
+        2 => (prop_oneof![who(), Just(MODERATOR)], what()).prop_map(|(who, what)| ModelStep::Pin { who, what }),
+        1 => (prop_oneof![who(), Just(MODERATOR)], what()).prop_map(|(who, what)| ModelStep::Unpin { who, what }),
+        4 => what().prop_map(|what| ModelStep::Approve { what }),
+        4 => what().prop_map(|what| ModelStep::Reject { what }),
+        1 => what().prop_map(|what| ModelStep::Dismiss { what }),
+        4 => (imported(), prop::option::weighted(0.6, what())).prop_map(|(what, to)| ModelStep::Import { what, to }),
+        2 => what().prop_map(|what| ModelStep::Erase { what }),
+        1 => Just(ModelStep::WaitUntilIdle),
     ]
 }
 
@@ -409,7 +409,7 @@ impl Test {
         self.moved(run).await?.steps(&run.steps[..run.steps.len().min(STRIDE)]).await
     }
 
-    async fn steps(&mut self, steps: &[Step]) -> Verdict {
+    async fn steps(&mut self, steps: &[ModelStep]) -> Verdict {
         for (count, step) in steps.iter().enumerate() {
             self.step(step).await?;
             if (count + 1) % STRIDE == 0 {
@@ -452,53 +452,55 @@ impl Test {
         (!self.model.known.is_empty()).then(|| *index.get(&self.model.known))
     }
 
-    async fn step(&mut self, step: &Step) -> Verdict {
+    async fn step(&mut self, step: &ModelStep) -> Verdict {
         match step {
-            Step::Create { who, thread, doubtful } => self.create(*who, *thread, None, *doubtful).await,
-            Step::WaitUntilIdle => {
+            ModelStep::Create { who, thread, doubtful } => self.create(*who, *thread, None, *doubtful).await,
+            ModelStep::WaitUntilIdle => {
                 self.world.finish_jobs().await;
                 Ok(())
             }
-            Step::Reply { who, to, doubtful } => match self.any(to) {
+            ModelStep::Reply { who, to, doubtful } => match self.any(to) {
                 None => Ok(()),
                 Some(parent) => {
                     let thread = self.model.comments.get(&parent).map_or(0, |parent| parent.thread);
                     self.create(*who, thread, Some(parent), *doubtful).await
                 }
             },
-            Step::Edit { who, what, doubtful } => match self.any(what) {
+            ModelStep::Edit { who, what, doubtful } => match self.any(what) {
                 None => Ok(()),
                 Some(id) => self.edit(*who, id, *doubtful).await,
             },
-            Step::Delete { who, what } => match self.any(what) {
+            ModelStep::Delete { who, what } => match self.any(what) {
                 None => Ok(()),
                 Some(id) => self.delete(*who, id).await,
             },
-            Step::Like { who, what } => match self.any(what) {
+            ModelStep::Like { who, what } => match self.any(what) {
                 None => Ok(()),
                 Some(id) => self.like(*who, id).await,
             },
-            Step::Report { who, what } => match self.any(what) {
+            ModelStep::Report { who, what } => match self.any(what) {
                 None => Ok(()),
                 Some(id) => self.report(*who, id).await,
             },
-            Step::Pin { who, what } => match self.any(what) {
+            ModelStep::Pin { who, what } => match self.any(what) {
                 None => Ok(()),
                 Some(id) => self.pin(*who, id, true).await,
             },
-            Step::Unpin { who, what } => match self.any(what) {
+            ModelStep::Unpin { who, what } => match self.any(what) {
                 None => Ok(()),
                 Some(id) => self.pin(*who, id, false).await,
             },
-            Step::Approve { what } | Step::Reject { what } | Step::Dismiss { what } => match self.any(what) {
-                None => Ok(()),
-                Some(id) => self.moderate(step, id).await,
-            },
-            Step::Import { what, to } => {
+            ModelStep::Approve { what } | ModelStep::Reject { what } | ModelStep::Dismiss { what } => {
+                match self.any(what) {
+                    None => Ok(()),
+                    Some(id) => self.moderate(step, id).await,
+                }
+            }
+            ModelStep::Import { what, to } => {
                 let parent = to.as_ref().and_then(|to| self.any(to)).filter(|id| self.model.comments.contains_key(id));
                 self.import(*what, parent).await
             }
-            Step::Erase { what } => match self.any(what) {
+            ModelStep::Erase { what } => match self.any(what) {
                 None => Ok(()),
                 Some(id) => self.erase(id).await,
             },
@@ -682,10 +684,10 @@ impl Test {
         Ok(())
     }
 
-    async fn moderate(&mut self, step: &Step, id: u64) -> Verdict {
+    async fn moderate(&mut self, step: &ModelStep, id: u64) -> Verdict {
         let (path, action, state) = match step {
-            Step::Approve { .. } => ("approve", "approve", Some(ModelState::Approved)),
-            Step::Reject { .. } => ("reject", "reject", Some(ModelState::Rejected)),
+            ModelStep::Approve { .. } => ("approve", "approve", Some(ModelState::Approved)),
+            ModelStep::Reject { .. } => ("reject", "reject", Some(ModelState::Rejected)),
             _ => ("reports/dismiss", "dismiss", None),
         };
         let answer = self.people[MODERATOR].actor.judge(id, path).await;

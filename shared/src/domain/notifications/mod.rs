@@ -62,7 +62,7 @@ pub enum Reason {
 }
 
 /// What a worker does with the item of a recipient.
-pub type Step = claim::Step<Mail>;
+pub type MailStep = claim::WorkerStep<Mail>;
 
 /// The mail that a worker sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -300,7 +300,7 @@ impl NotificationState {
     }
 
     /// Takes what is due, and claims the item for `worker` when there is something to send.
-    pub fn take(&mut self, now: Timestamp, worker: &str) -> Step {
+    pub fn take(&mut self, now: Timestamp, worker: &str) -> MailStep {
         let earlier = match self.schedule.claim.take() {
             // The answer to the write of the claim was lost.
             Some(claim) if claim.is_of(worker) => {
@@ -310,7 +310,7 @@ impl NotificationState {
             Some(claim) if claim.until > now => {
                 let until = claim.until;
                 self.schedule.claim = Some(claim);
-                return Step::Wait(until);
+                return MailStep::Wait(until);
             }
             Some(claim) if claim.again => {
                 // Two workers died with it. One of them may have sent it.
@@ -322,21 +322,21 @@ impl NotificationState {
         };
         if earlier.is_none() {
             match self.due() {
-                None => return Step::Nothing,
-                Some(due) if due > now => return Step::Wait(due),
+                None => return MailStep::Nothing,
+                Some(due) if due > now => return MailStep::Wait(due),
                 Some(_) => self.begin(now),
             }
         }
         let step = self.step();
-        if step == Step::Nothing {
+        if step == MailStep::Nothing {
             return self.wait();
         }
         self.schedule.claim = Some(Claim::new(worker, now + CLAIM, earlier.is_some()));
         step
     }
 
-    fn wait(&self) -> Step {
-        self.due().map_or(Step::Nothing, Step::Wait)
+    fn wait(&self) -> MailStep {
+        self.due().map_or(MailStep::Nothing, MailStep::Wait)
     }
 
     /// Takes one asker, else the comments that wait.
@@ -351,14 +351,14 @@ impl NotificationState {
         }
     }
 
-    fn step(&self) -> Step {
+    fn step(&self) -> MailStep {
         if self.schedule.confirming.is_some() {
-            return self.confirming().cloned().map_or(Step::Nothing, |asker| Step::Send(Mail::Confirm(asker)));
+            return self.confirming().cloned().map_or(MailStep::Nothing, |asker| MailStep::Send(Mail::Confirm(asker)));
         }
         let Schedule { in_flight, more_in_flight, .. } = &self.schedule;
         match self.enrolment.status {
-            Status::On if !in_flight.is_empty() => Step::Send(Mail::Notify(in_flight.clone(), *more_in_flight)),
-            _ => Step::Nothing,
+            Status::On if !in_flight.is_empty() => MailStep::Send(Mail::Notify(in_flight.clone(), *more_in_flight)),
+            _ => MailStep::Nothing,
         }
     }
 

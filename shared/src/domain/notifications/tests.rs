@@ -37,7 +37,7 @@ fn answer(state: &mut NotificationState, name: &str, id: u64, now: Timestamp) ->
 
 /// Whose confirmation is sent now, if anybody's.
 fn confirmation(state: &mut NotificationState, now: Timestamp) -> Option<String> {
-    let Step::Send(Mail::Confirm(asker)) = state.take(now, "worker") else { return None };
+    let MailStep::Send(Mail::Confirm(asker)) = state.take(now, "worker") else { return None };
     match state.enrolment.book(&asker.asking_of(&asker.name), &asker.network, now) {
         Asking::Allowed => state.accepted(now, WAIT, Kind::Confirmation),
         Asking::From(time) => {
@@ -72,14 +72,14 @@ fn ids(ids: impl IntoIterator<Item = u64>) -> BTreeSet<u64> {
 #[test]
 fn one_mail_holds_all_that_gathered_within_the_wait() {
     let mut state = on();
-    assert_eq!(state.take(NOW, "worker"), Step::Nothing);
+    assert_eq!(state.take(NOW, "worker"), MailStep::Nothing);
     assert_eq!(notify(&mut state, 1, NOW), Notified::Added);
     assert_eq!(notify(&mut state, 2, NOW + WAIT / 2), Notified::Added);
     let early = NOW + WAIT - Duration::from_millis(1);
-    assert_eq!(state.take(early, "worker"), Step::Wait(NOW + WAIT));
-    assert_eq!(state.take(NOW + WAIT, "worker"), Step::Send(Mail::Notify(ids([1, 2]), 0)));
+    assert_eq!(state.take(early, "worker"), MailStep::Wait(NOW + WAIT));
+    assert_eq!(state.take(NOW + WAIT, "worker"), MailStep::Send(Mail::Notify(ids([1, 2]), 0)));
     state.accepted(NOW + WAIT, WAIT, Kind::Notifications);
-    assert_eq!((state.take(NOW + DAY, "worker"), state.due()), (Step::Nothing, None));
+    assert_eq!((state.take(NOW + DAY, "worker"), state.due()), (MailStep::Nothing, None));
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn what_arrives_while_a_mail_is_sent_goes_with_the_next_one() {
     notify(&mut state, 1, NOW);
     state.take(NOW + MINUTE, "worker");
     notify(&mut state, 2, NOW + MINUTE);
-    assert_eq!(state.take(NOW + MINUTE, "second"), Step::Wait(NOW + MINUTE + CLAIM));
+    assert_eq!(state.take(NOW + MINUTE, "second"), MailStep::Wait(NOW + MINUTE + CLAIM));
     state.accepted(NOW + MINUTE, WAIT, Kind::Notifications);
     assert_eq!(state.due(), Some(NOW + 16 * MINUTE));
-    assert_eq!(state.take(NOW + 16 * MINUTE, "worker"), Step::Send(Mail::Notify(ids([2]), 0)));
+    assert_eq!(state.take(NOW + 16 * MINUTE, "worker"), MailStep::Send(Mail::Notify(ids([2]), 0)));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn waits_grow_and_a_day_has_at_most_ten_mails() {
     for id in 0..100 {
         notify(&mut state, id, now);
         now = state.due().unwrap();
-        assert!(matches!(state.take(now, "worker"), Step::Send(Mail::Notify(..))));
+        assert!(matches!(state.take(now, "worker"), MailStep::Send(Mail::Notify(..))));
         state.accepted(now, WAIT, Kind::Notifications);
         mails.push(now);
     }
@@ -133,19 +133,19 @@ fn a_mail_names_a_hundred_and_counts_the_rest() {
     for id in 0..1_000 {
         notify(&mut state, id, NOW);
     }
-    assert_eq!(state.take(NOW + MINUTE, "worker"), Step::Send(Mail::Notify(ids(0..100), 900)));
+    assert_eq!(state.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Notify(ids(0..100), 900)));
 }
 
 #[test]
 fn a_mail_whose_worker_died_is_sent_once_more_and_no_more() {
     let mut state = on();
     notify(&mut state, 1, NOW);
-    assert_eq!(state.take(NOW + MINUTE, "worker"), Step::Send(Mail::Notify(ids([1]), 0)));
+    assert_eq!(state.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Notify(ids([1]), 0)));
     let (dead, mail) = (NOW + MINUTE + CLAIM, state.mail());
-    assert_eq!(state.take(dead - Duration::from_millis(1), "second"), Step::Wait(dead));
-    assert_eq!(state.take(dead, "second"), Step::Send(Mail::Notify(ids([1]), 0)));
+    assert_eq!(state.take(dead - Duration::from_millis(1), "second"), MailStep::Wait(dead));
+    assert_eq!(state.take(dead, "second"), MailStep::Send(Mail::Notify(ids([1]), 0)));
     assert_eq!(state.mail(), mail, "mail programs show the two as one");
-    assert_eq!(state.take(dead + CLAIM, "third"), Step::Nothing);
+    assert_eq!(state.take(dead + CLAIM, "third"), MailStep::Nothing);
     assert_eq!(notify(&mut state, 1, dead + CLAIM), Notified::No);
     notify(&mut state, 2, dead + CLAIM);
     state.take(state.due().unwrap(), "worker");
@@ -167,7 +167,7 @@ fn a_refused_mail_is_tried_for_a_day_with_growing_pauses() {
     let (mut state, mut now, mut pauses) = (on(), NOW + MINUTE, Vec::new());
     notify(&mut state, 1, NOW);
     loop {
-        assert_eq!(state.take(now, "worker"), Step::Send(Mail::Notify(ids([1]), 0)));
+        assert_eq!(state.take(now, "worker"), MailStep::Send(Mail::Notify(ids([1]), 0)));
         state.refused(now, WAIT);
         let Some(due) = state.due() else { break };
         pauses.push(due.since(now).as_secs());
@@ -185,7 +185,7 @@ fn what_is_written_while_the_server_refuses_mails_is_tried_for_a_day_of_its_own(
     let (first, later, last) = (id(NOW), id(NOW + 20 * HOUR), id(NOW + 25 * HOUR));
     let (mut state, mut now) = (on(), NOW + MINUTE);
     notify(&mut state, first, NOW);
-    while let Step::Send(Mail::Notify(tried, _)) = state.take(now, "worker") {
+    while let MailStep::Send(Mail::Notify(tried, _)) = state.take(now, "worker") {
         if now >= NOW + 20 * HOUR && !tried.contains(&later) {
             notify(&mut state, later, now);
         }
@@ -202,7 +202,7 @@ fn what_is_written_while_the_server_refuses_mails_is_tried_for_a_day_of_its_own(
     state.refused(now, WAIT);
     while now.since(NOW) < 44 * HOUR {
         now = state.due().unwrap();
-        assert_eq!(state.take(now, "worker"), Step::Send(Mail::Notify(ids([later, last]), 0)));
+        assert_eq!(state.take(now, "worker"), MailStep::Send(Mail::Notify(ids([later, last]), 0)));
         state.refused(now, WAIT);
     }
 }
@@ -262,14 +262,15 @@ fn a_confirmation_covers_the_visitor_who_asked_and_no_other() {
     assert!(state.confirm(&ada, NOW + MINUTE, WAIT));
     assert_eq!(answer(&mut state, "ada", 3, NOW + MINUTE), Notified::Added);
     assert_eq!(answer(&mut state, "eve", 4, NOW + MINUTE), Notified::Added);
-    let asks =
-        |name: &str, known: &NotificationState| Step::Send(Mail::Confirm(known.enrolment.asker(name).unwrap().clone()));
+    let asks = |name: &str, known: &NotificationState| {
+        MailStep::Send(Mail::Confirm(known.enrolment.asker(name).unwrap().clone()))
+    };
     assert_eq!(state.take(NOW + MINUTE, "worker"), asks(&eve, &state));
     state.accepted(NOW + MINUTE, WAIT, Kind::Confirmation);
-    assert_eq!(state.take(NOW + 2 * MINUTE, "worker"), Step::Send(Mail::Notify(ids([3]), 0)));
+    assert_eq!(state.take(NOW + 2 * MINUTE, "worker"), MailStep::Send(Mail::Notify(ids([3]), 0)));
     state.accepted(NOW + 2 * MINUTE, WAIT, Kind::Notifications);
     assert!(state.confirm(&eve, NOW + DAY, WAIT));
-    assert_eq!(state.take(NOW + 2 * DAY, "worker"), Step::Send(Mail::Notify(ids([1, 4]), 0)));
+    assert_eq!(state.take(NOW + 2 * DAY, "worker"), MailStep::Send(Mail::Notify(ids([1, 4]), 0)));
 }
 
 #[test]
@@ -290,7 +291,7 @@ fn a_member_claims_one_address_at_a_time() {
     assert_eq!(notify(&mut state, 1, NOW), Notified::Added);
     state.claim_address(claimed("second"), NOW, WAIT);
     assert!(!state.confirm("first", NOW, WAIT) && state.confirm("second", NOW, WAIT));
-    assert_eq!(state.take(NOW + MINUTE, "worker"), Step::Send(Mail::Notify(ids([1]), 0)));
+    assert_eq!(state.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Notify(ids([1]), 0)));
 }
 
 #[test]
@@ -299,10 +300,10 @@ fn what_gathers_before_the_confirmation_goes_after_it() {
     assert_eq!(answer(&mut state, "ada", 1, NOW), Notified::Added);
     assert_eq!(answer(&mut state, "ada", 1, NOW), Notified::Waiting);
     assert!(confirmation(&mut state, NOW + MINUTE).is_some());
-    assert_eq!(state.take(NOW + DAY, "worker"), Step::Nothing);
+    assert_eq!(state.take(NOW + DAY, "worker"), MailStep::Nothing);
     assert!(state.confirm(&Asker::of(&guest("ada")), NOW + DAY, WAIT));
     assert_eq!(state.due(), Some(NOW + DAY + MINUTE));
-    assert_eq!(state.take(NOW + 2 * DAY, "worker"), Step::Send(Mail::Notify(ids([1]), 0)));
+    assert_eq!(state.take(NOW + 2 * DAY, "worker"), MailStep::Send(Mail::Notify(ids([1]), 0)));
 }
 
 #[test]
@@ -312,13 +313,13 @@ fn what_gathers_goes_although_it_is_not_known_what_became_of_the_confirmation() 
         let mut state = NotificationState::default();
         state.claim_address(claimed(), NOW, WAIT);
         notify(&mut state, 1, NOW);
-        assert!(matches!(state.take(NOW + MINUTE, "worker"), Step::Send(Mail::Confirm(_))));
+        assert!(matches!(state.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Confirm(_))));
         if by_its_link {
             state.confirm("ada", NOW + MINUTE, WAIT);
         } else {
             state.enrol(address(true), NOW + MINUTE, WAIT);
         }
-        assert_eq!(state.take(NOW + CLAIM + MINUTE, "second"), Step::Send(Mail::Notify(ids([1]), 0)));
+        assert_eq!(state.take(NOW + CLAIM + MINUTE, "second"), MailStep::Send(Mail::Notify(ids([1]), 0)));
         assert!(!state.is_claimed_by("worker"));
     }
 }
@@ -326,11 +327,11 @@ fn what_gathers_goes_although_it_is_not_known_what_became_of_the_confirmation() 
 #[test]
 fn a_confirmation_that_is_sent_again_has_the_same_name_and_is_sent_twice_at_most() {
     let mut state = asked("ada");
-    assert!(matches!(state.take(NOW + MINUTE, "worker"), Step::Send(Mail::Confirm(_))));
+    assert!(matches!(state.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Confirm(_))));
     let (dead, mail) = (NOW + MINUTE + CLAIM, state.mail());
-    assert!(matches!(state.take(dead, "second"), Step::Send(Mail::Confirm(_))));
+    assert!(matches!(state.take(dead, "second"), MailStep::Send(Mail::Confirm(_))));
     assert_eq!(state.mail(), mail);
-    assert_eq!(state.take(dead + CLAIM, "third"), Step::Nothing);
+    assert_eq!(state.take(dead + CLAIM, "third"), MailStep::Nothing);
 }
 
 #[test]
@@ -354,7 +355,7 @@ fn what_was_left_out_because_its_text_waits_is_mailed_once_it_is_accepted() {
             assert_eq!(state.due(), None);
             assert_eq!(accept(&mut state, NOW + HOUR), Notified::Added);
         }
-        assert_eq!(state.take(NOW + DAY, "worker"), Step::Send(Mail::Notify(ids([1]), 0)));
+        assert_eq!(state.take(NOW + DAY, "worker"), MailStep::Send(Mail::Notify(ids([1]), 0)));
         state.accepted(NOW + DAY, WAIT, Kind::Notifications);
         assert_eq!(accept(&mut state, NOW + DAY), Notified::No);
         assert_eq!((state.due(), state.schedule.aside), (None, ids([])));
@@ -383,7 +384,7 @@ fn of_more_than_a_hundred_that_are_left_out_the_newest_are_mailed_once_they_are_
 #[test]
 fn nobody_of_its_network_displaces_an_asker_whose_confirmation_is_being_sent() {
     let mut state = asked("ada");
-    assert!(matches!(state.take(NOW + MINUTE, "worker"), Step::Send(Mail::Confirm(_))));
+    assert!(matches!(state.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Confirm(_))));
     state.ask(asker("bob", "home"), NOW + MINUTE, WAIT);
     state.ask(asker("carl", "home"), NOW + MINUTE, WAIT);
     state.accepted(NOW + MINUTE, WAIT, Kind::Confirmation);
@@ -408,7 +409,7 @@ fn a_stopped_recipient_is_turned_on_by_its_member_alone() {
     notify(&mut state, 1, NOW);
     state.stop(NOW, None);
     assert_eq!((state.enrolment.status, &state.enrolment.address), (Status::Off, &None));
-    assert_eq!(state.take(NOW + DAY, "worker"), Step::Nothing);
+    assert_eq!(state.take(NOW + DAY, "worker"), MailStep::Nothing);
     let stopped = state.clone();
     state.forget();
     assert_eq!(state, stopped);
@@ -480,7 +481,7 @@ fn a_muted_thread_is_not_notified_and_the_hundred_latest_stay_muted() {
 fn moderators_get_a_digest_an_hour_at_most() {
     let mut mods = NotificationState::default();
     assert_eq!(mods.alert(CommentId(1), 21, NOW, WAIT), Notified::Added);
-    assert_eq!(mods.take(NOW + MINUTE, "worker"), Step::Send(Mail::Notify(ids([1]), 0)));
+    assert_eq!(mods.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Notify(ids([1]), 0)));
     mods.accepted(NOW + MINUTE, WAIT, Kind::Digest);
     assert_eq!(mods.alert(CommentId(1), 21, NOW + 2 * MINUTE, WAIT), Notified::No);
     assert_eq!(mods.due(), None);

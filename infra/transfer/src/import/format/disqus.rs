@@ -5,12 +5,12 @@ use jiff::tz::TimeZone;
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread};
 use super::super::source::{ReadError, Reader};
 use super::super::time;
-use super::xml::{Element, Step, Xml};
+use super::xml::{Element, Xml, XmlEvent};
 use super::{Sink, comment_record};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut xml = Xml::open(input, "disqus")?;
-    while let Step::Start(tag) = xml.step()? {
+    while let XmlEvent::Start(tag) = xml.next_event()? {
         let element = xml.element(tag)?;
         if matches!(element.tag.name.as_str(), "category" | "thread") {
             sink(Record::of_site(element.text("forum")))?;

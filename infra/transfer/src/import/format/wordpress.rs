@@ -7,14 +7,14 @@ use super::super::markdown;
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread};
 use super::super::source::{ReadError, Reader};
 use super::super::time;
-use super::xml::{Element, Step, Tag, Xml};
+use super::xml::{Element, Tag, Xml, XmlEvent};
 use super::{Sink, comment_record};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut xml = Xml::open(input, "rss")?;
     loop {
-        match xml.step()? {
-            Step::Start(tag) => match tag.name.as_str() {
+        match xml.next_event()? {
+            XmlEvent::Start(tag) => match tag.name.as_str() {
                 "channel" => {}
                 "item" => item(&mut xml, zone, sink)?,
                 "base_blog_url" => {
@@ -23,8 +23,8 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
                 }
                 _ => skip(&mut xml, tag)?,
             },
-            Step::End => {}
-            Step::Done => return xml.end(),
+            XmlEvent::End => {}
+            XmlEvent::Done => return xml.end(),
         }
     }
 }
@@ -37,7 +37,7 @@ fn skip(xml: &mut Xml, tag: Tag) -> Result<(), ReadError> {
 fn item(xml: &mut Xml, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut item = Item::default();
     let mut is_told = false;
-    while let Step::Start(tag) = xml.step()? {
+    while let XmlEvent::Start(tag) = xml.next_event()? {
         let element = xml.element(tag)?;
         let text = || Some(element.own_text()).filter(|text| !text.is_empty());
         match element.tag.name.as_str() {

@@ -56,7 +56,7 @@ impl Element {
     }
 }
 
-pub(super) enum Step {
+pub(super) enum XmlEvent {
     Start(Tag),
     End,
     /// The end of the root.
@@ -82,16 +82,16 @@ impl Xml {
         let mut events = Events::from_reader(input);
         events.config_mut().allow_dangling_amp = true;
         let mut xml = Self { events, watch, encoding: UTF_8, buffer: Vec::new(), open: Vec::new(), is_empty: false };
-        match xml.step() {
-            Ok(Step::Start(tag)) if tag.name == root => Ok(xml),
-            Ok(Step::Start(tag)) => Err(ReadError::whole(format!("begins with <{}>, not with <{root}>", tag.name))),
+        match xml.next_event() {
+            Ok(XmlEvent::Start(tag)) if tag.name == root => Ok(xml),
+            Ok(XmlEvent::Start(tag)) => Err(ReadError::whole(format!("begins with <{}>, not with <{root}>", tag.name))),
             Ok(_) => Err(ReadError::whole(format!("has no <{root}>"))),
             Err(error) => Err(error),
         }
     }
 
     /// The next start or end, past any text.
-    pub(super) fn step(&mut self) -> Result<Step, ReadError> {
+    pub(super) fn next_event(&mut self) -> Result<XmlEvent, ReadError> {
         if self.is_empty {
             return Ok(self.close());
         }
@@ -117,10 +117,10 @@ impl Xml {
             if held + open.last().map_or(0, |element| element.text.len() as u64) > MAX_RECORD {
                 return Err(self.broken(&format!("an element has more than {} MB", MAX_RECORD >> 20)));
             }
-            let step = if self.is_empty { self.close() } else { self.content(&mut open)? };
-            match step {
-                Step::Start(tag) => open.push(Element { tag, ..Element::default() }),
-                Step::End | Step::Done => {
+            let event = if self.is_empty { self.close() } else { self.content(&mut open)? };
+            match event {
+                XmlEvent::Start(tag) => open.push(Element { tag, ..Element::default() }),
+                XmlEvent::End | XmlEvent::Done => {
                     let Some(mut done) = open.pop() else { return Err(self.broken("an end without a start")) };
                     held += done.text.len() as u64;
                     match open.last_mut() {
@@ -138,8 +138,8 @@ impl Xml {
         }
     }
 
-    /// Does what [`step`](Self::step) does, and adds text on the way to the innermost element.
-    fn content(&mut self, open: &mut [Element]) -> Result<Step, ReadError> {
+    /// Does what [`next_event`](Self::next_event) does, and adds text on the way to the innermost element.
+    fn content(&mut self, open: &mut [Element]) -> Result<XmlEvent, ReadError> {
         loop {
             let text = match self.event()? {
                 Event::Start(start) => return self.start(&start, false),
@@ -178,14 +178,14 @@ impl Xml {
         }
     }
 
-    fn start(&mut self, start: &BytesStart<'_>, is_empty: bool) -> Result<Step, ReadError> {
+    fn start(&mut self, start: &BytesStart<'_>, is_empty: bool) -> Result<XmlEvent, ReadError> {
         if self.open.len() == MAX_DEPTH {
             return Err(self.broken("elements are nested too deep"));
         }
         let tag = self.tag(start);
         self.open.push(tag.name.clone());
         self.is_empty = is_empty;
-        Ok(Step::Start(tag))
+        Ok(XmlEvent::Start(tag))
     }
 
     fn tag(&self, start: &BytesStart<'_>) -> Tag {
@@ -207,16 +207,16 @@ impl Xml {
         }
     }
 
-    fn close(&mut self) -> Step {
+    fn close(&mut self) -> XmlEvent {
         self.is_empty = false;
         self.open.pop();
-        if self.open.is_empty() { Step::Done } else { Step::End }
+        if self.open.is_empty() { XmlEvent::Done } else { XmlEvent::End }
     }
 
-    fn end_of_file(&self) -> Result<Step, ReadError> {
+    fn end_of_file(&self) -> Result<XmlEvent, ReadError> {
         match self.open.last() {
             Some(name) => Err(self.broken(&format!("the file ends inside <{name}>"))),
-            None => Ok(Step::Done),
+            None => Ok(XmlEvent::Done),
         }
     }
 
@@ -265,7 +265,7 @@ mod tests {
         let read = || {
             let mut xml = Xml::open(Reader::of(text), "root")?;
             let mut found = Vec::new();
-            while let Step::Start(tag) = xml.step()? {
+            while let XmlEvent::Start(tag) = xml.next_event()? {
                 found.push(xml.element(tag)?);
             }
             Ok(found)
