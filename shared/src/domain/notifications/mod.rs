@@ -92,12 +92,12 @@ pub enum Notified {
     No,
 }
 
-/// Where a notice is that may have been left out of a mail.
-enum Left {
+/// The set that holds a notice which a mail may have left out.
+enum NoticeSet {
     InFlight,
     Aside,
     Waiting,
-    No,
+    None,
 }
 
 /// The item of one recipient.
@@ -226,9 +226,9 @@ impl NotificationState {
         wait: Duration,
     ) -> Notified {
         match self.take_back(id.into()) {
-            Left::InFlight => Notified::Waiting,
-            Left::Aside | Left::Waiting => self.notify(id, reasons, thread, now, wait),
-            Left::No => Notified::No,
+            NoticeSet::InFlight => Notified::Waiting,
+            NoticeSet::Aside | NoticeSet::Waiting => self.notify(id, reasons, thread, now, wait),
+            NoticeSet::None => Notified::No,
         }
     }
 
@@ -243,23 +243,25 @@ impl NotificationState {
     ) -> Notified {
         let rejection = Notice::Rejection(id);
         match self.take_back(rejection) {
-            Left::InFlight => Notified::Waiting,
-            Left::Aside | Left::Waiting | Left::No => self.notify(rejection, reasons, thread, now, wait),
+            NoticeSet::InFlight => Notified::Waiting,
+            NoticeSet::Aside | NoticeSet::Waiting | NoticeSet::None => {
+                self.notify(rejection, reasons, thread, now, wait)
+            }
         }
     }
 
-    /// Lets a notice that a mail left out be sent again. One in flight may be left out of that mail.
-    fn take_back(&mut self, notice: Notice) -> Left {
+    /// Lets a notice that a mail left out be sent again, and says in which set it was. One in flight may be left out of that mail.
+    fn take_back(&mut self, notice: Notice) -> NoticeSet {
         let notice = notice.number();
         if self.schedule.in_flight.contains(&notice) {
             self.schedule.aside.insert(notice);
-            Left::InFlight
+            NoticeSet::InFlight
         } else if self.schedule.aside.remove(&notice) {
-            Left::Aside
+            NoticeSet::Aside
         } else if self.has(notice) {
-            Left::Waiting
+            NoticeSet::Waiting
         } else {
-            Left::No
+            NoticeSet::None
         }
     }
 
