@@ -340,9 +340,9 @@ impl World {
         self.outbox.mails().expect("the folder of mails can be read")
     }
 
-    /// Sends a message about a mailbox to the function `delivery`.
-    pub async fn send_delivery(&self, mailbox: &str) {
-        self.send_to_delivery(&delivery_message(mailbox)).await;
+    /// Sends a message about a recipient to the function `delivery`.
+    pub async fn send_delivery(&self, recipient: &str) {
+        self.send_to_delivery(&delivery_message(recipient)).await;
     }
 
     /// Sends a message to the function `delivery`.
@@ -357,10 +357,10 @@ impl World {
         self.queues.answer("PurgeQueue", queue.to_string().as_bytes()).await;
     }
 
-    /// Hands a batch of messages about these mailboxes to a function that is killed after so many steps. Whether it lived to
+    /// Hands a batch of messages about these recipients to a function that is killed after so many steps. Whether it lived to
     /// the end.
-    pub async fn deliver(&self, mailboxes: &[&str], steps: usize) -> bool {
-        let messages: Vec<String> = mailboxes.iter().copied().map(delivery_message).collect();
+    pub async fn deliver(&self, recipients: &[&str], steps: usize) -> bool {
+        let messages: Vec<String> = recipients.iter().copied().map(delivery_message).collect();
         self.deliver_messages(&messages, steps).await
     }
 
@@ -374,11 +374,11 @@ impl World {
         self.deliver_until(messages, is_killed).await
     }
 
-    /// Hands a message about a mailbox to a function that is killed when the mail server has taken a mail, before the function
+    /// Hands a message about a recipient to a function that is killed when the mail server has taken a mail, before the function
     /// does anything else.
-    pub async fn deliver_until_sent(&self, mailbox: &str) {
+    pub async fn deliver_until_sent(&self, recipient: &str) {
         let before = self.mails().len();
-        let lived = self.deliver_until(&[delivery_message(mailbox)], || self.mails().len() > before).await;
+        let lived = self.deliver_until(&[delivery_message(recipient)], || self.mails().len() > before).await;
         assert!(!lived, "a mail is sent, and the function goes on after it");
     }
 

@@ -548,8 +548,8 @@ async fn a_mail_that_waits_does_not_go_once_its_address_has_stopped() {
     both.world.wait_until_idle().await;
     both.stop(&mails, "posts/1").await;
     assert_eq!(sent(&both.world).await.len(), 3);
-    let mailbox = both.world.item("E#u7", "E").await.unwrap();
-    assert!(!mailbox.contains_key("ad"), "the address is forgotten: {mailbox:?}");
+    let state = both.world.item("E#u7", "E").await.unwrap();
+    assert!(!state.contains_key("ad"), "the address is forgotten: {state:?}");
 }
 
 #[tokio::test]
@@ -664,7 +664,7 @@ async fn a_comment_that_was_told_is_not_told_again_when_it_is_shown_again() {
     let ada = member(&world, 7, "Ada");
     let asked = subscribe(&ada, "posts/1").await;
     let mut replies = Vec::new();
-    // So late that the mailbox has forgotten the first one.
+    // The state of the recipient has forgotten the first one by then.
     for _ in 0..3 {
         replies.push(member(&world, 8, "Bob").reply("posts/1", asked, "x").await);
         assert_eq!(sent(&world).await.len(), replies.len());
@@ -686,11 +686,11 @@ async fn scanners_that_follow_links_change_nothing() {
     member(&world, 8, "Bob").reply("posts/1", asked, "x").await;
     let mails = sent(&world).await;
     assert_eq!(mails.len(), 2);
-    let mailboxes = async || {
+    let states = async || {
         let items = world.items().await.into_iter().filter(|item| item["pk"].as_s().unwrap().starts_with("E#"));
         items.collect::<Vec<_>>()
     };
-    let before = mailboxes().await;
+    let before = states().await;
     for link in mails.iter().flat_map(links) {
         let page = world.guest().get(&link).await.ok(200);
         assert!(page.json.as_str().unwrap().contains("<form method=\"post\">"), "{}", page.json);
@@ -705,7 +705,7 @@ async fn scanners_that_follow_links_change_nothing() {
         world.guest().send(Method::HEAD, &link, "").await;
     }
     world.finish_jobs().await;
-    assert_eq!((mailboxes().await, world.mails().len()), (before, 2));
+    assert_eq!((states().await, world.mails().len()), (before, 2));
 }
 
 #[tokio::test]
@@ -1259,7 +1259,7 @@ async fn a_worker_that_is_killed_after_a_confirmation_went_loses_no_notice() {
 #[tokio::test]
 async fn a_mail_that_is_sent_again_after_a_kill_has_the_same_name_whatever_kind_it_is() {
     let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_SPAM_REVIEW", "casino")];
-    for mailbox in ["u7", "mods"] {
+    for recipient in ["u7", "mods"] {
         for steps in 1.. {
             let world = World::with(&[&MAIL[..], &mods].concat());
             subscribe(&claimant(&world, 7, "ada@example.org"), "posts/1").await;
@@ -1267,14 +1267,14 @@ async fn a_mail_that_is_sent_again_after_a_kill_has_the_same_name_whatever_kind_
             world.wait_until_idle().await;
             world.lose_deliveries().await;
             world.pass(Duration::from_mins(1));
-            let lived = world.deliver(&[mailbox], steps).await;
+            let lived = world.deliver(&[recipient], steps).await;
             for _ in 0..3 {
                 world.pass(Duration::from_mins(3));
-                world.deliver(&[mailbox], usize::MAX).await;
+                world.deliver(&[recipient], usize::MAX).await;
             }
             let mails = world.mails();
             let names: BTreeSet<&str> = mails.iter().map(|mail| header(mail, "Message-ID")).collect();
-            assert!(names.len() == 1 && mails.len() <= 2, "{mailbox}, {steps} steps: {names:?}");
+            assert!(names.len() == 1 && mails.len() <= 2, "{recipient}, {steps} steps: {names:?}");
             if lived {
                 break;
             }
@@ -1285,7 +1285,7 @@ async fn a_mail_that_is_sent_again_after_a_kill_has_the_same_name_whatever_kind_
 #[tokio::test]
 async fn a_worker_that_is_killed_between_the_servers_acceptance_and_its_note_sends_the_same_mail_again() {
     let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_SPAM_REVIEW", "casino")];
-    for (mailbox, is_proven) in [("u7", true), ("u7", false), ("mods", true)] {
+    for (recipient, is_proven) in [("u7", true), ("u7", false), ("mods", true)] {
         let world = World::with(&[&MAIL[..], &mods].concat());
         let ada = if is_proven { member(&world, 7, "Ada") } else { claimant(&world, 7, "ada@example.org") };
         let asked = subscribe(&ada, "posts/1").await;
@@ -1294,17 +1294,17 @@ async fn a_worker_that_is_killed_between_the_servers_acceptance_and_its_note_sen
         world.wait_until_idle().await;
         world.lose_deliveries().await;
         world.pass(Duration::from_mins(1));
-        world.deliver_until_sent(mailbox).await;
+        world.deliver_until_sent(recipient).await;
         for _ in 0..3 {
             world.pass(Duration::from_mins(3));
-            world.deliver(&[mailbox], usize::MAX).await;
+            world.deliver(&[recipient], usize::MAX).await;
         }
         let mails = world.mails();
-        assert_eq!(mails.len(), 2, "{mailbox}: {:?}", subjects(&mails));
+        assert_eq!(mails.len(), 2, "{recipient}: {:?}", subjects(&mails));
         for name in ["Message-ID", "Subject", "To"] {
-            assert_eq!(header(&mails[0], name), header(&mails[1], name), "{mailbox}");
+            assert_eq!(header(&mails[0], name), header(&mails[1], name), "{recipient}");
         }
-        assert_eq!(mails[0].text, mails[1].text, "{mailbox}");
+        assert_eq!(mails[0].text, mails[1].text, "{recipient}");
     }
 }
 
@@ -1391,7 +1391,7 @@ async fn what_ses_says_in_words_is_no_failure() {
 }
 
 #[tokio::test]
-async fn a_mailbox_that_is_due_when_mails_are_turned_off_is_no_failure() {
+async fn a_recipient_who_is_due_when_mails_are_turned_off_is_no_failure() {
     let world = World::new();
     world.send_delivery("u7").await;
     world.finish_jobs().await;

@@ -380,7 +380,7 @@ async fn a_guest_with_a_key_is_erased_by_the_address_and_the_hash_of_the_key_is_
 }
 
 #[tokio::test]
-async fn mailboxes_and_sealed_addresses_of_the_erased_are_gone() {
+async fn notification_states_and_sealed_addresses_of_the_erased_are_gone() {
     let world = World::with(&MAIL);
     let (ada, bob) =
         (world.claiming(&json!({ "sub": "7", "name": "Ada Lovelace", "email": EMAIL })), world.user(8, "Bob"));
