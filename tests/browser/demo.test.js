@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { until } from './desk.js'
+import { until } from './moderators_page.js'
 import { becoming, isVisitor, Service, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')

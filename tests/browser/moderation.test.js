@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { card, decideNothing, deliver, desk, focused, member, moderator, press, tab, until } from './desk.js'
+import { card, decideNothing, deliver, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { dialogCloses, newRecord, stickingOut, token, world } from './world.js'
 
 /** The write limit is the one of a service without settings: moderators who work quickly must stay below it. */
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true', SVC_MODERATORS: '99' })
 const axe = createRequire(import.meta.url).resolve('axe-core')
-const { emptyQueue, open, logOf, isApproved } = desk(w)
+const { emptyQueue, open, logOf, isApproved } = moderatorsPage(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 

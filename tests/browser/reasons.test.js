@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LOOKS, card, decideNothing, deliver, desk, focused, isAccessible, member, moderator, press, tab, until } from './desk.js'
+import { LOOKS, card, decideNothing, deliver, focused, isAccessible, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { dialogCloses, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
-const { emptyQueue, open, isApproved } = desk(w)
+const { emptyQueue, open, isApproved } = moderatorsPage(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 

@@ -2,7 +2,7 @@
 
 import { mkdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { desk } from './desk.js'
+import { moderatorsPage } from './moderators_page.js'
 import { people, signInFor } from './sign_in.js'
 import { newRecord, token, world } from './world.js'
 
@@ -106,7 +106,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     })
 
     test(`the moderators’ page, ${look}`, async (t) => {
-      const { open } = desk(moderated)
+      const { open } = moderatorsPage(moderated)
       const { page } = await open(t, { context, prepare: answered })
       await walk(page, 'Sign in', taking(page, 'moderate-'))
       const stranger = await moderator.session(`stranger-${look}@example.org`, 'Sam')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isAccessible, LOOKS } from './desk.js'
+import { isAccessible, LOOKS } from './moderators_page.js'
 import { askForCode, elsewhere, people, signInFor } from './sign_in.js'
 import { becoming, newRecord, stickingOut, world } from './world.js'
 

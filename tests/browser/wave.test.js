@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { desk, focused, moderator, press, until } from './desk.js'
+import { focused, moderator, moderatorsPage, press, until } from './moderators_page.js'
 import { newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
-const { open, logOf } = desk(w)
+const { open, logOf } = moderatorsPage(w)
 
 const HONEST = 'An honest comment'
 const FIFTY = Array.from({ length: 50 }, (_, i) => `127.0.0.${i + 1}`)

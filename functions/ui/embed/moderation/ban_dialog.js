@@ -1,7 +1,7 @@
 /**
  * The dialog of a ban.
  * @import { Author, Rejects } from '../types.d.ts'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { ApiError } from '../kit/api.js'
@@ -29,14 +29,14 @@ function radio(name, value, label, chosen) {
   return h('label', {}, input, label)
 }
 
-/** @param {Desk} desk @param {Author[]} authors */
+/** @param {App} app @param {Author[]} authors */
 function banTitle({ t, bans }, authors) {
   const [first] = authors
   if (authors.length > 1) return t('ban_title_many', { n: authors.length })
   return t(first.id == null ? 'block_title' : 'ban_title', { name: bans.nameOf(first) })
 }
 
-/** @param {Desk} desk @param {number} comments @param {Rejects} chosen */
+/** @param {App} app @param {number} comments @param {Rejects} chosen */
 function rejectsField({ t }, comments, chosen) {
   const these = comments ? radio('rejects', 'these', t('ban_rejects_these', { n: comments }), chosen) : ''
   const field = h('fieldset', {}, h('legend', {}, t('ban_rejects')),
@@ -45,7 +45,7 @@ function rejectsField({ t }, comments, chosen) {
   return field
 }
 
-/** @param {Desk} desk @param {boolean} isNetwork @param {HTMLInputElement} date */
+/** @param {App} app @param {boolean} isNetwork @param {HTMLInputElement} date */
 function lengthField({ t }, isNetwork, date) {
   const lengths = LENGTHS.filter(([, days]) => !isNetwork || (days && days < NETWORK_DAYS))
   const other = radio('length', 'date', t('ban_date'), '')
@@ -63,24 +63,24 @@ function endOf(data) {
 
 /**
  * The dialog of a ban. `submit` sends it; what it refuses is told in the dialog, which stays open.
- * @param {Desk} desk
+ * @param {App} app
  * @param {Author[]} authors
  * @param {{ comments: number, rejects: Rejects }} offer how many comments may be rejected besides, and what is chosen at first
  * @param {(ban: { until: string | null, reason: string | null, rejects: Rejects }) => Promise<void>} submit
  */
-export function banDialog(desk, authors, { comments, rejects }, submit) {
-  const { t } = desk
+export function banDialog(app, authors, { comments, rejects }, submit) {
+  const { t } = app
   const isNetwork = authors.some(({ id }) => id == null)
   const isUser = authors.some(({ id }) => id != null)
   const date = h('input', { type: 'date', name: 'date', 'aria-label': t('ban_date'), min: dayIn(1), max: isNetwork && dayIn(NETWORK_DAYS) })
   const error = h('p', { role: 'alert', class: 'error', hidden: true })
   const send = h('button', { class: 'primary danger' }, t(isUser ? 'ban_confirm' : 'block_confirm'))
   const form = h('form', { method: 'dialog' },
-    h('h2', { id: 'ban-title', dir: 'auto' }, banTitle(desk, authors)),
+    h('h2', { id: 'ban-title', dir: 'auto' }, banTitle(app, authors)),
     isUser && h('p', { class: 'muted' }, t('ban_effect')),
     isNetwork && h('p', { class: 'muted' }, t('block_effect')),
-    rejectsField(desk, comments, rejects),
-    lengthField(desk, isNetwork, date),
+    rejectsField(app, comments, rejects),
+    lengthField(app, isNetwork, date),
     h('label', { class: 'field' }, t('ban_reason'), h('input', { name: 'reason', maxlength: '500', autocomplete: 'off' })),
     error,
     h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'outlined', click: () => dialog.close() }, t('cancel')), send))
@@ -105,7 +105,7 @@ export function banDialog(desk, authors, { comments, rejects }, submit) {
       dialog.close('banned')
     } catch (refusal) {
       const isForbidden = refusal instanceof ApiError && refusal.code === 'forbidden'
-      refuse(isForbidden ? t('no_ban') : desk.explain(refusal))
+      refuse(isForbidden ? t('no_ban') : app.explain(refusal))
       send.disabled = false
     }
   })

@@ -2,7 +2,7 @@
  * Bans users and networks of guests, lifts their bans, and remembers who is banned.
  * @import { Author, Ban, Item, Rejects } from '../types.d.ts'
  * @import { Card } from './card.js'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  * @import { CardList } from './queue.js'
  */
 
@@ -34,9 +34,9 @@ export class Bans {
   /** What a moderator has chosen last. @type {Rejects} */
   #rejects = 'these'
 
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app
   }
 
   /** @param {Author} author */
@@ -52,7 +52,7 @@ export class Bans {
 
   /** Whether somebody can be banned: nobody bans themselves. @param {Author} author */
   isBannable(author) {
-    return keyOf(author) != null && !this.desk.isMe(author)
+    return keyOf(author) != null && !this.app.isMe(author)
   }
 
   /** Whether the service rejects the comment now, because its writer was banned. @param {Item} item */
@@ -64,10 +64,10 @@ export class Bans {
 
   /** Bans who wrote these comments of a list, once its moderator has said for how long. @param {CardList} list @param {Card[]} cards */
   async banWriters(list, cards) {
-    const { t } = this.desk
+    const { t } = this.app
     const theirs = cards.filter(({ item }) => this.isBannable(authorOf(item)))
     const authors = new Map(theirs.map(({ item }) => [keyOf(authorOf(item)), authorOf(item)]))
-    if (!authors.size) return cards.length && this.desk.tell(t(cards.some(({ item }) => this.desk.isMe(item.user)) ? 'no_ban' : 'guests_no_ban'))
+    if (!authors.size) return cards.length && this.app.tell(t(cards.some(({ item }) => this.app.isMe(item.user)) ? 'no_ban' : 'guests_no_ban'))
     const rejectable = theirs.filter(({ item }) => applies(item, 'reject'))
     const rejects = await this.ask([...authors.values()], rejectable.length)
     if (rejects === 'these') list.decide('reject', rejectable)
@@ -83,14 +83,14 @@ export class Bans {
   async ask(authors, comments = 0) {
     let rejects = comments ? this.#rejects : 'none'
     const left = [...authors]
-    const dialog = banDialog(this.desk, authors, { comments, rejects }, async (ban) => {
+    const dialog = banDialog(this.app, authors, { comments, rejects }, async (ban) => {
       rejects = ban.rejects
       for (const author of [...left]) {
         await this.#ban(author, ban)
         left.shift()
       }
     })
-    await this.desk.open(dialog)
+    await this.app.open(dialog)
     const banned = authors.slice(0, authors.length - left.length)
     if (!banned.length) return null
     if (comments) this.#rejects = rejects
@@ -102,7 +102,7 @@ export class Bans {
   /** @param {Author} author @param {{ until: string | null, reason: string | null, rejects: Rejects }} ban */
   async #ban(author, { until, reason, rejects }) {
     const body = { until, reason, reject_recent: rejects === 'recent' }
-    const { data } = await this.desk.client.request('PUT', banPath(author), json(body))
+    const { data } = await this.app.client.request('PUT', banPath(author), json(body))
     this.learn({ ...author, banned: true, banned_until: data.banned_until, reason: data.reason })
     this.#renderCardsOf(author)
   }
@@ -111,43 +111,43 @@ export class Bans {
   #tell(banned) {
     const [first] = banned
     const text = banned.length > 1 ? 'many_banned' : first.id == null ? 'now_blocked' : 'now_banned'
-    this.desk.tell(this.desk.t(text, { name: this.nameOf(first), n: banned.length }))
+    this.app.tell(this.app.t(text, { name: this.nameOf(first), n: banned.length }))
   }
 
   /** @param {Author[]} banned */
   #sweep(banned) {
     for (const author of banned) this.#sweeps.set(keyOf(author), Date.now())
-    const items = this.desk.cards.map(({ item }) => item)
-    this.desk.decisions.showRejected(items.filter((item) => applies(item, 'reject') && this.sweeps(item)))
+    const items = this.app.cards.map(({ item }) => item)
+    this.app.decisions.showRejected(items.filter((item) => applies(item, 'reject') && this.sweeps(item)))
   }
 
   /** @param {Author} author */
   async lift(author) {
     const path = author.id == null ? `moderation/networks/${author.network}/ban` : banPath(author)
     try {
-      await this.desk.client.request('DELETE', path)
+      await this.app.client.request('DELETE', path)
       this.#known.delete(keyOf(author))
       this.#sweeps.delete(keyOf(author))
-      this.desk.tell(this.desk.t(author.id == null ? 'now_unblocked' : 'now_unbanned', { name: this.nameOf(author) }))
+      this.app.tell(this.app.t(author.id == null ? 'now_unblocked' : 'now_unbanned', { name: this.nameOf(author) }))
       this.#renderCardsOf(author)
     } catch (error) {
-      this.desk.fail(error)
+      this.app.fail(error)
     }
   }
 
   /** @param {Author} author */
   #renderCardsOf(author) {
-    for (const card of this.desk.cards) if (keyOf(authorOf(card.item)) === keyOf(author)) card.update(card.item, card.note)
+    for (const card of this.app.cards) if (keyOf(authorOf(card.item)) === keyOf(author)) card.update(card.item, card.note)
   }
 
   /** @param {Author} author */
   nameOf({ name }) {
-    return name || (this.desk.labels.guest ?? '')
+    return name || (this.app.labels.guest ?? '')
   }
 
   /** @param {Ban} ban */
   textOf({ banned_until: until, reason }) {
-    const length = until ? this.desk.t('banned_until', { time: inFull(until, this.desk.language) }) : this.desk.t('banned_forever')
+    const length = until ? this.app.t('banned_until', { time: inFull(until, this.app.language) }) : this.app.t('banned_forever')
     return [length, reason].filter(Boolean).join(' · ')
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The foot of a list.
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { h } from '../kit/dom.js'
@@ -8,7 +8,7 @@ import { h } from '../kit/dom.js'
 
 /**
  * List footer: "Show more", or the empty state.
- * @param {Desk} desk
+ * @param {App} app
  * @param {HTMLElement} rows
  * @param {string | null | undefined} next the cursor of the next page
  * @param {(cursor: string) => void} load

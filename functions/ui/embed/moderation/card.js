@@ -53,9 +53,9 @@ export class Card {
 
   render() {
     const { item } = this
-    const { t } = this.list.desk
+    const { t } = this.list.app
     const where = titleOf(item.thread)
-    const label = [t('comment_by', { name: this.list.desk.nameOf(item) }), `${t('on')} ${where}`, this.#reason()]
+    const label = [t('comment_by', { name: this.list.app.nameOf(item) }), `${t('on')} ${where}`, this.#reason()]
     this.element.setAttribute('aria-label', label.filter(Boolean).join(', '))
     this.element.classList.toggle('noted', !!this.note)
     const body = this.#text('body', item, standing(item) === 'visible', item.verdicts)
@@ -65,7 +65,7 @@ export class Card {
 
   /** Why the comment is here, in a few words. */
   #reason() {
-    const { t } = this.list.desk
+    const { t } = this.list.app
     const { item, list } = this
     if (item.held_for) return t(`held_${item.held_for}`)
     if (list.state === 'rejected' || list.state === 'reported') return ''
@@ -74,15 +74,15 @@ export class Card {
 
   /** @param {string} where */
   #head(where) {
-    const { desk } = this.list
-    const { t, language } = desk
+    const { app } = this.list
+    const { t, language } = app
     const { item } = this
-    const name = desk.nameOf(item)
-    const labels = desk.labels
+    const name = app.nameOf(item)
+    const labels = app.labels
     const box = h('input', { type: 'checkbox', 'aria-label': t('select', { name }), change: () => this.list.selection.select(this, box.checked) })
     box.checked = this.selected
     const badges = [item.is_guest && labels.guest, item.is_moderator && labels.moderator, item.is_author && labels.author]
-    const banned = desk.bans.of(authorOf(item))
+    const banned = app.bans.of(authorOf(item))
     const address = item.thread.url && /^https?:/.test(item.thread.url) && `${item.thread.url.split('#')[0]}#comment-${item.id}`
     const reason = this.#reason()
     return h('header', {},
@@ -105,7 +105,7 @@ export class Card {
 
   /** How moderators have decided about the writer, as far as they have. */
   #writer() {
-    const { t } = this.list.desk
+    const { t } = this.list.app
     const { approved = 0, rejected = 0 } = this.item.writer ?? {}
     const counts = [approved && t('writer_approved', { n: approved }), rejected && t('writer_rejected', { n: rejected })].filter(Boolean)
     return counts.length ? h('span', { class: 'record' }, ` · ${counts.join(', ')}`) : ''
@@ -113,9 +113,9 @@ export class Card {
 
   /** @param {Comment} parent */
   #parent(parent) {
-    const { desk } = this.list
+    const { app } = this.list
     return h('blockquote', { class: 'parent' },
-      h('span', { class: 'muted' }, icon('reply'), desk.t('in_reply_to', { name: desk.nameOf(parent) })),
+      h('span', { class: 'muted' }, icon('reply'), app.t('in_reply_to', { name: app.nameOf(parent) })),
       this.#text('quoted', parent, parent.is_approved))
   }
 
@@ -131,7 +131,7 @@ export class Card {
 
   /** A button that puts an image in its place. @param {HTMLImageElement} image */
   #load(image) {
-    const { t } = this.list.desk
+    const { t } = this.list.app
     const { alt: name } = image
     const button = h('button', { type: 'button', class: 'load', title: image.getAttribute('src') }, icon('image'), name ? t('load_image_of', { name }) : t('load_image'))
     button.addEventListener('click', (event) => {
@@ -145,7 +145,7 @@ export class Card {
 
   /** @param {HTMLElement} body */
   #showAll(body) {
-    const button = h('button', { type: 'button', class: 'show-all link', hidden: true }, this.list.desk.t('show_all'))
+    const button = h('button', { type: 'button', class: 'show-all link', hidden: true }, this.list.app.t('show_all'))
     button.addEventListener('click', () => {
       body.classList.add('whole')
       button.hidden = true
@@ -157,7 +157,7 @@ export class Card {
 
   /** What holds the text. */
   #checks() {
-    const { t } = this.list.desk
+    const { t } = this.list.app
     const { verdicts } = this.item
     if (!verdicts.length) return null
     const says = (/** @type {Check} */ { rule, match, detail }) => {
@@ -169,7 +169,7 @@ export class Card {
 
   /** Who rejected it, when, and what they said about it. */
   #rejection() {
-    const { t, language, labels } = this.list.desk
+    const { t, language, labels } = this.list.app
     const { rejection } = this.item
     if (!rejection) return null
     const { reason, note, moderator, created_at } = rejection
@@ -181,8 +181,8 @@ export class Card {
   }
 
   #reports() {
-    const { desk } = this.list
-    const { t } = desk
+    const { app } = this.list
+    const { t } = app
     const { reports_count: count, reports = [] } = this.item
     if (!count) return []
     const rows = h('ul', {}, ...reports.map((report) => this.#report(report)))
@@ -194,7 +194,7 @@ export class Card {
 
   /** @param {{ reason: string, created_at: string, status?: string, user?: User | null }} report */
   #report({ reason, created_at, status, user }) {
-    const { t, language, labels } = this.list.desk
+    const { t, language, labels } = this.list.app
     const [, kind, details] = /** @type {string[]} */ (/^([^:]*)(?:: ([^]*))?$/.exec(reason) ?? ['', reason])
     const about = [user?.name, ago(created_at, language), status && status !== 'pending' && t(status)]
     return h('li', {}, h('strong', {}, labels[kind] ?? kind),
@@ -206,36 +206,36 @@ export class Card {
   async #showReports(rows, button) {
     button.disabled = true
     try {
-      const { data } = await this.list.desk.client.get(`comments/${this.item.id}/reports`)
+      const { data } = await this.list.app.client.get(`comments/${this.item.id}/reports`)
       rows.replaceChildren(...data.map((/** @type {any} */ report) => this.#report(report)))
       button.remove()
       this.element.focus({ preventScroll: true })
     } catch (error) {
       button.disabled = false
-      this.list.desk.fail(error)
+      this.list.app.fail(error)
     }
   }
 
   #note() {
     return h('p', { class: 'note', hidden: !this.note }, icon('warning'), this.note,
-      h('button', { type: 'button', class: 'link', click: () => this.list.drop([this]) }, this.list.desk.t('hide')))
+      h('button', { type: 'button', class: 'link', click: () => this.list.drop([this]) }, this.list.app.t('hide')))
   }
 
   #actions() {
-    const { desk } = this.list
-    const { t } = desk
+    const { app } = this.list
+    const { t } = app
     const { item } = this
     const first = actionOf(item, 'approve')
     const keep = first === 'dismiss'
     // The drawer of a writer has a button of its own.
-    const isBannable = this.list.state && desk.bans.isBannable(authorOf(item))
+    const isBannable = this.list.state && app.bans.isBannable(authorOf(item))
     const { user: { id }, thread: { closed } } = item
     const decide = (/** @type {Verdict} */ verdict) => () => this.list.decide(verdict, [this])
     return h('div', { class: 'actions' },
       applies(item, first) && h('button', { type: 'button', class: 'approve', title: keep && t('keep_hint'), click: decide('approve') }, sign('approve', 'a'), t(keep ? 'keep' : 'approve')),
       applies(item, 'reject') && h('button', { type: 'button', class: 'reject', click: decide('reject') }, sign('reject', 'r'), t('reject')),
-      isBannable && h('button', { type: 'button', class: 'quiet', click: () => desk.bans.banWriters(this.list, [this]) }, sign('ban', 'b'), t(id == null ? 'block' : 'ban')),
-      h('button', { type: 'button', class: 'quiet', click: () => toggleThread(desk, item.thread) }, sign('lock', 'c'), h('span', { class: 'long' }, t(closed ? 'open_thread' : 'close_thread'))),
-      id != null && this.list.state && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showWriter(item.user) }, icon('all'), h('span', { class: 'long' }, t('all_by', { name: desk.nameOf(item) }))))
+      isBannable && h('button', { type: 'button', class: 'quiet', click: () => app.bans.banWriters(this.list, [this]) }, sign('ban', 'b'), t(id == null ? 'block' : 'ban')),
+      h('button', { type: 'button', class: 'quiet', click: () => toggleThread(app, item.thread) }, sign('lock', 'c'), h('span', { class: 'long' }, t(closed ? 'open_thread' : 'close_thread'))),
+      id != null && this.list.state && h('button', { type: 'button', class: 'quiet', click: () => app.side.showWriter(item.user) }, icon('all'), h('span', { class: 'long' }, t('all_by', { name: app.nameOf(item) }))))
   }
 }

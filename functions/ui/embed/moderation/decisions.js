@@ -1,7 +1,7 @@
 /**
  * Takes decisions, and says what became of them. Hears in the log what other moderators decide.
  * @import { Action, Batch, Choice, Decision, Grounds, Item, LogEntry, State } from '../types.d.ts'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  * @import { CardList } from './queue.js'
  */
 
@@ -33,9 +33,9 @@ export class Decisions {
   /** The newest entry of the log; undefined before the first look. @type {LogEntry['id'] | null | undefined} */
   #newest
 
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app
   }
 
   /** @param {Choice[]} choices of one list */
@@ -56,8 +56,8 @@ export class Decisions {
    * @param {{ item: Item, action: Action }[]} choices @param {Grounds} grounds @param {CardList} [made]
    */
   #show(choices, grounds, made) {
-    const rejection = { ...grounds, moderator: { id: null, name: '', ...this.desk.me }, created_at: new Date().toISOString() }
-    for (const list of this.desk.lists) {
+    const rejection = { ...grounds, moderator: { id: null, name: '', ...this.app.me }, created_at: new Date().toISOString() }
+    for (const list of this.app.lists) {
       const cards = choices.flatMap(({ item }) => list.find(item.id) ?? [])
       if (!list.keeps && list !== made && cards.length) list.drop(cards, false)
       if (list.keeps) for (const { item, action } of choices) list.find(item.id)?.update(decided(item, action, rejection))
@@ -67,28 +67,28 @@ export class Decisions {
   /** Says what was decided, and offers to undo it, or to say why. @param {Decision} decision */
   #tell(decision) {
     const { choices, grounds } = decision
-    const { desk } = this
+    const { app } = this
     const [{ item, action }] = choices
     const same = choices.every((choice) => choice.action === action)
     const text = choices.length === 1 ? `done_${action}` : `many_${same ? action : 'approve'}`
-    const undo = { label: desk.t('undo'), key: 'u', act: () => this.undo(), for: UNDO }
+    const undo = { label: app.t('undo'), key: 'u', act: () => this.undo(), for: UNDO }
     const changed = () => this.#show(choices, grounds, choices[0].list)
     const ask = () => this.#outbox.hold(decision, async () => {
-      desk.notices.hide()
-      await askNote(desk, grounds)
+      app.notices.hide()
+      await askNote(app, grounds)
       changed()
       this.#tell(decision)
     })
-    const why = action === 'reject' ? { label: desk.t('why'), switches: reasonSwitches(desk, grounds, { changed, askNote: ask }) } : undefined
-    desk.notices.tell(desk.t(text, { name: desk.nameOf(item), n: choices.length }), undo, why)
+    const why = action === 'reject' ? { label: app.t('why'), switches: reasonSwitches(app, grounds, { changed, askNote: ask }) } : undefined
+    app.notices.tell(app.t(text, { name: app.nameOf(item), n: choices.length }), undo, why)
   }
 
   /** Takes the newest decision back. */
   undo() {
     const decision = this.#outbox.undo()
-    if (!decision) return this.desk.tell(this.desk.t('nothing_to_undo'))
+    if (!decision) return this.app.tell(this.app.t('nothing_to_undo'))
     this.#bringBack(decision.choices)
-    this.desk.tell(this.desk.t('undone'))
+    this.app.tell(this.app.t('undone'))
   }
 
   /**
@@ -98,7 +98,7 @@ export class Decisions {
    */
   #bringBack(choices, note = '') {
     for (const { item } of choices) this.#handled.delete(item.id)
-    for (const list of this.desk.lists) {
+    for (const list of this.app.lists) {
       const { state } = list
       const made = (/** @type {Choice} */ choice) => choice.list === list || (state && choice.list.state === state)
       const shown = choices.filter((choice) => made(choice) || (state ? belongs(choice.item, state) : list.find(choice.item.id)))
@@ -109,7 +109,7 @@ export class Decisions {
   /** Whether a list may leave a comment out because it has just been decided. @param {Item} item @param {State} [state] */
   isHandled(item, state) {
     if (!state || state === 'all') return false
-    if (state !== 'rejected' && this.desk.bans.sweeps(item)) return true
+    if (state !== 'rejected' && this.app.bans.sweeps(item)) return true
     const last = this.#handled.get(item.id)
     if (!last || last.seen !== item.updated_at || Date.now() - last.at > LAG) return false
     return state !== 'rejected' || last.action === 'approve'
@@ -125,7 +125,7 @@ export class Decisions {
     for (const batch of batches(open)) {
       let left = batch.choices
       try {
-        const { data } = await this.desk.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
+        const { data } = await this.app.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
         left = this.#settle(batch, data.failed)
       } catch (error) {
         if (isFinal(error)) {
@@ -138,7 +138,7 @@ export class Decisions {
       if (left.length) again.push({ choices: left, at: due[0].at, grounds: batch.grounds })
     }
     this.#tellWaiting(again)
-    this.desk.recount().catch(() => {})
+    this.app.recount().catch(() => {})
     return { again, after }
   }
 
@@ -153,7 +153,7 @@ export class Decisions {
     const codes = new Map(failed.map(({ id, code }) => [id, code]))
     for (const choice of choices) {
       const code = codes.get(choice.item.id)
-      if (code === 'not_found') this.desk.tell(this.desk.t('deleted', { name: this.desk.nameOf(choice.item) }))
+      if (code === 'not_found') this.app.tell(this.app.t('deleted', { name: this.app.nameOf(choice.item) }))
       else if (code === 'comment_changed') this.#bringBackChanged(choice)
     }
     return choices.filter(({ item }) => codes.get(item.id) === 'unavailable')
@@ -161,47 +161,47 @@ export class Decisions {
 
   /** @param {Choice} choice */
   async #bringBackChanged(choice) {
-    const name = this.desk.nameOf(choice.item)
+    const name = this.app.nameOf(choice.item)
     try {
-      this.#bringBack([{ ...choice, item: await commentNow(this.desk.client, choice.item.id) }], this.desk.t('changed'))
-      this.desk.tell(this.desk.t('returned', { name }))
+      this.#bringBack([{ ...choice, item: await commentNow(this.app.client, choice.item.id) }], this.app.t('changed'))
+      this.app.tell(this.app.t('returned', { name }))
     } catch {
-      this.desk.tell(this.desk.t('deleted', { name }))
+      this.app.tell(this.app.t('deleted', { name }))
     }
   }
 
   /** A request that would be refused again. @param {Batch} batch @param {unknown} error */
   #refused({ choices }, error) {
-    const text = this.desk.t('failed', { why: this.desk.explain(error) })
+    const text = this.app.t('failed', { why: this.app.explain(error) })
     this.#bringBack(choices, text)
-    this.desk.tell(text)
+    this.app.tell(text)
   }
 
   /** A request that will be sent again. @param {unknown} error @returns {number} after so many milliseconds */
   #failed(error) {
     const status = error instanceof ApiError ? error.status : 0
-    if (status === 401) this.desk.entry.askAgain()
+    if (status === 401) this.app.entry.askAgain()
     return status === 401 ? UNTIL_SIGNED_IN : status === 429 ? 15_000 : 5_000
   }
 
   /** @param {Decision[]} again */
   #tellWaiting(again) {
     const n = again.reduce((sum, { choices }) => sum + choices.length, 0)
-    if (n && !this.desk.entry.isAsking) this.desk.tell(this.desk.t('not_sent', { n }), { label: this.desk.t('retry'), act: () => this.#outbox.hurry() })
-    else if (!n && this.desk.notices.stays) this.desk.notices.hide()
+    if (n && !this.app.entry.isAsking) this.app.tell(this.app.t('not_sent', { n }), { label: this.app.t('retry'), act: () => this.#outbox.hurry() })
+    else if (!n && this.app.notices.stays) this.app.notices.hide()
   }
 
   /** Sends all that waits at once, also while the page goes. */
   flush() {
     const sent = batches(this.#outbox.takeAll()).map((batch) =>
-      this.desk.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true }).catch(() => {}))
-    this.desk.notices.hide()
+      this.app.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true }).catch(() => {}))
+    this.app.notices.hide()
     return Promise.all(sent)
   }
 
   /** Reads in the log what has been decided since the last look. */
   async watch() {
-    const { data } = /** @type {{ data: LogEntry[] }} */ (await this.desk.client.get('moderation/log', { cursor: '', per_page: 50 }))
+    const { data } = /** @type {{ data: LogEntry[] }} */ (await this.app.client.get('moderation/log', { cursor: '', per_page: 50 }))
     const last = this.#newest
     this.#newest = data[0]?.id ?? null
     if (last === undefined) return
@@ -213,16 +213,16 @@ export class Decisions {
   #hear(entry) {
     const { comment_id: id, action } = entry
     if (id == null || !['approve', 'reject', 'dismiss'].includes(action)) return
-    const own = entry.moderator.id === this.desk.me?.id
+    const own = entry.moderator.id === this.app.me?.id
     if (own && this.#handled.has(id)) return
-    const cards = this.desk.cards.filter(({ item }) => item.id === id)
-    for (const card of cards) card.update(decidedAs(card.item, entry), own && this.desk.bans.sweeps(card.item) ? '' : this.#byWhom(entry))
+    const cards = this.app.cards.filter(({ item }) => item.id === id)
+    for (const card of cards) card.update(decidedAs(card.item, entry), own && this.app.bans.sweeps(card.item) ? '' : this.#byWhom(entry))
     if (!cards.length && !own) this.#heard.set(id, entry)
   }
 
   /** @param {LogEntry} entry */
   #byWhom({ moderator, action }) {
-    return this.desk.t(`${moderator.id === this.desk.me?.id ? 'by_you' : 'by_other'}_${action}`, { name: moderator.name })
+    return this.app.t(`${moderator.id === this.app.me?.id ? 'by_you' : 'by_other'}_${action}`, { name: moderator.name })
   }
 
   /** Whether someone else has decided meanwhile. If they decided otherwise, the comment comes back. @param {Choice} choice */
@@ -232,7 +232,7 @@ export class Decisions {
     this.#heard.delete(choice.item.id)
     if (entry.action !== choice.action) {
       this.#bringBack([{ ...choice, item: decidedAs(choice.item, entry) }], this.#byWhom(entry))
-      this.desk.tell(this.#byWhom(entry))
+      this.app.tell(this.#byWhom(entry))
     }
     return true
   }

@@ -1,6 +1,6 @@
 /**
  * Shows dialogs, one above the other.
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  * @import { CardList } from './queue.js'
  */
 
@@ -9,18 +9,18 @@ import { h } from '../kit/dom.js'
 
 /**
  * Shows a dialog until it is closed, and gives the focus back to what had it.
- * @param {Desk} desk
+ * @param {App} app
  * @param {HTMLDialogElement} dialog
  */
-export function showDialog(desk, dialog) {
-  const before = /** @type {HTMLElement | null} */ (desk.root.activeElement)
-  desk.frame.append(dialog)
+export function showDialog(app, dialog) {
+  const before = /** @type {HTMLElement | null} */ (app.root.activeElement)
+  app.frame.append(dialog)
   dialog.showModal()
   return new Promise((resolve) => {
     dialog.addEventListener('close', () => {
       dialog.remove()
       // A key that came first may have moved it.
-      if (before?.isConnected && !desk.root.activeElement) before.focus({ preventScroll: true })
+      if (before?.isConnected && !app.root.activeElement) before.focus({ preventScroll: true })
       resolve(dialog.returnValue)
     })
   })
@@ -28,7 +28,7 @@ export function showDialog(desk, dialog) {
 
 /**
  * A dialog at the side with comments in it.
- * @param {Desk} desk
+ * @param {App} app
  * @param {string} title
  * @param {HTMLElement | null} about
  * @param {CardList} list

@@ -9,7 +9,7 @@
 
 import { formStyles } from '../kit/forms.js'
 import { sheet, styles } from '../kit/sheet.js'
-import { Desk } from './desk.js'
+import { App } from './app.js'
 import { moderationStyles } from './style.js'
 
 
@@ -31,16 +31,16 @@ function readAddress() {
 class CommentModeration extends HTMLElement {
   static observedAttributes = ['lang', 'theme']
   #root = this.attachShadow({ mode: 'open' })
-  /** @type {Desk | null} */
-  #desk = null
+  /** @type {App | null} */
+  #app = null
   /** @type {Auth | undefined} */
   #auth
-  #key = (/** @type {KeyboardEvent} */ event) => this.#desk?.keys.take(event)
-  #leave = () => this.#desk?.decisions.flush()
+  #key = (/** @type {KeyboardEvent} */ event) => this.#app?.keys.take(event)
+  #leave = () => this.#app?.decisions.flush()
   #hash = () => {
     const { token, comment } = readAddress()
     if (token) this.auth = token
-    if (comment) this.#desk?.showComment(comment)
+    if (comment) this.#app?.showComment(comment)
   }
 
   constructor() {
@@ -60,7 +60,7 @@ class CommentModeration extends HTMLElement {
   }
   set auth(auth) {
     this.#auth = auth ?? null
-    this.#desk?.entry.use(this.#auth)
+    this.#app?.entry.use(this.#auth)
   }
 
   connectedCallback() {
@@ -77,14 +77,14 @@ class CommentModeration extends HTMLElement {
     const keys = standalone ? document : this
     keys.addEventListener('keydown', /** @type {EventListener} */ (this.#key))
     addEventListener('pagehide', this.#leave)
-    this.#desk = new Desk(this, this.#root)
-    if (wanted) this.#desk.showComment(wanted)
-    this.#desk.entry.use(this.#auth)
+    this.#app = new App(this, this.#root)
+    if (wanted) this.#app.showComment(wanted)
+    this.#app.entry.use(this.#auth)
   }
 
   disconnectedCallback() {
-    this.#desk?.stop()
-    this.#desk = null
+    this.#app?.stop()
+    this.#app = null
     this.#root.replaceChildren()
     removeEventListener('pagehide', this.#leave)
     removeEventListener('hashchange', this.#hash)
@@ -94,8 +94,8 @@ class CommentModeration extends HTMLElement {
 
   /** @param {string} name */
   attributeChangedCallback(name) {
-    if (name === 'lang') this.#desk?.entry.start()
-    else this.#desk?.showTheme('auto')
+    if (name === 'lang') this.#app?.entry.start()
+    else this.#app?.showTheme('auto')
   }
 }
 

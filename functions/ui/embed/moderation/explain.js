@@ -1,11 +1,11 @@
 /**
  * Why something failed, in the language of the page.
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { ApiError } from '../kit/api.js'
 
-/** @param {Desk} desk @param {unknown} error */
+/** @param {App} app @param {unknown} error */
 export function explanation({ t, language }, error) {
   if (!(error instanceof ApiError) || error.status === 0) return t('error_offline')
   if (error.status === 401) return t('bad_token')

@@ -1,6 +1,6 @@
 /**
  * Letters as keys, and the dialog that explains them.
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  * @import { CardList } from './queue.js'
  */
 
@@ -17,7 +17,7 @@ const LETTERS = 'comment-moderation-letters'
 
 /** @param {Keys} keys */
 function helpDialog(keys) {
-  const { t } = keys.desk
+  const { t } = keys.app
   const box = h('input', { type: 'checkbox', change: () => keys.use(box.checked) })
   box.checked = keys.letters
   const rows = KEYS.flatMap(([letters, text]) => [
@@ -50,35 +50,35 @@ export class Keys {
   /** Whether letters are keys. */
   letters = lettersWanted()
 
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk
-    desk.frame.classList.toggle('no-letters', !this.letters)
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app
+    app.frame.classList.toggle('no-letters', !this.letters)
   }
 
   help() {
-    return this.desk.open(helpDialog(this))
+    return this.app.open(helpDialog(this))
   }
 
   /** @param {KeyboardEvent} event */
   take(event) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || isField(event.composedPath()[0])) return
     // A dialog that was closed stays until the next frame.
-    const top = this.desk.top ?? null
+    const top = this.app.top ?? null
     if (top && !top.classList.contains('drawer')) return
-    const list = this.desk.lists.find(({ element }) => element.closest('dialog') === top)
+    const list = this.app.lists.find(({ element }) => element.closest('dialog') === top)
     if (event.key === 'Escape') {
       if (!top && list?.selection.clear()) event.preventDefault()
       return
     }
-    if (!this.letters || !this.desk.isOpen) return
+    if (!this.letters || !this.app.isOpen) return
     const letter = event.shiftKey ? event.key : event.key.toLowerCase()
     if (this.#press(letter, event.repeat, list)) event.preventDefault()
   }
 
   /** @param {string} letter @param {boolean} repeated @param {CardList | undefined} list @returns {boolean} whether it is a key */
   #press(letter, repeated, list) {
-    const { desk } = this
+    const { app } = this
     const selection = list?.selectable ? list.selection : undefined
     const card = list?.current
     /** @type {Record<string, () => unknown>} */
@@ -87,15 +87,15 @@ export class Keys {
       k: () => list?.move(-1),
       a: () => list?.decide('approve', list.chosen),
       r: () => list?.decide('reject', list.chosen),
-      b: () => list && desk.bans.banWriters(list, list.chosen),
-      c: () => card && toggleThread(desk, card.item.thread),
+      b: () => list && app.bans.banWriters(list, list.chosen),
+      c: () => card && toggleThread(app, card.item.thread),
       x: () => card && selection?.select(card, !card.selected),
       X: () => selection?.selectRange(),
       '*': () => selection?.selectAll(),
-      u: () => desk.decisions.undo(),
+      u: () => app.decisions.undo(),
       '?': () => this.help(),
     }
-    if (!Object.hasOwn(acts, letter)) return !repeated && desk.notices.press(letter)
+    if (!Object.hasOwn(acts, letter)) return !repeated && app.notices.press(letter)
     if (!repeated || 'jk'.includes(letter)) acts[letter]()
     return true
   }
@@ -103,7 +103,7 @@ export class Keys {
   /** @param {boolean} letters */
   use(letters) {
     this.letters = letters
-    this.desk.frame.classList.toggle('no-letters', !letters)
+    this.app.frame.classList.toggle('no-letters', !letters)
     try {
       if (letters) localStorage.removeItem(LETTERS)
       else localStorage.setItem(LETTERS, 'off')

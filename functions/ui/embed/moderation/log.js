@@ -1,7 +1,7 @@
 /**
  * Who decided what, newest first.
  * @import { LogEntry } from '../types.d.ts'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { inFull } from '../kit/dates.js'
@@ -15,10 +15,10 @@ export class LogPanel {
   #rows = h('ol', { class: 'rows log' })
   #end = h('div', { class: 'after' })
 
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk
-    const refresh = h('button', { type: 'button', class: 'quiet end', click: () => this.reload() }, icon('refresh'), desk.t('refresh'))
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app
+    const refresh = h('button', { type: 'button', class: 'quiet end', click: () => this.reload() }, icon('refresh'), app.t('refresh'))
     this.element = h('div', {}, h('div', { class: 'toolbar' }, refresh), this.#rows, this.#end)
   }
 
@@ -31,22 +31,22 @@ export class LogPanel {
 
   /** @param {string} cursor */
   async #load(cursor) {
-    const { t, client } = this.desk
+    const { t, client } = this.app
     this.#end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
     try {
       const { data, meta, names = {} } = await client.get('moderation/log', { cursor, per_page: 50 })
       this.#rows.append(...data.map((/** @type {LogEntry} */ entry) => this.#row(entry, names)))
       const load = (/** @type {string} */ next) => this.#load(next)
-      this.#end.replaceChildren(below(this.desk, this.#rows, meta.next_cursor, load, 'empty_log'))
+      this.#end.replaceChildren(below(this.app, this.#rows, meta.next_cursor, load, 'empty_log'))
     } catch (error) {
-      this.#end.replaceChildren(this.desk.problem(error, () => this.#load(cursor)))
+      this.#end.replaceChildren(this.app.problem(error, () => this.#load(cursor)))
     }
   }
 
   /** @param {LogEntry} entry @param {Record<string, string>} names of users, as they are now */
   #row(entry, names) {
-    const { desk } = this
-    const { t, language } = desk
+    const { app } = this
+    const { t, language } = app
     const { comment_id: comment, user_id: user, action } = entry
     const what = t(`log_${action}`) || action
     const name = names[`${user}`] ?? ''
@@ -56,8 +56,8 @@ export class LogPanel {
       h('span', { class: 'did' }, h('strong', { dir: 'auto' }, moderator), ' ', h('span', { class: `deed ${action}` }, what)),
       h('span', { class: 'muted thread', dir: 'auto' }, entry.thread),
       h('span', { class: 'actions' },
-        comment != null && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showComment(comment) }, t('show')),
-        user != null && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showWriter({ id: user, name, avatar: '' }) }, name ? t('all_by', { name }) : t('user_number', { id: user }))))
+        comment != null && h('button', { type: 'button', class: 'quiet', click: () => app.side.showComment(comment) }, t('show')),
+        user != null && h('button', { type: 'button', class: 'quiet', click: () => app.side.showWriter({ id: user, name, avatar: '' }) }, name ? t('all_by', { name }) : t('user_number', { id: user }))))
   }
 
   close() {}

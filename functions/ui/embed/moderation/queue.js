@@ -1,7 +1,7 @@
 /**
  * Comments one below the other.
  * @import { Item, ListPage, State, Verdict } from '../types.d.ts'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { h } from '../kit/dom.js'
@@ -34,13 +34,13 @@ export class CardList {
   #nearEnd
 
   /**
-   * @param {Desk} desk
+   * @param {App} app
    * @param {{
    *   label: string, empty: string, state?: State, load: (cursor: string, size?: number) => Promise<ListPage>,
    * }} options `state`: that of a queue
    */
-  constructor(desk, { label, empty, state, load }) {
-    this.desk = desk
+  constructor(app, { label, empty, state, load }) {
+    this.app = app
     this.state = state
     /** Whether comments stay in the list after a decision. */
     this.keeps = !state || state === 'all'
@@ -101,13 +101,13 @@ export class CardList {
     const turn = this.#turn
     const first = !this.cards.length
     this.#feed.setAttribute('aria-busy', 'true')
-    this.#end.replaceChildren(h('p', { class: 'muted centred' }, this.desk.t('loading')))
+    this.#end.replaceChildren(h('p', { class: 'muted centred' }, this.app.t('loading')))
     try {
       const { data, next } = await this.load(cursor)
       if (turn !== this.#turn) return
       this.#cursor = next
       this.#newest = Math.max(this.#newest, ...data.map(({ id }) => id))
-      this.insert(data.filter((item) => !this.desk.decisions.isHandled(item, this.state)))
+      this.insert(data.filter((item) => !this.app.decisions.isHandled(item, this.state)))
       this.#end.replaceChildren()
       if (!this.cards.length && next == null) this.#showEmpty()
     } catch (error) {
@@ -117,7 +117,7 @@ export class CardList {
         this.#cursor = cursor
         this.more().then(() => this.cards.length && first && this.focus(this.cards[0]))
       }
-      this.#end.replaceChildren(this.desk.problem(error, retry))
+      this.#end.replaceChildren(this.app.problem(error, retry))
     }
     this.#feed.removeAttribute('aria-busy')
     this.selection.show()
@@ -125,7 +125,7 @@ export class CardList {
   }
 
   #showEmpty() {
-    const { t } = this.desk
+    const { t } = this.app
     this.#end.replaceChildren(h('div', { class: 'panel', tabindex: '-1' },
       h('span', { class: 'mark' }, icon('approve')),
       h('h2', {}, t(this.empty)),
@@ -148,7 +148,7 @@ export class CardList {
     if (!this.state || this.#loading) return
     const { data } = await this.load('', 1)
     const known = Math.max(0, ...this.cards.map(({ item }) => item.id), this.#newest)
-    const open = data.filter((item) => !this.desk.decisions.isHandled(item, this.state))
+    const open = data.filter((item) => !this.app.decisions.isHandled(item, this.state))
     if (!this.cards.length) return open.length ? this.#refill() : undefined
     if (!open.some(({ id }) => id > known)) return
     this.selection.offerNew()
@@ -210,7 +210,7 @@ export class CardList {
 
   /** Loads an empty list again. */
   async #refill() {
-    const focused = this.#end.contains(this.desk.root.activeElement)
+    const focused = this.#end.contains(this.app.root.activeElement)
     await this.reload()
     if (focused) this.focusFirst()
   }
@@ -270,8 +270,8 @@ export class CardList {
     const changing = choices.filter(({ item, action }) => applies(item, action))
     // Someone else has decided the same: there is nothing left to send.
     const settled = cards.filter(({ item, note }) => note && !applies(item, actionOf(item, verdict)))
-    if (changing.length) this.desk.decisions.decide(changing)
-    else if (!settled.length) return this.desk.tell(this.desk.t('nothing_to_do'))
+    if (changing.length) this.app.decisions.decide(changing)
+    else if (!settled.length) return this.app.tell(this.app.t('nothing_to_do'))
     if (!this.keeps) return this.drop([...settled, ...cards.filter(({ item }) => changing.some((choice) => choice.item === item))])
     if (!this.selection.clear()) this.move(1)
   }

@@ -1,7 +1,7 @@
 /**
  * What a moderator says about a rejection, while it waits.
  * @import { Grounds, Reason, Switch } from '../types.d.ts'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { h } from '../kit/dom.js'
@@ -17,7 +17,7 @@ const MAX_NOTE = 500
 
 /**
  * A switch for each reason, of which one is on at most, and one that asks for a note.
- * @param {Desk} desk @param {Grounds} grounds @param {{ changed: () => void, askNote: () => void }} actions
+ * @param {App} app @param {Grounds} grounds @param {{ changed: () => void, askNote: () => void }} actions
  * @returns {Switch[]}
  */
 export function reasonSwitches({ t, labels }, grounds, { changed, askNote }) {
@@ -32,9 +32,9 @@ export function reasonSwitches({ t, labels }, grounds, { changed, askNote }) {
   return [...switches, { label: t('note'), key: NOTE, isOn: () => !!grounds.note, act: askNote }]
 }
 
-/** Asks what to tell the writer. @param {Desk} desk @param {Grounds} grounds */
-export async function askNote(desk, grounds) {
-  const { t } = desk
+/** Asks what to tell the writer. @param {App} app @param {Grounds} grounds */
+export async function askNote(app, grounds) {
+  const { t } = app
   const field = h('textarea', { rows: '4', maxlength: `${MAX_NOTE}`, dir: 'auto', 'aria-describedby': 'note-hint', autofocus: true })
   field.value = grounds.note ?? ''
   const dialog = h('dialog', { class: 'note-dialog', 'aria-labelledby': 'note-title' },
@@ -45,5 +45,5 @@ export async function askNote(desk, grounds) {
       h('div', { class: 'buttons' },
         h('button', { type: 'button', class: 'outlined', click: () => dialog.close() }, t('cancel')),
         h('button', { class: 'primary', value: 'saved' }, t('save')))))
-  if ((await desk.open(dialog)) === 'saved') grounds.note = field.value.trim() || null
+  if ((await app.open(dialog)) === 'saved') grounds.note = field.value.trim() || null
 }

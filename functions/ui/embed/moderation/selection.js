@@ -66,7 +66,7 @@ export class Selection {
 
   show() {
     const { list } = this
-    const { t } = list.desk
+    const { t } = list.app
     const chosen = this.cards
     const n = list.cards.length
     const more = list.hasMore
@@ -84,7 +84,7 @@ export class Selection {
       ? [
           h('button', { type: 'button', class: 'approve', click: decide('approve') }, sign('approve', 'a'), t(keep ? 'keep' : 'approve')),
           list.state !== 'rejected' && h('button', { type: 'button', class: 'reject', click: decide('reject') }, sign('reject', 'r'), t('reject')),
-          h('button', { type: 'button', class: 'quiet', click: () => list.desk.bans.banWriters(list, list.chosen) }, sign('ban', 'b'), t('ban')),
+          h('button', { type: 'button', class: 'quiet', click: () => list.app.bans.banWriters(list, list.chosen) }, sign('ban', 'b'), t('ban')),
           h('button', { type: 'button', class: 'quiet end', 'aria-label': t('clear'), title: t('clear'), click: () => this.clear() }, icon('reject')),
         ]
       : [h('button', { type: 'button', class: 'quiet end refresh', click: () => list.refresh() }, icon('refresh'), t('refresh'))]
@@ -95,6 +95,6 @@ export class Selection {
   offerNew() {
     const button = this.element.querySelector('.refresh')
     button?.classList.add('news')
-    button?.replaceChildren(icon('refresh'), this.list.desk.t('new_ones'))
+    button?.replaceChildren(icon('refresh'), this.list.app.t('new_ones'))
   }
 }

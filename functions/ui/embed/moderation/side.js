@@ -1,7 +1,7 @@
 /**
  * The drawer at the side: what a user wrote, or one comment.
  * @import { ListPage, User } from '../types.d.ts'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { avatar } from '../kit/avatar.js'
@@ -14,60 +14,60 @@ export class Side {
   /** The list that is shown. @type {CardList | null} */
   list = null
 
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app
   }
 
   /** All that a user wrote, at the side. @param {User} user */
   async showWriter(user) {
-    const { t } = this.desk
-    const list = this.#sideList((cursor) => this.desk.page(`users/${user.id}/comments`, { cursor }))
+    const { t } = this.app
+    const list = this.#sideList((cursor) => this.app.page(`users/${user.id}/comments`, { cursor }))
     const about = h('div', { class: 'about' })
     const title = user.name ? t('all_by', { name: user.name }) : t('user_number', { id: `${user.id}` })
     this.#showSide(title, about, list)
     await list.reload()
     const known = list.cards[0]?.item.user ?? user
-    const heading = this.desk.top?.querySelector('#drawer-title')
+    const heading = this.app.top?.querySelector('#drawer-title')
     if (heading && known.name) heading.textContent = t('all_by', { name: known.name })
     if (known.name) await this.#showStanding({ ...known, id: Number(user.id) }, about)
   }
 
   /** Whether a user is banned, with the button for it. @param {User & { id: number }} user @param {HTMLElement} about */
   async #showStanding(user, about) {
-    const { t } = this.desk
+    const { t } = this.app
     try {
-      const { data } = await this.desk.client.get('moderation/users', { q: [...user.name].slice(0, 50).join('') })
-      for (const known of data) this.desk.bans.learn(known)
+      const { data } = await this.app.client.get('moderation/users', { q: [...user.name].slice(0, 50).join('') })
+      for (const known of data) this.app.bans.learn(known)
     } catch {
       // What is known already is shown.
     }
     const again = () => this.#showStanding(user, about)
-    const ban = this.desk.bans.of(user)
+    const ban = this.app.bans.of(user)
     about.replaceChildren(avatar(user),
-      h('div', { class: 'by' }, h('span', { class: 'muted' }, `#${user.id}`), ban && h('span', { class: 'ban' }, this.desk.bans.textOf(ban))),
+      h('div', { class: 'by' }, h('span', { class: 'muted' }, `#${user.id}`), ban && h('span', { class: 'ban' }, this.app.bans.textOf(ban))),
       ban
-        ? h('button', { type: 'button', class: 'outlined', click: () => this.desk.bans.lift(user).then(again) }, t('unban'))
-        : this.desk.isMe(user) ? '' : h('button', { type: 'button', class: 'outlined', click: () => this.desk.bans.ask([user]).then(again) }, t('ban')))
+        ? h('button', { type: 'button', class: 'outlined', click: () => this.app.bans.lift(user).then(again) }, t('unban'))
+        : this.app.isMe(user) ? '' : h('button', { type: 'button', class: 'outlined', click: () => this.app.bans.ask([user]).then(again) }, t('ban')))
   }
 
   /** One comment, at the side. @param {number} id */
   async showComment(id) {
-    const list = this.#sideList(async () => ({ data: [await commentNow(this.desk.client, id)], next: null }))
-    this.#showSide(this.desk.t('one'), null, list)
+    const list = this.#sideList(async () => ({ data: [await commentNow(this.app.client, id)], next: null }))
+    this.#showSide(this.app.t('one'), null, list)
     await list.reload()
   }
 
   /** @param {(cursor: string) => Promise<ListPage>} load */
   #sideList(load) {
-    return new CardList(this.desk, { label: this.desk.t('written'), empty: 'empty_written', load })
+    return new CardList(this.app, { label: this.app.t('written'), empty: 'empty_written', load })
   }
 
   /** @param {string} title @param {HTMLElement | null} about @param {CardList} list */
   #showSide(title, about, list) {
     const outer = this.list
     this.list = list
-    this.desk.open(drawer(this.desk, title, about, list), () => {
+    this.app.open(drawer(this.app, title, about, list), () => {
       list.close()
       this.list = outer
     })

@@ -1,7 +1,7 @@
 /**
  * Signs moderators in, and tells others why they are not.
  * @import { Auth, Entrance, Ui } from '../types.d.ts'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { anonymous } from '../kit/api.js'
@@ -28,9 +28,9 @@ export class SignIn {
   #address
   #offersCodes = false
 
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app
   }
 
   /** Whether somebody is asked to sign in again. */
@@ -45,61 +45,61 @@ export class SignIn {
   /** Signs in and shows the first tab, or says why that is not possible. */
   async start() {
     const run = ++this.#run
-    this.desk.leave()
-    this.desk.client.language = languageOf(this.desk.host)
-    this.desk.screen(h('p', { class: 'muted centred' }, this.desk.t('loading')))
+    this.app.leave()
+    this.app.client.language = languageOf(this.app.host)
+    this.app.screen(h('p', { class: 'muted centred' }, this.app.t('loading')))
     try {
-      const token = ownSession() ?? (await this.desk.client.token())
-      await this.desk.client.token(true).catch(unlessEnded)
+      const token = ownSession() ?? (await this.app.client.token())
+      await this.app.client.token(true).catch(unlessEnded)
       const ui = await this.#askWho()
       if (run !== this.#run) return
       this.#offersCodes = offersCodes(ui)
-      this.desk.speak(ui.labels)
-      this.desk.webhookEvents = ui.webhook_events ?? []
-      this.desk.me = ui.auth.user
-      this.desk.showTheme(ui.theme)
-      if (!ui.auth.authenticated) this.#showSignIn(token ? this.desk.t('bad_token') : undefined)
+      this.app.speak(ui.labels)
+      this.app.webhookEvents = ui.webhook_events ?? []
+      this.app.me = ui.auth.user
+      this.app.showTheme(ui.theme)
+      if (!ui.auth.authenticated) this.#showSignIn(token ? this.app.t('bad_token') : undefined)
       else if (ui.auth.banned) this.#showRefusal('banned')
       else if (!ui.auth.moderator) this.#showRefusal('refused')
-      else this.desk.show(ui.features.read_only)
+      else this.app.show(ui.features.read_only)
     } catch (error) {
-      if (run === this.#run) this.desk.screen(this.desk.problem(error, () => this.start()))
+      if (run === this.#run) this.app.screen(this.app.problem(error, () => this.start()))
     }
   }
 
   /** The configuration, which says who has signed in and has the texts. @returns {Promise<Ui>} */
   async #askWho() {
-    const token = await this.desk.client.token()
-    const { data } = await this.desk.client.get('ui', { for: 'moderation' })
+    const token = await this.app.client.token()
+    const { data } = await this.app.client.get('ui', { for: 'moderation' })
     // Open routes ignore a token that is not valid.
-    if (data.auth.authenticated || !(await this.desk.client.renew(token, true).catch(unlessEnded))) return data
-    return (await this.desk.client.get('ui', { for: 'moderation' })).data
+    if (data.auth.authenticated || !(await this.app.client.renew(token, true).catch(unlessEnded))) return data
+    return (await this.app.client.get('ui', { for: 'moderation' })).data
   }
 
   /** @param {Auth | undefined} auth what the page says; undefined leaves it to the session that began here */
   async use(auth) {
     // What waits goes under the name of whoever decided it.
-    if (!this.#expired) this.desk.decisions.flush()
-    this.desk.client.auth = auth
+    if (!this.#expired) this.app.decisions.flush()
+    this.app.client.auth = auth
     if (!this.#expired) return this.start()
     try {
       const { authenticated, moderator, banned, user } = (await this.#askWho()).auth
-      if (!authenticated) return this.#showWrong(this.desk.t('bad_token'))
+      if (!authenticated) return this.#showWrong(this.app.t('bad_token'))
       // Somebody else begins anew.
-      if (!moderator || banned || user?.id !== this.desk.me?.id) {
-        this.desk.decisions.drop()
+      if (!moderator || banned || user?.id !== this.app.me?.id) {
+        this.app.decisions.drop()
         return this.start()
       }
       this.#expired.close()
-      this.desk.decisions.hurry()
+      this.app.decisions.hurry()
     } catch (error) {
-      this.#showWrong(this.desk.explain(error))
+      this.#showWrong(this.app.explain(error))
     }
   }
 
   /** Everywhere is all that this account has. What is here ends without a connection too. */
   async signOut(everywhere = false) {
-    await this.desk.decisions.flush()
+    await this.app.decisions.flush()
     await alone(async () => {
       const session = ownSession()
       if (!session) return
@@ -113,44 +113,44 @@ export class SignIn {
 
   /** What somebody does with the account: another name, and out everywhere. */
   async showAccount() {
-    const { desk } = this
-    const { labels, t } = desk
+    const { app } = this
+    const { labels, t } = app
     const dialog = h('dialog', { 'aria-label': labels.sign_in_name })
     const done = async () => {
       dialog.close()
       await this.start()
     }
-    const leave = () => this.signOut(true).then(() => dialog.close(), (error) => desk.tell(desk.explain(error)))
+    const leave = () => this.signOut(true).then(() => dialog.close(), (error) => app.tell(app.explain(error)))
     dialog.append(
-      nameForm(this.#entrance(done, () => dialog.close()), desk.me?.name ?? ''),
+      nameForm(this.#entrance(done, () => dialog.close()), app.me?.name ?? ''),
       h('div', {}, h('button', { type: 'button', class: 'outlined', click: leave }, labels.sign_out_everywhere)))
-    desk.open(dialog)
+    app.open(dialog)
     dialog.querySelector('input')?.focus()
   }
 
   /** @param {Entrance['done']} done @param {Entrance['giveUp']} [giveUp] @returns {Entrance} */
   #entrance(done, giveUp) {
-    const { client, labels, explain } = this.desk
+    const { client, labels, explain } = this.app
     const say = (/** @type {string} */ key) => labels[key]
     return { api: client, say, explain: (error) => labels[error.code] ?? explain(error), done, giveUp }
   }
 
   /** @param {string} [error] */
   #showSignIn(error) {
-    const { t } = this.desk
-    this.desk.screen(h('div', { class: 'panel card-like' },
+    const { t } = this.app
+    this.app.screen(h('div', { class: 'panel card-like' },
       h('h1', {}, t('title')),
       h('p', { class: 'muted' }, t('sign_in_more')),
       this.#signInForm(error)))
-    this.desk.frame.querySelector('input')?.focus()
+    this.app.frame.querySelector('input')?.focus()
   }
 
   /** A field on the page of its own. Elsewhere the host signs its moderators in. @param {string} [error] */
   #signInForm(error) {
-    const { t } = this.desk
+    const { t } = this.app
     const wrong = (this.#wrong = h('p', { role: 'alert', class: 'error', hidden: !error }, error))
-    if (!this.desk.standalone) {
-      const ask = () => this.desk.host.dispatchEvent(new CustomEvent('comment-sign-in', { bubbles: true, composed: true, cancelable: true }))
+    if (!this.app.standalone) {
+      const ask = () => this.app.host.dispatchEvent(new CustomEvent('comment-sign-in', { bubbles: true, composed: true, cancelable: true }))
       return h('div', { class: 'sign-in' }, wrong, h('button', { type: 'button', class: 'primary', click: ask }, t('sign_in')))
     }
     const field = h('input', { autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off', required: true, 'aria-describedby': 'token-hint' })
@@ -179,28 +179,28 @@ export class SignIn {
 
   /** @param {'banned' | 'refused'} why */
   #showRefusal(why) {
-    const { t } = this.desk
-    this.desk.screen(h('div', { class: 'panel card-like', role: 'alert' },
+    const { t } = this.app
+    this.app.screen(h('div', { class: 'panel card-like', role: 'alert' },
       h('span', { class: 'mark bad' }, icon('reject')),
       h('h1', {}, t(why)),
-      h('p', { class: 'muted' }, t(`${why}_more`, { name: this.desk.me?.name ?? this.#address ?? `${this.desk.me?.id}` })),
+      h('p', { class: 'muted' }, t(`${why}_more`, { name: this.app.me?.name ?? this.#address ?? `${this.app.me?.id}` })),
       why === 'refused' && this.#whomToName(),
-      this.desk.standalone && h('button', { type: 'button', class: 'outlined', click: () => this.signOut() }, t('sign_out'))))
+      this.app.standalone && h('button', { type: 'button', class: 'outlined', click: () => this.signOut() }, t('sign_out'))))
   }
 
   /** What the owner of the service writes into its settings. */
   #whomToName() {
-    const names = [this.#address && `email:${this.#address}`, `${this.desk.me?.id}`]
-    return h('div', { class: 'small' }, h('p', {}, this.desk.t('refused_name')), ...names.map((name) => name && h('p', {}, h('code', { dir: 'ltr' }, name))))
+    const names = [this.#address && `email:${this.#address}`, `${this.app.me?.id}`]
+    return h('div', { class: 'small' }, h('p', {}, this.app.t('refused_name')), ...names.map((name) => name && h('p', {}, h('code', { dir: 'ltr' }, name))))
   }
 
   /** Asks to sign in again. All that is shown and waits stays. */
   askAgain() {
     if (this.#expired) return
-    const { t } = this.desk
+    const { t } = this.app
     this.#expired = h('dialog', { 'aria-labelledby': 'expired-title' },
       h('h2', { id: 'expired-title' }, t('expired')), h('p', { class: 'muted' }, t('expired_more')), this.#signInForm())
     this.#expired.addEventListener('cancel', (event) => event.preventDefault())
-    this.desk.open(this.#expired).then(() => (this.#expired = null))
+    this.app.open(this.#expired).then(() => (this.#expired = null))
   }
 }

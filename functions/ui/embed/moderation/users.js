@@ -1,7 +1,7 @@
 /**
  * Finds users by name, and lists those who are banned.
  * @import { Author, Ban } from '../types.d.ts'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { avatar } from '../kit/avatar.js'
@@ -19,10 +19,10 @@ export class UsersPanel {
   /** Cancels the request whose answer is no longer wanted. */
   #request = new AbortController()
 
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk
-    const { t } = desk
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app
+    const { t } = app
     this.element = h('div', { class: 'users' },
       h('label', { class: 'search' }, h('span', { class: 'visually-hidden' }, t('search_users')), this.#query),
       this.#heading, this.#rows, this.#end)
@@ -45,8 +45,8 @@ export class UsersPanel {
 
   /** @param {string} cursor */
   async #load(cursor) {
-    const { desk } = this
-    const { t } = desk
+    const { app } = this
+    const { t } = app
     const q = this.#query.value.trim()
     this.#request.abort()
     this.#request = new AbortController()
@@ -54,32 +54,32 @@ export class UsersPanel {
     this.#heading.textContent = t(q ? 'found' : 'banned_now')
     this.#end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
     try {
-      const { data, meta } = await desk.client.get('moderation/users', q ? { q } : { banned: 'true', cursor }, signal)
-      for (const user of data) desk.bans.learn(user)
+      const { data, meta } = await app.client.get('moderation/users', q ? { q } : { banned: 'true', cursor }, signal)
+      for (const user of data) app.bans.learn(user)
       this.#rows.append(...data.map((/** @type {Author & Ban} */ author) => this.#row(author)))
       const load = (/** @type {string} */ next) => this.#load(next)
-      this.#end.replaceChildren(below(desk, this.#rows, meta?.next_cursor, load, q ? 'empty_users' : 'empty_banned'))
+      this.#end.replaceChildren(below(app, this.#rows, meta?.next_cursor, load, q ? 'empty_users' : 'empty_banned'))
     } catch (error) {
-      if (!signal.aborted) this.#end.replaceChildren(desk.problem(error, () => this.#load(cursor)))
+      if (!signal.aborted) this.#end.replaceChildren(app.problem(error, () => this.#load(cursor)))
     }
   }
 
   /** @param {Author} author @returns {HTMLElement} */
   #row(author) {
-    const { desk } = this
-    const { t } = desk
+    const { app } = this
+    const { t } = app
     const { id, comment_id = 0 } = author
-    const ban = desk.bans.of(author)
-    const show = () => (id == null ? desk.side.showComment(comment_id) : desk.side.showWriter(author))
+    const ban = app.bans.of(author)
+    const show = () => (id == null ? app.side.showComment(comment_id) : app.side.showWriter(author))
     const row = h('li', { class: 'row user' }, avatar(author),
       h('div', { class: 'by' },
-        h('span', { class: 'name' }, h('strong', { dir: 'auto' }, desk.bans.nameOf(author)), h('span', { class: 'muted' }, id == null ? t('network') : `#${id}`)),
-        ban && h('span', { class: 'ban' }, desk.bans.textOf(ban))),
+        h('span', { class: 'name' }, h('strong', { dir: 'auto' }, app.bans.nameOf(author)), h('span', { class: 'muted' }, id == null ? t('network') : `#${id}`)),
+        ban && h('span', { class: 'ban' }, app.bans.textOf(ban))),
       h('div', { class: 'actions' },
         h('button', { type: 'button', class: 'quiet', click: show }, t(id == null ? 'show' : 'written')),
         ban
-          ? h('button', { type: 'button', class: 'quiet', click: () => desk.bans.lift(author).then(again) }, t('unban'))
-          : desk.bans.isBannable(author) && h('button', { type: 'button', class: 'quiet', click: () => desk.bans.ask([author]).then(again) }, t(id == null ? 'block' : 'ban'))))
+          ? h('button', { type: 'button', class: 'quiet', click: () => app.bans.lift(author).then(again) }, t('unban'))
+          : app.bans.isBannable(author) && h('button', { type: 'button', class: 'quiet', click: () => app.bans.ask([author]).then(again) }, t(id == null ? 'block' : 'ban'))))
     const again = () => {
       const fresh = this.#row(author)
       row.replaceWith(fresh)

@@ -1,7 +1,7 @@
 /**
  * The dialog of a webhook.
  * @import { Webhook } from '../types.d.ts'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { ApiError } from '../kit/api.js'
@@ -9,15 +9,15 @@ import { h } from '../kit/dom.js'
 
 /**
  * The dialog of a webhook. `submit` sends it and answers with its secret when it is new.
- * @param {Desk} desk
+ * @param {App} app
  * @param {Webhook | null} webhook
  * @param {(fields: { url: string, events: string[] }) => Promise<string | undefined>} submit
  */
-export function webhookDialog(desk, webhook, submit) {
-  const { t } = desk
+export function webhookDialog(app, webhook, submit) {
+  const { t } = app
   const url = h('input', { type: 'url', required: true, maxlength: '2048', autocomplete: 'off', spellcheck: 'false', dir: 'ltr', placeholder: 'https://', autofocus: true })
   url.value = webhook?.url ?? ''
-  const boxes = desk.webhookEvents.map((event) => {
+  const boxes = app.webhookEvents.map((event) => {
     const box = h('input', { type: 'checkbox', name: 'event', value: event })
     box.checked = !webhook || webhook.events.includes(event)
     return h('label', {}, box, event)
@@ -47,7 +47,7 @@ export function webhookDialog(desk, webhook, submit) {
         h('div', { class: 'buttons' }, close)))
       shown.focus()
     } catch (refusal) {
-      error.textContent = refusalText(desk, refusal)
+      error.textContent = refusalText(app, refusal)
       error.hidden = false
       send.disabled = false
     }
@@ -55,7 +55,7 @@ export function webhookDialog(desk, webhook, submit) {
   return dialog
 }
 
-/** What is wrong with the fields, in the words of the service; else what happened. @param {Desk} desk @param {unknown} error */
-function refusalText(desk, error) {
-  return error instanceof ApiError && error.status === 422 ? error.message : desk.explain(error)
+/** What is wrong with the fields, in the words of the service; else what happened. @param {App} app @param {unknown} error */
+function refusalText(app, error) {
+  return error instanceof ApiError && error.status === 422 ? error.message : app.explain(error)
 }

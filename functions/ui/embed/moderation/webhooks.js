@@ -1,7 +1,7 @@
 /**
  * Adds and changes webhooks, and shows what was sent to each.
  * @import { Delivery, Webhook } from '../types.d.ts'
- * @import { Desk } from './desk.js'
+ * @import { App } from './app.js'
  */
 
 import { ApiError } from '../kit/api.js'
@@ -19,10 +19,10 @@ export class WebhooksPanel {
   #rows = h('ul', { class: 'rows webhooks' })
   #end = h('div', { class: 'after' })
 
-  /** @param {Desk} desk */
-  constructor(desk) {
-    this.desk = desk
-    const { t } = desk
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app
+    const { t } = app
     const refresh = h('button', { type: 'button', class: 'quiet end', click: () => this.reload() }, icon('refresh'), t('refresh'))
     this.#add.textContent = t('add_webhook')
     this.element = h('div', {}, h('div', { class: 'toolbar' }, this.#add, refresh), this.#rows, this.#end)
@@ -33,25 +33,25 @@ export class WebhooksPanel {
   }
 
   async reload() {
-    const { desk } = this
-    const { t } = desk
+    const { app } = this
+    const { t } = app
     this.#end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
     try {
-      const { data } = await desk.client.get('moderation/webhooks')
+      const { data } = await app.client.get('moderation/webhooks')
       this.#add.hidden = false
       this.#rows.replaceChildren(...data.map((/** @type {Webhook} */ webhook) => this.#row(webhook)))
-      this.#end.replaceChildren(below(desk, this.#rows, null, () => {}, 'empty_webhooks'))
+      this.#end.replaceChildren(below(app, this.#rows, null, () => {}, 'empty_webhooks'))
     } catch (error) {
       const isOff = error instanceof ApiError && error.status === 404
       this.#rows.replaceChildren()
       this.#add.hidden = isOff
-      this.#end.replaceChildren(isOff ? h('p', { class: 'muted centred' }, t('webhooks_off')) : desk.problem(error, () => this.reload()))
+      this.#end.replaceChildren(isOff ? h('p', { class: 'muted centred' }, t('webhooks_off')) : app.problem(error, () => this.reload()))
     }
   }
 
   /** @param {Webhook} webhook */
   #row(webhook) {
-    const { t } = this.desk
+    const { t } = this.app
     const { enabled } = webhook
     const act = (/** @type {string} */ label, /** @type {() => unknown} */ click) => h('button', { type: 'button', class: 'quiet', click }, t(label))
     return h('li', { class: 'row' },
@@ -72,12 +72,12 @@ export class WebhooksPanel {
    * @param {string} method @param {string} path @param {object} [body] @param {string} [done] key of a text
    */
   async #send(method, path, body, done = 'saved') {
-    const { desk } = this
+    const { app } = this
     try {
-      await desk.client.request(method, path, body && json(body))
-      desk.tell(desk.t(done))
+      await app.client.request(method, path, body && json(body))
+      app.tell(app.t(done))
     } catch (error) {
-      desk.tell(desk.explain(error))
+      app.tell(app.explain(error))
     }
     await this.reload()
     this.#add.focus()
@@ -85,8 +85,8 @@ export class WebhooksPanel {
 
   /** @param {Webhook} webhook */
   async #remove(webhook) {
-    const { desk } = this
-    const { t } = desk
+    const { app } = this
+    const { t } = app
     const dialog = h('dialog', { 'aria-labelledby': 'remove-title' },
       h('form', { method: 'dialog' },
         h('h2', { id: 'remove-title' }, t('remove_webhook')),
@@ -94,24 +94,24 @@ export class WebhooksPanel {
         h('div', { class: 'buttons' },
           h('button', { class: 'outlined', value: '', autofocus: true }, t('cancel')),
           h('button', { class: 'primary danger', value: 'remove' }, t('remove')))))
-    if ((await desk.open(dialog)) === 'remove') await this.#send('DELETE', pathOf(webhook))
+    if ((await app.open(dialog)) === 'remove') await this.#send('DELETE', pathOf(webhook))
   }
 
   /** The dialog that adds a webhook, or changes this one. @param {Webhook | null} webhook */
   async #edit(webhook) {
-    const { desk } = this
-    const dialog = webhookDialog(desk, webhook, async (fields) => {
+    const { app } = this
+    const dialog = webhookDialog(app, webhook, async (fields) => {
       const method = webhook ? 'PATCH' : 'POST'
-      return (await desk.client.request(method, webhook ? pathOf(webhook) : 'moderation/webhooks', json(fields))).data.secret
+      return (await app.client.request(method, webhook ? pathOf(webhook) : 'moderation/webhooks', json(fields))).data.secret
     })
-    await desk.open(dialog)
+    await app.open(dialog)
     if (dialog.returnValue === 'saved') await this.reload()
   }
 
   /** @param {Webhook} webhook */
   #deliveries(webhook) {
-    const { desk } = this
-    const { t, language } = desk
+    const { app } = this
+    const { t, language } = app
     const rows = h('ol', { class: 'rows' })
     const end = h('div', { class: 'after' })
     const row = (/** @type {Delivery} */ delivery) => {
@@ -128,18 +128,18 @@ export class WebhooksPanel {
           h('span', { class: 'muted' }, [said, last && `${last.ms} ms`, delivery.attempts.length > 1 && t('attempts', { n: delivery.attempts.length })].filter(Boolean).join(' · '),
             last ? h('time', { datetime: last.at, title: inFull(last.at, language) }, ` · ${ago(last.at, language)}`) : '')),
         h('div', { class: 'actions' },
-          delivery.comment_id != null && h('button', { type: 'button', class: 'quiet', click: () => desk.side.showComment(delivery.comment_id ?? 0) }, t('show')),
+          delivery.comment_id != null && h('button', { type: 'button', class: 'quiet', click: () => app.side.showComment(delivery.comment_id ?? 0) }, t('show')),
           webhook.enabled && again))
     }
     const load = async (/** @type {string} */ cursor) => {
       end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
       try {
-        const { data, meta } = await desk.client.get(`${pathOf(webhook)}/deliveries`, { cursor, per_page: 50 })
+        const { data, meta } = await app.client.get(`${pathOf(webhook)}/deliveries`, { cursor, per_page: 50 })
         if (!cursor) rows.replaceChildren()
         rows.append(...data.map(row))
-        end.replaceChildren(below(desk, rows, meta.next_cursor, load, 'empty_deliveries'))
+        end.replaceChildren(below(app, rows, meta.next_cursor, load, 'empty_deliveries'))
       } catch (error) {
-        end.replaceChildren(desk.problem(error, () => load(cursor)))
+        end.replaceChildren(app.problem(error, () => load(cursor)))
       }
     }
     load('')
@@ -149,17 +149,17 @@ export class WebhooksPanel {
         h('button', { type: 'button', class: 'quiet', click: () => load('') }, icon('refresh'), t('refresh')),
         h('button', { type: 'button', class: 'outlined', click: () => dialog.close() }, t('close'))),
       h('p', { class: 'about muted', dir: 'ltr' }, webhook.url), rows, end)
-    desk.open(dialog)
+    app.open(dialog)
   }
 
   /** @param {Webhook} webhook @param {string} message */
   async #redeliver(webhook, message) {
-    const { desk } = this
+    const { app } = this
     try {
-      await desk.client.request('POST', `${pathOf(webhook)}/deliveries/${message}/redeliver`)
-      desk.tell(desk.t('test_sent'))
+      await app.client.request('POST', `${pathOf(webhook)}/deliveries/${message}/redeliver`)
+      app.tell(app.t('test_sent'))
     } catch (error) {
-      desk.tell(desk.explain(error))
+      app.tell(app.explain(error))
     }
   }
 

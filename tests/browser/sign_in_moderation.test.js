@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { card, desk, isAccessible, LOOKS } from './desk.js'
+import { card, isAccessible, LOOKS, moderatorsPage } from './moderators_page.js'
 import { people } from './sign_in.js'
 import { newRecord, stickingOut, world } from './world.js'
 
 const w = world({ SVC_MODERATORS: 'email:owner@example.org,email:keys@example.org', SVC_REQUIRE_APPROVAL: 'true' }, ['--sign-in'])
-const { open } = desk(w)
+const { open } = moderatorsPage(w)
 const { codeFor, session, keeping, kept } = people(w)
 
 /** @typedef {import('playwright-core').Page} Page */

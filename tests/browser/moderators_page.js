@@ -68,7 +68,7 @@ export async function isAccessible(page, what) {
 }
 
 /** The moderators' page of a service. @param {ReturnType<typeof import('./world.js').world>} w */
-export function desk(w) {
+export function moderatorsPage(w) {
   /** Decides all that waits, so that a test finds its own comments only. */
   async function emptyQueue() {
     const who = moderator('Before').token

@@ -1,5 +1,5 @@
 /**
- * The desk shows one tab at a time, and holds together those who sign in, decide, ban and take keys.
+ * The app of the moderators' page shows one tab at a time, and holds together those who sign in, decide, ban and take keys.
  * @import { Comment, Offer, OwnUser, State, User } from '../types.d.ts'
  */
 
@@ -29,7 +29,7 @@ const MANY = 100
 /** Milliseconds between looks into the log for what other moderators have decided. */
 const WATCH = 15_000
 
-export class Desk {
+export class App {
   client = new Client()
   /** All that is shown. */
   frame = h('div', { class: 'frame' })
