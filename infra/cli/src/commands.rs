@@ -26,10 +26,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use jiff::Timestamp;
 use local::token::{NoSecret, Token};
 use shared::config::Config;
 use shared::domain::ids::{Random, hex};
+use shared::domain::time::Clock;
 use tokio::net::TcpListener;
 
 const DEFAULT_DATA_DIR: &str = ".local";
@@ -104,7 +104,7 @@ fn holder(table: Option<&str>) -> String {
 
 /// Tokens to try the service with, by role.
 fn sample_tokens(config: &Config) -> Result<[(&'static str, String); 2], NoSecret> {
-    let now = Timestamp::now().as_second();
+    let now = Clock::system().now();
     // Ada gets an address where mails are on, so that she can try them.
     let email = config.mail.is_some().then(|| "ada@example.org".to_owned());
     let member = Token { email, ..people::ADA.token() };

@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use shared::auth::token::{KeySettings, Keys};
 use shared::aws::https;
 use shared::config::Auth;
+use shared::domain::time::Timestamp;
 use shared::domain::user::Claims;
 
 /// `Keys` needs a client, which signing does not use.
@@ -33,8 +34,8 @@ impl Token {
         Self { id: id.to_owned(), name: name.to_owned(), moderator: false, picture: None, email: None, lifetime }
     }
 
-    /// Signs as a site with these settings does. `now` is in Unix seconds.
-    pub fn sign(&self, auth: &Auth, now: i64) -> Result<String, NoSecret> {
+    /// Signs as a site with these settings does.
+    pub fn sign(&self, auth: &Auth, now: Timestamp) -> Result<String, NoSecret> {
         let keys = KeySettings {
             secret: auth.secret.clone(),
             jwks_url: None,
@@ -49,10 +50,10 @@ impl Token {
             picture: self.picture.clone(),
             email: self.email.clone(),
             moderator: self.moderator,
-            issued_at: Some(now),
+            issued_at: Some(now.seconds()),
             account: None,
         };
-        let expires_at = now.saturating_add(self.lifetime.as_secs());
+        let expires_at = Timestamp::from_seconds(now.seconds().saturating_add(self.lifetime.as_secs()));
         Keys::new(keys, https::Client::new(JWKS_TIMEOUT)).sign(&claims, expires_at).ok_or(NoSecret)
     }
 }

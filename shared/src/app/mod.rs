@@ -125,7 +125,7 @@ impl App {
         };
         let queues = Queues { jobs: queue(&config.jobs_queue_url), deliveries: queue(&config.deliveries_queue_url) };
         let app = Self::new(config, table, queues, Clock::system(), Random::system());
-        tokio::join!(app.store.warm(), app.keys.warm(app.clock.now().seconds()));
+        tokio::join!(app.store.warm(), app.keys.warm(app.clock.now()));
         Ok(app)
     }
 
@@ -232,7 +232,7 @@ impl App {
     async fn credential(&self, request: &Request) -> Credential {
         match bearer(request.headers()) {
             None => Credential::None,
-            Some(token) => match self.keys.verify(token, self.clock.now().seconds()).await {
+            Some(token) => match self.keys.verify(token, self.clock.now()).await {
                 Ok(claims) => Credential::User(Identity::new(claims, &self.config.visitor_salt)),
                 Err(reason) => {
                     tracing::debug!(%reason, "token not accepted");

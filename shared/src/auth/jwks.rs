@@ -2,6 +2,7 @@
 //! minute.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
@@ -9,27 +10,28 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 
 use crate::aws::https;
+use crate::domain::time::Timestamp;
 
-/// Seconds between two requests to the provider, also after a failure.
-const PAUSE: i64 = 60;
+/// The time between two requests to the provider, also after a failure.
+const PAUSE: Duration = Duration::from_mins(1);
 /// The same while no keys are cached, because every token is refused then.
-const PAUSE_WITHOUT_KEYS: i64 = 5;
-/// Seconds after which keys are fetched again, so that withdrawn keys expire.
-const MAX_AGE: i64 = 60 * 60;
+const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(5);
+/// The age at which keys are fetched again, so that withdrawn keys expire.
+const MAX_AGE: Duration = Duration::from_hours(1);
 
 pub(super) struct Jwks {
     url: http::Uri,
     client: https::Client,
     known: RwLock<CachedKeys>,
-    /// When the provider was last asked, in Unix seconds. Locked during a request, so that concurrent callers share its
+    /// When the provider was last asked. Locked during a request, so that concurrent callers share its
     /// answer.
-    asked_at: Mutex<Option<i64>>,
+    asked_at: Mutex<Option<Timestamp>>,
 }
 
 #[derive(Clone, Default)]
 struct CachedKeys {
     keys: Arc<[PublicKey]>,
-    fetched_at: i64,
+    fetched_at: Timestamp,
 }
 
 struct PublicKey {
@@ -71,10 +73,10 @@ impl Jwks {
         self: &Arc<Self>,
         algorithm: Algorithm,
         id: Option<&str>,
-        now: i64,
+        now: Timestamp,
     ) -> Result<DecodingKey, NoKey> {
         let known = self.known();
-        if now - known.fetched_at < MAX_AGE
+        if now.since(known.fetched_at) < MAX_AGE
             && let Some(key) = known.find(algorithm, id)
         {
             return Ok(key);
@@ -88,12 +90,12 @@ impl Jwks {
     }
 
     /// Fetches the keys, unless the last attempt is recent. After a failure, the old keys stay.
-    pub(super) async fn refresh(self: &Arc<Self>, now: i64) {
+    pub(super) async fn refresh(self: &Arc<Self>, now: Timestamp) {
         let jwks = Arc::clone(self);
         let task = tokio::spawn(async move {
             let mut asked_at = jwks.asked_at.lock().await;
             let pause = if jwks.known().keys.is_empty() { PAUSE_WITHOUT_KEYS } else { PAUSE };
-            if asked_at.is_some_and(|then| now - then < pause) {
+            if asked_at.is_some_and(|then| now.since(then) < pause) {
                 return;
             }
             *asked_at = Some(now);
@@ -108,7 +110,7 @@ impl Jwks {
         }
     }
 
-    fn store(&self, keys: Arc<[PublicKey]>, now: i64) {
+    fn store(&self, keys: Arc<[PublicKey]>, now: Timestamp) {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = CachedKeys { keys, fetched_at: now };
     }
 

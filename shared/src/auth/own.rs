@@ -2,6 +2,7 @@
 //! them, and writes its public key to the table; the others read it when they meet a key that they do not know.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,10 +19,10 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::Claims;
 use crate::error::Fault;
 
-/// Seconds between two readings of the keys, also after a failure.
-const PAUSE: i64 = 60;
+/// The time between two readings of the keys, also after a failure.
+const PAUSE: Duration = Duration::from_mins(1);
 /// The same while no key is known, because every token is refused then.
-const PAUSE_WITHOUT_KEYS: i64 = 5;
+const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(5);
 
 /// Where the public keys are.
 pub trait KeySource: Send + Sync {
@@ -73,8 +74,8 @@ pub fn sign(seed: &Seed, account: &Account, now: Timestamp) -> Result<String, Fa
 pub(super) struct OwnKeys {
     source: Arc<dyn KeySource>,
     known: RwLock<PublicKeys>,
-    /// When the source was last asked, in Unix seconds. Locked during a reading, so that concurrent callers share its answer.
-    asked_at: Mutex<Option<i64>>,
+    /// When the source was last asked. Locked during a reading, so that concurrent callers share its answer.
+    asked_at: Mutex<Option<Timestamp>>,
 }
 
 impl OwnKeys {
@@ -106,8 +107,8 @@ impl OwnKeys {
         }
         let mut asked_at = self.asked_at.lock().await;
         let pause = if self.known().is_empty() { PAUSE_WITHOUT_KEYS } else { PAUSE };
-        if asked_at.is_none_or(|then| now.seconds() - then >= pause) {
-            *asked_at = Some(now.seconds());
+        if asked_at.is_none_or(|then| now.since(then) >= pause) {
+            *asked_at = Some(now);
             match self.source.public_keys().await {
                 Ok(keys) => *self.known.write().unwrap_or_else(PoisonError::into_inner) = keys,
                 Err(fault) => {
@@ -183,7 +184,7 @@ mod tests {
             audience: Some("comments".to_owned()),
             ..KeySettings::default()
         };
-        Keys::new(settings, https::Client::new(std::time::Duration::from_secs(1)))
+        Keys::new(settings, https::Client::new(Duration::from_secs(1)))
             .accepting_own(Arc::clone(row) as Arc<dyn KeySource>)
     }
 
@@ -192,7 +193,7 @@ mod tests {
         let row = Arc::new(Row::default());
         row.publish(&seed("a"), at(0));
         let token = sign(&seed("a"), &ada(), at(0)).unwrap();
-        let claims = keys(&row).verify(&token, START).await.unwrap();
+        let claims = keys(&row).verify(&token, at(0)).await.unwrap();
         assert_eq!((claims.account.as_deref(), claims.issuer.as_deref()), (Some(&ada()), Some(ISSUER)));
         assert_eq!((claims.name, claims.picture, claims.email, claims.moderator), (None, None, None, false));
     }
@@ -202,8 +203,8 @@ mod tests {
         let row = Arc::new(Row::default());
         row.publish(&seed("a"), at(0));
         let token = sign(&seed("a"), &ada(), at(0)).unwrap();
-        assert!(keys(&row).verify(&token, START + 599).await.is_ok());
-        assert_eq!(keys(&row).verify(&token, START + 600).await, Err(BadToken::Expired));
+        assert!(keys(&row).verify(&token, at(599)).await.is_ok());
+        assert_eq!(keys(&row).verify(&token, at(600)).await, Err(BadToken::Expired));
     }
 
     #[tokio::test]
@@ -215,18 +216,18 @@ mod tests {
             issuer: Some(ISSUER.to_owned()),
             ..KeySettings::default()
         };
-        let host = Keys::new(host, https::Client::new(std::time::Duration::from_secs(1)));
+        let host = Keys::new(host, https::Client::new(Duration::from_secs(1)));
         let claims = Claims { sub: "9.ada".to_owned(), ..Claims::default() };
-        let forged = host.sign(&claims, START + 60).unwrap();
-        assert_eq!(keys(&row).verify(&forged, START).await, Err(BadToken::Unsupported));
-        assert_eq!(host.verify(&forged, START).await, Err(BadToken::UnknownKey), "without a sign-in of ours too");
+        let forged = host.sign(&claims, at(60)).unwrap();
+        assert_eq!(keys(&row).verify(&forged, at(0)).await, Err(BadToken::Unsupported));
+        assert_eq!(host.verify(&forged, at(0)).await, Err(BadToken::UnknownKey), "without a sign-in of ours too");
         let stolen = sign(&seed("b"), &ada(), at(0)).unwrap();
-        assert_eq!(keys(&row).verify(&stolen, START).await, Err(BadToken::UnknownKey));
+        assert_eq!(keys(&row).verify(&stolen, at(0)).await, Err(BadToken::UnknownKey));
         let (head, tail) = stolen.split_once('.').unwrap();
         let header = json!({ "alg": "EdDSA", "kid": key_id(&seed("a").public()) }).to_string();
         let renamed = format!("{}.{tail}", URL_SAFE_NO_PAD.encode(header));
         assert_ne!(head, renamed.split_once('.').unwrap().0);
-        assert_eq!(keys(&row).verify(&renamed, START).await, Err(BadToken::Signature));
+        assert_eq!(keys(&row).verify(&renamed, at(0)).await, Err(BadToken::Signature));
     }
 
     #[tokio::test]
@@ -237,11 +238,11 @@ mod tests {
         let (old, new) = (sign(&seed("a"), &ada(), at(0)).unwrap(), sign(&seed("b"), &ada(), at(0)).unwrap());
         let readings = || row.readings.load(Ordering::Relaxed);
         for _ in 0..3 {
-            assert!(keys.verify(&old, START).await.is_ok() && keys.verify(&new, START + 59).await.is_err());
+            assert!(keys.verify(&old, at(0)).await.is_ok() && keys.verify(&new, at(59)).await.is_err());
         }
         assert_eq!(readings(), 1);
         row.publish(&seed("b"), at(59));
-        assert!(keys.verify(&new, START + 60).await.is_ok() && keys.verify(&old, START + 60).await.is_ok());
+        assert!(keys.verify(&new, at(60)).await.is_ok() && keys.verify(&old, at(60)).await.is_ok());
         assert_eq!(readings(), 2);
     }
 }

@@ -61,24 +61,25 @@ impl Keys {
     }
 
     /// Fetches the provider's keys, if there is a provider, so that the first request does not wait for them.
-    pub async fn warm(&self, now: i64) {
+    pub async fn warm(&self, now: Timestamp) {
         if let Some(jwks) = &self.jwks {
-            jwks.refresh(now).await;
+            jwks.refresh(now.start_of_second()).await;
         }
     }
 
-    /// `now` is in Unix seconds.
+    /// The claims of a valid token. Its times are whole seconds, and so is the present one here.
     ///
     /// # Errors
     ///
     /// When the token is not valid, or its key cannot be fetched.
-    pub async fn verify(&self, token: &str, now: i64) -> Result<Claims, BadToken> {
+    pub async fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, BadToken> {
+        let now = now.start_of_second();
         if token.len() > jwt::LENGTH_LIMIT {
             return Err(BadToken::TooLong);
         }
         if own::is_own(token) {
             let own = self.own.as_ref().ok_or(BadToken::UnknownKey)?;
-            return own.verify(token, Timestamp(now * 1_000)).await;
+            return own.verify(token, now).await;
         }
         let header = peek(token)?;
         let key = match (header.alg, &self.secret, &self.jwks) {
@@ -97,9 +98,9 @@ impl Keys {
         self.check(payload, now)
     }
 
-    fn check(&self, payload: Payload, now: i64) -> Result<Claims, BadToken> {
+    fn check(&self, payload: Payload, now: Timestamp) -> Result<Claims, BadToken> {
         #[expect(clippy::cast_precision_loss, reason = "exact for 285 million years")]
-        let now = now as f64;
+        let now = now.seconds() as f64;
         if payload.exp <= now {
             return Err(BadToken::Expired);
         }
@@ -133,7 +134,7 @@ impl Keys {
 
     /// Signs a token, for local use and tests. `None` when there is no secret to sign with.
     #[must_use]
-    pub fn sign(&self, claims: &Claims, expires_at: i64) -> Option<String> {
+    pub fn sign(&self, claims: &Claims, expires_at: Timestamp) -> Option<String> {
         let key = EncodingKey::from_secret(self.secret.as_ref()?.expose().as_bytes());
         let claims = Signed {
             sub: &claims.sub,
@@ -142,7 +143,7 @@ impl Keys {
             email: claims.email.as_deref(),
             roles: claims.moderator.then_some([MODERATOR]),
             iat: claims.issued_at,
-            exp: expires_at,
+            exp: expires_at.seconds(),
             iss: self.issuer.as_deref(),
             aud: self.audience.as_deref(),
         };

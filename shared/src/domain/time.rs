@@ -25,9 +25,22 @@ impl Timestamp {
         i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Self)
     }
 
+    /// The time so many seconds after the Unix epoch. The farthest one that there is where it would overflow.
+    #[must_use]
+    pub const fn from_seconds(seconds: i64) -> Self {
+        Self(seconds.saturating_mul(1000))
+    }
+
+    /// Whole seconds since the Unix epoch.
     #[must_use]
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1000)
+    }
+
+    /// The beginning of its second, for what is stored in seconds.
+    #[must_use]
+    pub fn start_of_second(self) -> Self {
+        Self::from_seconds(self.seconds())
     }
 
     /// The time from `earlier` to this. Zero when `earlier` is later.
@@ -212,6 +225,13 @@ mod tests {
         assert_eq!(Timestamp::parse("2026-01-02T03:04:05.5Z"), Some(Timestamp(1_767_323_045_500)));
         assert_eq!(Timestamp::parse("tomorrow"), None);
         assert_eq!(Timestamp::parse("2026-01-02"), None);
+    }
+
+    #[test]
+    fn a_second_begins_with_its_first_millisecond() {
+        let start = |millis| Timestamp(millis).start_of_second().0;
+        assert_eq!([-1, 0, 999, 1_000, 1_999].map(start), [-1_000, 0, 0, 1_000, 1_000]);
+        assert_eq!(Timestamp::from_seconds(i64::MAX), Timestamp(i64::MAX));
     }
 
     #[test]

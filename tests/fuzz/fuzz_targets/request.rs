@@ -37,7 +37,7 @@ impl Service {
         let runtime = fuzz::runtime();
         let config = fuzz::config();
         let token = Token { moderator: true, ..Token::new("1", "Ada") };
-        let token = token.sign(&config, NOW.seconds()).expect("a token");
+        let token = token.sign(&config, NOW).expect("a token");
         let engine = Engine::memory().expect("an engine");
         let queues = service::queue_settings().expect("the template has queues");
         let queues = Queues::temporary(queues, Clock::new(|| NOW), Random::system()).expect("queues");

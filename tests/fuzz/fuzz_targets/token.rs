@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use shared::app::App;
 use shared::domain::ids::Random;
-use shared::domain::time::Clock;
+use shared::domain::time::{Clock, Timestamp};
 use tokio::runtime::Runtime;
 
 thread_local! {
@@ -17,7 +17,7 @@ thread_local! {
 
 fuzz_target!(|token: &str| {
     SERVICE.with(|(runtime, app)| {
-        let claims = runtime.block_on(app.keys.verify(token, 0));
+        let claims = runtime.block_on(app.keys.verify(token, Timestamp(0)));
         assert!(claims.is_err(), "{claims:?}");
     });
 });

@@ -12,7 +12,6 @@ use bytes::Bytes;
 use http::request::Builder;
 use http::{Request, Response};
 use http_body_util::Full;
-use jiff::Timestamp;
 use local::data_dir::DataDir;
 use local::engine::Engine;
 use local::gateway::Mount;
@@ -88,7 +87,7 @@ impl Service {
             return Err("the server did not start".into());
         }
         let api = format!("{address}/{}", config.api_prefix);
-        let now = Timestamp::now().as_second();
+        let now = Clock::system().now();
         let token = |member: usize| Token::new(&member.to_string(), "Ada Lovelace").sign(&config.auth, now);
         let tokens = (1..=MEMBERS).map(token).collect::<Result<_, _>>()?;
         let ids = threads.iter().map(|comments| comments.iter().map(|(id, _)| *id).collect()).collect();

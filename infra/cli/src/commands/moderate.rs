@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use local::token::Token;
 use shared::aws::config;
+use shared::domain::time::Clock;
 
 use super::deployed::Stack;
 use super::{DEFAULT_DATA_DIR, DEFAULT_PORT, Failure, token};
@@ -54,7 +55,7 @@ impl Options {
         };
         let lifetime = SignedDuration::from_hours(HOURS);
         let token = Token { moderator: true, lifetime, ..Token::new(&self.id, &self.name) };
-        let token = token.sign(&auth, Timestamp::now().as_second())?;
+        let token = token.sign(&auth, Clock::system().now())?;
         Ok(writeln!(io::stdout(), "{api}/moderate#token={token}")?)
     }
 }

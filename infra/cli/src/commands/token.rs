@@ -4,11 +4,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+use jiff::{SignedDuration, Span, SpanRelativeTo};
 use local::data_dir::DataDir;
 use local::settings;
 use local::token::Token;
 use shared::config::Config;
+use shared::domain::time::Clock;
 
 use super::{DEFAULT_DATA_DIR, Failure};
 
@@ -44,7 +45,7 @@ impl Options {
         let config = local_config(&self.data_dir)?;
         let Self { id, name, moderator, picture, email, expires: lifetime, data_dir: _ } = self;
         let token = Token { id, name, moderator, picture, email, lifetime };
-        Ok(writeln!(io::stdout(), "{}", token.sign(&config.auth, Timestamp::now().as_second())?)?)
+        Ok(writeln!(io::stdout(), "{}", token.sign(&config.auth, Clock::system().now())?)?)
     }
 }
 

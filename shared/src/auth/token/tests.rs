@@ -14,6 +14,10 @@ use super::*;
 use crate::aws::loopback::Loopback;
 
 const NOW: i64 = 1_767_323_045;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_seconds(seconds)
+}
 const SECRET: &str = "a secret of this test";
 
 fn base64(bytes: impl AsRef<[u8]>) -> String {
@@ -134,7 +138,7 @@ fn settings() -> KeySettings {
 }
 
 async fn verify_with(settings: KeySettings, token: &str) -> Result<Claims, BadToken> {
-    Keys::new(settings, client()).verify(token, NOW).await
+    Keys::new(settings, client()).verify(token, at(NOW)).await
 }
 
 async fn verify(claims: &Value) -> Result<Claims, BadToken> {
@@ -167,8 +171,8 @@ async fn a_token_that_we_signed_verifies_with_the_same_claims() {
         issued_at: Some(NOW),
         account: None,
     };
-    let token = keys.sign(&claims, NOW + 1).unwrap();
-    assert_eq!(keys.verify(&token, NOW).await, Ok(claims));
+    let token = keys.sign(&claims, at(NOW + 1)).unwrap();
+    assert_eq!(keys.verify(&token, at(NOW)).await, Ok(claims));
 }
 
 #[tokio::test]
@@ -318,7 +322,7 @@ async fn without_a_key_for_its_algorithm_a_token_is_refused() {
     let empty = KeySettings { secret: Some(String::new().into()), ..KeySettings::default() };
     let token = token(&json!({ "alg": "HS256" }), &valid(), hmac(b""));
     for settings in [none, empty] {
-        assert!(Keys::new(settings.clone(), client()).sign(&Claims::default(), NOW).is_none());
+        assert!(Keys::new(settings.clone(), client()).sign(&Claims::default(), at(NOW)).is_none());
         assert_eq!(verify_with(settings, &token).await, Err(BadToken::Unsupported));
     }
     let outcome = verify_with(settings(), &Pair::ec().token("a")).await;
@@ -345,7 +349,7 @@ async fn an_algorithm_that_is_not_accepted_is_refused_though_the_key_would_fit()
             rsa.sign(&RSA_PKCS1_SHA512, &SystemRandom::new(), message, &mut signature).unwrap();
             signature
         });
-        assert_eq!(keys.verify(&token, NOW).await, Err(BadToken::Unsupported), "{alg}");
+        assert_eq!(keys.verify(&token, at(NOW)).await, Err(BadToken::Unsupported), "{alg}");
     }
 }
 
@@ -365,14 +369,14 @@ async fn every_algorithm_of_a_provider_is_verified() {
         let server = Loopback::start(key_set(&[pair.jwk("a")])).await;
         let keys = provider(&server);
         let good = pair.token("a");
-        assert_eq!(keys.verify(&good, NOW).await.map(|claims| claims.sub), Ok("7".into()));
+        assert_eq!(keys.verify(&good, at(NOW)).await.map(|claims| claims.sub), Ok("7".into()));
         let header = json!({ "alg": pair.algorithm(), "kid": "a" });
         let forged = token(&header, &valid(), |_| pair.sign(b"something else"));
-        assert_eq!(keys.verify(&forged, NOW).await, Err(BadToken::Signature));
+        assert_eq!(keys.verify(&forged, at(NOW)).await, Err(BadToken::Signature));
         let empty = token(&header, &valid(), |_| Vec::new());
-        assert_eq!(keys.verify(&empty, NOW).await, Err(BadToken::Signature));
+        assert_eq!(keys.verify(&empty, at(NOW)).await, Err(BadToken::Signature));
         let zero = token(&header, &valid(), |_| vec![0; 64]);
-        assert_eq!(keys.verify(&zero, NOW).await, Err(BadToken::Signature));
+        assert_eq!(keys.verify(&zero, at(NOW)).await, Err(BadToken::Signature));
     }
 }
 
@@ -383,7 +387,7 @@ async fn a_public_key_does_not_serve_as_a_secret() {
         let without_secret = KeySettings { jwks_url: Some(server.url.parse().unwrap()), ..KeySettings::default() };
         let header = json!({ "alg": "HS256", "kid": "a" });
         let token = token(&header, &valid(), hmac(&pair.public()));
-        assert_eq!(provider(&server).verify(&token, NOW).await, Err(BadToken::Signature));
+        assert_eq!(provider(&server).verify(&token, at(NOW)).await, Err(BadToken::Signature));
         assert_eq!(verify_with(without_secret, &token).await, Err(BadToken::Unsupported));
     }
 }
@@ -397,7 +401,7 @@ async fn a_key_serves_its_own_algorithm_only() {
         for other in ["RS256", "ES256", "EdDSA"] {
             let header = json!({ "alg": other, "kid": "a" });
             let token = token(&header, &valid(), |message| pair.sign(message));
-            let outcome = keys.verify(&token, NOW).await.map(|_| ());
+            let outcome = keys.verify(&token, at(NOW)).await.map(|_| ());
             let expected = if other == pair.algorithm() { Ok(()) } else { Err(BadToken::UnknownKey) };
             assert_eq!(outcome, expected, "{other}");
         }
@@ -414,7 +418,7 @@ async fn a_key_in_the_token_itself_is_not_trusted() {
     for (id, outcome) in [("a", BadToken::Signature), ("evil", BadToken::UnknownKey)] {
         let header = json!({ "alg": "ES256", "kid": id, "jku": evil.url, "x5u": evil.url, "jwk": attacker.jwk(id) });
         let token = token(&header, &valid(), |message| attacker.sign(message));
-        assert_eq!(keys.verify(&token, NOW).await, Err(outcome));
+        assert_eq!(keys.verify(&token, at(NOW)).await, Err(outcome));
     }
     assert_eq!(evil.hits(), 0);
 }
@@ -424,7 +428,7 @@ async fn a_symmetric_key_in_the_key_set_is_ignored() {
     let oct = json!({ "kty": "oct", "kid": "a", "k": base64("public") });
     let server = Loopback::start(key_set(&[oct, Pair::ec().jwk("b")])).await;
     let token = token(&json!({ "alg": "HS256", "kid": "a" }), &valid(), hmac(b"public"));
-    assert_eq!(provider(&server).verify(&token, NOW).await, Err(BadToken::Signature));
+    assert_eq!(provider(&server).verify(&token, at(NOW)).await, Err(BadToken::Signature));
 }
 
 #[tokio::test]
@@ -441,9 +445,9 @@ async fn a_key_that_cannot_be_used_does_not_spoil_the_others() {
     let broken = json!({ "kty": "RSA", "kid": "b" });
     let server = Loopback::start(key_set(&[odd, broken, json!(7), named, encryption, renamed])).await;
     let keys = provider(&server);
-    assert!(keys.verify(&pair.token("c"), NOW).await.is_ok());
-    assert_eq!(keys.verify(&pair.token("d"), NOW).await, Err(BadToken::UnknownKey));
-    assert_eq!(keys.verify(&Pair::rsa().token("e"), NOW).await, Err(BadToken::UnknownKey));
+    assert!(keys.verify(&pair.token("c"), at(NOW)).await.is_ok());
+    assert_eq!(keys.verify(&pair.token("d"), at(NOW)).await, Err(BadToken::UnknownKey));
+    assert_eq!(keys.verify(&Pair::rsa().token("e"), at(NOW)).await, Err(BadToken::UnknownKey));
 }
 
 #[tokio::test]
@@ -451,9 +455,9 @@ async fn a_token_without_a_key_id_is_checked_with_the_only_key_of_its_algorithm(
     let (first, second, other) = (Pair::ec(), Pair::ec(), Pair::ed());
     let anonymous = token(&json!({ "alg": "ES256" }), &valid(), |message| first.sign(message));
     let server = Loopback::start(key_set(&[other.jwk("b"), first.jwk("a")])).await;
-    assert!(provider(&server).verify(&anonymous, NOW).await.is_ok());
+    assert!(provider(&server).verify(&anonymous, at(NOW)).await.is_ok());
     server.set(200, key_set(&[first.jwk("a"), second.jwk("c")]));
-    assert_eq!(provider(&server).verify(&anonymous, NOW).await, Err(BadToken::UnknownKey));
+    assert_eq!(provider(&server).verify(&anonymous, at(NOW)).await, Err(BadToken::UnknownKey));
 }
 
 #[tokio::test]
@@ -461,11 +465,11 @@ async fn keys_are_fetched_once_and_only_when_needed() {
     let pair = Pair::ec();
     let server = Loopback::start(key_set(&[pair.jwk("a")])).await;
     let keys = provider(&server);
-    let ours = keys.sign(&Claims { sub: "7".into(), ..Claims::default() }, NOW + 60).unwrap();
-    assert!(keys.verify(&ours, NOW).await.is_ok());
+    let ours = keys.sign(&Claims { sub: "7".into(), ..Claims::default() }, at(NOW + 60)).unwrap();
+    assert!(keys.verify(&ours, at(NOW)).await.is_ok());
     assert_eq!(server.hits(), 0);
     for _ in 0..3 {
-        assert!(keys.verify(&pair.token("a"), NOW).await.is_ok());
+        assert!(keys.verify(&pair.token("a"), at(NOW)).await.is_ok());
     }
     assert_eq!(server.hits(), 1);
 }
@@ -475,9 +479,9 @@ async fn after_keys_are_fetched_at_start_the_first_request_does_not_wait() {
     let pair = Pair::ec();
     let server = Loopback::start(key_set(&[pair.jwk("a")])).await;
     let keys = provider(&server);
-    keys.warm(NOW).await;
+    keys.warm(at(NOW)).await;
     assert_eq!(server.hits(), 1);
-    assert!(keys.verify(&pair.token("a"), NOW).await.is_ok());
+    assert!(keys.verify(&pair.token("a"), at(NOW)).await.is_ok());
     assert_eq!(server.hits(), 1);
 }
 
@@ -486,16 +490,16 @@ async fn an_unknown_key_is_asked_for_at_most_once_a_minute() {
     let (old, new) = (Pair::ec(), Pair::ec());
     let server = Loopback::start(key_set(&[old.jwk("old")])).await;
     let keys = provider(&server);
-    assert!(keys.verify(&old.token("old"), NOW).await.is_ok());
+    assert!(keys.verify(&old.token("old"), at(NOW)).await.is_ok());
     server.set(200, key_set(&[old.jwk("old"), new.jwk("new")]));
     for now in [NOW, NOW + 59] {
-        assert_eq!(keys.verify(&new.token("new"), now).await, Err(BadToken::UnknownKey));
+        assert_eq!(keys.verify(&new.token("new"), at(now)).await, Err(BadToken::UnknownKey));
     }
     assert_eq!(server.hits(), 1);
     let lasting = token(&json!({ "alg": "ES256", "kid": "new" }), &with(json!({ "exp": NOW + 600 })), |message| {
         new.sign(message)
     });
-    assert!(keys.verify(&lasting, NOW + 60).await.is_ok());
+    assert!(keys.verify(&lasting, at(NOW + 60)).await.is_ok());
     assert_eq!(server.hits(), 2);
 }
 
@@ -507,7 +511,7 @@ async fn a_failing_provider_is_left_alone_for_a_minute_and_old_keys_stay() {
     let lasting = token(&json!({ "alg": "ES256", "kid": "a" }), &with(json!({ "exp": NOW + 86_400 })), |message| {
         pair.sign(message)
     });
-    assert!(keys.verify(&lasting, NOW).await.is_ok());
+    assert!(keys.verify(&lasting, at(NOW)).await.is_ok());
     let mut hits = 1;
     let other = key_set(&[Pair::ec().jwk("b")]);
     for (hour, (status, body)) in
@@ -516,7 +520,7 @@ async fn a_failing_provider_is_left_alone_for_a_minute_and_old_keys_stay() {
         server.set(status, body);
         let now = NOW + 3_600 + 100 * i64::try_from(hour).unwrap();
         for now in [now, now + 59] {
-            assert!(keys.verify(&lasting, now).await.is_ok(), "{status} {body}");
+            assert!(keys.verify(&lasting, at(now)).await.is_ok(), "{status} {body}");
         }
         hits += 1;
         assert_eq!(server.hits(), hits, "{status} {body}");
@@ -529,20 +533,20 @@ async fn without_any_keys_the_provider_is_asked_again_within_seconds() {
     let server = Loopback::start("").await;
     server.set(500, "");
     let keys = provider(&server);
-    keys.warm(NOW).await;
+    keys.warm(at(NOW)).await;
     for now in [NOW, NOW + 4] {
-        assert_eq!(keys.verify(&pair.token("a"), now).await, Err(BadToken::NoKeys));
+        assert_eq!(keys.verify(&pair.token("a"), at(now)).await, Err(BadToken::NoKeys));
     }
     assert_eq!(server.hits(), 1);
     server.set(200, r#"{"keys":[]}"#);
     for now in [NOW + 5, NOW + 9] {
-        assert_eq!(keys.verify(&pair.token("a"), now).await, Err(BadToken::NoKeys));
+        assert_eq!(keys.verify(&pair.token("a"), at(now)).await, Err(BadToken::NoKeys));
     }
     assert_eq!(server.hits(), 2);
     server.set(200, key_set(&[pair.jwk("a")]));
-    assert!(keys.verify(&pair.token("a"), NOW + 10).await.is_ok());
+    assert!(keys.verify(&pair.token("a"), at(NOW + 10)).await.is_ok());
     assert_eq!(server.hits(), 3);
-    assert_eq!(keys.verify(&pair.token("b"), NOW + 20).await, Err(BadToken::UnknownKey));
+    assert_eq!(keys.verify(&pair.token("b"), at(NOW + 20)).await, Err(BadToken::UnknownKey));
     assert_eq!(server.hits(), 3);
 }
 
@@ -554,11 +558,11 @@ async fn a_withdrawn_key_is_gone_after_an_hour() {
     let lasting = token(&json!({ "alg": "ES256", "kid": "old" }), &with(json!({ "exp": NOW + 86_400 })), |message| {
         old.sign(message)
     });
-    assert!(keys.verify(&lasting, NOW).await.is_ok());
+    assert!(keys.verify(&lasting, at(NOW)).await.is_ok());
     server.set(200, key_set(&[new.jwk("new")]));
-    assert!(keys.verify(&lasting, NOW + 3_599).await.is_ok());
+    assert!(keys.verify(&lasting, at(NOW + 3_599)).await.is_ok());
     assert_eq!(server.hits(), 1);
-    assert_eq!(keys.verify(&lasting, NOW + 3_600).await, Err(BadToken::UnknownKey));
+    assert_eq!(keys.verify(&lasting, at(NOW + 3_600)).await, Err(BadToken::UnknownKey));
     assert_eq!(server.hits(), 2);
 }
 
@@ -571,7 +575,7 @@ async fn concurrent_requests_fetch_the_keys_once() {
     let requests: Vec<_> = (0..20)
         .map(|_| {
             let (keys, token) = (keys.clone(), pair.token("a"));
-            tokio::spawn(async move { keys.verify(&token, NOW).await })
+            tokio::spawn(async move { keys.verify(&token, at(NOW)).await })
         })
         .collect();
     for request in requests {
@@ -587,9 +591,9 @@ async fn a_cancelled_request_does_not_cancel_the_fetch() {
     server.set_delay(Duration::from_millis(50));
     let keys = provider(&server);
     let (token, patience) = (pair.token("a"), Duration::from_millis(10));
-    let gone = tokio::time::timeout(patience, keys.verify(&token, NOW)).await;
+    let gone = tokio::time::timeout(patience, keys.verify(&token, at(NOW))).await;
     assert!(gone.is_err(), "the server was too fast for this test");
-    assert!(keys.verify(&token, NOW).await.is_ok());
+    assert!(keys.verify(&token, at(NOW)).await.is_ok());
     assert_eq!(server.hits(), 1);
 }
 
@@ -598,16 +602,16 @@ async fn a_cached_key_is_used_while_another_is_fetched() {
     let pair = Pair::ec();
     let server = Loopback::start(key_set(&[pair.jwk("a")])).await;
     let keys = std::sync::Arc::new(provider(&server));
-    keys.warm(NOW - 100).await;
+    keys.warm(at(NOW - 100)).await;
     server.set_delay(Duration::from_mins(1));
     let waiting = tokio::spawn({
         let (keys, token) = (keys.clone(), pair.token("unknown"));
-        async move { keys.verify(&token, NOW).await }
+        async move { keys.verify(&token, at(NOW)).await }
     });
     while server.hits() < 2 {
         tokio::task::yield_now().await;
     }
-    assert!(keys.verify(&pair.token("a"), NOW).await.is_ok());
+    assert!(keys.verify(&pair.token("a"), at(NOW)).await.is_ok());
     waiting.abort();
 }
 
