@@ -84,18 +84,18 @@ impl Trust {
 mod tests {
     use super::*;
 
-    const DAY: i64 = 24 * 3_600 * 1_000;
+    const DAY: Duration = Duration::from_hours(24);
 
-    fn written_on(day: i64) -> CommentId {
-        CommentId::slots(Timestamp(1_700_000_000_000 + day * DAY), 0).unwrap().next().unwrap()
+    fn written_on(day: u32) -> CommentId {
+        CommentId::slots(Timestamp(1_700_000_000_000) + day * DAY, 0).unwrap().next().unwrap()
     }
 
-    fn after(decisions: &[(i64, Decided)]) -> Trust {
+    fn after(decisions: &[(u32, Decided)]) -> Trust {
         decisions.iter().fold(Trust::default(), |trust, (day, decided)| trust.after(written_on(*day), *decided))
     }
 
     /// The names of the rules that hold a comment on this day.
-    fn doubts(trust: &Trust, day: i64) -> Vec<&'static str> {
+    fn doubts(trust: &Trust, day: u32) -> Vec<&'static str> {
         trust.doubts(written_on(day).created_at()).into_iter().map(|verdict| verdict.rule.name()).collect()
     }
 

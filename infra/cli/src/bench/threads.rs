@@ -42,7 +42,7 @@ pub(super) async fn create(data_dir: &DataDir, config: &Config) -> Result<Thread
 
     let store = Store::new(client, config.table_name.clone(), Random::system());
     let models = Models::read(&store, parent, reply).await?;
-    let now = Clock::system().now().0;
+    let now = Clock::system().now();
     let mut threads = Threads::new();
     for size in SIZES {
         let thread = threads.len();
@@ -61,7 +61,7 @@ pub(super) async fn create(data_dir: &DataDir, config: &Config) -> Result<Thread
 
 /// Creates a comment through the API and returns its id.
 async fn post(stack: &Stack, config: &Config, body: Value) -> Result<u64, Failure> {
-    let token = Token::new("1", "Ada Lovelace").sign(&config.auth, Clock::system().now().seconds())?;
+    let token = Token::new("1", "Ada Lovelace").sign(&config.auth, Clock::system().now())?;
     let request = Request::post(format!("/{}/posts/model/comments", config.api_prefix))
         .header("authorization", format!("Bearer {token}"))
         .header("content-type", "application/json")
@@ -73,11 +73,11 @@ async fn post(stack: &Stack, config: &Config, body: Value) -> Result<u64, Failur
 
 /// Ids of comments a second apart, the last one now. The 16 ids of each thread leave room for replies, and for comments
 /// of the same millisecond in other threads.
-fn comments(thread: usize, size: usize, now: i64) -> Result<Vec<(u64, usize)>, Failure> {
+fn comments(thread: usize, size: usize, now: Timestamp) -> Result<Vec<(u64, usize)>, Failure> {
     let offset = 16 * thread as u64;
     let comment = |place: usize| {
-        let age = i64::try_from((size - place) * 1000)?;
-        let id = CommentId::slots(Timestamp(now - age), offset).and_then(|mut ids| ids.next());
+        let age = Duration::from_secs((size - place) as u64);
+        let id = CommentId::slots(now - age, offset).and_then(|mut ids| ids.next());
         Ok((id.ok_or("no id holds this time")?.0, REPLIES))
     };
     (0..size).map(comment).collect()
