@@ -83,8 +83,8 @@ async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Commen
         Event::RecentRejected(job) => app.start_job(&Job::RejectRecent(job), Duration::ZERO).await?,
         Event::UserRenamed(before, after) => {
             if app.store.rename_in_directory(before, after).await? {
-                let wait = after.comments_at.map_or(0, |at| at - app.clock.now().seconds());
-                let delay = Duration::from_secs(wait.max(0).unsigned_abs());
+                let now = app.clock.now().start_of_second();
+                let delay = after.comments_at.map_or(Duration::ZERO, |at| at.since(now));
                 app.start_job(&Job::Rename(Rename::to(after)), delay).await?;
             }
         }

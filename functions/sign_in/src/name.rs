@@ -23,7 +23,9 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     let now = app.clock.now();
     let user = match app.store.rename_account(account, &name, now).await? {
         Renamed::Done(user) => user,
-        Renamed::NotBefore(from) => return Err(Refusal::RateLimited((from - now.seconds()).unsigned_abs()).into()),
+        Renamed::NotBefore(from) => {
+            return Err(Refusal::RateLimited(from.since(now.start_of_second()).as_secs()).into());
+        }
         Renamed::SignedOut => return Err(Refusal::Unauthenticated.into()),
     };
     if viewer.has_role {

@@ -78,8 +78,8 @@ impl CountReplies {
 pub struct Rename {
     pub user: UserId,
     /// The change of the user's name or picture. The walk ends when another one has followed, which has a walk of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub renamed_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    pub renamed_at: Option<Timestamp>,
     /// Comments from this one on have been renamed, from the newest to the oldest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<CommentId>,
@@ -144,7 +144,7 @@ mod tests {
         let (comment, other, time) = (CommentId(12), CommentId(13), Timestamp(1_767_323_045_678));
         let walks = vec![CountReplies::of(comment), CountReplies { comment: other, after: Some(comment), seen: 3 }];
         let thread = ThreadId::new("posts", "1").unwrap();
-        let user = User { renamed_at: Some(1_767_323_045), ..User::named("Ada") };
+        let user = User { renamed_at: Some(Timestamp::from_seconds(1_767_323_045)), ..User::named("Ada") };
         let rename = Rename { before: Some(comment), again: true, ..Rename::to(&user) };
         let jobs = [
             Job::CleanUp(CleanUp { comment, replies: 2, deleted_at: time }),

@@ -151,10 +151,11 @@ impl Serialize for Timestamp {
     }
 }
 
-/// How serde writes times into items of the table: as Unix milliseconds.
+/// How serde writes times into items of the table and messages of queues: as Unix milliseconds, and where it is said as Unix
+/// seconds.
 #[expect(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "serde calls them so")]
 pub(crate) mod stored {
-    use serde::{Serialize, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::Timestamp;
 
@@ -168,6 +169,32 @@ pub(crate) mod stored {
 
     pub(crate) fn list<S: Serializer>(times: &[Timestamp], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(times.iter().map(|time| time.0))
+    }
+
+    /// Unix seconds. The fraction of a second is not written.
+    pub(crate) mod seconds {
+        use super::{Deserialize, Deserializer, Serialize, Serializer, Timestamp};
+
+        pub(crate) fn serialize<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+            time.seconds().serialize(serializer)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+            i64::deserialize(deserializer).map(Timestamp::from_seconds)
+        }
+    }
+
+    /// Unix seconds, or nothing.
+    pub(crate) mod optional_seconds {
+        use super::{Deserialize, Deserializer, Serialize, Serializer, Timestamp};
+
+        pub(crate) fn serialize<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+            time.map(Timestamp::seconds).serialize(serializer)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
+            Ok(Option::<i64>::deserialize(deserializer)?.map(Timestamp::from_seconds))
+        }
     }
 }
 

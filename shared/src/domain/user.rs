@@ -1,5 +1,7 @@
 //! Users, and the claims of their tokens.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::domain::avatar::Avatar;
@@ -10,11 +12,11 @@ use crate::domain::time::{Timestamp, stored};
 use crate::domain::trust::Trust;
 use crate::domain::visible;
 
-/// Seconds between two names that comments take: names that change back and forth are then written once.
-pub const RENAME_PAUSE: i64 = 60;
+/// The time between two names that comments take: names that change back and forth are then written once.
+pub const RENAME_PAUSE: Duration = Duration::from_mins(1);
 
-/// Seconds between two changes of the name of an account.
-const NAME_PAUSE: i64 = 24 * 60 * 60;
+/// The time between two changes of the name of an account.
+const NAME_PAUSE: Duration = Duration::from_hours(24);
 
 /// Characters. Longer names are cut.
 pub const MAX_NAME: usize = 100;
@@ -33,7 +35,7 @@ pub struct Claims {
     /// Whether the issuer says that the address is not known to be the user's.
     pub email_unverified: bool,
     pub moderator: bool,
-    /// Unix seconds. Of two tokens, the one with the larger value is newer.
+    /// Unix seconds, as the issuer gives them: any number. Of two tokens, the one with the larger value is newer.
     pub issued_at: Option<i64>,
     /// The account, in a token that this service signed.
     pub account: Option<Box<Account>>,
@@ -83,15 +85,15 @@ pub struct User {
     /// The newest `iat` of the tokens with this name and picture, in Unix seconds.
     #[serde(rename = "ia", default, skip_serializing_if = "Option::is_none")]
     pub token_issued_at: Option<i64>,
-    /// When this was read from a token, in Unix seconds.
-    #[serde(rename = "la", default, skip_serializing_if = "Option::is_none")]
-    pub learned_at: Option<i64>,
-    /// When the name or the picture last changed, in Unix seconds; `None` since the first sign-in. No two changes have the same.
-    #[serde(rename = "ra", default, skip_serializing_if = "Option::is_none")]
-    pub renamed_at: Option<i64>,
-    /// When old comments took this name and picture, or the earliest time at which they may, in Unix seconds.
-    #[serde(rename = "ca", default, skip_serializing_if = "Option::is_none")]
-    pub comments_at: Option<i64>,
+    /// The second in which this was read from a token.
+    #[serde(rename = "la", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    pub learned_at: Option<Timestamp>,
+    /// The second in which the name or the picture last changed; `None` since the first sign-in. No two changes have the same.
+    #[serde(rename = "ra", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    pub renamed_at: Option<Timestamp>,
+    /// The second in which old comments took this name and picture, or the earliest in which they may.
+    #[serde(rename = "ca", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    pub comments_at: Option<Timestamp>,
     /// [`Identity::subject`], which tells whether a user with the same id is the same user.
     #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
@@ -159,14 +161,14 @@ impl User {
         let id = identity.id;
         let renamed = known.filter(|known| !known.name.is_empty());
         let kept = || renamed.map(|known| known.name.clone());
-        let now = now.seconds();
+        let now = now.start_of_second();
         Self {
             id,
             name: name(&identity.claims).or_else(kept).unwrap_or_else(|| placeholder(id)),
             avatar: picture(&identity.claims),
             token_issued_at: identity.claims.issued_at.or(known.and_then(|known| known.token_issued_at)),
             learned_at: Some(now),
-            renamed_at: renamed.map(|known| known.renamed_at.map_or(now, |then| now.max(then + 1))),
+            renamed_at: renamed.map(|known| change_after(known.renamed_at, now)),
             comments_at: renamed.map(|known| known.comments_from(now)),
             subject: identity.subject.clone(),
             issuer: identity.subject.as_ref().and(identity.claims.issuer.clone()),
@@ -220,23 +222,23 @@ impl User {
     #[must_use]
     pub fn renamed(&self, name: &str, now: Timestamp) -> Self {
         let is_first = self.name.is_empty();
-        let now = now.seconds();
+        let now = now.start_of_second();
         Self {
             name: name.to_owned(),
-            renamed_at: (!is_first).then(|| self.renamed_at.map_or(now, |then| now.max(then + 1))),
+            renamed_at: (!is_first).then(|| change_after(self.renamed_at, now)),
             comments_at: (!is_first).then(|| self.comments_from(now)),
             ..self.clone()
         }
     }
 
-    /// When the user may choose another name, in Unix seconds.
+    /// When the user may choose another name.
     #[must_use]
-    pub fn renames_from(&self) -> Option<i64> {
+    pub fn renames_from(&self) -> Option<Timestamp> {
         self.renamed_at.map(|then| then + NAME_PAUSE)
     }
 
     /// When comments take a name that is new now.
-    fn comments_from(&self, now: i64) -> i64 {
+    fn comments_from(&self, now: Timestamp) -> Timestamp {
         match self.comments_at {
             Some(at) if at <= now => now.max(at + RENAME_PAUSE),
             // Comments wait for it already.
@@ -266,6 +268,11 @@ impl User {
     pub(crate) fn looks_like(&self, other: &Self) -> bool {
         self.name == other.name && self.avatar == other.avatar
     }
+}
+
+/// The second of a change, which no earlier one has.
+fn change_after(earlier: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    earlier.map_or(now, |then| now.max(then + Duration::from_secs(1)))
 }
 
 /// See [`User::handle`].
@@ -352,8 +359,8 @@ mod tests {
         let first = User::named("").renamed("Ada", at(100));
         assert_eq!((first.renamed_at, first.comments_at, first.renames_from()), (None, None, None));
         let second = first.renamed("Ada L.", at(110));
-        assert_eq!((second.renamed_at, second.comments_at), (Some(110), Some(110)));
-        assert_eq!(second.renames_from(), Some(110 + 24 * 3_600));
+        assert_eq!((second.renamed_at, second.comments_at), (Some(at(110)), Some(at(110))));
+        assert_eq!(second.renames_from(), Some(at(110 + 24 * 3_600)));
     }
 
     #[test]

@@ -199,17 +199,16 @@ impl Store {
             return Ok(None);
         }
         let begins = job.before.is_none();
-        let wait = user.comments_at.map_or(0, |at| at - now.seconds());
-        if begins && !job.again && wait > 0 {
-            let delay = Duration::from_secs(wait.unsigned_abs());
-            return Ok(Some(Rest { job: Job::Rename(job), delay }));
+        let wait = user.comments_at.map_or(Duration::ZERO, |at| at.since(now.start_of_second()));
+        if begins && !job.again && !wait.is_zero() {
+            return Ok(Some(Rest { job: Job::Rename(job), delay: wait }));
         }
         let (is_done, cost) = meter::measure(self.rename_comments(&mut job, &user, deadline)).await;
         let is_done = is_done?;
-        let pause = seconds_for(cost.write_units);
+        let pause = time_for(cost.write_units);
         // The pause after every name is long enough for a short walk.
         if pause > RENAME_PAUSE || !(begins && is_done) {
-            self.put_off_next_name(&user, now.seconds(), pause).await?;
+            self.put_off_next_name(&user, now.start_of_second(), pause).await?;
         }
         if !is_done {
             return Ok(Some(Rest { job: Job::Rename(job), delay: Duration::ZERO }));
@@ -217,15 +216,15 @@ impl Store {
         let changed_at = user.renamed_at.filter(|_| !job.again);
         Ok(changed_at.map(|then| Rest {
             job: Job::Rename(Rename { before: None, again: true, ..job }),
-            delay: LATE_NAMES.saturating_sub(now.since(Timestamp(then * 1_000))),
+            delay: LATE_NAMES.saturating_sub(now.since(then)),
         }))
     }
 
     /// The comments take no other name before the cost of this one is spread over time.
-    async fn put_off_next_name(&self, user: &User, now: i64, pause: i64) -> Result<(), Fault> {
-        let next = user.comments_at.unwrap_or(now).max(now).saturating_add(pause);
+    async fn put_off_next_name(&self, user: &User, now: Timestamp, pause: Duration) -> Result<(), Fault> {
+        let next = user.comments_at.unwrap_or(now).max(now) + pause;
         let put_off = Write::update(keys::user(user.id))
-            .set(user::COMMENTS_AT, number(next))
+            .set(user::COMMENTS_AT, number(next.seconds()))
             .exists()
             .when(format!("attribute_not_exists({0}) OR {0} < :{0}", user::COMMENTS_AT));
         self.update("putting off the next name", put_off).await.map(drop)
@@ -234,9 +233,8 @@ impl Store {
     /// Renames from the newest comment to the oldest, and the second time the newest only, until the deadline. Whether all are
     /// renamed.
     async fn rename_comments(&self, job: &mut Rename, user: &User, deadline: Instant) -> Result<bool, Fault> {
-        let changed_at = user.renamed_at.map(|seconds| Timestamp(seconds * 1_000));
         let is_earlier =
-            |comment: CommentId| changed_at.is_some_and(|then| then.since(comment.created_at()) > LATE_NAMES);
+            |comment: CommentId| user.renamed_at.is_some_and(|then| then.since(comment.created_at()) > LATE_NAMES);
         loop {
             let written = Query {
                 index: Index::Author,
@@ -268,9 +266,9 @@ impl Store {
     }
 }
 
-/// The seconds in which writes at the default limit may cost so many units: sixty a minute, of twenty units each.
-fn seconds_for(units: f64) -> i64 {
-    #[expect(clippy::cast_possible_truncation, reason = "whole, and saturating")]
-    let seconds = (units / UNITS_A_SECOND).ceil() as i64;
-    seconds
+/// The whole seconds in which writes at the default limit may cost so many units: sixty a minute, of twenty units each.
+fn time_for(units: f64) -> Duration {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, positive, and saturating")]
+    let seconds = (units / UNITS_A_SECOND).ceil() as u64;
+    Duration::from_secs(seconds)
 }

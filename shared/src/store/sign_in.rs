@@ -60,8 +60,8 @@ pub struct RightCode<'a> {
 /// What became of a new name of an account.
 pub enum Renamed {
     Done(Box<User>),
-    /// The last change is too recent. It may be changed from this time on, in Unix seconds.
-    NotBefore(i64),
+    /// The last change is too recent. It may be changed from this time on.
+    NotBefore(Timestamp),
     /// The token is void.
     SignedOut,
 }
@@ -237,7 +237,7 @@ impl Store {
             if known.name == name {
                 return Ok(Renamed::Done(Box::new(known)));
             }
-            if let Some(from) = known.renames_from().filter(|from| now.seconds() < *from) {
+            if let Some(from) = known.renames_from().filter(|from| now < *from) {
                 return Ok(Renamed::NotBefore(from));
             }
             let renamed = known.renamed(name, now);

@@ -1,6 +1,7 @@
 //! Users as described by their tokens, their handles for mentions, and the search of names.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, PutRequest, WriteRequest};
 use futures_util::future::try_join_all;
@@ -20,8 +21,8 @@ use crate::error::Fault;
 
 /// Characters of a query for names (`users.index`).
 pub const MAX_QUERY: usize = 50;
-/// Seconds before a token without `iat` may change a name again: which of two such tokens is newer is unknown.
-const UNDATED_PAUSE: i64 = 10 * 60;
+/// The time before a token without `iat` may change a name again: which of two such tokens is newer is unknown.
+const UNDATED_PAUSE: Duration = Duration::from_mins(10);
 /// Seconds during which the last seen of several tokens with the same `iat` wins. So a name may change just after the first
 /// sign-in, but two such tokens do not alternate for as long as they are valid.
 const SAME_SECOND: i64 = 60;
@@ -345,17 +346,18 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
         (Some(issued_at), Some(newest)) if issued_at == newest => now.seconds() - issued_at <= SAME_SECOND,
         (Some(issued_at), Some(newest)) => issued_at > newest,
         (Some(_), None) => true,
-        (None, _) => known.learned_at.is_none_or(|then| now.seconds() - then >= UNDATED_PAUSE),
+        (None, _) => known.learned_at.is_none_or(|then| now.since(then) >= UNDATED_PAUSE),
     }
 }
 
 /// The attributes that every change of a profile changes: a write on condition that they are as read detects others.
 pub(super) fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 6] {
+    let seconds = |time: Timestamp| number(time.seconds());
     [
         (user::TOKEN_ISSUED_AT, user.and_then(|user| user.token_issued_at).map(number)),
-        (user::LEARNED_AT, user.and_then(|user| user.learned_at).map(number)),
-        ("ra", user.and_then(|user| user.renamed_at).map(number)),
-        (user::COMMENTS_AT, user.and_then(|user| user.comments_at).map(number)),
+        (user::LEARNED_AT, user.and_then(|user| user.learned_at).map(seconds)),
+        ("ra", user.and_then(|user| user.renamed_at).map(seconds)),
+        (user::COMMENTS_AT, user.and_then(|user| user.comments_at).map(seconds)),
         (user::SUBJECT, user.and_then(|user| user.subject.clone()).map(text)),
         (user::ISSUER, user.and_then(|user| user.issuer.clone()).map(text)),
     ]

@@ -46,14 +46,14 @@ pub fn thread_key(id: &ThreadId) -> String {
 
 #[must_use]
 pub fn user(stored: &User) -> Record {
-    let seconds = |at: Option<i64>| at.and_then(|at| at.checked_mul(1000)).map(time::Timestamp).map(instant);
+    let issued_at = stored.token_issued_at.and_then(|seconds| seconds.checked_mul(1000));
     Record::User(record::User {
         user_id: Some(stored.id.0),
         name: stored.name.clone(),
         picture: stored.avatar.clone().into(),
-        token_issued_at: seconds(stored.token_issued_at),
-        learned_at: seconds(stored.learned_at),
-        renamed_at: seconds(stored.renamed_at),
+        token_issued_at: issued_at.map(time::Timestamp).map(instant),
+        learned_at: stored.learned_at.map(instant),
+        renamed_at: stored.renamed_at.map(instant),
         subject: stored.subject.clone(),
         // Bans of earlier versions have no id. That of the user sorts before all others.
         ban: stored.ban.as_ref().map(|ban| self::ban(stored.ban_id.unwrap_or(stored.id.0), ban)),

@@ -237,14 +237,14 @@ fn report(record: record::Report) -> Report {
 }
 
 fn user(record: record::User) -> User {
-    let seconds = |at: Option<jiff::Timestamp>| at.map(jiff::Timestamp::as_second);
+    let second = |at: Option<jiff::Timestamp>| at.map(|at| Timestamp::from_seconds(at.as_second()));
     User {
         id: UserId(record.user_id.unwrap_or_default()),
         name: kept_name(&record.name),
         avatar: kept_avatar(&record.picture),
-        token_issued_at: seconds(record.token_issued_at),
-        learned_at: seconds(record.learned_at),
-        renamed_at: seconds(record.renamed_at),
+        token_issued_at: record.token_issued_at.map(jiff::Timestamp::as_second),
+        learned_at: second(record.learned_at),
+        renamed_at: second(record.renamed_at),
         comments_at: None,
         subject: record.subject,
         issuer: None,
