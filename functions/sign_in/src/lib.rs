@@ -19,7 +19,7 @@ use shared::app::{App, Handler};
 use shared::auth::own;
 use shared::domain::ids::{ID_BOUND, Random};
 use shared::domain::sign_in::keys::{RefreshToken, Seed};
-use shared::domain::sign_in::{Account, TOKEN_SECONDS};
+use shared::domain::sign_in::{Account, TOKEN_LIFETIME};
 use shared::domain::user::User;
 use shared::error::{Fault, FieldErrors, Refusal, Result};
 use shared::http::request::Call;
@@ -67,7 +67,7 @@ impl SignIn {
         let seed = self.seed(app).await?;
         Ok(Answer::ok(&json!({ "data": {
             "access_token": own::sign(seed, account, app.clock.now())?,
-            "expires_in": TOKEN_SECONDS,
+            "expires_in": TOKEN_LIFETIME.as_secs(),
             "refresh_token": seed.write(token),
             "user": OwnUser::new(&app.config, user),
         } })))

@@ -12,7 +12,7 @@ use shared::domain::origin;
 use shared::domain::sign_in::bounds::{CODES_OF_DOMAIN, CODES_OF_NETWORK, codes_of_all, wait};
 use shared::domain::sign_in::inbox::{Asker, Flow};
 use shared::domain::sign_in::keys::{FlowId, FlowKeys, nonce};
-use shared::domain::sign_in::{CODE_SECONDS, account_of};
+use shared::domain::sign_in::{CODE_LIFETIME, account_of};
 use shared::error::{Fault, Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::Call;
@@ -33,7 +33,7 @@ pub(crate) async fn start(app: &App, call: &Call) -> Result<Answer> {
     if is_allowed(app, &keys, &id, &email, network, &flow).await? {
         app.deliveries()?.send(&Message::Code { flow: id.clone() }, Duration::ZERO).await?;
     }
-    Ok(Answer::created(&json!({ "data": { "flow": id.to_string(), "expires_in": CODE_SECONDS } })))
+    Ok(Answer::created(&json!({ "data": { "flow": id.to_string(), "expires_in": CODE_LIFETIME.as_secs() } })))
 }
 
 /// The address, without the white space around it.

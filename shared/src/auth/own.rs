@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use super::jwt::{BadToken, peek, signature_only};
 use crate::domain::ids::UserId;
 use crate::domain::sign_in::keys::{PublicKeys, Seed, key_id};
-use crate::domain::sign_in::{Account, ISSUER, TOKEN_SECONDS};
+use crate::domain::sign_in::{Account, ISSUER, TOKEN_LIFETIME};
 use crate::domain::time::Timestamp;
 use crate::domain::user::Claims;
 use crate::error::Fault;
@@ -62,7 +62,7 @@ pub fn sign(seed: &Seed, account: &Account, now: Timestamp) -> Result<String, Fa
         iss: ISSUER.to_owned(),
         sub: format!("{}.{}", account.id, account.subject),
         iat: now.seconds(),
-        exp: now.seconds() + TOKEN_SECONDS,
+        exp: (now + TOKEN_LIFETIME).seconds(),
         epoch: account.epoch,
     };
     let header = Header { kid: Some(key_id(&seed.public())), ..Header::new(Algorithm::EdDSA) };

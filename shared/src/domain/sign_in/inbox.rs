@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::session::MAX_NETWORKS;
-use super::{CODE_SECONDS, DAY, HOUR, fits_into_one_unit};
-use crate::domain::time::Timestamp;
+use super::{CODE_LIFETIME, DAY, HOUR, fits_into_one_unit};
+use crate::domain::time::{Timestamp, stored};
 
 /// Tries of one code.
 const MAX_TRIES: u32 = 5;
@@ -30,8 +30,8 @@ pub struct Inbox {
     flows: Vec<Flow>,
     /// Codes of the last day that nobody has used.
     codes: Vec<UnusedCode>,
-    /// When the item expires, in Unix seconds.
-    expires: i64,
+    /// The second in which the item expires.
+    expires: Timestamp,
 }
 
 /// An inbox as the table has it.
@@ -45,8 +45,8 @@ struct Stored {
     codes: Vec<String>,
     #[serde(rename = "kn", default, skip_serializing_if = "Vec::is_empty")]
     known: Vec<String>,
-    #[serde(rename = "x", default)]
-    expires: i64,
+    #[serde(rename = "x", default, with = "stored::seconds")]
+    expires: Timestamp,
 }
 
 /// A code that was asked for. It is computed from the nonce.
@@ -56,9 +56,9 @@ pub struct Flow {
     pub nonce: String,
     #[serde(rename = "tr", default)]
     tries: u32,
-    /// Unix seconds.
-    #[serde(rename = "a")]
-    at: i64,
+    /// A whole second.
+    #[serde(rename = "a", with = "stored::seconds")]
+    at: Timestamp,
     /// The host of the page that asked.
     #[serde(rename = "h", default, skip_serializing_if = "String::is_empty")]
     pub host: String,
@@ -72,8 +72,8 @@ pub struct Flow {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct UnusedCode {
-    /// Unix seconds.
-    at: i64,
+    /// A whole second.
+    at: Timestamp,
     network: String,
     /// The address had signed in from the network before.
     is_known: bool,
@@ -92,23 +92,17 @@ impl Flow {
     #[must_use]
     pub fn new(nonce: String, host: &str, language: String, address: String, now: Timestamp) -> Self {
         let host = host.chars().skip(host.chars().count().saturating_sub(MAX_HOST)).collect();
-        Self { nonce, tries: 0, at: now.seconds(), host, language, address }
+        Self { nonce, tries: 0, at: now.start_of_second(), host, language, address }
     }
 
     /// How long ago the code was asked for.
     #[must_use]
     pub fn age(&self, now: Timestamp) -> Duration {
-        Duration::from_secs((now.seconds() - self.at).max(0).unsigned_abs())
+        now.start_of_second().since(self.at)
     }
 
     fn is_live(&self, now: Timestamp) -> bool {
-        now.seconds() < self.at + CODE_SECONDS
-    }
-
-    /// Seconds for which the code is still valid.
-    #[must_use]
-    pub fn expires_in(&self, now: Timestamp) -> i64 {
-        self.at + CODE_SECONDS - now.seconds()
+        now < self.at + CODE_LIFETIME
     }
 }
 
@@ -116,7 +110,7 @@ impl Inbox {
     /// Whether one more code may go to the address.
     #[must_use]
     pub fn has_room(&self, asker: &Asker, now: Timestamp) -> bool {
-        let within = |seconds: i64| move |code: &&UnusedCode| now.seconds() < code.at + seconds;
+        let within = |time: Duration| move |code: &&UnusedCode| now < code.at + time;
         let is_counted = |code: &&UnusedCode| {
             if asker.is_known { code.is_known && code.network == asker.network } else { !code.is_known }
         };
@@ -130,7 +124,7 @@ impl Inbox {
 
     /// Whether a known network is, or may become, one of those with unused codes.
     fn has_place(&self, network: &str, now: Timestamp) -> bool {
-        let known = self.codes.iter().filter(|code| code.is_known && now.seconds() < code.at + DAY);
+        let known = self.codes.iter().filter(|code| code.is_known && now < code.at + DAY);
         let others: BTreeSet<&str> =
             known.map(|code| code.network.as_str()).filter(|known| *known != network).collect();
         others.len() < MAX_KNOWN
@@ -142,10 +136,14 @@ impl Inbox {
             return false;
         }
         self.flows.retain(|flow| flow.is_live(now));
-        self.codes.retain(|code| now.seconds() < code.at + DAY);
-        self.codes.push(UnusedCode { at: now.seconds(), network: asker.network.clone(), is_known: asker.is_known });
+        self.codes.retain(|code| now < code.at + DAY);
+        self.codes.push(UnusedCode {
+            at: now.start_of_second(),
+            network: asker.network.clone(),
+            is_known: asker.is_known,
+        });
         self.flows.push(flow);
-        self.expires = now.seconds() + DAY;
+        self.expires = now.start_of_second() + DAY;
         self.make_room();
         true
     }
@@ -198,26 +196,27 @@ const AGE_DIGITS: usize = 3;
 
 /// The codes of one network in one text, since numbers and names of fields would take twice the place: its hash, a dot, and how
 /// much older each code is than the newest flow.
-fn write_codes(codes: &[UnusedCode], is_known: bool, newest: i64) -> Vec<String> {
+fn write_codes(codes: &[UnusedCode], is_known: bool, newest: Timestamp) -> Vec<String> {
     let mut networks: Vec<(&str, String)> = Vec::new();
     for code in codes.iter().filter(|code| code.is_known == is_known) {
         let place = networks.iter().position(|(network, _)| *network == code.network).unwrap_or_else(|| {
             networks.push((&code.network, format!("{}.", code.network)));
             networks.len() - 1
         });
-        let age = usize::try_from(newest - code.at).unwrap_or(0).min((1 << (6 * AGE_DIGITS)) - 1);
+        let age =
+            usize::try_from(newest.since(code.at).as_secs()).unwrap_or(usize::MAX).min((1 << (6 * AGE_DIGITS)) - 1);
         networks[place].1.extend((0..AGE_DIGITS).rev().map(|digit| char::from(DIGITS[age >> (6 * digit) & 63])));
     }
     networks.into_iter().map(|(_, text)| text).collect()
 }
 
-fn read_codes(texts: &[String], is_known: bool, newest: i64) -> impl Iterator<Item = UnusedCode> {
+fn read_codes(texts: &[String], is_known: bool, newest: Timestamp) -> impl Iterator<Item = UnusedCode> {
     let of_network = move |text: &String| -> Vec<UnusedCode> {
         let (network, ages) = text.split_once('.').unwrap_or_default();
         let digit = |byte: &u8| DIGITS.iter().position(|digit| digit == byte).unwrap_or(0);
         let ages = ages.as_bytes().chunks_exact(AGE_DIGITS).map(|age| age.iter().fold(0, |sum, b| sum << 6 | digit(b)));
         let code = |age: usize| UnusedCode {
-            at: newest - i64::try_from(age).unwrap_or(0),
+            at: newest - Duration::from_secs(age as u64),
             network: network.to_owned(),
             is_known,
         };
@@ -245,6 +244,11 @@ impl From<Inbox> for Stored {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // In seconds.
+    const CODE: i64 = 10 * 60;
+    const HOUR: i64 = 3_600;
+    const DAY: i64 = 24 * HOUR;
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp((1_800_000_000 + seconds) * 1_000)
@@ -332,9 +336,8 @@ mod tests {
 
         let mut inbox = Inbox::default();
         assert!(ask(&mut inbox, &stranger("a"), 0));
-        assert_eq!(inbox.flow("n0", at(0)).unwrap().expires_in(at(0)), CODE_SECONDS);
-        assert!(inbox.flow("n0", at(CODE_SECONDS - 1)).is_some() && inbox.flow("n0", at(CODE_SECONDS)).is_none());
-        assert!(inbox.try_code("n0", at(CODE_SECONDS)).is_none() && inbox.flows.is_empty());
+        assert!(inbox.flow("n0", at(CODE - 1)).is_some() && inbox.flow("n0", at(CODE)).is_none());
+        assert!(inbox.try_code("n0", at(CODE)).is_none() && inbox.flows.is_empty());
     }
 
     #[test]
@@ -409,6 +412,6 @@ mod tests {
         let mut inbox = Inbox::default();
         assert!(ask(&mut inbox, &stranger("a"), 0) && ask(&mut inbox, &stranger("b"), DAY));
         assert_eq!((inbox.flows.len(), inbox.codes.len()), (1, 1));
-        assert_eq!(inbox.expires, at(2 * DAY).seconds());
+        assert_eq!(inbox.expires, at(2 * DAY));
     }
 }

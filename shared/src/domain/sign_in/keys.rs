@@ -12,12 +12,12 @@ use ring::hmac;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde::{Deserialize, Serialize};
 
-use super::TOKEN_SECONDS;
+use super::TOKEN_LIFETIME;
 use crate::domain::email::canonical;
 use crate::domain::ids::{UserId, sha256_hex};
 use crate::domain::seal::{DerivedKeys, Seal, tag};
 use crate::domain::secret::Secret;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, stored};
 
 /// Digits of a code.
 const DIGITS: usize = 8;
@@ -224,9 +224,9 @@ pub struct PublicKeys {
     /// The one before, whose tokens are valid until they expire.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     previous: Option<String>,
-    /// When `current` replaced it, in Unix seconds.
-    #[serde(rename = "c", default)]
-    changed_at: i64,
+    /// The second in which `current` replaced it.
+    #[serde(rename = "c", default, with = "stored::seconds")]
+    changed_at: Timestamp,
 }
 
 impl PublicKeys {
@@ -235,14 +235,14 @@ impl PublicKeys {
         if self.current != public {
             let earlier = std::mem::replace(&mut self.current, public.to_owned());
             self.previous = Some(earlier).filter(|earlier| !earlier.is_empty());
-            self.changed_at = now.seconds();
+            self.changed_at = now.start_of_second();
         }
     }
 
     /// The bytes of the key of this id.
     #[must_use]
     pub fn find(&self, id: &str, now: Timestamp) -> Option<Vec<u8>> {
-        let previous = self.previous.iter().filter(|_| now.seconds() <= self.changed_at + TOKEN_SECONDS);
+        let previous = self.previous.iter().filter(|_| now.start_of_second() <= self.changed_at + TOKEN_LIFETIME);
         let key = previous.chain([&self.current]).find(|key| !key.is_empty() && key_id(key) == id)?;
         URL_SAFE_NO_PAD.decode(key).ok()
     }

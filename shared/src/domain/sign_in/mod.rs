@@ -13,6 +13,8 @@ pub mod inbox;
 pub mod keys;
 pub mod session;
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,14 +24,13 @@ use crate::domain::secret::Secret;
 
 /// The `iss` of our own tokens. Nobody else's token may have it.
 pub const ISSUER: &str = "svc-pro:sign-in";
-/// Seconds that a code is valid.
-pub const CODE_SECONDS: i64 = 10 * 60;
-/// Seconds that an access token is valid.
-pub const TOKEN_SECONDS: i64 = 10 * 60;
+/// How long a code is valid.
+pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
+/// How long an access token is valid.
+pub const TOKEN_LIFETIME: Duration = Duration::from_mins(10);
 
-const MINUTE: i64 = 60;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
 
 /// What an item of one write unit may have, without its key and the version's next digits.
 const UNIT: usize = 1_024 - 48;

@@ -2,22 +2,23 @@
 //! successor for a while, because two tabs may use it at once and an answer may be lost. Anything older has been copied, and
 //! ends the session.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use super::DAY;
 use super::keys::RefreshToken;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, stored};
 
 /// Sessions of an account. The oldest one makes room.
 const MAX_SESSIONS: usize = 20;
 /// Networks that an account remembers.
 pub(super) const MAX_NETWORKS: usize = 8;
-/// Seconds in which the last token gives the same successor again.
-const GRACE: i64 = 30;
-/// Seconds without use after which a session is over.
-const MAX_UNUSED: i64 = 30 * DAY;
-/// Seconds after which any session is over.
-const MAX_AGE: i64 = 180 * DAY;
+/// The time in which the last token gives the same successor again.
+const GRACE: Duration = Duration::from_secs(30);
+/// The time without use after which a session is over.
+const MAX_UNUSED: Duration = Duration::from_hours(30 * 24);
+/// The age at which any session is over.
+const MAX_AGE: Duration = Duration::from_hours(180 * 24);
 
 /// One item, which is to stay below 1 KB: a change costs one write unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,17 +42,18 @@ struct Session {
     /// Generation of the newest token.
     #[serde(rename = "g", default)]
     generation: u64,
-    /// When the newest token was made, in Unix seconds.
-    #[serde(rename = "t")]
-    used_at: i64,
-    /// Unix seconds.
-    #[serde(rename = "s")]
-    started_at: i64,
+    /// The second in which the newest token was made.
+    #[serde(rename = "t", with = "stored::seconds")]
+    used_at: Timestamp,
+    /// A whole second.
+    #[serde(rename = "s", with = "stored::seconds")]
+    started_at: Timestamp,
 }
 
 impl Session {
     fn is_over(&self, now: Timestamp) -> bool {
-        now.seconds() - self.used_at > MAX_UNUSED || now.seconds() - self.started_at > MAX_AGE
+        let now = now.start_of_second();
+        now.since(self.used_at) > MAX_UNUSED || now.since(self.started_at) > MAX_AGE
     }
 }
 
@@ -71,7 +73,7 @@ impl Sessions {
         if self.live.len() >= MAX_SESSIONS {
             self.live.remove(0);
         }
-        let at = now.seconds();
+        let at = now.start_of_second();
         self.live.push(Session { nonce, generation: 0, used_at: at, started_at: at });
         self.networks.retain(|known| known != network);
         self.networks.push(network.to_owned());
@@ -88,10 +90,11 @@ impl Sessions {
         let place = self.live.iter().position(|session| session.nonce == token.nonce)?;
         let session = &mut self.live[place];
         let is_over = session.is_over(now);
-        let in_grace = token.generation + 1 == session.generation && now.seconds() - session.used_at <= GRACE;
+        let in_grace =
+            token.generation + 1 == session.generation && now.start_of_second().since(session.used_at) <= GRACE;
         if !is_over && token.generation == session.generation {
             session.generation += 1;
-            session.used_at = now.seconds();
+            session.used_at = now.start_of_second();
         } else if is_over || !in_grace {
             self.live.remove(place);
             return None;
@@ -117,6 +120,8 @@ mod tests {
     use crate::domain::ids::UserId;
 
     const EPOCH: u64 = 11;
+    /// In seconds.
+    const DAY: i64 = 24 * 3_600;
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp((1_800_000_000 + seconds) * 1_000)
