@@ -185,12 +185,12 @@ async fn call(app: &App, senders: &Senders, endpoint: &Endpoint, due: &DueWebhoo
 fn request(app: &App, endpoint: &Endpoint, due: &DueWebhook, body: String) -> Option<http::Request<String>> {
     let url = webhook_url::parse(&endpoint.url, app.config.webhooks.private).ok()?;
     let secret = app.webhook_seal().open(&endpoint.secret)?.into();
-    let (message, timestamp) = (due.message.to_string(), app.clock.now().seconds());
+    let (message, at) = (due.message.to_string(), app.clock.now());
     let request = http::Request::post(url)
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::USER_AGENT, "comment-thread-webhooks")
-        .header("webhook-signature", webhook::signature(&secret, &message, timestamp, &body))
-        .header("webhook-timestamp", timestamp)
+        .header("webhook-signature", webhook::signature(&secret, &message, at, &body))
+        .header("webhook-timestamp", at.seconds())
         .header("webhook-id", message);
     request.body(body).ok()
 }

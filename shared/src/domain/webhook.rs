@@ -360,9 +360,9 @@ pub struct Delivery {
     due: Timestamp,
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     claim: Option<Claim>,
-    /// When the item expires, in Unix seconds.
-    #[serde(rename = "x")]
-    expires: i64,
+    /// The second in which the item expires.
+    #[serde(rename = "x", with = "stored::seconds")]
+    expires: Timestamp,
 }
 
 /// What a worker does with a delivery.
@@ -380,7 +380,7 @@ impl Delivery {
             round: 0,
             due: now,
             claim: None,
-            expires: (now + KEPT).seconds(),
+            expires: (now + KEPT).start_of_second(),
         }
     }
 
@@ -449,12 +449,12 @@ pub fn new_secret(random: &Random) -> Secret {
     Secret::from(format!("whsec_{}", STANDARD.encode(random.bytes::<SECRET>())))
 }
 
-/// The value of `webhook-signature`. `timestamp` is that of the attempt, in Unix seconds.
+/// The value of `webhook-signature` of an attempt at this time.
 #[must_use]
-pub fn signature(secret: &Secret, message: &str, timestamp: i64, body: &str) -> String {
+pub fn signature(secret: &Secret, message: &str, at: Timestamp, body: &str) -> String {
     let encoded = secret.expose().strip_prefix("whsec_").unwrap_or_default();
     let key = hmac::Key::new(hmac::HMAC_SHA256, &STANDARD.decode(encoded).unwrap_or_default());
-    let tag = hmac::sign(&key, format!("{message}.{timestamp}.{body}").as_bytes());
+    let tag = hmac::sign(&key, format!("{message}.{}.{body}", at.seconds()).as_bytes());
     format!("v1,{}", STANDARD.encode(tag))
 }
 
@@ -488,7 +488,7 @@ mod tests {
         // The example in the tests of the specification's libraries.
         let secret = Secret::from("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned());
         let message = "msg_p5jXN8AQM9LWM0D4loKWxJek";
-        let signed = signature(&secret, message, 1_614_265_330, r#"{"test": 2432232314}"#);
+        let signed = signature(&secret, message, Timestamp::from_seconds(1_614_265_330), r#"{"test": 2432232314}"#);
         assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 

@@ -17,7 +17,7 @@ use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::list::{Cursor, Order};
 use crate::domain::log::Action;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, stored};
 use crate::domain::user::{Ban, NetworkBan, User};
 use crate::error::Fault;
 
@@ -31,9 +31,9 @@ pub(super) struct Row {
     user: Option<UserId>,
     #[serde(rename = "nw", default, skip_serializing_if = "Option::is_none")]
     network: Option<String>,
-    /// When the ban ends, in Unix seconds; `None` means never.
-    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
-    expires: Option<i64>,
+    /// The second in which the row expires; `None` means never.
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    expires: Option<Timestamp>,
 }
 
 /// The ban of a network, as stored.
@@ -47,8 +47,8 @@ pub(super) struct NetworkItem {
     comment: CommentId,
     #[serde(rename = "t")]
     thread: ThreadId,
-    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
-    expires: Option<i64>,
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    expires: Option<Timestamp>,
 }
 
 /// Somebody who is banned.
@@ -60,8 +60,8 @@ pub enum Banned {
 }
 
 /// When the item of a ban expires: the next whole second, so that it is there as long as the ban.
-fn expires(ban: &Ban) -> Option<i64> {
-    ban.until.map(|until| (until + Duration::from_millis(999)).seconds())
+fn expires(ban: &Ban) -> Option<Timestamp> {
+    ban.until.map(|until| (until + Duration::from_millis(999)).start_of_second())
 }
 
 /// The row of a user's ban.
@@ -174,7 +174,7 @@ impl Store {
         let mut rows = items.into_iter().filter_map(ban_and_row).collect::<Result<Vec<_>, Fault>>()?;
         // Where the next page begins when all that was read has ended.
         let end = (rows.len() == limit).then(|| rows.last().map(|(id, _)| *id)).flatten();
-        rows.retain(|(_, row)| row.expires.is_none_or(|expires| now.seconds() < expires));
+        rows.retain(|(_, row)| row.expires.is_none_or(|expires| now < expires));
         let more = walk.cut(&mut rows, per_page);
         let (mut first, mut last) = (rows.first().map(|(id, _)| *id), rows.last().map(|(id, _)| *id));
         if !more && end.is_some() {

@@ -1,6 +1,8 @@
 //! Requests with an `Idempotency-Key`. A reference to the result of the first one is kept for a day; it is written in the
 //! same transaction as the result. No content of the request is kept here.
 
+use std::time::Duration;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +10,11 @@ use super::schema::{PK, idempotency};
 use super::transaction::{Label, Write};
 use super::{Reading, Store, keys, number, write};
 use crate::domain::ids::Visitor;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, stored};
 use crate::error::Fault;
 
-/// Seconds that a result is kept.
-const KEPT: i64 = 86_400;
+/// How long a result is kept.
+const KEPT: Duration = Duration::from_hours(24);
 
 /// A request that its sender may send again.
 #[derive(Clone, Debug)]
@@ -37,9 +39,9 @@ pub enum PriorResult<T> {
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Row<T> {
-    /// Unix seconds. `DynamoDB` removes the item some time after.
-    #[serde(rename = "x")]
-    expires: i64,
+    /// A whole second. `DynamoDB` removes the item some time after.
+    #[serde(rename = "x", with = "stored::seconds")]
+    expires: Timestamp,
     #[serde(rename = "rq")]
     request: String,
     #[serde(rename = "an")]
@@ -50,7 +52,7 @@ impl IdempotencyRequest {
     /// Keeps the result. Belongs into the transaction that carries out the request; its condition fails when the request
     /// was carried out before.
     pub(super) fn write(&self, answer: impl Serialize) -> Result<Write, Fault> {
-        let row = Row { expires: self.now.seconds() + KEPT, request: self.request.clone(), answer };
+        let row = Row { expires: self.now.start_of_second() + KEPT, request: self.request.clone(), answer };
         let put = Write::put(write(&keys::idempotency(&self.visitor, &self.key), &row)?);
         // DynamoDB removes expired results late.
         let free = format!("attribute_not_exists({PK}) OR {} <= :now", idempotency::EXPIRES);
@@ -66,7 +68,7 @@ impl Store {
         let Some(idempotency) = idempotency else { return Ok(PriorResult::Nothing) };
         let row: Option<Row<T>> =
             self.get(&keys::idempotency(&idempotency.visitor, &idempotency.key), Reading::Consistent).await?;
-        Ok(match row.filter(|row| row.expires > idempotency.now.seconds()) {
+        Ok(match row.filter(|row| row.expires > idempotency.now) {
             None => PriorResult::Nothing,
             Some(row) if row.request == idempotency.request => PriorResult::Same(row.answer),
             Some(_) => PriorResult::Other,

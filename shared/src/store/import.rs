@@ -10,6 +10,7 @@
 //! row names the last one, which may not have been counted when an import ended early.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 
@@ -29,8 +30,8 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::error::Fault;
 
-/// Seconds for which a lease holds.
-const LEASE: i64 = 60;
+/// How long a lease holds.
+const LEASE: Duration = Duration::from_mins(1);
 /// Reports and the like that are written in the transaction of their comment, with room for its other writes.
 const ATTACHED: usize = 80;
 /// Visitors in one transaction, with room for the journal.
@@ -157,7 +158,7 @@ impl Store {
     pub async fn lease_import(&self, holder: &str, now: Timestamp) -> Result<bool, Fault> {
         let lease = Write::update(keys::import_lease())
             .set(import_lease::HOLDER, text(holder))
-            .set(import_lease::EXPIRES, number(now.seconds() + LEASE))
+            .set(import_lease::EXPIRES, number((now + LEASE).seconds()))
             .when(format!(
                 "attribute_not_exists({0}) OR {0} = :{0} OR {1} < :now",
                 import_lease::HOLDER,

@@ -16,6 +16,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::schema::{PK, limiter, repeat};
 use super::transaction::Write;
@@ -31,10 +32,10 @@ const BLOCK: u32 = 10;
 const MAX_UNUSED: u32 = 2 * BLOCK;
 /// Callers whose windows an instance keeps.
 const MAX_CALLERS: usize = 10_000;
-/// Seconds within which the same text by the same visitor is a repeat.
-const REPEAT: i64 = 60;
-/// Seconds that a counter outlives its minute.
-const KEPT: i64 = 120;
+/// The time within which the same text by the same visitor is a repeat.
+const REPEAT: Duration = Duration::from_mins(1);
+/// How long a counter outlives its minute.
+const KEPT: Duration = Duration::from_mins(2);
 
 type Turn = tokio::sync::Mutex<()>;
 
@@ -339,9 +340,8 @@ impl Store {
         request: String,
         now: Timestamp,
     ) -> Result<bool, Fault> {
-        let seconds = now.seconds();
         let mut item = keys::repeat(visitor, hash).item();
-        item.insert(repeat::EXPIRES.to_owned(), number(seconds + REPEAT));
+        item.insert(repeat::EXPIRES.to_owned(), number((now + REPEAT).seconds()));
         item.insert(repeat::REQUEST.to_owned(), text(request.clone()));
         let put = Write::put(item)
             .when(format!(
@@ -350,7 +350,7 @@ impl Store {
                 repeat::EXPIRES,
                 repeat::REQUEST
             ))
-            .with(":now", number(seconds))
+            .with(":now", number(now.seconds()))
             .with(":request", text(request));
         Ok(!self.put("remembering a text", put).await?)
     }
@@ -369,9 +369,10 @@ impl Store {
     async fn book(&self, counter: Counter<'_>, count: i64) -> Result<u32, Fault> {
         let doing = "counting a request";
         let minute = counter.minute();
+        let end = Timestamp::from_seconds((minute + 1) * 60);
         let update = Write::update(keys::limiter(counter.limiter.scope(), counter.caller, minute))
             .add(limiter::COUNT, number(count))
-            .set(limiter::EXPIRES, number((minute + 1) * 60 + KEPT));
+            .set(limiter::EXPIRES, number((end + KEPT).seconds()));
         let row = self.update(doing, update).await?;
         let counted: Option<i64> = row.as_ref().and_then(|row| row.get(limiter::COUNT)?.as_n().ok()?.parse().ok());
         let counted = counted.ok_or_else(|| Fault::new(doing, "no count came back"))?;
