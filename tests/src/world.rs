@@ -301,7 +301,7 @@ impl World {
         loop {
             self.wait_until_idle().await;
             let Some(next) = self.queues.next_visible() else { return };
-            let wait = Duration::from_millis(u64::try_from(next - self.now().0).unwrap_or_default());
+            let wait = next.since(self.now());
             // Copies that lag catch up by the real clock.
             let sleeps =
                 matches!(&self.connection, Connection::Faulty(faulty) if faulty.lags()) && wait <= LONGEST_WAIT;

@@ -132,13 +132,13 @@ impl Queues {
         self.0.queues.get(name).ok_or(QueueError::NoQueue)
     }
 
-    fn now(&self) -> i64 {
-        self.0.clock.now().0
+    fn now(&self) -> Timestamp {
+        self.0.clock.now()
     }
 
     /// A new id. Ids sort by time, so older messages come first.
-    fn message_id(&self, now: i64) -> String {
-        format!("{:013}-{}", now.max(0), hex(&self.0.random.bytes::<12>()))
+    fn message_id(&self, now: Timestamp) -> String {
+        format!("{:013}-{}", now.0.max(0), hex(&self.0.random.bytes::<12>()))
     }
 
     /// The bodies of all messages, hidden ones too.
@@ -159,9 +159,9 @@ impl Queues {
         self.receive_from(self.queue(name)?, most, None)
     }
 
-    fn receive_from(&self, queue: &Queue, most: usize, visibility: Option<i64>) -> Result<Vec<Message>> {
+    fn receive_from(&self, queue: &Queue, most: usize, visibility: Option<Duration>) -> Result<Vec<Message>> {
         let now = self.now();
-        let visibility = visibility.unwrap_or_else(|| milliseconds(queue.settings.visibility));
+        let visibility = visibility.unwrap_or(queue.settings.visibility);
         let mut messages = queue.messages();
         let visible: Vec<String> =
             messages.values().filter(|message| message.visible_at <= now).map(|message| message.id.clone()).collect();
@@ -207,7 +207,7 @@ impl Queues {
     /// Waits until a message of the queue may be visible, for `most` at most.
     pub async fn wait(&self, name: &str, most: Duration) {
         if let Ok(queue) = self.queue(name) {
-            queue.wait(Timestamp(self.now()), most).await;
+            queue.wait(self.now(), most).await;
         }
     }
 
@@ -276,14 +276,10 @@ impl Queues {
         }
     }
 
-    /// When the next message becomes visible, in Unix milliseconds, in any queue but those of dead letters.
+    /// When the next message becomes visible, in any queue but those of dead letters.
     #[must_use]
-    pub fn next_visible(&self) -> Option<i64> {
+    pub fn next_visible(&self) -> Option<Timestamp> {
         let queues = self.0.queues.values();
         queues.filter(|queue| queue.settings.redrive.is_some()).filter_map(Queue::next_visible).min()
     }
-}
-
-fn milliseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

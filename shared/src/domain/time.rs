@@ -154,16 +154,16 @@ impl Serialize for Timestamp {
 /// How serde writes times into items of the table and messages of queues: as Unix milliseconds, and where it is said as Unix
 /// seconds.
 #[expect(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "serde calls them so")]
-pub(crate) mod stored {
+pub mod stored {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::Timestamp;
 
-    pub(crate) fn time<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn time<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
         time.0.serialize(serializer)
     }
 
-    pub(crate) fn optional<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn optional<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
         time.map(|time| time.0).serialize(serializer)
     }
 

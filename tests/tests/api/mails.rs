@@ -49,11 +49,11 @@ pub(crate) async fn sent(world: &World) -> Vec<SentMail> {
 
 /// The mails that have been sent when this time has passed.
 async fn sent_within(world: &World, time: Duration) -> Vec<SentMail> {
-    let end = world.now().0 + i64::try_from(time.as_millis()).unwrap();
+    let end = world.now() + time;
     loop {
         world.wait_until_idle().await;
         let next = world.queues().next_visible().filter(|next| *next < end).unwrap_or(end);
-        world.pass(Duration::from_millis(u64::try_from(next - world.now().0).unwrap_or_default()));
+        world.pass(next.since(world.now()));
         if next == end {
             return world.mails();
         }

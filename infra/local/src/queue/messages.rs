@@ -11,7 +11,7 @@ use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::domain::ids::hex;
-use shared::domain::time::Timestamp;
+use shared::domain::time::{Timestamp, stored};
 use tokio::sync::{Notify, watch};
 
 use super::{QueueSettings, Result};
@@ -28,8 +28,8 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// When the next message becomes visible, in Unix milliseconds.
-    pub(super) fn next_visible(&self) -> Option<i64> {
+    /// When the next message becomes visible.
+    pub(super) fn next_visible(&self) -> Option<Timestamp> {
         self.messages().values().map(|message| message.visible_at).min()
     }
 
@@ -44,7 +44,7 @@ impl Queue {
                 let mut message = Message::read(&path)?;
                 // The functions that had received it ended with the process, which says nothing of the message.
                 if message.received_at.is_some() {
-                    message.visible_at = 0;
+                    message.visible_at = Timestamp(0);
                 }
                 message.receives = 0;
                 messages.insert(message.id.clone(), message);
@@ -89,23 +89,25 @@ impl Queue {
     pub(super) async fn wait(&self, now: Timestamp, most: Duration) {
         let changed = self.changed.notified();
         let due = self.messages().values().map(|message| message.visible_at).min();
-        let due = due.map_or(most, |due| Duration::from_millis(u64::try_from(due - now.0).unwrap_or_default()));
+        let due = due.map_or(most, |due| due.since(now));
         drop(tokio::time::timeout(due.min(most), changed).await);
     }
 }
 
-/// A message, as its file holds it. Times are Unix milliseconds.
+/// A message, as its file holds it, with times in Unix milliseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
     pub id: String,
     pub body: String,
-    pub sent_at: i64,
-    pub(super) visible_at: i64,
+    #[serde(serialize_with = "stored::time")]
+    pub sent_at: Timestamp,
+    #[serde(serialize_with = "stored::time")]
+    pub(super) visible_at: Timestamp,
     pub receives: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_received_at: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) received_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub first_received_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub(super) received_at: Option<Timestamp>,
     /// The latest receipt; earlier ones are no longer valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) receipt: Option<String>,
@@ -137,8 +139,8 @@ impl Message {
     pub fn attributes(&self) -> Value {
         json!({
             "ApproximateReceiveCount": self.receives.to_string(),
-            "SentTimestamp": self.sent_at.to_string(),
-            "ApproximateFirstReceiveTimestamp": self.first_received_at.unwrap_or_default().to_string(),
+            "SentTimestamp": self.sent_at.0.to_string(),
+            "ApproximateFirstReceiveTimestamp": self.first_received_at.unwrap_or_default().0.to_string(),
         })
     }
 }

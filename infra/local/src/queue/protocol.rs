@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use shared::domain::time::Timestamp;
 
 use super::messages::{Message, Queue};
-use super::{QueueError, Queues, Result, milliseconds};
+use super::{QueueError, Queues, Result};
 
 /// The bounds of SQS.
 pub(super) const MAX_BODY: usize = 1_048_576;
@@ -105,7 +105,7 @@ impl Queues {
                 let messages: Vec<Value> = messages.iter().map(received).collect();
                 return Ok(if messages.is_empty() { json!({}) } else { json!({ "Messages": messages }) });
             }
-            queue.wait(Timestamp(self.now()), Duration::from_millis((until - self.now()).unsigned_abs())).await;
+            queue.wait(self.now(), until.since(self.now())).await;
         }
     }
 
@@ -140,7 +140,7 @@ impl Queues {
         let now = self.now();
         let changed = self.with_receipt(request, |queue, messages, id| {
             let message = messages.get_mut(id).ok_or(QueueError::Receipt)?;
-            let most = message.received_at.unwrap_or(now) + milliseconds(Duration::from_secs(MAX_VISIBILITY));
+            let most = message.received_at.unwrap_or(now) + Duration::from_secs(MAX_VISIBILITY);
             if now + timeout > most {
                 return Err(QueueError::Parameter(format!(
                     "A message is invisible for at most {MAX_VISIBILITY} seconds from its receipt."
@@ -158,7 +158,7 @@ impl Queues {
         let queue = self.queue_of(request)?;
         let now = self.now();
         let messages = queue.messages();
-        let count = |of: fn(&Message, i64) -> bool| messages.values().filter(|message| of(message, now)).count();
+        let count = |of: fn(&Message, Timestamp) -> bool| messages.values().filter(|message| of(message, now)).count();
         Ok(json!({ "Attributes": {
             "ApproximateNumberOfMessages": count(|message, now| message.visible_at <= now).to_string(),
             "ApproximateNumberOfMessagesNotVisible":
@@ -221,12 +221,12 @@ fn received(message: &Message) -> Value {
     })
 }
 
-/// A whole number of seconds up to `most`, in milliseconds.
-fn seconds(request: &Value, name: &str, most: u64) -> Result<Option<i64>> {
+/// A whole number of seconds up to `most`.
+fn seconds(request: &Value, name: &str, most: u64) -> Result<Option<Duration>> {
     match &request[name] {
         Value::Null => Ok(None),
         number => match number.as_u64().filter(|number| *number <= most) {
-            Some(number) => Ok(Some(milliseconds(Duration::from_secs(number)))),
+            Some(number) => Ok(Some(Duration::from_secs(number))),
             None => Err(QueueError::Parameter(format!("{name} is 0 to {most}."))),
         },
     }
