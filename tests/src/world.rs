@@ -442,7 +442,7 @@ impl World {
         Store::new(faults.before(&self.engine).client(), TABLE.to_owned(), Random::system()).embedding(3)
     }
 
-    /// From now on the embedded engine has the table alone.
+    /// Leaves the table to the embedded engine alone.
     pub fn leave_the_second_engine(&self) {
         if let Some(engines) = self.connection.engines() {
             engines.leave_the_second();

@@ -11,7 +11,7 @@
 //! they run. A feed reserves again once it knows how many comments are above its entries, before it reads them. What a large
 //! read did not cost is granted again, and goes back to the table where it is more than other instances can spare. What a
 //! refused one has booked goes back too, but for one read.
-//! In the worst case each further instance lets the caller exceed the limit by nine cheap reads and one page of the largest
+//! Each further instance lets the caller exceed the limit by at most nine cheap reads and one page of the largest
 //! comments. `infra/measure/README.md` has the units.
 
 use std::collections::HashMap;

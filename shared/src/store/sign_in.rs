@@ -46,9 +46,9 @@ pub struct RightCode<'a> {
     pub flow: &'a Flow,
     /// The inbox after the try was counted.
     pub inbox: Inbox,
-    /// Of the account. Its epoch is that of an account that is new.
+    /// Has the epoch that the account gets if it is new.
     pub account: Account,
-    /// Of an account that is new.
+    /// The picture that the account gets if it is new.
     pub avatar: Avatar,
     /// Keyed hash of the network that the code came from.
     pub network: &'a str,

@@ -512,7 +512,7 @@ async fn conversation(world: &World) -> [u64; 4] {
     let stored = [world.item(&stored[0].0, stored[0].1).await, world.item(&stored[1].0, stored[1].1).await];
     bob.remove(deleted).await.ok(204);
     world.finish_jobs().await;
-    // As it is before the job that removes what is below.
+    // The table is as before the job that removes what is below.
     for item in stored {
         world.client().put_item().table_name(TABLE).set_item(item).send().await.unwrap();
     }

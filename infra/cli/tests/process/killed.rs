@@ -261,7 +261,7 @@ async fn after_a_crash_the_next_start_finishes_the_work_that_was_left() {
     let thumbnail = data_dir.path().join("objects/media").join(thumbnail);
     assert!(service.stop().success());
 
-    // As if the process had ended between the writes and the work that follows from them.
+    // The files are those of a process that ended between the writes and the work that follows from them.
     fs::remove_file(&thumbnail).unwrap();
     remove_comment(data_dir.path(), parent).await;
     let lock = data_dir.path().join("lock");

@@ -178,7 +178,7 @@ async fn write_live(store: &Store, parent: Option<CommentId>) -> CommentId {
     let new = NewComment { draft, parent, visitor_state: &visitor_state, idempotency: None };
     let created = store.create(&ids, new).await.unwrap();
     let shared::store::comments::Created::Done(comment) = created else { panic!("{created:?}") };
-    // As the stream's events would.
+    // The stream's events would count it.
     store.recount_comment(&comment.thread, comment.id, shared::store::counts::RecountTrigger::Event).await.unwrap();
     comment.id
 }
@@ -454,7 +454,7 @@ async fn a_thread_is_as_old_as_the_oldest_comment_that_was_imported_into_it() {
     assert_eq!(opened_at().await, 1_400_000_000);
     import(&store, &[&dump[..], &[at("5", 1_450_000_000)]].concat()).await;
     assert_eq!(opened_at().await, 1_400_000_000);
-    // Into a thread without comments.
+    // The thread of this one has no comments.
     let first = Comment { thread: "/b".to_owned(), ..at("6", 1_600_000_000) };
     import(&store, std::slice::from_ref(&first)).await;
     let stored = store.thread(&thread("b"), Reading::Consistent).await.unwrap();
@@ -480,7 +480,7 @@ async fn imported_comments_of_the_last_thirty_days_are_among_the_new_ones() {
         page.into_iter().map(|found| found.comment.body).collect::<Vec<_>>()
     };
     let bodies = |ids: &[&str]| ids.iter().map(|id| format!("body of {id}")).collect::<Vec<_>>();
-    // At once, and then one by one.
+    // The first import writes all at once, the second one by one.
     import(&store, &dump[..6]).await;
     assert_eq!(listed().await, bodies(&["6", "4", "3", "2"]));
     import(&store, &dump).await;

@@ -245,7 +245,7 @@ impl From<Inbox> for Stored {
 mod tests {
     use super::*;
 
-    // In seconds.
+    // Seconds.
     const CODE: i64 = 10 * 60;
     const HOUR: i64 = 3_600;
     const DAY: i64 = 24 * HOUR;

@@ -120,7 +120,7 @@ mod tests {
     use crate::domain::ids::UserId;
 
     const EPOCH: u64 = 11;
-    /// In seconds.
+    /// Seconds.
     const DAY: i64 = 24 * 3_600;
 
     fn at(seconds: i64) -> Timestamp {

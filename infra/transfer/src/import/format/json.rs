@@ -259,7 +259,7 @@ fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
-        // As `MongoDB` exports ids.
+        // `MongoDB` exports ids so.
         Value::Object(object) => object.get("$oid").and_then(Value::as_str).unwrap_or_default().to_owned(),
         _ => String::new(),
     }

@@ -12,7 +12,7 @@ fn import_of(format: Format, path: &Path) -> Import {
     import
 }
 
-/// As the command does it.
+/// Imports as the command does.
 async fn run(store: &Store, import: &Import) -> Report {
     let directory = tempfile::tempdir().unwrap();
     let staging = import.read(directory.path(), |_| ()).unwrap();
