@@ -262,6 +262,25 @@ mod tests {
     }
 
     #[test]
+    fn a_time_that_is_stored_in_seconds_is_read_as_the_beginning_of_its_second() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Row {
+            #[serde(with = "stored::seconds")]
+            at: Timestamp,
+            #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+            until: Option<Timestamp>,
+        }
+        for (millis, until, json) in
+            [(1_767_323_045_999, None, r#"{"at":1767323045}"#), (-1, Some(Timestamp(7_000)), r#"{"at":-1,"until":7}"#)]
+        {
+            let row = Row { at: Timestamp(millis), until };
+            assert_eq!(serde_json::to_string(&row).unwrap(), json);
+            let read: Row = serde_json::from_str(json).unwrap();
+            assert_eq!(read, Row { at: row.at.start_of_second(), until });
+        }
+    }
+
+    #[test]
     fn times_move_by_durations_and_never_overflow() {
         let (minute, forever) = (Duration::from_mins(1), Duration::MAX);
         assert_eq!(Timestamp(5) + minute, Timestamp(60_005));
