@@ -226,8 +226,12 @@ async fn a_comment_that_was_shown_is_found_behind_all_that_wait() {
         for _ in 0..12 {
             at_home(&held).comment("posts/1", "x").await;
         }
+        // Instances that write in a row in the same millisecond may meet at each id.
+        world.pass(Duration::from_millis(1));
         at_home(&open).comment("posts/1", "x").await;
+        world.pass(Duration::from_millis(1));
         is_shown(&world, &at_home(&world)).await;
+        world.pass(Duration::from_millis(1));
     }
     // The look goes on where it ended.
     let bob = |world: &World| world.user(8, "Bob");
