@@ -16,7 +16,7 @@ use shared::store::Reading;
 
 /// Mentions by one member that notify somebody in an hour.
 const MAX_MENTIONS: usize = 50;
-/// The scope of their count.
+/// The scope of their count, which the table has in its keys.
 const MENTIONS: &str = "told";
 
 /// Notifies of a comment that everyone may see now. Safe to repeat.

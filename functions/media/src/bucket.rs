@@ -1,5 +1,6 @@
 //! The bucket of images: its keys and objects. `template.yaml` says who may read it.
 
+use aws_lambda_events::event::s3::S3EventRecord;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::DisplayErrorContext;
 use aws_sdk_s3::operation::get_object::GetObjectError;
@@ -8,6 +9,7 @@ use aws_types::SdkConfig;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use imaging::{Format, MAX_OUTPUT_BYTES, Picture};
+use percent_encoding::percent_decode_str;
 use shared::domain::ids::{Random, keyed_hash};
 use shared::domain::secret::Secret;
 use shared::error::Fault;
@@ -23,6 +25,14 @@ const CACHE_CONTROL: &str = "public, max-age=86400";
 pub fn client(sdk: &SdkConfig) -> Client {
     let path_style = shared::aws::config::endpoint(sdk, "S3").is_some();
     Client::from_conf(aws_sdk_s3::config::Builder::from(sdk).force_path_style(path_style).build())
+}
+
+/// The name of the bucket and the key of the object that a record announces. S3 form-encodes keys in its events: a space is
+/// a `+`.
+#[must_use]
+pub fn announced(record: S3EventRecord) -> (String, String) {
+    let (bucket, key) = (record.s3.bucket.name.unwrap_or_default(), record.s3.object.key.unwrap_or_default());
+    (bucket, percent_decode_str(&key.replace('+', " ")).decode_utf8_lossy().into_owned())
 }
 
 /// The longest name accepted in a path. No name of ours is longer.
@@ -173,6 +183,14 @@ mod tests {
     fn name() -> Name {
         let picture = Picture { bytes: Vec::new(), format: Format::Jpeg, width: 65_535, height: 300 };
         Name::new(&Random::system(), &picture)
+    }
+
+    #[test]
+    fn a_key_in_an_event_is_form_encoded() {
+        let mut record = S3EventRecord::default();
+        record.s3.bucket.name = Some("media".to_owned());
+        record.s3.object.key = Some("uploads/a+b%2Bc%C3%A9.png".to_owned());
+        assert_eq!(announced(record), ("media".to_owned(), "uploads/a b+cé.png".to_owned()));
     }
 
     #[test]

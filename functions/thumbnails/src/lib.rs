@@ -4,9 +4,8 @@
 use aws_lambda_events::event::s3::{S3Event, S3EventRecord};
 use aws_sdk_s3::Client;
 use imaging::thumbnail;
-use media::bucket::{Bucket, Name};
+use media::bucket::{self, Bucket, Name};
 use media::worker::Worker;
-use percent_encoding::percent_decode_str;
 use shared::error::Fault;
 
 pub struct Thumbnails {
@@ -31,8 +30,7 @@ impl Thumbnails {
     }
 
     async fn make(&self, record: S3EventRecord) -> Result<(), Fault> {
-        let (bucket, key) = (record.s3.bucket.name.unwrap_or_default(), record.s3.object.key.unwrap_or_default());
-        let key = form_decoded(&key);
+        let (bucket, key) = bucket::announced(record);
         let Some(name) = Name::of_upload(&key) else {
             tracing::info!(key, "not an upload");
             return Ok(());
@@ -47,20 +45,5 @@ impl Thumbnails {
         let thumbnail = name.thumbnail();
         tracing::info!(thumbnail, bytes = made.bytes.len(), "thumbnail made");
         bucket.put(&thumbnail, made).await
-    }
-}
-
-/// S3 form-encodes keys in its events: a space is a `+`.
-fn form_decoded(key: &str) -> String {
-    percent_decode_str(&key.replace('+', " ")).decode_utf8_lossy().into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::form_decoded;
-
-    #[test]
-    fn a_key_in_an_event_is_form_encoded() {
-        assert_eq!(form_decoded("uploads/a+b%2Bc%C3%A9.png"), "uploads/a b+cé.png");
     }
 }

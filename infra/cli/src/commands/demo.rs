@@ -43,7 +43,7 @@ fn thread(config: &Config) -> Result<ThreadId, &'static str> {
 /// Its tokens are signed at each request, so that a page that is reloaded has valid ones.
 fn page(config: &Config) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;
-    let has_mailbox = config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none());
+    let has_outbox = config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none());
     let signs_in = config.sign_in.is_some();
     let guests = config.guests.allowed || signs_in;
     let parts = [
@@ -52,7 +52,7 @@ fn page(config: &Config) -> Result<String, NoSecret> {
         ("{type}", &config.types[0]),
         ("{member}", &member),
         ("{moderator}", &moderator),
-        ("{mails}", if has_mailbox { "<a href=\"/_mail\">Mails</a>" } else { "" }),
+        ("{mails}", if has_outbox { "<a href=\"/_mail\">Mails</a>" } else { "" }),
         ("{guest_checked}", if guests { "checked" } else { "" }),
         ("{member_checked}", if guests { "" } else { "checked" }),
         ("{sign_in}", if signs_in { "true" } else { "false" }),

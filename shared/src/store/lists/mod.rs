@@ -78,8 +78,8 @@ pub struct PageCursors {
     pub previous: Option<Cursor>,
 }
 
-/// Bytes of text that may be read for one page, which is what an answer can hold. Once they are spent, the page goes
-/// without embedded replies, and only missing parents are read.
+/// Bytes of text that may be read for one page. Once they are spent, the page goes without embedded replies, and only
+/// missing parents are read.
 #[derive(Debug)]
 pub struct Budget {
     bytes: usize,
