@@ -2,8 +2,8 @@
 //! first requests of a table, one at a time, and must answer alike. The service gets Amazon's answer. The embedded engine feeds
 //! the table's stream, and counts the units of writes, which `DynamoDB` Local does not count as AWS does.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{
@@ -81,8 +81,7 @@ impl Engines {
 pub(crate) struct Twin {
     engine: Engine,
     endpoint: String,
-    /// `DynamoDB` Local keeps a database for each access key.
-    account: String,
+    account: Arc<Account>,
     http: hyper_util::client::legacy::Client<Tcp, Full<Bytes>>,
     table: Arc<OnceCell<()>>,
     turn: Arc<Mutex<()>>,
@@ -93,9 +92,8 @@ pub(crate) struct Twin {
 impl Twin {
     /// None when there is no second engine.
     fn of(engine: &Engine) -> Option<Self> {
-        static ACCOUNTS: AtomicU64 = AtomicU64::new(0);
         let endpoint = endpoint()?;
-        let account = format!("twin{}x{}", std::process::id(), ACCOUNTS.fetch_add(1, Ordering::Relaxed));
+        let account = Arc::new(Account::take());
         let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
         let (table, turn, left) = (Arc::default(), Arc::default(), Arc::new(REQUESTS.into()));
         Some(Self { engine: engine.clone(), endpoint, account, http, table, turn, left })
@@ -141,20 +139,27 @@ impl Twin {
     async fn ask(&self, target: &str, body: Vec<u8>) -> (u16, Value) {
         let credential = format!(
             "AWS4-HMAC-SHA256 Credential={}/20500101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
-            self.account
+            self.account.access_key
         );
         let request = Request::post(&self.endpoint)
             .header(TARGET, target)
             .header("content-type", "application/x-amz-json-1.0")
             .header("authorization", credential);
         let request = request.body(Full::from(body)).expect("a request");
+        self.account.unanswered.fetch_add(1, Ordering::Relaxed);
         let response = self.http.request(request).await.expect("the second engine answers");
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.expect("the second engine's answer is whole").to_bytes();
+        self.account.unanswered.fetch_sub(1, Ordering::Relaxed);
         (status, parse(&body))
     }
 
     async fn create_table(&self) {
+        if self.account.has_table.load(Ordering::Relaxed) {
+            let body = json!({ "TableName": TABLE });
+            let (status, answer) = self.ask("DynamoDB_20120810.DeleteTable", body.to_string().into_bytes()).await;
+            assert_eq!(status, 200, "{answer:#}");
+        }
         let table = Template::parse(DEPLOYED, &[]).and_then(|template| template.table()).expect("a table");
         let body = json!({
             "TableName": TABLE,
@@ -165,6 +170,40 @@ impl Twin {
         });
         let (status, answer) = self.ask("DynamoDB_20120810.CreateTable", body.to_string().into_bytes()).await;
         assert_eq!(status, 200, "{answer:#}");
+        self.account.has_table.store(true, Ordering::Relaxed);
+    }
+}
+
+/// An account of the second engine. `DynamoDB` Local keeps a database for each access key and looks through all of them again
+/// and again, so a test gets the account of one that has ended.
+#[derive(Debug)]
+struct Account {
+    access_key: String,
+    has_table: AtomicBool,
+    unanswered: AtomicU64,
+}
+
+/// The access keys of ended tests. Each has a table.
+static FREE: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+
+impl Account {
+    fn take() -> Self {
+        static NEW: AtomicU64 = AtomicU64::new(0);
+        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let has_table = AtomicBool::new(free.is_some());
+        let access_key =
+            free.unwrap_or_else(|| format!("twin{}x{}", std::process::id(), NEW.fetch_add(1, Ordering::Relaxed)));
+        Self { access_key, has_table, unanswered: AtomicU64::new(0) }
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        // A request without an answer could still arrive, in the table of another test.
+        if *self.has_table.get_mut() && *self.unanswered.get_mut() == 0 {
+            let access_key = std::mem::take(&mut self.access_key);
+            FREE.lock().unwrap_or_else(PoisonError::into_inner).push(access_key);
+        }
     }
 }
 
