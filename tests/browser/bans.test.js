@@ -6,6 +6,9 @@ import { dialogCloses, newRecord, world } from './world.js'
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
 const { emptyQueue, open, logOf } = moderatorsPage(w)
 
+/** Milliseconds between looks of the page into the log. */
+const WATCH = 15_000
+
 /** @typedef {import('playwright-core').Page} Page */
 
 /** A network that no other test has. */
@@ -66,6 +69,38 @@ test('comments that a ban rejects do not come back while the service is at it', 
   await press(page, 'Enter')
   await until(() => focused(page), (text) => text === 'Of a member')
   await page.getByRole('button', { name: 'Refresh' }).click()
+  await until(() => focused(page), (text) => text === 'Of a member')
+  assert.deepEqual(await texts(page), ['Of a member'])
+})
+
+test('what the service rejects while further writers are being banned leaves the queue with the rest', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const [first, second] = [network(), network()]
+  const record = newRecord()
+  await w.service.comment(record, 'Of a member')
+  await w.service.commentFrom(second, record, 'Spam of the second')
+  await w.service.commentFrom(first, record, 'Spam of the first')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'Spam of the first')
+  /** @type {(value?: unknown) => void} */
+  let release = () => {}
+  const held = new Promise((resolve) => (release = resolve))
+  let bans = 0
+  await page.route(/comments\/\d+\/ban$/, async (route) => {
+    if (bans++) await held
+    await route.continue()
+  })
+  await press(page, 'x', 'j', 'x', 'b')
+  await page.getByRole('dialog').getByRole('radio', { name: 'Reject all that wait' }).check()
+  await press(page, 'Enter')
+  await until(() => actionsOf(grace), (actions) => actions.includes('reject'))
+  const seen = page.waitForResponse(/moderation\/log/)
+  await page.clock.runFor(WATCH)
+  await (await seen).finished()
+  await card(page, 'Spam of the first').getByText('Rejected').first().waitFor()
+  release()
+  await dialogCloses(page)
   await until(() => focused(page), (text) => text === 'Of a member')
   assert.deepEqual(await texts(page), ['Of a member'])
 })

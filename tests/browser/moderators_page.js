@@ -45,9 +45,12 @@ export const decideNothing = (page) => page.route(/moderation\/comments$/, (rout
 /** @param {Page} page @param {string} name */
 export const tab = (page, name) => page.getByRole('tab', { name, exact: true }).click()
 
-/** Waits until the API answers what `is` accepts. @template T @param {() => Promise<T>} ask @param {(answer: T) => boolean} is */
-export async function until(ask, is) {
-  for (const end = Date.now() + 20_000; ; ) {
+/**
+ * Waits until the API answers what `is` accepts, and gives the last answer.
+ * @template T @param {() => Promise<T>} ask @param {(answer: T) => boolean} is @param {number} [patience] milliseconds
+ */
+export async function until(ask, is, patience = 20_000) {
+  for (const end = Date.now() + patience; ; ) {
     const answer = await ask()
     if (is(answer) || Date.now() > end) return answer
     await new Promise((resolve) => setTimeout(resolve, 50))

@@ -118,7 +118,7 @@ export class Bans {
   #sweep(banned) {
     for (const author of banned) this.#sweeps.set(keyOf(author), Date.now())
     const items = this.app.cards.map(({ item }) => item)
-    this.app.decisions.showRejected(items.filter((item) => applies(item, 'reject') && this.sweeps(item)))
+    this.app.decisions.showRejected(items.filter((item) => this.sweeps(item)))
   }
 
   /** @param {Author} author */

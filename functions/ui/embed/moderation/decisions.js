@@ -10,7 +10,7 @@ import { json } from '../kit/json.js'
 import { commentNow } from './comments.js'
 import { Outbox, PAUSE, UNDO, batches, bulkBody } from './outbox.js'
 import { askNote, reasonSwitches } from './reasons.js'
-import { belongs, decided } from './verdicts.js'
+import { applies, belongs, decided } from './verdicts.js'
 
 /** Milliseconds of a pause that ends by signing in. */
 const UNTIL_SIGNED_IN = 2 ** 31 - 1
@@ -46,9 +46,15 @@ export class Decisions {
     this.#tell(decision)
   }
 
-  /** Shows as rejected what the service rejects by itself after a ban. @param {Item[]} items */
+  /** Shows as rejected what the service rejects by itself after a ban, or has rejected by now. @param {Item[]} items */
   showRejected(items) {
-    this.#show(items.map((item) => ({ item, action: 'reject' })), { reason: null, note: null })
+    const open = items.filter((item) => applies(item, 'reject'))
+    this.#show(open.map((item) => ({ item, action: 'reject' })), { reason: null, note: null })
+    for (const list of this.app.lists) {
+      const { state } = list
+      const gone = state && !list.keeps ? items.flatMap(({ id }) => list.find(id) ?? []).filter(({ item }) => !belongs(item, state)) : []
+      if (gone.length) list.drop(gone, false)
+    }
   }
 
   /**
