@@ -52,7 +52,7 @@ export class Decisions {
     this.#show(open.map((item) => ({ item, action: 'reject' })), { reason: null, note: null })
     for (const list of this.app.lists) {
       const { state } = list
-      const gone = state && !list.keeps ? items.flatMap(({ id }) => list.find(id) ?? []).filter(({ item }) => !belongs(item, state)) : []
+      const gone = list.cards.filter(({ item }) => state && items.includes(item) && !belongs(item, state))
       if (gone.length) list.drop(gone, false)
     }
   }
