@@ -1,6 +1,6 @@
 /**
  * One thread: loads it, shows it, and holds its comments.
- * @import { RequestOptions, Ui } from '../types.d.ts'
+ * @import { Purpose, RequestOptions, Ui } from '../types.d.ts'
  * @import { Writer } from './later.js'
  */
 
@@ -108,6 +108,8 @@ export class Thread {
 
   stop = () => this.#work.abort()
   #clear = () => this.notice.replaceChildren()
+  /** @param {Purpose} purpose */
+  composer = (purpose) => composer(this, purpose)
 
   async become(auth) {
     const before = this.path && this.api.token()
@@ -184,7 +186,7 @@ export class Thread {
     const notice = obstacle(this)
     const isKept = this.ended && hasDraft(this, 'new')
     const isOffered = !notice || (this.ended && this.ui.auth.can_comment) || isKept
-    const form = isOffered && composer(this, { draft: 'new', placeholder: this.say('write_comment'), action: this.say('send') })
+    const form = isOffered && this.composer({ draft: 'new', placeholder: this.say('write_comment'), action: this.say('send') })
     return [notice || '', form ? form.element : '']
   }
 

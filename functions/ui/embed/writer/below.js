@@ -1,7 +1,6 @@
 /** Composers inside a comment: for a reply, or for another text. */
 
 import { json } from '../kit/json.js'
-import { composer } from '../reader/composer.js'
 import { post } from './post.js'
 
 /** Opens a composer below a comment, and answers what closes it. */
@@ -12,7 +11,7 @@ function write(view, purpose) {
     body.hidden = false
     view.focus()
   }
-  const { element, text } = composer(thread, { ...purpose, cancel })
+  const { element, text } = thread.composer({ ...purpose, cancel })
   slot.replaceChildren(element)
   text.focus()
   text.setSelectionRange(text.value.length, text.value.length)
