@@ -108,7 +108,7 @@ export class Thread {
 
   stop = () => this.#work.abort()
   #clear = () => this.notice.replaceChildren()
-  /** @param {Purpose} purpose */
+  /** A form for a new comment, a reply or an edit. @param {Purpose} purpose */
   composer = (purpose) => composer(this, purpose)
 
   async become(auth) {
