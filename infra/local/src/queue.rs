@@ -270,6 +270,10 @@ impl Queues {
             if !has_visible && !is_handled {
                 return;
             }
+            if !is_handled {
+                // Nobody tells a trigger that waits that a test has moved the clock.
+                queue.changed.notify_waiters();
+            }
             if handlers.changed().await.is_err() {
                 return;
             }

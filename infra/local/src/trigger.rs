@@ -325,12 +325,13 @@ fn record(queue: &str, message: &Message) -> Value {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
     use http::StatusCode;
     use shared::domain::ids::Random;
-    use shared::domain::time::Clock;
+    use shared::domain::time::{Clock, Timestamp};
     use tokio::sync::Barrier;
+    use tokio::time::Instant;
 
     use super::*;
     use crate::publisher::Publisher;
@@ -416,6 +417,28 @@ mod tests {
         });
         let trigger = QueueTrigger::start(queues.clone(), "Test".to_owned(), 1, function);
         trigger.idle(&queues).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_a_clock_of_a_test_makes_visible_is_handled_at_once() {
+        let now = Arc::new(AtomicI64::new(0));
+        let clock = Clock::new({
+            let now = Arc::clone(&now);
+            move || Timestamp(now.load(Ordering::Relaxed))
+        });
+        let settings = QueueSettings { name: "Test".to_owned(), visibility: Duration::from_mins(10), redrive: None };
+        let queues = Queues::temporary(vec![settings], clock, Random::system()).unwrap();
+        let function: QueueFunction = Arc::new(|_| Box::pin(async { Ok(json!({ "batchItemFailures": [] })) }));
+        let trigger = QueueTrigger::start(queues.clone(), "Test".to_owned(), 1, function);
+        let message = json!({ "QueueUrl": Queues::url("Test"), "MessageBody": "x", "DelaySeconds": 60 }).to_string();
+        assert_eq!(queues.answer("SendMessage", message.as_bytes()).await.0, StatusCode::OK);
+        // The trigger waits for a message now.
+        tokio::time::sleep(POLL / 2).await;
+        let before = Instant::now();
+        now.store(60_000, Ordering::Relaxed);
+        trigger.idle(&queues).await;
+        assert_eq!(queues.bodies("Test").unwrap(), [""; 0]);
+        assert_eq!(before.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
