@@ -1,6 +1,7 @@
-//! Deletes comments. One with a live reply, which is a reply that is not rejected, becomes a placeholder. Any other goes, with
-//! the placeholders above it that it leaves without a live reply: the highest of them is deleted, what is below it is
-//! unreachable at once, and a job removes it.
+//! Deletes comments. One with a live reply, which is a reply that is not rejected, becomes a placeholder. Any other goes in one
+//! transaction with the placeholders above it that it leaves without a live reply. So nothing can become live below a comment
+//! that goes: that takes a transaction which requires the parent. The rejected replies of all of them are unreachable at once,
+//! and a job removes them with what is below them.
 //!
 //! A decision holds by conditions on what it was made from. Of replies these are their count (`comment::REPLIES`), which changes with the
 //! approved ones, and the guard (`comment::DELETION_GUARD`), which changes when
@@ -128,15 +129,16 @@ impl Store {
         let thread =
             if may_be_pinned { self.thread(&top.thread, Reading::Consistent).await? } else { Thread::default() };
         let mut writes = leave(top, above.next(), &thread);
-        writes.extend(tombstone(top));
-        writes.extend(below.into_iter().map(|comment| go_with(top, comment)));
+        // Their places in the queues and among the hidden replies of one that is gone follow, by the event and the job.
+        writes.extend(below.iter().copied().flat_map(remove));
+        writes.extend(below.into_iter().chain([top]).filter_map(tombstone));
         Ok(writes)
     }
 }
 
 /// Deletes a comment below which nothing stays, if that is still so.
 pub(super) fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread) -> Vec<Write> {
-    let mut writes = vec![as_answered(in_state(Write::delete(keys::comment(comment.id)), comment.state), comment)];
+    let mut writes: Vec<Write> = remove(comment).collect();
     match (comment.is_approved(), parent) {
         (true, None) => writes.push(leave_thread(comment, thread)),
         (true, Some(parent)) => {
@@ -148,24 +150,21 @@ pub(super) fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread
             });
         }
         (false, parent) => {
-            writes.push(placement::lose_own(comment));
-            writes.extend(parent.map(|parent| Write::delete(keys::hidden_reply(parent.id, comment.id))));
             let placeholder = parent.filter(|parent| parent.is_placeholder);
             let lose =
                 |parent: &Comment| Write::update(keys::comment(parent.id)).add(comment::DELETION_GUARD, number(1));
             writes.extend(placeholder.map(|parent| as_answered(lose(parent), parent)));
+            writes.extend(parent.map(|parent| Write::delete(keys::hidden_reply(parent.id, comment.id))));
         }
     }
     writes.extend(queues(comment).map(|state| Write::delete(keys::queue(state, comment.id))));
     writes
 }
 
-/// Checks that a comment below one that goes may go with it.
-fn go_with(top: &Comment, comment: &Comment) -> Write {
-    let is_inline = top.inline.contains(&comment.id.0);
-    let write =
-        if is_inline { placement::remove_inline(comment.id) } else { Write::unchanged(keys::comment(comment.id)) };
-    as_answered(in_state(write, comment.state), comment)
+/// Deletes the comment as it was read, and takes an unapproved one from its writer's count.
+fn remove(comment: &Comment) -> impl Iterator<Item = Write> {
+    let delete = as_answered(in_state(Write::delete(keys::comment(comment.id)), comment.state), comment);
+    std::iter::once(delete).chain((!comment.is_approved()).then(|| placement::lose_own(comment)))
 }
 
 /// The write on condition that the comment is a placeholder, or none, as it was read, and has the replies that were read.

@@ -220,12 +220,6 @@ pub(super) fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
     std::iter::once(rejection).chain(demoted).collect()
 }
 
-/// Removes an inline reply of a parent that is deleted from the thread's partition. Otherwise every page would read it for
-/// nothing.
-pub(super) fn remove_inline(reply: CommentId) -> Write {
-    Write::update(keys::comment(reply)).remove(comment::THREAD_KEY).remove(comment::THREAD_SORT)
-}
-
 /// Promotes the oldest separate replies, if the parent still counts the same replies. `replies` are all of them, oldest
 /// first.
 pub(super) fn promotion(parent: &Comment, replies: &[CommentId], embedded: usize) -> Vec<Write> {

@@ -281,9 +281,9 @@ async fn deletions_keep_to_their_bounds() {
     table.measure(&world, "delete a reply", ada.remove(middle), (2.5, 11.0, 3)).await;
     table.measure(&world, "delete a parent with replies", ada.remove(answered), (2.5, 7.0, 4)).await;
     table.measure(&world, "delete a reply with replies", bob.remove(last), (2.5, 5.0, 3)).await;
-    table.measure(&world, "delete the last reply below two placeholders", ada.remove(below), (3.5, 14.0, 3)).await;
+    table.measure(&world, "delete the last reply below two placeholders", ada.remove(below), (3.5, 18.0, 3)).await;
     table.measure(&world, "delete a parent whose only reply waits", ada.remove(hidden), (4.5, 10.0, 6)).await;
-    table.measure(&world, "delete a reply that waits", bob.remove(pending), (4.5, 11.0, 5)).await;
+    table.measure(&world, "delete a reply that waits", bob.remove(pending), (4.5, 16.0, 5)).await;
     table.check();
 }
 
