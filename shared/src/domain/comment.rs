@@ -114,6 +114,9 @@ pub struct Comment {
     /// Only of rejected comments. Those that were imported, or rejected before rejections were kept, have none.
     #[serde(rename = "rj", default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Box<Rejection>>,
+    /// The latest decision of a moderator that changed it: the id of the entry in the log. 0: none did.
+    #[serde(rename = "de", default, skip_serializing_if = "is_default")]
+    pub decided: u64,
     /// Changes with everything that a deletion must notice and that no count shows (`store::deletion`). 0: no reply to it has
     /// ever been unapproved.
     #[serde(rename = "dg", default, skip_serializing_if = "is_default")]
@@ -194,6 +197,7 @@ impl Comment {
             subscription: None,
             was_shown: false,
             rejection: None,
+            decided: 0,
             deletion_guard: 0,
         }
     }

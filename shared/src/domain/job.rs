@@ -102,15 +102,15 @@ pub struct RejectRecent {
     /// Who banned the author, and rejects.
     pub moderator: UserId,
     pub name: String,
-    #[serde(serialize_with = "stored::time")]
-    pub banned_at: Timestamp,
+    /// The id of the ban, and of its entry in the log. A decision of a later entry stands.
+    pub ban: u64,
     /// Comments from this one on have been looked at, from the newest to the oldest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<CommentId>,
     /// How many there were.
     #[serde(default)]
     pub seen: usize,
-    /// How many of these this walk has rejected.
+    /// How many of these the ban has rejected.
     #[serde(default)]
     pub rejected: usize,
     /// Whether this is the second walk, over what was written about the time of the ban.
@@ -126,12 +126,17 @@ impl RejectRecent {
             author: entry.rejects.clone()?,
             moderator: entry.moderator?,
             name: entry.name.clone(),
-            banned_at: entry.created_at(),
+            ban: entry.id,
             before: None,
             seen: 0,
             rejected: 0,
             again: false,
         })
+    }
+
+    #[must_use]
+    pub fn banned_at(&self) -> Timestamp {
+        CommentId(self.ban).created_at()
     }
 }
 
@@ -155,7 +160,7 @@ mod tests {
                 author: Author::Network("hash".to_owned()),
                 moderator: UserId(1),
                 name: "Mod".to_owned(),
-                banned_at: time,
+                ban: 15,
                 before: Some(comment),
                 seen: 3,
                 rejected: 2,

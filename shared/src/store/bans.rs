@@ -91,11 +91,15 @@ impl Store {
             let known = self.user(id, Reading::Consistent).await?;
             let present = known.as_ref().and_then(|user| user.present_ban(by.clock.now()));
             let is_done = present == ban.as_ref() && !rejects;
-            let action = if ban.is_some() { Action::Ban } else { Action::Unban };
             if !is_done {
-                let writes = change(id, ban.as_ref(), known.as_ref(), by)?;
+                let next = ban.as_ref().map(|ban| (by.ids.next().0, ban));
+                let writes = change(id, next, known.as_ref())?;
                 let subject = Subject::User { id, rejects };
-                if self.transact_logged(writes, by, action, subject).await? != Outcome::Done {
+                let outcome = match next {
+                    Some((next, _)) => self.transact_ban(writes, next, by, subject).await?,
+                    None => self.transact_logged(writes, by, Action::Unban, subject).await?,
+                };
+                if outcome != Outcome::Done {
                     continue;
                 }
             }
@@ -136,10 +140,22 @@ impl Store {
             let next = NetworkBan { network, id: by.ids.next().0, ban: ban.clone(), comment: comment.id, thread };
             let writes = change_network(known.as_ref(), &next)?;
             let subject = Subject::Network { ban: &next, rejects };
-            if self.transact_logged(writes, by, Action::Ban, subject).await? == Outcome::Done {
+            if self.transact_ban(writes, next.id, by, subject).await? == Outcome::Done {
                 return Ok(());
             }
         }
+    }
+
+    /// Does all of `writes` and logs the ban, or does nothing. The entry has the id of the ban.
+    async fn transact_ban(
+        &self,
+        mut writes: Vec<Write>,
+        id: u64,
+        by: Moderator<'_>,
+        subject: Subject<'_>,
+    ) -> Result<Outcome, Fault> {
+        writes.push(by.entry(id, Action::Ban, subject)?);
+        self.transact(writes).await
     }
 
     /// Lifts the ban of a network. What is not banned is not logged.
@@ -237,11 +253,10 @@ fn change_network(known: Option<&NetworkBan>, next: &NetworkBan) -> Result<Vec<W
     Ok(writes)
 }
 
-/// The writes that replace the ban of a user by another one, or by none.
-fn change(id: UserId, ban: Option<&Ban>, known: Option<&User>, by: Moderator<'_>) -> Result<Vec<Write>, Fault> {
+/// The writes that replace the ban of a user by another one, which has this id, or by none.
+fn change(id: UserId, next: Option<(u64, &Ban)>, known: Option<&User>) -> Result<Vec<Write>, Fault> {
     let before = known.and_then(|user| user.ban_id);
-    let next = ban.map(|ban| (by.ids.next().0, ban));
-    let stored = ban.map(serde_dynamo::to_attribute_value).transpose();
+    let stored = next.map(|(_, ban)| ban).map(serde_dynamo::to_attribute_value).transpose();
     let stored = stored.map_err(|error| Fault::new("serializing a ban", error))?;
     let user = Write::update(keys::user(id))
         .set(user::ID, number(id.0))

@@ -10,7 +10,7 @@ use crate::domain::comment::Comment;
 use crate::error::Fault;
 
 /// The attributes of a comment that placeholders do not have: its writer, its text, its state, likes and reports.
-pub(super) const ERASED: [&str; 22] = [
+pub(super) const ERASED: [&str; 23] = [
     comment::USER,
     comment::GUEST,
     comment::NETWORK,
@@ -33,6 +33,7 @@ pub(super) const ERASED: [&str; 22] = [
     comment::REPORTED,
     comment::NEWEST_REPORTS,
     comment::RESOLUTIONS,
+    comment::DECIDED,
 ];
 
 impl Store {

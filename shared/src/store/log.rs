@@ -57,7 +57,7 @@ impl Moderator<'_> {
     }
 
     /// The entry of an action, under a new id.
-    pub(super) fn entry(self, action: Action, subject: Subject<'_>) -> Result<Write, Fault> {
+    pub(super) fn entry(self, id: u64, action: Action, subject: Subject<'_>) -> Result<Write, Fault> {
         let (comment, user, thread) = match subject {
             Subject::Comment(comment) => (Some(comment.id), comment.user, Some(&comment.thread)),
             Subject::User { id, .. } => (None, Some(id), None),
@@ -71,7 +71,7 @@ impl Moderator<'_> {
             _ => None,
         };
         let entry = LogEntry {
-            id: self.ids.next().0,
+            id,
             moderator: Some(self.id),
             name: self.name.to_owned(),
             action,
@@ -97,7 +97,7 @@ impl Store {
         let mut attempts = self.attempts("writing the log");
         loop {
             attempts.next().await?;
-            let logged = writes.iter().cloned().chain([by.entry(action, subject)?]).collect();
+            let logged = writes.iter().cloned().chain([by.entry(by.ids.next().0, action, subject)?]).collect();
             match self.transact(logged).await? {
                 // Another instance has used the id.
                 Outcome::Failed(failed) if failed.is_only(Label::Log) => {}

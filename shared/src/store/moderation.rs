@@ -30,8 +30,6 @@ pub enum Verdict {
     Approve,
     /// Its writer alone sees it, and reads the grounds.
     Reject(Grounds),
-    /// Its writer was banned: the same, without a word. Where it was rejected before, that stands.
-    RejectSilently,
     /// Its reports so far are unfounded.
     Dismiss,
 }
@@ -51,7 +49,7 @@ impl Verdict {
     /// What becomes of the reports so far.
     fn resolves(&self) -> ReportStatus {
         match self {
-            Self::Approve | Self::Reject(_) | Self::RejectSilently => ReportStatus::Reviewed,
+            Self::Approve | Self::Reject(_) => ReportStatus::Reviewed,
             Self::Dismiss => ReportStatus::Dismissed,
         }
     }
@@ -59,7 +57,7 @@ impl Verdict {
     fn action(&self) -> Action {
         match self {
             Self::Approve => Action::Approve,
-            Self::Reject(_) | Self::RejectSilently => Action::Reject,
+            Self::Reject(_) => Action::Reject,
             Self::Dismiss => Action::Dismiss,
         }
     }
@@ -132,12 +130,7 @@ impl Store {
             }
             let plan = match verdict {
                 Verdict::Approve => self.approve(comment.clone(), read, by).await?,
-                Verdict::Reject(grounds) => self.reject(comment.clone(), verdict, by.rejection(grounds), by).await?,
-                Verdict::RejectSilently if comment.state == State::Rejected => Plan::Nothing,
-                Verdict::RejectSilently => {
-                    let rejection = Rejection { is_silent: true, ..by.rejection(&Grounds::default()) };
-                    self.reject(comment.clone(), verdict, rejection, by).await?
-                }
+                Verdict::Reject(grounds) => self.reject(comment.clone(), by.rejection(grounds), by).await?,
                 Verdict::Dismiss => Decision::by(&comment, comment.clone(), verdict, by)?.into_plan(),
             };
             self.with_trust(plan, &comment, verdict).await
@@ -153,7 +146,7 @@ impl Store {
     async fn with_trust(&self, plan: Plan, comment: &Comment, verdict: &Verdict) -> Result<Plan, Fault> {
         let decided = match verdict {
             Verdict::Approve => trust::Decided::Approved,
-            Verdict::Reject(_) | Verdict::RejectSilently => trust::Decided::Rejected,
+            Verdict::Reject(_) => trust::Decided::Rejected,
             Verdict::Dismiss => return Ok(plan),
         };
         match plan {
@@ -178,17 +171,17 @@ impl Store {
     }
 
     /// The same grounds once more change nothing.
-    async fn reject(
+    pub(super) async fn reject(
         &self,
         comment: Comment,
-        verdict: &Verdict,
         rejection: Rejection,
         by: Moderator<'_>,
     ) -> Result<Plan, Fault> {
+        let verdict = Verdict::Reject(rejection.grounds.clone());
         let is_same = comment.state == State::Rejected && comment.grounds() == rejection.grounds;
         let rejection = if is_same { comment.rejection.clone() } else { Some(Box::new(rejection)) };
         let decided = Comment { state: State::Rejected, in_review: false, rejection, ..comment.clone() };
-        let decision = Decision::by(&comment, decided, verdict, by)?;
+        let decision = Decision::by(&comment, decided, &verdict, by)?;
         if comment.is_approved() { self.hide(decision).await } else { Ok(decision.into_plan()) }
     }
 
@@ -302,7 +295,11 @@ impl<'a> Decision<'a> {
                 .still(comment::REJECTION, rejection(before.rejection.as_deref())?)
                 .assign(comment::REJECTION, rejection(after.rejection.as_deref())?);
         }
-        let entry = by.entry(verdict.action(), Subject::Comment(before))?;
+        let id = by.ids.next().0;
+        if write.has_changes() {
+            write = write.set(comment::DECIDED, number(id));
+        }
+        let entry = by.entry(id, verdict.action(), Subject::Comment(before))?;
         Ok(Self { entry: Some(entry), ..Self::new(before, after, write) })
     }
 

@@ -1,21 +1,27 @@
 //! Rejects what a banned writer wrote lately. A walk from the newest comment to the oldest, and another one over those that the
-//! index had not listed.
+//! index had not listed. Both end with the ban, and leave alone what a moderator has decided since it began.
 
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
+use super::comments::{Changed, Plan};
 use super::jobs::Rest;
 use super::keys::{self, Span};
 use super::log::Moderator;
-use super::moderation::Verdict;
-use super::{Index, Query, Reading, Store};
+use super::schema::{network_ban, user};
+use super::transaction::Write;
+use super::{Index, Query, Reading, Store, bans, number};
+use crate::domain::author::Author;
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, IdSource, Random};
 use crate::domain::job::{Job, RejectRecent};
 use crate::domain::list::Order;
+use crate::domain::rejection::{Grounds, Rejection};
 use crate::domain::time::{Clock, Timestamp};
+use crate::domain::trust::Decided;
+use crate::domain::user::Ban;
 use crate::error::Fault;
 
 /// What was written within this time before the ban is rejected, and what waits.
@@ -36,16 +42,22 @@ impl Store {
         now: Timestamp,
         deadline: Instant,
     ) -> Result<Option<Rest>, Fault> {
+        // Entries of the log are later than that of the ban, whatever the clocks say.
+        let banned_at = job.banned_at();
+        let now = now.max(banned_at + Duration::from_millis(1));
         let clock = Clock::new(move || now);
         let ids = IdSource::new(clock.clone(), Random::system());
         let name = job.name.clone();
         let by = Moderator { id: job.moderator, name: &name, ids: &ids, clock: &clock };
         loop {
+            if self.ban_behind(&job).await?.is_none() {
+                return Ok(None);
+            }
             let mut written = self.written_before(&job).await?;
             let listed = written.len();
-            written.retain(|id| !job.again || job.banned_at.since(id.created_at()) <= LATE);
+            written.retain(|id| !job.again || banned_at.since(id.created_at()) <= LATE);
             let is_past = listed == 0 || written.len() < listed;
-            let decisions = written.iter().map(|comment| self.reject_if_recent(*comment, job.banned_at, by));
+            let decisions = written.iter().map(|comment| self.reject_if_recent(*comment, &job, by));
             let decided = try_join_all(decisions).await?;
             job.before = written.last().copied();
             job.seen += written.len();
@@ -60,7 +72,7 @@ impl Store {
         if job.again {
             return Ok(None);
         }
-        let delay = LATE.saturating_sub(now.since(job.banned_at));
+        let delay = LATE.saturating_sub(now.since(banned_at));
         let again = RejectRecent { before: None, seen: 0, rejected: 0, again: true, ..job };
         Ok(Some(Rest { job: Job::RejectRecent(again), delay }))
     }
@@ -77,31 +89,104 @@ impl Store {
         Ok(self.query_all(written).await?.iter().filter_map(keys::comment_of).collect())
     }
 
-    /// Whether it is one to be rejected.
-    async fn reject_if_recent(&self, id: CommentId, banned_at: Timestamp, by: Moderator<'_>) -> Result<bool, Fault> {
-        let comment = self.comment(id, Reading::Consistent).await?;
-        let Some(comment) = comment.filter(|comment| is_recent(comment, banned_at)) else { return Ok(false) };
-        self.decide(comment, &Verdict::RejectSilently, None, by).await?;
-        Ok(true)
+    /// The ban that the walk follows from, as long as it is the writer's.
+    async fn ban_behind(&self, job: &RejectRecent) -> Result<Option<Ban>, Fault> {
+        let (ban, id) = match &job.author {
+            Author::User(id) => {
+                let user = self.user(*id, Reading::Consistent).await?;
+                user.map(|user| (user.ban, user.ban_id)).unwrap_or_default()
+            }
+            Author::Network(name) => {
+                let item = self.one_item(&keys::network_ban(name), Reading::Consistent).await?;
+                let of = item.map(|item| bans::network(name, item)).transpose()?;
+                of.map(|of| (Some(of.ban), Some(of.id))).unwrap_or_default()
+            }
+        };
+        Ok(ban.filter(|_| id == Some(job.ban)))
+    }
+
+    /// Whether the ban rejects the comment, now or in an earlier run of the walk.
+    async fn reject_if_recent(&self, id: CommentId, job: &RejectRecent, by: Moderator<'_>) -> Result<bool, Fault> {
+        let Some(comment) = self.comment(id, Reading::Consistent).await? else { return Ok(false) };
+        let plan = |comment: Comment| self.plan_rejection(comment, job, by);
+        Ok(match self.try_plans("rejecting a comment of a banned writer", comment, plan).await? {
+            Changed::Done => true,
+            Changed::Now(comment) => was_rejected(&comment, job),
+            Changed::Edited | Changed::Gone => false,
+        })
+    }
+
+    /// A rejection without a word, on condition that the ban is still the writer's.
+    async fn plan_rejection(&self, comment: Comment, job: &RejectRecent, by: Moderator<'_>) -> Result<Plan, Fault> {
+        let concerns = |ban: &Ban| is_recent(&comment, job, ban);
+        if comment.is_placeholder || !self.ban_behind(job).await?.is_some_and(|ban| concerns(&ban)) {
+            return Ok(Plan::Nothing);
+        }
+        let noted = self.note_decision(&comment, Decided::Rejected).await?;
+        let rejection = Rejection { is_silent: true, ..by.rejection(&Grounds::default()) };
+        Ok(match self.reject(comment, rejection, by).await? {
+            Plan::Together(mut writes) => {
+                let ban = Some(number(job.ban));
+                match &job.author {
+                    // The row that says whether a member is trusted has the ban.
+                    Author::User(_) => writes.extend(noted.map(|noted| noted.still(user::BAN_ID, ban))),
+                    Author::Network(name) => {
+                        writes.extend(noted);
+                        writes.push(Write::unchanged(keys::network_ban(name)).still(network_ban::ID, ban));
+                    }
+                }
+                Plan::Together(writes)
+            }
+            plan => plan,
+        })
     }
 }
 
-/// Whether a ban at this time rejects the comment.
-fn is_recent(comment: &Comment, banned_at: Timestamp) -> bool {
-    let written = comment.id.created_at();
-    let is_new = written.since(banned_at) > LATE;
+/// Whether the ban rejects the comment: nobody has rejected it or decided about it since, and it was written before the ban, or by
+/// a request that had begun before it.
+fn is_recent(comment: &Comment, job: &RejectRecent, ban: &Ban) -> bool {
+    let (banned_at, written) = (job.banned_at(), comment.id.created_at());
+    let is_new = written.since(banned_at) > LATE || ban.until.is_some_and(|until| written >= until);
     let is_listed = comment.is_queued() || banned_at.since(written) <= RECENT;
-    comment.state != State::Rejected && !comment.is_placeholder && !is_new && is_listed
+    is_listed && !is_new && comment.state != State::Rejected && comment.decided < job.ban
+}
+
+/// Whether the walk has rejected the comment in an earlier run.
+fn was_rejected(comment: &Comment, job: &RejectRecent) -> bool {
+    let is_silent = comment.rejection.as_ref().is_some_and(|rejection| rejection.is_silent);
+    is_silent && comment.state == State::Rejected && comment.decided > job.ban
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::ThreadId;
+    use crate::domain::ids::{ThreadId, UserId};
+
+    fn id_at(time: Timestamp) -> CommentId {
+        CommentId::slots(time, 0).unwrap().next().unwrap()
+    }
+
+    fn job(banned_at: Timestamp) -> RejectRecent {
+        RejectRecent {
+            author: Author::User(UserId(7)),
+            moderator: UserId(1),
+            name: "Mod".to_owned(),
+            ban: id_at(banned_at).0,
+            before: None,
+            seen: 0,
+            rejected: 0,
+            again: false,
+        }
+    }
+
+    fn comment(written: Timestamp) -> Comment {
+        Comment { id: id_at(written), ..Comment::blank(ThreadId::new("posts", "1").unwrap()) }
+    }
 
     #[test]
     fn what_waits_and_what_was_written_within_a_week_before_the_ban_is_rejected() {
         let now = Timestamp(1_800_000_000_000);
+        let for_good = Ban { until: None, reason: None };
         let days = |days: u64| now - Duration::from_hours(days * 24);
         for (written, state, in_review, expected) in [
             (days(0), State::Approved, false, true),
@@ -112,9 +197,25 @@ mod tests {
             (days(1), State::Rejected, false, false),
             (now + Duration::from_secs(31), State::Approved, false, false),
         ] {
-            let id = CommentId::slots(written, 0).unwrap().next().unwrap();
-            let comment = Comment { id, state, in_review, ..Comment::blank(ThreadId::new("posts", "1").unwrap()) };
-            assert_eq!(is_recent(&comment, now), expected, "{comment:?}");
+            let comment = Comment { state, in_review, ..comment(written) };
+            assert_eq!(is_recent(&comment, &job(now), &for_good), expected, "{comment:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_decided_since_the_ban_or_written_after_its_end_is_not_rejected() {
+        let now = Timestamp(1_800_000_000_000);
+        let second = Duration::from_secs(1);
+        let ban = Ban { until: Some(now + 10 * second), reason: None };
+        for (written, decided, expected) in [
+            (now + 9 * second, None, true),
+            (now + 10 * second, None, false),
+            (now - second, Some(now - second), true),
+            (now - second, Some(now + second), false),
+        ] {
+            let decided = decided.map_or(0, |at| id_at(at).0);
+            let comment = Comment { decided, ..comment(written) };
+            assert_eq!(is_recent(&comment, &job(now), &ban), expected, "{comment:?}");
         }
     }
 }

@@ -208,6 +208,7 @@ items! {
             BY_TRUST       "bt"  B                        "shown without a decision while new writers waited";
             WAS_SHOWN      "ws"  B                        "everyone could see it before a moderator rejected it: it notifies no second time";
             REJECTION      "rj"  M(rejection) names Words     "the rejection: what the moderator said, who it was, and when";
+            DECIDED        "de"  N                        "id of the log entry of the latest decision that changed it";
             DELETION_GUARD "dg"  N                        "changes with what a deletion must notice and no count shows; missing while every reply was approved";
         }
         index {

@@ -8,7 +8,8 @@ use shared::domain::author::Author;
 use shared::domain::ids::UserId;
 use shared::domain::job::{Job, RejectRecent};
 use shared::domain::time::Timestamp;
-use tests::{Actor, World, by_guest};
+use shared::store::Reading;
+use tests::{Actor, Faults, Setup, World, by_guest};
 
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
@@ -28,6 +29,22 @@ async fn logged(moderator: &Actor) -> Vec<(String, Value, Value)> {
     let entry =
         |row: &Value| (row["action"].as_str().unwrap().to_owned(), row["comment_id"].clone(), row["user_id"].clone());
     log.rows().iter().rev().map(entry).collect()
+}
+
+/// Bans user 7. The walk that rejects what the user wrote lately.
+async fn ban_of_ada(world: &World, body: Value) -> RejectRecent {
+    world.moderator().put("users/7/ban", body).await.ok(200);
+    let user = world.store().user(UserId(7), Reading::Consistent).await.unwrap().unwrap();
+    RejectRecent {
+        author: Author::User(UserId(7)),
+        moderator: UserId(1),
+        name: "Mod".to_owned(),
+        ban: user.ban_id.unwrap(),
+        before: None,
+        seen: 0,
+        rejected: 0,
+        again: false,
+    }
 }
 
 #[tokio::test]
@@ -224,25 +241,15 @@ async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
         ids.insert(0, ada.comment("posts/1", &n.to_string()).await);
     }
     let store = world.store();
-    let job = || RejectRecent {
-        author: Author::User(UserId(7)),
-        moderator: UserId(1),
-        name: "Mod".to_owned(),
-        banned_at: world.now(),
-        before: None,
-        seen: 0,
-        rejected: 0,
-        again: false,
-    };
     // Each part is one step. The message of a part that dies is delivered again, so every part runs twice.
-    let mut left = Some(Job::RejectRecent(job()));
+    let mut left = Some(Job::RejectRecent(ban_of_ada(&world, json!({})).await));
     while let Some(job) = left {
         let now = Timestamp(world.now().0 + 30_000);
         store.run_job(job.clone(), now, tokio::time::Instant::now()).await.unwrap();
         left = store.run_job(job, now, tokio::time::Instant::now()).await.unwrap().map(|rest| rest.job);
     }
     assert_eq!(moderator.queue("rejected").await, ids);
-    assert_eq!(logged(&moderator).await.len(), 12);
+    assert_eq!(logged(&moderator).await.len(), 13);
     assert_eq!(world.findings().await, [""; 0]);
 }
 
@@ -256,25 +263,125 @@ async fn a_ban_rejects_a_thousand_comments_and_the_next_one_goes_on_with_older_o
     }
     world.pass(DAY);
     let store = world.store();
-    for expected in [&ids[..2], &ids[..4], &ids] {
-        // A walk that has rejected all but two of the thousand, none of which is here.
-        let mut left = Some(Job::RejectRecent(RejectRecent {
-            author: Author::User(UserId(7)),
-            moderator: UserId(1),
-            name: "Mod".to_owned(),
-            banned_at: world.now(),
-            before: None,
-            seen: 998,
-            rejected: 998,
-            again: false,
-        }));
-        while let Some(job) = left {
-            let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
-            left = store.run_job(job, world.now(), deadline).await.unwrap().map(|rest| rest.job);
+    for (reason, expected) in ["a", "b", "c"].into_iter().zip([&ids[..2], &ids[..4], &ids]) {
+        // A walk that has rejected all but two of the thousand, none of which is here. It is delivered twice.
+        world.pass(Duration::from_secs(1));
+        let walk = ban_of_ada(&world, json!({ "reason": reason })).await;
+        for _ in 0..2 {
+            let mut left = Some(Job::RejectRecent(RejectRecent { seen: 998, rejected: 998, ..walk.clone() }));
+            while let Some(job) = left {
+                let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+                left = store.run_job(job, world.now(), deadline).await.unwrap().map(|rest| rest.job);
+            }
+            assert_eq!(world.moderator().queue("rejected").await, expected);
         }
-        assert_eq!(world.moderator().queue("rejected").await, expected);
     }
     assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_a_moderator_decides_after_a_ban_stands() {
+    let world = World::with(&GUESTS);
+    let moderator = world.moderator();
+    for (writer, thread) in [(world.user(7, "Ada"), "posts/1"), (world.guest().with_key("bob"), "posts/2")] {
+        let mut ids = Vec::new();
+        for n in 0..3 {
+            ids.insert(0, writer.comment(thread, &n.to_string()).await);
+        }
+        ban(&moderator, ids[0], json!({ "reject_recent": true })).await;
+        world.wait_until_idle().await;
+        assert!(world.guest().list(thread, "").await.ids().is_empty());
+        moderator.judge(ids[1], "approve").await.ok(200);
+        world.finish_jobs().await;
+        assert_eq!(world.guest().list(thread, "").await.ids(), [ids[1]]);
+    }
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_ban_that_is_lifted_rejects_nothing_more() {
+    let world = World::with(&GUESTS);
+    let moderator = world.moderator();
+    for (writer, thread) in [(world.user(7, "Ada"), "posts/1"), (world.guest().with_key("bob"), "posts/2")] {
+        let mut ids = Vec::new();
+        for n in 0..3 {
+            ids.insert(0, writer.comment(thread, &n.to_string()).await);
+        }
+        let network = ban(&moderator, ids[0], json!({ "reject_recent": true })).await["network"].clone();
+        world.wait_until_idle().await;
+        world.pass(Duration::from_secs(3));
+        match network.as_str() {
+            Some(network) => moderator.delete(&format!("moderation/networks/{network}/ban")).await.ok(204),
+            None => moderator.delete("users/7/ban").await.ok(204),
+        };
+        ids.insert(0, writer.comment(thread, "after the ban").await);
+        world.finish_jobs().await;
+        assert_eq!(world.guest().list(thread, "").await.ids(), [ids[0]]);
+    }
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_is_written_after_the_end_of_a_short_ban_stays() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let before = ada.comment("posts/1", "before").await;
+    let until = "2050-01-02T03:04:15+00:00";
+    moderator.put("users/7/ban", json!({ "until": until, "reject_recent": true })).await.ok(200);
+    world.pass(Duration::from_secs(10));
+    let after = ada.comment("posts/1", "after").await;
+    world.finish_jobs().await;
+    assert_eq!(world.guest().list("posts/1", "").await.ids(), [after]);
+    assert_eq!(moderator.queue("rejected").await, [before]);
+}
+
+#[tokio::test]
+async fn a_first_walk_that_is_delivered_again_overturns_nothing() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let id = ada.comment("posts/1", "x").await;
+    let walk = Job::RejectRecent(ban_of_ada(&world, json!({ "reject_recent": true })).await);
+    world.finish_jobs().await;
+    moderator.judge(id, "approve").await.ok(200);
+    world.send_job(&walk).await;
+    world.finish_jobs().await;
+    moderator.delete("users/7/ban").await.ok(204);
+    let later = ada.comment("posts/1", "later").await;
+    world.send_job(&walk).await;
+    moderator.put("users/7/ban", json!({})).await.ok(200);
+    world.send_job(&walk).await;
+    world.finish_jobs().await;
+    assert_eq!(world.guest().list("posts/1", "").await.ids(), [later, id]);
+}
+
+#[tokio::test]
+async fn a_rejection_on_its_way_when_the_ban_ends_or_the_comment_is_approved_is_not_made() {
+    for ends in [true, false] {
+        let faults = Faults::new(21);
+        let world = Setup::new(&[&GUESTS[..], &[HELD]].concat()).faults(&faults).start();
+        let moderator = world.moderator();
+        for writer in [world.user(7, "Ada"), world.guest().with_key("bob")] {
+            let id = writer.comment("posts/1", "x").await;
+            world.wait_until_idle().await;
+            let delayed = faults.delay("TransactWriteItems", "Q#pending");
+            let network = ban(&moderator, id, json!({ "reject_recent": true })).await["network"].clone();
+            let meanwhile = async {
+                match network.as_str() {
+                    _ if !ends => moderator.judge(id, "approve").await.ok(200),
+                    Some(network) => moderator.delete(&format!("moderation/networks/{network}/ban")).await.ok(204),
+                    None => moderator.delete("users/7/ban").await.ok(204),
+                };
+            };
+            delayed.during(meanwhile).await;
+            world.finish_jobs().await;
+            assert_eq!(moderator.queue("pending").await.len(), usize::from(ends), "{network}");
+            assert!(moderator.queue("rejected").await.is_empty(), "{network}");
+            if ends {
+                moderator.judge(id, "approve").await.ok(200);
+            }
+        }
+        assert_eq!(world.findings().await, [""; 0]);
+    }
 }
 
 #[tokio::test]
