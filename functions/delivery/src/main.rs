@@ -1,5 +1,7 @@
 //! The Lambda function `delivery`.
 
+use std::process::ExitCode;
+
 use delivery::{Mailer, Senders};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use shared::app::App;
@@ -9,8 +11,11 @@ use shared::aws::{config, https, ses};
 use shared::config::Needs;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
-    shared::app::lambda::log_to_stdout();
+async fn main() -> ExitCode {
+    shared::app::lambda::start(run()).await
+}
+
+async fn run() -> Result<(), Error> {
     let app = &App::from_env(Needs::Salt).await?;
     let outbound = Outbound::new(system_lookup(), app.config.webhooks.private);
     let senders = &Senders { mailer: mailer(app).await?, outbound };

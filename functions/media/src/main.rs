@@ -1,7 +1,11 @@
 //! The Lambda function `media`.
 
+use std::process::ExitCode;
+
+use media::{Media, bucket};
+use shared::aws::config::sdk_config;
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), lambda_http::Error> {
-    let objects = media::bucket::client(&shared::aws::config::sdk_config().await);
-    shared::app::lambda::run(media::Media::new(objects)).await
+async fn main() -> ExitCode {
+    shared::app::lambda::run(Media::new(bucket::client(&sdk_config().await))).await
 }

@@ -1,9 +1,11 @@
 //! The Lambda function `public`.
 
+use std::process::ExitCode;
+
 use shared::config::Needs;
 
 /// It verifies no tokens.
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), lambda_http::Error> {
+async fn main() -> ExitCode {
     shared::app::lambda::run_with(Needs::Salt, public::handle).await
 }

@@ -1,8 +1,10 @@
 //! The Lambda function `sign_in`.
 
+use std::process::ExitCode;
+
 use sign_in::SignIn;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), lambda_http::Error> {
+async fn main() -> ExitCode {
     shared::app::lambda::run(SignIn::default()).await
 }

@@ -1,6 +1,9 @@
-//! Runs a function in Lambda: sets up logging, builds the app from the environment, serves requests.
+//! Runs a function in Lambda: sets up logging, builds the app from the environment, serves requests. What stops the start, and
+//! panics, are errors in the log, so that no log level hides them.
 
 use std::borrow::Cow;
+use std::panic::{self, PanicHookInfo};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use lambda_http::request::LambdaRequest;
@@ -16,15 +19,39 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::app::{App, Handler};
 use crate::config::Needs;
+use crate::error::chain;
 
 /// Serves the routes of `handler`.
-pub async fn run(handler: impl Handler) -> Result<(), Error> {
+pub async fn run(handler: impl Handler) -> ExitCode {
     run_with(Needs::Callers, handler).await
 }
 
 /// The same for a function that may need less.
-pub async fn run_with(needs: Needs, handler: impl Handler) -> Result<(), Error> {
+pub async fn run_with(needs: Needs, handler: impl Handler) -> ExitCode {
+    start(serve(needs, handler)).await
+}
+
+/// Runs a function of any kind, from its first log line to its end.
+pub async fn start(function: impl Future<Output = Result<(), Error>>) -> ExitCode {
     log_to_stdout();
+    panic::set_hook(Box::new(log_panic));
+    match function.await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(error = chain(&*error), "the function stopped");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Messages that are made at run time may hold a part of somebody's text, so only literal ones are logged.
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let literal = panic.payload().downcast_ref::<&'static str>();
+    tracing::error!(error = literal.map_or_else(|| place.clone(), |literal| format!("{place}: {literal}")), "panic");
+}
+
+async fn serve(needs: Needs, handler: impl Handler) -> Result<(), Error> {
     let function = Arc::new((App::from_env(needs).await?, handler));
     lambda_runtime::run(adapter(service_fn(move |request: Request| {
         let function = Arc::clone(&function);
@@ -79,7 +106,7 @@ const OUR_CRATES: [&str; 13] = [
 
 /// One line per event. Lambda sets `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` from the function's configuration.
 #[expect(clippy::disallowed_methods, reason = "set by Lambda, so no settings of ours")]
-pub fn log_to_stdout() {
+fn log_to_stdout() {
     let asked = |name| std::env::var(name).unwrap_or_default();
     let level = asked("AWS_LAMBDA_LOG_LEVEL").parse().unwrap_or(Level::INFO);
     let json = asked("AWS_LAMBDA_LOG_FORMAT").eq_ignore_ascii_case("json");
@@ -105,11 +132,13 @@ where
 #[cfg(test)]
 mod tests {
     use std::io;
+    use std::process::Command;
     use std::sync::{Arc, Mutex};
 
     use tracing::{debug, info, trace};
 
     use super::*;
+    use crate::error::Fault;
 
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
@@ -160,6 +189,68 @@ mod tests {
         for function in folders {
             let name = function.file_name();
             assert!(OUR_CRATES.iter().any(|ours| name == **ours), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn every_function_logs_from_its_first_line() {
+        for function in OUR_CRATES.iter().filter(|ours| **ours != "shared") {
+            let main = format!("{}/../functions/{function}/src/main.rs", env!("CARGO_MANIFEST_DIR"));
+            let main = std::fs::read_to_string(main).unwrap();
+            assert!(main.contains("async fn main() -> ExitCode {\n    shared::app::lambda::"), "{function}");
+        }
+    }
+
+    /// What a process logs that runs this test alone, since all threads share the log and the hook.
+    fn logged_alone(test: &str, level: &str) -> Vec<serde_json::Value> {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", &format!("app::lambda::tests::{test}"), "--nocapture"]);
+        command.env("AWS_LAMBDA_LOG_FORMAT", "JSON").env("AWS_LAMBDA_LOG_LEVEL", level);
+        let output = command.output().unwrap();
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("somebody"), "nothing is plain text");
+        let lines = String::from_utf8(output.stdout).unwrap();
+        lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "set by the test itself")]
+    fn is_alone() -> bool {
+        std::env::var("AWS_LAMBDA_LOG_FORMAT").is_ok()
+    }
+
+    #[tokio::test]
+    async fn what_stops_the_start_is_an_error_in_the_log() {
+        if is_alone() {
+            let fault = Fault::new("reading the settings", "there is no table");
+            start(async { Err(fault.into()) }).await;
+            return;
+        }
+        let lines = logged_alone("what_stops_the_start_is_an_error_in_the_log", "ERROR");
+        let line = lines.iter().find(|line| line["level"] == "ERROR").unwrap();
+        assert_eq!(line["error"], "reading the settings: there is no table");
+        assert_eq!(line["message"], "the function stopped");
+        // Without a time, Lambda takes a line for INFO.
+        assert!(line["timestamp"].is_string(), "{line}");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_error_in_the_log_without_what_people_wrote() {
+        if is_alone() {
+            let body = String::from("somebody's text");
+            start(async {
+                let catching = |panic: fn(&str)| drop(std::panic::catch_unwind(|| panic(&body)));
+                catching(|body| panic!("not in {body}"));
+                catching(|_| panic!("a literal"));
+                Ok(())
+            })
+            .await;
+            return;
+        }
+        let lines = logged_alone("a_panic_is_an_error_in_the_log_without_what_people_wrote", "ERROR");
+        let panics = lines.iter().filter(|line| line["message"] == "panic" && line["level"] == "ERROR");
+        let errors: Vec<_> = panics.map(|line| line["error"].as_str().unwrap()).collect();
+        assert!(errors.len() == 2 && errors[1].ends_with(": a literal"), "{errors:?}");
+        for error in errors {
+            assert!(error.starts_with("shared/src/app/lambda.rs:"), "{error}");
         }
     }
 }
