@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use aws_sdk_dynamodb::Client;
 use futures_util::future::BoxFuture;
+use http::StatusCode;
 use lambda_http::{Body, Request, RequestExt, Response};
 use ring::digest;
 use tokio::time::Duration;
@@ -35,7 +36,7 @@ use crate::domain::user::Identity;
 use crate::domain::viewer::Viewer;
 use crate::error::{Error, Fault, Refusal, Result};
 use crate::http::cors;
-use crate::http::request::{Call, Credential, bearer, path_id};
+use crate::http::request::{Call, Credential, RefusedBecause, bearer, path_id};
 use crate::http::resource::CommentPresenter;
 use crate::http::response::Answer;
 use crate::policy;
@@ -154,7 +155,7 @@ impl App {
     pub async fn answer(&self, handler: &dyn Handler, request: Request) -> Response<Body> {
         let started = Instant::now();
         let request_id = request.lambda_context_ref().map(|context| context.request_id.clone());
-        let credential = self.credential(&request).await;
+        let (credential, bad_token) = self.credential(&request).await;
         let mut call = Call::new(&self.config, request, credential);
         let (mut result, mut cost) = meter::measure(self.dispatch(handler, &call)).await;
         if call.session_ended.get().is_some() {
@@ -177,6 +178,10 @@ impl App {
         line.log(self.config.metrics_namespace.as_deref(), self.clock.now());
         let mut response = answer.into_response(&call);
         response.extensions_mut().insert(cost);
+        let bad_token = bad_token.filter(|_| response.status() == StatusCode::UNAUTHORIZED);
+        if let Some(reason) = bad_token.map(RefusedBecause::Token).or(call.refused_because.get().copied()) {
+            response.extensions_mut().insert(reason);
+        }
         response
     }
 
@@ -229,16 +234,16 @@ impl App {
         }))
     }
 
-    async fn credential(&self, request: &Request) -> Credential {
-        match bearer(request.headers()) {
-            None => Credential::None,
-            Some(token) => match self.keys.verify(token, self.clock.now()).await {
-                Ok(claims) => Credential::User(Identity::new(claims, &self.config.visitor_salt)),
-                Err(reason) => {
-                    tracing::debug!(%reason, "token not accepted");
-                    if reason == BadToken::NoKeys { Credential::Unverified } else { Credential::Bad }
-                }
-            },
+    /// The caller by the token, and what is wrong with a bad one.
+    async fn credential(&self, request: &Request) -> (Credential, Option<BadToken>) {
+        let Some(token) = bearer(request.headers()) else { return (Credential::None, None) };
+        match self.keys.verify(token, self.clock.now()).await {
+            Ok(claims) => (Credential::User(Identity::new(claims, &self.config.visitor_salt)), None),
+            Err(reason) => {
+                tracing::debug!(%reason, "token not accepted");
+                let credential = if reason == BadToken::NoKeys { Credential::Unverified } else { Credential::Bad };
+                (credential, Some(reason))
+            }
         }
     }
 }

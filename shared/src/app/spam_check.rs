@@ -13,7 +13,7 @@ use crate::domain::trust::Trust;
 use crate::domain::verdict::{Judgment, Verdict};
 use crate::domain::viewer::Viewer;
 use crate::error::{Refusal, Result};
-use crate::http::request::Call;
+use crate::http::request::{Call, RefusedBecause};
 use crate::policy;
 
 /// A text that is about to be stored.
@@ -65,7 +65,9 @@ impl App {
     async fn check_for_spam(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Vec<Verdict>> {
         let found = self.find_spam(call, viewer, draft).await?;
         if let Some(denied) = denied(&found) {
-            tracing::info!(rule = denied.verdict.rule.name(), "a text was refused as spam");
+            let rule = denied.verdict.rule;
+            tracing::info!(rule = rule.name(), "a text was refused as spam");
+            call.refused_because.get_or_init(|| RefusedBecause::Spam(rule));
             return Err(Refusal::SpamRejected.into());
         }
         Ok(found.into_iter().map(|finding| finding.verdict).collect())

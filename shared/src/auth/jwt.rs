@@ -25,8 +25,10 @@ pub enum BadToken {
     Expired,
     #[error("not valid yet")]
     NotYetValid,
-    #[error("no usable subject")]
+    #[error("sub is missing, or is no string of 1 to 255 characters")]
     Subject,
+    #[error("exp is missing, or is no number")]
+    NoExpiry,
     #[error("another issuer")]
     Issuer,
     #[error("another audience")]

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::jwks::Jwks;
@@ -92,7 +92,7 @@ impl Keys {
         let payload = jsonwebtoken::decode::<Payload>(token, &key, &signature_only(header.alg))
             .map_err(|error| match error.kind() {
                 jsonwebtoken::errors::ErrorKind::InvalidSignature => BadToken::Signature,
-                _ => BadToken::Malformed,
+                _ => wrong_claim(token, &key, &signature_only(header.alg)),
             })?
             .claims;
         self.check(payload, now)
@@ -154,6 +154,15 @@ impl Keys {
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys").field("issuer", &self.issuer).field("audience", &self.audience).finish_non_exhaustive()
+    }
+}
+
+/// Which of the claims that a token must have is wrong, for the developer who signs tokens.
+fn wrong_claim(token: &str, key: &DecodingKey, validation: &Validation) -> BadToken {
+    match jsonwebtoken::decode::<serde_json::Value>(token, key, validation).map(|token| token.claims) {
+        Ok(claims) if claims.is_object() && !claims["sub"].is_string() => BadToken::Subject,
+        Ok(claims) if claims.is_object() && !claims["exp"].is_number() => BadToken::NoExpiry,
+        _ => BadToken::Malformed,
     }
 }
 

@@ -1,5 +1,6 @@
 //! A request: its path, parameters, headers, body and caller.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -12,11 +13,13 @@ use percent_encoding::percent_decode_str;
 use ring::digest;
 use serde_json::{Map, Value};
 
+use crate::auth::token::BadToken;
 use crate::config::Config;
 use crate::domain::language::Language;
 use crate::domain::origin::{self, Origins};
 use crate::domain::rate_limit::RateLimitStatus;
 use crate::domain::user::Identity;
+use crate::domain::verdict::Rule;
 use crate::error::{FieldErrors, Refusal};
 use crate::http::{language, quality};
 use crate::routes::{self, Route};
@@ -58,6 +61,24 @@ pub struct Call {
     pub reserved: OnceLock<RateLimitStatus>,
     /// Set when the token is of a session that has ended, on a route where bad tokens are ignored.
     pub session_ended: OnceLock<()>,
+    /// Set where the answer does not say why the request is refused.
+    pub refused_because: OnceLock<RefusedBecause>,
+}
+
+/// Why a request was refused, for its developer. It has no text, token or address. It is an extension of the response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedBecause {
+    Token(BadToken),
+    Spam(Rule),
+}
+
+impl fmt::Display for RefusedBecause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token(reason) => write!(f, "token not accepted: {reason}"),
+            Self::Spam(rule) => write!(f, "text refused by the spam rule {}", rule.name()),
+        }
+    }
 }
 
 impl Call {
@@ -88,6 +109,7 @@ impl Call {
             rate_limit: OnceLock::new(),
             reserved: OnceLock::new(),
             session_ended: OnceLock::new(),
+            refused_because: OnceLock::new(),
         }
     }
 

@@ -1,6 +1,8 @@
-//! The log for people: a line for each request, without addresses, query strings, tokens and bodies.
+//! The log for people: a line for each request, without addresses, query strings, tokens and bodies. A second one says why a
+//! request was refused, where the answer does not.
 
 use local::gateway::Exchange;
+use shared::http::request::RefusedBecause;
 use shared::store::meter::Cost;
 
 const GREEN: &str = "\x1b[32m";
@@ -23,8 +25,9 @@ pub(super) fn line(exchange: &Exchange) -> String {
     let cost = extensions.get().map_or_else(String::new, |Cost { read_units, write_units, .. }| {
         format!(", {read_units:.1} read, {write_units:.1} write units")
     });
+    let reason = extensions.get::<RefusedBecause>().map_or_else(String::new, |reason| format!("\n       {reason}"));
     let (method, status) = (method.as_str(), status.as_u16());
-    format!("{method:<6} {path} {colour}{status}{RESET} {DIM}{milliseconds:.1} ms{cost}{RESET}")
+    format!("{method:<6} {path} {colour}{status}{RESET} {DIM}{milliseconds:.1} ms{cost}{RESET}{reason}")
 }
 
 #[cfg(test)]
@@ -32,6 +35,7 @@ mod tests {
     use std::time::Duration;
 
     use http::{Extensions, Method, StatusCode};
+    use shared::domain::verdict::Rule;
 
     use super::*;
 
@@ -50,5 +54,8 @@ mod tests {
         cost.read_units = 0.5;
         exchange.extensions.insert(cost);
         assert_eq!(plain(&exchange), "GET    /svc/api/v1/ui 200 2.3 ms, 0.5 read, 0.0 write units");
+        exchange.extensions.clear();
+        exchange.extensions.insert(RefusedBecause::Spam(Rule::Phrase));
+        assert_eq!(plain(&exchange), "GET    /svc/api/v1/ui 200 2.3 ms\n       text refused by the spam rule phrase");
     }
 }
