@@ -62,11 +62,10 @@ impl Options {
         tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
         let data_dir = self.data_dir().map(|path| DataDir::open(&path)).transpose()?;
         let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
-        let unfinished_since = lock.as_ref().map(Lock::begin).transpose()?.flatten();
         if self.services_only {
-            return services::serve(self.port, data_dir.as_ref()).await;
+            return services::serve(self.port, data_dir.as_ref(), lock.as_ref()).await;
         }
-        let all_done = self.serve(data_dir.as_ref(), unfinished_since).await?;
+        let all_done = self.serve(data_dir.as_ref(), lock.as_ref()).await?;
         match lock {
             Some(lock) if all_done => Ok(lock.end()?),
             _ => Ok(()),
@@ -78,7 +77,7 @@ impl Options {
     }
 
     /// Serves until a signal, and returns whether all events were handled then.
-    async fn serve(&self, data_dir: Option<&DataDir>, unfinished_since: Option<SystemTime>) -> Result<bool, Failure> {
+    async fn serve(&self, data_dir: Option<&DataDir>, lock: Option<&Lock>) -> Result<bool, Failure> {
         let listener = listen(self.port, "choose another with --port, or --port 0").await?;
         let address = listener.local_addr()?;
         let engine = open_table(data_dir)?;
@@ -89,6 +88,8 @@ impl Options {
         }
         let bucket = open_bucket(data_dir, &config.media_bucket)?;
         let queues = open_queues(data_dir)?;
+        // What stops the start has left nothing unfinished.
+        let unfinished_since = lock.map(Lock::begin).transpose()?.flatten();
         let dead_letters = queues.redrive()?;
         let outbox = open_outbox(data_dir, &queues)?;
         let app_queues = service::app_queues(&queues);

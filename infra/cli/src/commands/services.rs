@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use local::data_dir::DataDir;
+use local::data_dir::{DataDir, Lock};
 use local::settings;
 use local::template::{DEPLOYED, Template};
 
@@ -17,7 +17,7 @@ const QUEUE_PORT: u16 = 9324;
 
 /// Prints a shell script that sets the environment of the functions. Its last line says that the service is ready. With
 /// port 0, all ports are free ones.
-pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>) -> Result<(), Failure> {
+pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>, lock: Option<&Lock>) -> Result<(), Failure> {
     let port = |fixed| if port == 0 { 0 } else { fixed };
     let hint = "--port 0 takes free ones";
     let table_listener = listen(port(TABLE_PORT), hint).await?;
@@ -30,6 +30,8 @@ pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>) -> Result<(), F
     engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
     let objects = open_bucket(data_dir, &config.media_bucket)?;
     let queues = open_queues(data_dir)?;
+    // No function here follows what is written, so the next start finishes it.
+    lock.map(Lock::begin).transpose()?;
 
     let stopped = stop_signal()?;
     let mut stdout = io::stdout();
