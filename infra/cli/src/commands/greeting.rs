@@ -14,7 +14,8 @@ const RESET: &str = "\x1b[0m";
 /// Labels are in a column of this width.
 const WIDTH: usize = 10;
 
-/// Has colours, which the printer strips where they are not supported. The last of its lines has the moderator's token.
+/// Has colours, which the printer strips where they are not supported. Lines with tokens, which are long, come last, and that of
+/// the moderator at the end.
 pub(super) fn greeting(config: &Config, address: SocketAddr) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;
     let site = format!("http://{address}");
@@ -25,15 +26,15 @@ pub(super) fn greeting(config: &Config, address: SocketAddr) -> Result<String, N
         let _ = writeln!(text, "{BOLD}{label:<WIDTH$}{RESET} {value}");
     };
     line("demo", &format!("{site}/"));
-    line("moderate", &format!("{api}/moderate{DIM}#token={moderator}{RESET}"));
     if config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none()) {
         line("mails", &format!("{site}/_mail"));
     }
     let guests = if config.guests.allowed { "on" } else { "off; SVC_ALLOW_GUESTS=true cargo local turns them on" };
     line("guests", guests);
     line("embed", &format!("<script type=\"module\" src=\"{api}/embed.js\"></script>"));
-    line("", &format!("<comment-thread type=\"{}\" record=\"42\"></comment-thread>\n", config.types[0]));
-    line("API", &api);
+    line("", &format!("<comment-thread type=\"{}\" record=\"42\"></comment-thread>", config.types[0]));
+    line("API", &format!("{api}\n"));
+    line("moderate", &format!("{api}/moderate{DIM}#token={moderator}{RESET}"));
     line("member", &format!("{DIM}{member}{RESET}"));
     line("moderator", &format!("{DIM}{moderator}{RESET}\n"));
     Ok(text)
