@@ -6,8 +6,9 @@ mod unknown;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::env::VarError;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::routes::{is_reserved, reserved_types};
 
 pub use self::unknown::UnknownSetting;
 
+const API_PREFIX: &str = "svc/api/v1";
 const AKISMET_URL: &str = "https://rest.akismet.com";
 
 /// Bytes of the secret of access tokens of our own.
@@ -36,8 +38,11 @@ const MIN_SALT: usize = 16;
 const MAX_DIGESTS: usize = 50;
 /// What `SVC_THEME` accepts. The first one follows the page.
 const THEMES: [&str; 3] = ["auto", "light", "dark"];
-/// What `SVC_PAGE_URL` accepts.
-const PAGE_URL: &str = "an http or https address with {type} and {id}";
+/// What settings accept that are the beginning of addresses.
+const BASE_URL: &str =
+    "an http or https address without user, query and fragment, such as https://comments.example.org";
+/// What `SVC_PAGE_URL` accepts. Links to comments have a fragment of their own.
+const PAGE_URL: &str = "an http or https address with {type} and {id} behind its host, without user and fragment";
 /// Characters of `SVC_SITE_NAME`.
 const MAX_SITE_NAME: usize = 100;
 
@@ -83,7 +88,7 @@ pub struct Config {
     pub media_base_url: String,
     /// `SVC_API_PREFIX`, without slashes at its ends
     pub api_prefix: String,
-    /// `SVC_PUBLIC_URL`, without a slash at its end
+    /// `SVC_PUBLIC_URL`, without the API prefix and without a slash at its end
     pub public_url: Option<String>,
     /// `SVC_TYPES`
     pub types: Vec<String>,
@@ -224,7 +229,7 @@ pub struct Auth {
 pub struct Mail {
     /// `SVC_MAIL_FROM`: the address that mails come from
     pub from: String,
-    /// `SVC_PUBLIC_URL`, the base of links to the service, without a slash at its end
+    /// [`Config::public_url`], the base of links to the service
     pub public_url: String,
     /// `SVC_PAGE_URL`: the page of a record, with `{type}` and `{id}`; `None` where mails have codes alone
     pub page_url: Option<String>,
@@ -263,6 +268,14 @@ pub enum Moderator {
     Sub(String),
     /// An address, which only a code of ours proves.
     Email(String),
+}
+
+impl ConfigError {
+    /// For what a setting cannot be where the service runs. `held` is `None` for secrets.
+    #[must_use]
+    pub fn new(variable: &'static str, held: Option<String>, accepted: &str) -> Self {
+        Self { variable, held, accepted: accepted.to_owned() }
+    }
 }
 
 impl Auth {
@@ -323,9 +336,8 @@ pub fn is_type(alias: &str) -> bool {
 
 impl Config {
     /// Reads the process's environment.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads settings")]
     pub fn from_env(needs: Needs) -> Result<Self, ConfigError> {
-        Self::from_vars_with(needs, |name| std::env::var(name).ok())
+        Self::from_vars_with(needs, environment)
     }
 
     /// The variables of the process's environment that are named as settings are and that nothing reads.
@@ -376,9 +388,9 @@ impl Config {
             jobs_queue_url: vars.text("JOBS_QUEUE_URL"),
             deliveries_queue_url: vars.text("DELIVERIES_QUEUE_URL"),
             media_bucket: vars.text("MEDIA_BUCKET").unwrap_or_default(),
-            media_base_url: vars.address_text("MEDIA_BASE_URL")?.unwrap_or_default(),
-            api_prefix: vars.path("SVC_API_PREFIX", "svc/api/v1")?,
-            public_url: vars.address_text("SVC_PUBLIC_URL")?,
+            media_base_url: vars.base_url("MEDIA_BASE_URL")?.unwrap_or_default(),
+            api_prefix: vars.path("SVC_API_PREFIX", API_PREFIX)?,
+            public_url: vars.public_url()?,
             types: vars.types("SVC_TYPES")?,
             cors_origins: vars.origins("SVC_CORS_ORIGINS")?,
             lists: vars.lists()?,
@@ -407,7 +419,25 @@ impl Config {
             metrics_namespace: vars.text("SVC_METRICS_NAMESPACE"),
             variables: Vec::new(),
         };
+        vars.check_encoding()?;
         Ok(Self { variables: vars.asked.into_inner(), ..config })
+    }
+
+    /// The variable of a secret that says where the secret is kept in AWS, and not what it is.
+    #[must_use]
+    pub fn secret_kept_in_aws(&self) -> Option<&'static str> {
+        let secrets = [
+            ("SVC_JWT_SECRET", self.auth.secret.as_ref()),
+            ("SVC_AKISMET_KEY", self.spam.akismet_key.as_ref()),
+            ("SVC_EDGE_SECRET", self.edge_secret.as_ref()),
+            ("SVC_SMTP_URL", self.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref())),
+            ("SVC_SIGN_IN_SEED", self.sign_in.as_ref().and_then(|sign_in| sign_in.seed.as_ref())),
+            ("SVC_VISITOR_SALT", Some(&self.visitor_salt)),
+        ];
+        secrets
+            .into_iter()
+            .find(|(_, secret)| secret.is_some_and(|secret| secrets::is_name(secret.expose())))
+            .map(|(name, _)| name)
     }
 
     /// Whether headers of CORS depend on the page that asks: API Gateway repeats an origin of the list. CloudFront replaces them.
@@ -437,6 +467,17 @@ impl Config {
         self.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref()).map_or(Ok(()), check_smtp)?;
         self.sign_in.as_ref().and_then(|sign_in| sign_in.seed.as_ref()).map_or(Ok(()), check_seed)?;
         Ok(self)
+    }
+}
+
+/// A variable of the process. A value that is no UTF-8 has U+FFFD in it, which the configuration refuses.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads settings")]
+pub fn environment(name: &str) -> Option<String> {
+    match std::env::var(name) {
+        Ok(value) => Some(value),
+        Err(VarError::NotPresent) => None,
+        Err(VarError::NotUnicode(value)) => Some(value.to_string_lossy().into_owned()),
     }
 }
 
@@ -562,7 +603,7 @@ impl<'a> Vars<'a> {
             },
             review_repeats: self.switch("SVC_SPAM_REVIEW_REPEATS", false)?,
             akismet_key: self.text("SVC_AKISMET_KEY").map(Secret::from),
-            akismet_url: self.address_text("SVC_AKISMET_URL")?.unwrap_or_else(|| AKISMET_URL.to_owned()),
+            akismet_url: self.base_url("SVC_AKISMET_URL")?.unwrap_or_else(|| AKISMET_URL.to_owned()),
         })
     }
 
@@ -587,7 +628,7 @@ impl<'a> Vars<'a> {
     fn auth(&self, needs: Needs) -> Result<Auth, ConfigError> {
         let auth = Auth {
             secret: self.text("SVC_JWT_SECRET").map(Secret::from),
-            jwks_url: self.address("SVC_JWKS_URL")?,
+            jwks_url: self.address("SVC_JWKS_URL", "an https address without user and fragment")?,
             issuer: self.text("SVC_JWT_ISSUER"),
             audience: self.text("SVC_JWT_AUDIENCE"),
             moderators: self.moderators("SVC_MODERATORS")?,
@@ -601,7 +642,7 @@ impl<'a> Vars<'a> {
                 Err(self.wrong("SVC_JWT_SECRET", "a secret, unless SVC_JWKS_URL is set"))
             }
             Some(url) if url.scheme_str() != Some("https") && !is_loopback(url) => {
-                Err(self.wrong("SVC_JWKS_URL", "an https address"))
+                Err(self.wrong("SVC_JWKS_URL", "an https address without user and fragment"))
             }
             Some(_) if auth.issuer.is_none() && auth.audience.is_none() => {
                 Err(self.wrong("SVC_JWKS_URL", "SVC_JWT_ISSUER or SVC_JWT_AUDIENCE to be set too"))
@@ -627,7 +668,7 @@ impl<'a> Vars<'a> {
         }
         let needed = |name, accepted: &str| self.wrong(name, format_args!("{accepted}, because SVC_SIGN_IN is on"));
         if self.text("SVC_PUBLIC_URL").is_none() {
-            return Err(needed("SVC_PUBLIC_URL", "the base of the service's addresses"));
+            return Err(needed("SVC_PUBLIC_URL", BASE_URL));
         }
         if self.origins("SVC_CORS_ORIGINS")?.has_any_host() {
             return Err(needed("SVC_CORS_ORIGINS", "a list of origins"));
@@ -644,14 +685,14 @@ impl<'a> Vars<'a> {
 
     /// `None` without a sender. What is wrong is refused then too.
     fn mail(&self) -> Result<Option<Mail>, ConfigError> {
+        let (wait, moderators) = (self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?, self.moderation_mail()?);
         let (from, page_url) = (self.mail_from()?, self.page_url()?);
         let (site_name, smtp_url) = (self.site_name()?, self.smtp_url()?);
-        let (wait, moderators) = (self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?, self.moderation_mail()?);
         let digest_has_all = self.digest_has_all()?;
         let Some(from) = from else { return Ok(None) };
         let needed = |name, accepted: &str| self.wrong(name, format_args!("{accepted}, because SVC_MAIL_FROM is set"));
-        let public_url = self.address_text("SVC_PUBLIC_URL")?;
-        let public_url = public_url.ok_or_else(|| needed("SVC_PUBLIC_URL", "the base of the service's addresses"))?;
+        let public_url = self.public_url()?;
+        let public_url = public_url.ok_or_else(|| needed("SVC_PUBLIC_URL", BASE_URL))?;
         let has_codes_alone =
             self.switch("SVC_SIGN_IN", false)? && !self.switch("SVC_SUBSCRIPTIONS", false)? && moderators.is_empty();
         if page_url.is_none() && !has_codes_alone {
@@ -677,11 +718,16 @@ impl<'a> Vars<'a> {
             Some(from) if is_mailable(&from) => Ok(Some(from)),
             Some(_) => Err(self.wrong("SVC_MAIL_FROM", "an e-mail address")),
             None if (self.var)("SVC_MAIL_FROM").is_some() => {
+                let needed = |reason: &str| {
+                    Err(self.wrong("SVC_MAIL_FROM", format_args!("an e-mail address, because {reason}")))
+                };
                 for reason in ["SVC_SUBSCRIPTIONS", "SVC_SIGN_IN"] {
                     if self.switch(reason, false)? {
-                        let accepted = format_args!("an e-mail address, because {reason} is on");
-                        return Err(self.wrong("SVC_MAIL_FROM", accepted));
+                        return needed(&format!("{reason} is on"));
                     }
+                }
+                if self.text("SVC_MODERATION_MAIL").is_some() {
+                    return needed("SVC_MODERATION_MAIL is set");
                 }
                 Ok(None)
             }
@@ -691,7 +737,9 @@ impl<'a> Vars<'a> {
 
     fn page_url(&self) -> Result<Option<String>, ConfigError> {
         let Some(url) = self.text("SVC_PAGE_URL") else { return Ok(None) };
-        let is_page = host_of(&url).is_some() && url.contains("{type}") && url.contains("{id}");
+        let behind_host = url.split_once("://").and_then(|(_, rest)| rest.find(['/', '?']).map(|end| &rest[end..]));
+        let has_both = behind_host.is_some_and(|behind| behind.contains("{type}") && behind.contains("{id}"));
+        let is_page = has_both && web_address(&filled(&url)).is_some() && !filled(&url).contains(['{', '}']);
         if is_page { Ok(Some(url)) } else { Err(self.wrong("SVC_PAGE_URL", PAGE_URL)) }
     }
 
@@ -748,7 +796,8 @@ impl<'a> Vars<'a> {
 
     fn origins(&self, name: &'static str) -> Result<Origins, ConfigError> {
         let text = self.text(name).unwrap_or_else(|| "*".to_owned());
-        let accepted = "*, or origins such as https://example.org, separated by commas";
+        let accepted = "*, or origins as browsers send them, such as https://example.org, without path and default port, \
+                        separated by commas";
         Origins::parse(&text).ok_or_else(|| self.wrong(name, accepted))
     }
 
@@ -787,26 +836,66 @@ impl<'a> Vars<'a> {
         Err(self.wrong(name, "path segments of letters, digits and . _ ~ -"))
     }
 
-    fn address(&self, name: &'static str) -> Result<Option<http::Uri>, ConfigError> {
+    fn address(&self, name: &'static str, accepted: &str) -> Result<Option<http::Uri>, ConfigError> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let web = |uri: &http::Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
-        match text.parse().ok().filter(web) {
-            Some(uri) => Ok(Some(uri)),
-            None => Err(self.wrong(name, "an http or https address")),
+        web_address(&text).map(Some).ok_or_else(|| self.wrong(name, accepted))
+    }
+
+    /// An address that paths are appended to, without a slash at its end.
+    fn base_url(&self, name: &'static str) -> Result<Option<String>, ConfigError> {
+        match self.address(name, BASE_URL)? {
+            Some(address) if address.query().is_some() => Err(self.wrong(name, BASE_URL)),
+            Some(_) => Ok(self.text(name).map(|text| text.trim_end_matches('/').to_owned())),
+            None => Ok(None),
         }
     }
 
-    fn address_text(&self, name: &'static str) -> Result<Option<String>, ConfigError> {
-        self.address(name)?;
-        Ok(self.text(name).map(|text| text.trim_end_matches('/').to_owned()))
+    fn public_url(&self) -> Result<Option<String>, ConfigError> {
+        let prefix = self.path("SVC_API_PREFIX", API_PREFIX)?;
+        Ok(self.base_url("SVC_PUBLIC_URL")?.map(|url| without_prefix(&url, &prefix).to_owned()))
     }
+
+    /// Refuses values that are no UTF-8, of which U+FFFD tells.
+    fn check_encoding(&self) -> Result<(), ConfigError> {
+        let asked = self.asked.borrow().clone();
+        let broken = asked.into_iter().find(|name| self.text(name).is_some_and(|value| value.contains('\u{FFFD}')));
+        broken.map_or(Ok(()), |name| Err(self.wrong(name, "text in UTF-8")))
+    }
+}
+
+/// What is before the API prefix in an address of the service. Owners paste the base of the routes as well.
+#[must_use]
+pub fn without_prefix<'a>(url: &'a str, prefix: &str) -> &'a str {
+    let url = url.trim_end_matches('/');
+    // A host may be called like the prefix.
+    let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|start| &rest[start..]));
+    let own = path.and_then(|path| path.strip_suffix(prefix)?.strip_suffix('/'));
+    own.map_or(url, |own| url[..url.len() - path.map_or(0, str::len) + own.len()].trim_end_matches('/'))
+}
+
+/// An http or https address of a host, without user and fragment.
+fn web_address(text: &str) -> Option<http::Uri> {
+    let uri: http::Uri = text.parse().ok()?;
+    let authority = uri.authority()?;
+    let host = authority.host();
+    let is_ipv6 =
+        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).is_some_and(|ip| ip.parse::<Ipv6Addr>().is_ok());
+    let is_name = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
+    let has_port =
+        || authority.as_str().strip_prefix(host).and_then(|rest| rest.strip_prefix(':')?.parse::<u16>().ok()).is_some();
+    let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
+    let fits = is_web && (is_ipv6 || is_name) && (authority.as_str() == host || has_port()) && !text.contains('#');
+    fits.then_some(uri)
+}
+
+/// An address with values in place of its placeholders.
+fn filled(url: &str) -> String {
+    url.replace("{type}", "posts").replace("{id}", "1")
 }
 
 /// The host of an address, which may have placeholders in it.
 fn host_of(url: &str) -> Option<String> {
-    let uri: http::Uri = url.replace(['{', '}'], "").parse().ok()?;
-    let host = uri.host().filter(|_| matches!(uri.scheme_str(), Some("http" | "https")))?;
-    Some(host.to_owned())
+    web_address(&filled(url))?.host().map(str::to_owned)
 }
 
 fn is_loopback(url: &http::Uri) -> bool {
@@ -927,6 +1016,87 @@ mod tests {
     }
 
     #[test]
+    fn the_public_url_may_be_the_base_of_the_routes() {
+        let base = |url: &str, prefix: &str| {
+            with_all(&[("SVC_PUBLIC_URL", url), ("SVC_API_PREFIX", prefix)]).unwrap().public_url.unwrap()
+        };
+        for (url, prefix, expected) in [
+            ("http://127.0.0.1:3000/svc/api/v1", "", "http://127.0.0.1:3000"),
+            ("https://api.example.org/svc/api/v1/", "", "https://api.example.org"),
+            ("https://example.org/talk/svc/api/v1", "", "https://example.org/talk"),
+            ("https://api.example.org/c", "/c/", "https://api.example.org"),
+            ("https://api.example.org/", "c", "https://api.example.org"),
+            ("https://example.org/talk/", "", "https://example.org/talk"),
+            // Only whole segments of the path, and only at its end.
+            ("https://api.example.org/xsvc/api/v1", "", "https://api.example.org/xsvc/api/v1"),
+            ("https://api.example.org/svc/api/v1/x", "", "https://api.example.org/svc/api/v1/x"),
+            ("https://svc/api/v1", "", "https://svc/api/v1"),
+            ("https://c", "c", "https://c"),
+        ] {
+            assert_eq!(base(url, prefix), expected, "{url} {prefix}");
+        }
+        let mail = [&MAIL[..], &[("SVC_PUBLIC_URL", "https://api.example.org/svc/api/v1")]].concat();
+        let mail: Vec<_> = mail.into_iter().rev().collect();
+        assert_eq!(with_all(&mail).unwrap().mail.unwrap().public_url, "https://api.example.org");
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_right_stops_the_start() {
+        const BASES: [&str; 3] = ["SVC_PUBLIC_URL", "SVC_AKISMET_URL", "MEDIA_BASE_URL"];
+        const PAGE: &str = "https://www.example.org/{type}/{id}";
+        let wrong = |name: &str, value: &str| {
+            let error = with_all(&[(name, value), ("SVC_JWT_ISSUER", "x")]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{name}={value:?}: expected ")), "{error}");
+        };
+        for name in ["SVC_PUBLIC_URL", "SVC_AKISMET_URL", "MEDIA_BASE_URL", "SVC_JWKS_URL"] {
+            for value in [
+                "example.org",
+                "//example.org",
+                "ftp://example.org",
+                "https://",
+                "https://:3000",
+                "https://*",
+                "https://example.org:99999",
+                "https://example.org:",
+                "https://ada:pw@example.org",
+                "https://example.org/#top",
+                "https://example.org, https://example.com",
+            ] {
+                wrong(name, value);
+            }
+        }
+        for name in BASES {
+            for value in ["https://example.org?a=b", "https://example.org/?"] {
+                wrong(name, value);
+            }
+        }
+        for value in [
+            "https://www.example.org/{type}",
+            "https://{type}.example.org/{id}",
+            "https://{type}/{id}",
+            "https://www.example.org/{type}/{ID}",
+            "https://www.example.org/{type}/{id}/{slug}",
+            "https://www.example.org/#/{type}/{id}",
+            "https://ada:pw@www.example.org/{type}/{id}",
+            "www.example.org/{type}/{id}",
+        ] {
+            wrong("SVC_PAGE_URL", value);
+        }
+        for value in [PAGE, "http://127.0.0.1:3000/?{type}={id}", "http://[::1]:3000?{id}&{type}"] {
+            assert!(with("SVC_PAGE_URL", value).is_ok(), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_no_utf_8_stops_the_start() {
+        let broken = String::from_utf8_lossy(b"caf\xe9, casino").into_owned();
+        let error = with_all(&[("SVC_SPAM_DENY", &broken)]).unwrap_err().to_string();
+        assert_eq!(error, "SVC_SPAM_DENY=\"caf\u{FFFD}, casino\": expected text in UTF-8");
+        let error = with_all(&[("SVC_AKISMET_KEY", &broken)]).unwrap_err().to_string();
+        assert_eq!(error, "SVC_AKISMET_KEY: expected text in UTF-8");
+    }
+
+    #[test]
     fn no_type_is_the_first_segment_of_a_route() {
         for reserved in reserved_types() {
             let error = with("SVC_TYPES", reserved).unwrap_err().to_string();
@@ -1014,7 +1184,7 @@ mod tests {
         for url in ["http://id.example.org/keys", "http://localhost.example.org/", "http://10.0.0.1/", "http://[::2]/"]
         {
             let error = jwks(url).unwrap_err().to_string();
-            assert_eq!(error, format!("SVC_JWKS_URL={url:?}: expected an https address"));
+            assert_eq!(error, format!("SVC_JWKS_URL={url:?}: expected an https address without user and fragment"));
         }
     }
 
@@ -1057,6 +1227,23 @@ mod tests {
         let error = with_all(&[("SVC_SUBSCRIPTIONS", "true"), ("SVC_MAIL_FROM", "")]).unwrap_err().to_string();
         assert!(error.starts_with("SVC_MAIL_FROM=") && error.contains("SVC_SUBSCRIPTIONS"), "{error}");
         assert!(with("SVC_MAIL_FROM", "").unwrap().mail.is_none());
+    }
+
+    #[test]
+    fn a_digest_needs_a_sender_of_whoever_is_given_one() {
+        assert!(with("SVC_MODERATION_MAIL", "mods@example.org").unwrap().mail.is_none());
+        let digest = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_MAIL_FROM", "")];
+        let error = with_all(&digest).unwrap_err().to_string();
+        assert_eq!(error, "SVC_MAIL_FROM=\"\": expected an e-mail address, because SVC_MODERATION_MAIL is set");
+    }
+
+    #[test]
+    fn a_secret_that_is_kept_in_aws_is_named() {
+        let arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:jwt-AbCdEf";
+        for name in ["SVC_JWT_SECRET", "SVC_VISITOR_SALT", "SVC_AKISMET_KEY", "SVC_EDGE_SECRET"] {
+            assert_eq!(with_all(&[(name, arn)]).unwrap().secret_kept_in_aws(), Some(name));
+        }
+        assert_eq!(with("", "").unwrap().secret_kept_in_aws(), None);
     }
 
     #[test]

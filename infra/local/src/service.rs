@@ -30,7 +30,7 @@ use crate::engine::Engine;
 use crate::gateway::{Function, Mount, function};
 use crate::outbox::Outbox;
 use crate::queue::{QueueSettings, Queues};
-use crate::settings::{DELIVERIES, JOBS, MEDIA};
+use crate::settings::{DELIVERIES, JOBS, MAILBOX, MEDIA};
 use crate::stack::{Functions, Stack, StackError};
 use crate::template::{DEPLOYED, Template, TemplateError};
 use crate::trigger::{EventFunction, QueueFunction};
@@ -150,7 +150,7 @@ fn media_mount(bucket: &Bucket) -> Mount {
 
 /// The mails that were sent. Their links act for whom they were sent to.
 fn mail_mount(outbox: Outbox) -> Mount {
-    Mount::for_this_machine("/_mail", move |_| ready(outbox.page()))
+    Mount::for_this_machine(&format!("/{MAILBOX}"), move |_| ready(outbox.page()))
 }
 
 /// Sends mails into the outbox, unless there is an SMTP server.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use shared::config::{Config, ConfigError};
+use shared::config::{self, Config, ConfigError};
 use shared::domain::origin::LOOPBACK;
 use shared::domain::secret::Secret;
 
@@ -19,6 +19,8 @@ pub const JOBS: &str = "JobsQueue";
 pub const DELIVERIES: &str = "DeliveriesQueue";
 /// The bucket's name, and its path on the API's port.
 pub const MEDIA: &str = "media";
+/// The path of the mails.
+pub const MAILBOX: &str = "_mail";
 
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
@@ -69,8 +71,25 @@ pub fn load_with(
         };
         environment(name).or_else(|| default.cloned())
     })?;
+    if data_dir.is_some() || address.is_some() {
+        check_here(&config)?;
+    }
     // Here nobody pays for the reads that the edge would have taken.
     Ok(Config { at_edge: true, ..config })
+}
+
+/// Refuses what works on AWS alone.
+fn check_here(config: &Config) -> Result<(), ConfigError> {
+    if let Some(variable) = config.secret_kept_in_aws() {
+        return Err(ConfigError::new(variable, None, "the secret itself; ARNs are for functions in AWS"));
+    }
+    let first = config.api_prefix.split('/').next().unwrap_or_default();
+    if [MEDIA, MAILBOX].contains(&first) {
+        let accepted =
+            format!("a path that begins with neither {MEDIA} nor {MAILBOX}, which have other pages on this machine");
+        return Err(ConfigError::new("SVC_API_PREFIX", Some(config.api_prefix.clone()), &accepted));
+    }
+    Ok(())
 }
 
 /// What `--sign-in` sets, for a service at this address.
@@ -136,9 +155,8 @@ pub fn is_set(name: &str) -> bool {
     environment(name).is_some()
 }
 
-#[expect(clippy::disallowed_methods, reason = "the configuration reads its variables through this")]
 fn environment(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+    config::environment(name).filter(|value| !value.trim().is_empty())
 }
 
 #[cfg(test)]

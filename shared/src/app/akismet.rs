@@ -33,14 +33,14 @@ pub struct Akismet {
 impl Akismet {
     pub const TIMEOUT: Duration = Duration::from_secs(2);
 
-    /// `base_url` is the setting `SVC_AKISMET_URL`, with or without the path of the check.
+    /// `base_url` is the setting `SVC_AKISMET_URL`, with or without the path of the check or its version.
     #[must_use]
     pub fn new(key: String, base_url: &str) -> Self {
         let base_url = base_url.trim_end_matches('/');
         let url = if base_url.ends_with("/comment-check") {
             base_url.to_owned()
         } else {
-            format!("{base_url}/1.1/comment-check")
+            format!("{}/1.1/comment-check", base_url.strip_suffix("/1.1").unwrap_or(base_url))
         };
         Self { key, url, client: https::Client::new(Self::TIMEOUT) }
     }

@@ -57,12 +57,18 @@ impl fmt::Display for Origins {
     }
 }
 
-/// The origin of an absolute address: scheme, host and port.
+/// The origin of an absolute address: scheme, host, and the port unless it is the scheme's default.
 #[must_use]
 pub fn of(address: &str) -> Option<String> {
     let uri: http::Uri = address.parse().ok()?;
-    let authority = uri.authority().filter(|authority| !authority.as_str().contains(['@', '*']))?;
-    Some(format!("{}://{authority}", uri.scheme_str()?).to_ascii_lowercase())
+    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+    let authority = match (scheme, authority.port_u16()) {
+        ("https", Some(443)) | ("http", Some(80)) => authority.host(),
+        (_, port) if port.is_some() == (authority.as_str() != authority.host()) => authority.as_str(),
+        // A user, or a port that is none.
+        _ => return None,
+    };
+    (!authority.contains(['@', '*'])).then(|| format!("{scheme}://{authority}").to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -79,6 +85,14 @@ mod tests {
             assert!(Origins::parse(bad).is_none(), "{bad}");
         }
         assert!(Origins::parse("https://a@b.example").is_none() && Origins::parse("http://a.example:*").is_none());
+    }
+
+    #[test]
+    fn an_origin_that_no_browser_sends_is_refused() {
+        for bad in ["https://a.example:443", "http://a.example:80", "https://a.example:", "https://a.example:99999"] {
+            assert!(Origins::parse(bad).is_none(), "{bad}");
+        }
+        assert!(Origins::parse("https://a.example:80, http://a.example:443").is_some());
     }
 
     #[test]
@@ -106,5 +120,7 @@ mod tests {
     fn the_origin_of_an_address_leaves_out_its_path() {
         assert_eq!(of("https://API.example:8443/svc/api/v1").as_deref(), Some("https://api.example:8443"));
         assert_eq!(of("/svc/api/v1"), None);
+        assert_eq!(of("https://api.example:443/svc").as_deref(), Some("https://api.example"));
+        assert_eq!(of("https://ada:443@api.example/svc"), None);
     }
 }

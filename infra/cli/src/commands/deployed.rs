@@ -10,8 +10,8 @@ use quick_xml::escape::unescape;
 use quick_xml::events::Event;
 use serde_json::json;
 use shared::aws::call::{Call, CallError, Caller, Operation};
-use shared::aws::{https, secrets};
-use shared::config::Auth;
+use shared::aws::{config, https, secrets};
+use shared::config::{Auth, without_prefix};
 
 use super::Failure;
 
@@ -55,7 +55,7 @@ impl Stack {
     /// The base of every route, as visitors know it.
     pub(super) fn api(&self) -> Result<String, Failure> {
         let public = self.value("PublicUrl").zip(self.value("ApiPrefix"));
-        let public = public.map(|(base, prefix)| format!("{}/{prefix}", base.trim_end_matches('/')));
+        let public = public.map(|(base, prefix)| format!("{}/{prefix}", without_prefix(base, prefix)));
         let made = || self.value("EdgeUrl").or(self.value("ApiUrl")).map(str::to_owned);
         Ok(public.or_else(made).ok_or_else(|| {
             format!("the stack {} has no output ApiUrl; name the stack that template.yaml was deployed as", self.name)
@@ -163,3 +163,5 @@ mod tests {
         assert!(stack(&[]).api().unwrap_err().to_string().contains("template.yaml"));
     }
 }
+        let base = ("PublicUrl", "https://comments.example.org/c/");
+        assert_eq!(stack(&[made, base, public[1]]).api().unwrap(), "https://comments.example.org/c");

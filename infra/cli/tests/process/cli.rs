@@ -22,7 +22,7 @@ async fn it_says_where_it_listens_and_gives_tokens_that_work() {
     let labels = service.printed.iter().filter_map(|line| line.split_whitespace().next());
     assert_eq!(
         labels.collect::<Vec<_>>(),
-        ["listening", "demo", "moderate", "guests", "embed", "<comment-thread", "API", "member", "moderator"]
+        ["listening", "demo", "guests", "embed", "<comment-thread", "API", "moderate", "member", "moderator"]
     );
     assert_eq!(service.said("API"), format!("{}/svc/api/v1", service.said("listening")));
     for role in ["member", "moderator"] {
@@ -180,6 +180,109 @@ async fn a_variable_that_is_no_setting_is_a_warning_at_the_start() {
     let service = Service::start(command.env("SVC_THEEM", "dark"), "moderator");
     let expected = "warning: SVC_THEEM is no setting, so it has no effect; the nearest name is SVC_THEME\n";
     assert!(service.log().starts_with(expected), "{}", service.log());
+}
+
+#[test]
+fn a_wrong_setting_stops_the_start_with_its_name_its_value_and_what_it_accepts() {
+    for (name, value) in [
+        ("SVC_PROFILE", "Blog"),
+        ("SVC_PUBLIC_URL", "example.org"),
+        ("SVC_PUBLIC_URL", "https://example.org/?page=1"),
+        ("SVC_PUBLIC_URL", "https://ada:pw@example.org"),
+        ("SVC_API_PREFIX", "/"),
+        ("SVC_API_PREFIX", "media/api"),
+        ("SVC_TYPES", "posts,users"),
+        ("SVC_CORS_ORIGINS", "https://example.org/"),
+        ("SVC_CORS_ORIGINS", "https://example.org:443"),
+        ("SVC_CORS_ORIGINS", "https://*.example.org"),
+        ("SVC_PAGE_URL", "https://www.example.org/{type}"),
+        ("SVC_PAGE_URL", "https://www.example.org/#/{type}/{id}"),
+        ("SVC_JWKS_URL", "https://id.example.org/keys"),
+        ("SVC_AKISMET_URL", "https://rest.akismet.com/#x"),
+        ("SVC_PER_PAGE", "ten"),
+        ("SVC_REPLIES_PER_PARENT", "21"),
+        ("SVC_DEFAULT_SORT", "best"),
+        ("SVC_PINS", "maybe"),
+        ("SVC_REQUIRE_APPROVAL", "all"),
+        ("SVC_CLOSE_AFTER_DAYS", "1.5"),
+        ("SVC_READ_LIMIT", "0"),
+        ("SVC_MEDIA_MAX_BYTES", "5MB"),
+        ("SVC_THEME", "purple"),
+        ("SVC_REPORT_REASONS", ","),
+        ("SVC_MODERATORS", "email:you"),
+        ("SVC_MODERATION_MAIL", "mods"),
+        ("SVC_MAIL_FROM", "Ada <ada@example.org>"),
+        ("SVC_MAIL_WAIT", "1h"),
+    ] {
+        let started = Service::try_start(local(&["--ephemeral", "--port", "0"]).env(name, value), "moderator");
+        let error = started.err().unwrap_or_else(|| panic!("{name}={value} is no setting"));
+        assert!(error.starts_with(&format!("error: {name}={value:?}: expected ")), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn a_wrong_secret_stops_the_start_and_is_not_shown() {
+    let arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:jwt-AbCdEf";
+    for (name, value) in [
+        ("SVC_JWT_SECRET", "hush"),
+        ("SVC_VISITOR_SALT", "hush"),
+        ("SVC_SMTP_URL", "https://hush@mail.example.org"),
+        ("SVC_JWT_SECRET", arn),
+        ("SVC_AKISMET_KEY", arn),
+    ] {
+        let started = Service::try_start(local(&["--ephemeral", "--port", "0"]).env(name, value), "moderator");
+        let error = started.err().unwrap_or_else(|| panic!("{name}={value} is no setting"));
+        assert!(error.starts_with(&format!("error: {name}: expected ")) && !error.contains(value), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn links_are_right_where_the_public_url_is_the_base_that_was_printed() {
+    let mut command = local(&["--ephemeral", "--port", "0"]);
+    let service = Service::start(command.env("SVC_PUBLIC_URL", "https://api.example.org/svc/api/v1/"), "moderator");
+    let list = service.guest().get("posts/1/comments").await.ok(200);
+    assert_eq!(list.json["meta"]["path"], "https://api.example.org/svc/api/v1/posts/1/comments");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_start_that_failed_leaves_no_unfinished_work() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let failed = on_data(&["--port", "0"], data_dir.path()).env("SVC_PER_PAGE", "ten").output().unwrap();
+    assert_eq!(failed.status.code(), Some(1));
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let _taken = TcpListener::bind(("127.0.0.1", taken)).unwrap();
+    let failed = on_data(&["--port", &taken.to_string()], data_dir.path()).output().unwrap();
+    assert_eq!(failed.status.code(), Some(1));
+    let service = serve(data_dir.path());
+    assert_eq!(service.log(), "");
+    drop(service);
+    assert!(serve(data_dir.path()).log().starts_with("the last process did not finish its work"));
+}
+
+#[tokio::test]
+async fn the_log_says_why_a_text_or_a_token_was_refused() {
+    let mut command = local(&["--ephemeral", "--port", "0"]);
+    command.env("SVC_SPAM_DENY", "casino").env("SVC_JWT_SECRET", SECRET);
+    let service = Service::start(&mut command, "moderator");
+    let comment = json!({ "body": "A casino for everyone" });
+    service.member().post("posts/1/comments", comment.clone()).await.refused(422, "spam_rejected");
+    let claims = json!({ "sub": 22, "exp": START / 1000, "name": "Ada" });
+    let token = sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET);
+    let ada = service.guest().with_token(&token);
+    ada.post("posts/1/comments", comment).await.refused(401, "unauthenticated");
+    ada.list("posts/1", "").await;
+    let log = service.log();
+    let reasons: Vec<_> = log.lines().filter(|line| line.starts_with(' ')).map(str::trim).collect();
+    assert_eq!(
+        reasons,
+        [
+            "text refused by the spam rule phrase",
+            "token not accepted: sub is missing, or is no string of 1 to 255 characters"
+        ]
+    );
+    assert!(!log.contains("everyone") && !log.contains("casino") && !log.contains(&token), "{log}");
 }
 
 #[tokio::test]

@@ -13,9 +13,21 @@ use super::*;
 const FREE: [&str; 4] = ["JwtAudience", "JwtIssuer", "SpamDeny", "SpamReview"];
 
 const SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt-AbCdEf";
+/// Secrets Manager knows it, and no permission names it.
+const PARTIAL_SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt";
 const ADDRESSES: [&str; 3] = ["https://example.org", "http://127.0.0.1:3000/", "https://a.example.org:8443/b/c_(d)~e"];
-const NO_ADDRESSES: [&str; 5] =
-    ["example.org", "ftp://example.org", "https://", "https://exa mple.org", "https:/example.org"];
+const NO_ADDRESSES: [&str; 10] = [
+    "example.org",
+    "ftp://example.org",
+    "https://",
+    "https://exa mple.org",
+    "https:/example.org",
+    "https://ada:pw@example.org",
+    "https://example.org?a=b",
+    "https://example.org/#top",
+    "https://example.org:65536",
+    "https://*",
+];
 
 /// Its local part has 64 characters.
 const LONGEST: &str = "a.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
@@ -28,7 +40,15 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     (
         "CorsOrigins",
         &["*", "https://*", "https://example.org", "http://localhost:8080"],
-        &["example.org", "https://example.org/", "https://*.example.org", "null"],
+        &[
+            "example.org",
+            "https://example.org/",
+            "https://*.example.org",
+            "null",
+            "https://example.org:443",
+            "http://example.org:80",
+            "https://example.org:70000",
+        ],
     ),
     ("DefaultSort", &["newest", "oldest", "most_liked", "most_replied"], &["best", "Newest", "newest,oldest"]),
     ("GuestLikesPerIp", &["0", "50", "1000000"], &["1000001", "-1", "many", "1.5"]),
@@ -36,7 +56,7 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     (
         "JwksUrl",
         &["https://id.example.org/.well-known/jwks.json", "https://id.example.org:8443/keys?v=1"],
-        &["http://id.example.org/keys", "id.example.org", "https://"],
+        &["http://id.example.org/keys", "id.example.org", "https://", "https://id.example.org/keys#1"],
     ),
     (
         "MailFrom",
@@ -82,8 +102,9 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ),
     (
         "PageUrl",
-        &["https://www.example.org/{type}/{id}", "http://127.0.0.1:3000/?{id}#{type}"],
+        &["https://www.example.org/{type}/{id}", "http://127.0.0.1:3000/?{id}&{type}"],
         &[
+            "http://127.0.0.1:3000/?{id}#{type}",
             "https://www.example.org/{type}",
             "https://www.example.org/{id}",
             "www.example.org/{type}/{id}",
@@ -111,7 +132,7 @@ const OTHERS: &[(&str, &[&str], &[&str])] = &[
     (
         "AkismetKeyArn",
         &[SECRET, "arn:aws:ssm:us-east-1:123456789012:parameter/comments/akismet"],
-        &["a-key", "arn:aws:s3:::b"],
+        &["a-key", "arn:aws:s3:::b", "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/akismet"],
     ),
     (
         "AlarmTopicArn",
@@ -125,7 +146,7 @@ const OTHERS: &[(&str, &[&str], &[&str])] = &[
         &["arn:aws:acm:eu-west-1:123456789012:certificate/0a1b-2c", "0a1b-2c"],
     ),
     ("DomainName", &["comments.example.org"], &["https://comments.example.org", "localhost", "a..example.org"]),
-    ("JwtSecretArn", &[SECRET], &["the secret that signs all the tokens"]),
+    ("JwtSecretArn", &[SECRET], &["the secret that signs all the tokens", PARTIAL_SECRET]),
     ("ReservedConcurrency", &["0", "2", "10", "1000"], &["", "1", "-1", "1001", "05"]),
     ("RestoreBucket", &["exports.example-org"], &["s3://exports", "Exports", "a"]),
     (
@@ -134,7 +155,7 @@ const OTHERS: &[(&str, &[&str], &[&str])] = &[
         &["AWSDynamoDB/0175-ab12", "/"],
     ),
     ("SecretKeyArns", &["arn:aws:kms:eu-west-1:123456789012:key/0a1b-2c"], &["alias/comments", "0a1b-2c"]),
-    ("SmtpUrlArn", &[SECRET], &["smtps://user:password@mail.example.org"]),
+    ("SmtpUrlArn", &[SECRET], &["smtps://user:password@mail.example.org", PARTIAL_SECRET]),
 ];
 
 /// What a parameter accepts.
