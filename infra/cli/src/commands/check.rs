@@ -14,6 +14,7 @@ use shared::domain::ids::Random;
 use shared::store::Store;
 use transfer::check::Check;
 
+use super::deployed::sdk_config;
 use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE};
 
 /// A deployed service completes the requests under way within this time.
@@ -51,7 +52,7 @@ impl Options {
     async fn findings(self) -> Result<usize, Failure> {
         match self.table {
             Some(name) => {
-                let client = Client::new(&shared::aws::config::sdk_config().await);
+                let client = Client::new(&sdk_config().await?);
                 let store = Store::new(client, name, Random::system());
                 check(&store, self.repair, PATIENCE).await
             }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use aws_credential_types::provider::ProvideCredentials;
 use aws_types::SdkConfig;
 use quick_xml::Reader;
 use quick_xml::escape::unescape;
@@ -25,10 +26,21 @@ pub(super) struct Stack {
     values: HashMap<String, String>,
 }
 
+const NO_CREDENTIALS: &str = "there are no credentials in the environment; for a profile or SSO run: \
+                              eval \"$(aws configure export-credentials --profile NAME --format env)\"";
+
+/// The configuration of a command for what is deployed. It says what the environment lacks.
+pub(super) async fn sdk_config() -> Result<SdkConfig, Failure> {
+    let sdk = config::sdk_config().await;
+    sdk.region().ok_or("AWS_REGION is not set; set it to the region of the stack, such as eu-west-1")?;
+    let provider = sdk.credentials_provider().ok_or(NO_CREDENTIALS)?;
+    provider.provide_credentials().await.map_err(|_| NO_CREDENTIALS)?;
+    Ok(sdk)
+}
+
 impl Stack {
     pub(super) async fn describe(sdk: &SdkConfig, name: &str) -> Result<Self, Failure> {
-        let region =
-            sdk.region().ok_or("AWS_REGION is not set; set it to the region of the stack, such as eu-west-1")?;
+        let region = sdk.region().ok_or("there is no region")?;
         let domain = if region.as_ref().starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
         let call = Call {
             service: "cloudformation",
@@ -87,9 +99,7 @@ impl Stack {
 
 fn unanswered(error: CallError) -> String {
     match error {
-        CallError::Credentials(_) => "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, as \
-                                      aws configure export-credentials --format env prints them"
-            .to_owned(),
+        CallError::Credentials(_) => NO_CREDENTIALS.to_owned(),
         error => format!("CloudFormation: {}; try again, or set AWS_REGION to the region of the stack", error.kind()),
     }
 }
@@ -102,7 +112,8 @@ fn refused(name: &str, region: &str, code: &str, message: &str) -> String {
         "AccessDenied" | "AccessDeniedException" => format!("{message}; it takes {ACTIONS}"),
         "ExpiredToken" | "InvalidClientTokenId" | "SignatureDoesNotMatch" => {
             format!(
-                "AWS does not accept the credentials ({code}); set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN anew"
+                "AWS does not accept the credentials ({code}); set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN \
+                 anew, as aws configure export-credentials --format env prints them"
             )
         }
         _ => format!("CloudFormation refused with {code}: {message}; try again"),
@@ -160,8 +171,8 @@ mod tests {
         assert_eq!(stack(&[made, ("PublicUrl", "")]).api().unwrap(), made.1);
         assert_eq!(stack(&[made, edge]).api().unwrap(), edge.1);
         assert_eq!(stack(&[made, edge, public[0], public[1]]).api().unwrap(), "https://comments.example.org/c");
+        let base = ("PublicUrl", "https://comments.example.org/c/");
+        assert_eq!(stack(&[made, base, public[1]]).api().unwrap(), "https://comments.example.org/c");
         assert!(stack(&[]).api().unwrap_err().to_string().contains("template.yaml"));
     }
 }
-        let base = ("PublicUrl", "https://comments.example.org/c/");
-        assert_eq!(stack(&[made, base, public[1]]).api().unwrap(), "https://comments.example.org/c");

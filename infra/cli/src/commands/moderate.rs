@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use jiff::SignedDuration;
 use local::token::Token;
-use shared::aws::config;
 use shared::domain::time::Clock;
 
-use super::deployed::Stack;
+use super::deployed::{Stack, sdk_config};
 use super::{DEFAULT_DATA_DIR, DEFAULT_PORT, Failure, token};
 
 /// How long the token is valid.
@@ -44,7 +43,7 @@ impl Options {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let (api, auth) = match &self.stack {
             Some(name) => {
-                let sdk = config::sdk_config().await;
+                let sdk = sdk_config().await?;
                 let stack = Stack::describe(&sdk, name).await?;
                 (stack.api()?, stack.auth(&sdk).await?)
             }

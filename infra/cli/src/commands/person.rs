@@ -18,6 +18,7 @@ use transfer::lease::{Lease, PATIENCE};
 use transfer::person::erase::{Eraser, Mail, Receipt};
 use transfer::person::export::export;
 
+use super::deployed::sdk_config;
 use super::export::write_to;
 use super::kept::open_bucket;
 use super::table::Table;
@@ -189,7 +190,7 @@ impl Objects {
             if !settings::is_set("MEDIA_BUCKET") {
                 return Err("MEDIA_BUCKET is not set; set it as it is for the service".into());
             }
-            let client = bucket::client(&shared::aws::config::sdk_config().await);
+            let client = bucket::client(&sdk_config().await?);
             return Ok(Self { client, bucket: settings::load(None, None)?.media_bucket });
         }
         let data_dir = DataDir::open(data_dir)?;

@@ -8,12 +8,13 @@ use local::data_dir::{DataDir, Lock};
 use local::engine::Engine;
 use local::settings;
 use local::template::{DEPLOYED, Template};
-use shared::aws::{config, secrets};
+use shared::aws::secrets;
 use shared::domain::ids::Random;
 use shared::domain::secret::Secret;
 use shared::store::{Store, client};
 
 use super::Failure;
+use super::deployed::sdk_config;
 
 pub(super) struct Table {
     pub(super) store: Store,
@@ -49,7 +50,7 @@ impl Table {
 
     async fn deployed(name: &str) -> Result<Self, Failure> {
         let embedded = settings::load(None, None)?.lists.replies_per_parent;
-        let sdk = config::sdk_config().await;
+        let sdk = sdk_config().await?;
         let salt = match settings::visitor_salt(None)? {
             Some(salt) => Some(secrets::resolve(salt.expose(), &sdk).await?),
             None => None,

@@ -381,6 +381,22 @@ fn a_table_that_cannot_be_checked_is_3() {
 }
 
 #[test]
+fn a_command_for_a_deployed_table_says_what_the_environment_lacks() {
+    let keys = [("AWS_ACCESS_KEY_ID", "key"), ("AWS_SECRET_ACCESS_KEY", "hush"), ("AWS_REGION", "eu-west-1")];
+    for (missing, advice) in [
+        ("AWS_REGION", "AWS_REGION is not set; set it to the region of the stack"),
+        ("AWS_ACCESS_KEY_ID", "eval \"$(aws configure export-credentials --profile NAME --format env)\""),
+    ] {
+        for words in [&["check"][..], &["export"], &["person", "export", "--user", "7"]] {
+            let mut command = local(&[words, &["--table", "t"]].concat());
+            let salt = ("SVC_VISITOR_SALT", "a salt of eighteen bytes");
+            let output = command.envs(keys).envs([salt]).env_remove(missing).output().unwrap();
+            assert!(!output.status.success() && stderr(&output).contains(advice), "{words:?}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
 fn an_unknown_option_is_refused_and_help_is_printed() {
     let output = local(&["--prot", "1"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
