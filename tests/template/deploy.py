@@ -1,10 +1,12 @@
 """Deploys as README.md says, up to the change set: `sam build` with a cargo that compiles nothing, then `sam deploy` against a
 server on this machine, which keeps objects as S3 does and knows of no stack. Expects the zip of every function and the
-template to be uploaded, and nothing to be refused but CreateChangeSet. Deploys the archive of a release in the same way.
+template to be uploaded, and nothing to be refused but CreateChangeSet. Deploys the archive of a release in the same way. Then
+follows infra/README.md after a first deployment that failed, and where it takes the bounds of a table away.
 
-Usage: deploy.py, with the Python and the sam of one environment."""
+Usage: deploy.py, with the Python, the sam and the aws of one environment."""
 
 import io
+import json
 import os
 import re
 import shutil
@@ -44,8 +46,17 @@ STACKS = f"""<DescribeStacksResponse><DescribeStacksResult><Stacks><member>
 REFUSAL = "<ErrorResponse><Error><Code>ValidationError</Code><Message>{}</Message></Error></ErrorResponse>"
 
 
+FAILED = """<DescribeStacksResponse><DescribeStacksResult><Stacks><member>
+<StackName>{}</StackName><StackStatus>ROLLBACK_COMPLETE</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime>
+<EnableTerminationProtection>false</EnableTerminationProtection>
+</member></Stacks></DescribeStacksResult></DescribeStacksResponse>"""
+TEMPLATE_OF_STACK = """<GetTemplateResponse><GetTemplateResult><TemplateBody>Resources: {}</TemplateBody></GetTemplateResult></GetTemplateResponse>"""
+DELETED = "<DeleteStackResponse></DeleteStackResponse>"
+TABLE = "comments-Table-1A2B3C4D5E6F"
+
+
 class Aws(BaseHTTPRequestHandler):
-    """S3, and a CloudFormation without any stack but sam's own."""
+    """S3; a CloudFormation with sam's own stack and one that failed, if there is one; a DynamoDB with the table that it left."""
 
     protocol_version = "HTTP/1.1"
 
@@ -57,14 +68,44 @@ class Aws(BaseHTTPRequestHandler):
         self.answer(200)
 
     def do_POST(self):
+        if "x-amz-target" in self.headers:
+            self.table(self.headers["x-amz-target"].partition(".")[2], json.loads(self.body()))
+            return
         call = dict(parse_qsl(self.body().decode()))
         self.server.calls.append(call)
-        if call.get("Action") != "DescribeStacks":
-            self.answer(400, REFUSAL.format("there is no CloudFormation"))
-        elif call["StackName"] == SAM_STACK:
+        action, failed = call.get("Action"), self.server.failed
+        if action == "DescribeStacks" and call["StackName"] == SAM_STACK:
             self.answer(200, STACKS)
-        else:
+        elif action == "DescribeStacks" and call["StackName"] == failed:
+            self.answer(200, FAILED.format(failed))
+        elif action == "GetTemplate" and call["StackName"] == failed:
+            self.answer(200, TEMPLATE_OF_STACK)
+        elif action == "DeleteStack" and call["StackName"] == failed:
+            self.server.failed = None
+            self.answer(200, DELETED)
+        elif action == "DescribeStacks":
             self.answer(400, REFUSAL.format(f"Stack with id {call['StackName']} does not exist"))
+        else:
+            self.answer(400, REFUSAL.format("there is no CloudFormation"))
+
+    def table(self, operation, asked):
+        """A protected table is not deleted, and an update comes after the one before it."""
+        table = self.server.table
+        if operation == "ListTables":
+            self.answer(200, json.dumps({"TableNames": [table["TableName"]] if table else []}))
+            return
+        if not table or asked["TableName"] != table["TableName"]:
+            self.answer(400, '{"__type": "ResourceNotFoundException"}')
+            return
+        if operation == "UpdateTable":
+            self.server.updates.append(asked)
+            table |= {name: value for name, value in asked.items() if name == "DeletionProtectionEnabled"}
+        elif operation == "DeleteTable" and table["DeletionProtectionEnabled"]:
+            self.answer(400, '{"__type": "ValidationException", "message": "deletion protection is enabled"}')
+            return
+        elif operation == "DeleteTable":
+            self.server.table = None
+        self.answer(200, json.dumps({"Table": table, "TableDescription": table}))
 
     def body(self):
         return self.rfile.read(int(self.headers["content-length"]))
@@ -108,6 +149,7 @@ def run(command, directory, server):
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
         "AWS_ACCESS_KEY_ID": "nobody",
         "AWS_SECRET_ACCESS_KEY": "nobody",
+        "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
         "SAM_CLI_TELEMETRY": "0",
     }
@@ -115,10 +157,50 @@ def run(command, directory, server):
     return subprocess.run(command, shell=True, cwd=directory, env=environment, timeout=PATIENCE, check=False, **both).stdout
 
 
-def deploy(command, stack, parameters, directory, template):
+def aws():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Aws)
-    server.objects, server.calls = {}, []
+    server.objects, server.calls, server.updates = {}, [], []
+    server.failed = server.table = None
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def commands_after(beginning):
+    """The indented lines of infra/README.md that follow this text, up to the next paragraph."""
+    behind = (ROOT / "infra/README.md").read_text().split(beginning)
+    assert len(behind) == 2, beginning
+    lines = re.search(r"(?:^    .*\n)+", behind[1], re.M)[0]
+    return re.sub("^    ", "", lines, flags=re.M).replace("TABLE", TABLE)
+
+
+def start_over(directory):
+    """After a first deployment that failed, the next one finds neither the stack nor the table."""
+    server = aws()
+    server.failed = "comments"
+    server.table = {"TableName": TABLE, "TableStatus": "ACTIVE", "DeletionProtectionEnabled": True}
+    commands = commands_after("### After a first deployment that failed\n")
+    output = run(f"set -e\n{commands}", directory, server)
+    server.shutdown()
+    if server.failed or server.table or TABLE not in output:
+        sys.exit(f"{output}\nthe stack or its table is still there after\n{commands}")
+    print("after a deployment that failed, its stack and its table are deleted as documented")
+
+
+def take_bounds_away(directory, template):
+    server = aws()
+    server.table = {"TableName": TABLE, "TableStatus": "ACTIVE", "DeletionProtectionEnabled": True}
+    output = run(f"set -e\n{commands_after('**Take a bound away.**')}", directory, server)
+    server.shutdown()
+    unbounded = {"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": -1}
+    indexes = [index["IndexName"] for index in template["Resources"]["Table"]["Properties"]["GlobalSecondaryIndexes"]]
+    updates = [{"Update": {"IndexName": name, "OnDemandThroughput": unbounded}} for name in indexes]
+    if server.updates != [{"TableName": TABLE, "OnDemandThroughput": unbounded, "GlobalSecondaryIndexUpdates": updates}]:
+        sys.exit(f"{output}\n{server.updates} is no update of the table and each index")
+    print(f"the bounds of the table and of {len(indexes)} indexes are taken away as documented")
+
+
+def deploy(command, stack, parameters, directory, template):
+    server = aws()
     output = run(command, directory, server)
     server.shutdown()
     refused = f"Failed to create changeset for the stack: {stack}, "
@@ -154,6 +236,8 @@ def main():
         deploy(command.replace("prod", "dev"), "comments-dev", of_dev, directory, template)
         subprocess.run([directory / ".ci/package", "comments-aws.tar.gz"], cwd=directory, check=True)
         deploy(released, "comments", {"DeletionProtection": "true"}, directory, template)
+        start_over(directory)
+        take_bounds_away(directory, template)
 
 
 main()

@@ -620,32 +620,49 @@ fn alarmed(template: &Value) -> BTreeSet<(String, String)> {
 }
 
 #[test]
-fn alarms_watch_every_function_queue_and_stream_and_the_bounces() {
+fn ten_metrics_of_alarms_watch_the_answers_the_stream_the_queues_and_the_bounces() {
     let template = template();
-    let alarmed = alarmed(&template);
-    let watched = |metric: &str, of: &str| {
-        assert!(
-            alarmed.contains(&(metric.to_owned(), of.to_owned())),
-            "no alarm reads {metric} of {of:?}: {alarmed:?}"
-        );
-    };
+    let mut expected = vec![
+        ("5xx", "Api".to_owned()),
+        ("Url5xxCount", "Public".to_owned()),
+        ("Reputation.BounceRate", String::new()),
+        ("Reputation.ComplaintRate", String::new()),
+    ];
     for (name, function) in of_type(&template, "AWS::Serverless::Function") {
-        watched("Errors", name);
-        watched("Throttles", name);
         let mut events = function["Properties"]["Events"].as_object().into_iter().flat_map(Map::values);
         if events.any(|event| event["Type"] == "DynamoDB") {
-            watched("IteratorAge", name);
+            expected.push(("IteratorAge", name.clone()));
         }
     }
     let polled: BTreeSet<_> = polled(&template)
         .iter()
         .map(|(_, _, event)| referred(&event["Properties"]["Queue"]).pop_first().unwrap())
         .collect();
-    for (name, _) in of_type(&template, "AWS::SQS::Queue") {
+    // A thumbnail that failed harms nobody else.
+    for (name, _) in of_type(&template, "AWS::SQS::Queue").filter(|(name, _)| *name != "ThumbnailsFailed") {
         let metric =
             if polled.contains(name) { "ApproximateAgeOfOldestMessage" } else { "ApproximateNumberOfMessagesVisible" };
-        watched(metric, name);
+        expected.push((metric, name.clone()));
     }
-    watched("Reputation.BounceRate", "");
-    watched("Reputation.ComplaintRate", "");
+    let expected: BTreeSet<_> = expected.into_iter().map(|(metric, of)| (metric.to_owned(), of)).collect();
+    assert_eq!(alarmed(&template), expected);
+    assert_eq!(expected.len(), 10, "more are not free");
+}
+
+#[test]
+fn the_dashboard_shows_latency_crashes_throttles_and_what_was_given_up() {
+    let template = template();
+    let dashboard = &template["Resources"]["Dashboard"]["Properties"]["DashboardBody"];
+    let (text, shown) = (dashboard["Fn::Sub"][0].as_str().unwrap(), referred(dashboard));
+    for (name, _) in of_type(&template, "AWS::Serverless::Function") {
+        assert!(shown.contains(name), "{name}");
+    }
+    for name in ["ThumbnailsFailed", "EventsDeadLetters", "JobsDeadLetters"] {
+        assert!(shown.contains(name), "{name}");
+    }
+    for metric in ["\"Latency\"", "\"Errors\"", "\"Throttles\"", "ThrottledRequests"] {
+        assert!(text.contains(metric), "{metric}");
+    }
+    // Without an index, these leave out what indexes throttle.
+    assert!(!text.contains("ReadThrottleEvents") && !text.contains("WriteThrottleEvents"));
 }
