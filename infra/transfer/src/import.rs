@@ -15,6 +15,7 @@ mod format;
 
 mod locate;
 mod markdown;
+mod parts;
 pub mod record;
 mod report;
 mod site;
@@ -35,7 +36,9 @@ use shared::store::person::forgotten::Forgotten;
 pub use self::author::Users;
 pub use self::format::Format;
 pub use self::locate::LocateError;
-pub use self::report::{Entry, Report};
+use self::parts::Parts;
+use self::record::Record;
+pub use self::report::{Entry, Missing, Report};
 use self::site::Site;
 pub use self::source::ReadError;
 use self::source::Source;
@@ -110,7 +113,7 @@ impl Import {
     /// each comment.
     pub fn read(&self, directory: &Path, mut progress: impl FnMut(Reading)) -> Result<Staging, ImportError> {
         let mut staging = Staging::create(directory)?;
-        let mut site = Site::given(self.site.as_deref());
+        let (mut site, mut parts) = (Site::given(self.site.as_deref()), Parts::default());
         staging.latest = self.clock.now().seconds() + AHEAD;
         let length = |path: &PathBuf| path.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
         let lengths: Option<Vec<u64>> = self.files.iter().map(length).collect();
@@ -124,7 +127,11 @@ impl Import {
                 staging.file += 1;
                 let mut sink = |record| {
                     site.note(&file, &record)?;
-                    staging.add(record)?;
+                    match record {
+                        Record::Part(part) => parts.add(part),
+                        Record::Missing(missing) => staging.missing.push(missing),
+                        record => staging.add(record)?,
+                    }
                     let bytes = before_file + read_of_file.get();
                     progress(Reading { comments: staging.comments(), bytes, total });
                     Ok(())
@@ -140,6 +147,7 @@ impl Import {
             before_file += lengths.get(index).copied().unwrap_or_default();
         }
         staging.site = site.name;
+        staging.missing.extend(parts.missing());
         if let Some(forgotten) = &self.forgotten {
             staging.forget(&self.users, forgotten).map_err(StagingError::from)?;
         }

@@ -32,8 +32,8 @@ const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under 
 const ERASED_MEANWHILE: &str = "somebody was erased from the table while the source was read; run the command again";
 const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests will not be known as writers of \
                           their comments, likes and reports";
-/// Some records were refused.
-const REFUSED: u8 = 1;
+/// Some records were refused, or the source has only a part.
+const INCOMPLETE: u8 = 1;
 /// Write units a second into a deployed table.
 const RATE: u32 = 1_000;
 /// A deployed service completes the requests under way within this time.
@@ -44,7 +44,7 @@ const LINE: Duration = Duration::from_secs(30);
 
 /// Bring in the comments of another system; see infra/import.md. The same
 /// command again adds nothing, and finishes what was interrupted. The exit code
-/// is 1 if records were refused, 3 if the source or the table cannot be used
+/// is 1 if records were refused or missing, 3 if the source or the table cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
@@ -111,8 +111,8 @@ pub(super) enum Spam {
 impl Options {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
         match self.import().await {
-            Ok(report) if report.refused.is_empty() => Ok(ExitCode::SUCCESS),
-            Ok(_) => Ok(ExitCode::from(REFUSED)),
+            Ok(report) if report.is_complete() => Ok(ExitCode::SUCCESS),
+            Ok(_) => Ok(ExitCode::from(INCOMPLETE)),
             Err(error) => {
                 eprintln!("error: {error}");
                 Ok(ExitCode::from(UNUSABLE))

@@ -76,7 +76,7 @@ fn a_dry_run_writes_nothing_and_reports_the_same() {
     assert_eq!(report(&dry), report(&real));
     let expected = json!({
         "read": 4, "new": 2, "already_there": 0, "skipped": { "spam": 1 }, "refused": [{ "id": "13", "reason": "thread" }],
-        "threads": { "posts/hello": 2 }, "unmapped": ["2"], "moved": [], "cut": [],
+        "threads": { "posts/hello": 2 }, "unmapped": ["2"], "moved": [], "cut": [], "missing": [],
     });
     assert_eq!(report(&real), expected);
     let later = import(&["disqus", "--dry-run", "--report", dry.to_str().unwrap()], &file, &data);
@@ -156,6 +156,37 @@ fn a_file_that_is_not_there_is_told_before_a_data_directory_is_created() {
 }
 
 /// Everything else would be shown, and nobody would see why it is not.
+#[test]
+fn a_source_that_has_only_a_part_is_imported_and_is_1() {
+    let directory = tempfile::tempdir().unwrap();
+    let [first, last, data] = ["first.json", "last.json", "data"].map(|name| directory.path().join(name));
+    let page = |id: &str, more: bool| {
+        let comment =
+            format!(r#"{{"id":"c{id}","body":"Hi","createdAt":"2022-02-03T04:05:06Z","author":{{"login":"ada"}}}}"#);
+        json!({ "data": { "repository": { "discussions": {
+            "totalCount": 2,
+            "pageInfo": { "hasNextPage": more },
+            "nodes": [{ "id": id, "title": format!("posts/{id}"), "comments": { "nodes": [
+                serde_json::from_str::<Value>(&comment).unwrap(),
+            ] } }],
+        } } } })
+        .to_string()
+    };
+    fs::write(&first, page("1", true)).unwrap();
+    fs::write(&last, page("2", false)).unwrap();
+
+    let path = directory.path().join("report.json");
+    let output = import(&["giscus", "--report", path.to_str().unwrap()], &first, &data);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.contains("1 read: 1 new"), "{stdout}");
+    assert!(stdout.contains("\nincomplete: discussions (1 of 2)\n"), "{stdout}");
+    assert_eq!(report(&path)["missing"], json!([{ "id": "discussions", "read": 1, "total": 2 }]));
+
+    let whole = import(&["giscus", last.to_str().unwrap()], &first, &data);
+    assert_eq!(whole.status.code(), Some(0), "all pages in one command: {}", stderr(&whole));
+}
+
 #[test]
 fn what_may_be_a_mistake_is_told_beside_the_report() {
     let directory = tempfile::tempdir().unwrap();

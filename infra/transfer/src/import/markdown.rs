@@ -16,7 +16,7 @@ mod write;
 use shared::domain::markdown;
 
 use self::block::Content;
-pub(super) use self::dialect::RawHtml;
+pub(super) use self::dialect::Dialect;
 use self::write::Style;
 use super::bounded::MAX_VALUE;
 
@@ -35,12 +35,12 @@ pub(super) fn from_html(html: &str) -> String {
 }
 
 /// What another system shows of Markdown, in Markdown. A text that shows the same here stays as it was typed.
-pub(super) fn from_dialect(markdown: &str, raw_html: RawHtml) -> String {
+pub(super) fn from_dialect(markdown: &str, dialect: Dialect) -> String {
     // It is refused.
     if markdown.len() >= MAX_VALUE {
         return String::new();
     }
-    dialect::to_html(markdown, raw_html).map_or_else(|| markdown.to_owned(), |html| from_html(&html))
+    dialect::to_html(markdown, dialect).map_or_else(|| markdown.to_owned(), |html| from_html(&html))
 }
 
 /// What readers see of Markdown.
@@ -68,7 +68,11 @@ pub(super) fn with_breaks_and_links(html: &str) -> String {
     }
     let mut out = String::with_capacity(html.len() + 16);
     let mut verbatim: Option<&str> = None;
+    let mut after_break = false;
     for part in tags_and_texts(html) {
+        // The line feed after a break is part of it.
+        let part = if after_break && verbatim != Some("pre") { without_line_feed(part) } else { part };
+        after_break = tag_name(part).is_some_and(|name| name.trim_end_matches('/').eq_ignore_ascii_case("br"));
         match (tag_name(part), verbatim) {
             (Some(name), None) => {
                 verbatim = ["pre", "a", "code"].into_iter().find(|each| name.eq_ignore_ascii_case(each));
@@ -100,6 +104,11 @@ fn tags_and_texts(html: &str) -> impl Iterator<Item = &str> {
 /// The name of a tag, with `/` in front if it ends an element. `None` for text.
 fn tag_name(part: &str) -> Option<&str> {
     part.strip_prefix('<')?.split(|c: char| c.is_whitespace() || c == '>').next()
+}
+
+fn without_line_feed(text: &str) -> &str {
+    let rest = text.trim_start_matches([' ', '\t']);
+    rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix(['\n', '\r'])).unwrap_or(text)
 }
 
 fn lines(text: &str) -> String {

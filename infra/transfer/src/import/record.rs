@@ -18,6 +18,7 @@ use shared::domain::comment::HeldFor;
 use shared::domain::ids::{CommentId, Provenance, SourceId};
 use shared::domain::report::{ReportStatus, bare_reason, nobody};
 
+use super::report::Missing;
 use super::time;
 
 pub const FORMAT: &str = "comments";
@@ -42,6 +43,11 @@ pub enum Record {
     Report(Report),
     GuestBound(GuestBound),
     Tombstone(Tombstone),
+    /// What a source says of its completeness; in no file.
+    #[serde(skip)]
+    Part(Part),
+    #[serde(skip)]
+    Missing(Missing),
 }
 
 /// The first record of a file.
@@ -70,6 +76,19 @@ impl Record {
         let (format, source) = (FORMAT.to_owned(), String::new());
         Self::Head(Head { format, version: VERSION, source, site: Some(site), salt: None, records: None })
     }
+}
+
+/// A part of something whose other parts may be in other files, such as one page of the comments of a discussion.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Part {
+    /// What it is a part of, by its id in the source.
+    pub of: String,
+    /// The id of an element that was read.
+    pub element: Option<String>,
+    /// How many elements the whole has.
+    pub total: Option<u64>,
+    /// Whether another part comes before this one, and after it.
+    pub is_continued: Option<[bool; 2]>,
 }
 
 /// A page that was commented on. Of several records with one key, the first value of each attribute counts.

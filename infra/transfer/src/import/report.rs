@@ -29,6 +29,37 @@ pub struct Report {
     pub moved: Vec<Entry>,
     /// Comments of which readers do not see all.
     pub cut: Vec<String>,
+    /// What the source has only in part.
+    pub missing: Vec<Missing>,
+}
+
+/// A list of which the source has a part, or a text with bytes that stand for no character.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// Of a list, what it belongs to, such as a discussion; of a text, its comment or thread.
+    pub id: String,
+    /// Elements of the list, or characters of the text, that were read.
+    pub read: u64,
+    /// All of them; `None` when the source does not say how many there are.
+    pub total: Option<u64>,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = first(&[&self.id]);
+        match self.total {
+            Some(total) => write!(f, "{id} ({} of {total})", self.read),
+            None => write!(f, "{id} ({}, and there are more)", self.read),
+        }
+    }
+}
+
+impl Report {
+    /// Whether everything in the source was imported, or skipped as it should be.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.refused.is_empty() && self.missing.is_empty()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -73,7 +104,17 @@ impl fmt::Display for Report {
             let reasons: Vec<String> = self.skipped.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
             write!(f, " ({})", reasons.join(", "))?;
         }
-        writeln!(f, ", {refused} refused")
+        writeln!(f, ", {refused} refused")?;
+        if self.missing.is_empty() {
+            return Ok(());
+        }
+        let missing: Vec<String> = self.missing.iter().take(SHOWN).map(Missing::to_string).collect();
+        write!(f, "incomplete: {}", missing.join(", "))?;
+        match self.missing.len().saturating_sub(SHOWN) {
+            0 => writeln!(f),
+            more => writeln!(f, " and {more} more"),
+        }?;
+        writeln!(f, "  the source has these only in part; export it again as a whole, and run the same command on that")
     }
 }
 
@@ -114,6 +155,7 @@ mod tests {
             unmapped: vec!["1337".to_owned()],
             moved: vec![entry("559", "parent")],
             cut: vec!["560".to_owned()],
+            missing: Vec::new(),
         }
     }
 
@@ -140,11 +182,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missing_comes_last_and_says_what_to_do() {
+        let missing = |id: u32, total| Missing { id: id.to_string(), read: 100, total };
+        let missing = (1..=6).map(|id| missing(id, (id > 1).then_some(120))).collect();
+        let text = Report { missing, ..report() }.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        let [.., incomplete, help] = lines[..] else { panic!("{text}") };
+        let expected = "incomplete: 1 (100, and there are more), 2 (100 of 120), 3 (100 of 120), 4 (100 of 120), \
+                        5 (100 of 120) and 1 more";
+        assert_eq!(incomplete, expected);
+        assert!(help.contains("export it again"), "{help}");
+    }
+
+    #[test]
     fn as_json_it_has_the_documented_names() {
         let json = serde_json::to_value(report()).unwrap();
         let names: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
         let mut expected =
-            ["read", "new", "already_there", "skipped", "refused", "threads", "unmapped", "moved", "cut"];
+            ["read", "new", "already_there", "skipped", "refused", "threads", "unmapped", "moved", "cut", "missing"];
         expected.sort_unstable();
         assert_eq!(names, expected);
         assert_eq!(json["refused"], serde_json::json!([{ "id": "558", "reason": "time" }]));

@@ -31,7 +31,7 @@ use super::author::{ImportedAuthor, Users};
 use super::format::Format;
 use super::markdown;
 use super::record::{self, BodyFormat, Record, RecordState, User};
-use super::report::{Entry, Report};
+use super::report::{Entry, Missing, Report};
 use super::time::timestamp;
 use crate::temporary::{self, TemporaryFile};
 
@@ -112,6 +112,8 @@ pub struct Staging {
     pub(super) latest: i64,
     /// The names of files without comments.
     pub silent: Vec<String>,
+    /// What the sources say they do not have, and texts that could not be read whole.
+    pub(super) missing: Vec<Missing>,
     salts: Salts,
     /// Whose comments may have been erased from the table.
     pub(super) forgotten: Option<Forgotten>,
@@ -132,6 +134,7 @@ impl Staging {
             site: None,
             latest: i64::MAX,
             silent,
+            missing: Vec::new(),
             salts,
             forgotten: None,
         })
@@ -260,6 +263,7 @@ impl Staging {
             unmapped: self.unmapped()?,
             moved: self.entries("moved IS NOT NULL AND fate IN ('new', 'placeholder')", "moved")?,
             cut: self.entries("cut AND fate = 'new'", "''")?.into_iter().map(|entry| entry.id).collect(),
+            missing: self.missing.clone(),
         })
     }
 

@@ -111,6 +111,11 @@ fn host(address: &str) -> Option<&str> {
     Some(authority.rsplit('@').next().unwrap_or_default())
 }
 
+/// Whether an address names its host.
+pub(super) fn has_host(address: &str) -> bool {
+    after_scheme(address).is_some()
+}
+
 fn without_host(address: &str) -> &str {
     match after_scheme(address) {
         Some(rest) => rest.find(['/', '?', '#']).map_or("", |end| &rest[end..]),

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::super::markdown::{self, RawHtml};
+use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, Comment, RecordState};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
@@ -37,7 +37,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
             email: value.text("email"),
             ..Author::default()
         },
-        body: markdown::from_dialect(&value.body("content"), RawHtml::Markup),
+        body: markdown::from_dialect(&value.body("content"), Dialect::HTML),
         state: if value.flag("is_pending") { RecordState::Pending } else { RecordState::Approved },
         likes: value.count("vote_up"),
         pinned: value.flag("is_pinned"),

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::super::markdown::{self, RawHtml};
+use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
@@ -45,7 +45,7 @@ fn thread(value: &Value) -> Thread {
 fn comment(value: &Value, zone: &TimeZone) -> Comment {
     let (body, format) = match value.body("markdown") {
         typed if typed.trim().is_empty() => (value.body("html"), BodyFormat::Html),
-        typed => (markdown::from_dialect(&typed, RawHtml::Markup), BodyFormat::Markdown),
+        typed => (markdown::from_dialect(&typed, Dialect::HTML), BodyFormat::Markdown),
     };
     Comment {
         source_id: value.text("id"),

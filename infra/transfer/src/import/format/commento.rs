@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread, User};
 use super::super::source::{ReadError, Reader};
+use super::super::thread_key::has_host;
 use super::json::{self, Attributes};
 use super::{Sink, comment_record};
 
@@ -31,15 +32,23 @@ fn commenter(value: &Value) -> User {
     }
 }
 
-/// `url` is a path, `domain` a host.
+/// `domain` is a host. `url` is a path, or an address that names its host itself.
 fn thread(value: &Value) -> Thread {
     let (domain, path) = (value.text("domain"), value.text("url"));
     let url = match (domain.as_str(), path.as_str()) {
         ("", "") => None,
+        (_, address) if has_host(address) => Some(address.to_owned()),
         ("", path) => Some(path.to_owned()),
+        (domain, path) if starts_with_host(path, domain) => Some(format!("//{path}")),
         (domain, path) => Some(format!("//{domain}/{}", path.trim_start_matches('/'))),
     };
     Thread { key: url.clone().unwrap_or_default(), url, aliases: vec![path], ..Thread::default() }
+}
+
+/// Whether a path without a slash in front begins with the host, as in `example.org/a`.
+fn starts_with_host(path: &str, host: &str) -> bool {
+    let authority = path.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.eq_ignore_ascii_case(host)
 }
 
 fn comment(value: &Value, thread: String, zone: &TimeZone) -> Comment {

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 
+use super::super::markdown;
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread};
 use super::super::source::{ReadError, Reader};
 use super::super::time;
@@ -14,6 +15,9 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         let element = xml.element(tag)?;
         if matches!(element.tag.name.as_str(), "category" | "thread") {
             sink(Record::of_site(element.text("forum")))?;
+        }
+        if let Some(missing) = element.missing(|| id(Some(&element)).unwrap_or_else(|| element.text("id"))) {
+            sink(missing)?;
         }
         match element.tag.name.as_str() {
             "thread" => sink(Record::Thread(thread(&element)))?,
@@ -28,7 +32,8 @@ fn thread(element: &Element) -> Thread {
     let optional = |name| Some(element.text(name)).filter(|text| !text.is_empty());
     Thread {
         key: id(Some(element)).unwrap_or_default(),
-        title: optional("title"),
+        // The title of the page, as its HTML had it.
+        title: optional("title").map(|title| markdown::decode(&title)),
         url: optional("link"),
         aliases: optional("id").into_iter().collect(),
         deleted: element.text("isDeleted") == "true",

@@ -3,34 +3,49 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::super::markdown::{self, RawHtml};
-use super::super::record::{Author, Comment, Record, RecordState, Thread};
+use super::super::markdown::{self, Dialect};
+use super::super::record::{Author, Comment, Part, Record, RecordState, Thread};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path, may_be_cut};
 use super::{Sink, comment_record};
 
-const DISCUSSIONS: &[Path] = &[
+const PATHS: &[Path] = &[
     &["data", "repository", "discussions", "nodes"],
+    &["data", "repository", "discussions", "totalCount"],
+    &["data", "repository", "discussions", "pageInfo"],
     &["data", "repository", "discussion"],
     &["data", "search", "nodes"],
+    &["data", "search", "discussionCount"],
+    &["data", "search", "pageInfo"],
     ERRORS,
 ];
 const ERRORS: Path = &["errors"];
+/// What the report calls the list of all discussions.
+const ALL: &str = "discussions";
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    json::read(input, DISCUSSIONS, &mut |path, discussion, cut| {
-        if path == ERRORS {
-            let message = discussion.text("message");
-            return Err(ReadError::whole(format_args!("an answer has an error, and so is not whole: {message}")));
-        }
+    json::read(input, PATHS, &mut |path, value, cut| {
+        let discussion = match path {
+            ERRORS => {
+                let message = value.text("message");
+                return Err(ReadError::whole(format_args!("an answer has an error, and so is not whole: {message}")));
+            }
+            [.., "totalCount" | "discussionCount"] => return sink(total(ALL, &value)),
+            [.., "pageInfo"] => return sink(page_info(ALL, &value)),
+            _ => value,
+        };
         let thread = thread(&discussion);
         let key = thread.key.clone();
+        let id = ["id", "number", "title"].into_iter().find_map(|name| discussion.optional(name)).unwrap_or_default();
+        sink(Record::Part(Part { of: ALL.to_owned(), element: Some(id.clone()), ..Part::default() }))?;
         sink(Record::Thread(thread))?;
+        parts(&discussion, "comments", &id, sink)?;
         for value in nodes(&discussion, "comments") {
             let parent = comment(value, &key, None, zone);
             let id = parent.source_id.clone();
             let own = value.as_object().into_iter().flatten().filter(|(name, _)| *name != "replies");
             sink(comment_record(parent, cut && own.map(|(_, value)| value).any(may_be_cut)))?;
+            parts(value, "replies", &id, sink)?;
             for reply in nodes(value, "replies") {
                 sink(comment_record(comment(reply, &key, Some(id.clone()), zone), cut && may_be_cut(reply)))?;
             }
@@ -41,6 +56,26 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
 
 fn nodes<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.attribute(name).attribute("nodes").as_array().map_or(&[], Vec::as_slice)
+}
+
+/// What a connection of GitHub says of its length.
+fn parts(value: &Value, name: &str, of: &str, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let connection = value.attribute(name);
+    for node in nodes(value, name) {
+        sink(Record::Part(Part { of: of.to_owned(), element: Some(node.text("id")), ..Part::default() }))?;
+    }
+    sink(total(of, connection.attribute("totalCount")))?;
+    sink(page_info(of, connection.attribute("pageInfo")))
+}
+
+fn total(of: &str, count: &Value) -> Record {
+    Record::Part(Part { of: of.to_owned(), total: count.as_u64(), ..Part::default() })
+}
+
+/// A query that asks for one direction alone leaves the other out.
+fn page_info(of: &str, info: &Value) -> Record {
+    let is_continued = info.is_object().then(|| [info.flag("hasPreviousPage"), info.flag("hasNextPage")]);
+    Record::Part(Part { of: of.to_owned(), is_continued, ..Part::default() })
 }
 
 /// giscus writes the page's address into the body of the discussion. The title is a path, an address or a term.
@@ -66,7 +101,7 @@ fn comment(value: &Value, thread: &str, parent: Option<String>, zone: &TimeZone)
         created_at: value.time("createdAt", zone),
         edited_at: value.time("lastEditedAt", zone),
         author: author(value),
-        body: markdown::from_dialect(&value.body("body"), RawHtml::Markup),
+        body: markdown::from_dialect(&value.body("body"), Dialect::HTML_AND_EMOJI),
         state: state(value),
         likes: value.count("upvoteCount"),
         ..Comment::default()

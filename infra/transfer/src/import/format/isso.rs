@@ -1,11 +1,15 @@
 //! Isso: a `SQLite` database with the tables `threads` and `comments`.
 
-use rusqlite::types::{Value, ValueRef};
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::super::bounded::MAX_VALUE;
-use super::super::markdown::{self, RawHtml};
+use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread};
+use super::super::report::Missing;
 use super::super::source::ReadError;
 use super::super::time;
 use super::Sink;
@@ -15,14 +19,14 @@ pub(super) fn read(database: &Connection, sink: &mut Sink<'_>) -> Result<(), Rea
     check(database)?;
     let [id, uri, title] = ["id", "uri", "title"].map(bounded);
     let threads = format!("SELECT {id}, {uri}, {title} FROM threads");
-    each(database, &threads, &mut |row| Ok(sink_thread(row)), sink)?;
+    each(database, &threads, &mut |row| (thread(row), missing(row, 0, 0..3)), sink)?;
     let values = COLUMNS.map(bounded).join(", ");
     let oversized = COLUMNS.map(|column| format!("ifnull(octet_length({column}), 0) > {MAX_VALUE}")).join(" OR ");
     let comments = format!(
         "SELECT coalesce(nullif(page.uri, ''), tid), {values}, {oversized} FROM comments
          LEFT JOIN (SELECT id AS number, min({uri}) AS uri FROM threads GROUP BY id) page ON number = tid ORDER BY id"
     );
-    each(database, &comments, &mut |row| Ok(comment(row)), sink)
+    each(database, &comments, &mut |row| (comment(row), missing(row, 1, 0..COLUMNS.len() + 1)), sink)
 }
 
 /// Columns of a comment, besides its thread.
@@ -61,18 +65,20 @@ fn check(database: &Connection) -> Result<(), ReadError> {
 fn each(
     database: &Connection,
     query: &str,
-    record: &mut dyn FnMut(&Row<'_>) -> rusqlite::Result<Record>,
+    record: &mut dyn FnMut(&Row<'_>) -> (Record, Option<Record>),
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let mut statement = database.prepare(query).map_err(ReadError::whole)?;
     let mut rows = statement.query([]).map_err(ReadError::whole)?;
     while let Some(row) = rows.next().map_err(ReadError::whole)? {
-        sink(record(row).map_err(ReadError::whole)?)?;
+        let (record, missing) = record(row);
+        sink(record)?;
+        missing.map_or(Ok(()), &mut *sink)?;
     }
     Ok(())
 }
 
-fn sink_thread(row: &Row<'_>) -> Record {
+fn thread(row: &Row<'_>) -> Record {
     // Every file counts its threads from 1, so that a number is no name.
     let (number, url) = (text(row, 0), Some(text(row, 1)).filter(|url| !url.is_empty()));
     Record::Thread(Thread {
@@ -99,7 +105,8 @@ fn comment(row: &Row<'_>) -> Record {
         },
         format,
         body,
-        author: Author { name: text(row, 7), email: text(row, 8), ..Author::default() },
+        // Isso escapes names when it stores them.
+        author: Author { name: markdown::decode(&text(row, 7)), email: text(row, 8), ..Author::default() },
         likes: likes(number(row, 9).unwrap_or_default()),
         is_oversized: row.get(10).unwrap_or_default(),
         ..Comment::default()
@@ -116,18 +123,34 @@ fn body(typed: &str) -> (BodyFormat, String) {
     if tag && !autolink {
         (BodyFormat::Html, typed.to_owned())
     } else {
-        (BodyFormat::Markdown, markdown::from_dialect(typed, RawHtml::Text))
+        (BodyFormat::Markdown, markdown::from_dialect(typed, Dialect::TEXT))
     }
 }
 
-/// Columns of `SQLite` hold values of any type.
+/// Columns of `SQLite` hold values of any type, and texts of any bytes.
 fn text(row: &Row<'_>, column: usize) -> String {
-    match row.get_ref(column).map(Value::try_from) {
-        Ok(Ok(Value::Text(text))) => text,
-        Ok(Ok(Value::Integer(number))) => number.to_string(),
-        Ok(Ok(Value::Real(number))) => number.to_string(),
+    match row.get_ref(column) {
+        Ok(ValueRef::Text(text)) => String::from_utf8_lossy(text).into_owned(),
+        Ok(ValueRef::Integer(number)) => number.to_string(),
+        Ok(ValueRef::Real(number)) => number.to_string(),
         _ => String::new(),
     }
+}
+
+/// A row with bytes that stand for no character.
+fn missing(row: &Row<'_>, id: usize, columns: Range<usize>) -> Option<Record> {
+    let (mut total, mut replaced) = (0, 0);
+    for column in columns {
+        if let Ok(ValueRef::Text(text)) = row.get_ref(column) {
+            let shown = String::from_utf8_lossy(text);
+            total += shown.chars().count() as u64;
+            if let Cow::Owned(shown) = shown {
+                replaced += shown.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count() as u64;
+            }
+        }
+    }
+    let missing = || Missing { id: text(row, id), read: total.saturating_sub(replaced), total: Some(total) };
+    (replaced > 0).then(|| Record::Missing(missing()))
 }
 
 fn number(row: &Row<'_>, column: usize) -> Option<f64> {

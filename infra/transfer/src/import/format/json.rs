@@ -176,8 +176,11 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
         Ok(())
     }
 
-    fn visit_u64<E: serde::de::Error>(self, _: u64) -> Result<(), E> {
-        Ok(())
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<(), E> {
+        match self.wanted() {
+            Some(path) if !path.is_empty() => self.walk.give(path, Value::from(number)),
+            _ => Ok(()),
+        }
     }
 
     fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::super::markdown::{self, RawHtml};
+use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
@@ -22,7 +22,8 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         }
         sink(Record::of_site(value.attribute("locator").text("site")))?;
         let comment = comment(&value, zone);
-        sink(page(&comment.thread, value.optional("title")))?;
+        let title = value.optional("title").map(|title| markdown::decode(&title));
+        sink(page(&comment.thread, title))?;
         sink(comment_record(comment, cut))
     })
 }
@@ -38,7 +39,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
     // `orig` is what was typed. Comments that came from another system have the HTML alone.
     let (body, format) = match value.body("orig") {
         typed if typed.trim().is_empty() => (value.body("text"), BodyFormat::Html),
-        typed => (markdown::from_dialect(&typed, RawHtml::Markup), BodyFormat::Markdown),
+        typed => (markdown::from_dialect(&typed, Dialect::HTML), BodyFormat::Markdown),
     };
     Comment {
         source_id: value.text("id"),
@@ -48,7 +49,8 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         edited_at: value.attribute("edit").time("time", zone),
         author: Author {
             key: user.text("id"),
-            name: user.text("name"),
+            // remark42 escapes names and titles when it stores them.
+            name: markdown::decode(&user.text("name")),
             avatar: user.text("picture"),
             moderator: user.flag("admin"),
             ..Author::default()

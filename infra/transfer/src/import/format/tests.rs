@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tempfile::NamedTempFile;
 
+use super::super::parts::Parts;
 use super::super::record::{BodyFormat, Comment, Record, RecordState, Thread, User};
+use super::super::report::Missing;
 use super::super::source::Source;
 use super::*;
 
@@ -16,6 +18,7 @@ struct Parsed {
     threads: Vec<Thread>,
     users: Vec<User>,
     comments: Vec<Comment>,
+    missing: Vec<Missing>,
 }
 
 impl Parsed {
@@ -40,13 +43,15 @@ fn parse_in(format: Format, content: &[u8], zone: &str) -> Result<Parsed, String
     let directory = tempfile::tempdir().unwrap();
     let mut file = NamedTempFile::new_in(directory.path()).unwrap();
     file.write_all(content).unwrap();
-    let mut parsed = Parsed::default();
+    let (mut parsed, mut parts) = (Parsed::default(), Parts::default());
     let mut sink = |record| {
         match record {
             Record::Head(_) => {}
             Record::Thread(thread) => parsed.threads.push(thread),
             Record::User(user) => parsed.users.push(user),
             Record::Comment(comment) => parsed.comments.push(*comment),
+            Record::Part(part) => parts.add(part),
+            Record::Missing(missing) => parsed.missing.push(missing),
             other => panic!("{other:?}"),
         }
         Ok(())
@@ -55,6 +60,7 @@ fn parse_in(format: Format, content: &[u8], zone: &str) -> Result<Parsed, String
     for source in Source::open(file.path(), directory.path()).map_err(|error| error.to_string())? {
         format.read(source, &zone, directory.path(), &mut sink).map_err(|error| error.to_string())?;
     }
+    parsed.missing.extend(parts.missing());
     Ok(parsed)
 }
 
@@ -87,6 +93,95 @@ pub(in crate::import) fn samples() -> Vec<(Format, Vec<u8>)> {
 fn every_format_has_a_sample() {
     let named = |formats: &mut dyn Iterator<Item = Format>| formats.map(Format::name).collect::<BTreeSet<_>>();
     assert_eq!(named(&mut samples().into_iter().map(|(format, _)| format)), named(&mut Format::all()));
+}
+
+/// What the fields of each format are. Disqus and `WordPress` have HTML inside of XML, and the other names are plain.
+#[test]
+fn names_and_titles_are_decoded_once_where_the_source_shows_them_as_html() {
+    const HTML: &str = "Salt & Pepper";
+    const TEXT: &str = "Salt &amp; Pepper";
+    let xml = |text: &str| text.replace('%', "<![CDATA[Salt &amp; Pepper]]>").into_bytes();
+    let json = |text: &str| text.replace('%', r#""Salt &amp; Pepper""#).into_bytes();
+    let isso =
+        isso::database(&isso::TABLES.replace("'Hello'", "'Salt &amp; Pepper'").replace("'Ada'", "'Salt &amp; Pepper'"));
+    let table = [
+        (
+            Format::Disqus,
+            Some(TEXT),
+            Some(HTML),
+            xml(
+                "<disqus><thread dsq:id='1'><title>%</title></thread><post dsq:id='1'><author><name>%</name></author></post></disqus>",
+            ),
+        ),
+        (
+            Format::Wordpress,
+            Some(HTML),
+            Some(HTML),
+            xml(
+                "<rss><channel><item><title>%</title><wp:post_id>1</wp:post_id><wp:comment><wp:comment_id>1</wp:comment_id><wp:comment_author>%</wp:comment_author></wp:comment></item></channel></rss>",
+            ),
+        ),
+        (Format::Isso, Some(HTML), Some(TEXT), isso),
+        (
+            Format::Remark42,
+            Some(HTML),
+            Some(HTML),
+            json(r#"{"id":"1","title":%,"locator":{"url":"/a"},"user":{"name":%}}"#),
+        ),
+        (
+            Format::Commento,
+            None,
+            None,
+            json(r#"{"comments":[{"commentHex":"1","url":"/a"}],"commenters":[{"commenterHex":"1","name":%}]}"#),
+        ),
+        (
+            Format::Comentario,
+            Some(TEXT),
+            Some(TEXT),
+            json(r#"{"pages":[{"id":"p","path":"/a","title":%}],"comments":[{"id":"1","pageId":"p","authorName":%}]}"#),
+        ),
+        (Format::Artalk, Some(TEXT), Some(TEXT), json(r#"[{"id":"1","page_key":"/a","page_title":%,"nick":%}]"#)),
+        (Format::Waline, Some(TEXT), None, json(r#"[{"objectId":"1","url":"/a","nick":%}]"#)),
+        (
+            Format::Giscus,
+            Some(TEXT),
+            Some(TEXT),
+            json(
+                r#"{"data":{"repository":{"discussion":{"title":%,"comments":{"nodes":[{"id":"1","author":{"login":%}}]}}}}}"#,
+            ),
+        ),
+    ];
+    for (format, name, title, content) in table {
+        let parsed = parse_in(format, &content, "UTC").unwrap();
+        let titles: BTreeSet<&str> = parsed.threads.iter().filter_map(|thread| thread.title.as_deref()).collect();
+        assert_eq!(titles, title.into_iter().collect(), "{format:?}");
+        if let Some(name) = name {
+            assert_eq!(parsed.comment("1").author.name, name, "{format:?}");
+        }
+        for user in parsed.users {
+            assert_eq!(user.name, TEXT, "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_replaced_and_reported() {
+    let posts = b"<disqus><post dsq:id='7'><message>caf\xe9 noir</message></post><post dsq:id='8'><message>fine</message></post></disqus>";
+    let parsed = parse_in(Format::Disqus, posts, "UTC").unwrap();
+    assert_eq!(parsed.comment("7").body, "caf\u{fffd} noir");
+    assert_eq!(parsed.missing, [Missing { id: "7".to_owned(), read: 8, total: Some(9) }]);
+    let item = b"<rss><channel><item><wp:post_id>3</wp:post_id><wp:comment><wp:comment_id>5</wp:comment_id><wp:comment_author>\xe9\xe8</wp:comment_author></wp:comment></item></channel></rss>";
+    let parsed = parse_in(Format::Wordpress, item, "UTC").unwrap();
+    assert_eq!(parsed.missing, [Missing { id: "5".to_owned(), read: 1, total: Some(3) }]);
+    let damage = "UPDATE comments SET text = CAST(x'636166e9' AS TEXT) WHERE id = 1";
+    let parsed = parse_in(Format::Isso, &isso::database(&format!("{} {damage}", isso::TABLES)), "UTC").unwrap();
+    assert_eq!(parsed.comment("1").body, "caf\u{fffd}");
+    assert_eq!(parsed.missing.iter().map(|missing| missing.id.as_str()).collect::<Vec<_>>(), ["1"]);
+    for (format, content) in samples() {
+        if format != Format::Native {
+            assert_eq!(parse_in(format, &content, "UTC").unwrap().missing, [], "{format:?}");
+        }
+    }
 }
 
 fn gzip(content: &[u8]) -> Vec<u8> {
@@ -607,6 +702,22 @@ mod commento {
     use super::*;
 
     #[test]
+    fn a_path_and_a_whole_address_are_the_same_page() {
+        let url = |domain: &str, url: &str| {
+            let text =
+                format!(r#"{{"comments":[{{"commentHex":"1","domain":"{domain}","url":"{url}"}}],"commenters":[]}}"#);
+            parse(Format::Commento, &text).threads[0].url.clone().unwrap()
+        };
+        assert_eq!(url("blog.example", "/a"), "//blog.example/a");
+        assert_eq!(url("blog.example", "a"), "//blog.example/a");
+        assert_eq!(url("blog.example", "https://blog.example/a"), "https://blog.example/a");
+        assert_eq!(url("blog.example", "//www.blog.example/a"), "//www.blog.example/a");
+        assert_eq!(url("blog.example", "Blog.example/a"), "//Blog.example/a");
+        assert_eq!(url("blog.example", "blog.example.html"), "//blog.example/blog.example.html");
+        assert_eq!(url("", "/a"), "/a");
+    }
+
+    #[test]
     fn root_and_anonymous_are_nobody() {
         let parsed = parse(Format::Commento, include_str!("../samples/commento.json"));
         assert_eq!(parsed.ids(), ["c2", "c1", "c3", "c4"], "replies may come before their parents");
@@ -730,6 +841,18 @@ mod waline {
     }
 
     #[test]
+    fn a_reply_begins_with_a_name_and_not_with_a_link_to_its_parent() {
+        let body = |comment: &str| {
+            let text = format!(r#"[{{"objectId":"1","url":"/a","comment":"{comment}"}}]"#);
+            parse(Format::Waline, &text).comment("1").body.clone()
+        };
+        assert_eq!(body("[@ada](#65f1c2): **yes** :tada:"), "@ada: **yes** 🎉");
+        assert_eq!(body("<p><a class='at' href='#65f1c2'>@ada</a> , yes</p>"), "@ada , yes");
+        assert_eq!(body("See [@ada](#65f1c2)"), "See [@ada](#65f1c2)");
+        assert_eq!(body("[@ada](https://a.example)"), "[@ada](https://a.example)");
+    }
+
+    #[test]
     fn ids_of_mongodb_are_objects() {
         let of = |id: &str| format!(r#"{{"$oid":"{id}"}}"#);
         let text = format!(
@@ -790,6 +913,36 @@ mod giscus {
             r#"{"data":{"repository":null},"errors":[{"type":"RATE_LIMITED","message":"API rate limit exceeded"}]}"#;
         let error = parse_in(Format::Giscus, format!("{one}{limited}").as_bytes(), "UTC").unwrap_err();
         assert_eq!(error, "an answer has an error, and so is not whole: API rate limit exceeded");
+    }
+
+    #[test]
+    fn a_list_of_which_github_says_that_there_is_more_is_reported() {
+        let page = |info: &str, nodes: &str| {
+            format!(r#"{{"data":{{"repository":{{"discussions":{{{info}"nodes":[{nodes}]}}}}}}}}"#)
+        };
+        let discussion = |id: &str, comments: &str| format!(r#"{{"id":"{id}","title":"{id}","comments":{comments}}}"#);
+        let missing = |text: String| {
+            let missing = parse(Format::Giscus, &text).missing;
+            missing.into_iter().map(|missing| (missing.id, missing.read, missing.total)).collect::<Vec<_>>()
+        };
+        let none = discussion("A", r#"{"nodes":[]}"#);
+        assert_eq!(missing(page("", &none)), []);
+        assert_eq!(missing(page(r#""totalCount":2,"#, &none)), [("discussions".to_owned(), 1, Some(2))]);
+        let (next, last) = (r#""pageInfo":{"hasNextPage":true},"#, r#""pageInfo":{"hasNextPage":false},"#);
+        assert_eq!(missing(page(next, &none)), [("discussions".to_owned(), 1, None)]);
+        let other = discussion("B", r#"{"nodes":[]}"#);
+        assert_eq!(
+            missing(format!("{}{}", page(next, &none), page(last, &other))),
+            [],
+            "the rest is in another answer"
+        );
+        let comments = discussion(
+            "A",
+            r#"{"totalCount":3,"nodes":[{"id":"c1","replies":{"pageInfo":{"hasPreviousPage":true},"nodes":[{"id":"r1"}]}}]}"#,
+        );
+        assert_eq!(missing(page(last, &comments)), [("A".to_owned(), 1, Some(3)), ("c1".to_owned(), 1, None)]);
+        let search = format!(r#"{{"data":{{"search":{{"discussionCount":9,"nodes":[{none}]}}}}}}"#);
+        assert_eq!(missing(search), [("discussions".to_owned(), 1, Some(9))]);
     }
 
     #[test]

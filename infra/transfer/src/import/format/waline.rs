@@ -5,7 +5,7 @@ use std::io::BufRead;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::super::markdown::{self, RawHtml};
+use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, Comment, Record, RecordState, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path};
@@ -30,6 +30,18 @@ pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> R
         sink(page(&comment.thread, None))?;
         sink(comment_record(comment, cut))
     })
+}
+
+/// A reply begins with a link to the comment it answers, `[@nick](#objectId): `, whose address leads nowhere here.
+fn without_link_to_parent(body: String) -> String {
+    let link = body.strip_prefix("[@").and_then(|rest| rest.split_once("](#"));
+    let parts = link.and_then(|(name, rest)| Some((name, rest.split_once(')')?)));
+    match parts {
+        Some((name, (id, rest))) if !name.contains('\n') && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            format!("@{name}{rest}")
+        }
+        _ => body,
+    }
 }
 
 /// The name depends on the database behind it.
@@ -63,7 +75,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
             ..Author::default()
         },
         // HTML is Markdown as well: it begins many comments that came from elsewhere, and emoji are images.
-        body: markdown::from_dialect(&value.body("comment"), RawHtml::Markup),
+        body: without_link_to_parent(markdown::from_dialect(&value.body("comment"), Dialect::HTML_AND_EMOJI)),
         state: match value.text("status").as_str() {
             "" | "approved" => RecordState::Approved,
             "spam" => RecordState::Spam,

@@ -40,6 +40,10 @@ fn item(xml: &mut Xml, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadE
     while let XmlEvent::Start(tag) = xml.next_event()? {
         let element = xml.element(tag)?;
         let text = || Some(element.own_text()).filter(|text| !text.is_empty());
+        let is_comment = element.tag.name == "comment";
+        if let Some(missing) = element.missing(|| if is_comment { element.text("comment_id") } else { item.key() }) {
+            sink(missing)?;
+        }
         match element.tag.name.as_str() {
             "title" => item.title = text().map(|title| markdown::decode(&title)),
             "link" => item.link = text(),

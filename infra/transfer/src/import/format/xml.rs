@@ -2,6 +2,7 @@
 //! the root.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use encoding_rs::{Encoding, UTF_8};
 use quick_xml::Reader as Events;
@@ -9,6 +10,8 @@ use quick_xml::escape::resolve_html5_entity;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
 use super::super::bounded::{MAX_RECORD, MAX_VALUE, Watch};
+use super::super::record::Record;
+use super::super::report::Missing;
 use super::super::source::{ReadError, Reader, SourcePosition};
 
 /// Levels of elements.
@@ -39,9 +42,22 @@ pub(super) struct Element {
     children: Vec<Element>,
     /// A value in it was too long, and is not all there.
     pub(super) is_oversized: bool,
+    /// Characters in it that stand for bytes in an unknown encoding.
+    replaced: u64,
 }
 
 impl Element {
+    /// The comment, or thread, that could not be read whole.
+    pub(super) fn missing(&self, id: impl FnOnce() -> String) -> Option<Record> {
+        let total = self.characters();
+        let missing = || Missing { id: id(), read: total.saturating_sub(self.replaced), total: Some(total) };
+        (self.replaced > 0).then(|| Record::Missing(missing()))
+    }
+
+    fn characters(&self) -> u64 {
+        self.text.chars().count() as u64 + self.children.iter().map(Self::characters).sum::<u64>()
+    }
+
     pub(super) fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.tag.name == name)
     }
@@ -68,6 +84,8 @@ pub(super) struct Xml {
     watch: Watch,
     /// What the file says of its text.
     encoding: &'static Encoding,
+    /// Characters read so far that stand for bytes in an unknown encoding.
+    replaced: Cell<u64>,
     buffer: Vec<u8>,
     /// The names of the open elements.
     open: Vec<String>,
@@ -81,7 +99,8 @@ impl Xml {
         let watch = input.watch();
         let mut events = Events::from_reader(input);
         events.config_mut().allow_dangling_amp = true;
-        let mut xml = Self { events, watch, encoding: UTF_8, buffer: Vec::new(), open: Vec::new(), is_empty: false };
+        let (replaced, buffer, open) = (Cell::new(0), Vec::new(), Vec::new());
+        let mut xml = Self { events, watch, encoding: UTF_8, replaced, buffer, open, is_empty: false };
         match xml.next_event() {
             Ok(XmlEvent::Start(tag)) if tag.name == root => Ok(xml),
             Ok(XmlEvent::Start(tag)) => Err(ReadError::whole(format!("begins with <{}>, not with <{root}>", tag.name))),
@@ -109,6 +128,7 @@ impl Xml {
     /// The rest of the element whose start was read last.
     pub(super) fn element(&mut self, tag: Tag) -> Result<Element, ReadError> {
         self.watch.begin();
+        let before = self.replaced.get();
         let mut open = vec![Element { tag, ..Element::default() }];
         // Bytes that are held, with something for each element.
         let mut held = 0;
@@ -130,6 +150,7 @@ impl Xml {
                         }
                         None => {
                             done.is_oversized |= self.watch.end();
+                            done.replaced = self.replaced.get() - before;
                             return Ok(done);
                         }
                     }
@@ -203,7 +224,14 @@ impl Xml {
     fn decode<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
         match str::from_utf8(bytes) {
             Ok(text) => text.into(),
-            Err(_) => self.encoding.decode_without_bom_handling(bytes).0,
+            Err(_) => {
+                let (text, has_errors) = self.encoding.decode_without_bom_handling(bytes);
+                if has_errors {
+                    let replaced = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
+                    self.replaced.set(self.replaced.get() + replaced as u64);
+                }
+                text
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! HTML as what Markdown can have: blocks, with inline content in them.
 
 use shared::domain::markdown::MAX_NESTING;
+use url::Url;
 
 use super::tree::{self, Element, Node};
 
@@ -141,6 +142,7 @@ impl BlockReader {
                 self.push(list);
             }
             "pre" | "xmp" if !tree::has_links(&element.children) => self.push(code_block(element)),
+            "code" if has_lines(element) => self.push(code_block(element)),
             "hr" => self.push(Some(Block::Rule)),
             "td" | "th" => {
                 push_text(&mut self.open, " ");
@@ -226,8 +228,15 @@ fn heading_level(name: &str) -> Option<usize> {
 fn has_block(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
         Node::Text(_) => false,
-        Node::Element(element) => tree::is_block(&element.name) || has_block(&element.children),
+        Node::Element(element) => tree::is_block(&element.name) || has_lines(element) || has_block(&element.children),
     })
+}
+
+/// Whether it is code of several lines, which other systems show as lines.
+fn has_lines(element: &Element) -> bool {
+    element.name == "code"
+        && !tree::has_links(&element.children)
+        && tree::text(&element.children).trim().contains(['\n', '\r'])
 }
 
 fn code_block(element: &Element) -> Option<Block> {
@@ -266,8 +275,13 @@ fn inline(out: &mut Vec<Inline>, element: &Element, depth: usize) {
         "b" | "strong" if may_nest => wrap(out, content(), Inline::Strong),
         "i" | "em" | "cite" | "dfn" if may_nest => wrap(out, content(), Inline::Emphasis),
         "code" | "tt" | "kbd" | "samp" if !tree::has_links(&element.children) => {
-            let text = collapsed(&tree::text(&element.children));
-            push_code(out, text.trim());
+            // Where no block fits, such as in a link, each line is a code.
+            for (index, line) in tree::text(&element.children).trim().lines().enumerate() {
+                if index > 0 && element.name == "code" {
+                    out.push(Inline::Break);
+                }
+                push_code(out, collapsed(line).trim());
+            }
         }
         "a" if may_nest => link(out, element, content()),
         "img" => image(out, element),
@@ -312,9 +326,21 @@ fn wrap(out: &mut Vec<Inline>, content: Vec<Inline>, kind: impl FnOnce(Vec<Inlin
 fn link(out: &mut Vec<Inline>, element: &Element, content: Vec<Inline>) {
     let address = element.attribute("href").and_then(|href| allowed(href, &["http", "https", "mailto"]));
     match address {
-        Some(address) => wrap(out, content, |content| Inline::Link { address, content }),
+        Some(address) => {
+            let address = behind_disqus(&address).unwrap_or(address);
+            wrap(out, content, |content| Inline::Link { address, content });
+        }
         None => out.extend(content),
     }
+}
+
+/// Where a link leads that Disqus counts: `https://disq.us/url?url=ADDRESS%3ASIGNATURE`.
+fn behind_disqus(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok().filter(|url| url.host_str() == Some("disq.us") && url.path() == "/url")?;
+    let (_, signed) = url.query_pairs().find(|(name, _)| name == "url")?;
+    let (target, signature) = signed.rsplit_once(':')?;
+    let is_signature = !signature.is_empty() && !signature.contains('/');
+    allowed(if is_signature { target } else { &signed }, &["http", "https"])
 }
 
 fn image(out: &mut Vec<Inline>, element: &Element) {

@@ -1,18 +1,28 @@
 //! Markdown as other comment systems show it: a line feed breaks the line, an address is a link, and HTML may count.
 
+use std::borrow::Cow;
+
 use linkify::{LinkFinder, LinkKind};
 use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeStream, html};
 
-/// What HTML in Markdown is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::import) enum RawHtml {
-    Markup,
-    Text,
+/// What another system makes of Markdown.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::import) struct Dialect {
+    /// HTML in it is text.
+    html_is_text: bool,
+    /// `:rocket:` is an emoji.
+    has_shortcodes: bool,
+}
+
+impl Dialect {
+    pub(in crate::import) const HTML: Self = Self { html_is_text: false, has_shortcodes: false };
+    pub(in crate::import) const HTML_AND_EMOJI: Self = Self { has_shortcodes: true, ..Self::HTML };
+    pub(in crate::import) const TEXT: Self = Self { html_is_text: true, ..Self::HTML };
 }
 
 /// The HTML of `markdown`. `None` when our Markdown shows the same.
-pub(super) fn to_html(markdown: &str, raw_html: RawHtml) -> Option<String> {
-    let mut reader = Reader { raw_html, verbatim: 0, differs: false, events: Vec::new() };
+pub(super) fn to_html(markdown: &str, dialect: Dialect) -> Option<String> {
+    let mut reader = Reader { dialect, verbatim: 0, differs: false, events: Vec::new() };
     for event in TextMergeStream::new(Parser::new_ext(markdown, Options::empty())) {
         reader.read(event);
     }
@@ -24,7 +34,7 @@ pub(super) fn to_html(markdown: &str, raw_html: RawHtml) -> Option<String> {
 }
 
 struct Reader<'a> {
-    raw_html: RawHtml,
+    dialect: Dialect,
     /// How many links, images and code blocks are open. An address in these is no link.
     verbatim: usize,
     differs: bool,
@@ -44,7 +54,7 @@ impl<'a> Reader<'a> {
                 self.verbatim += usize::from(is_verbatim(tag.to_end()));
                 self.events.push(Event::Start(self.without_html_block(tag)));
             }
-            Event::End(TagEnd::HtmlBlock) if self.raw_html == RawHtml::Text => {
+            Event::End(TagEnd::HtmlBlock) if self.dialect.html_is_text => {
                 self.events.push(Event::End(TagEnd::Paragraph));
             }
             Event::End(tag) => {
@@ -56,14 +66,14 @@ impl<'a> Reader<'a> {
     }
 
     fn without_html_block(&self, tag: Tag<'a>) -> Tag<'a> {
-        match (self.raw_html, tag) {
-            (RawHtml::Text, Tag::HtmlBlock) => Tag::Paragraph,
+        match (self.dialect.html_is_text, tag) {
+            (true, Tag::HtmlBlock) => Tag::Paragraph,
             (_, tag) => tag,
         }
     }
 
     fn html(&mut self, html: CowStr<'a>) {
-        if self.raw_html == RawHtml::Text {
+        if self.dialect.html_is_text {
             self.events.push(Event::Text(html));
             return;
         }
@@ -78,6 +88,14 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self, text: CowStr<'a>) {
+        let shown = if self.dialect.has_shortcodes { with_emoji(&text) } else { Cow::Borrowed(&*text) };
+        let text = match shown {
+            Cow::Owned(shown) => {
+                self.differs = true;
+                shown.into()
+            }
+            Cow::Borrowed(_) => text,
+        };
         if finder().links(&text).next().is_none() {
             self.events.push(Event::Text(text));
             return;
@@ -95,6 +113,31 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Text in which the shortcodes that GitHub knows are emoji. Others stay.
+fn with_emoji(text: &str) -> Cow<'_, str> {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once(':') {
+        let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '+' | '-')));
+        let emoji = end.filter(|end| after[*end..].starts_with(':')).and_then(|end| {
+            let emoji = emojis::get_by_shortcode(&after[..end])?;
+            Some((emoji, &after[end + 1..]))
+        });
+        out.push_str(before);
+        rest = match emoji {
+            Some((emoji, rest)) => {
+                out.push_str(emoji.as_str());
+                rest
+            }
+            None => {
+                out.push(':');
+                after
+            }
+        };
+    }
+    out.push_str(rest);
+    if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
 }
 
 /// Addresses in a text of HTML as links.

@@ -149,8 +149,8 @@ fn markdown_of_others_breaks_lines_and_links_addresses() {
         ("> one\n> two", Some("> one\\\n> two")),
         ("see https://a.example/b_c, or", Some("see <https://a.example/b_c>, or")),
     ] {
-        for raw_html in [RawHtml::Markup, RawHtml::Text] {
-            assert_eq!(from_dialect(typed, raw_html), expected.unwrap_or(typed), "{typed}");
+        for dialect in [Dialect::HTML, Dialect::TEXT] {
+            assert_eq!(from_dialect(typed, dialect), expected.unwrap_or(typed), "{typed}");
         }
     }
 }
@@ -168,9 +168,66 @@ fn html_in_markdown_of_others_is_markup_or_text() {
         ("Vec<u8>\nnext", "Vec\\\nnext", "Vec\\<u8>\\\nnext"),
         ("<script>alert(1)</script>", "", "<script>alert(1)</script>"),
     ] {
-        assert_eq!(from_dialect(typed, RawHtml::Markup), as_markup, "{typed}");
-        assert_eq!(from_dialect(typed, RawHtml::Text), as_text, "{typed}");
+        assert_eq!(from_dialect(typed, Dialect::HTML), as_markup, "{typed}");
+        assert_eq!(from_dialect(typed, Dialect::TEXT), as_text, "{typed}");
     }
+}
+
+#[test]
+fn shortcodes_become_emoji_where_the_source_shows_them_so() {
+    for (typed, expected) in [
+        ("It flies :rocket:.", "It flies 🚀."),
+        (":+1::tada: at 10:30:00", "👍🎉 at 10:30:00"),
+        ("`:rocket:` :no_such_emoji: a:zz:c", "`:rocket:` :no_such_emoji: a:zz:c"),
+        ("```\n:rocket:\n```", "```\n:rocket:\n```"),
+    ] {
+        assert_eq!(from_dialect(typed, Dialect::HTML_AND_EMOJI), expected, "{typed}");
+        assert_eq!(from_dialect(typed, Dialect::HTML), typed);
+    }
+}
+
+#[test]
+fn code_of_several_lines_keeps_its_lines() {
+    for (html, expected) in [
+        ("<code>let a = 1;\n    let b = 2;</code>", "```\nlet a = 1;\n    let b = 2;\n```"),
+        ("<p>Try <code>a<br>b</code> now</p>", "Try\n\n```\na\nb\n```\n\nnow"),
+        ("<b>Try <code>a\r\nb</code></b>", "Try\n\n```\na\nb\n```"),
+        ("<ul><li><code>a\nb</code></li></ul>", "- ```\n  a\n  b\n  ```"),
+        ("<a href=\"/x\"><code>a\nb</code></a>", "[`a`\\\n`b`](/x)"),
+        ("<code>\none line\n</code>", "`one line`"),
+    ] {
+        assert_eq!(from_html(html), expected, "{html}");
+    }
+    assert_eq!(from_html(&with_breaks_and_links("<code>a\n  b</code>")), "```\na\n  b\n```");
+}
+
+#[test]
+fn a_line_feed_after_a_break_is_no_second_break() {
+    for (html, expected) in [
+        ("one<br />\ntwo", "one\\\ntwo"),
+        ("one<br> \r\ntwo<BR/>\nthree", "one\\\ntwo\\\nthree"),
+        ("one<br />\n\ntwo", "one\n\ntwo"),
+        ("one\ntwo", "one\\\ntwo"),
+    ] {
+        assert_eq!(from_html(&with_breaks_and_links(html)), expected, "{html}");
+    }
+}
+
+#[test]
+fn a_link_that_disqus_counts_leads_where_it_is_meant_to() {
+    let link = |address: &str| from_html(&format!("<a href=\"{address}\">x</a>"));
+    let signed = "https://disq.us/url?url=https%3A%2F%2Fa.example%2Fb%3Fc%3Dd%3AX1-y_z&amp;cuid=12";
+    assert_eq!(link(signed), "[x](https://a.example/b?c=d)");
+    assert_eq!(link("http://disq.us/url?url=http%3A%2F%2Fa.example%3AX1"), "[x](http://a.example)");
+    assert_eq!(
+        link("http://disq.us/url?url=javascript%3Aalert(1)%3AX1"),
+        "[x](<http://disq.us/url?url=javascript%3Aalert(1)%3AX1>)"
+    );
+    assert_eq!(link("https://disq.us/p/1"), "[x](https://disq.us/p/1)");
+    assert_eq!(
+        link("https://disq.us.example/url?url=https%3A%2F%2Fa.example"),
+        "[x](https://disq.us.example/url?url=https%3A%2F%2Fa.example)"
+    );
 }
 
 /// What a browser shows of HTML that ammonia has cleaned: the text without white space, and the addresses.

@@ -61,7 +61,7 @@ impl Staging {
             Record::Tombstone(tombstone) => {
                 insert("INSERT OR IGNORE INTO tombstone VALUES (?, ?)", params![tombstone.source, json(&tombstone)])
             }
-            Record::Head(_) | Record::Thread(_) => Ok(()),
+            Record::Head(_) | Record::Thread(_) | Record::Part(_) | Record::Missing(_) => Ok(()),
         }
     }
 

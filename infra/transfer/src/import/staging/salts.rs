@@ -36,7 +36,7 @@ impl Salts {
             Record::Comment(comment) => user(comment.author.user_id),
             Record::Like(like) => visitor(&like.visitor),
             Record::Report(report) => user(report.user_id) || visitor(&report.visitor),
-            Record::GuestBound(_) | Record::Tombstone(_) => false,
+            Record::GuestBound(_) | Record::Tombstone(_) | Record::Part(_) | Record::Missing(_) => false,
         };
     }
 }
