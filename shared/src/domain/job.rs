@@ -38,13 +38,16 @@ pub struct ForgetReactions {
     pub comment: CommentId,
 }
 
+/// The walk is put off when so many comments are incomplete. A message of the queue may have 256 KB.
+pub const MAX_INCOMPLETE: usize = 1_000;
+
 /// Counts everything below a comment that was hidden or shown, depth first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountBelow {
     pub thread: ThreadId,
-    /// Comments whose replies are left to count; the last one is next. At most 25 a level.
+    /// Comments whose replies are left to count; the last one is next. At most 25 a level, and those that were incomplete.
     pub walks: Vec<CountReplies>,
-    /// Comments of which the index listed fewer replies than they count.
+    /// Comments of which the index listed fewer replies than they count. At most [`MAX_INCOMPLETE`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<CommentId>,
     /// Whether the comment is shown for the first time, and so everything below it.

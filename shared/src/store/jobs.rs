@@ -17,7 +17,7 @@ use super::transaction::Write;
 use super::{Index, Query, Reading, Store, meter, number, placement, text};
 use crate::domain::comment::Comment;
 use crate::domain::ids::CommentId;
-use crate::domain::job::{CleanUp, CountBelow, CountReplies, ForgetReactions, Job, Rename};
+use crate::domain::job::{CleanUp, CountBelow, CountReplies, ForgetReactions, Job, MAX_INCOMPLETE, Rename};
 use crate::domain::list::Order;
 use crate::domain::time::Timestamp;
 use crate::domain::user::{RENAME_PAUSE, User};
@@ -150,22 +150,30 @@ impl Store {
 
     /// Depth first. Replies that the index does not list yet are counted when it does.
     async fn count_below(&self, mut job: CountBelow, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
-        while let Some(walk) = job.walks.pop() {
-            self.count_replies(&mut job, walk).await?;
+        let age = now.since(job.changed_at);
+        let may_lag = age < MAX_INDEX_LAG;
+        if !may_lag {
+            job.incomplete.clear();
+        }
+        while job.incomplete.len() < MAX_INCOMPLETE
+            && let Some(walk) = job.walks.pop()
+        {
+            let incomplete = self.count_replies(&mut job, walk).await?;
+            job.incomplete.extend(incomplete.filter(|_| may_lag));
             if Instant::now() >= deadline {
                 return Ok(Some(Rest { job: Job::CountBelow(job), delay: Duration::ZERO }));
             }
         }
-        let age = now.since(job.changed_at);
-        if job.incomplete.is_empty() || age >= MAX_INDEX_LAG {
+        if job.incomplete.is_empty() {
             return Ok(None);
         }
-        job.walks = job.incomplete.drain(..).map(CountReplies::of).collect();
+        job.walks.extend(job.incomplete.drain(..).map(CountReplies::of));
         Ok(Some(Rest { job: Job::CountBelow(job), delay: age.max(FIRST_DELAY) }))
     }
 
-    /// Counts some replies of one comment, and adds to the job what is left.
-    async fn count_replies(&self, job: &mut CountBelow, mut walk: CountReplies) -> Result<(), Fault> {
+    /// Counts some replies of one comment, and adds to the job what is left. Returns the comment if the index does not list all of
+    /// its replies.
+    async fn count_replies(&self, job: &mut CountBelow, mut walk: CountReplies) -> Result<Option<CommentId>, Fault> {
         let window = match walk.after {
             None => Window::first(Order::OldestFirst, AT_ONCE),
             Some(after) => Window::beyond(after, Order::OldestFirst, AT_ONCE),
@@ -173,10 +181,7 @@ impl Store {
         let replies = self.positions(keys::replies(walk.comment, Scope::Everyone), window).await?;
         let Some(newest) = replies.last().copied() else {
             let parent: Option<Comment> = self.get(&keys::comment(walk.comment), Reading::Consistent).await?;
-            if parent.is_some_and(|parent| parent.replies > walk.seen) {
-                job.incomplete.push(walk.comment);
-            }
-            return Ok(());
+            return Ok(parent.filter(|parent| parent.replies > walk.seen).map(|parent| parent.id));
         };
         walk.after = Some(newest);
         walk.seen += replies.len() as u64;
@@ -189,7 +194,7 @@ impl Store {
                 job.walks.push(CountReplies::of(reply));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// It ends when the user has another name by now: another job follows. It waits until the name before has been paid for.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use shared::domain::ids::{CommentId, ThreadId};
-use shared::domain::job::{CountBelow, CountReplies, Job};
+use shared::domain::job::{CountBelow, CountReplies, Job, MAX_INCOMPLETE};
 use shared::domain::time::Timestamp;
 use shared::store::counts::RecountTrigger;
 use tests::{Actor, World};
@@ -137,5 +137,29 @@ async fn a_job_that_ran_out_of_time_goes_on_where_it_stopped() {
         parts += 1;
     }
     assert!(parts > 5, "{parts}");
+    assert_eq!(counted(&world).await, shown);
+}
+
+#[tokio::test]
+async fn however_many_comments_an_index_does_not_list_the_job_fits_into_a_message() {
+    let world = World::new();
+    let ada = world.user(7, "Ada");
+    let Tree { top, below, .. } = tree(&world, &ada).await;
+    let shown = counted(&world).await;
+    for id in &below {
+        world.remove("T#posts#1", &format!("K#{id:016}")).await;
+    }
+    world.set("T#posts#1", "K", "n", Some(aws_sdk_dynamodb::types::AttributeValue::N("1".to_owned()))).await;
+    let thread = ThreadId::new("posts", "1").unwrap();
+    // As if the index had not listed the replies of so many comments before the walk came to these.
+    let missed = (1..=MAX_INCOMPLETE as u64).map(|n| CommentId(top + n * 1_000_000)).collect();
+    let walks = vec![CountReplies::of(CommentId(top))];
+    let job = CountBelow { thread, walks, incomplete: missed, is_first: false, changed_at: world.now() };
+    let rest = world.store().run_job(Job::CountBelow(job), world.now(), Instant::now()).await.unwrap().unwrap();
+    let Job::CountBelow(job) = &rest.job else { panic!("{rest:?}") };
+    assert_eq!((job.walks.len(), job.incomplete.len()), (1 + MAX_INCOMPLETE, 0));
+    assert!(!rest.delay.is_zero() && serde_json::to_string(&rest.job).unwrap().len() < 128 * 1024);
+    world.send_job(&rest.job).await;
+    world.finish_jobs().await;
     assert_eq!(counted(&world).await, shown);
 }

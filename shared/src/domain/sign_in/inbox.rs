@@ -130,8 +130,12 @@ impl Inbox {
         others.len() < MAX_KNOWN
     }
 
-    /// Adds a flow, if one more code may go to the address. Returns whether it did.
+    /// Adds a flow, if one more code may go to the address. Returns whether it did. Safe to repeat: the answer to a write may
+    /// get lost.
     pub fn start(&mut self, flow: Flow, asker: &Asker, now: Timestamp) -> bool {
+        if self.flows.iter().any(|started| started.nonce == flow.nonce) {
+            return true;
+        }
         if !self.has_room(asker, now) {
             return false;
         }
@@ -338,6 +342,14 @@ mod tests {
         assert!(ask(&mut inbox, &stranger("a"), 0));
         assert!(inbox.flow("n0", at(CODE - 1)).is_some() && inbox.flow("n0", at(CODE)).is_none());
         assert!(inbox.try_code("n0", at(CODE)).is_none() && inbox.flows.is_empty());
+    }
+
+    #[test]
+    fn a_flow_that_is_started_again_is_one_flow_with_one_code() {
+        let mut inbox = Inbox::default();
+        assert!((0..3).all(|_| ask(&mut inbox, &stranger("a"), 0)));
+        assert_eq!((inbox.flows.len(), inbox.codes.len()), (1, 1));
+        assert!((0..5).all(|_| inbox.try_code("n0", at(1)).is_some()) && inbox.try_code("n0", at(1)).is_none());
     }
 
     #[test]
