@@ -1,6 +1,7 @@
 //! Whatever happens, the table stays in order: under faults, behind lagging indexes, in random histories, after damage, and
 //! when it is moved.
 
+mod acknowledged;
 mod check;
 mod faults;
 mod lag;

@@ -8,8 +8,9 @@ use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, salt_fingerprint};
 use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
+use shared::store::Store;
 use tests::{Actor, Setup, World};
-use transfer::import::write::{Importer, WriteLimits};
+use transfer::import::write::{Importer, WriteError, WriteLimits};
 use transfer::import::{Format, Import, Report, Users};
 
 use crate::OPEN;
@@ -24,11 +25,18 @@ pub(crate) async fn export(world: &World) -> Vec<u8> {
 
 /// What `cargo local import native` does with it. `embedded` replies of a parent are inline.
 pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Report {
+    let report = try_import(&world.store(), file, embedded).await.unwrap();
+    world.wait_until_idle().await;
+    report
+}
+
+/// The same by way of this store. It ends at the first fault that lasts.
+pub(crate) async fn try_import(store: &Store, file: &[u8], embedded: usize) -> Result<Report, WriteError> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("export.jsonl");
     std::fs::write(&path, file).unwrap();
     let staging = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).unwrap();
-    let store = world.store().embedding(embedded);
+    let store = store.clone().embedding(embedded);
     let importer = Importer {
         staging: &staging,
         store: &store,
@@ -39,9 +47,8 @@ pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Repor
         table: WriteLimits::default(),
         other_salt: None,
     };
-    importer.run(&mut |_| ()).await.unwrap();
-    world.wait_until_idle().await;
-    staging.report().unwrap()
+    importer.run(&mut |_| ()).await?;
+    Ok(staging.report().unwrap())
 }
 
 pub(crate) fn text(file: &[u8]) -> &str {

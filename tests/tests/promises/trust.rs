@@ -45,7 +45,7 @@ impl JudgedWriter {
 }
 
 /// Erases a member, while others decide about what the member wrote.
-async fn erase(world: &World, id: UserId) {
+pub(crate) async fn erase(world: &World, id: UserId) {
     let (store, salt, now) = (world.store(), Secret::from(SALT.to_owned()), world.now());
     let clock = Clock::new(move || now);
     let objects = world.bucket().client();
