@@ -238,8 +238,9 @@ impl Transport for Outbox {
     fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
         Box::pin(async move {
             let body: Value = serde_json::from_str(request.body()).unwrap_or_default();
+            let is_json = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
             let (status, answer) = match request.uri().path() {
-                SEND_EMAIL => {
+                SEND_EMAIL if is_json => {
                     let answer = self.send_email(&body).await;
                     // The mail is taken before its sender knows. A worker may die in between.
                     tokio::task::yield_now().await;

@@ -77,6 +77,8 @@ impl Drop for Handling {
 pub enum QueueError {
     #[error("The specified queue does not exist.")]
     NoQueue,
+    #[error("{0:?} is not the content type of SQS's protocol.")]
+    Protocol(String),
     #[error("The input receipt handle is invalid.")]
     Receipt,
     #[error("{0}")]

@@ -31,25 +31,45 @@ pub struct Call<'a> {
 /// How a service is told what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// The header `X-Amz-Target` names it: the service's protocol name and the operation.
-    Target(&'static str),
+    /// The header `X-Amz-Target` names it: the service's protocol name and the operation. The body is JSON in this version of AWS's
+    /// protocol; a service speaks one of them only.
+    Json(Version, &'static str),
     /// The path names it.
     Path(&'static str),
     /// The field `Action` of the input, which is a form then. The answer is XML.
     Query,
 }
 
+/// The version of AWS's JSON protocol that a service speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// SQS and `DynamoDB`.
+    V1_0,
+    /// Secrets Manager and SSM.
+    V1_1,
+}
+
+impl Version {
+    #[must_use]
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::V1_0 => "application/x-amz-json-1.0",
+            Self::V1_1 => "application/x-amz-json-1.1",
+        }
+    }
+}
+
 impl Operation {
     fn path(self) -> &'static str {
         match self {
-            Self::Target(_) | Self::Query => "/",
+            Self::Json(..) | Self::Query => "/",
             Self::Path(path) => path,
         }
     }
 
     fn content_type(self) -> &'static str {
         match self {
-            Self::Target(_) => "application/x-amz-json-1.1",
+            Self::Json(version, _) => version.content_type(),
             Self::Path(_) => "application/json",
             Self::Query => "application/x-www-form-urlencoded",
         }
@@ -168,7 +188,7 @@ fn signed(
 ) -> Result<http::Request<String>, BoxError> {
     let request = http::Request::post(format!("{}{}", endpoint.trim_end_matches('/'), call.operation.path()));
     let mut request = request.header("content-type", call.operation.content_type());
-    if let Operation::Target(target) = call.operation {
+    if let Operation::Json(_, target) = call.operation {
         request = request.header("x-amz-target", target);
     }
     let mut request = request.body(call.operation.body(&call.input))?;

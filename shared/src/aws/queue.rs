@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::aws::call::{Call, Caller, Operation};
+use crate::aws::call::{Call, Caller, Operation, Version};
 use crate::domain::origin;
 use crate::error::Fault;
 
@@ -17,6 +17,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis
 pub const MAX_DELAY: Duration = Duration::from_mins(15);
 /// The longest that a received message is hidden: SQS counts twelve hours from its receipt.
 pub const MAX_HIDDEN: Duration = Duration::from_hours(10);
+
+const SEND: Operation = Operation::Json(Version::V1_0, "AmazonSQS.SendMessage");
+const HIDE: Operation = Operation::Json(Version::V1_0, "AmazonSQS.ChangeMessageVisibility");
 
 /// A queue, by its address.
 #[derive(Clone)]
@@ -44,7 +47,7 @@ impl Queue {
         let body = serde_json::to_string(message).map_err(|error| Fault::new(doing, error))?;
         let seconds = delay.min(MAX_DELAY).as_secs();
         let input = json!({ "QueueUrl": self.url, "MessageBody": body, "DelaySeconds": seconds });
-        self.call(doing, Operation::Target("AmazonSQS.SendMessage"), input).await
+        self.call(doing, SEND, input).await
     }
 
     /// Delivers a received message again after `delay`, which is cut to [`MAX_HIDDEN`], unless it is deleted first.
@@ -55,7 +58,7 @@ impl Queue {
     pub async fn hide(&self, receipt: &str, delay: Duration) -> Result<(), Fault> {
         let seconds = delay.min(MAX_HIDDEN).as_secs();
         let input = json!({ "QueueUrl": self.url, "ReceiptHandle": receipt, "VisibilityTimeout": seconds });
-        self.call("delaying a message", Operation::Target("AmazonSQS.ChangeMessageVisibility"), input).await
+        self.call("delaying a message", HIDE, input).await
     }
 
     async fn call(&self, doing: &'static str, operation: Operation, input: Value) -> Result<(), Fault> {
@@ -101,6 +104,7 @@ mod tests {
         queue(&server).send(&json!({ "job": "x" }), Duration::from_secs(7)).await.unwrap();
         let request = &server.requests()[0];
         assert!(request.contains("x-amz-target: AmazonSQS.SendMessage"), "{request}");
+        assert!(request.contains("content-type: application/x-amz-json-1.0\r\n"), "{request}");
         assert!(request.contains("/eu-west-1/sqs/aws4_request"), "{request}");
         assert!(
             request.contains(r#""DelaySeconds":7"#) && request.contains(r#""MessageBody":"{\"job\":\"x\"}""#),
@@ -122,6 +126,7 @@ mod tests {
         queue(&server).hide("receipt", Duration::from_hours(20)).await.unwrap();
         let request = &server.requests()[0];
         assert!(request.contains("x-amz-target: AmazonSQS.ChangeMessageVisibility"), "{request}");
+        assert!(request.contains("content-type: application/x-amz-json-1.0\r\n"), "{request}");
         assert!(request.contains(r#""ReceiptHandle":"receipt""#), "{request}");
         assert!(request.contains(r#""VisibilityTimeout":36000"#), "{request}");
     }

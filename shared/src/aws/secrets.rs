@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_config::SdkConfig;
 use serde_json::{Value, json};
 
-use crate::aws::call::{Call, CallError, Caller, Operation};
+use crate::aws::call::{Call, CallError, Caller, Operation, Version};
 use crate::aws::https;
 use crate::domain::secret::Secret;
 
@@ -133,7 +133,7 @@ impl<'a> Source<'a> {
             service: self.service.name(),
             region: self.region,
             host: &self.host,
-            operation: Operation::Target(self.service.target()),
+            operation: Operation::Json(Version::V1_1, self.service.target()),
             input: self.service.input(self.arn),
         }
     }
@@ -173,6 +173,7 @@ mod tests {
         assert_eq!(secret.expose(), "from the manager");
         let request = &server.requests()[0];
         assert!(request.contains("x-amz-target: secretsmanager.GetSecretValue"), "{request}");
+        assert!(request.contains("content-type: application/x-amz-json-1.1\r\n"), "{request}");
         assert!(request.contains("/eu-west-1/secretsmanager/aws4_request"), "{request}");
         assert!(request.contains("Credential=AKIDTEST/"), "{request}");
         assert!(request.contains("x-amz-security-token: session"), "{request}");
@@ -190,6 +191,7 @@ mod tests {
         assert_eq!(secret.expose(), "from the store");
         let request = &server.requests()[0];
         assert!(request.contains("x-amz-target: AmazonSSM.GetParameter"), "{request}");
+        assert!(request.contains("content-type: application/x-amz-json-1.1\r\n"), "{request}");
         assert!(request.contains("/eu-central-1/ssm/aws4_request"), "{request}");
         assert!(request.contains(r#""WithDecryption":true"#), "{request}");
         assert!(request.contains(&format!(r#""Name":"{PARAMETER}""#)), "{request}");

@@ -5,7 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
+use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, ORIGIN};
 use http::{HeaderName, Method};
 use serde_json::json;
 use tests::{MAIL, SECRET, START, Service, TestResponse, sign, wants};
@@ -349,8 +349,10 @@ async fn the_table_and_the_bucket_alone_are_at_the_addresses_of_the_printed_envi
     }
     let describe = HeaderName::from_static("x-amz-target");
     let table = services.at(variable("AWS_ENDPOINT_URL_DYNAMODB")).with(describe, "DynamoDB_20120810.DescribeTable");
+    let json = |version| table.clone().with(CONTENT_TYPE, &format!("application/x-amz-json-{version}"));
     let name = json!({ "TableName": variable("TABLE_NAME") }).to_string();
-    let answer = table.send_at(Method::POST, "/", name).await.ok(200);
+    json("1.1").send_at(Method::POST, "/", name.clone()).await.ok(400);
+    let answer = json("1.0").send_at(Method::POST, "/", name).await.ok(200);
     assert_eq!(answer.json["Table"]["TableStatus"], "ACTIVE");
     let answer = services.at(bucket).send_at(Method::GET, "/media/uploads/none.png", "").await.ok(404);
     assert_eq!(answer.header("x-content-type-options"), "nosniff");

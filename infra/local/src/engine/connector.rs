@@ -11,7 +11,7 @@ use aws_smithy_types::body::SdkBody;
 use serde_json::json;
 
 use super::Engine;
-use super::protocol::{CONTENT_TYPE, TARGET, operation};
+use super::protocol::{PROTOCOL, operation};
 use crate::access;
 use crate::account::{ACCESS_KEY, REGION};
 
@@ -39,7 +39,7 @@ impl Engine {
     }
 
     async fn respond(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
-        let operation = operation(request.headers().get(TARGET));
+        let operation = operation(|name| request.headers().get(name));
         let body = request.body().bytes().map(<[u8]>::to_vec);
         let body = body.ok_or_else(|| ConnectorError::user("the engine takes no streaming body".into()))?;
         if let Err(denied) = access::check_table(&operation, &body) {
@@ -52,7 +52,7 @@ impl Engine {
         let answer = self.answer(operation, body).await;
         let (status, answer) = answer.map_err(|panic| ConnectorError::other(panic.into(), None))?;
         let mut response = response(status, answer)?;
-        response.headers_mut().insert("content-type", CONTENT_TYPE);
+        response.headers_mut().insert("content-type", PROTOCOL.content_type());
         response.headers_mut().insert("x-amzn-requestid", "LOCAL");
         Ok(response)
     }

@@ -3,16 +3,18 @@
 use dynoxide::{Database, DynoxideError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use shared::aws::call::Version;
 
 use super::Shared;
 
 /// The header that names the operation.
-pub(super) const TARGET: &str = "x-amz-target";
-pub(super) const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
+const TARGET: &str = "x-amz-target";
+pub(super) const PROTOCOL: Version = Version::V1_0;
 const UNKNOWN_OPERATION: &[u8] = br#"{"__type":"com.amazon.coral.service#UnknownOperationException"}"#;
 
-/// The operation that the header names; empty when there is none.
-pub(super) fn operation(target: Option<&str>) -> String {
+/// The operation that the headers name; empty when there is none, or the version of the protocol is not `DynamoDB`'s.
+pub(super) fn operation<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> String {
+    let target = header(TARGET).filter(|_| header("content-type") == Some(PROTOCOL.content_type()));
     target.and_then(|target| target.strip_prefix("DynamoDB_20120810.")).unwrap_or_default().to_owned()
 }
 

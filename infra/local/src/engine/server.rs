@@ -7,7 +7,7 @@ use http::{Request, Response, StatusCode};
 use tokio::net::TcpListener;
 
 use super::Engine;
-use super::protocol::{self, TARGET, operation};
+use super::protocol::{PROTOCOL, operation};
 use crate::server::{self, empty};
 
 impl Engine {
@@ -21,10 +21,10 @@ impl Engine {
     }
 
     async fn respond_over_http(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let operation = operation(request.headers().get(TARGET).and_then(|target| target.to_str().ok()));
+        let operation = operation(|name| request.headers().get(name)?.to_str().ok());
         match self.answer(operation, request.into_body().to_vec()).await {
             Ok((status, answer)) => {
-                let response = Response::builder().status(status).header(CONTENT_TYPE, protocol::CONTENT_TYPE);
+                let response = Response::builder().status(status).header(CONTENT_TYPE, PROTOCOL.content_type());
                 response.body(answer.into()).unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
             }
             Err(panic) => {

@@ -14,14 +14,16 @@ use crate::access;
 impl Transport for Queues {
     fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
         Box::pin(async move {
-            let operation = operation(request.headers());
             let body: Value = serde_json::from_str(request.body()).unwrap_or_default();
-            let (status, answer) = match access::check_queue(&operation, queue_name(&body)) {
-                Ok(()) => self.answer(&operation, request.body().as_bytes()).await,
-                Err(denied) => {
-                    tracing::error!("{denied}");
-                    (StatusCode::FORBIDDEN, json!({ "__type": "AccessDeniedException", "message": denied }))
-                }
+            let (status, answer) = match operation(request.headers()) {
+                Ok(operation) => match access::check_queue(&operation, queue_name(&body)) {
+                    Ok(()) => self.answer(&operation, request.body().as_bytes()).await,
+                    Err(denied) => {
+                        tracing::error!("{denied}");
+                        (StatusCode::FORBIDDEN, json!({ "__type": "AccessDeniedException", "message": denied }))
+                    }
+                },
+                Err(error) => error.answer(),
             };
             let mut response = http::Response::new(answer.to_string().into_bytes());
             *response.status_mut() = status;

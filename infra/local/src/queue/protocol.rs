@@ -7,11 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use serde_json::{Value, json};
+use shared::aws::call::Version;
 use shared::domain::time::Timestamp;
 
 use super::messages::{Message, Queue};
 use super::{QueueError, Queues, Result};
 
+pub(super) const PROTOCOL: Version = Version::V1_0;
 /// The bounds of SQS.
 pub(super) const MAX_BODY: usize = 1_048_576;
 const MAX_BATCH: usize = 10;
@@ -187,11 +189,12 @@ impl QueueError {
             Self::Receipt => "ReceiptHandleIsInvalid",
             Self::Parameter(_) => "InvalidParameterValue",
             Self::Operation(_) => "UnsupportedOperation",
+            Self::Protocol(_) => "UnknownOperationException",
             Self::File(_) => "InternalError",
         }
     }
 
-    fn answer(&self) -> (StatusCode, Value) {
+    pub(super) fn answer(&self) -> (StatusCode, Value) {
         let status = match self {
             Self::File(_) => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
@@ -200,10 +203,14 @@ impl QueueError {
     }
 }
 
-/// The operation in `X-Amz-Target`, such as `SendMessage`.
-pub(super) fn operation(headers: &http::HeaderMap) -> String {
-    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok()).unwrap_or_default();
-    target.rsplit('.').next().unwrap_or_default().to_owned()
+/// The operation in `X-Amz-Target`, such as `SendMessage`. SQS speaks one version of the JSON protocol.
+pub(super) fn operation(headers: &http::HeaderMap) -> Result<String> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let content_type = text("content-type");
+    if content_type != PROTOCOL.content_type() {
+        return Err(QueueError::Protocol(content_type.to_owned()));
+    }
+    Ok(text("x-amz-target").strip_prefix("AmazonSQS.").unwrap_or_default().to_owned())
 }
 
 /// The last segment of the `QueueUrl`.

@@ -6,7 +6,7 @@ use http::header::CONTENT_TYPE;
 use tokio::net::TcpListener;
 
 use super::Queues;
-use super::protocol::operation;
+use super::protocol::{PROTOCOL, operation};
 use crate::server;
 
 impl Queues {
@@ -15,10 +15,11 @@ impl Queues {
         server::serve(listener, move |request| {
             let queues = self.clone();
             async move {
-                let operation = operation(request.headers());
-                let (status, answer) = queues.answer(&operation, request.body()).await;
-                let response =
-                    http::Response::builder().status(status).header(CONTENT_TYPE, "application/x-amz-json-1.0");
+                let (status, answer) = match operation(request.headers()) {
+                    Ok(operation) => queues.answer(&operation, request.body()).await,
+                    Err(error) => error.answer(),
+                };
+                let response = http::Response::builder().status(status).header(CONTENT_TYPE, PROTOCOL.content_type());
                 response
                     .body(Bytes::from(answer.to_string()))
                     .unwrap_or_else(|_| server::empty(StatusCode::INTERNAL_SERVER_ERROR))

@@ -2,6 +2,7 @@ use std::fs;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::{Value, json};
+use shared::aws::call::Transport;
 use shared::domain::time::Timestamp;
 
 use super::protocol::MAX_BODY;
@@ -174,4 +175,23 @@ async fn a_long_poll_ends_when_a_message_comes() {
         fixture.ask("SendMessage", json!({ "MessageBody": "soon" })).await
     };
     assert_eq!(tokio::join!(poll, send).0, ["soon"]);
+}
+
+#[tokio::test]
+async fn a_request_in_another_version_of_the_protocol_is_refused() {
+    let fixture = Fixture::new(None);
+    let send = async |content_type: &str| {
+        let message = json!({ "QueueUrl": Queues::url("Jobs"), "MessageBody": "one" });
+        let request = http::Request::post("http://sqs.local/")
+            .header("content-type", content_type)
+            .header("x-amz-target", "AmazonSQS.SendMessage")
+            .body(message.to_string());
+        Transport::send(&fixture.queues, request.unwrap()).await.unwrap().status().as_u16()
+    };
+    for other in ["application/x-amz-json-1.1", "application/json", "application/x-www-form-urlencoded", ""] {
+        assert_eq!(send(other).await, 400, "{other}");
+    }
+    assert_eq!(fixture.queues.bodies("Jobs").unwrap().len(), 0);
+    assert_eq!(send("application/x-amz-json-1.0").await, 200);
+    assert_eq!(fixture.queues.bodies("Jobs").unwrap(), ["one"]);
 }
