@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::env::VarError;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::aws::secrets;
 use crate::domain::email::{self, is_mailable};
 use crate::domain::ids::{ThreadId, UserId};
 use crate::domain::list::Sort;
-use crate::domain::origin::Origins;
+use crate::domain::origin::{Origins, is_loopback};
 use crate::domain::secret::Secret;
 use crate::domain::sign_in::account_of;
 use crate::domain::spam;
@@ -641,7 +641,7 @@ impl<'a> Vars<'a> {
             None if auth.secret.is_none() && needs == Needs::Callers => {
                 Err(self.wrong("SVC_JWT_SECRET", "a secret, unless SVC_JWKS_URL is set"))
             }
-            Some(url) if url.scheme_str() != Some("https") && !is_loopback(url) => {
+            Some(url) if url.scheme_str() != Some("https") && !url.host().is_some_and(is_loopback) => {
                 Err(self.wrong("SVC_JWKS_URL", "an https address without user and fragment"))
             }
             Some(_) if auth.issuer.is_none() && auth.audience.is_none() => {
@@ -896,11 +896,6 @@ fn filled(url: &str) -> String {
 /// The host of an address, which may have placeholders in it.
 fn host_of(url: &str) -> Option<String> {
     web_address(&filled(url))?.host().map(str::to_owned)
-}
-
-fn is_loopback(url: &http::Uri) -> bool {
-    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
-    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
 #[cfg(test)]

@@ -18,10 +18,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE};
-use http::{Extensions, HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, HOST};
+use http::uri::Authority;
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use jiff::Timestamp;
 use serde_json::json;
+use shared::domain::origin;
 
 pub use self::cors::Cors;
 use self::event::{event, into_http};
@@ -92,30 +94,43 @@ impl Gateway {
 
     /// Answers one request. A function that panics is answered with 500, as a crashed Lambda is.
     pub async fn call(&self, request: Request<Bytes>, source_ip: IpAddr) -> Response<Bytes> {
+        let Some(host) = host(request.headers()) else { return Refusal::BadRequest.into_response() };
         if let Some(mount) = self.shared.mounts.iter().find(|mount| mount.covers(request.uri().path())) {
             return (mount.handler)(request).await;
         }
         let request_id = format!("local-{:06}", self.shared.requests.fetch_add(1, Ordering::Relaxed));
-        let mut response = self.answer_with_cors(request, source_ip, &request_id).await;
+        let mut response = self.answer_with_cors(request, &host, source_ip, &request_id).await;
         if let Ok(id) = HeaderValue::try_from(request_id) {
             response.headers_mut().insert("apigw-requestid", id);
         }
         response
     }
 
-    async fn answer_with_cors(&self, request: Request<Bytes>, ip: IpAddr, request_id: &str) -> Response<Bytes> {
+    async fn answer_with_cors(
+        &self,
+        request: Request<Bytes>,
+        host: &Authority,
+        ip: IpAddr,
+        request_id: &str,
+    ) -> Response<Bytes> {
         let is_preflight =
             request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         let cors = self.shared.cors.as_ref().filter(|_| !is_preflight);
         let headers = cors.map(|cors| cors.headers(request.headers()));
-        let mut response = self.answer(request, ip, request_id).await.unwrap_or_else(Refusal::into_response);
+        let mut response = self.answer(request, host, ip, request_id).await.unwrap_or_else(Refusal::into_response);
         if let Some(headers) = headers {
             cors::replace(response.headers_mut(), headers);
         }
         response
     }
 
-    async fn answer(&self, request: Request<Bytes>, ip: IpAddr, request_id: &str) -> Result<Response<Bytes>, Refusal> {
+    async fn answer(
+        &self,
+        request: Request<Bytes>,
+        host: &Authority,
+        ip: IpAddr,
+        request_id: &str,
+    ) -> Result<Response<Bytes>, Refusal> {
         if head_size(&request) > HEAD_LIMIT {
             return Err(Refusal::HeadTooLarge);
         }
@@ -123,7 +138,7 @@ impl Gateway {
             return Err(Refusal::BodyTooLarge);
         }
         let found = route::find(&self.shared.routes, request.method(), request.uri().path()).ok_or(Refusal::NoRoute)?;
-        let event = event(&request, &found, ip, request_id, Timestamp::now()).to_string();
+        let event = event(&request, &found, host, ip, request_id, Timestamp::now()).to_string();
         if event.len() > invocation::EVENT_LIMIT {
             return Err(Refusal::BodyTooLarge);
         }
@@ -164,6 +179,13 @@ impl Refusal {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response
     }
+}
+
+/// The one `Host` of a request; `localhost` where it has none, as in HTTP/1.0. `None` when it is malformed, or there are several.
+fn host(headers: &HeaderMap) -> Option<Authority> {
+    let mut hosts = headers.get_all(HOST).into_iter();
+    let host = hosts.next().map_or(Some("localhost"), |host| host.to_str().ok())?;
+    origin::authority(host).filter(|_| hosts.next().is_none())
 }
 
 fn head_size(request: &Request<Bytes>) -> usize {

@@ -1,11 +1,18 @@
-//! Origins of web pages, as browsers send them, and lists of allowed origins.
+//! Origins of web pages, as browsers send them, lists of allowed origins, and the hosts that mean this machine. Hosts are always
+//! parsed: the beginning or the end of a text says nothing about whose it is.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+
+use http::uri::Authority;
 
 /// A list in the syntax of API Gateway: origins, `*` for any, `https://*` for any of that scheme. On this machine `*` may stand
 /// for any port.
 #[derive(Clone, Debug)]
 pub struct Origins(Vec<String>);
+
+/// Stands for any port at the end of an origin.
+const ANY_PORT: &str = ":*";
 
 /// Pages of this machine, on any port.
 pub const LOOPBACK: [&str; 3] = ["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"];
@@ -26,9 +33,17 @@ impl Origins {
     /// `origin` as a browser sends it.
     #[must_use]
     pub fn contains(&self, origin: &str) -> bool {
-        self.0.iter().any(|listed| match listed.strip_suffix('*') {
-            Some(beginning) => origin.starts_with(beginning),
-            None => origin.eq_ignore_ascii_case(listed),
+        let asking = origin.split_once("://").and_then(|(scheme, rest)| Some((scheme, authority(rest)?)));
+        self.0.iter().any(|listed| match (listed.split_once("://"), &asking) {
+            (None, _) => true,
+            (Some((scheme, host)), Some((of_scheme, asking))) => {
+                let is_host = match host.strip_suffix(ANY_PORT) {
+                    Some(host) => asking.host().eq_ignore_ascii_case(host),
+                    None => host == "*" || asking.as_str().eq_ignore_ascii_case(host),
+                };
+                is_host && of_scheme.eq_ignore_ascii_case(scheme)
+            }
+            (Some(_), None) => false,
         })
     }
 
@@ -61,14 +76,37 @@ impl fmt::Display for Origins {
 #[must_use]
 pub fn of(address: &str) -> Option<String> {
     let uri: http::Uri = address.parse().ok()?;
-    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+    let scheme = uri.scheme_str()?;
+    let authority = authority(uri.authority()?.as_str()).filter(|authority| !authority.as_str().contains('*'))?;
     let authority = match (scheme, authority.port_u16()) {
         ("https", Some(443)) | ("http", Some(80)) => authority.host(),
-        (_, port) if port.is_some() == (authority.as_str() != authority.host()) => authority.as_str(),
-        // A user, or a port that is none.
-        _ => return None,
+        _ => authority.as_str(),
     };
-    (!authority.contains(['@', '*'])).then(|| format!("{scheme}://{authority}").to_ascii_lowercase())
+    Some(format!("{scheme}://{authority}").to_ascii_lowercase())
+}
+
+/// A host and perhaps a port, as in an origin and in the header `Host`: no user, nothing that is not part of them.
+#[must_use]
+pub fn authority(text: &str) -> Option<Authority> {
+    let authority: Authority = text.parse().ok()?;
+    let host = authority.host();
+    // A user would come first.
+    let port = text.strip_prefix(host)?;
+    let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    let has_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+    let is_host = !host.is_empty() && (!host.starts_with('[') || ipv6(host).is_some());
+    (has_port && is_host).then_some(authority)
+}
+
+fn ipv6(host: &str) -> Option<Ipv6Addr> {
+    host.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
+}
+
+/// Whether a host, an IPv6 address in brackets, means this machine.
+#[must_use]
+pub fn is_loopback(host: &str) -> bool {
+    let ip = ipv6(host).map(IpAddr::V6).or_else(|| host.parse().ok());
+    host.eq_ignore_ascii_case("localhost") || ip.is_some_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]
@@ -109,7 +147,25 @@ mod tests {
         assert!(
             !local.contains("http://127.0.0.1.evil.example") && !local.contains("http://localhost.evil.example:80")
         );
+        for other in [
+            "http://127.0.0.1:99@evil.example",
+            "http://127.0.0.1:@evil.example",
+            "http://localhost:80@evil.example:80",
+            "http://localhost:80.evil.example",
+            "http://localhost:99999",
+            "http://localhost:+80",
+            "http://localhost:80/",
+            "http://[::1]:80]",
+            "http://[::1].evil.example:80",
+            "https://localhost:80",
+        ] {
+            assert!(!local.contains(other), "{other}");
+        }
+        assert!(local.contains("http://LOCALHOST:8080") && local.contains("http://127.0.0.1"));
         let secure = Origins::parse("https://*").unwrap();
+        for other in ["https://", "https://a b", "https://a.example@b.example", "https://a.example/x", "https:\\\\a"] {
+            assert!(!secure.contains(other), "{other}");
+        }
         assert!(secure.contains("https://a.example") && !secure.contains("http://a.example"));
         assert_eq!(Origins::parse("*").unwrap().allow("https://a.example"), Some("*"));
         assert_eq!(secure.allow("https://a.example"), Some("https://a.example"));
@@ -119,8 +175,51 @@ mod tests {
     #[test]
     fn the_origin_of_an_address_leaves_out_its_path() {
         assert_eq!(of("https://API.example:8443/svc/api/v1").as_deref(), Some("https://api.example:8443"));
-        assert_eq!(of("/svc/api/v1"), None);
         assert_eq!(of("https://api.example:443/svc").as_deref(), Some("https://api.example"));
         assert_eq!(of("https://ada:443@api.example/svc"), None);
+        for none in ["/svc/api/v1", "http://127.0.0.1:99@evil.example", "http://a.example:x/", "http://a.example:65536"]
+        {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn an_authority_is_a_host_and_perhaps_a_port_and_nothing_else() {
+        for good in ["a.example", "localhost:0", "127.0.0.1:65535", "[::1]", "[2001:db8::1]:443", "a_b-c.example"] {
+            assert!(authority(good).is_some(), "{good}");
+        }
+        for bad in [
+            "",
+            ":80",
+            "a b",
+            "x\"><script>",
+            "127.0.0.1:1@evil",
+            "evil@evil",
+            "a:80:80",
+            "a:",
+            "a:x",
+            "a:+1",
+            "a:65536",
+            "a/b",
+            "a?b",
+            "a#b",
+            "[::1",
+            "::1",
+            "[a]",
+            "[::1]x",
+            "[::1]:x",
+        ] {
+            assert!(authority(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_meant_by_its_own_names_alone() {
+        for own in ["localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "[::1]"] {
+            assert!(is_loopback(own), "{own}");
+        }
+        for other in ["", "localhost.example", "evil-localhost", "127.0.0.1.example", "10.0.0.1", "[::2]", "::1x"] {
+            assert!(!is_loopback(other), "{other}");
+        }
     }
 }

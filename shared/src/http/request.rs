@@ -266,7 +266,7 @@ fn network(ip: IpAddr) -> IpAddr {
 fn base_url(config: &Config, headers: &HeaderMap) -> String {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let root = config.public_url.clone().unwrap_or_else(|| {
-        let host = text(header::HOST).filter(|host| host.parse::<http::uri::Authority>().is_ok());
+        let host = text(header::HOST).filter(|host| origin::authority(host).is_some());
         let scheme = text(HeaderName::from_static("x-forwarded-proto")).filter(|scheme| *scheme == "http");
         format!("{}://{}", scheme.unwrap_or("https"), host.unwrap_or("localhost"))
     });

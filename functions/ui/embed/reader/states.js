@@ -18,7 +18,7 @@ export const notice = (...content) => h('div', { class: 'notice', part: 'notice'
 /** Tells the owner of the page what to change: in the console, and on this machine in the element too. @param {string} fix */
 export function mistake(fix) {
   console.error(`<comment-thread>: ${fix}`)
-  return /localhost$|^127\.|^\[::1/.test(location.hostname) ? h('p', { class: 'mistake' }, fix) : ''
+  return /^(.+\.)?localhost$|^127(\.\d+){3}$|^\[::1]$/.test(location.hostname) ? h('p', { class: 'mistake' }, fix) : ''
 }
 
 export const skeleton = () => [1, 2, 3].map(() => h('div', { class: 'skeleton' }))

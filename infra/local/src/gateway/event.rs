@@ -8,9 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST, SET_COOKIE, TE,
-    TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, SET_COOKIE, TE, TRANSFER_ENCODING,
+    UPGRADE, USER_AGENT,
 };
+use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -23,6 +24,7 @@ use crate::account::ACCOUNT_ID;
 pub(super) fn event(
     request: &Request<Bytes>,
     found: &Match<'_>,
+    authority: &Authority,
     ip: IpAddr,
     request_id: &str,
     now: Timestamp,
@@ -30,20 +32,18 @@ pub(super) fn event(
     let headers = request.headers();
     let path = route::decode(request.uri().path());
     let query = request.uri().query().unwrap_or_default();
-    let host = text(headers, &HOST).unwrap_or("localhost");
-    let domain = host.rsplit_once(':').map_or(host, |(name, _)| name);
 
     let mut event = json!({
         "version": "2.0",
         "routeKey": found.route.key,
         "rawPath": path,
         "rawQueryString": query,
-        "headers": event_headers(headers, host, ip),
+        "headers": event_headers(headers, authority, ip),
         "requestContext": {
             "accountId": ACCOUNT_ID,
             "apiId": "local",
-            "domainName": host,
-            "domainPrefix": domain.split('.').next(),
+            "domainName": authority.as_str(),
+            "domainPrefix": authority.host().split('.').next(),
             "http": {
                 "method": request.method().as_str(),
                 "path": path,
@@ -90,7 +90,7 @@ pub(super) fn event(
 
 /// The headers without cookies and hop-by-hop ones: names in lower case, several values joined by commas, forwarding
 /// headers as the gateway sets them.
-fn event_headers(headers: &HeaderMap, host: &str, ip: IpAddr) -> BTreeMap<String, String> {
+fn event_headers(headers: &HeaderMap, authority: &Authority, ip: IpAddr) -> BTreeMap<String, String> {
     let hop_by_hop = [&COOKIE, &CONNECTION, &TRANSFER_ENCODING, &UPGRADE, &TE, &EXPECT];
     let sent = headers.iter().filter(|(name, _)| !hop_by_hop.contains(name));
     let mut joined = joined(sent.map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes()))));
@@ -98,10 +98,10 @@ fn event_headers(headers: &HeaderMap, host: &str, ip: IpAddr) -> BTreeMap<String
         Some(before) => format!("{before}, {ip}"),
         None => ip.to_string(),
     };
-    let port = host.rsplit_once(':').map_or("80", |(_, port)| port);
+    let port = authority.port_u16().unwrap_or(80).to_string();
     joined.insert("x-forwarded-for".to_owned(), forwarded_for);
     joined.insert("x-forwarded-proto".to_owned(), "http".to_owned());
-    joined.insert("x-forwarded-port".to_owned(), port.to_owned());
+    joined.insert("x-forwarded-port".to_owned(), port);
     joined
 }
 
@@ -182,6 +182,8 @@ pub(super) fn into_http(answer: &str) -> Result<Response<Bytes>, lambda_http::Er
 mod tests {
     use std::net::Ipv4Addr;
 
+    use http::header::HOST;
+
     use super::*;
     use crate::gateway::route::Route;
 
@@ -190,7 +192,8 @@ mod tests {
     fn event_of(request: &Request<Bytes>) -> Value {
         let routes = [Route::new("POST", "/things/{id}", "things").unwrap(), Route::fallback("things")];
         let found = route::find(&routes, request.method(), request.uri().path()).unwrap();
-        event(request, &found, CLIENT, "local-000001", "2026-01-02T03:04:05.678Z".parse().unwrap())
+        let host = text(request.headers(), &HOST).unwrap_or("localhost").parse().unwrap();
+        event(request, &found, &host, CLIENT, "local-000001", "2026-01-02T03:04:05.678Z".parse().unwrap())
     }
 
     #[test]

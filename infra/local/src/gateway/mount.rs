@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::HOST;
 use http::{Request, Response, StatusCode};
+use shared::domain::origin;
 
 use super::BoxFuture;
 
@@ -31,9 +32,8 @@ impl Mount {
 }
 
 fn is_this_machine(request: &Request<Bytes>) -> bool {
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    ["127.0.0.1", "localhost", "[::1]"].contains(&name)
+    let host = request.headers().get(HOST).and_then(|host| origin::authority(host.to_str().ok()?));
+    host.is_some_and(|host| origin::is_loopback(host.host()))
 }
 
 fn elsewhere() -> Response<Bytes> {
@@ -55,7 +55,11 @@ mod tests {
             ("localhost", 200),
             ("[::1]:3000", 200),
             ("rebound.example:3000", 404),
+            ("[::1]", 200),
             ("127.0.0.1.example", 404),
+            ("127.0.0.1:1@evil", 404),
+            ("localhost:@evil.example", 404),
+            ("evil.localhost.example:3000", 404),
             ("", 404),
         ] {
             let request = Request::builder().header(HOST, host).body(Bytes::new()).unwrap();

@@ -74,6 +74,31 @@ async fn odd_requests_reach_the_function_too() {
 }
 
 #[tokio::test]
+async fn a_malformed_host_is_400_and_reaches_neither_function_nor_page() {
+    let pages = vec![Mount::for_this_machine("/page", |_| std::future::ready(Response::new("secret".into())))];
+    let echo = HashMap::from([("things".to_owned(), function(echo_body))]);
+    let gateway = Gateway::new(vec![Route::fallback("things")], echo, pages, None).unwrap();
+    let status = async |path: &str, hosts: &[&[u8]]| {
+        let mut request = Request::get(path).body(Bytes::new()).unwrap();
+        for host in hosts {
+            request.headers_mut().append(HOST, HeaderValue::from_bytes(host).unwrap());
+        }
+        gateway.call(request, CLIENT).await.status().as_u16()
+    };
+    for path in ["/", "/page"] {
+        for host in ["", "a b", "x\"><script>", "127.0.0.1:1@evil", "localhost:x", "localhost:99999", "[::1", "h\u{e9}"]
+        {
+            assert_eq!(status(path, &[host.as_bytes()]).await, 400, "{host} {path}");
+        }
+        assert_eq!(status(path, &[b"localhost", b"evil.example"]).await, 400);
+        for host in ["localhost:3000", "127.0.0.1", "[::1]", "[::1]:3000"] {
+            assert_eq!(status(path, &[host.as_bytes()]).await, 200, "{host} {path}");
+        }
+    }
+    assert_eq!(status("/", &[]).await, 200);
+}
+
+#[tokio::test]
 async fn a_query_that_no_address_may_have_reaches_the_function_as_it_was_meant() {
     let seen = |request: &lambda_http::Request| {
         let query = request.uri().query().unwrap_or_default();
@@ -84,7 +109,14 @@ async fn a_query_that_no_address_may_have_reaches_the_function_as_it_was_meant()
     let routes = [Route::fallback("echo")];
     let request = Request::get("/").header(HOST, "localhost:3000").body(Bytes::new()).unwrap();
     let found = route::find(&routes, request.method(), "/").unwrap();
-    let mut event = event(&request, &found, CLIENT, "local-000001", Timestamp::UNIX_EPOCH);
+    let mut event = event(
+        &request,
+        &found,
+        &Authority::from_static("localhost:3000"),
+        CLIENT,
+        "local-000001",
+        Timestamp::UNIX_EPOCH,
+    );
     for (sent, meant) in [
         ("q=\"<a>\"", "q=\"<a>\""),
         ("q=a b%20c+d", "q=a b c d"),
