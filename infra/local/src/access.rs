@@ -21,13 +21,15 @@ pub type Grant = (String, String);
 pub struct Access {
     pub function: String,
     granted: BTreeSet<Grant>,
+    /// Actions on items of these partition keys, whatever is granted.
+    denied: BTreeSet<Grant>,
     used: Mutex<BTreeSet<Grant>>,
 }
 
 impl Access {
     #[must_use]
-    pub fn new(function: &str, granted: BTreeSet<Grant>) -> Arc<Self> {
-        Arc::new(Self { function: function.to_owned(), granted, used: Mutex::default() })
+    pub fn new(function: &str, granted: BTreeSet<Grant>, denied: BTreeSet<Grant>) -> Arc<Self> {
+        Arc::new(Self { function: function.to_owned(), granted, denied, used: Mutex::default() })
     }
 
     /// Runs `work` with the permissions of this function.
@@ -66,7 +68,11 @@ pub fn as_caller<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
 /// Checks a request to the table. A caller that is not a function may do everything. The error is the message.
 pub(crate) fn check_table(operation: &str, body: &[u8]) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
-    let mut needed = needed(operation, body).into_iter();
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    if let Some((action, key)) = written(operation, &body).iter().find(|write| caller.denied.contains(write)) {
+        return Err(format!("{} may not perform {action} on {key}", caller.function));
+    }
+    let mut needed = needed(operation, &body).into_iter();
     needed.try_for_each(|(action, on)| {
         let covers = |part: &str| match part.strip_suffix('*') {
             Some(beginning) => on.starts_with(beginning),
@@ -100,8 +106,7 @@ pub(crate) fn check_mail(from: &str) -> Result<(), String> {
 }
 
 /// The grants that a request needs, without the `dynamodb:` of the actions.
-fn needed(operation: &str, body: &[u8]) -> BTreeSet<Grant> {
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+fn needed(operation: &str, body: &Value) -> BTreeSet<Grant> {
     let on_table = |action: &str| (action.to_owned(), String::new());
     match operation {
         "TransactWriteItems" => {
@@ -111,15 +116,32 @@ fn needed(operation: &str, body: &[u8]) -> BTreeSet<Grant> {
         }
         "TransactGetItems" => BTreeSet::from([on_table("GetItem")]),
         // It is granted for some keys only.
-        "BatchWriteItem" => {
-            let writes = body["RequestItems"].as_object().into_iter().flat_map(Map::values).filter_map(Value::as_array);
-            let items =
-                writes.flatten().flat_map(|write| [&write["PutRequest"]["Item"], &write["DeleteRequest"]["Key"]]);
-            let keys = items.filter_map(|item| item["pk"]["S"].as_str());
-            keys.map(|key| (operation.to_owned(), key.to_owned())).collect()
-        }
+        "BatchWriteItem" => keys_of_batch(body).map(|key| (operation.to_owned(), key.to_owned())).collect(),
         _ => BTreeSet::from([(operation.to_owned(), body["IndexName"].as_str().unwrap_or_default().to_owned())]),
     }
+}
+
+/// The writes of a request: actions, and the partition keys of the items that they are on.
+fn written(operation: &str, body: &Value) -> Vec<Grant> {
+    let write = |action: &str, write: &Value| {
+        let key = write["Item"]["pk"]["S"].as_str().or_else(|| write["Key"]["pk"]["S"].as_str())?;
+        Some((format!("dynamodb:{action}"), key.to_owned()))
+    };
+    match operation {
+        "PutItem" | "UpdateItem" | "DeleteItem" => write(operation, body).into_iter().collect(),
+        "TransactWriteItems" => {
+            let items = body["TransactItems"].as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
+            items.filter_map(|(kind, item)| write(&format!("{kind}Item"), item)).collect()
+        }
+        "BatchWriteItem" => keys_of_batch(body).map(|key| (format!("dynamodb:{operation}"), key.to_owned())).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn keys_of_batch(body: &Value) -> impl Iterator<Item = &str> {
+    let writes = body["RequestItems"].as_object().into_iter().flat_map(Map::values).filter_map(Value::as_array);
+    let items = writes.flatten().flat_map(|write| [&write["PutRequest"]["Item"], &write["DeleteRequest"]["Key"]]);
+    items.filter_map(|item| item["pk"]["S"].as_str())
 }
 
 #[cfg(test)]
@@ -139,7 +161,7 @@ mod tests {
             ("s3:PutObject", "in/"),
         ];
         let granted = granted.map(|(action, part)| (action.to_owned(), part.to_owned()));
-        let access = Access::new("things", granted.into());
+        let access = Access::new("things", granted.into(), BTreeSet::new());
         let ask = |operation: &'static str, body: Value| {
             Arc::clone(&access).scope(async move { check_table(operation, body.to_string().as_bytes()) })
         };
@@ -174,8 +196,38 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_denied_stays_denied_whatever_is_granted() {
+        let all = |part: &str| {
+            let actions = ["BatchWriteItem", "ConditionCheckItem", "DeleteItem", "PutItem", "UpdateItem"];
+            actions.map(|action| (format!("dynamodb:{action}"), part.to_owned())).into()
+        };
+        let access = Access::new("things", all("*"), all("K"));
+        let ask = |operation: &'static str, body: Value| {
+            Arc::clone(&access).scope(async move { check_table(operation, body.to_string().as_bytes()) })
+        };
+        let key = |key: &str| json!({ "pk": { "S": key }, "sk": { "S": "K" } });
+        for (pk, is_allowed) in [("K", false), ("K#", true), ("k", true)] {
+            for (operation, body) in [
+                ("PutItem", json!({ "Item": key(pk) })),
+                ("UpdateItem", json!({ "Key": key(pk) })),
+                ("DeleteItem", json!({ "Key": key(pk) })),
+                ("BatchWriteItem", json!({ "RequestItems": { "things": [{ "PutRequest": { "Item": key(pk) } }] } })),
+                ("BatchWriteItem", json!({ "RequestItems": { "things": [{ "DeleteRequest": { "Key": key(pk) } }] } })),
+                (
+                    "TransactWriteItems",
+                    json!({ "TransactItems": [{ "Put": { "Item": key("C#1") } }, { "Put": { "Item": key(pk) } }] }),
+                ),
+                ("TransactWriteItems", json!({ "TransactItems": [{ "Update": { "Key": key(pk) } }] })),
+                ("TransactWriteItems", json!({ "TransactItems": [{ "Delete": { "Key": key(pk) } }] })),
+            ] {
+                assert_eq!(ask(operation, body).await.is_ok(), is_allowed, "{operation} on {pk}");
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn another_task_has_the_permissions_of_its_caller() {
-        let access = Access::new("things", BTreeSet::new());
+        let access = Access::new("things", BTreeSet::new(), BTreeSet::new());
         let scan = async || check_table("Scan", b"{}");
         let scanned = access.scope(async { tokio::spawn(as_caller(scan())).await.unwrap() }).await;
         assert_eq!(scanned.unwrap_err(), "things may not perform dynamodb:Scan");

@@ -115,7 +115,7 @@ pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Sta
     ];
     let mut roles = Vec::new();
     let mut role = |name| {
-        let access = Access::new(name, template.grants(name));
+        let access = Access::new(name, template.grants(name), template.denials(name));
         roles.push(Arc::clone(&access));
         access
     };

@@ -8,8 +8,8 @@ use shared::config::{Config, Needs};
 use shared::http::cors;
 use shared::routes::ROUTES;
 
-use super::DEPLOYED;
 use super::yaml::to_json;
+use super::{DEPLOYED, Template};
 
 const PSEUDO: [&str; 7] = [
     "AWS::AccountId",
@@ -514,6 +514,19 @@ fn a_function_starts_with_the_secrets_of_its_environment_and_may_read_no_others(
         };
         assert_eq!(given.is_empty(), expected.is_empty(), "{name} is given {given:?}");
         assert!(expected.is_empty() || given.contains(expected), "{name} is given {given:?}");
+    }
+}
+
+#[test]
+fn no_function_but_the_one_that_signs_may_write_the_public_keys() {
+    let deployed = Template::parse(DEPLOYED, &[]).unwrap();
+    let writes = ["BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem"];
+    let denied = BTreeSet::from(writes.map(|action| (format!("dynamodb:{action}"), "K".to_owned())));
+    for (name, function) in of_type(&template(), "AWS::Serverless::Function") {
+        let binary = function["Metadata"]["BuildProperties"]["Binary"].as_str().unwrap();
+        let uses_the_table = deployed.grants(binary).iter().any(|(action, _)| action.starts_with("dynamodb:"));
+        let expected = if uses_the_table && binary != "sign_in" { denied.clone() } else { BTreeSet::new() };
+        assert_eq!(deployed.denials(binary), expected, "{name}");
     }
 }
 

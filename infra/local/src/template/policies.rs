@@ -12,7 +12,7 @@ impl Template {
     #[must_use]
     pub fn grants(&self, function: &str) -> BTreeSet<Grant> {
         let mut grants = BTreeSet::new();
-        for statement in self.statements(function) {
+        for statement in self.statements(function).into_iter().filter(|statement| statement["Effect"] == "Allow") {
             for action in list(&statement["Action"]).into_iter().filter_map(Value::as_str) {
                 let condition = &statement["Condition"];
                 let sender = condition["StringEquals"]["ses:FromAddress"].as_str();
@@ -26,6 +26,21 @@ impl Template {
             }
         }
         grants
+    }
+
+    /// The actions that the function may not perform on items of these partition keys, whatever it is granted.
+    #[must_use]
+    pub fn denials(&self, function: &str) -> BTreeSet<Grant> {
+        let denied = self.statements(function).into_iter().filter(|statement| statement["Effect"] == "Deny");
+        let denials = denied.flat_map(|statement| {
+            let keys = list(&statement["Condition"]["ForAnyValue:StringEquals"]["dynamodb:LeadingKeys"]);
+            let actions = list(&statement["Action"]).into_iter().filter_map(Value::as_str);
+            actions.flat_map(move |action| {
+                let keys = keys.clone().into_iter().filter_map(Value::as_str);
+                keys.map(move |key| (action.to_owned(), key.to_owned()))
+            })
+        });
+        denials.collect()
     }
 
     /// The statements of a function's policies, of the managed policies it refers to, and of its own role.
@@ -93,6 +108,10 @@ Resources:
           - { Effect: Allow, Action: ["dynamodb:GetItem", "dynamodb:PutItem"], Resource: !GetAtt Table.Arn }
           - { Effect: Allow, Action: "s3:PutObject", Resource: !Sub "${MediaBucket.Arn}/in/*" }
           - { Effect: Allow, Action: "ssm:GetParameter", Resource: "*" }
+          - Effect: Deny
+            Action: ["dynamodb:PutItem", "dynamodb:UpdateItem"]
+            Resource: !GetAtt Table.Arn
+            Condition: { ForAnyValue:StringEquals: { "dynamodb:LeadingKeys": ["K"] } }
           - Effect: Allow
             Action: dynamodb:BatchWriteItem
             Resource: !GetAtt Table.Arn
@@ -126,6 +145,8 @@ Resources:
         ];
         let grants = grants.map(|(action, part)| (action.to_owned(), part.to_owned()));
         assert_eq!(template.grants("things"), BTreeSet::from(grants));
-        assert!(template.grants("others").is_empty());
+        let denials = ["PutItem", "UpdateItem"].map(|action| (format!("dynamodb:{action}"), "K".to_owned()));
+        assert_eq!(template.denials("things"), BTreeSet::from(denials));
+        assert!(template.grants("others").is_empty() && template.denials("others").is_empty());
     }
 }
