@@ -22,11 +22,19 @@ impl Worker<'_> {
         let Some((flow, to)) = flow.and_then(|flow| Some((flow, keys.open(&flow.address)?))) else {
             return Ok(Disposition::Done);
         };
-        let recipient = Recipient(format!("c{}", id.inbox));
-        let letter = self.letter(&recipient, &id.nonce, to, Language::of_tag(&flow.language));
+        // Codes that were asked for together may have failed since.
+        if !self.app.takes_codes(&to).await? {
+            tracing::warn!("a code is not sent: codes to its address have failed");
+            return Ok(Disposition::Done);
+        }
+        let recipient = Recipient::of_codes(&id.inbox);
+        let letter = self.letter(&recipient, &id.nonce, to.clone(), Language::of_tag(&flow.language));
         let mail = compose::code(&letter, &keys.code(id), &flow.host)?;
         let Err(error) = self.mailer.send(&mail).await else { return Ok(Disposition::Done) };
         tracing::warn!(%error, unknown = error.unknown, permanent = error.permanent, "code not sent");
+        if error.of_recipient {
+            self.app.stop_codes(&to, true).await?;
+        }
         if error.permanent {
             return Ok(Disposition::Done);
         }

@@ -1,5 +1,5 @@
 //! Bounces and complaints, which SES reports through SNS, perhaps days later. The tag of the mail names the recipient. A
-//! report about an address that the recipient no longer has changes nothing.
+//! report about an address that the recipient no longer has changes nothing there. No codes to sign in go to the address for a while.
 
 use serde_json::Value;
 use shared::app::App;
@@ -18,15 +18,24 @@ pub(crate) async fn follow(app: &App, text: &str) -> Result<(), Fault> {
         tracing::warn!("a digest for moderators bounced; see SVC_MODERATION_MAIL");
         return Ok(());
     }
+    let kind = event["eventType"].as_str();
+    // Others pass, and SES tries again by itself.
+    let is_bounce = kind == Some("Bounce") && event["bounce"]["bounceType"] == "Permanent";
+    let destination = mail["destination"][0].as_str();
+    if let Some(address) = destination.filter(|_| is_bounce || kind == Some("Complaint")) {
+        app.stop_codes(address, recipient.gets_codes()).await?;
+    }
+    if recipient.gets_codes() {
+        return Ok(());
+    }
     let keys = app.mail_keys();
-    let sent_to = mail["destination"][0].as_str().map(|address| keys.plain_address(address));
+    let sent_to = destination.map(|address| keys.plain_address(address));
     let has_address = |enrolment: &Enrolment| {
         let mut present = enrolment.addresses().filter_map(|address| keys.address(&address.sealed));
         present.any(|address| Some(address) == sent_to)
     };
-    match event["eventType"].as_str() {
-        // Others pass, and SES tries again by itself.
-        Some("Bounce") if event["bounce"]["bounceType"] == "Permanent" => {
+    match kind {
+        Some("Bounce") if is_bounce => {
             let bounce = |state: &mut NotificationState| {
                 if has_address(&state.enrolment) {
                     state.bounce();

@@ -1,6 +1,5 @@
 //! Hands composed mails to a mail server: Amazon SES, or any server that speaks SMTP.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use lettre::address::Envelope;
@@ -8,6 +7,7 @@ use lettre::transport::smtp::PoolConfig;
 use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use shared::aws::ses::{NotSent, RawMail, Ses};
+use shared::domain::origin::is_loopback;
 use shared::domain::secret::Secret;
 use shared::error::Fault;
 
@@ -85,9 +85,10 @@ impl Smtp {
         let sending = async move { transport.send_raw(&envelope, &raw).await };
         match within(self.bounds.sending, sending).await {
             // What the server says of one mail, not of the connection or the login.
-            Some(sent) => {
-                sent.map(drop).map_err(|error| NotSent { permanent: error.is_permanent(), ..not_sent(&error) })
-            }
+            Some(sent) => sent.map(drop).map_err(|error| {
+                let permanent = error.is_permanent();
+                NotSent { permanent, of_recipient: permanent, ..not_sent(&error) }
+            }),
             None => Err(unknown("the server does not answer")),
         }
     }
@@ -109,8 +110,7 @@ fn trusting(url: &str, root: &[u8]) -> Result<Tls, lettre::transport::smtp::Erro
 /// Asks for STARTTLS, unless the address says otherwise or names this machine.
 fn with_tls(url: &str) -> String {
     let uri: Option<http::Uri> = url.parse().ok();
-    let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default().trim_matches(['[', ']']);
-    let is_here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    let is_here = uri.as_ref().and_then(http::Uri::host).is_some_and(is_loopback);
     let query = uri.as_ref().and_then(http::Uri::query);
     let says = query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("tls=")));
     if url.starts_with("smtps:") || says || is_here {
@@ -125,11 +125,11 @@ fn envelope(mail: &RawMail) -> Option<Envelope> {
 }
 
 fn refused(reason: &str) -> NotSent {
-    NotSent { unknown: false, permanent: false, reason: reason.to_owned() }
+    NotSent { unknown: false, permanent: false, of_recipient: false, reason: reason.to_owned() }
 }
 
 fn unknown(reason: &str) -> NotSent {
-    NotSent { unknown: true, permanent: false, reason: reason.to_owned() }
+    NotSent { unknown: true, permanent: false, of_recipient: false, reason: reason.to_owned() }
 }
 
 /// Answers of servers may hold addresses, so that only their codes are logged.
@@ -243,7 +243,9 @@ mod tests {
             ("smtp://user:tls=none@mail.example.org", "smtp://user:tls=none@mail.example.org?tls=required"),
             ("smtp://mail.example.org?notls=1", "smtp://mail.example.org?notls=1&tls=required"),
             ("smtps://user:pass@mail.example.org", "smtps://user:pass@mail.example.org"),
+            ("smtp://127.0.0.1:1025@mail.example.org", "smtp://127.0.0.1:1025@mail.example.org?tls=required"),
             ("smtp://127.0.0.1:1025", "smtp://127.0.0.1:1025"),
+            ("smtp://[::1]:1025", "smtp://[::1]:1025"),
             ("smtp://localhost:1025?tls=required", "smtp://localhost:1025?tls=required"),
         ] {
             assert_eq!(with_tls(url), expected);

@@ -12,6 +12,7 @@ use shared::error::{Fault, Refusal, Result};
 use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
+use shared::store::bounds::Bound;
 use shared::store::sign_in::RightCode;
 
 use crate::{SignIn, number, text};
@@ -23,12 +24,13 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
     let (keys, now) = (FlowKeys::new(&app.config.visitor_salt), app.clock.now());
     let network = keys.network(call.network);
     let too_many = || Refusal::RateLimited(wait(now));
-    if app.store.wrong_codes(&network, now).await? >= i64::from(WRONG_TRIES_OF_NETWORK) {
+    let wrong = Bound::hourly("wrong codes", &network, WRONG_TRIES_OF_NETWORK);
+    if !wrong.has_room(app.store.counted_towards(wrong, now).await?) {
         return Err(too_many().into());
     }
     let Some((id, inbox, flow)) = right_code(app, &keys, flow, code).await? else {
         // Of tries at the same time, no more than the bound hear that they were wrong.
-        let is_counted = app.store.count_wrong_code(&network, WRONG_TRIES_OF_NETWORK, now).await?;
+        let is_counted = app.store.count_towards(wrong, now).await?;
         return Err(if is_counted { Refusal::SignInFailed } else { too_many() }.into());
     };
     let Some(email) = keys.open(&flow.address) else { return Err(Refusal::SignInFailed.into()) };

@@ -1,5 +1,5 @@
-//! POST `sign_in`. The answer is the same for every address, and the mail is sent later, so that neither the answer nor its time
-//! tells who has an account.
+//! POST `sign_in`. The answer is the same for every address, and so are the calls of the table and the queue, so that neither the
+//! answer nor its time tells who has an account.
 
 use std::time::Duration;
 
@@ -9,7 +9,9 @@ use shared::app::App;
 use shared::domain::deliveries::Message;
 use shared::domain::email::{MAX_EMAIL, is_mailable};
 use shared::domain::origin;
-use shared::domain::sign_in::bounds::{CODES_OF_DOMAIN, CODES_OF_NETWORK, codes_of_all, wait};
+use shared::domain::sign_in::bounds::{
+    CODES_OF_NETWORK, MAX_FAILURES, STRANGERS_OF_NETWORK, codes_of_all, codes_of_domain, wait,
+};
 use shared::domain::sign_in::inbox::{Asker, Flow};
 use shared::domain::sign_in::keys::{FlowId, FlowKeys, nonce};
 use shared::domain::sign_in::{CODE_LIFETIME, account_of};
@@ -18,21 +20,22 @@ use shared::http::input::Input;
 use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
-use shared::store::sign_in::CodeBound;
+use shared::store::bounds::Bound;
+use shared::store::sign_in::{FAILED_CODES, FlowStart};
 
 pub(crate) async fn start(app: &App, call: &Call) -> Result<Answer> {
     policy::sign_in(&app.config, call.is_from_elsewhere(&app.config.cors_origins))?;
     let email = email(call)?;
     let (keys, now) = (FlowKeys::new(&app.config.visitor_salt), app.clock.now());
     let network = keys.network(call.network);
-    if !app.store.count_code(CodeBound::Network(&network), CODES_OF_NETWORK, now).await? {
+    if !app.store.count_towards(Bound::hourly("codes", &network, CODES_OF_NETWORK), now).await? {
         return Err(Refusal::RateLimited(wait(now)).into());
     }
     let id = FlowId { inbox: keys.inbox(&email), nonce: nonce(app.random.bytes()) };
     let flow = Flow::new(id.nonce.clone(), &host(app, call), call.language().tag().to_owned(), keys.seal(&email), now);
-    if is_allowed(app, &keys, &id, &email, network, &flow).await? {
-        app.deliveries()?.send(&Message::Code { flow: id.clone() }, Duration::ZERO).await?;
-    }
+    begin(app, &keys, &id, &email, network, &flow).await?;
+    // Of a flow that did not begin, nothing is sent.
+    app.deliveries()?.send(&Message::Code { flow: id.clone() }, Duration::ZERO).await?;
     Ok(Answer::created(&json!({ "data": { "flow": id.to_string(), "expires_in": CODE_LIFETIME.as_secs() } })))
 }
 
@@ -55,34 +58,62 @@ fn host(app: &App, call: &Call) -> String {
     origin.split_once("://").map_or(origin.as_str(), |(_, host)| host).to_owned()
 }
 
-/// Whether the code may be sent: within the bounds of the address, of its domain and of all. Counts it, and adds the flow to the
-/// inbox. The address is looked at first, so that what it refuses does not count against others.
-async fn is_allowed(
+/// Adds the flow to its inbox, if every bound has room for its code.
+async fn begin(
     app: &App,
     keys: &FlowKeys,
     id: &FlowId,
     email: &str,
     network: String,
     flow: &Flow,
-) -> Result<bool, Fault> {
+) -> Result<(), Fault> {
     let (store, now) = (&app.store, app.clock.now());
     let (account, _) = account_of(&app.config.visitor_salt, email);
-    let (inbox, sessions) = futures_util::try_join!(store.inbox(&id.inbox), store.sessions(account))?;
-    let is_known = sessions.as_ref().is_some_and(|sessions| sessions.knows(&network));
+    let (address, domain) = (keys.address(email), keys.domain(email));
+    let of_domain = |has_account| Bound::hourly("codes of a domain", &domain, codes_of_domain(has_account));
+    let of_all = |has_account| Bound::hourly("codes of all", Bound::ALL, codes_of_all(has_account));
+    let (inbox, sessions, is_stopped, failures, sent_to_domain, sent_to_all) = futures_util::try_join!(
+        store.inbox(&id.inbox),
+        store.sessions(account),
+        store.are_codes_stopped(&address, now),
+        store.counted_towards(FAILED_CODES, now),
+        store.counted_towards(of_domain(true), now),
+        store.counted_towards(of_all(true), now),
+    )?;
+    let has_account = sessions.is_some();
+    let is_known = sessions.is_some_and(|sessions| sessions.knows(&network));
     let asker = Asker { network, is_known };
-    if !inbox.has_room(&asker, now) {
-        return Ok(false);
+    let (all, domain) = (of_all(has_account), of_domain(has_account));
+    let domain = if is_known { Bound::counter("codes of known networks", &asker.network) } else { domain };
+    let has_room = inbox.has_room(&asker, now);
+    let refusal = if is_stopped {
+        Some("codes to the address are stopped")
+    } else if !has_account && failures >= MAX_FAILURES {
+        Some("too many addresses refused codes in this hour")
+    } else if !all.has_room(sent_to_all) {
+        Some("all have had the codes of this hour")
+    } else if !is_known && !domain.has_room(sent_to_domain) {
+        Some("the domain has had the codes of this hour")
+    } else {
+        None
+    };
+    let is_strange = !has_account && has_room && refusal.is_none();
+    let of_network = Bound::daily("codes of strangers", &asker.network, STRANGERS_OF_NETWORK);
+    let of_network = if is_strange { of_network } else { Bound::counter("other codes", &asker.network) };
+    let refusal = if store.count_towards(of_network, now).await? {
+        refusal
+    } else {
+        Some("the network has had the codes of this day for addresses without an account")
+    };
+    let is_started = if has_room && refusal.is_none() {
+        let inbox = (id.inbox.as_str(), inbox);
+        store.start_flow(FlowStart { inbox, flow, asker: &asker, bounds: [domain, all], now }).await?
+    } else {
+        store.refuse_flow(&asker.network, now).await?;
+        false
+    };
+    if has_room && !is_started {
+        tracing::warn!("no code is sent: {}", refusal.unwrap_or("a bound has just been reached"));
     }
-    let domain = keys.domain(email);
-    let bounds = [
-        ("a domain", CodeBound::Domain(&domain), CODES_OF_DOMAIN),
-        ("all", CodeBound::All, codes_of_all(sessions.is_some())),
-    ];
-    for (whose, bound, most) in bounds {
-        if !store.count_code(bound, most, now).await? {
-            tracing::warn!(most, "no code is sent: the bound of {whose} is reached");
-            return Ok(false);
-        }
-    }
-    store.start_flow(&id.inbox, flow, &asker, now).await
+    Ok(())
 }

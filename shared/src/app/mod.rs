@@ -4,6 +4,7 @@
 pub mod access_log;
 pub mod admission;
 pub mod akismet;
+pub mod codes;
 pub mod lambda;
 pub mod mails;
 pub mod names;

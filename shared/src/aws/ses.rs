@@ -34,6 +34,8 @@ pub struct NotSent {
     pub unknown: bool,
     /// Whether the server refuses it for good.
     pub permanent: bool,
+    /// Whether it is the recipient that the server refuses for good, not what this account may send.
+    pub of_recipient: bool,
     /// The server's reason, without an address.
     pub reason: String,
 }
@@ -70,8 +72,11 @@ impl Ses {
         let sent = self.caller.call(&call).await;
         // What SES says of a refusal may name the address.
         sent.map(drop).map_err(|error| {
-            let permanent = matches!(&error, CallError::Refused { reason, .. } if reason.contains("MessageRejected"));
-            NotSent { unknown: error.may_be_done(), permanent, reason: error.kind() }
+            let says = |text| matches!(&error, CallError::Refused { reason, .. } if reason.contains(text));
+            let permanent = says("MessageRejected");
+            // In the sandbox strangers are refused. They are no worse addresses for that once the account has left it.
+            let of_recipient = permanent && !says("not verified");
+            NotSent { unknown: error.may_be_done(), permanent, of_recipient, reason: error.kind() }
         })
     }
 }
@@ -128,6 +133,12 @@ mod tests {
             let error = ses(&server.url).send(&mail()).await.unwrap_err();
             assert_eq!(error.unknown, unknown, "{status}");
             assert!(!error.to_string().contains('@'), "{error}");
+        }
+        let rejected = |message| format!(r#"{{"__type":"MessageRejected","message":"{message}"}}"#);
+        for (message, of_recipient) in [("Address blacklisted.", true), ("Email address is not verified.", false)] {
+            server.set(400, rejected(message));
+            let error = ses(&server.url).send(&mail()).await.unwrap_err();
+            assert!(error.permanent && error.of_recipient == of_recipient, "{message}");
         }
         // Nobody listens there.
         assert!(!ses("http://127.0.0.1:9").send(&mail()).await.unwrap_err().unknown);

@@ -23,7 +23,7 @@ const ADDRESS: usize = 11;
 /// Hours that a link of a confirmation is valid.
 const CONFIRM_HOURS: i64 = 7 * 24;
 
-/// Whom mail is for: `u` and a user's id, `m` and a keyed hash of a guest's address, or `mods`.
+/// Whom mail is for: `u` and a user's id, `m` and a keyed hash of a guest's address, `c` and the inbox of a code, or `mods`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Recipient(pub String);
@@ -33,6 +33,17 @@ impl Recipient {
     #[must_use]
     pub fn moderators() -> Self {
         Self("mods".to_owned())
+    }
+
+    /// Who gets codes to sign in. No mail is kept for this one.
+    #[must_use]
+    pub fn of_codes(inbox: &str) -> Self {
+        Self(format!("c{inbox}"))
+    }
+
+    #[must_use]
+    pub fn gets_codes(&self) -> bool {
+        self.0.starts_with('c')
     }
 
     #[must_use]

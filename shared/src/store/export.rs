@@ -108,7 +108,6 @@ pub(super) fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault
         | ItemKind::NotificationState(_)
         | ItemKind::Inbox(_)
         | ItemKind::Sessions(_)
-        | ItemKind::CodeBound
         | ItemKind::PublicKeys
         | ItemKind::ModeratorNames
         | ItemKind::Endpoint

@@ -259,8 +259,9 @@ pub(super) fn imported_salt() -> Key {
     Key::new("J#salt".to_owned(), "J")
 }
 
-pub(super) fn limiter(scope: &str, caller: &str, minute: i64) -> Key {
-    Key::new(format!("L#{scope}#{caller}#{minute}"), "L")
+/// `time` is the number of the minute, the hour or the day.
+pub(super) fn limiter(scope: &str, caller: &str, time: i64) -> Key {
+    Key::new(format!("L#{scope}#{caller}#{time}"), "L")
 }
 
 pub(super) fn repeat(visitor: &Visitor, hash: &str) -> Key {
@@ -289,12 +290,9 @@ pub(super) fn sessions(account: UserId) -> Key {
     Key::new(format!("Z#{account}"), "Z")
 }
 
-pub(super) fn code_bound(scope: &str, whose: &str, hour: i64) -> Key {
-    Key::new(format!("Y#{scope}#{whose}#{hour}"), "Y")
-}
-
+/// `template.yaml` names this partition, so that no function but the one that signs writes it. Nothing else may be in it.
 pub(super) fn public_keys() -> Key {
-    Key::new("Y".to_owned(), "K")
+    Key::new("K".to_owned(), "K")
 }
 
 pub(super) fn moderator_names() -> Key {
@@ -367,7 +365,6 @@ pub(super) enum ItemKind {
     NotificationState(Recipient),
     Inbox(String),
     Sessions(UserId),
-    CodeBound,
     PublicKeys,
     ModeratorNames,
     Endpoint,
@@ -428,8 +425,7 @@ impl ItemKind {
             ("E", ("E", "")) => Self::NotificationState(Recipient(rest.to_owned())),
             ("O", ("O", "")) => Self::Inbox(rest.to_owned()),
             ("Z", ("Z", "")) => Self::Sessions(rest.parse().ok()?),
-            ("Y", ("Y", "")) => Self::CodeBound,
-            ("Y", ("K", "")) => Self::PublicKeys,
+            ("K", ("K", "")) => Self::PublicKeys,
             ("Y", ("M", "")) => Self::ModeratorNames,
             ("W", ("W", "")) => Self::EndpointCount,
             ("W", _) if rest.is_empty() => Self::Endpoint,
@@ -472,7 +468,6 @@ impl ItemKind {
             Self::NotificationState(_) => &schema::notification_state::KIND,
             Self::Inbox(_) => &schema::inbox::KIND,
             Self::Sessions(_) => &schema::sessions::KIND,
-            Self::CodeBound => &schema::code_bound::KIND,
             Self::PublicKeys => &schema::public_keys::KIND,
             Self::ModeratorNames => &schema::moderator_names::KIND,
             Self::Endpoint => &schema::endpoint::KIND,
@@ -616,7 +611,6 @@ pub(super) mod tests {
             (notification_state(&ada.into()), ItemKind::NotificationState(ada.into())),
             (inbox("hash"), ItemKind::Inbox("hash".to_owned())),
             (sessions(ada), ItemKind::Sessions(ada)),
-            (code_bound("network", "hash", 1), ItemKind::CodeBound),
             (public_keys(), ItemKind::PublicKeys),
             (moderator_names(), ItemKind::ModeratorNames),
             (endpoint(hook), ItemKind::Endpoint),

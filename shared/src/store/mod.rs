@@ -3,6 +3,7 @@
 //! stands in the indexes.
 
 pub mod bans;
+pub mod bounds;
 pub mod client;
 pub mod comments;
 pub mod counts;

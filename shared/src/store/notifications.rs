@@ -4,7 +4,6 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
 
-use super::counts::count_of;
 use super::keys;
 use super::schema::{comment, limiter};
 use super::transaction::Write;
@@ -78,20 +77,5 @@ impl Store {
             .with(":most", number(most))
             .with(":address", text(address));
         Ok(self.update("counting an asking", count).await?.is_some())
-    }
-
-    /// Counts `more` for a caller in this hour, and returns how many there are then.
-    pub async fn count_in_hour(&self, scope: &str, caller: &str, more: usize, now: Timestamp) -> Result<u64, Fault> {
-        let hour = Hour::of(now);
-        let key = keys::limiter(scope, caller, hour.0);
-        let count = Write::update(key).add(limiter::COUNT, number(more)).set(limiter::EXPIRES, number(hour.expiry()));
-        let item = self.update("counting in an hour", count).await?.unwrap_or_default();
-        Ok(count_of(&item))
-    }
-
-    /// How many were counted for a caller in this hour.
-    pub async fn counted_in_hour(&self, scope: &str, caller: &str, now: Timestamp) -> Result<u64, Fault> {
-        let item = self.item(&keys::limiter(scope, caller, Hour::of(now).0), Reading::Consistent).await?;
-        Ok(count_of(&item.unwrap_or_default()))
     }
 }

@@ -418,10 +418,10 @@ items! {
         }
     }
     limiter "limiter" {
-        key "L#scope#caller#minute" "L" names Visitor; export No;
-        read "writes, every tenth read; by the hour: mentions and enrolments; expires";
+        key "L#scope#caller#time" "L" names Visitor; export No;
+        read "writes, every tenth read; by the hour or the day: mentions, enrolments, codes to sign in; codes that are stopped; expires";
         attributes {
-            COUNT          "n"   N                        "requests booked";
+            COUNT          "n"   N                        "requests booked, or what else is counted";
             ADDRESSES      "es"  SS                       "hashes of the addresses that are asked for a confirmation, which are counted";
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }
@@ -491,16 +491,8 @@ items! {
             NETWORKS       "nw"  L(S)                     "hashes of the networks that the account signed in from lately";
         }
     }
-    code_bound "bound of codes" {
-        key "Y#scope#hash#hour" "Y"; export No; read "sign-in: the codes of a network, of a domain and of all, by the hour; expires";
-        attributes {
-            CODES          "n"   N                        "codes that were asked for";
-            WRONG          "w"   N                        "wrong codes that were tried";
-            EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
-        }
-    }
     public_keys "public keys" {
-        key "Y" "K"; export No; read "sign-in: who verifies an access token";
+        key "K" "K"; export No; read "sign-in: who verifies an access token; only the function that signs may write it";
         attributes {
             VERSION        "vn"  N                        "number of changes, for the condition of the next one";
             CURRENT        "k"   S                        "public key of the present seed";

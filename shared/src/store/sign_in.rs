@@ -3,9 +3,10 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::BoxFuture;
 
+use super::bounds::Bound;
 use super::keys;
-use super::schema::{code_bound, user};
-use super::transaction::{Outcome, Write};
+use super::schema::{limiter, user};
+use super::transaction::{Label, Outcome, Write};
 use super::users::versions;
 use super::versioned::next_version;
 use super::{Reading, Store, number, read, stored_number, text};
@@ -14,30 +15,25 @@ use crate::domain::avatar::Avatar;
 use crate::domain::ids::UserId;
 use crate::domain::name::ModeratorNames;
 use crate::domain::sign_in::Account;
+use crate::domain::sign_in::bounds::STOPPED;
 use crate::domain::sign_in::inbox::{Asker, Flow, Inbox};
 use crate::domain::sign_in::keys::{FlowId, PublicKeys, RefreshToken};
 use crate::domain::sign_in::session::Sessions;
-use crate::domain::time::{Hour, Timestamp};
+use crate::domain::time::Timestamp;
 use crate::domain::user::{OwnAccount, User};
 use crate::error::Fault;
 
-/// Whose codes are bounded together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CodeBound<'a> {
-    Network(&'a str),
-    Domain(&'a str),
-    All,
-}
+/// Addresses of an hour that refused a code, bounced or complained.
+pub const FAILED_CODES: Bound<'_> = Bound::counter("failed codes", Bound::ALL);
 
-impl CodeBound<'_> {
-    fn key(self, now: Timestamp) -> keys::Key {
-        let (scope, whose) = match self {
-            Self::Network(network) => ("network", network),
-            Self::Domain(domain) => ("domain", domain),
-            Self::All => ("all", "all"),
-        };
-        keys::code_bound(scope, whose, Hour::of(now).0)
-    }
+/// A flow to start, with what was read for it.
+pub struct FlowStart<'a> {
+    pub inbox: (&'a str, Inbox),
+    pub flow: &'a Flow,
+    pub asker: &'a Asker,
+    /// The bounds of the domain and of all.
+    pub bounds: [Bound<'a>; 2],
+    pub now: Timestamp,
 }
 
 /// A code that was right.
@@ -76,42 +72,55 @@ impl Store {
         self.get(&keys::sessions(account), Reading::Consistent).await
     }
 
-    /// Counts a code, and returns whether it is one of the first `most` of the hour. Those over the bound do not count.
-    pub async fn count_code(&self, bound: CodeBound<'_>, most: u32, now: Timestamp) -> Result<bool, Fault> {
-        self.count("counting a code", bound, code_bound::CODES, most, now).await
+    /// Whether codes to this address are stopped. `address` is [`FlowKeys::address`].
+    ///
+    /// [`FlowKeys::address`]: crate::domain::sign_in::keys::FlowKeys::address
+    pub async fn are_codes_stopped(&self, address: &str, now: Timestamp) -> Result<bool, Fault> {
+        let item = self.one_item(&stopped_codes(address), Reading::Eventual).await?;
+        Ok(item.is_some_and(|item| now.seconds() < stored_number(&item, limiter::EXPIRES)))
     }
 
-    /// How many wrong codes came from a network in this hour.
-    pub async fn wrong_codes(&self, network: &str, now: Timestamp) -> Result<i64, Fault> {
-        let item = self.one_item(&CodeBound::Network(network).key(now), Reading::Eventual).await?;
-        Ok(item.map_or(0, |item| stored_number(&item, code_bound::WRONG)))
+    /// Stops codes to an address. False when they are stopped already.
+    pub async fn stop_codes(&self, address: &str, now: Timestamp) -> Result<bool, Fault> {
+        let stop = Write::update(stopped_codes(address))
+            .set(limiter::EXPIRES, number((now + STOPPED).seconds()))
+            .when(format!("attribute_not_exists({0}) OR {0} <= :now", limiter::EXPIRES))
+            .with(":now", number(now.seconds()));
+        Ok(self.update("stopping codes", stop).await?.is_some())
     }
 
-    /// Counts a wrong code, and returns whether it is one of the first `most` of the hour. Those over the bound do not count.
-    pub async fn count_wrong_code(&self, network: &str, most: u32, now: Timestamp) -> Result<bool, Fault> {
-        self.count("counting a wrong code", CodeBound::Network(network), code_bound::WRONG, most, now).await
+    /// Adds a flow to its inbox and counts its code, if all bounds have room for it; otherwise it counts nowhere. Returns whether
+    /// it did.
+    pub async fn start_flow(&self, start: FlowStart<'_>) -> Result<bool, Fault> {
+        let (inbox, read) = start.inbox;
+        let (key, mut known) = (keys::inbox(inbox), Some(read));
+        let mut attempts = self.attempts("starting a sign-in");
+        loop {
+            attempts.next().await?;
+            let before = match known.take() {
+                Some(inbox) => inbox,
+                None => self.inbox(inbox).await?,
+            };
+            let mut after = before.clone();
+            if !after.start(start.flow.clone(), start.asker, start.now) {
+                return Ok(false);
+            }
+            let add = next_version(&key, before, &mut after)?.label(Label::Inbox);
+            let [domain, all] = start.bounds.map(|bound| bound.write(start.now));
+            match self.transact(vec![add, domain, all]).await? {
+                Outcome::Done => return Ok(true),
+                Outcome::Failed(failed) if failed.is_only(Label::Inbox) => {}
+                Outcome::Failed(_) => return Ok(false),
+            }
+        }
     }
 
-    async fn count(
-        &self,
-        doing: &'static str,
-        bound: CodeBound<'_>,
-        counter: &'static str,
-        most: u32,
-        now: Timestamp,
-    ) -> Result<bool, Fault> {
-        let update = Write::update(bound.key(now))
-            .add(counter, number(1))
-            .set(code_bound::EXPIRES, number(Hour::of(now).expiry()))
-            .when(format!("attribute_not_exists({counter}) OR {counter} < :most"))
-            .with(":most", number(most));
-        Ok(self.update(doing, update).await?.is_some())
-    }
-
-    /// Adds a flow to its inbox. False when no more codes may go there.
-    pub async fn start_flow(&self, inbox: &str, flow: &Flow, asker: &Asker, now: Timestamp) -> Result<bool, Fault> {
-        let start = |inbox: &mut Inbox| inbox.start(flow.clone(), asker, now);
-        Ok(self.change_versioned("starting a sign-in", &keys::inbox(inbox), start).await?.1)
+    /// Takes as long as [`start_flow`](Self::start_flow), so that the time of an answer does not tell who has an account. It
+    /// counts only for `network`, so that those who are refused keep nobody waiting.
+    pub async fn refuse_flow(&self, network: &str, now: Timestamp) -> Result<(), Fault> {
+        let counters = ["refused codes", "refused codes 2", "refused codes 3"];
+        let counters = counters.map(|scope| Bound::counter(scope, network).write(now));
+        self.transact(counters.into()).await.map(drop)
     }
 
     /// Counts a try of a code, before anybody looks at it, and returns the flow with its inbox. `None` when no try is left.
@@ -292,6 +301,11 @@ impl KeySource for Store {
     fn public_keys(&self) -> BoxFuture<'_, Result<PublicKeys, Fault>> {
         Box::pin(async { Ok(self.get(&keys::public_keys(), Reading::Consistent).await?.unwrap_or_default()) })
     }
+}
+
+/// The item is there while codes to this address are stopped.
+fn stopped_codes(address: &str) -> keys::Key {
+    keys::limiter("stopped codes", address, 0)
 }
 
 /// The user of an account that nobody has signed in to before.

@@ -61,6 +61,8 @@ pub(super) enum Label {
     EndpointCount,
     GuestBound,
     Idempotency,
+    /// The inbox of a flow.
+    Inbox,
     /// An entry of the log under a new id.
     Log,
     Pin,

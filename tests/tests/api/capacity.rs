@@ -226,14 +226,14 @@ async fn signing_in_keeps_to_its_bounds() {
     let right = code(&sign_in::mails(&world, sign_in::ADA).await[0]);
     let finished = sign_in::finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await.ok(200);
     let ada = sign_in::session(&guest, &finished);
-    table.row("sign in: start", started, (3.0, 4.0, 6));
+    table.row("sign in: start", started, (4.0, 8.0, 6));
     // It publishes the key too.
     table.row("sign in: finish, for the first time, as a moderator", finished, (3.0, 8.0, 9));
     let again = json!({ "email": sign_in::ADA });
     let started = guest.post("sign_in", again).await.ok(201);
     let right = code(sign_in::mails(&world, sign_in::ADA).await.last().unwrap());
     let finished = sign_in::finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await;
-    table.row("sign in: start again", started, (3.0, 4.0, 6));
+    table.row("sign in: start again", started, (4.0, 8.0, 6));
     table.row("sign in: finish again", finished, (3.0, 8.0, 6));
     // Many flows of one mailbox, and few of a long address.
     let long = format!("{}@{}.example", "a".repeat(60), ["b"; 3].map(|label| label.repeat(60)).join("."));
@@ -246,7 +246,7 @@ async fn signing_in_keeps_to_its_bounds() {
             let asker = asker.with(ORIGIN, "https://www.example.org");
             let started = asker.post("sign_in", json!({ "email": email })).await.ok(201);
             flow = started.data()["flow"].as_str().unwrap().to_owned();
-            table.row(format!("sign in: start, {} characters", email.len()), started, (3.0, 4.0, 6));
+            table.row(format!("sign in: start, {} characters", email.len()), started, (4.0, 8.0, 6));
             right = code(sign_in::mails(&world, email).await.last().unwrap());
         }
         let finished = sign_in::finish(&world.guest(), &flow, &right).await.ok(200);

@@ -1,5 +1,6 @@
 //! Sign-in by a code that a mail brings, and each threat that it answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -254,22 +255,226 @@ async fn a_network_has_ten_codes_and_thirty_wrong_tries_an_hour() {
     finish(&address(0), "nothing", "12345678").await.refused(422, "sign_in_failed");
 }
 
+/// Asks for codes of `count` addresses of a domain, each from a network of its own. The mails that went to the domain so far.
+async fn flood(world: &World, domain: &str, count: usize) -> usize {
+    for n in 0..count {
+        start(&world.guest(), &format!("n{n}@{domain}")).await;
+    }
+    sent_to(world, domain).await
+}
+
+async fn sent_to(world: &World, domain: &str) -> usize {
+    world.wait_until_idle().await;
+    world.mails().iter().filter(|mail| mail.to.ends_with(domain)).count()
+}
+
 #[tokio::test]
-async fn a_domain_has_150_codes_and_all_have_300_with_a_quarter_for_accounts() {
+async fn a_quarter_of_the_codes_of_a_domain_and_of_all_is_kept_for_accounts() {
     let world = world();
     let ada = sign_in(&world, &world.guest(), ADA).await;
     world.pass(HOUR);
-    let sent = async |domain: &str, count: usize| {
-        for n in 0..count {
-            start(&world.guest(), &format!("n{n}@{domain}")).await;
-        }
-        world.wait_until_idle().await;
-        world.mails().iter().filter(|mail| mail.to.ends_with(domain)).count()
-    };
-    assert_eq!(sent("one.example", 155).await, 150);
-    assert_eq!(sent("two.example", 80).await, 75);
+    // What the domain refuses counts nowhere else.
+    assert_eq!(flood(&world, "sign-in.example", 140).await, 1 + 112);
+    assert_eq!(flood(&world, "two.example", 140).await, 112);
+    assert_eq!(flood(&world, "three.example", 3).await, 1, "225 in all");
     start(&ada.actor, ADA).await;
-    assert_eq!(mails(&world, ADA).await.len(), 2, "an address with an account gets one still");
+    start(&world.guest(), ADA).await;
+    assert_eq!(mails(&world, ADA).await.len(), 3, "an address with an account gets one still, from a new network too");
+    world.pass(HOUR);
+    assert_eq!(flood(&world, "three.example", 1).await, 2);
+}
+
+#[tokio::test]
+async fn a_known_network_gets_codes_where_the_domain_has_had_all_of_them() {
+    let world = world();
+    let mut accounts = Vec::new();
+    for n in 0..14 {
+        let email = format!("account{n}@mail.example");
+        accounts.push((sign_in(&world, &world.guest(), &email).await.actor, email));
+    }
+    world.pass(HOUR);
+    assert_eq!(flood(&world, "mail.example", 120).await, 14 + 112);
+    for (_, email) in &accounts {
+        for _ in 0..3 {
+            start(&world.guest(), email).await;
+        }
+    }
+    assert_eq!(sent_to(&world, "mail.example").await, 14 + 150);
+    let (home, email) = &accounts[0];
+    start(home, email).await;
+    assert_eq!(sent_to(&world, "mail.example").await, 14 + 150 + 1);
+}
+
+#[tokio::test]
+async fn a_network_has_ten_codes_a_day_for_addresses_without_an_account() {
+    let world = world();
+    sign_in(&world, &world.guest(), ADA).await;
+    let mallory = world.guest();
+    for hour in 0..3 {
+        for n in 0..9 {
+            start(&mallory, &format!("n{n}@hour{hour}.example")).await;
+        }
+        world.pass(HOUR);
+    }
+    let sent = [sent_to(&world, "hour0.example").await, sent_to(&world, "hour1.example").await];
+    assert_eq!((sent, sent_to(&world, "hour2.example").await), ([9, 1], 0));
+    start(&mallory, ADA).await;
+    assert_eq!(mails(&world, ADA).await.len(), 2);
+    start(&world.guest(), "n0@elsewhere.example").await;
+    assert_eq!(sent_to(&world, "elsewhere.example").await, 1);
+    world.pass(DAY);
+    start(&mallory, "n0@later.example").await;
+    assert_eq!(sent_to(&world, "later.example").await, 1);
+}
+
+#[tokio::test]
+async fn codes_that_are_asked_for_at_once_keep_to_every_bound() {
+    let world = world();
+    let network = world.guest();
+    let of_network = (0..24).map(|n| status_of_start(network.clone(), format!("n{n}@network.example")));
+    let answers = join_all(of_network).await;
+    assert_eq!(answers.iter().filter(|status| **status == 201).count(), 10, "{answers:?}");
+    assert_eq!(sent_to(&world, "network.example").await, 10);
+    join_all((0..24).map(|_| status_of_start(world.guest(), ADA.to_owned()))).await;
+    assert_eq!(mails(&world, ADA).await.len(), 3);
+    assert_eq!(flood(&world, "domain.example", 100).await, 100);
+    join_all((0..24).map(|n| status_of_start(world.guest(), format!("p{n}@domain.example")))).await;
+    assert_eq!(sent_to(&world, "domain.example").await, 112);
+}
+
+async fn status_of_start(actor: Actor, email: String) -> u16 {
+    actor.post("sign_in", json!({ "email": email })).await.status
+}
+
+#[tokio::test]
+async fn an_address_that_bounced_complained_or_was_refused_gets_no_code_for_thirty_days() {
+    let world = world();
+    for (name, arrives) in [("bounce", 1), ("complaint", 1), ("refused", 0)] {
+        let email = format!("{name}@{name}.example");
+        world.reject_mails_to("refused@refused.example");
+        start(&world.guest(), &email).await;
+        assert_eq!(mails(&world, &email).await.len(), arrives, "{name}");
+        world.reject_mails_to("nobody@sign-in.example");
+        start(&world.guest(), &email.to_uppercase()).await;
+        world.pass(30 * DAY - Duration::from_secs(1));
+        start(&world.guest(), &email).await;
+        let sent = async || sent_to(&world, &format!("{name}.example")).await;
+        assert_eq!(sent().await, arrives, "{name}");
+        // Where `+` is no tag, this is somebody else.
+        start(&world.guest(), &format!("{name}+x@{name}.example")).await;
+        assert_eq!(sent().await, arrives + 1, "{name}");
+        world.pass(Duration::from_secs(1));
+        start(&world.guest(), &email).await;
+        assert_eq!(sent().await, arrives + 2, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn after_five_failures_in_an_hour_only_addresses_with_an_account_get_codes() {
+    let world = world();
+    sign_in(&world, &world.guest(), ADA).await;
+    for n in 0..4 {
+        start(&world.guest(), &format!("bounce@n{n}.example")).await;
+        // Its second failure is none.
+        start(&world.guest(), &format!("bounce@n{n}.example")).await;
+        world.wait_until_idle().await;
+    }
+    assert_eq!(flood(&world, "fifth.example", 1).await, 1);
+    start(&world.guest(), "complaint@n4.example").await;
+    world.wait_until_idle().await;
+    assert_eq!(flood(&world, "later.example", 1).await, 0);
+    start(&world.guest(), ADA).await;
+    assert_eq!(mails(&world, ADA).await.len(), 2);
+    world.pass(HOUR);
+    assert_eq!(flood(&world, "later.example", 1).await, 1);
+}
+
+#[tokio::test]
+async fn a_bounce_of_another_mail_stops_codes_to_the_address_and_counts_as_no_failed_code() {
+    let world = World::with(&[&SIGN_IN[..], &MAIL].concat());
+    for n in 0..6 {
+        let event = json!({
+            "eventType": "Bounce",
+            "bounce": { "bounceType": "Permanent" },
+            "mail": { "destination": [format!("old{n}@sign-in.example")], "tags": { "recipient": [format!("u{n}")] } },
+        });
+        let notification = json!({ "Type": "Notification", "Message": event.to_string() });
+        world.send_to_delivery(&notification.to_string()).await;
+    }
+    world.wait_until_idle().await;
+    start(&world.guest(), "old0@sign-in.example").await;
+    assert_eq!(mails(&world, "old0@sign-in.example").await.len(), 0);
+    start(&world.guest(), "new@sign-in.example").await;
+    assert_eq!(mails(&world, "new@sign-in.example").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_code_that_waits_is_not_sent_once_its_address_failed() {
+    let world = world();
+    world.reject_mails_to("refused@sign-in.example");
+    world.refuse_mails(1);
+    start(&world.guest(), "refused@sign-in.example").await;
+    world.wait_until_idle().await;
+    start(&world.guest(), "refused@sign-in.example").await;
+    world.wait_until_idle().await;
+    world.reject_mails_to("nobody@sign-in.example");
+    world.finish_jobs().await;
+    assert_eq!((given_up(&world), mails(&world, "refused@sign-in.example").await.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn whoever_asks_for_a_code_causes_the_same_calls() {
+    let world = world();
+    let home = world.guest();
+    sign_in(&world, &home, ADA).await;
+    start(&world.guest(), "bounce@sign-in.example").await;
+    world.wait_until_idle().await;
+    let mut calls = Vec::new();
+    let mut ask = async |whose: &str, actor: &Actor, email: &str| {
+        let answer = actor.post("sign_in", json!({ "email": email })).await.ok(201);
+        calls.push((whose.to_owned(), answer.cost.calls, answer.cost.write_units));
+        world.wait_until_idle().await;
+    };
+    ask("a known network", &home, ADA).await;
+    ask("an account", &world.guest(), ADA).await;
+    ask("a stranger", &world.guest(), "one@sign-in.example").await;
+    ask("an address that bounced", &world.guest(), "bounce@sign-in.example").await;
+    let mallory = world.guest();
+    for _ in 0..3 {
+        ask("an address with two unused codes", &mallory, "two@sign-in.example").await;
+    }
+    for n in 0..6 {
+        ask("a network", &mallory, &format!("n{n}@sign-in.example")).await;
+    }
+    world.pass(HOUR);
+    for n in 0..6 {
+        ask("a network with ten codes", &mallory, &format!("m{n}@sign-in.example")).await;
+    }
+    ask("a network with ten codes, of an account", &mallory, ADA).await;
+    assert_eq!(flood(&world, "full.example", 113).await, 112);
+    ask("a domain with all its codes", &world.guest(), "one@full.example").await;
+    assert!(flood(&world, "more.example", 112).await < 112, "all codes are sent");
+    ask("all codes are sent", &world.guest(), "last@one.example").await;
+    ask("all codes are sent", &world.guest(), "one@one.example").await;
+    ask("all codes are sent, to an account", &world.guest(), ADA).await;
+    world.pass(HOUR);
+    for n in 0..5 {
+        ask("a failure", &world.guest(), &format!("bounce@n{n}.example")).await;
+    }
+    ask("after failures", &world.guest(), "two@one.example").await;
+    let (first, units) = (calls[0].1, calls[0].2);
+    assert!(calls.iter().all(|(_, calls, write)| *calls == first && *write <= units), "{calls:?}");
+}
+
+#[tokio::test]
+async fn no_function_but_the_one_that_signs_may_write_the_public_keys() {
+    let world = world();
+    sign_in(&world, &world.guest(), ADA).await;
+    for role in world.roles() {
+        let (store, now) = (world.store(), world.now());
+        let published = Arc::clone(role).scope(store.publish_key(&role.function, now)).await;
+        assert_eq!(published.is_ok(), role.function == "sign_in", "{}", role.function);
+    }
 }
 
 #[tokio::test]

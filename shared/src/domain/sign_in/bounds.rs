@@ -1,25 +1,41 @@
-//! How many codes are sent and tried in an hour, whoever asks. `inbox` has the bounds of one address.
+//! How many codes are sent and tried, whoever asks, and when they go to addresses with an account only. `inbox` has the bounds
+//! of one address.
+
+use std::time::Duration;
 
 use crate::domain::time::{Hour, Timestamp};
 
-/// Codes that a network may ask for.
+/// Codes that a network may ask for in an hour.
 pub const CODES_OF_NETWORK: u32 = 10;
-/// Wrong codes that a network may try.
+/// Codes of a network in a day that go to addresses without an account.
+pub const STRANGERS_OF_NETWORK: u32 = 10;
+/// Wrong codes that a network may try in an hour.
 pub const WRONG_TRIES_OF_NETWORK: u32 = 30;
-/// Codes that go to addresses of one domain.
-pub const CODES_OF_DOMAIN: u32 = 150;
-/// Codes that go out at all.
+/// Codes that go to addresses of one domain in an hour.
+const CODES_OF_DOMAIN: u32 = 150;
+/// Codes that go out at all in an hour.
 const CODES_OF_ALL: u32 = 300;
-/// Those among them that only addresses with an account may get.
-const KEPT_FOR_ACCOUNTS: u32 = CODES_OF_ALL / 4;
+/// Addresses that refused a code, bounced or complained in an hour, after which strangers get none until it ends. Mail services
+/// suspend senders for bounces, and addresses that somebody invents bounce.
+pub const MAX_FAILURES: u64 = 5;
+/// How long no code goes to an address that refused one, bounced or complained.
+pub const STOPPED: Duration = Duration::from_hours(30 * 24);
 
-/// What stands for everybody in the key of a bound.
-pub const ALL: &str = "all";
+/// How many codes may go to addresses of one domain in an hour, before one to this address.
+#[must_use]
+pub fn codes_of_domain(has_account: bool) -> u32 {
+    without_what_is_kept(CODES_OF_DOMAIN, has_account)
+}
 
-/// How many codes may have been sent before one to this address.
+/// How many codes may go out in an hour, before one to this address.
 #[must_use]
 pub fn codes_of_all(has_account: bool) -> u32 {
-    if has_account { CODES_OF_ALL } else { CODES_OF_ALL - KEPT_FOR_ACCOUNTS }
+    without_what_is_kept(CODES_OF_ALL, has_account)
+}
+
+/// A quarter is kept for addresses with an account.
+fn without_what_is_kept(codes: u32, has_account: bool) -> u32 {
+    if has_account { codes } else { codes * 3 / 4 }
 }
 
 /// Seconds until the next hour begins.
@@ -33,8 +49,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quarter_of_all_codes_is_kept_for_addresses_with_an_account() {
+    fn a_quarter_of_the_codes_is_kept_for_addresses_with_an_account() {
         assert_eq!((codes_of_all(false), codes_of_all(true)), (225, 300));
+        assert_eq!((codes_of_domain(false), codes_of_domain(true)), (112, 150));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde::{Deserialize, Serialize};
 
 use super::TOKEN_LIFETIME;
-use crate::domain::email::canonical;
+use crate::domain::email::{canonical, exact};
 use crate::domain::ids::{UserId, sha256_hex};
 use crate::domain::seal::{DerivedKeys, Seal, tag};
 use crate::domain::secret::Secret;
@@ -98,6 +98,13 @@ impl FlowKeys {
     #[must_use]
     pub fn inbox(&self, address: &str) -> String {
         tag(&self.names, &["inbox", &canonical(address)], INBOX)
+    }
+
+    /// What stands for one address, by which codes to it are stopped. Nothing but its case is folded: where `+` is no tag, somebody
+    /// could stop another's codes by an address that does not exist.
+    #[must_use]
+    pub fn address(&self, address: &str) -> String {
+        tag(&self.names, &["address", &exact(address)], INBOX)
     }
 
     /// What stands for the domain of an address, by which mails to it are bounded.
@@ -321,6 +328,8 @@ mod tests {
         assert_eq!(keys.inbox("A.da+x@googlemail.com"), keys.inbox("ada@gmail.com"));
         assert_ne!(keys.inbox("ada@example.org"), keys.inbox("eve@example.org"));
         assert_eq!(keys.domain("ada@googlemail.com"), keys.domain("eve@GMAIL.com"));
+        assert_eq!(keys.address("Ada@example.org"), keys.address("ada@example.org"));
+        assert_ne!(keys.address("ada+x@example.org"), keys.address("ada@example.org"));
         let network = |ip: &str| keys.network(ip.parse().unwrap());
         assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:ffff::2"));
         assert_ne!(network("2001:db8:1::1"), network("2001:db8:2::1"));

@@ -1,0 +1,111 @@
+//! Counters by the hour or the day, and how far they may go. They expire.
+
+use super::counts::count_of;
+use super::keys::{self, Key};
+use super::schema::limiter;
+use super::transaction::Write;
+use super::{Reading, Store, number};
+use crate::domain::time::{Hour, Timestamp};
+use crate::error::Fault;
+
+/// Hours of a day, which begins at midnight UTC.
+const DAY: i64 = 24;
+
+/// What is counted together, and how much of it there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound<'a> {
+    scope: &'static str,
+    /// Whose count it is: a keyed hash, or [`Bound::ALL`].
+    whose: &'a str,
+    hours: i64,
+    most: u32,
+}
+
+impl<'a> Bound<'a> {
+    /// Whose count it is when everyone is counted together.
+    pub const ALL: &'static str = "all";
+
+    /// At most so many in an hour.
+    #[must_use]
+    pub const fn hourly(scope: &'static str, whose: &'a str, most: u32) -> Self {
+        Self { scope, whose, hours: 1, most }
+    }
+
+    /// At most so many in a day.
+    #[must_use]
+    pub const fn daily(scope: &'static str, whose: &'a str, most: u32) -> Self {
+        Self { scope, whose, hours: DAY, most }
+    }
+
+    /// Only counts, by the hour.
+    #[must_use]
+    pub const fn counter(scope: &'static str, whose: &'a str) -> Self {
+        Self::hourly(scope, whose, u32::MAX)
+    }
+
+    #[must_use]
+    pub fn has_room(&self, counted: u64) -> bool {
+        counted < u64::from(self.most)
+    }
+
+    fn number(&self, now: Timestamp) -> i64 {
+        Hour::of(now).0.div_euclid(self.hours)
+    }
+
+    fn key(&self, now: Timestamp) -> Key {
+        keys::limiter(self.scope, self.whose, self.number(now))
+    }
+
+    /// Counts one more, on condition that there is room for it.
+    pub(super) fn write(&self, now: Timestamp) -> Write {
+        let last = Hour((self.number(now) + 1) * self.hours - 1);
+        Write::update(self.key(now))
+            .add(limiter::COUNT, number(1))
+            .set(limiter::EXPIRES, number(last.expiry()))
+            .when(format!("attribute_not_exists({0}) OR {0} < :most", limiter::COUNT))
+            .with(":most", number(self.most))
+    }
+}
+
+impl Store {
+    /// Counts one more, and returns whether there was room for it. Those over the bound do not count.
+    pub async fn count_towards(&self, bound: Bound<'_>, now: Timestamp) -> Result<bool, Fault> {
+        Ok(self.update("counting towards a bound", bound.write(now)).await?.is_some())
+    }
+
+    /// How many were counted. What was counted a moment ago may be missing.
+    pub async fn counted_towards(&self, bound: Bound<'_>, now: Timestamp) -> Result<u64, Fault> {
+        let item = self.one_item(&bound.key(now), Reading::Eventual).await?;
+        Ok(count_of(&item.unwrap_or_default()))
+    }
+
+    /// Counts `more` for a caller in this hour, and returns how many there are then.
+    pub async fn count_in_hour(&self, scope: &str, caller: &str, more: usize, now: Timestamp) -> Result<u64, Fault> {
+        let hour = Hour::of(now);
+        let key = keys::limiter(scope, caller, hour.0);
+        let count = Write::update(key).add(limiter::COUNT, number(more)).set(limiter::EXPIRES, number(hour.expiry()));
+        let item = self.update("counting in an hour", count).await?.unwrap_or_default();
+        Ok(count_of(&item))
+    }
+
+    /// How many were counted for a caller in this hour.
+    pub async fn counted_in_hour(&self, scope: &str, caller: &str, now: Timestamp) -> Result<u64, Fault> {
+        let item = self.item(&keys::limiter(scope, caller, Hour::of(now).0), Reading::Consistent).await?;
+        Ok(count_of(&item.unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_holds_for_an_hour_or_for_a_day() {
+        let at = |hours: i64| Timestamp(hours * 3_600_000);
+        let key = |bound: Bound<'_>, hours| bound.key(at(hours));
+        let (hourly, daily) = (Bound::hourly("a", "b", 1), Bound::daily("a", "b", 1));
+        assert_ne!(key(hourly, 48), key(hourly, 49));
+        assert!(key(daily, 48) == key(daily, 71) && key(daily, 71) != key(daily, 72));
+        assert!(hourly.has_room(0) && !hourly.has_room(1) && Bound::counter("a", "b").has_room(1_000_000));
+    }
+}
