@@ -176,6 +176,27 @@ test('in Firefox a comment is written and answered by keyboard alone', async (t)
   assert.equal((await bodies(page)).length, 3)
 })
 
+test('in Firefox text with a picture of it is pasted as text, and a picture alone is uploaded', async (t) => {
+  const page = await open(t, { record: newRecord(), who: service.ada })
+  await (await page.waitForSelector('>>> textarea'))?.focus()
+  await page.waitForSelector('>>> .toolbar')
+  const paste = (/** @type {Record<string, string>} */ texts) =>
+    page.evaluate(async (texts) => {
+      const canvas = Object.assign(document.createElement('canvas'), { width: 1, height: 1 })
+      const picture = await new Promise((resolve) => canvas.toBlob(resolve))
+      const clipboardData = new DataTransfer()
+      for (const [type, text] of Object.entries(texts)) clipboardData.setData(type, text)
+      clipboardData.items.add(new File([picture], 'image.png', { type: 'image/png' }))
+      // An event that scripts make has a clipboard of its own there.
+      const event = Object.defineProperty(new Event('paste', { bubbles: true, cancelable: true }), 'clipboardData', { value: clipboardData })
+      return !document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.dispatchEvent(event)
+    }, texts)
+  assert.equal(await paste({ 'text/plain': '1\t2', 'text/html': '<table><tr><td>1<td>2</table>' }), false)
+  assert.equal(await page.$('>>> .chip'), null)
+  assert.equal(await paste({ 'text/html': '<img src="https://example.org/cat.png">' }), true)
+  await page.waitForSelector('>>> .chip input')
+})
+
 for (const [name, colours] of Object.entries({ white: '#111 on #fff', black: '#eee on #111' })) {
   test(`in Firefox axe finds nothing on a ${name} page that says nothing of its colour scheme`, async (t) => {
     const record = newRecord()

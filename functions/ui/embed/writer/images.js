@@ -1,5 +1,5 @@
 /**
- * Images that are chosen, pasted or dropped. Each is a chip with its progress, then with a field that describes it. Sending adds
+ * Images that are chosen, pasted or dropped. Where text comes with them, it is text. Each is a chip with its progress, then with a field that describes it. Sending adds
  * their Markdown at the end of the text.
  * @import { Editor } from '../types.d.ts'
  */
@@ -10,6 +10,7 @@ import { newKey } from './key.js'
 import { sendWith } from './upload.js'
 
 const CROSS = 'M4 4l8 8M12 4l-8 8'
+const MEGABYTE = 2 ** 20
 
 /** A drawing of a file. A picture would have an address, which the policy of a page may forbid. @param {File} file */
 function thumbnail(file) {
@@ -24,6 +25,18 @@ function thumbnail(file) {
   return canvas
 }
 
+/**
+ * Whether words come with pictures, as from word processors and spreadsheets. HTML that only shows a picture has none, and neither
+ * has text that is its address, the address of a file, or the name of one of these files.
+ * @param {DataTransfer} source @param {File[]} files
+ */
+function hasWords(source, files) {
+  const html = source.getData('text/html')
+  const words = html.replace(/<(style|title)[^]*?<\/\1>|<!--[^]*?-->|<[^>]*>|&nbsp;/gi, '').trim()
+  const isName = (line) => /^file:\S+$/.test(line) || (html && /^https?:\S+$/.test(line)) || files.some(({ name }) => line.endsWith(name))
+  return !!words || source.getData('text/plain').split(/[\r\n]+/).some((line) => line.trim() && !isName(line.trim()))
+}
+
 /** @param {Editor} editor */
 export function images({ thread, text, fallible }) {
   const { say, ui } = thread
@@ -34,14 +47,24 @@ export function images({ thread, text, fallible }) {
 
   function take(event, source) {
     const images = [...source.files].filter(({ type }) => type.startsWith('image/'))
-    if (!images.length || !ui.features.media) return
+    if (!images.length || !ui.features.media || hasWords(source, images)) return
     event.preventDefault()
-    images.forEach((image) => fallible(() => add(image)))
+    upload(images)
   }
 
-  function choose(event) {
-    take(event, file)
+  function choose() {
+    upload([...file.files ?? []])
     file.value = ''
+  }
+
+  const upload = (images) => images.forEach((image) => fallible(() => add(image)))
+
+  /** How large an image may be, in the sentence that refuses one. */
+  function tooLarge() {
+    const bytes = ui.limits.media_bytes
+    const [unit, size] = bytes < MEGABYTE ? ['kilobyte', 1024] : ['megabyte', MEGABYTE]
+    const limit = new Intl.NumberFormat(thread.language, { style: 'unit', unit, maximumFractionDigits: 1 }).format(bytes / size)
+    return new ApiError(413, { message: say('payload_too_large').replace('{limit}', limit) })
   }
 
   function drop(chip) {
@@ -51,7 +74,7 @@ export function images({ thread, text, fallible }) {
   }
 
   async function add(image) {
-    if (image.size > ui.limits.media_bytes) throw new ApiError(0, { code: 'payload_too_large' })
+    if (image.size > ui.limits.media_bytes) throw tooLarge()
     const gone = new AbortController()
     const progress = h('progress', { value: 0, 'aria-label': say('uploading') })
     const content = h('div', {}, h('span', {}, image.name), progress)
@@ -64,18 +87,18 @@ export function images({ thread, text, fallible }) {
     const body = new FormData()
     body.append('file', image)
     const send = sendWith((share) => (progress.value = share))
-    const upload = thread.write('POST', 'media', { body, headers: { 'Idempotency-Key': newKey() }, signal: gone.signal, timeout: 600_000, send }).then(({ url }) => {
+    const sent = thread.write('POST', 'media', { body, headers: { 'Idempotency-Key': newKey() }, signal: gone.signal, timeout: 600_000, send }).then(({ url }) => {
       const label = say('image_description')
       const description = h('input', { 'aria-label': label, placeholder: label, maxlength: 300 })
       progress.replaceWith(description)
       return () => `![${description.value.replace(/[\\[\]]/g, '\\$&')}](${url})`
     })
-    chips.set(chip, upload)
+    chips.set(chip, sent)
     text.required = false
     element.append(chip)
-    await upload.catch((error) => {
+    await sent.catch((error) => {
       drop(chip)
-      if (!gone.signal.aborted) throw error
+      if (!gone.signal.aborted) throw error.status === 413 ? tooLarge() : error
     })
   }
 
