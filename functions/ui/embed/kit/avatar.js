@@ -13,8 +13,10 @@ function initials(name) {
 export function avatar({ name, avatar }) {
   const hue = [...name].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % 12
   const letters = h('span', { class: `avatar hue-${hue}`, part: 'avatar', 'aria-hidden': 'true' }, initials(name))
-  if (!avatar) return letters
+  // Gravatar's picture of nobody in particular is none, and a Gravatar that there is not fails.
+  const src = avatar.replace(/^.*gravatar\.com\/avatar\/?(\?.*)?$/, '').replace(/(gravatar\.com\/.*[?&]d(efault)?=)m[mp]\b/, '$1404')
+  if (!src) return letters
   const error = () => picture.replaceWith(letters)
-  const picture = h('img', { class: 'avatar', part: 'avatar', src: avatar, alt: '', loading: 'lazy', referrerpolicy: 'no-referrer', error })
+  const picture = h('img', { class: 'avatar', part: 'avatar', src, alt: '', loading: 'lazy', referrerpolicy: 'no-referrer', error })
   return picture
 }

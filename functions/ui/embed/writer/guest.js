@@ -3,21 +3,27 @@
  * @import { Editor } from '../types.d.ts'
  */
 
+import { avatar } from '../kit/avatar.js'
 import { device } from '../kit/device.js'
 import { button, h } from '../kit/dom.js'
 import { ownSession } from '../kit/session.js'
 import { chooseName, signOut } from './sign_in.js'
 
 /** @param {Editor} editor */
-export function identity({ thread, purpose }) {
+export function identity({ thread, purpose, element: form }) {
   const { say, ui } = thread
   const { features, guest, auth } = ui
   const isGuest = !auth.authenticated && auth.can_comment && !purpose.isEdit
-  const name = h('input', { autocomplete: 'name', required: true, value: device.get('name') })
+  const name = h('input', { autocomplete: 'name', required: true, value: device.get('name'), input: () => showInitials(form) })
   const email = h('input', { type: 'email', autocomplete: 'email' })
   const hint = h('small')
   const subscribe = h('input', { type: 'checkbox', change: showHint })
   const [before, after] = say('posting_as').split('{name}')
+
+  /** Shows the initials of the name beside composers. @param {HTMLElement} place */
+  function showInitials(place) {
+    for (const disc of place.querySelectorAll('.composer > .avatar')) disc.replaceWith(avatar({ name: name.value, avatar: '' }))
+  }
 
   function showHint() {
     email.required = guest.require_email || subscribe.checked
@@ -28,6 +34,7 @@ export function identity({ thread, purpose }) {
     const chosen = { subscribe_to_replies: subscribe.checked || undefined }
     if (!isGuest) return chosen
     device.set('name', name.value)
+    showInitials(thread.section)
     return { ...chosen, guest_name: name.value, guest_email: email.value || undefined }
   }
 

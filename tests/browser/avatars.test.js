@@ -1,0 +1,122 @@
+/** Pictures of people: whose own there is, and initials for everybody else. */
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { article, fromDisk, newRecord, PIXEL, token, world } from './world.js'
+
+const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_REQUIRE_APPROVAL: 'false' })
+const HASH = 'a'.repeat(64)
+const BASE = 'https://www.gravatar.com/avatar/'
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/**
+ * Changes the pictures of all people in answers of the API, and remembers what is asked of Gravatar, which has a picture of nobody.
+ * @param {string} avatar @param {string[]} asked
+ */
+const withAvatar = (avatar, asked) => async (/** @type {Page} */ page) => {
+  await page.route(/gravatar/, (route) => {
+    asked.push(route.request().url())
+    return route.fulfill({ status: 404, body: '' })
+  })
+  await page.route(/\/svc\/api\/v1\/.*(comments|users|ui)\b/, async (route) => {
+    if (route.request().resourceType() !== 'fetch') return route.fallback()
+    try {
+      const response = await route.fetch()
+      await route.fulfill({ response, body: (await response.text()).replace(/"avatar":"[^"]*"/g, `"avatar":"${avatar}"`) })
+    } catch {
+      // The test was over before the answer came.
+    }
+  })
+}
+
+/** @param {Page} page */
+const letters = (page) => page.locator('article .avatar').allTextContents()
+
+/** Pictures that the service has stored for nobody in particular. */
+const GENERIC = ['', `${BASE}?d=mp`, 'https://www.gravatar.com/avatar?d=mp', 'https://secure.gravatar.com/avatar/?s=80&d=mp', 'http://gravatar.com/avatar/?d=mm&f=y']
+for (const avatar of GENERIC) {
+  test(`who has the picture “${avatar}” has initials, and nothing is requested`, async (t) => {
+    const record = newRecord()
+    await w.service.comment(record, 'Hello.', { who: token(90, 'Ada Lovelace') })
+    /** @type {string[]} */
+    const asked = []
+    const { page } = await w.open(t, { record, who: token(91, 'Bob Ross'), prepare: withAvatar(avatar, asked) })
+    await page.getByPlaceholder('Write a comment…').focus()
+    await page.keyboard.type('@ada')
+    await page.locator('[role=option]').waitFor()
+    assert.deepEqual(await page.locator('.avatar').allTextContents(), ['BR', 'AL', 'AL'])
+    assert.equal(await page.locator('img.avatar').count(), 0)
+    assert.deepEqual(asked, [])
+  })
+}
+
+for (const [avatar, address] of [
+  [`${BASE}${HASH}?d=mp`, `${BASE}${HASH}?d=404`],
+  [`${BASE}${HASH}?s=80&d=mp&r=g`, `${BASE}${HASH}?s=80&d=404&r=g`],
+  [`https://secure.gravatar.com/avatar/${HASH}?default=mm`, `https://secure.gravatar.com/avatar/${HASH}?default=404`],
+  [`${BASE}${HASH}?d=identicon`, `${BASE}${HASH}?d=identicon`],
+]) {
+  test(`the Gravatar ${avatar.slice(8).replace(HASH, 'HASH')} is asked for as ${address.split('?')[1]}, and who has none has initials`, async (t) => {
+    const record = newRecord()
+    await w.service.comment(record, 'Hello.', { who: token(90, 'Ada Lovelace') })
+    /** @type {string[]} */
+    const asked = []
+    const { page } = await w.open(t, { record, prepare: withAvatar(avatar, asked) })
+    await page.locator('article span.avatar').waitFor()
+    assert.deepEqual(await letters(page), ['AL'])
+    assert.deepEqual(asked, [address])
+  })
+}
+
+test('a Gravatar that there is shows, and so does any other picture', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.', { who: token(92, 'Cem', { picture: 'https://example.org/avatar/?d=mp' }) })
+  const guest = await w.service.comment(record, 'Hello.', { who: null })
+  const { page } = await w.open(t, { record })
+  const source = (/** @type {number} */ id) => article(page, id).locator('> img.avatar').getAttribute('src')
+  assert.equal(await source(id), 'https://example.org/avatar/?d=mp')
+  assert.match((await source(guest.id)) ?? '', /gravatar\.com\/avatar\/[0-9a-f]{64}\?d=404$/)
+  await page.waitForFunction((id) => /** @type {HTMLImageElement} */ (document.querySelector('comment-thread')?.shadowRoot?.querySelector(`#comment-${id} img`))?.naturalWidth, guest.id)
+})
+
+test('moderators see initials too, and ask for no generic picture', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'A word to report.', { who: token(93, 'Dora Maar') })
+  /** @type {string[]} */
+  const asked = []
+  const context = await w.browser.newContext()
+  t.after(() => context.close())
+  const page = await context.newPage()
+  await context.route(/^https:/, (route) => route.fulfill({ contentType: 'image/png', body: PIXEL }))
+  await withAvatar(`${BASE}?d=mp`, asked)(page)
+  await fromDisk(context, w.service.api)
+  await page.goto(`${w.service.api}/moderate#token=${w.service.moderator}`)
+  await page.getByRole('tab', { name: 'All' }).click()
+  await page.locator('article', { hasText: 'A word to report.' }).waitFor()
+  assert.ok((await letters(page)).includes('DM'))
+  assert.deepEqual(asked, [])
+})
+
+test('a guest’s disc has the initials of the name as it is typed, and keeps them', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const { page } = await w.open(t, { record })
+  const disc = page.locator('section > form .avatar')
+  assert.equal(await disc.textContent(), '')
+  await page.getByPlaceholder('Write a comment…').fill('From a guest.')
+  await page.getByLabel('Your name').fill('Zoë Kravitz')
+  assert.equal(await disc.textContent(), 'ZK')
+  await page.getByLabel('Your name').fill('')
+  assert.equal(await disc.textContent(), '')
+  // The name that another composer has sent counts in all.
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  const reply = article(page, id).locator('form')
+  await reply.getByPlaceholder('Write a reply…').fill('A reply.')
+  await reply.getByLabel('Your name').fill('Yara')
+  await reply.getByLabel('Your e-mail address').fill('yara@example.org')
+  assert.deepEqual([await reply.locator('.avatar').textContent(), await disc.textContent()], ['Y', ''])
+  await reply.getByRole('button', { name: 'Reply' }).click()
+  await page.locator('.replies article').waitFor()
+  assert.equal(await disc.textContent(), 'Y')
+})
