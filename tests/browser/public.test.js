@@ -145,6 +145,26 @@ test('a guest who has done nothing reads by one request what everybody reads, an
   }
 })
 
+test('who reloads sees what was written since, though a cache may answer with an older list while it asks', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Before.')
+  // Nothing is routed here, because that turns the cache of the browser off.
+  const context = await w.browser.newContext()
+  t.after(() => context.close())
+  const page = await context.newPage()
+  const visit = async (/** @type {Promise<any>} */ loaded, /** @type {string} */ text) => {
+    const list = page.waitForResponse(/\/public\/.*\/comments\?/)
+    await loaded
+    await page.locator('article').getByText(text).waitFor({ timeout: 5_000 })
+    return (await list).request()
+  }
+  await visit(page.goto(w.add({ html: `<comment-thread type="posts" record="${record}"></comment-thread>` })), 'Before.')
+  await w.service.comment(record, 'Since.')
+  await visit(page.reload(), 'Since.')
+  const again = await visit(page.reload(), 'Since.')
+  assert.match((await again.allHeaders())['if-none-match'] ?? '', /^(W\/)?"/, 'the browser asks whether it has changed')
+})
+
 test('once a new comment was told of, the list is asked for with its id', async (t) => {
   const record = newRecord()
   for (let n = 0; n < 12; n++) await live.service.comment(record, `Comment ${n}`)

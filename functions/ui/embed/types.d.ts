@@ -79,6 +79,7 @@ export interface RequestOptions {
   send?: (url: URL, init: RequestInit & { headers: Headers }) => Promise<{ ok: boolean; status: number; text: () => Promise<string> }>
   signal?: AbortSignal
   keepalive?: boolean
+  cache?: RequestCache
 }
 
 /** Attributes and listeners of a new element. */

@@ -123,9 +123,9 @@ export class Client {
     throw new ApiError(status, json ?? {})
   }
 
-  /** @param {RequestOptions['query']} [query] @param {AbortSignal} [signal] */
-  get(path, query, signal) {
-    return this.request('GET', path, { query, signal })
+  /** @param {RequestOptions['query']} [query] @param {AbortSignal} [signal] @param {RequestCache} [cache] */
+  get(path, query, signal, cache) {
+    return this.request('GET', path, { query, signal, cache })
   }
 }
 
