@@ -244,7 +244,7 @@ export function world(settings, flags) {
     const auth = who ? `<script>document.querySelector('comment-thread').auth = ${JSON.stringify(who)}</script>` : ''
     const url = add({ html: record ? thread + auth : '', ...options, ...(options.html && { html: options.html }) })
     await page.goto((host ? url.replace('127.0.0.1', host) : url) + hash)
-    if (ready && record) await page.locator('comment-thread h2').waitFor()
+    if (ready && record) await page.locator('comment-thread h2').first().waitFor()
     return { page, context, errors, url, thread: page.locator('comment-thread') }
   }
 

@@ -42,7 +42,7 @@ export class CommentView {
     this.comment = comment
     this.element.classList.toggle('held', !comment.is_approved)
     this.element.setAttribute('part', `comment${this.parent ? ' reply' : ''}${pinned ? ' pinned' : ''}`)
-    this.body = h('div', { class: 'body', part: 'body' })
+    this.body = h('div', { class: 'body', part: 'body', dir: 'auto' })
     if (comment.is_deleted) return this.content.replaceChildren(h('p', { id: `author-${id}`, class: 'muted' }, say('deleted')))
     showHtml(this.body, comment.html, comment.body)
     linkImages(this.body)

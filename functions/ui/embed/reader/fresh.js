@@ -53,14 +53,15 @@ export class Fresh {
 
   #offer({ count, newest, next }) {
     const { element, thread } = this
-    thread.total.textContent = count
+    thread.showTotal(count)
     this.#before ??= newest
+    const told = this.#waiting.length
     this.#waiting = newest.filter((id) => !this.#before?.includes(id) && !thread.views.has(id))
     const { length } = this.#waiting
     if (length) this.newest = newest[0]
     const news = `${length} ${thread.say(length > 1 ? 'new_comments' : 'new_comment')}`
     element.hidden = !length
-    if (length && element.textContent !== news) thread.toast.announce(news)
+    if (length && length !== told) thread.toast.announce(news)
     element.textContent = news
     return next
   }

@@ -8,19 +8,18 @@ import { API } from '../kit/address.js'
 import { ApiError, Client } from '../kit/api.js'
 import { device } from '../kit/device.js'
 import { busily, button, h } from '../kit/dom.js'
-import { offersCodes } from '../kit/session.js'
 import { FIRST_WORDS, formOf, languageOf } from '../kit/words.js'
 import { CommentView } from './comment.js'
 import { composer, hasDraft } from './composer.js'
 import { Fresh } from './fresh.js'
-import { ahead, writer } from './later.js'
+import { showGround } from './ground.js'
+import { SORTS, headOf } from './head.js'
+import { writer } from './later.js'
 import { pathOf, readFirst, readPage } from './list.js'
 import { obstacle } from './obstacle.js'
 import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
 import { Toast } from './toast.js'
-
-const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
 export class Thread {
   api = new Client()
@@ -40,6 +39,8 @@ export class Thread {
   fresh = new Fresh(this)
   foot = h('div', { class: 'foot' })
   total = h('span', { class: 'muted', part: 'count' })
+  /** How many comments the heading shows, where that is known. @type {number | undefined} */
+  count
   #work = new AbortController()
   /** @type {RequestOptions['query'] | null} */
   #next = null
@@ -50,7 +51,7 @@ export class Thread {
     this.host = host
     this.root = root
     root.append(this.section, this.toast.element)
-    root.adoptedStyleSheets = readerStyles
+    root.adoptedStyleSheets = readerStyles()
     this.#showSkeleton()
   }
 
@@ -153,19 +154,11 @@ export class Thread {
   #show(page) {
     const { say, ui, section } = this
     const open = [...this.views.values()].filter(({ slot }) => slot.firstChild)
-    const sorts = SORTS.map((value) => h('option', { value, selected: value === (this.sort || ui.default_sort) }, say(value)))
-    const select = h('select', { 'aria-label': say('sort'), change: () => this.#sortBy(select.value) }, ...sorts)
-    section.ariaLabel = say('comments')
+    // Regions of a page need names of their own.
+    section.ariaLabel = say('comments') + (document.querySelectorAll('comment-thread').length > 1 ? ` ${this.path}` : '')
     this.showTheme()
     section.replaceChildren(
-      h(
-        'div',
-        { class: 'top' },
-        h('div', {}, h('h2', {}, `${say('comments')} `, this.total), ' ', this.fresh.since),
-        ui.features.subscriptions && ui.auth.authenticated && button(say('notifications'), { ...ahead, click: () => this.later(({ chooseMails }) => chooseMails(this)) }),
-        offersCodes(ui) && !ui.auth.authenticated && !this.ended && button(say('sign_in'), { ...ahead, click: () => this.signIn() }),
-        ui.features.sorting && select,
-      ),
+      headOf(this),
       ...this.#writing(page),
       this.fresh.element,
       this.notice,
@@ -174,7 +167,7 @@ export class Thread {
       this.foot,
     )
     this.empty.textContent = say('no_comments')
-    this.total.textContent = page.meta.count ?? ''
+    this.showTotal(page.meta.count)
     this.fresh.welcome(page.data)
     this.#restart(page)
     if (open.length) this.later(({ reopen }) => reopen(open))
@@ -219,6 +212,12 @@ export class Thread {
     return added
   }
 
+  /** @param {number} [count] */
+  showTotal(count) {
+    this.count = count
+    this.total.textContent = `${count ?? ''}`
+  }
+
   showEmpty = () => (this.empty.hidden = this.views.size > 0)
 
   #page(query, show) {
@@ -234,7 +233,7 @@ export class Thread {
     this.#page(this.#next ?? {}, (page) => this.#append(page)[0]?.focus())
   }
 
-  #sortBy(sort) {
+  sortBy(sort) {
     this.sort = sort
     this.#page({ cursor: '' }, (page) => this.#restart(page))
   }
@@ -256,6 +255,7 @@ export class Thread {
   showTheme() {
     const theme = this.host.getAttribute('theme') ?? this.ui?.theme
     this.section.className = this.toast.theme = theme ?? ''
+    showGround(this.root)
   }
 
   revealAddressed() {

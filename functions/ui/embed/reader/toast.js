@@ -1,9 +1,18 @@
 /** What is said at the foot of the screen for a moment, and to screen readers. */
 
 import { h } from '../kit/dom.js'
+import { showGround } from './ground.js'
 
 export class Toast {
-  element = h('p', { class: 'toast', part: 'toast', role: 'status', popover: 'manual', animationend: () => this.announce('') })
+  element = h('p', {
+    class: 'toast',
+    part: 'toast',
+    role: 'status',
+    popover: 'manual',
+    animationend: () => this.announce(''),
+    // The page has given its text another colour.
+    transitionend: () => showGround(this.element.getRootNode()),
+  })
 
   theme = ''
 

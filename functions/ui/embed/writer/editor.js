@@ -65,8 +65,7 @@ export function enhance(composer) {
     isSending = isPosting
     element.classList.toggle('posting', isPosting)
     text.readOnly = isPosting
-    const label = send.firstElementChild ?? send
-    label.textContent = isPosting ? say('posting') : purpose.action
+    send.textContent = isPosting ? say('posting') : purpose.action
   }
 
   function submit() {

@@ -11,7 +11,7 @@ const EYE = 'M1 8q7-9 14 0-7 9-14 0M8 6a2 2 0 1 0 0 4 2 2 0 0 0 0-4'
 
 /** @param {Editor} editor */
 export function previewer({ thread, text, fallible }) {
-  const element = h('div', { class: 'body preview', tabindex: 0, hidden: true })
+  const element = h('div', { class: 'body preview', dir: 'auto', tabindex: 0, hidden: true })
   const label = thread.say('preview')
   const toggle = button(h('span', {}, label), { class: 'eye', 'aria-label': label, 'aria-pressed': 'false', click: () => fallible(show) })
   toggle.append(drawing(EYE))

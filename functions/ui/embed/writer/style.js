@@ -5,7 +5,7 @@ import { sheet } from '../kit/sheet.js'
 import { places } from './popover.js'
 
 const writerStyles = sheet(`
-h3 { margin: 0; font-size: 1.125em }
+dialog h3 { margin: 0; font-size: 1.125em }
 dialog label { display: block }
 dialog .bar { margin-block-start: 1em }
 .preview { min-block-size: 92px; max-block-size: 60vh; padding: 8px 12px; overflow: auto }
@@ -19,11 +19,11 @@ dialog .bar { margin-block-start: 1em }
 .names { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(13em, 100%), 1fr)); gap: .5em 1em; margin-block-start: .75em }
 .names label { font-size: .875em; font-weight: 600 }
 .names small { color: var(--muted); font-size: 1em; font-weight: 400 }
-.names input { inline-size: 100%; font-size: 1rem; font-weight: 400 }
+.names input { inline-size: 100%; font-weight: 400 }
 .identity button { min-inline-size: 0; padding: 0; color: inherit; text-decoration: underline; text-decoration-color: var(--border); text-underline-offset: 3px }
 .sign-in { display: grid; gap: .5em; max-inline-size: 28em; margin-block: 12px 24px; padding: 1em; border: 1px solid var(--border); border-radius: var(--radius) }
 .field { display: grid; gap: .25em; font-size: .875em; font-weight: 600 }
-.sign-in input { inline-size: 100%; font-size: 1rem; font-weight: 400 }
+.sign-in input { inline-size: 100%; font-weight: 400 }
 .sign-in small { color: var(--muted); font-size: 1em; font-weight: 400 }
 .buttons { display: flex; flex-wrap: wrap; justify-content: end; gap: .5em }
 .sign-in .again { margin-inline-end: auto; color: var(--muted); font-size: .875em }
@@ -39,7 +39,7 @@ progress { inline-size: 100%; accent-color: var(--accent) }
 .mirror { position: absolute; inset: 0 0 auto; visibility: hidden; padding: 8px 12px; white-space: pre-wrap }
 .sheet { inset: auto; margin: 0; padding: 6px; border: 1px solid var(--border); border-radius: var(--radius); background: var(--surface); color: var(--text); box-shadow: 0 4px 24px #0003 }
 .sheet:popover-open { position: absolute }
-.menu { min-inline-size: min(14em, 90vw); max-inline-size: 90vw; font-size: .9375rem }
+.menu { min-inline-size: min(14em, 90vw); max-inline-size: 90vw; font-size: .9375em }
 .menu > * { display: flex; gap: .75em; align-items: center; inline-size: 100%; min-block-size: 34px; padding: 0 .75em; border-radius: calc(var(--radius) - 3px); color: inherit; text-align: start; text-decoration: none }
 .menu > :is(:hover, :focus), [aria-selected=true] { background: var(--tint) }
 .menu > .danger, .menu > .danger:hover { background: none; color: var(--danger) }
@@ -49,11 +49,12 @@ progress { inline-size: 100%; accent-color: var(--accent) }
 .emoji button { block-size: 34px; padding: 0; font-size: 1.25em }
 .people { inline-size: 16em; max-inline-size: 90vw }
 .people div { display: flex; align-items: center; gap: .5em; padding: .25em .5em; border-radius: var(--radius); cursor: pointer }
+.people span { overflow: clip }
 .people .avatar { inline-size: 28px; block-size: 28px }
 .composer .kept { color: var(--muted) }
 .question { gap: .5em; margin-inline: 0; color: var(--text) }
 .question .danger { color: var(--danger); background: none; font-weight: 600 }
-@container (width < 30rem) {
+@container (width < 30em) {
   .composer.open > .avatar { display: none }
   .identity { flex-basis: 100% }
   .eye svg { display: inline }

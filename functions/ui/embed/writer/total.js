@@ -1,8 +1,8 @@
 /** Numbers that change with what somebody does. */
 
 /** Changes the number of comments that the heading shows, where it is known. @param {any} thread @param {number} change */
-export function addToTotal({ total }, change) {
-  if (total.textContent) total.textContent = `${Number(total.textContent) + change}`
+export function addToTotal(thread, change) {
+  if (thread.count != null) thread.showTotal(thread.count + change)
 }
 
 /** Changes the number of replies of a comment, where there is one. @param {any} view @param {number} change */

@@ -1,0 +1,23 @@
+/** What stands above a thread: its heading, the sort, and what readers do about themselves. */
+
+import { button, h } from '../kit/dom.js'
+import { offersCodes } from '../kit/session.js'
+import { ahead } from './later.js'
+
+export const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
+
+/** @param {any} thread */
+export function headOf(thread) {
+  const { say, ui, total, fresh, ended } = thread
+  const { features, auth } = ui
+  const sorts = SORTS.map((value) => h('option', { value, selected: value === (thread.sort || ui.default_sort) }, say(value)))
+  const select = h('select', { 'aria-label': say('sort'), change: () => thread.sortBy(select.value) }, ...sorts)
+  return h(
+    'div',
+    { class: 'top' },
+    h('div', {}, h('h2', {}, `${say('comments')} `, total), ' ', fresh.since),
+    features.sorting && select,
+    features.subscriptions && auth.authenticated && button(say('notifications'), { ...ahead, click: () => thread.later(({ chooseMails }) => chooseMails(thread)) }),
+    offersCodes(ui) && !auth.authenticated && !ended && button(say('sign_in'), { ...ahead, click: () => thread.signIn() }),
+  )
+}
