@@ -21,7 +21,7 @@ pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let draft = Draft { body: &body, author: &comment.name, email: None, edit: true };
     let judgment = app.judge(call, &viewer, draft).await?;
 
-    let handles = app.store.known_handles(markdown::mentions(&body));
+    let handles = app.store.mentioned_handles(markdown::mentions(&body));
     let known = app.store.thread_and_visitor_state(&comment.thread, &viewer.owners);
     let (mentions, (thread, mut visitor_state)) = tokio::try_join!(handles, known)?;
     let edit = Edit { body, mentions, at: app.clock.now(), judgment };

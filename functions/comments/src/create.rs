@@ -138,7 +138,7 @@ async fn draft(app: &App, call: &Call) -> Result<Draft> {
             None => Ok(None),
         }
     };
-    let mentions = app.store.known_handles(markdown::mentions(&input.body));
+    let mentions = app.store.mentioned_handles(markdown::mentions(&input.body));
     let prior = app.store.prior_result(idempotency.as_ref());
     let (parent, mentions, prior) = tokio::try_join!(parent, mentions, prior)?;
     let network = input.guest.is_some().then(|| app.network(call));

@@ -252,7 +252,9 @@ async fn notification(
     let found = found.filter(|found| policy::is_public(&found.comment, &found.ancestors));
     let Some(found) = found else { return Ok(Fate::Dropped) };
     let thread = app.store.thread(&found.comment.thread, Reading::Eventual).await?;
-    let mentioned = app.store.users_of_handles(&found.comment.mentions).await?;
+    let mut mentioned = app.store.users_of_handles(&found.comment.mentions).await?;
+    // Of those who share a handle, who is to be told was chosen before.
+    mentioned.retain(|user| Recipient::from(*user) == *recipient);
     let (comment, parent) = (&found.comment, found.ancestors.last());
     let concerned =
         policy::recipients(policy::Notification { comment, parent, mentioned: &mentioned, thread: &thread });

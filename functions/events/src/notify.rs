@@ -99,15 +99,21 @@ pub(crate) async fn moderators(app: &App, comment: &Comment) -> Result<(), Fault
     app.notify(&Recipient::moderators(), alert).await.map(drop)
 }
 
-/// The members whom the comment mentions, as far as its writer may mention more in this hour.
+/// The members whom the comment mentions, as far as its writer may mention more in this hour: the thread's writers first.
 async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     if comment.mentions.is_empty() || comment.user.is_none() {
         return Ok(Vec::new());
     }
     let mut mentioned = app.store.users_of_handles(&comment.mentions).await?;
+    mentioned.retain(|user| comment.user != Some(*user));
     let counted = app.store.counted_in_hour(MENTIONS, &comment.visitor().0, app.clock.now()).await?;
     let left = MAX_MENTIONS.saturating_sub(usize::try_from(counted).unwrap_or(usize::MAX));
-    mentioned.truncate(policy::MAX_MENTIONED.min(left));
+    let most = policy::MAX_MENTIONED.min(left);
+    if mentioned.len() > most {
+        let writers = app.store.writers_in(&comment.thread, &mentioned).await?;
+        mentioned.sort_by_key(|user| !writers.contains(user));
+        mentioned.truncate(most);
+    }
     Ok(mentioned)
 }
 

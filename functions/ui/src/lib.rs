@@ -67,7 +67,7 @@ async fn preview(app: &App, call: &Call) -> Result<Answer> {
     let exists = policy::feature(app.config.features.markdown_preview);
     app.admit(call, RateClass::Read, exists, AuthRequirement::None).await?;
     let body = draft(call)?;
-    let known = app.store.known_handles(markdown::mentions(&body)).await?;
+    let known = app.store.mentioned_handles(markdown::mentions(&body)).await?;
     let html = markdown::render(&body, &app.config.users_route_prefix, &known);
     Ok(Answer::ok(&json!({ "data": { "html": html } })))
 }

@@ -1,10 +1,23 @@
 //! Case folding, for comparing phrases and names.
 
+use icu_normalizer::ComposingNormalizerBorrowed;
+
+const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
+
 /// Turns texts that differ only in case into the same text, in any script. Upper case on the way makes `ß` into `ss`
 /// and `ς` into `σ`. Lower case before that makes `ẞ` into `ß`.
 #[must_use]
 pub fn fold(text: &str) -> String {
     text.chars().flat_map(fold_char).collect()
+}
+
+/// Turns texts that differ only in case or normal form into the same text.
+#[must_use]
+pub fn fold_forms(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    NFKC.normalize(&fold(&NFKC.normalize(text))).into_owned()
 }
 
 /// What [`fold()`] makes of one character.
@@ -14,7 +27,7 @@ pub fn fold_char(c: char) -> impl Iterator<Item = char> {
 
 #[cfg(test)]
 mod tests {
-    use super::fold;
+    use super::{fold, fold_forms};
 
     #[test]
     fn every_case_of_a_word_folds_to_one_spelling() {
@@ -22,6 +35,15 @@ mod tests {
             [("Ada", "aDA"), ("STRASSE", "straße"), ("ΟΔΟΣ", "οδος"), ("ÉCOLE", "école"), ("ДОМ", "дом"), ("ﬁn", "FIN")]
         {
             assert_eq!(fold(one), fold(other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn every_normal_form_of_a_word_folds_to_one_spelling() {
+        for (one, other) in
+            [("ZOÉ", "zoe\u{301}"), ("Ｚｏé", "zoé"), ("ｶﾞ", "ガ"), ("가", "\u{1100}\u{1161}"), ("ΐ", "Ϊ\u{301}")]
+        {
+            assert_eq!(fold_forms(one), fold_forms(other), "{one} {other}");
         }
     }
 

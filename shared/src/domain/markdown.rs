@@ -2,11 +2,13 @@
 //! readers see of a body, for the spam check. The caller says which mentioned handles exist.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeWithOffset, html};
 use pulldown_cmark_escape::{escape_href, escape_html, escape_html_body_text};
 
+use crate::domain::mention::{self, Mention, Try};
 use crate::domain::visible;
 
 /// Most bytes of HTML. A body whose HTML would be longer shows as plain text.
@@ -15,24 +17,47 @@ pub const MAX_HTML: usize = 64 * 1024;
 /// Levels of nested quotes, lists, emphasis and links. Deeper markup shows as it was typed.
 pub const MAX_NESTING: usize = 16;
 
-/// Distinct handles a body may mention.
+/// Mentions of a body that are looked at, each of another text.
 pub const MAX_MENTIONS: usize = 20;
 
-const MAX_HANDLE: usize = 50;
 const LINK_SCHEMES: &[&str] = &["http", "https", "mailto"];
 const IMAGE_SCHEMES: &[&str] = &["http", "https"];
 
-/// The first [`MAX_MENTIONS`] distinct handles that `body` mentions, in lower case and in order.
+/// The mentions of a body: of each the handles that it may mean, the longest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mentions(Vec<Vec<String>>);
+
+impl Mentions {
+    /// All handles that may be meant, each once.
+    #[must_use]
+    pub fn tries(&self) -> Vec<String> {
+        let mut tries = self.0.concat();
+        let mut seen = HashSet::new();
+        tries.retain(|handle| seen.insert(handle.clone()));
+        tries
+    }
+
+    /// The handles that are meant, each once and in order, when these are those that somebody has.
+    #[must_use]
+    pub fn meant(&self, known: &[String]) -> Vec<String> {
+        let longest = |tries: &Vec<String>| tries.iter().find(|handle| known.contains(handle)).cloned();
+        let mut seen = HashSet::new();
+        self.0.iter().filter_map(longest).filter(|handle| seen.insert(handle.clone())).collect()
+    }
+}
+
+/// The first [`MAX_MENTIONS`] different mentions of `body`.
 #[must_use]
-pub fn mentions(body: &str) -> Vec<String> {
-    let mut handles: Vec<String> = Vec::new();
-    safe_events(&without_nul(body), |handle| {
-        if handles.len() < MAX_MENTIONS && !handles.contains(&handle) {
-            handles.push(handle);
+pub fn mentions(body: &str) -> Mentions {
+    let mut mentions = Mentions::default();
+    safe_events(&without_nul(body), |tries| {
+        let handles: Vec<String> = tries.iter().map(|each| each.handle.clone()).collect();
+        if mentions.0.len() < MAX_MENTIONS && !mentions.0.contains(&handles) {
+            mentions.0.push(handles);
         }
         None
     });
-    handles
+    mentions
 }
 
 /// The HTML of `body`, at most [`MAX_HTML`] bytes. `known` are the handles to link, in lower case.
@@ -55,16 +80,17 @@ pub fn is_shown_whole(body: &str) -> bool {
 /// Whether [`render`] may show `body` as plain text: it does when all mentions are known and the HTML is too long.
 #[must_use]
 pub fn may_be_plain(body: &str, users_route_prefix: &str) -> bool {
-    to_html(&without_nul(body), users_route_prefix, &mentions(body)).is_none()
+    let mentions = mentions(body);
+    to_html(&without_nul(body), users_route_prefix, &mentions.meant(&mentions.tries())).is_none()
 }
 
 /// `None` when it would be longer than [`MAX_HTML`].
 fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> Option<String> {
     let prefix = users_route_prefix.trim_matches('/');
     let known = &known[..known.len().min(MAX_MENTIONS)];
-    let events = safe_events(body, |handle| {
-        let is_known = known.iter().any(|known| known.as_ref() == handle);
-        is_known.then(|| format!("/{prefix}/{handle}"))
+    let events = safe_events(body, |tries| {
+        let found = tries.iter().find(|each| known.iter().any(|known| known.as_ref() == each.handle))?;
+        Some((format!("/{prefix}/{}", found.handle), found.end))
     });
     let mut html = String::with_capacity(body.len() * 3 / 2);
     html::push_html(&mut html, events.into_iter().map(link_to_html));
@@ -152,15 +178,16 @@ fn without_nul(body: &str) -> Cow<'_, str> {
     if body.contains('\0') { body.replace('\0', "\u{fffd}").into() } else { body.into() }
 }
 
-/// The events of `body` with everything that is not allowed turned into text, raw HTML included. `address_of` returns
-/// the address of a mentioned handle that is to be a link.
-fn safe_events(body: &str, address_of: impl FnMut(String) -> Option<String>) -> Vec<Event<'_>> {
+/// The events of `body` with everything that is not allowed turned into text, raw HTML included. `link_of` returns the
+/// address of a mention that is to be a link, and where its text ends.
+fn safe_events(body: &str, link_of: impl FnMut(&[Try]) -> Option<(String, usize)>) -> Vec<Event<'_>> {
     let parser = Parser::new_ext(body, Options::empty()).into_offset_iter();
-    let events = TextMergeWithOffset::new(parser.map(|(event, range)| (html_to_text(event), range)));
+    let plain = parser.map(|(event, range)| (handle_to_text(html_to_text(event), body, &range), range));
+    let events = TextMergeWithOffset::new(plain);
     let sanitizer = Sanitizer {
         body,
         events,
-        address_of,
+        link_of,
         safe: Vec::with_capacity(body.len() / 16),
         depth: 0,
         open_links: Vec::new(),
@@ -175,7 +202,7 @@ struct Sanitizer<'a, E, F> {
     body: &'a str,
     /// Events, with the bytes of `body` that each stands for.
     events: E,
-    address_of: F,
+    link_of: F,
     safe: Vec<Event<'a>>,
     /// Levels of open markup.
     depth: usize,
@@ -189,7 +216,7 @@ struct Sanitizer<'a, E, F> {
 impl<'a, E, F> Sanitizer<'a, E, F>
 where
     E: Iterator<Item = (Event<'a>, Range<usize>)>,
-    F: FnMut(String) -> Option<String>,
+    F: FnMut(&[Try]) -> Option<(String, usize)>,
 {
     fn run(mut self) -> Vec<Event<'a>> {
         while let Some((event, range)) = self.events.next() {
@@ -207,7 +234,7 @@ where
                 Event::End(tag) => self.close(tag),
                 Event::Text(text) => self.text(text),
                 Event::Code(code) => {
-                    self.before = code.chars().next_back();
+                    self.before = mention::last_seen(&code, self.before);
                     self.safe.push(Event::Code(code));
                 }
                 other => {
@@ -274,8 +301,8 @@ where
     }
 
     fn text(&mut self, text: CowStr<'a>) {
-        let last = text.chars().next_back();
-        if self.in_code_block || !self.open_links.is_empty() || !text.contains('@') {
+        let last = mention::last_seen(&text, self.before);
+        if self.in_code_block || !self.open_links.is_empty() || !mention::has_sign(&text) {
             self.safe.push(Event::Text(text));
         } else {
             self.link_mentions(text);
@@ -285,8 +312,8 @@ where
 
     fn link_mentions(&mut self, text: CowStr<'a>) {
         let mut written = 0;
-        for Range { start, end } in find_mentions(&text, self.before) {
-            if let Some(address) = (self.address_of)(text[start + 1..end].to_ascii_lowercase()) {
+        for Mention { start, tries } in mention::find(&text, self.before) {
+            if let Some((address, end)) = (self.link_of)(&tries) {
                 self.safe.extend([
                     Event::Text(text[written..start].to_owned().into()),
                     link_start(address.into(), "".into()),
@@ -311,6 +338,19 @@ fn html_to_text(event: Event<'_>) -> Event<'_> {
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
         other => other,
     }
+}
+
+/// The underscores with which a handle begins open no emphasis.
+fn handle_to_text<'a>(event: Event<'a>, body: &str, range: &Range<usize>) -> Event<'a> {
+    let underscores = match event {
+        Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis) => "_",
+        Event::Start(Tag::Strong) | Event::End(TagEnd::Strong) => "__",
+        other => return other,
+    };
+    if body[range.start..].starts_with('_') && mention::begins_handle(&body[..range.start]) {
+        return Event::Text(underscores.into());
+    }
+    event
 }
 
 /// Paragraphs, headings and code contain no markup that nests. A list item counts with its list.
@@ -379,38 +419,6 @@ fn link_to_html(event: Event<'_>) -> Event<'_> {
     }
     html.push_str("\" rel=\"nofollow ugc noopener\">");
     Event::InlineHtml(html.into())
-}
-
-/// The mentions in `text`, `@` included. `before` is the character in front of `text`. A letter or digit of any script,
-/// `_` or another `@` at either end makes it no mention, and so does an address typed as text, such as
-/// `https://host/@ada`.
-fn find_mentions(text: &str, before: Option<char>) -> impl Iterator<Item = Range<usize>> {
-    let joins = |c: char| c.is_alphanumeric() || c == '_' || c == '@';
-    words(text)
-        .filter(|(_, word)| word.contains('@'))
-        .flat_map(|(word_start, word)| {
-            let typed_address = word.find("://").unwrap_or(word.len());
-            let before_it = &word[..typed_address];
-            before_it.match_indices('@').map(move |(at, _)| word_start + at)
-        })
-        .filter_map(move |start| {
-            let name = start + 1;
-            let length =
-                text[name..].bytes().take(MAX_HANDLE).take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
-            let end = name + length;
-            let left = text[..start].chars().next_back().or(before);
-            let right = text[end..].chars().next();
-            (length > 0 && !left.is_some_and(joins) && !right.is_some_and(joins)).then_some(start..end)
-        })
-}
-
-/// The words of `text`, each with the byte at which it begins.
-fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.split_inclusive(char::is_whitespace).scan(0, |start, word| {
-        let this = *start;
-        *start += word.len();
-        Some((this, word))
-    })
 }
 
 /// `body` as it was typed, in paragraphs, and whether that is all of it: an ellipsis stands for what [`MAX_HTML`] has no room

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::email;
-use crate::domain::fold::fold;
+use crate::domain::fold::fold_forms;
 use crate::domain::ids::{HASHED_SOURCE, SourceId, UserId, Visitor, keyed_hash, salt_fingerprint, sha256_hex};
+use crate::domain::letters::{Scripts, is_mark, is_of_word};
 use crate::domain::mail_keys::{MailKeys, Recipient};
+use crate::domain::mention::handle;
 use crate::domain::secret::Secret;
 use crate::domain::sign_in::account_of;
 use crate::domain::sign_in::keys::FlowKeys;
-use crate::domain::user::handle;
 
 /// Characters of a name that is looked for in others' words. A shorter one is a word of its own too often.
 const MIN_NAME: usize = 2;
@@ -136,19 +137,19 @@ impl Person {
     /// Whether a text contains a name as a word, or a mention.
     #[must_use]
     pub fn is_named_in(&self, text: &str) -> bool {
-        let text = fold(text);
-        let names = self.known.names.iter().filter(|name| name.chars().count() >= MIN_NAME);
-        let mut words =
-            names.map(|name| fold(name)).chain(self.handles().into_iter().map(|handle| format!("@{handle}")));
-        words.any(|word| contains_word(&text, &word))
+        let text = fold_forms(text);
+        let names = self.known.names.iter().filter(|name| name.chars().count() >= MIN_NAME).cloned();
+        let mut words = names.chain(self.handles().into_iter().map(|handle| format!("@{handle}")));
+        words.any(|word| contains_word(&text, &fold_forms(&word)))
     }
 }
 
-/// Whether `word` is in the text, with neither a letter nor a digit beside it.
+/// Whether `word` is in the text, with neither a letter nor a digit beside it, but for those of scripts in which words touch.
 fn contains_word(text: &str, word: &str) -> bool {
-    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let joins = |c: &char| *c == '_' || (is_of_word(*c) && !Scripts::of(*c).touch());
     text.match_indices(word).any(|(start, found)| {
-        !is_part(text[..start].chars().next_back()) && !is_part(text[start + found.len()..].chars().next())
+        let (before, after) = (text[..start].chars().next_back(), text[start + found.len()..].chars().next());
+        !before.is_some_and(|c| joins(&c)) && !after.is_some_and(|c| joins(&c) || is_mark(c))
     })
 }
 
@@ -220,6 +221,25 @@ mod tests {
         for text in ["a day", "Ada", "Ada Lovelacewood", "@ada_lovelace_2", "ada_lovelace"] {
             assert!(!ada().is_named_in(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_name_is_found_in_any_script_and_normal_form() {
+        for (name, text) in [
+            ("李雷", "谢谢李雷的回答"),
+            ("김철수", "김철수가 썼다"),
+            ("Zoé", "merci, ZOE\u{301}!"),
+            ("Zoé", "@zoé"),
+            ("प्रिया", "धन्यवाद प्रिया।"),
+            ("Straße", "@straße"),
+        ] {
+            let mut person = Person::new(Who::User(UserId(7)));
+            person.known.names.insert(name.to_owned());
+            assert!(person.is_named_in(text), "{name}: {text}");
+        }
+        let mut ram = Person::new(Who::User(UserId(7)));
+        ram.known.names.insert("राम".to_owned());
+        assert!(!ram.is_named_in("रामू") && !ram.is_named_in("राम्या"));
     }
 
     #[test]

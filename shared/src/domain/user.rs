@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::avatar::Avatar;
 use crate::domain::ids::{CommentId, ThreadId, UserId, sha256_hex};
+use crate::domain::mention;
 use crate::domain::secret::Secret;
 use crate::domain::sign_in::Account;
 use crate::domain::time::{Timestamp, stored};
@@ -20,7 +21,6 @@ const NAME_PAUSE: Duration = Duration::from_hours(24);
 
 /// Characters. Longer names are cut.
 pub const MAX_NAME: usize = 100;
-const MAX_HANDLE: usize = 50;
 const MAX_PICTURE: usize = 1024;
 
 /// The claims of a verified token. An optional claim of another type than expected is `None`.
@@ -204,11 +204,10 @@ impl User {
         Self { name: name.to_owned(), ..Self::unnamed(UserId(7)) }
     }
 
-    /// The name in lower case, with an underscore for each run of other characters. `None` when it is too long for a
-    /// mention.
+    /// By which others mention the user; `None` when nobody can.
     #[must_use]
     pub fn handle(&self) -> Option<String> {
-        handle(&self.name)
+        mention::handle(&self.name)
     }
 
     /// Whether a token of ours is of this user, and not signed out.
@@ -273,19 +272,6 @@ impl User {
 /// The second of a change, which no earlier one has.
 fn change_after(earlier: Option<Timestamp>, now: Timestamp) -> Timestamp {
     earlier.map_or(now, |then| now.max(then + Duration::from_secs(1)))
-}
-
-/// See [`User::handle`].
-pub(crate) fn handle(name: &str) -> Option<String> {
-    let mut handle = String::new();
-    for c in name.chars() {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            handle.push(c.to_ascii_lowercase());
-        } else if !handle.ends_with('_') {
-            handle.push('_');
-        }
-    }
-    (!handle.is_empty() && handle.len() <= MAX_HANDLE).then_some(handle)
 }
 
 /// The name of a user whose tokens have none.
@@ -361,14 +347,5 @@ mod tests {
         let second = first.renamed("Ada L.", at(110));
         assert_eq!((second.renamed_at, second.comments_at), (Some(at(110)), Some(at(110))));
         assert_eq!(second.renames_from(), Some(at(110 + 24 * 3_600)));
-    }
-
-    #[test]
-    fn a_handle_is_the_name_in_lower_case_with_other_runs_as_one_underscore() {
-        let handle = |name| User::named(name).handle();
-        assert_eq!(handle("Ada Lovelace").as_deref(), Some("ada_lovelace"));
-        assert_eq!(handle("Ada -- L.").as_deref(), Some("ada_l_"));
-        assert_eq!(handle("李雷").as_deref(), Some("_"));
-        assert_eq!(handle(&"x".repeat(51)), None);
     }
 }

@@ -2,18 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::future::try_join;
+use futures_util::future::{try_join, try_join_all};
 
-use super::keys;
+use super::keys::{self, Span};
 use super::{Index, Query, Reading, Store, counts, read};
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, ThreadId};
+use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::list::Order;
 use crate::domain::thread::Thread;
 use crate::error::Fault;
 
 /// How many comments are the newest.
 pub const NEWEST: usize = 20;
+/// Comments of a thread, and of a user, among which the thread's writers are looked for.
+const SEARCHED: usize = 1_000;
 
 #[derive(Debug)]
 pub struct Newest {
@@ -59,14 +61,14 @@ impl Store {
     /// `changes`: in one trip.
     pub async fn newest(&self, thread: &ThreadId) -> Result<Newest, Fault> {
         let key = keys::count(thread);
-        let (count, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread)).await?;
+        let (count, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread, NEWEST)).await?;
         Ok(Newest { count: count.as_ref().map_or(0, counts::count_of), ids })
     }
 
     /// `feed`: in two trips. What seems to be absent or hidden is read once more.
     pub async fn newest_candidates(&self, thread: &ThreadId) -> Result<Candidates, Fault> {
         let key = keys::thread(thread);
-        let (thread, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread)).await?;
+        let (thread, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread, NEWEST)).await?;
         let approved = self.approved(ids.clone()).await?;
         Ok(Candidates { thread: thread.map(read).transpose()?.unwrap_or_default(), ids, approved })
     }
@@ -99,13 +101,32 @@ impl Store {
         Ok(approved)
     }
 
-    async fn newest_ids(&self, thread: &ThreadId) -> Result<Vec<CommentId>, Fault> {
+    /// Those of these users who wrote one of the thread's newest [`SEARCHED`] comments that count, among as many of their own.
+    pub async fn writers_in(&self, thread: &ThreadId, users: &[UserId]) -> Result<BTreeSet<UserId>, Fault> {
+        let ids: BTreeSet<CommentId> = self.newest_ids(thread, SEARCHED).await?.into_iter().collect();
+        let Some(oldest) = ids.first() else { return Ok(BTreeSet::new()) };
+        let is_writer = users.iter().map(|user| async {
+            let query = Query {
+                index: Index::Author,
+                partition: keys::author(&(*user).into()),
+                bounds: Some(Span::from(*oldest).numbers()),
+                order: Order::NewestFirst,
+                limit: SEARCHED,
+            };
+            let own = self.query_all(query).await?;
+            let is_one = own.iter().filter_map(keys::comment_of).any(|id| ids.contains(&id));
+            Ok::<_, Fault>(is_one.then_some(*user))
+        });
+        Ok(try_join_all(is_writer).await?.into_iter().flatten().collect())
+    }
+
+    async fn newest_ids(&self, thread: &ThreadId, limit: usize) -> Result<Vec<CommentId>, Fault> {
         let query = Query {
             index: Index::Table(Reading::Eventual),
             partition: keys::count(thread).pk,
             bounds: Some(keys::all_counted()),
             order: Order::NewestFirst,
-            limit: NEWEST,
+            limit,
         };
         Ok(self.query_all(query).await?.iter().filter_map(keys::counted_of).collect())
     }

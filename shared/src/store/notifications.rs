@@ -16,8 +16,8 @@ use crate::domain::notifications::NotificationState;
 use crate::domain::time::{Hour, Timestamp};
 use crate::error::Fault;
 
-/// Users with one handle who are notified of a mention.
-const MAX_NAMESAKES: usize = 5;
+/// Users with one handle among whom those are chosen who are notified of a mention.
+const MAX_NAMESAKES: usize = 100;
 
 impl Store {
     /// An empty one when there is none.

@@ -12,15 +12,19 @@ use super::schema::user;
 use super::transaction::Write;
 use super::{ATTEMPTS, Index, Query, Reading, Store, fault, number, read, text, write};
 use crate::domain::avatar::Avatar;
-use crate::domain::fold::fold;
+use crate::domain::fold::fold_forms;
 use crate::domain::ids::UserId;
+use crate::domain::letters::is_of_word;
 use crate::domain::list::Order;
+use crate::domain::markdown::Mentions;
 use crate::domain::time::Timestamp;
-use crate::domain::user::{Ban, Identity, User};
+use crate::domain::user::{Ban, Identity, MAX_NAME, User};
 use crate::error::Fault;
 
 /// Characters of a query for names (`users.index`).
 pub const MAX_QUERY: usize = 50;
+/// Characters of a name that are searched, once it is folded: a few become many.
+const MAX_FOLDED: usize = 2 * MAX_NAME;
 /// The time before a token without `iat` may change a name again: which of two such tokens is newer is unknown.
 const UNDATED_PAUSE: Duration = Duration::from_mins(10);
 /// Seconds during which the last seen of several tokens with the same `iat` wins. So a name may change just after the first
@@ -71,13 +75,13 @@ pub(super) struct Fragment {
 
 /// The keys of a user's fragments: every suffix of the folded name, except prefixes of a suffix with a better rank.
 fn fragment_keys(user: &User) -> BTreeSet<(String, String)> {
-    let folded: Vec<char> = fold(&user.name).chars().collect();
+    let folded: Vec<char> = fold_forms(&user.name).chars().take(MAX_FOLDED).collect();
     let mut kept: Vec<(Rank, String)> = Vec::new();
     let mut suffixes: Vec<(Rank, String)> = (0..folded.len())
         .map(|start| {
             let rank = match start {
                 0 => Rank::Name,
-                _ if !folded[start - 1].is_alphanumeric() && folded[start].is_alphanumeric() => Rank::Word,
+                _ if !is_of_word(folded[start - 1]) && is_of_word(folded[start]) => Rank::Word,
                 _ => Rank::Inside,
             };
             (rank, folded[start..].iter().take(MAX_QUERY).collect())
@@ -116,6 +120,7 @@ impl Store {
 
     /// The present names of those of these users who have one.
     pub async fn names_of(&self, ids: impl IntoIterator<Item = UserId>) -> Result<BTreeMap<UserId, String>, Fault> {
+        let ids: BTreeSet<UserId> = ids.into_iter().collect();
         let found = self.batch_get(ids.into_iter().map(keys::user).collect(), Reading::Eventual).await?;
         let users: Vec<User> = found.into_values().map(read).collect::<Result<_, _>>()?;
         let named = users.into_iter().filter(|user| !user.name.is_empty());
@@ -243,6 +248,11 @@ impl Store {
         }
     }
 
+    /// The handles that a body mentions, of those that belong to a user.
+    pub async fn mentioned_handles(&self, mentions: Mentions) -> Result<Vec<String>, Fault> {
+        Ok(mentions.meant(&self.known_handles(mentions.tries()).await?))
+    }
+
     /// The handles among these that belong to a user.
     pub async fn known_handles(&self, handles: Vec<String>) -> Result<Vec<String>, Fault> {
         let known = handles.into_iter().map(|handle| self.known_handle(handle));
@@ -264,7 +274,7 @@ impl Store {
 
     /// Users whose names contain `part` in any case, best matches first.
     pub async fn find_users(&self, part: &str, search: Search, now: Timestamp) -> Result<Vec<User>, Fault> {
-        let part = fold(part);
+        let part = fold_forms(part);
         let ranks = RANKS.map(|rank| self.find_ranked(rank, &part, search, now));
         let mut seen = BTreeSet::new();
         let mut found: Vec<User> = try_join_all(ranks).await?.into_iter().flatten().collect();
@@ -380,8 +390,9 @@ mod tests {
 
     #[test]
     fn every_part_of_a_name_begins_one_of_its_fragments() {
-        for name in ["Ada Lovelace", "aaaaaaaa", "Straße ΟΔΥΣΣΕΥΣ", "banana band", "%_"] {
-            let folded: Vec<char> = fold(name).chars().collect();
+        for name in ["Ada Lovelace", "aaaaaaaa", "Straße ΟΔΥΣΣΕΥΣ", "banana band", "%_", "Zoe\u{301} प्रिया"]
+        {
+            let folded: Vec<char> = fold_forms(name).chars().collect();
             let keys = fragment_keys(&User::named(name));
             for start in 0..folded.len() {
                 for end in start + 1..=folded.len() {
@@ -390,6 +401,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_word_begins_neither_at_a_mark_nor_behind_one() {
+        let begins = |name: &str| {
+            let words = keys::name_partition(Rank::Word as u8, "x");
+            let kind = words.rsplit_once('x').map_or("", |(kind, _)| kind).to_owned();
+            fragment_keys(&User::named(name)).into_iter().filter(|(pk, _)| pk.starts_with(&kind)).count()
+        };
+        assert_eq!((begins("प्रिया"), begins("प्रिया शर्मा"), begins("Ada-Lovelace")), (0, 1, 1));
     }
 
     #[test]

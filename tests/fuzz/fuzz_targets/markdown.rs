@@ -7,7 +7,8 @@ use shared::domain::markdown::{mentions, render};
 const MAX_HTML: usize = 64 * 1024;
 
 fuzz_target!(|body: &str| {
-    let known = mentions(body);
+    let mentions = mentions(body);
+    let known = mentions.meant(&mentions.tries());
     assert!(known.len() <= 20);
     let html = render(body, "users", &known);
     // Where html would be longer, the body is plain text: five bytes a character, and a few around them.

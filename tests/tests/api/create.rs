@@ -545,6 +545,34 @@ async fn mentions_link_to_known_users_alone() {
 }
 
 #[tokio::test]
+async fn people_of_any_script_are_mentioned_by_their_handles() {
+    let world = World::new();
+    let names = ["李雷", "韩梅梅", "さくら★", "प्रिया शर्मा", "Юлия", "ada"];
+    for (id, name) in (20..).zip(names) {
+        world.user(id, name).get("ui").await.ok(200);
+    }
+    let reader = world.user(7, "Reader");
+    for (body, linked) in [
+        ("你好@李雷", &["%E6%9D%8E%E9%9B%B7"][..]),
+        ("@李雷@韩梅梅 你好", &["%E6%9D%8E%E9%9B%B7", "%E9%9F%A9%E6%A2%85%E6%A2%85"]),
+        ("＠adaさん、", &["ada"]),
+        ("@さくら_ @_", &["%E3%81%95%E3%81%8F%E3%82%89_"]),
+        ("@ЮЛИЯ!", &["%D1%8E%D0%BB%D0%B8%D1%8F"]),
+        (
+            "@प्रिया_शर्मा",
+            &["%E0%A4%AA%E0%A5%8D%E0%A4%B0%E0%A4%BF%E0%A4%AF%E0%A4%BE_%E0%A4%B6%E0%A4%B0%E0%A5%8D%E0%A4%AE%E0%A4%BE"],
+        ),
+        ("@李 @韩梅梅梅 李雷@ada.example", &[]),
+    ] {
+        let html = reader.post("posts/1/comments", json!({ "body": body })).await.ok(201).data()["html"].clone();
+        let links = html.as_str().unwrap().split("href=\"/users/").skip(1);
+        assert_eq!(links.filter_map(|link| link.split('"').next()).collect::<Vec<_>>(), linked, "{body}");
+        let preview = reader.post("markdown/preview", json!({ "body": body })).await.ok(200);
+        assert_eq!(preview.data()["html"], html, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn ids_grow_with_time_and_within_a_millisecond() {
     let world = World::new();
     let ada = world.user(7, "Ada");

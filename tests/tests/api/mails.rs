@@ -984,6 +984,37 @@ async fn edits_mention_nobody_and_a_member_mentions_fifty_an_hour() {
 }
 
 #[tokio::test]
+async fn whoever_has_the_handle_is_told_of_a_mention_and_nobody_else() {
+    let world = world();
+    for (id, name, email) in [(1, "李雷", "li"), (2, "韩梅梅", "han"), (3, "王芳", "wang"), (4, "_", "underscore")]
+    {
+        let email = format!("{email}@example.org");
+        choose(&world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email })), wants(&["mentions"]))
+            .await;
+    }
+    member(&world, 99, "Bob").comment("posts/1", "谢谢@李雷 @_").await;
+    assert_eq!(subjects(&sent(&world).await), ["li@example.org: Bob mentioned you: posts/1"]);
+}
+
+#[tokio::test]
+async fn of_many_who_share_a_handle_those_who_wrote_in_the_thread_are_told_first() {
+    let world = world();
+    let namesake = |id: u64, name: &str| {
+        world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": format!("ada{id}@example.org") }))
+    };
+    for id in 1..=8 {
+        choose(&namesake(id, "Ada"), wants(&["mentions"])).await;
+    }
+    namesake(2, "Ada").comment("posts/2", "elsewhere").await;
+    let first = namesake(7, "Ada").comment("posts/1", "x").await;
+    namesake(8, "Ada").reply("posts/1", first, "y").await;
+    namesake(1, "Ada").comment("posts/1", "@ada").await;
+    let told: std::collections::BTreeSet<_> = sent(&world).await.into_iter().map(|mail| mail.to).collect();
+    let expected = [2, 3, 4, 7, 8].map(|id| format!("ada{id}@example.org"));
+    assert_eq!(told.into_iter().collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test]
 async fn a_record_that_comes_again_counts_no_mention_again() {
     let world = World::with(&[&MAIL[..], &[("SVC_MAIL_WAIT", "3600")]].concat());
     for id in 1..=6 {

@@ -246,6 +246,18 @@ async fn only_a_newer_iat_changes_a_name_and_an_older_one_never() {
 }
 
 #[tokio::test]
+async fn names_are_found_whatever_their_normal_form() {
+    let world = World::new();
+    for (id, name) in [(20, "Zoe\u{301}"), (21, "Zoé B."), (22, "Ｚｏé C.")] {
+        known(&world, id, name).await;
+    }
+    let ada = world.user(7, "Ada");
+    for q in ["ZO%C3%89", "zoe%CC%81"] {
+        assert_eq!(names(&ada, q).await.len(), 3, "{q}");
+    }
+}
+
+#[tokio::test]
 async fn among_tokens_issued_in_one_second_the_last_one_seen_counts() {
     let world = World::new();
     for name in ["Ada Byron", "Ada Lovelace"] {

@@ -258,6 +258,20 @@ async fn placeholders_that_an_older_version_left_without_replies_are_removed() {
 }
 
 #[tokio::test]
+async fn users_of_an_older_version_get_their_present_handle() {
+    let world = crate::world(&[]);
+    let (ada, li) = (world.user(1, "Ada"), world.user(2, "李雷"));
+    li.comment("posts/1", "x").await;
+    world.remove("H#李雷", "U#2").await;
+    world.set("H#_", "U#2", "x", Some(number(1))).await;
+    let mentioned = async || ada.post("posts/1/comments", json!({ "body": "@李雷" })).await.data()["html"].to_string();
+    assert!(!mentioned().await.contains("href"));
+    is_mended(&world, "is not as user 2 is").await;
+    assert!(mentioned().await.contains("href"));
+    assert_eq!(world.item("H#_", "U#2").await, None);
+}
+
+#[tokio::test]
 async fn a_comment_that_was_imported_twice_is_found_and_left_to_people() {
     let Busy { world, .. } = busy().await;
     let source = Some(SourceId("disqus:1".to_owned()));

@@ -3,7 +3,7 @@
  * @import { Entrance } from '../types.d.ts'
  */
 
-import { busily, button, h, primary } from './dom.js'
+import { busily, button, h, isOfIme, primary } from './dom.js'
 import { json } from './json.js'
 import { keepSession } from './session.js'
 
@@ -37,7 +37,7 @@ function asking({ say, explain, giveUp }) {
   }
 
   function keydown(event) {
-    if (event.key !== 'Escape' || !leave) return
+    if (event.key !== 'Escape' || isOfIme(event) || !leave) return
     event.preventDefault()
     leave()
   }

@@ -7,7 +7,7 @@
 import { API } from '../kit/address.js'
 import { avatar } from '../kit/avatar.js'
 import { device } from '../kit/device.js'
-import { h, primary } from '../kit/dom.js'
+import { h, isOfIme, primary } from '../kit/dom.js'
 import { ahead, writer } from './later.js'
 
 /** The names of drafts that were typed since the page was loaded. */
@@ -62,7 +62,7 @@ export function composer(thread, purpose) {
     else if (!isReady && (await enhance())) element.requestSubmit()
   }
 
-  const keydown = ({ key, ctrlKey, metaKey, isComposing }) => key === 'Enter' && (ctrlKey || metaKey) && !isComposing && element.requestSubmit()
+  const keydown = (event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !isOfIme(event) && element.requestSubmit()
   const open = () => element.classList.add('open')
 
   const text = h('textarea', { 'aria-label': placeholder, placeholder, rows: 1, required: true, dir: 'auto', input })

@@ -3,7 +3,7 @@
  * @import { Composer, Editor } from '../types.d.ts'
  */
 
-import { busily, button } from '../kit/dom.js'
+import { busily, button, isOfIme } from '../kit/dom.js'
 import { ownSession } from '../kit/session.js'
 import { emojis } from './emoji.js'
 import { identity } from './guest.js'
@@ -91,10 +91,10 @@ export function enhance(composer) {
   }
 
   function keydown(event) {
-    const { key, isComposing } = event
+    const { key } = event
     const isCommand = event.ctrlKey || event.metaKey
     const shortcut = ui.features.markdown_toolbar && shortcutOf(key)
-    if (isComposing) return
+    if (isOfIme(event)) return
     if (people.choose(key)) event.preventDefault()
     else if (isCommand && shortcut) {
       event.preventDefault()
@@ -106,8 +106,8 @@ export function enhance(composer) {
   const fold = () => element.classList.remove('open')
 
   /** Escape, where nothing inside the form has taken it. */
-  function escape({ key, isComposing, defaultPrevented, target }) {
-    if (key === 'Escape' && !isComposing && !defaultPrevented && !target.closest('[popover]')) giveUp()
+  function escape(event) {
+    if (event.key === 'Escape' && !isOfIme(event) && !event.defaultPrevented && !event.target.closest('[popover]')) giveUp()
   }
 
   /** Closes a reply or an edit, and an empty composer of the thread. */

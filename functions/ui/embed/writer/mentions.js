@@ -1,14 +1,15 @@
 /**
- * Offers people whose names begin as what follows an `@`: who has written in the thread first. Guests are offered nobody else.
+ * Offers people whose names have words that begin as what follows an `@`: who has written in the thread first. Guests are
+ * offered nobody else.
  * @import { Editor, User } from '../types.d.ts'
  */
 
 import { avatar } from '../kit/avatar.js'
 import { h, pause } from '../kit/dom.js'
+import { handleOf, typedAt } from './handles.js'
 import { showAt } from './popover.js'
 
-const MOST = 8
-const handleOf = (name) => name.replace(/_?[^A-Za-z0-9_]+/g, '_').toLowerCase()
+const OFFERED = 8
 
 /** @param {Editor} editor */
 export function mentions({ thread, purpose, text, insert }) {
@@ -23,6 +24,7 @@ export function mentions({ thread, purpose, text, insert }) {
   text.setAttribute('aria-autocomplete', 'list')
   text.setAttribute('aria-controls', id)
   text.addEventListener('blur', hide)
+  text.addEventListener('compositionend', () => suggest())
 
   const isShown = () => element.matches(':popover-open')
 
@@ -34,7 +36,7 @@ export function mentions({ thread, purpose, text, insert }) {
 
   async function suggest({ isComposing = false } = {}) {
     const end = text.selectionStart
-    const query = text.value.slice(0, end).match(/(?<![\w@])@([\p{L}\p{N}_]{1,50})$/u)?.[1]
+    const query = typedAt(text.value, end)
     hide()
     if (!query || isComposing) return
     search = new AbortController()
@@ -44,9 +46,9 @@ export function mentions({ thread, purpose, text, insert }) {
     if (!ui.auth.authenticated) return
     await pause(150)
     if (signal.aborted) return
-    const { data } = await api.get('users', { q: query.replaceAll('_', ' ') }, signal).catch(() => ({ data: [] }))
+    const { data } = await api.get('users', { q: query.replaceAll('_', ' ').trim() }, signal).catch(() => ({ data: [] }))
     if (signal.aborted) return
-    const others = data.filter((user) => !people.some(({ id }) => id === user.id))
+    const others = data.filter((user) => handleOf(user.name) && !people.some(({ id }) => id === user.id))
     if (others.length) show([...people, ...others], query, end)
   }
 
@@ -54,18 +56,23 @@ export function mentions({ thread, purpose, text, insert }) {
   function writers(query) {
     const users = [...views.values()].map(({ comment }) => comment.user)
     const known = new Map(users.filter((user) => user?.id && user.id !== ui.auth.user?.id).map((user) => [user.id, user]))
-    return [...known.values()].filter(({ name }) => handleOf(name).startsWith(query.toLowerCase()))
+    const place = ({ name }) => `_${handleOf(name)}`.indexOf(`_${handleOf(query)}`)
+    const found = [...known.values()].filter((user) => place(user) >= 0)
+    return [...found.filter((user) => !place(user)), ...found.filter(place)]
   }
 
   /** @param {User[]} people */
   function show(people, query, end) {
     if (!people.length) return
-    const pick = (user) => insert(`@${handleOf(user.name)} `, end - query.length - 1, end)
+    const start = end - query.length - 1
+    // An underscore at the end would close emphasis that another one has opened.
+    const last = text.value.slice(0, start).includes('_') ? '\\_' : '_'
+    const pick = (user) => insert(`@${handleOf(user.name).replace(/_$/, last)} `, start, end)
     const mousedown = (event) => event.preventDefault()
     element.replaceChildren(
-      ...people.slice(0, MOST).map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user), mousedown }, avatar(user), h('span', {}, user.name))),
+      ...people.slice(0, OFFERED).map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user), mousedown }, avatar(user), h('span', {}, user.name))),
     )
-    mirror.replaceChildren(text.value.slice(0, end - query.length - 1), caret, text.value.slice(end - query.length - 1) || ' ')
+    mirror.replaceChildren(text.value.slice(0, start), caret, text.value.slice(start) || ' ')
     const { left, top, right } = caret.getBoundingClientRect()
     const height = parseFloat(getComputedStyle(text).lineHeight)
     showAt(element, new DOMRect(left, top - text.scrollTop, right - left, height))

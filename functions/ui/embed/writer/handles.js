@@ -1,0 +1,41 @@
+/**
+ * What people are mentioned by, and where a text may mention them. The service does the same (`domain/mention.rs`), and both
+ * are tried on `tests/mentions.json`.
+ */
+
+const MOST = 50
+
+/** What a mention may follow. */
+const BEFORE =
+  /(?:^|[\p{White_Space}\p{S}\u200b]|(?![_@＠])\p{P}|(?=\p{L})[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}])[\p{M}\p{Cf}]*$/u
+const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]+)$/u
+const LOCAL = /[\p{L}\p{M}\p{Nd}!#$%&'*+/=?^_`{|}~.-]$/u
+const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
+/** Code, links and addresses: blocks between fences, which may have no end, and what is between backticks of a paragraph. */
+const CLOSED =
+  /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^\]]*\]\([^)\n]*\)|:\/\/\S+/gm
+
+/** The handle of a name; empty where nobody can mention it. @param {string} name */
+export function handleOf(name) {
+  const normal = name.normalize().toLowerCase().normalize()
+  const handle = [...normal.replace(/[^\p{L}\p{M}\p{Nd}]+/gu, '_')].slice(0, MOST).join('')
+  return namesSomebody(handle) ? handle : ''
+}
+
+/** What of a mention stands before the caret, if the service would take it for one. @param {string} text @param {number} caret */
+export function typedAt(text, caret) {
+  const [sign, typed] = TYPED.exec(text.slice(0, caret)) ?? []
+  if (!sign || !namesSomebody(typed) || [...typed].length > MOST) return
+  const at = caret - sign.length
+  const isHidden = [...text.matchAll(CLOSED)].some(({ 0: { length }, index }) => index < at && at < index + length)
+  if (BEFORE.test(text.slice(0, at)) && !isHidden && !isInEmail(text, at) && !(/[@＠]/.test(text[caret]) && isInEmail(text, caret))) return typed
+}
+
+/** Whether the sign joins what is on both sides, or these make an address. */
+function isInEmail(text, at) {
+  const before = text.slice(0, at)
+  const [domain, end] = DOMAIN.exec(text.slice(at + 1)) ?? []
+  return LOCAL.test(before) && domain && (end || !BEFORE.test(before))
+}
+
+const namesSomebody = (handle) => /[\p{L}\p{Nd}]/u.test(handle)

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newRecord, token, world } from './world.js'
+
+const w = world({ SVC_ALLOW_GUESTS: 'true' })
+
+/** @typedef {import('playwright-core').Page} Page */
+const field = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
+const options = (/** @type {Page} */ page) => page.locator('[role=option]')
+
+/** A page whose composer is open. @param {import('node:test').TestContext} t @param {string | null} who */
+async function writing(t, who, record = newRecord()) {
+  const { page } = await w.open(t, { record, who })
+  await field(page).focus()
+  await page.getByRole('button', { name: 'Bold' }).waitFor()
+  return page
+}
+
+/** The people who are offered for a text, once the search is over. @param {Page} page @param {string} text */
+async function offered(page, text) {
+  const found = page.waitForResponse(/\/users\?/)
+  await field(page).fill(text)
+  await found
+  return options(page).locator('span:last-child').allTextContents()
+}
+
+test('a person of any script is offered within a text without spaces, linked, and nobody else is', async (t) => {
+  for (const [id, name] of /** @type {const} */ ([[71, '李雷'], [72, '韩梅梅'], [73, '!!']])) await w.service.call('GET', 'ui', token(id, name))
+  const page = await writing(t, w.service.ada)
+  await field(page).fill('谢谢＠李')
+  await options(page).getByText('李雷').waitFor()
+  await page.keyboard.press('Enter')
+  assert.equal(await field(page).inputValue(), '谢谢@李雷 ')
+  await page.keyboard.type('!')
+  await page.keyboard.press('Control+Enter')
+  const link = page.locator('article .body a')
+  assert.equal(await link.getAttribute('href'), '/users/%E6%9D%8E%E9%9B%B7')
+  assert.equal(await link.textContent(), '@李雷')
+})
+
+test('somebody with signs around the name is mentioned by what is inserted, also between underscores', async (t) => {
+  await w.service.call('GET', 'ui', token(74, '★さくら★'))
+  const page = await writing(t, w.service.ada)
+  await field(page).fill('_Hello @さく')
+  await options(page).waitFor()
+  await page.keyboard.press('Enter')
+  assert.equal(await field(page).inputValue(), '_Hello @_さくら\\_ ')
+  await page.keyboard.press('Control+Enter')
+  assert.equal(await page.locator('article .body a').textContent(), '@_さくら_')
+})
+
+test('nothing is offered where the service links nobody', async (t) => {
+  const page = await writing(t, w.service.ada)
+  await offered(page, '@ada')
+  await options(page).first().waitFor()
+  for (const text of ['foo@ada', '`@ada|`', '```\n@ada', 'https://a.example/@ada', '_@ada', '@@ada', '@_']) {
+    await field(page).fill(text.replace('|', ''))
+    if (text.includes('|')) await field(page).press('ArrowLeft')
+    await field(page).dispatchEvent('input')
+    assert.equal(await options(page).filter({ visible: true }).count(), 0, text)
+  }
+})
+
+test('the writers of the thread come first, by every word of their names', async (t) => {
+  const record = newRecord()
+  for (let id = 81; id < 87; id++) await w.service.call('GET', 'ui', token(id, `Wilma ${id}`))
+  await w.service.comment(record, 'Hello.', { who: token(88, 'Zed Wilmot') })
+  await w.service.comment(record, 'Hello.', { who: token(89, 'Wilmer Last') })
+  const page = await writing(t, w.service.ada, record)
+  const names = await offered(page, 'Hello @wilm')
+  await options(page).nth(6).waitFor()
+  assert.deepEqual((await options(page).locator('span:last-child').allTextContents()).slice(0, 2), ['Wilmer Last', 'Zed Wilmot'], `${names}`)
+})
+
+test('what an input method commits is looked for, and the key that commits it picks nobody', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.', { who: token(75, '王芳') })
+  const page = await writing(t, null, record)
+  const session = await page.context().newCDPSession(page)
+  await field(page).fill('你好@')
+  await session.send('Input.imeSetComposition', { text: '王', selectionStart: 1, selectionEnd: 1 })
+  assert.equal(await options(page).filter({ visible: true }).count(), 0)
+  await session.send('Input.insertText', { text: '王' })
+  await options(page).getByText('王芳').waitFor()
+  // Safari sends the key after the end of the composition.
+  await field(page).evaluate((text) => text.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true, cancelable: true })))
+  assert.equal(await field(page).inputValue(), '你好@王')
+  await page.keyboard.press('Enter')
+  assert.equal(await field(page).inputValue(), '你好@王芳 ')
+})
