@@ -361,16 +361,16 @@ impl Config {
         })
     }
 
-    /// Whether `SVC_MODERATORS` names the user of this id. A `sub` has another id with every issuer of tokens; those looked
-    /// at are `issuers`, that of the settings, and none.
-    #[must_use]
-    pub fn names_moderator_by_id(&self, user: UserId, issuers: &[&str]) -> bool {
-        let issuers = || issuers.iter().copied().chain(self.auth.issuer.as_deref()).chain([""]);
-        let is_of = |sub: &str, issuer: &str| UserId::hashed(&self.visitor_salt, issuer, sub).0 == user;
-        self.auth.moderators.iter().any(|moderator| match moderator {
-            Moderator::Id(named) => *named == user,
-            Moderator::Sub(sub) => issuers().any(|issuer| is_of(sub, issuer)),
-            Moderator::Email(address) => account_of(&self.visitor_salt, address).0 == user,
+    /// The ids of those whom `SVC_MODERATORS` names. A `sub` has another id with every issuer of tokens: those looked at are
+    /// `issuers`, that of the settings, and none.
+    pub fn named_moderators<'a>(&'a self, issuers: &'a [&str]) -> impl Iterator<Item = UserId> + 'a {
+        self.auth.moderators.iter().flat_map(move |moderator| match moderator {
+            Moderator::Id(id) => vec![*id],
+            Moderator::Sub(sub) => {
+                let issuers = issuers.iter().copied().chain(self.auth.issuer.as_deref()).chain([""]);
+                issuers.map(|issuer| UserId::hashed(&self.visitor_salt, issuer, sub).0).collect()
+            }
+            Moderator::Email(address) => vec![account_of(&self.visitor_salt, address).0],
         })
     }
 
@@ -1308,7 +1308,7 @@ mod tests {
         for sub in ["ada@example.org", "email:ada@example.org", "email: Ada@Example.org"] {
             assert!(!names(sub, None), "{sub}");
         }
-        assert!(config.names_moderator_by_id(account("ada@example.org").id, &[]));
+        assert!(config.named_moderators(&[]).any(|id| id == account("ada@example.org").id));
         let error = with("SVC_MODERATORS", "email:ada").unwrap_err().to_string();
         assert!(error.starts_with("SVC_MODERATORS=") && error.contains("after email:"), "{error}");
     }

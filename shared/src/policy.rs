@@ -190,7 +190,7 @@ pub fn moderate(viewer: &Viewer) -> Result<(), Refusal> {
 /// Banning this user: never oneself, nor whom `SVC_MODERATORS` names. `issuers` are those whose token the user may have.
 pub fn ban(config: &Config, viewer: &Viewer, issuers: &[&str], user: UserId) -> Result<(), Refusal> {
     moderate(viewer)?;
-    let is_spared = viewer.user_id() == Some(user) || config.names_moderator_by_id(user, issuers);
+    let is_spared = viewer.user_id() == Some(user) || config.named_moderators(issuers).any(|named| named == user);
     if is_spared { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 

@@ -88,3 +88,12 @@ test('what an input method commits is looked for, and the key that commits it pi
   await page.keyboard.press('Enter')
   assert.equal(await field(page).inputValue(), '你好@王芳 ')
 })
+
+test('a guest’s address may be of any script', async (t) => {
+  const page = await writing(t, null)
+  await field(page).fill('Hello')
+  await page.getByLabel('Your name').fill('प्रिया')
+  await page.getByLabel(/^Your e-mail address/).fill('संपर्क@डाटामेल.भारत')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('article').waitFor()
+})

@@ -174,3 +174,14 @@ for (const context of LOOKS) {
     await isAccessible(page, 'a rejection')
   })
 }
+
+test('a card says whose name that of a guest looks like', async (t) => {
+  await emptyQueue()
+  const record = newRecord()
+  const grace = moderator('Grace Hopper')
+  await w.service.call('GET', 'moderation/comments', grace.token)
+  const comment = { body: 'I am the moderator', guest_name: 'Grace Hopper ✓', guest_email: 'eve@example.org' }
+  await w.service.call('POST', `posts/${record}/comments`, null, comment)
+  const { page } = await open(t, { who: grace.token })
+  await page.locator('article.current').getByText('Name looks like Grace Hopper').waitFor()
+})

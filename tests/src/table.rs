@@ -72,6 +72,11 @@ impl World {
         self.set(&format!("U#{id}"), "U", "sh", hash.map(text)).await;
     }
 
+    /// Replaces the `iat` of the token that named a user.
+    pub async fn seed_issued_at(&self, id: u64, seconds: i64) {
+        self.set(&format!("U#{id}"), "U", "ia", Some(N(seconds.to_string()))).await;
+    }
+
     /// Pins a comment.
     pub async fn seed_pin(&self, thread: &str, comment: u64) {
         let pin = [("c".to_owned(), N(comment.to_string())), ("at".to_owned(), N(self.now().0.to_string()))];

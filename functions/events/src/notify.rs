@@ -21,6 +21,10 @@ const MENTIONS: &str = "told";
 
 /// Notifies of a comment that everyone may see now. Safe to repeat.
 pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault> {
+    // Everyone sees the badge from now on, so moderators are told of guests with the name.
+    if let (true, Some(writer)) = (comment.by_moderator, comment.user) {
+        app.store.keep_moderator_name(writer, &comment.name).await?;
+    }
     if app.config.mail.as_ref().is_some_and(|mail| mail.digest_has_all) {
         moderators(app, comment).await?;
     }

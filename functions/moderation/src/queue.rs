@@ -1,6 +1,8 @@
 //! GET `moderation/comments`: comments that are pending, reported or rejected, all new ones, or one by its id. GET
 //! `users/{id}/comments`: what a user wrote.
 
+use std::collections::BTreeMap;
+
 use futures_util::future::try_join;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -9,6 +11,7 @@ use shared::app::admission::{AuthRequirement, exists};
 use shared::domain::author::Author;
 use shared::domain::comment::{Comment, HeldFor};
 use shared::domain::ids::{ThreadId, UserId};
+use shared::domain::name::{Look, ModeratorNames};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::rejection::{Grounds, Rejection, RejectionReason};
 use shared::domain::report::ReportExcerpt;
@@ -43,6 +46,8 @@ struct Item {
     verdicts: Vec<VerdictResource>,
     /// `None` for guests without a key, who may be several people.
     writer: Option<WriterResource>,
+    /// The moderator, or the author of the record, whose name that of a guest looks like.
+    looks_like: Option<Namesake>,
     reports_count: u64,
     /// The newest ones.
     reports: Vec<ReportResource>,
@@ -90,6 +95,33 @@ struct WriterResource {
 impl WriterResource {
     fn new(trust: &Trust, now: Timestamp) -> Self {
         Self { approved: trust.approved().len(), rejected: trust.recently_rejected(now) }
+    }
+}
+
+#[derive(Serialize)]
+struct Namesake {
+    id: UserId,
+    name: String,
+}
+
+/// Those whose comments have a badge, and their names.
+struct Badges {
+    moderators: ModeratorNames,
+    authors: BTreeMap<UserId, String>,
+}
+
+impl Badges {
+    fn like(&self, comment: &Comment, thread: &Thread) -> Option<Namesake> {
+        if comment.user.is_some() {
+            return None;
+        }
+        let look = Look::of(&comment.name);
+        let author = || {
+            let (id, name) = thread.author.and_then(|author| self.authors.get_key_value(&author))?;
+            Look::of(name).is_like(&look).then_some((*id, name.as_str()))
+        };
+        let found = self.moderators.like(&look).next().or_else(author);
+        found.map(|(id, name)| Namesake { id, name: name.to_owned() })
     }
 }
 
@@ -156,7 +188,15 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
         found.iter().flat_map(|found| found.ancestors.last().into_iter().chain([&found.comment])).cloned().collect();
     let known = app.store.threads_and_visitor_states(&shown, &viewer.owners);
     let writers = found.iter().map(|found| found.comment.visitor()).collect();
-    let (known, trust) = tokio::try_join!(known, app.store.trust_in_all(writers))?;
+    // Names of guests alone are compared.
+    let by_guests = || found.iter().map(|found| &found.comment).filter(|comment| comment.user.is_none());
+    let moderators = async {
+        let has_guests = by_guests().next().is_some();
+        if has_guests { app.present_moderator_names().await } else { Ok(ModeratorNames::default()) }
+    };
+    let (known, trust, moderators) = tokio::try_join!(known, app.store.trust_in_all(writers), moderators)?;
+    let authors = by_guests().filter_map(|comment| known.get(&comment.thread)?.0.author);
+    let badges = Badges { moderators, authors: app.store.names_of(authors).await? };
     let now = app.clock.now();
     let items = found.iter().filter_map(|CommentWithAncestors { comment, ancestors }| {
         let (thread, visitor_state) = known.get(&comment.thread)?;
@@ -169,6 +209,7 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
             held_for: comment.held_for(),
             verdicts: comment.verdicts.iter().map(VerdictResource::from).collect(),
             writer: trust.get(&comment.visitor()).map(|trust| WriterResource::new(trust, now)),
+            looks_like: badges.like(comment, thread),
             reports_count: comment.reports,
             reports: comment.newest_reports.iter().map(ReportResource::from).collect(),
             rejection: comment.rejection.as_deref().map(RejectionResource::from),

@@ -167,6 +167,8 @@ export interface Item extends Comment {
   verdicts: Check[]
   /** How moderators have decided about the writer; null for guests without a key. */
   writer: { approved: number; rejected: number } | null
+  /** The moderator or the author of the record whose name that of a guest looks like. */
+  looks_like: { id: number; name: string } | null
   rejection: Rejection | null
   reports: { reason: string; created_at: string }[]
 }

@@ -118,9 +118,12 @@ impl App {
         if class.is_restricted() || (auth == AuthRequirement::Moderator && viewer.has_role) {
             policy::not_banned(&viewer)?;
         }
-        // Functions without moderators' routes may not write it.
-        if let (AuthRequirement::Moderator, true, Some(user)) = (auth, viewer.has_role, &viewer.user) {
-            self.keep_moderator_name(user).await?;
+        if let (true, Some(user)) = (viewer.has_role, &viewer.user) {
+            self.note_moderator(user);
+            // Functions without moderators' routes may not write it.
+            if auth == AuthRequirement::Moderator {
+                self.keep_moderator_name(user).await?;
+            }
         }
         Ok((viewer, read?))
     }

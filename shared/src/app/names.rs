@@ -1,8 +1,11 @@
-//! Names that look like those of the site and of its moderators, which nobody else may have while sign-in is on. An instance
-//! knows the moderators' names for a minute.
+//! Names that look like those of the site and of its moderators, which nobody else may have while sign-in is on. Those whom the
+//! settings name are moderators as soon as the table knows them, others once they act as such. An instance knows the moderators'
+//! names for a minute.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use futures_util::future::{try_join, try_join_all};
 
 use crate::app::App;
 use crate::domain::ids::UserId;
@@ -10,6 +13,7 @@ use crate::domain::name::{Look, ModeratorNames};
 use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::error::{Fault, FieldErrors, Result};
+use crate::store::Reading;
 
 /// How long an instance knows the names.
 const KNOWN: Duration = Duration::from_mins(1);
@@ -40,9 +44,21 @@ impl App {
     pub async fn keep_moderator_name(&self, moderator: &User) -> Result<(), Fault> {
         let User { id, name, .. } = moderator;
         if self.config.sign_in.is_some() && !name.is_empty() && !self.moderator_names().await?.has(*id, name) {
-            self.know(self.store.keep_moderator_name(*id, name).await?);
+            self.store.keep_moderator_name(*id, name).await?;
+            self.names.forget();
         }
         Ok(())
+    }
+
+    /// Asks for the names again, once a moderator whom the settings name was seen under another one.
+    pub(super) fn note_moderator(&self, moderator: &User) {
+        let mut known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_other = |names: &ModeratorNames| !moderator.name.is_empty() && !names.has(moderator.id, &moderator.name);
+        if known.as_ref().is_some_and(|(_, names)| is_other(names))
+            && self.config.named_moderators(&[]).any(|id| id == moderator.id)
+        {
+            *known = None;
+        }
     }
 
     async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
@@ -52,12 +68,29 @@ impl App {
         if let Some((_, names)) = known.filter(|(at, _)| *at <= now && now.since(*at) < KNOWN) {
             return Ok(names);
         }
-        let names = self.store.moderator_names().await?;
-        self.know(names.clone());
+        let names = self.present_moderator_names().await?;
+        *self.names.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, names.clone()));
         Ok(names)
     }
 
-    fn know(&self, names: ModeratorNames) {
-        *self.names.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.clock.now(), names));
+    /// The names of the moderators whom the settings name, and of those who have acted as such.
+    ///
+    /// # Errors
+    ///
+    /// When the table fails.
+    pub async fn present_moderator_names(&self) -> Result<ModeratorNames, Fault> {
+        // One by one, because not every function may read in batches.
+        let named = self.config.named_moderators(&[]).map(|id| self.store.user(id, Reading::Eventual));
+        let (mut names, named) = try_join(self.store.moderator_names(), try_join_all(named)).await?;
+        for user in named.into_iter().flatten().filter(|user| !user.name.is_empty()) {
+            names.keep(user.id, &user.name);
+        }
+        Ok(names)
+    }
+}
+
+impl KnownNames {
+    fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }

@@ -1,26 +1,41 @@
 //! E-mail addresses: which are valid, and which are the same mailbox.
 
+use icu_normalizer::ComposingNormalizerBorrowed;
+
+use crate::domain::letters::{is_mark, is_of_word};
+
+const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfc();
+
 /// Characters of an address (RFC 5321).
 pub const MAX_EMAIL: usize = 254;
 
-/// Bytes of a domain, and of what is between two of its dots (RFC 1035).
+/// Characters of a domain, and of what is between two of its dots (RFC 1035).
 const MAX_DOMAIN: usize = 253;
 const MAX_LABEL: usize = 63;
 
 /// Whether mail servers take the address without quoting: one `@`, a local part, and a domain of letters, digits, dots and
-/// hyphens.
+/// hyphens. Letters are those of any script, with their marks.
 #[must_use]
 pub fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
-    let plain = |c: char| c.is_alphanumeric() || "!#$%&'*+/=?^_`{|}~-".contains(c);
-    let local_ok = local.split('.').all(|part| !part.is_empty() && part.chars().all(plain));
+    let plain = |c: char| is_of_word(c) || is_joiner(c) || "!#$%&'*+/=?^_`{|}~-".contains(c);
+    let begins = |part: &str| !part.starts_with(|c| is_mark(c) || is_joiner(c));
+    let local_ok = local.split('.').all(|part| !part.is_empty() && begins(part) && part.chars().all(plain));
+    // A label that is not ASCII has as many characters at least once it is encoded.
     let label = |part: &str| {
-        (1..=MAX_LABEL).contains(&part.len())
-            && part.chars().all(|c| c.is_alphanumeric() || c == '-')
+        (1..=MAX_LABEL).contains(&part.chars().count())
+            && part.chars().all(|c| is_of_word(c) || is_joiner(c) || c == '-')
+            && begins(part)
             && !part.starts_with('-')
             && !part.ends_with('-')
     };
-    local_ok && local.len() <= 64 && domain.len() <= MAX_DOMAIN && domain.contains('.') && domain.split('.').all(label)
+    let domain_ok = domain.chars().count() <= MAX_DOMAIN && domain.contains('.') && domain.split('.').all(label);
+    local_ok && local.len() <= 64 && domain_ok
+}
+
+/// Words of Persian and of Indian languages have these.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 /// Whether mail can be sent there. Many servers take no addresses outside of ASCII.
@@ -33,7 +48,7 @@ pub fn is_mailable(text: &str) -> bool {
 /// domains, without dots.
 #[must_use]
 pub fn canonical(address: &str) -> String {
-    let address = address.trim().to_lowercase();
+    let address = exact(address);
     let Some((local, domain)) = address.rsplit_once('@') else { return address };
     let local = local.split('+').next().unwrap_or_default();
     match domain {
@@ -42,11 +57,11 @@ pub fn canonical(address: &str) -> String {
     }
 }
 
-/// The address by which an account is known: in lower case. Nothing else is folded, because where `+` is no tag it is another's
-/// mailbox.
+/// The address by which an account is known: in NFC and lower case. Nothing else is folded, because where `+` is no tag it is
+/// another's mailbox.
 #[must_use]
 pub fn exact(address: &str) -> String {
-    address.trim().to_lowercase()
+    NFC.normalize(address.trim()).to_lowercase()
 }
 
 /// The first letter and the domain, such as `a•••@example.org`.
@@ -62,7 +77,17 @@ mod tests {
 
     #[test]
     fn an_email_address_has_a_local_part_and_a_domain() {
-        for good in ["ada@example.org", "a.b+c@sub.example.co", "ø@exämple.org"] {
+        for good in [
+            "ada@example.org",
+            "a.b+c@sub.example.co",
+            "ø@exämple.org",
+            "संपर्क@डाटामेल.भारत",
+            "ผู้ใช้@ตัวอย่าง.ไทย",
+            "zoe\u{301}@exa\u{308}mple.org",
+            "می\u{200c}خواهم@مثال.ایران",
+            "用户@例子.广告",
+            "அஞ்சல்@எடுத்துக்காட்டு.இந்தியா",
+        ] {
             assert!(is_email(good), "{good}");
         }
         for bad in [
@@ -76,6 +101,11 @@ mod tests {
             "a@b@example.org",
             "ada@-x.org",
             "ada@example.org\nBcc: x",
+            "ada@\u{301}x.org",
+            "\u{301}a@x.org",
+            "ada@example.org，",
+            "ada\u{3000}@example.org",
+            "ada\u{202e}@example.org",
         ] {
             assert!(!is_email(bad), "{bad}");
         }
@@ -107,6 +137,7 @@ mod tests {
     #[test]
     fn an_account_keeps_the_dots_and_tags_of_its_address() {
         assert_eq!(exact(" A.da+x@Gmail.com"), "a.da+x@gmail.com");
+        assert_eq!(exact("Zoe\u{301}@example.org"), exact("zoé@example.org"));
     }
 
     #[test]

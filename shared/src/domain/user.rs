@@ -5,8 +5,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::avatar::Avatar;
+use crate::domain::email;
 use crate::domain::ids::{CommentId, ThreadId, UserId, sha256_hex};
 use crate::domain::mention;
+use crate::domain::name::without_piled_marks;
 use crate::domain::secret::Secret;
 use crate::domain::sign_in::Account;
 use crate::domain::time::{Timestamp, stored};
@@ -22,6 +24,8 @@ const NAME_PAUSE: Duration = Duration::from_hours(24);
 /// Characters. Longer names are cut.
 pub const MAX_NAME: usize = 100;
 const MAX_PICTURE: usize = 1024;
+/// Seconds by which the clock of who signs tokens may be ahead of ours.
+const MAX_AHEAD: i64 = 60;
 
 /// The claims of a verified token. An optional claim of another type than expected is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,6 +75,16 @@ impl Identity {
         };
         Self { id, subject, claims }
     }
+
+    /// The `iat` of the token.
+    pub(crate) fn issued_at(&self, now: Timestamp) -> Option<i64> {
+        unless_ahead(self.claims.issued_at, now)
+    }
+}
+
+/// An `iat` that is too far ahead counts as absent, so that it does not keep every later name away: a wrong clock, milliseconds.
+fn unless_ahead(issued_at: Option<i64>, now: Timestamp) -> Option<i64> {
+    issued_at.filter(|at| at.saturating_sub(now.seconds()) <= MAX_AHEAD)
 }
 
 /// A signed-in user.
@@ -166,7 +180,7 @@ impl User {
             id,
             name: name(&identity.claims).or_else(kept).unwrap_or_else(|| placeholder(id)),
             avatar: picture(&identity.claims),
-            token_issued_at: identity.claims.issued_at.or(known.and_then(|known| known.token_issued_at)),
+            token_issued_at: identity.issued_at(now).or(known.and_then(|known| known.issued_at(now))),
             learned_at: Some(now),
             renamed_at: renamed.map(|known| change_after(known.renamed_at, now)),
             comments_at: renamed.map(|known| known.comments_from(now)),
@@ -208,6 +222,11 @@ impl User {
     #[must_use]
     pub fn handle(&self) -> Option<String> {
         mention::handle(&self.name)
+    }
+
+    /// [`Self::token_issued_at`], unless it was stored before those that are too far ahead counted as absent.
+    pub(crate) fn issued_at(&self, now: Timestamp) -> Option<i64> {
+        unless_ahead(self.token_issued_at, now)
     }
 
     /// Whether a token of ours is of this user, and not signed out.
@@ -281,7 +300,7 @@ fn placeholder(id: UserId) -> String {
 
 /// The name in a token, if any of its characters is visible.
 fn name(claims: &Claims) -> Option<String> {
-    let name = visible::without_bidi_overrides(claims.name.as_deref()?);
+    let name = without_piled_marks(&visible::without_bidi_overrides(claims.name.as_deref()?));
     let name: String = name.trim().chars().filter(|c| !visible::breaks_names(*c)).take(MAX_NAME).collect();
     (!visible::shows_nothing(&name)).then_some(name)
 }
@@ -301,7 +320,7 @@ fn picture(claims: &Claims) -> Avatar {
 /// Keeps only the hash of the address.
 #[must_use]
 pub fn gravatar(email: &str) -> Avatar {
-    Avatar::Gravatar(sha256_hex(&email.trim().to_lowercase()))
+    Avatar::Gravatar(sha256_hex(&email::exact(email)))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::markdown;
+use crate::domain::name;
 use crate::domain::time::Timestamp;
 use crate::domain::user::MAX_NAME;
 use crate::domain::visible;
@@ -91,6 +92,9 @@ impl Input {
             self.fail(field, format!("The {field} may not contain control characters."));
         }
         self.refuse_bidi_overrides(field, &name);
+        if name::has_piled_marks(&name) {
+            self.fail(field, format!("The {field} may not have more than two marks on a letter."));
+        }
         name.trim().to_owned()
     }
 

@@ -501,7 +501,7 @@ items! {
         }
     }
     moderator_names "moderators' names" {
-        key "Y" "M"; export No; read "sign-in: names that nobody else may have";
+        key "Y" "M"; export No; read "names that nobody else may have, and that the queue tells of";
         attributes {
             VERSION        "vn"  N                        "number of changes, for the condition of the next one";
             NAMES          "ls"  L(moderator_name) names User "name of each";

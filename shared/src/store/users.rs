@@ -340,7 +340,7 @@ fn compare(identity: &Identity, known: Option<&User>, now: Timestamp) -> UserSyn
         return UserSync::Other;
     }
     // A user without a name is known by a ban alone.
-    let renames = known.name.is_empty() || !user.looks_like(known) && is_newer(identity.claims.issued_at, known, now);
+    let renames = known.name.is_empty() || !user.looks_like(known) && is_newer(identity.issued_at(now), known, now);
     if renames {
         UserSync::New(user)
     } else if (&known.subject, &known.issuer) == (&user.subject, &user.issuer) {
@@ -352,8 +352,10 @@ fn compare(identity: &Identity, known: Option<&User>, now: Timestamp) -> UserSyn
 
 /// Whether a token with this `iat` may change the name of a known user.
 fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
-    match (issued_at, known.token_issued_at) {
-        (Some(issued_at), Some(newest)) if issued_at == newest => now.seconds() - issued_at <= SAME_SECOND,
+    match (issued_at, known.issued_at(now)) {
+        (Some(issued_at), Some(newest)) if issued_at == newest => {
+            now.seconds().saturating_sub(issued_at) <= SAME_SECOND
+        }
         (Some(issued_at), Some(newest)) => issued_at > newest,
         (Some(_), None) => true,
         (None, _) => known.learned_at.is_none_or(|then| now.since(then) >= UNDATED_PAUSE),

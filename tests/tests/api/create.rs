@@ -281,11 +281,19 @@ async fn a_guests_name_is_1_to_100_characters_without_control_characters() {
         let guest = guest.clone();
         async move { guest.post("posts/1/comments", body).await }
     };
-    for good in ["G", &"ß".repeat(100), "Grace O'Hopper-Müller 🦀"] {
+    for good in ["G", &"ß".repeat(100), "Grace O'Hopper-Müller 🦀", "ख़ाँ", "Nguyễn", "e\u{302}\u{301}"] {
         with(json!(good)).await.ok(201);
     }
-    for bad in [json!(null), json!(""), json!("  "), json!(7), json!("ß".repeat(101)), json!("a\nb"), json!("a\u{7}b")]
-    {
+    for bad in [
+        json!(null),
+        json!(""),
+        json!("  "),
+        json!(7),
+        json!("ß".repeat(101)),
+        json!("a\nb"),
+        json!("a\u{7}b"),
+        json!("e\u{302}\u{301}\u{303}"),
+    ] {
         with(bad).await.invalid("guest_name");
     }
 }
@@ -304,6 +312,16 @@ async fn a_guests_email_is_required_and_valid() {
     ] {
         let body = json!({ "body": "x", "guest_name": "Grace", "guest_email": bad });
         guest.post("posts/1/comments", body).await.invalid("guest_email");
+    }
+}
+
+#[tokio::test]
+async fn a_guests_email_may_be_written_in_any_script() {
+    let guest = World::with(&[GUESTS]).guest();
+    for good in ["संपर्क@डाटामेल.भारत", "ผู้ใช้@ตัวอย่าง.ไทย", "zoe\u{301}@example.org", "用户@例子.广告"]
+    {
+        let body = json!({ "body": "x", "guest_name": "Grace", "guest_email": good });
+        guest.post("posts/1/comments", body).await.ok(201);
     }
 }
 

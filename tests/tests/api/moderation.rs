@@ -319,6 +319,33 @@ async fn a_guests_comment_is_judged_too() {
 }
 
 #[tokio::test]
+async fn the_queue_says_whose_name_that_of_a_guest_looks_like() {
+    let world = World::with(&[HELD, ("SVC_ALLOW_GUESTS", "true"), ("SVC_MODERATORS", "5")]);
+    let moderator = world.claiming(&json!({ "sub": "9", "name": "Grace Hopper", "roles": ["moderator"] }));
+    let id = moderator.comment("posts/1", "x").await;
+    judge(&world, "approve", id).await;
+    world.claiming(&json!({ "sub": "5", "name": "Linus" })).list("posts/1", "").await;
+    world.user(7, "Ada").get("ui").await.ok(200);
+    world.moderator().put("posts/1", json!({ "author_id": 7 })).await.ok(200);
+    world.wait_until_idle().await;
+    for (thread, name, like) in [
+        ("posts/1", "Grace Hopper ✓", json!({ "id": 9, "name": "Grace Hopper" })),
+        ("posts/1", "LINUS", json!({ "id": 5, "name": "Linus" })),
+        ("posts/1", "Аda", json!({ "id": 7, "name": "Ada" })),
+        ("posts/2", "Ada", Value::Null),
+        ("posts/1", "Bob", Value::Null),
+    ] {
+        let comment = json!({ "body": "x", "guest_name": name, "guest_email": "g@example.org" });
+        let id = world.guest().post(&format!("{thread}/comments"), comment).await.ok(201).id();
+        let item = world.moderator().get(&format!("moderation/comments?id={id}")).await.ok(200);
+        assert_eq!(item.rows()[0]["looks_like"], like, "{name} in {thread}");
+    }
+    let id = world.user(20, "Grace Hopper").comment("posts/1", "x").await;
+    let item = world.moderator().get("moderation/comments").await.ok(200);
+    assert_eq!((item.ids()[0], &item.rows()[0]["looks_like"]), (id, &Value::Null));
+}
+
+#[tokio::test]
 async fn only_moderators_moderate() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;

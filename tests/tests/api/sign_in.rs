@@ -588,7 +588,7 @@ async fn a_name_is_like_a_guests_name() {
     let world = world();
     let ada = sign_in(&world, &world.guest(), ADA).await;
     let long = "x".repeat(101);
-    for odd in ["", " ", "\u{200b}", "a\nb", "\u{202e}a", &long] {
+    for odd in ["", " ", "\u{200b}", "a\nb", "\u{202e}a", "a\u{300}\u{301}\u{302}", &long] {
         ada.actor.put("me/name", json!({ "name": odd })).await.invalid("name");
     }
     world.guest().put("me/name", json!({ "name": "Eve" })).await.refused(401, "unauthenticated");
@@ -602,7 +602,9 @@ async fn nobody_looks_like_the_site_or_a_moderator() {
     let world = World::with(&[&SIGN_IN[..], &settings].concat());
     let ada = member(&world, ADA, "Ilse Ada").await;
     let eve = sign_in(&world, &world.guest(), "eve@sign-in.example").await;
-    for name in ["The Blog", "the-blog", "ilse ada", "llse Ada", "Іlse Аda", "IlseAda!", "llse ADA"] {
+    for name in
+        ["The Blog", "the-blog", "ilse ada", "llse Ada", "Іlse Аda", "IlseAda!", "llse ADA", "Ilse Ada ✓", "ɪlse🅰da"]
+    {
         eve.actor.put("me/name", json!({ "name": name })).await.invalid("name");
         let mut comment = by_guest("Hello");
         comment["guest_name"] = json!(name);
@@ -624,6 +626,26 @@ async fn another_instance_learns_the_name_of_a_moderator_within_a_minute() {
     member(&world, ADA, "Ilse Ada").await;
     other.pass(Duration::from_mins(1));
     eve.put("me/name", json!({ "name": "llse Ada" })).await.invalid("name");
+}
+
+#[tokio::test]
+async fn the_name_of_whom_the_settings_name_is_taken_once_a_token_of_theirs_was_seen_anywhere() {
+    let settings = [("SVC_ALLOW_GUESTS", "true"), ("SVC_MODERATORS", "9,grace")];
+    let world = World::with(&[&SIGN_IN[..], &settings].concat());
+    let write = async |name: &str| {
+        let mut comment = by_guest("Hello");
+        comment["guest_name"] = json!(name);
+        world.guest().post("posts/1/comments", comment).await
+    };
+    write("Grace Hopper").await.ok(201);
+    for (sub, name) in [("9", "Grace Hopper"), ("grace", "Grace H.")] {
+        world.claiming(&json!({ "sub": sub, "name": name })).list("posts/1", "").await;
+        for like in [name, &name.to_uppercase(), &format!("{name} ✓"), &name.replace(' ', "+")] {
+            write(like).await.invalid("guest_name");
+        }
+    }
+    world.claiming(&json!({ "sub": "10", "name": "Eve" })).list("posts/1", "").await;
+    write("Eve").await.ok(201);
 }
 
 #[tokio::test]

@@ -246,6 +246,32 @@ async fn only_a_newer_iat_changes_a_name_and_an_older_one_never() {
 }
 
 #[tokio::test]
+async fn an_iat_of_the_future_counts_as_absent() {
+    let world = World::new();
+    let now = world.now().seconds();
+    let token =
+        |name: &str, iat: i64| world.claiming(&json!({ "sub": "7", "name": name, "iat": iat, "exp": now + 86_400 }));
+    for (name, iat) in
+        [("Ada", now + 61), ("Ada B.", now * 1_000), ("Ada C.", i64::MAX), ("Ada D.", now + 60), ("Ada E.", now + 61)]
+    {
+        assert_eq!(called(&token(name, iat)).await.0, name);
+        world.pass(Duration::from_mins(10));
+    }
+    world.pass(Duration::from_hours(1));
+    // As an earlier version stored it.
+    world.seed_issued_at(7, now * 1_000).await;
+    assert_eq!(called(&token("Ada F.", now + 600)).await.0, "Ada F.");
+    assert_eq!(called(&token("Ada E.", now + 599)).await.0, "Ada F.");
+}
+
+#[tokio::test]
+async fn marks_that_pile_up_are_left_out_of_the_name_of_a_token() {
+    let world = World::new();
+    let ada = world.user(7, "A\u{300}\u{301}\u{302}\u{303}da");
+    assert_eq!(called(&ada).await.0, "\u{c0}\u{301}da");
+}
+
+#[tokio::test]
 async fn names_are_found_whatever_their_normal_form() {
     let world = World::new();
     for (id, name) in [(20, "Zoe\u{301}"), (21, "Zoé B."), (22, "Ｚｏé C.")] {

@@ -91,6 +91,7 @@ export class Card {
       h('div', { class: 'by' },
         h('span', { class: 'name' }, h('strong', { dir: 'auto' }, name),
           ...badges.map((badge) => badge && h('span', { class: 'badge' }, badge)),
+          item.looks_like && h('span', { class: 'badge bad', dir: 'auto' }, labels.looks_like.replace('{name}', () => item.looks_like?.name ?? '')),
           banned && h('span', { class: 'badge bad' }, t('is_banned'))),
         h('span', { class: 'muted where' },
           h('time', { datetime: item.created_at, title: inFull(item.created_at, language) }, ago(item.created_at, language)),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use shared::domain::avatar::Avatar;
 use shared::domain::ids::UserId;
+use shared::domain::name::without_piled_marks;
 use shared::domain::user::{MAX_NAME, User, gravatar};
 use shared::domain::visible;
 use shared::store::person::forgotten::Forgotten;
@@ -117,7 +118,7 @@ impl Users {
 }
 
 fn name(text: &str) -> String {
-    let text = visible::without_bidi_overrides(text);
+    let text = without_piled_marks(&visible::without_bidi_overrides(text));
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let name: String = spaced.trim().chars().take(MAX_NAME).collect();
     if visible::shows_nothing(&name) { NAMELESS.to_owned() } else { name }
