@@ -1,13 +1,13 @@
 //! Comments render as `CommonMark`, and no comment can run code.
 
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, Instant};
 
 use ammonia::{Builder, UrlRelative};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 use shared::domain::markdown::{self, MAX_HTML, MAX_MENTIONS, MAX_NESTING, may_be_plain, render, shown};
+use shared::domain::prose::as_typed;
 
 const NOBODY: &[&str] = &[];
 const REL: &str = r#" rel="nofollow ugc noopener""#;
@@ -214,39 +214,6 @@ fn a_body_may_be_plain_when_its_html_with_all_mentions_is_too_long() {
     assert!(!may_be_plain(&"&".repeat(10_000), "users"));
 }
 
-#[rustfmt::skip]
-const HOSTILE: &[&str] = &[
-    "[", "]", "![", "](", "[a](", "[a](<b", "[a]: b\n", "[a]", "[[]", "[a][", "[\\\\", "[a](((", "*[", "_[a", ">", "> ",
-    ">\n", "*", "**", "*a", "a*", "_", "*_", "*a_ ", "**a *b ", "a**b", "***", "* * *\n", "`", "``a", "`a", "```\n",
-    "~~~", "~", "- ", "-\n", "- - ", "-", "1. ", "* + - ", "+ a\n  ", "#", "# ", "=\n", "\t", "    a\n", "<", "<a ",
-    "<a@", "<!--", "<?", "<![CDATA[", "<a href=\"", "</", "<a b='", "<https://", "&", "&#", "&amp", "&\n", "\\", "\\\n",
-    "@", "@a", "@a ", "a@", "@ada://", "(", ")", "[a](b)", "![a](b)", "[a](b \"", "\"", "a\n", "a\n\n", "  \n", "|",
-    ":", ".", "\0", "\r", "\u{200b}", "😀",
-];
-
-#[test]
-fn hostile_bodies_take_linear_time_and_keep_the_bound() {
-    let repeated = HOSTILE.iter().map(|pattern| pattern.chars().cycle().take(10_000).collect());
-    let mirrored = HOSTILE.iter().map(|pattern| {
-        let half: String = pattern.chars().cycle().take(5_000).collect();
-        half.chars().chain(half.chars().rev()).collect()
-    });
-    let definition = format!("[a]: /{} \"{}\"\n\n", "u".repeat(2_000), "t".repeat(2_000));
-    let references = ["[a]", "![a]", "[a][]"].map(|link| format!("{definition}{}", link.repeat(1_000)));
-
-    for body in repeated.chain(mirrored).chain(references) {
-        let body: String = body;
-        let start: String = body.chars().take(20).collect();
-        let clock = Instant::now();
-        let html = html_knowing(&["ada", "a"], &body);
-        let handles = mentions(&body);
-        let spent = clock.elapsed();
-        assert!(spent < Duration::from_secs(2), "{start:?}: {spent:?}");
-        assert!(html.len() <= MAX_HTML, "{start:?}: {} bytes", html.len());
-        assert!(handles.len() <= MAX_MENTIONS);
-    }
-}
-
 #[test]
 fn a_body_of_white_space_renders_to_nothing() {
     for body in ["", " ", "\n\t \r\n", "\u{a0}\u{2003}"] {
@@ -327,6 +294,115 @@ fn an_uploaded_image_shows() {
         "<p><img src=\"/media/1.png\" alt=\"a b c d\" title=\"t\" /></p>\n"
     );
     assert_eq!(html("![](https://cdn.example/1.png)"), "<p><img src=\"https://cdn.example/1.png\" alt=\"\" /></p>\n");
+}
+
+/// The html of an address that stays as it was typed.
+fn literal(address: &str) -> String {
+    format!("<p>{}</p>\n", address.replace('&', "&amp;"))
+}
+
+#[test]
+fn nothing_in_an_address_is_markup() {
+    for path in [
+        "pkg/__init__.py",
+        "*/x",
+        "a*b*c",
+        "_a_",
+        "~~a~~",
+        "`a`b",
+        "[a](b)",
+        "![a](b)",
+        "[1][2]",
+        "a&amp;b",
+        "?a=1&copy=2&lt;",
+        "&#65;b",
+        "a\\_b\\\\c",
+        "**/*.rs",
+        "_*`[",
+        "字*字*",
+        "__a__/__b__",
+    ] {
+        let address = format!("https://a.example/{path}");
+        assert_eq!(html(&address), literal(&address), "{path}");
+        assert_eq!(shown(&address).text.trim(), address);
+        let (first, second) = (literal(&format!("See {address} and")), format!("See {address} and\n\n- {address}"));
+        assert!(html(&second).starts_with(&first) && html(&second).ends_with("</li>\n</ul>\n"), "{path}");
+        assert!(shown(&second).links.is_empty(), "{path}");
+    }
+}
+
+#[test]
+fn delimiters_at_the_end_of_an_address_close_what_was_opened_before_it() {
+    let (init, a) = ("https://a.example/__init__.py", "https://a.example/a");
+    for (body, expected) in [
+        (format!("**{a}**"), format!("<strong>{a}</strong>")),
+        (format!("*see {init}*"), format!("<em>see {init}</em>")),
+        (format!("_{init}_."), format!("<em>{init}</em>.")),
+        (format!("__{init}__"), format!("<strong>{init}</strong>")),
+        (format!("***{init}***"), format!("<em><strong>{init}</strong></em>")),
+        (format!("**_{init}_**"), format!("<strong><em>{init}</em></strong>")),
+        (format!("(*{a}.*)"), format!("(<em>{a}.</em>)")),
+        (format!("*({a})*"), format!("<em>({a})</em>")),
+        (format!("*{a}/*/b*"), format!("<em>{a}/*/b</em>")),
+        (format!("**{a}*b**"), format!("<strong>{a}*b</strong>")),
+        (format!("*{a}*。*b*"), format!("<em>{a}</em>。<em>b</em>")),
+        // Scripts without spaces go on.
+        (format!("参照**{a}**を見て"), format!("参照<strong>{a}</strong>を見て")),
+        (format!("**参照 {init}**を見て"), format!("<strong>参照 {init}</strong>を見て")),
+        // Nothing was opened before these.
+        (format!("{a}*"), format!("{a}*")),
+        (format!("{a}_ and *b*"), format!("{a}_ and <em>b</em>")),
+        (format!("2*3 {a}/*.rs"), format!("2*3 {a}/*.rs")),
+        (format!("*a {a}*b c"), format!("*a {a}*b c")),
+        // Code and links come first.
+        (format!("`{init}`"), format!("<code>{init}</code>")),
+        (format!("`a {a}`_b_"), format!("<code>a {a}</code><em>b</em>")),
+        (format!("[{a}](/b)_c_"), format!("<a href=\"/b\"{REL}>{a}</a><em>c</em>")),
+        (format!("<{init}>"), format!("<a href=\"{init}\"{REL}>{init}</a>")),
+        // A backslash breaks a line.
+        (format!("{init}\\\nb"), format!("{init}<br />\nb")),
+    ] {
+        assert_eq!(html(&body), format!("<p>{expected}</p>\n"), "{body}");
+    }
+}
+
+#[test]
+fn what_is_no_address_stays_markup() {
+    for body in [
+        "xhttps://a.example/*b*",
+        "ftp://a.example/*b*",
+        "http://[*b*",
+        "://*b*",
+        "https&#58;//a/*b*",
+        "\u{fdd0}http://a/*b*",
+    ] {
+        assert!(html(body).contains("<em>b</em>"), "{body}");
+    }
+    assert_eq!(html("\u{fdd0}\u{fdd1}\u{fdd2}"), "<p>\u{fdd0}\u{fdd1}\u{fdd2}</p>\n");
+}
+
+#[derive(Deserialize)]
+struct Sample {
+    text: String,
+    addresses: Vec<String>,
+}
+
+#[test]
+fn addresses_end_where_the_samples_say_once_they_are_rendered() {
+    let samples: Vec<Sample> =
+        serde_json::from_str(include_str!("../../tests/addresses.json")).expect("the samples are JSON");
+    for Sample { text, addresses } in samples {
+        let typed = as_typed(&html(&text));
+        let links: Vec<String> = typed
+            .split("rel=\"nofollow ugc noopener\">")
+            .skip(1)
+            .map(|rest| {
+                let shown = rest.split("</a>").next().unwrap_or_default();
+                shown.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+            })
+            .collect();
+        assert_eq!(links, addresses, "{text:?}: {typed}");
+    }
 }
 
 #[test]

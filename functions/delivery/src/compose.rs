@@ -10,6 +10,7 @@ use lettre::message::{Mailbox, MultiPart};
 use maud::{Markup, PreEscaped, Render, html};
 use pulldown_cmark_escape::escape_href;
 use shared::aws::ses::RawMail;
+use shared::domain::address;
 use shared::domain::mail_keys::Recipient;
 use shared::domain::prose::as_typed;
 use shared::domain::texts::{Mails, ModeratorMails};
@@ -302,11 +303,12 @@ pub(crate) fn whole(body: &str) -> String {
     body.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
 }
 
-/// The beginning of what somebody wrote.
+/// The beginning of what somebody wrote. An address that has no room is left out: a part of it would lead elsewhere.
 pub(crate) fn excerpt(body: &str) -> String {
     let body = whole(body);
-    let kept: String = body.chars().take(EXCERPT).collect();
-    if kept.len() < body.len() { format!("{}…", kept.trim_end()) } else { kept }
+    let Some((cut, _)) = body.char_indices().nth(EXCERPT) else { return body };
+    let halved = address::find(&body).into_iter().find(|address| address.contains(&cut));
+    format!("{}…", body[..halved.map_or(cut, |address| address.start)].trim_end())
 }
 
 /// An address in an attribute. What does not belong into addresses is percent-encoded.

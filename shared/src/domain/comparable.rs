@@ -4,18 +4,17 @@
 use std::iter;
 use std::ops::Range;
 
-use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
+use icu_normalizer::properties::{CanonicalCombiningClassMapBorrowed, CanonicalCompositionBorrowed};
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 
 use crate::domain::fold;
+use crate::domain::steps;
 use crate::domain::visible;
 
 const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
 const NFKD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::new_nfkd();
 const CLASSES: CanonicalCombiningClassMapBorrowed<'_> = CanonicalCombiningClassMapBorrowed::new();
-
-/// The first character that may change one before it.
-const FIRST_MARK: char = '\u{300}';
+const COMPOSITION: CanonicalCompositionBorrowed<'_> = CanonicalCompositionBorrowed::new();
 
 /// A character, and the bytes of the source that it came from.
 type Placed = (char, Range<usize>);
@@ -61,7 +60,19 @@ impl<'a> Comparable<'a> {
         let before = &self.text[..self.text.find(&phrase.text)?];
         let first = before.chars().count();
         let found = self.places.get(first..first + phrase.places.len())?;
-        Some(&self.source[found.first()?.start..found.last()?.end])
+        // Marks may stand in another order there.
+        let start = found.iter().map(|place| place.start).min()?;
+        let end = found.iter().map(|place| place.end).max()?;
+        Some(&self.source[start..end])
+    }
+
+    /// Where `phrase` stands, as the bytes of the source at which it begins.
+    pub fn places_of(&self, phrase: &str) -> impl Iterator<Item = usize> {
+        let mut counted = (0, 0);
+        self.text.match_indices(phrase).map(move |(at, _)| {
+            counted = (at, counted.1 + self.text[counted.0..at].chars().count());
+            self.places[counted.1].start
+        })
     }
 }
 
@@ -82,56 +93,61 @@ fn with_single_spaces(chars: Vec<Placed>) -> Vec<Placed> {
     words
 }
 
-/// The characters in NFKC. Those that are normalized together have one place.
+/// The characters in NFKC. What several of them compose has the place of all of these.
 fn normal(chars: Vec<Placed>) -> Vec<Placed> {
     let text: String = chars.iter().map(|(c, _)| c).collect();
     if NFKC.is_normalized(&text) {
         return chars;
     }
-    let mut normal = Vec::with_capacity(chars.len());
-    let mut segment = Segment::default();
+    composed(decomposed(chars))
+}
+
+/// A character with its class of marks, which is 0 unless it is one.
+type Classed = (char, u8, Range<usize>);
+
+/// The characters in NFKD. One of them may become 18.
+fn decomposed(chars: Vec<Placed>) -> Vec<Classed> {
+    let mut out: Vec<Classed> = Vec::with_capacity(chars.len());
+    // Where the marks begin that are not in order yet.
+    let mut marks = 0;
     for (c, place) in chars {
-        if segment.ends_before(c) {
-            normal.extend(std::mem::take(&mut segment).normal());
+        for c in NFKD.normalize_iter(iter::once(c)) {
+            let class = CLASSES.get_u8(c);
+            if class == 0 {
+                out[marks..].sort_by_key(|(_, class, _)| *class);
+                marks = out.len() + 1;
+            }
+            out.push((c, class, place.clone()));
         }
-        segment.push(c, place);
     }
-    normal.extend(segment.normal());
-    normal
+    out[marks..].sort_by_key(|(_, class, _)| *class);
+    steps::take(out.len());
+    out
 }
 
-/// Characters that are normalized together.
-#[derive(Default)]
-struct Segment {
-    text: String,
-    place: Range<usize>,
-}
-
-impl Segment {
-    /// Whether `c` has no part in how the segment is normalized.
-    fn ends_before(&self, c: char) -> bool {
-        if self.text.is_empty() || c < FIRST_MARK {
-            return true;
+/// Puts together what has a character of its own (UAX 15, section 1.3).
+fn composed(chars: Vec<Classed>) -> Vec<Placed> {
+    let mut out: Vec<Placed> = Vec::with_capacity(chars.len());
+    // The last character that is no mark, and the class of what follows it.
+    let (mut starter, mut last) = (None, None);
+    for (c, class, place) in chars {
+        let joined = starter.filter(|_| last.is_none_or(|last| last < class)).and_then(|starter: usize| {
+            let (base, whole) = out.get_mut(starter)?;
+            *base = COMPOSITION.compose(*base, c)?;
+            *whole = whole.start.min(place.start)..whole.end.max(place.end);
+            Some(())
+        });
+        if joined.is_some() {
+            continue;
         }
-        let mut own = [0; 4];
-        let own: &str = c.encode_utf8(&mut own);
-        let is_mark = NFKD.normalize(own).chars().next().is_some_and(|first| CLASSES.get_u8(first) != 0);
-        let apart = || NFKC.normalize(&self.text) + NFKC.normalize(own);
-        !is_mark && NFKC.normalize(&format!("{}{own}", self.text)) == apart()
-    }
-
-    fn push(&mut self, c: char, place: Range<usize>) {
-        if self.text.is_empty() {
-            self.place = place;
+        if class == 0 {
+            (starter, last) = (Some(out.len()), None);
         } else {
-            self.place.end = place.end;
+            last = Some(class);
         }
-        self.text.push(c);
+        out.push((c, place));
     }
-
-    fn normal(self) -> Vec<Placed> {
-        NFKC.normalize(&self.text).chars().map(|c| (c, self.place.clone())).collect()
-    }
+    out
 }
 
 /// The characters of an address once `%` escapes are decoded. What is not UTF-8 then is a replacement character.

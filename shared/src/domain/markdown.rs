@@ -5,17 +5,16 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeWithOffset, html};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Tag, TagEnd, TextMergeWithOffset, html};
 use pulldown_cmark_escape::{escape_href, escape_html, escape_html_body_text};
 
 use crate::domain::mention::{self, Mention, Try};
+pub use crate::domain::source::MAX_NESTING;
+use crate::domain::source::Source;
 use crate::domain::visible;
 
 /// Most bytes of HTML. A body whose HTML would be longer shows as plain text.
 pub const MAX_HTML: usize = 64 * 1024;
-
-/// Levels of nested quotes, lists, emphasis and links. Deeper markup shows as it was typed.
-pub const MAX_NESTING: usize = 16;
 
 /// Mentions of a body that are looked at, each of another text.
 pub const MAX_MENTIONS: usize = 20;
@@ -50,7 +49,7 @@ impl Mentions {
 #[must_use]
 pub fn mentions(body: &str) -> Mentions {
     let mut mentions = Mentions::default();
-    safe_events(&without_nul(body), |tries| {
+    safe_events(&Source::of(&without_nul(body)), |tries| {
         let handles: Vec<String> = tries.iter().map(|each| each.handle.clone()).collect();
         if mentions.0.len() < MAX_MENTIONS && !mentions.0.contains(&handles) {
             mentions.0.push(handles);
@@ -88,7 +87,8 @@ pub fn may_be_plain(body: &str, users_route_prefix: &str) -> bool {
 fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> Option<String> {
     let prefix = users_route_prefix.trim_matches('/');
     let known = &known[..known.len().min(MAX_MENTIONS)];
-    let events = safe_events(body, |tries| {
+    let source = Source::of(body);
+    let events = safe_events(&source, |tries| {
         let found = tries.iter().find(|each| known.iter().any(|known| known.as_ref() == each.handle))?;
         Some((format!("/{prefix}/{}", found.handle), found.end))
     });
@@ -134,10 +134,11 @@ impl Shown {
 #[must_use]
 pub fn shown(body: &str) -> Shown {
     let body = without_nul(body);
+    let source = Source::of(&body);
     let mut shown = Shown::default();
     // Indexes into `links`.
     let mut open = Vec::new();
-    for event in safe_events(&body, |_| None) {
+    for event in safe_events(&source, |_| None) {
         shown.has_picture |= is_picture(&event);
         match event {
             Event::Text(text) | Event::Code(text) => shown.text.push_str(&text),
@@ -178,14 +179,14 @@ fn without_nul(body: &str) -> Cow<'_, str> {
     if body.contains('\0') { body.replace('\0', "\u{fffd}").into() } else { body.into() }
 }
 
-/// The events of `body` with everything that is not allowed turned into text, raw HTML included. `link_of` returns the
+/// The events of a body with everything that is not allowed turned into text, raw HTML included. `link_of` returns the
 /// address of a mention that is to be a link, and where its text ends.
-fn safe_events(body: &str, link_of: impl FnMut(&[Try]) -> Option<(String, usize)>) -> Vec<Event<'_>> {
-    let parser = Parser::new_ext(body, Options::empty()).into_offset_iter();
-    let plain = parser.map(|(event, range)| (handle_to_text(html_to_text(event), body, &range), range));
+fn safe_events<'a>(source: &'a Source<'_>, link_of: impl FnMut(&[Try]) -> Option<(String, usize)>) -> Vec<Event<'a>> {
+    let body = source.text();
+    let plain = source.events().map(|(event, range)| (handle_to_text(html_to_text(event), body, &range), range));
     let events = TextMergeWithOffset::new(plain);
     let sanitizer = Sanitizer {
-        body,
+        source,
         events,
         link_of,
         safe: Vec::with_capacity(body.len() / 16),
@@ -199,8 +200,8 @@ fn safe_events(body: &str, link_of: impl FnMut(&[Try]) -> Option<(String, usize)
 
 /// Reads the events of a body one by one and keeps the safe ones.
 struct Sanitizer<'a, E, F> {
-    body: &'a str,
-    /// Events, with the bytes of `body` that each stands for.
+    source: &'a Source<'a>,
+    /// Events, with the bytes of `source` that each stands for.
     events: E,
     link_of: F,
     safe: Vec<Event<'a>>,
@@ -249,7 +250,7 @@ where
     /// An element that nests too deep shows as it was typed.
     fn show_source(&mut self, tag: TagEnd, range: Range<usize>) {
         skip_element(&mut self.events);
-        let text = Event::Text(self.body[range].trim_end().into());
+        let text = Event::Text(self.source.typed(range).trim_end().to_owned().into());
         if is_inline(tag) {
             self.safe.push(text);
         } else {

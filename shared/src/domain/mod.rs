@@ -1,5 +1,6 @@
 //! The things that the service is about and their rules, independent of storage and HTTP. No I/O.
 
+pub mod address;
 pub mod author;
 pub mod avatar;
 pub mod claim;
@@ -28,7 +29,9 @@ pub mod report;
 pub mod seal;
 pub mod secret;
 pub mod sign_in;
+pub mod source;
 pub mod spam;
+pub mod steps;
 pub mod texts;
 pub mod thread;
 pub mod time;

@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use pulldown_cmark_escape::{escape_href, escape_html_body_text};
-use url::Url;
 
+use crate::domain::address;
 use crate::domain::markdown::MAX_HTML;
 
 /// Elements that begin and end on lines of their own.
@@ -95,7 +95,7 @@ fn push_linked(shown: &mut String, line: &str) {
     let text = unescaped(line);
     let mut written = 0;
     // Writing to a `String` does not fail.
-    for Range { start, end } in addresses(&text) {
+    for Range { start, end } in address::find(&text) {
         let _ = escape_html_body_text(&mut *shown, &text[written..start]);
         shown.push_str("<a href=\"");
         let _ = escape_href(&mut *shown, &text[start..end]);
@@ -110,43 +110,6 @@ fn push_linked(shown: &mut String, line: &str) {
 /// The text that escaped html stands for.
 fn unescaped(html: &str) -> String {
     html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
-}
-
-/// The absolute addresses of the web in a text.
-fn addresses(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(at) = text[from..].find("://") {
-        let colon = from + at;
-        from = colon + 3;
-        let Some(start) = ["https", "http"].iter().find_map(|scheme| begin(text, colon, scheme)) else { continue };
-        let ends = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"');
-        let length = text[start..].find(ends).unwrap_or(text.len() - start);
-        let address = trimmed(&text[start..start + length]);
-        if Url::parse(address).is_ok() {
-            from = start + address.len();
-            found.push(start..from);
-        }
-    }
-    found
-}
-
-/// Where the scheme begins that ends at `colon`, if it begins a word.
-fn begin(text: &str, colon: usize, scheme: &str) -> Option<usize> {
-    let start = colon.checked_sub(scheme.len())?;
-    let is_scheme = text.get(start..colon)?.eq_ignore_ascii_case(scheme);
-    let joins = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    (is_scheme && !text[..start].ends_with(joins)).then_some(start)
-}
-
-/// An address without what ends a sentence or a parenthesis around it.
-fn trimmed(address: &str) -> &str {
-    let unmatched = |address: &str| address.matches(')').count() > address.matches('(').count();
-    let mut address = address;
-    while address.ends_with(['.', ',', ';', ':', '!', '?']) || (address.ends_with(')') && unmatched(address)) {
-        address = &address[..address.len() - 1];
-    }
-    address
 }
 
 #[cfg(test)]
@@ -196,7 +159,9 @@ mod tests {
             ("(https://a.example/b_c(d)), and", format!("<p>({https}), and</p>\n")),
             ("HTTP://a.example?!", format!("<p>{}?!</p>\n", link("HTTP://a.example"))),
             ("https://a.example/?b=1&c=2", format!("<p>{}</p>\n", link("https://a.example/?b=1&amp;c=2"))),
-            ("https://a.example&lt;b", format!("<p>{}&lt;b</p>\n", link("https://a.example"))),
+            ("https://a.example<b", format!("<p>{}&lt;b</p>\n", link("https://a.example"))),
+            ("https://a.example/&lt;b", format!("<p>{}</p>\n", link("https://a.example/&amp;lt;b"))),
+            ("https://a.example/__b__", format!("<p>{}</p>\n", link("https://a.example/__b__"))),
             ("https://a.example\"b", format!("<p>{}\"b</p>\n", link("https://a.example"))),
             ("*https://a.example*", format!("<p><em>{}</em></p>\n", link("https://a.example"))),
             ("https://a.example https://b.example", {
@@ -216,8 +181,8 @@ mod tests {
 
     #[test]
     fn no_link_leaves_its_attribute() {
-        let html = typed("https://a.example/'onclick=alert(1)'");
-        assert!(html.contains("href=\"https://a.example/&#x27;onclick=alert(1)&#x27;\""), "{html}");
+        let html = typed("https://a.example/'onclick='alert(1)");
+        assert!(html.contains("href=\"https://a.example/&#x27;onclick=&#x27;alert(1)\""), "{html}");
     }
 
     #[test]

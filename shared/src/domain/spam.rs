@@ -41,12 +41,13 @@ impl Rules {
     /// What the rules find in a body, which readers may see in any of these forms. A phrase is found once.
     #[must_use]
     pub fn judge(&self, forms: &[Shown]) -> Vec<Finding> {
-        let texts: Vec<Comparable<'_>> = forms.iter().flat_map(texts).collect();
+        let forms: Vec<Form<'_>> = forms.iter().map(Form::of).collect();
+        let texts: Vec<&Comparable<'_>> = forms.iter().flat_map(|form| &form.texts).collect();
         let holding = |phrases: &[String], action| -> Vec<Finding> {
             let words = phrases.iter().filter_map(|phrase| first(&texts, phrase));
             words.map(|words| Finding::new(action, Verdict::phrase(words))).collect()
         };
-        let links = forms.iter().map(count_links).max().unwrap_or_default();
+        let links = forms.iter().map(|form| form.links).max().unwrap_or_default();
         let reaching = |limit: usize, action| {
             (limit > 0 && links >= limit).then(|| Finding::new(action, Verdict::links(links, limit)))
         };
@@ -57,28 +58,39 @@ impl Rules {
     }
 }
 
-fn texts(shown: &Shown) -> impl Iterator<Item = Comparable<'_>> {
-    let of_links =
-        shown.links.iter().flat_map(|link| [Comparable::of_address(&link.address), Comparable::of(&link.title)]);
-    std::iter::once(Comparable::of(&shown.text)).chain(of_links)
+/// One of the forms in which readers may see a body.
+struct Form<'a> {
+    /// Its text first, then the addresses and titles of its links.
+    texts: Vec<Comparable<'a>>,
+    links: usize,
+}
+
+impl<'a> Form<'a> {
+    fn of(shown: &'a Shown) -> Self {
+        let text = Comparable::of(&shown.text);
+        let links = count_links(shown, &text);
+        let of_links =
+            shown.links.iter().flat_map(|link| [Comparable::of_address(&link.address), Comparable::of(&link.title)]);
+        Self { texts: std::iter::once(text).chain(of_links).collect(), links }
+    }
 }
 
 /// The words that a phrase matches first.
-fn first<'a>(texts: &[Comparable<'a>], phrase: &str) -> Option<&'a str> {
+fn first<'a>(texts: &[&Comparable<'a>], phrase: &str) -> Option<&'a str> {
     let phrase = Comparable::of(phrase);
     texts.iter().find_map(|text| text.find(&phrase))
 }
 
 /// Counts the absolute addresses in the text, and the links and images that lead to one. A link whose text contains an
 /// address is not counted again.
-fn count_links(shown: &Shown) -> usize {
-    let unnamed = |link: &&Link| is_absolute(&link.address) && count_addresses(&shown.text[link.text.clone()]) == 0;
-    count_addresses(&shown.text) + shown.links.iter().filter(unnamed).count()
-}
-
-fn count_addresses(text: &str) -> usize {
-    let text = Comparable::of(text);
-    ["http://", "https://"].iter().map(|start| text.as_str().matches(start).count()).sum()
+fn count_links(shown: &Shown, text: &Comparable<'_>) -> usize {
+    let mut addresses: Vec<usize> = ["http://", "https://"].iter().flat_map(|start| text.places_of(start)).collect();
+    addresses.sort_unstable();
+    let is_unnamed = |link: &&Link| {
+        let first = addresses.partition_point(|at| *at < link.text.start);
+        is_absolute(&link.address) && addresses.get(first).is_none_or(|at| *at >= link.text.end)
+    };
+    addresses.len() + shown.links.iter().filter(is_unnamed).count()
 }
 
 /// Whether it leads to a named host. `//host` does in browsers, and `http:host` does on a page with another scheme.
