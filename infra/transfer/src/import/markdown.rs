@@ -85,7 +85,7 @@ pub(super) fn with_breaks_and_links(html: &str) -> String {
             }
             (None, Some("pre")) => out.push_str(part),
             (None, Some(_)) => out.push_str(&lines(part)),
-            (None, None) => dialect::push_links(&mut out, &lines(part)),
+            (None, None) => out.push_str(&lines(&dialect::with_links(part))),
         }
     }
     out

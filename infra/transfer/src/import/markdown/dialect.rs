@@ -2,8 +2,12 @@
 
 use std::borrow::Cow;
 
-use linkify::{LinkFinder, LinkKind};
-use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeStream, html};
+use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd, TextMergeStream, html};
+use pulldown_cmark_escape::escape_html;
+use shared::domain::address;
+use shared::domain::source::Source;
+
+use super::tree;
 
 /// What another system makes of Markdown.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +26,9 @@ impl Dialect {
 
 /// The HTML of `markdown`. `None` when our Markdown shows the same.
 pub(super) fn to_html(markdown: &str, dialect: Dialect) -> Option<String> {
+    let source = Source::of(markdown);
     let mut reader = Reader { dialect, verbatim: 0, differs: false, events: Vec::new() };
-    for event in TextMergeStream::new(Parser::new_ext(markdown, Options::empty())) {
+    for event in TextMergeStream::new(source.events().map(|(event, _)| event)) {
         reader.read(event);
     }
     reader.differs.then(|| {
@@ -88,30 +93,24 @@ impl<'a> Reader<'a> {
     }
 
     fn text(&mut self, text: CowStr<'a>) {
-        let shown = if self.dialect.has_shortcodes { with_emoji(&text) } else { Cow::Borrowed(&*text) };
-        let text = match shown {
-            Cow::Owned(shown) => {
-                self.differs = true;
-                shown.into()
-            }
-            Cow::Borrowed(_) => text,
-        };
-        if finder().links(&text).next().is_none() {
-            self.events.push(Event::Text(text));
-            return;
+        let mut written = 0;
+        for range in address::find(&text) {
+            self.words(&text[written..range.start]);
+            let address: CowStr<'a> = text[range.clone()].to_owned().into();
+            let link =
+                Tag::Link { link_type: LinkType::Autolink, dest_url: address.clone(), title: "".into(), id: "".into() };
+            self.events.extend([Event::Start(link), Event::Text(address), Event::End(TagEnd::Link)]);
+            self.differs = true;
+            written = range.end;
         }
-        self.differs = true;
-        for span in finder().spans(&text) {
-            let part: CowStr<'a> = span.as_str().to_owned().into();
-            if span.kind().is_some() {
-                let address = part.clone();
-                let link =
-                    Tag::Link { link_type: LinkType::Autolink, dest_url: address, title: "".into(), id: "".into() };
-                self.events.extend([Event::Start(link), Event::Text(part), Event::End(TagEnd::Link)]);
-            } else {
-                self.events.push(Event::Text(part));
-            }
-        }
+        self.words(&text[written..]);
+    }
+
+    /// A text without addresses.
+    fn words(&mut self, text: &str) {
+        let shown = if self.dialect.has_shortcodes { with_emoji(text) } else { Cow::Borrowed(text) };
+        self.differs |= matches!(shown, Cow::Owned(_));
+        self.events.push(Event::Text(shown.into_owned().into()));
     }
 }
 
@@ -140,21 +139,23 @@ fn with_emoji(text: &str) -> Cow<'_, str> {
     if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
 }
 
-/// Addresses in a text of HTML as links.
-pub(super) fn push_links(out: &mut String, html: &str) {
-    for span in finder().spans(html) {
-        let part = span.as_str();
-        match span.kind() {
-            Some(_) => out.extend(["<a href=\"", part, "\">", part, "</a>"]),
-            None => out.push_str(part),
-        }
+/// A text of HTML with its addresses as links.
+pub(super) fn with_links(html: &str) -> String {
+    let text = tree::text(&tree::parse(html));
+    let mut out = String::with_capacity(html.len());
+    let mut written = 0;
+    // Writing to a `String` does not fail.
+    for range in address::find(&text) {
+        let _ = escape_html(&mut out, &text[written..range.start]);
+        out.push_str("<a href=\"");
+        let _ = escape_html(&mut out, &text[range.clone()]);
+        out.push_str("\">");
+        let _ = escape_html(&mut out, &text[range.clone()]);
+        out.push_str("</a>");
+        written = range.end;
     }
-}
-
-fn finder() -> LinkFinder {
-    let mut finder = LinkFinder::new();
-    finder.kinds(&[LinkKind::Url]);
-    finder
+    let _ = escape_html(&mut out, &text[written..]);
+    out
 }
 
 fn is_verbatim(tag: TagEnd) -> bool {

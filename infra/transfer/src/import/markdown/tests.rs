@@ -126,6 +126,41 @@ fn addresses_become_links_outside_of_links_and_code() {
 }
 
 #[test]
+fn addresses_are_whole_before_and_after() {
+    let address = "https://a.example/pkg/__init__.py";
+    for (source, expected) in [
+        (address.to_owned(), address.to_owned()),
+        (format!("({address}), *or*"), format!("({address}), \\*or\\*")),
+        (format!("[{address}]&lt;b>"), format!("\\[{address}]<b>")),
+        (format!("{address}<br>{address}*"), format!("{address}\\\n{address}*")),
+        (format!("「{address}」<b>{address}</b>"), format!("「{address}」**{address}**")),
+        (format!("<a href='{address}'>{address}</a>"), format!("<{address}>")),
+        (format!("<a href='/x'>{address}</a>"), "[https://a.example/pkg/\\_\\_init\\_\\_.py](/x)".to_owned()),
+        ("https://a.example/?a=1&amp;copy=2;".to_owned(), "https://a.example/?a=1&copy=2;".to_owned()),
+        ("https://a.example/<i>b</i>".to_owned(), "https://a.example/b".to_owned()),
+        (format!("{address}<code>c</code>"), "https\\:\\/\\/a\\.example\\/pkg\\/\\_\\_init\\_\\_\\.py`c`".to_owned()),
+    ] {
+        let markdown = from_html(&source);
+        assert_eq!(markdown, expected, "{source}");
+        assert_eq!(rendered(&markdown), Content::of(&block::blocks(&tree::parse(&source))), "{source}");
+    }
+    for dialect in [Dialect::HTML_AND_EMOJI, Dialect::TEXT] {
+        assert_eq!(
+            from_dialect(&format!("see {address}\n**{address}**。"), dialect),
+            format!("see <{address}>\\\n**<{address}>**。")
+        );
+    }
+    assert_eq!(
+        from_dialect("https://a.example/:tada:/b :tada:", Dialect::HTML_AND_EMOJI),
+        "<https://a.example/:tada:/b> 🎉"
+    );
+    assert_eq!(
+        from_html(&with_breaks_and_links(&format!("{address}\n&quot;{address}&quot;"))),
+        format!("<{address}>\\\n\"<{address}>\"")
+    );
+}
+
+#[test]
 fn names_are_decoded_once() {
     assert_eq!(decode("Ada &amp; &laquo;co&raquo; <x> &amp;amp;"), "Ada & «co» <x> &amp;");
 }
@@ -280,6 +315,7 @@ fn markup() -> impl Strategy<Value = String> {
         Just("<br>".to_owned()),
         Just("\n".to_owned()),
         Just("https://a.example/b_c".to_owned()),
+        "https://a.example/[a-z*_`~\\[\\]()!.。（）「」\\\\]{0,8}",
     ];
     let image = "[a-z_()*]{1,6}".prop_map(|name| format!("<img src=\"https://i.example/{name}.png\" alt=\"{name}\">"));
     let leaf = prop_oneof![8 => text, 1 => image];

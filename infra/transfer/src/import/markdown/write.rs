@@ -1,5 +1,9 @@
 //! Writes blocks as Markdown.
 
+use std::ops::Range;
+
+use shared::domain::address;
+
 use super::block::{Block, Inline};
 
 /// How much markup is used. Emphasis next to letters and punctuation may mean something else in Markdown.
@@ -17,12 +21,14 @@ impl Style {
 }
 
 pub(super) fn write(blocks: &[Block], style: Style) -> String {
-    MarkdownRenderer { style }.blocks(blocks)
+    MarkdownRenderer { style, is_linked: false }.blocks(blocks)
 }
 
 #[derive(Clone, Copy)]
 struct MarkdownRenderer {
     style: Style,
+    /// Whether it writes the text of a link.
+    is_linked: bool,
 }
 
 impl MarkdownRenderer {
@@ -83,20 +89,36 @@ impl MarkdownRenderer {
             }
             Inline::Link { address, content } if is_autolink(address, content) => out.extend(["<", address, ">"]),
             Inline::Link { address, content } => {
-                let content = self.inlines(content);
+                let content = Self { is_linked: true, ..self }.inlines(content);
                 out.extend(["[", &content, "](", &destination(address), ")"]);
             }
             Inline::Image { address, text } => {
                 let mut alt = String::new();
-                self.text(&mut alt, text);
+                self.escaped(&mut alt, text);
                 out.extend(["![", &alt, "](", &destination(address), ")"]);
             }
             Inline::Break => out.push_str("\\\n"),
         }
     }
 
-    /// Adds text in which nothing is markup.
+    /// Adds text in which nothing is markup. Nothing is in an address, and a backslash in it would show.
     fn text(self, out: &mut String, text: &str) {
+        let is_bare = self.style != Style::Careful && !self.is_linked;
+        let addresses = if is_bare { address::find(text) } else { Vec::new() };
+        let mut written = 0;
+        for Range { start, end } in addresses {
+            if start == 0 && out.ends_with(address::joins) {
+                continue;
+            }
+            self.escaped(out, &text[written..start]);
+            let after = text[end..].trim_start_matches(address::trails);
+            written = text.len() - after.strip_prefix('<').unwrap_or(after).len();
+            out.push_str(&text[start..written]);
+        }
+        self.escaped(out, &text[written..]);
+    }
+
+    fn escaped(self, out: &mut String, text: &str) {
         let mut rest = text.chars().peekable();
         let mut before = out.chars().next_back();
         let mut at_line_start = matches!(before, None | Some('\n'));
