@@ -2,6 +2,7 @@
  * Comments' HTML through an allow-list, by whichever way the browser offers.
  */
 
+import { parts } from './addresses.js'
 import { h } from './dom.js'
 
 const ALLOWED = { __proto__: null, a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'] }
@@ -9,9 +10,15 @@ for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre
   ALLOWED[name] = []
 }
 
-/** Shows HTML in an element, or the text where the page forbids that. */
+/** Shows HTML in an element, or the text where the page forbids that or it fails. */
 export function showHtml(target, html, text) {
-  const tree = parse(html)
+  /** @type {any} */
+  let tree
+  try {
+    tree = parse(html)
+  } catch (error) {
+    console.error(error)
+  }
   target.classList.toggle('plain', !tree)
   target.replaceChildren(...(tree?.childNodes ?? [text]))
 }
@@ -91,22 +98,7 @@ function tidyText(text) {
 }
 
 /** Makes links of addresses in a text. */
-function link(text) {
-  for (const { 0: found, index } of [...text.data.matchAll(/\bhttps?:\/\/[^\s<>"]+/gi)].reverse()) {
-    const address = trimmed(found)
-    if (!URL.canParse(address)) continue
-    const place = text.splitText(index)
-    place.splitText(address.length)
-    place.replaceWith(linkTo(address, address))
-  }
-}
-
-/** An address without what ends a sentence or a parenthesis around it. */
-function trimmed(address) {
-  const count = (sign) => address.split(sign).length
-  const isOver = /[.,;:!?]$/.test(address) || (address.endsWith(')') && count(')') > count('('))
-  return isOver ? trimmed(address.slice(0, -1)) : address
-}
+const link = (text) => text.replaceWith(...parts(text.data).map((part, place) => (place % 2 ? linkTo(part, part) : part)))
 
 /** A link as the API makes them. */
 const linkTo = (href, content) => h('a', { href, rel: 'nofollow ugc noopener' }, content)

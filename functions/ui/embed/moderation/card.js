@@ -51,7 +51,17 @@ export class Card {
     if (box) box.checked = selected
   }
 
+  /** Shows the comment, or its text and the decisions where that fails: the other cards show all the same. */
   render() {
+    try {
+      this.#render()
+    } catch (error) {
+      console.error(error)
+      this.element.replaceChildren(h('p', { class: 'body', dir: 'auto' }, this.item.body), this.#actions())
+    }
+  }
+
+  #render() {
     const { item } = this
     const { t } = this.list.app
     const where = titleOf(item.thread)

@@ -22,24 +22,36 @@ export class CommentView {
 
   /** @param {any} thread @param {any} comment @param {CommentView} [parent] */
   constructor(thread, comment, parent) {
-    const { id, user } = comment
+    const { id } = comment
     this.thread = thread
     this.comment = comment
     this.parent = parent
     if (parent) this.depth = parent.depth + 1
     this.more = button('', { class: 'more', click: () => thread.attempt(() => busily(this.more, () => this.#showReplies())) })
     this.line = button('', { class: 'line', 'aria-label': thread.say('collapse'), 'aria-expanded': 'true', click: () => this.expand(!!this.replies.hidden) })
-    this.element = h('article', { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` }, avatar(user), this.content, this.line, h('div', { class: 'below' }, this.replies, this.more))
+    this.element = h('article', { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` }, h('span'), this.content, this.line, h('div', { class: 'below' }, this.replies, this.more))
     thread.views.set(id, this)
     this.show(comment)
     comment.replies.forEach((reply) => this.addReply(reply))
     this.showMore()
   }
 
+  /** Shows the comment, or its text alone where that fails: the others show all the same. */
   show(comment) {
+    this.comment = comment
+    try {
+      this.#show()
+    } catch (error) {
+      console.error(error)
+      this.content.replaceChildren(h('p', { id: `author-${comment.id}` }, comment.body))
+    }
+  }
+
+  #show() {
+    const { comment } = this
     const { say } = this.thread
     const { id, pinned } = comment
-    this.comment = comment
+    this.element.firstElementChild?.replaceWith(avatar(comment.user))
     this.element.classList.toggle('held', !comment.is_approved)
     this.element.setAttribute('part', `comment${this.parent ? ' reply' : ''}${pinned ? ' pinned' : ''}`)
     this.body = h('div', { class: 'body', part: 'body', dir: 'auto' })
