@@ -140,6 +140,8 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     let switches = ["notify_forget", "notify_mentions", "notify_own_records", "notify_replies"];
     // The page without scripts says these.
     let pages = ["next_page", "previous_page"];
+    // The moderators' page says it, in every language.
+    let moderation = ["looks_like"];
     let for_others = ["anonymous", "comment", "unlike", "view_replies"];
     let widget = widget();
     let unsaid: Vec<String> = labels("en")
@@ -149,7 +151,7 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
         .filter(|key| !widget.contains(&format!("'{key}'")) && !widget.contains(&format!("\n  {key}: ")))
         .filter(|key| !widget.contains(&format!("\n      {key}: ")) && !widget.contains(&format!("\n      {key},")))
         .collect();
-    let mut known: Vec<&str> = [&reasons[..], &refusals, &mails, &switches, &pages, &for_others].concat();
+    let mut known: Vec<&str> = [&reasons[..], &refusals, &mails, &switches, &pages, &moderation, &for_others].concat();
     known.sort_unstable();
     assert_eq!(unsaid, known);
 }
