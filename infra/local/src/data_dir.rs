@@ -1,6 +1,7 @@
 //! The directory that keeps the data of `cargo local` between starts: the table, the objects and the secrets. A lock
 //! file allows one process at a time.
 
+use std::env;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tempfile::TempDir;
 
 use crate::files;
 
@@ -15,6 +17,10 @@ use crate::files;
 pub const JWT_SECRET: &str = "jwt-secret";
 /// The file of the seed that signs the tokens of sign-in.
 pub const SEED: &str = "sign-in-seed";
+/// The file of the key of visitors' hashes.
+pub const SALT: &str = "visitor-salt";
+const LOCK: &str = "lock";
+const TABLE: &str = "table.db";
 
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
@@ -58,6 +64,12 @@ impl Lock {
         begin().map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
     }
 
+    /// Whether the last process to begin work did not finish it.
+    pub fn is_unfinished(&self) -> Result<bool, DataDirError> {
+        let metadata = self.file.metadata();
+        Ok(metadata.map_err(|cause| DataDirError::File { path: self.path.clone(), cause })?.len() > 0)
+    }
+
     /// Records that all work is finished.
     pub fn end(&self) -> Result<(), DataDirError> {
         self.file.set_len(0).map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
@@ -80,13 +92,59 @@ impl DataDir {
     }
 
     pub fn lock(&self) -> Result<Lock, DataDirError> {
-        let path = self.file("lock");
+        let path = self.file(LOCK);
         let file = OpenOptions::new().create(true).append(true).open(&path);
         match file.map(|file| file.try_lock().map(|()| file)) {
             Ok(Ok(file)) => Ok(Lock { path, file }),
             Ok(Err(TryLockError::WouldBlock)) => Err(DataDirError::InUse(self.path.clone())),
             Ok(Err(TryLockError::Error(cause))) | Err(cause) => Err(DataDirError::File { path, cause }),
         }
+    }
+
+    /// Copies the table and the secrets of a directory that cannot be written, such as a snapshot. `None` if it can be. Fails while
+    /// another process uses it.
+    pub fn copy_if_read_only(&self) -> Result<Option<TempDir>, DataDirError> {
+        let file = |path: PathBuf| move |cause| DataDirError::File { path, cause };
+        let lock = self.lock().and_then(|_| {
+            let path = self.file(TABLE);
+            OpenOptions::new().append(true).open(&path).map_err(file(path))
+        });
+        match lock {
+            Ok(_) => return Ok(None),
+            Err(DataDirError::File { cause, .. }) if is_read_only(&cause) => {}
+            Err(error) => return Err(error),
+        }
+        let path = self.file(LOCK);
+        let lock = if path.exists() { Some(File::open(&path).map_err(file(path))?) } else { None };
+        if lock.as_ref().is_some_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))) {
+            return Err(DataDirError::InUse(self.path.clone()));
+        }
+        let copy = tempfile::tempdir().map_err(file(env::temp_dir()))?;
+        for name in [TABLE, "table.db-wal", JWT_SECRET, SEED, SALT] {
+            let path = self.file(name);
+            if path.exists() {
+                let copied = || io::copy(&mut File::open(&path)?, &mut File::create(copy.path().join(name))?);
+                copied().map_err(file(path.clone()))?;
+            }
+        }
+        Ok(Some(copy))
+    }
+
+    /// The file of the table. It may be missing.
+    #[must_use]
+    pub fn table(&self) -> PathBuf {
+        self.file(TABLE)
+    }
+
+    /// Whether a service, or an import, has used the directory.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        [JWT_SECRET, SEED, SALT].iter().any(|name| self.has_secret(name))
+    }
+
+    /// Removes files that a process was writing when it was killed.
+    pub fn remove_partial_files(&self) -> io::Result<()> {
+        files::remove_partial(&self.path)
     }
 
     #[must_use]
@@ -117,6 +175,10 @@ impl DataDir {
         let is_new = files::create(&path, secret.as_bytes()).map_err(failed)?;
         if is_new { Ok(secret) } else { fs::read_to_string(&path).map_err(failed) }
     }
+}
+
+fn is_read_only(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// 256 bits.

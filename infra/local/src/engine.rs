@@ -17,9 +17,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dynoxide::{Database, DynoxideError};
+use dynoxide::types::KeySchemaElement;
+use dynoxide::{Database, DynoxideError, TableMetadata};
 use rusqlite::{Connection, ErrorCode};
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinError;
 
@@ -32,6 +34,8 @@ pub use crate::publisher::{Batch, Record};
 
 /// Requests that have a thread: while the database works on one, the next is parsed.
 const AT_ONCE: usize = 2;
+/// Items that one request of a sweep reads.
+const SWEEP_PAGE: usize = 100;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -45,6 +49,10 @@ pub enum EngineError {
     Work(#[from] JoinError),
     #[error("{0}")]
     File(#[from] io::Error),
+    #[error("the engine refused {operation}: {answer}")]
+    Refused { operation: &'static str, answer: String },
+    #[error("another connection has kept SQLite from emptying its log")]
+    Busy,
     #[error(
         "{path}: {why}; restore it from a backup, or choose another --data-dir, into which an export can be imported"
     )]
@@ -62,16 +70,21 @@ pub struct Engine {
 }
 
 struct Shared {
-    database: Database,
-    /// Locked during every request: to `SQLite` it is another connection, and two that meet wait for milliseconds. The
-    /// engine runs one operation at a time anyway.
-    stream: Mutex<Stream>,
+    /// Whoever reads, writes or checkpoints holds this lock. Two connections that meet would wait for milliseconds, and in the
+    /// bundled `SQLite` a commit that meets a checkpoint can corrupt the file (the WAL-reset bug, fixed in 3.51.3).
+    connections: Mutex<Connections>,
     /// Notified after every write.
     changed: Notify,
     /// The other requests wait for these without a thread, each of which would keep memory of its own.
     turns: Semaphore,
     /// Nanoseconds.
     cpu_time: AtomicU64,
+}
+
+/// The two connections to the file.
+struct Connections {
+    database: Database,
+    stream: Stream,
 }
 
 impl fmt::Debug for Shared {
@@ -93,6 +106,15 @@ impl Engine {
         Self::open_file(path).map_err(|cause| unusable(path, &cause))
     }
 
+    /// The same of a file that an earlier process has made. It may be missing, but it is not empty: then what it held is lost.
+    pub fn open_used(path: &Path) -> Result<Self, EngineError> {
+        if is_empty(path).unwrap_or_default() {
+            let why = "is empty, although a service has used the directory".to_owned();
+            return Err(EngineError::Unusable { path: path.to_owned(), why });
+        }
+        Self::open(path)
+    }
+
     /// Whether the table has items. The file, or the table in it, may be missing.
     pub fn has_items(path: &Path, table: &str) -> Result<bool, EngineError> {
         if !path.exists() {
@@ -111,23 +133,67 @@ impl Engine {
         let engine = Self::new(&path.to_string_lossy())?;
         // Sets SQLite's `synchronous = NORMAL`: a write does not wait for the disk. After a power failure the last
         // writes may be missing, but the database is consistent.
-        engine.shared.database.disable_bulk_loading()?;
+        engine.shared.connections().database.disable_bulk_loading()?;
         Ok(engine)
     }
 
     fn new(file: &str) -> Result<Self, EngineError> {
         let database = Database::new(file)?;
-        let stream = Mutex::new(Stream::open(Connection::open(file)?)?);
+        let stream = Stream::open(Connection::open(file)?)?;
+        let connections = Mutex::new(Connections { database, stream });
         let (changed, turns, cpu_time) = (Notify::new(), Semaphore::new(AT_ONCE), AtomicU64::new(0));
-        Ok(Self { shared: Arc::new(Shared { database, stream, changed, turns, cpu_time }) })
+        Ok(Self { shared: Arc::new(Shared { connections, changed, turns, cpu_time }) })
     }
 
-    /// Removes the items whose TTL has expired and returns their number. Their removal is in the stream.
-    pub fn remove_expired(&self) -> Result<usize, EngineError> {
-        // The sweep may take long. It holds no lock, so requests pass.
-        let removed = self.shared.database.sweep_ttl()?;
-        self.shared.changed.notify_waiters();
-        Ok(removed)
+    /// Removes the items of a table whose TTL expired before `now`, in Unix seconds, and returns their number. Their removal is in
+    /// the stream. The sweep consists of requests that take turns with all others.
+    pub async fn remove_expired(&self, table: &str, now: i64) -> Result<usize, EngineError> {
+        let name = table.to_owned();
+        let swept = self.shared.work(move |shared| shared.connections().swept(&name)).await??;
+        let Some((key, ttl)) = swept else { return Ok(0) };
+        let (is_expired, now) = ("#ttl < :now", json!({ ":now": { "N": now.to_string() } }));
+        let mut names: Map<_, _> =
+            key.into_iter().enumerate().map(|(n, name)| (format!("#k{n}"), name.into())).collect();
+        let projection = names.keys().cloned().collect::<Vec<_>>().join(",");
+        names.insert("#ttl".to_owned(), ttl.clone().into());
+        let mut scan = json!({
+            "TableName": table, "Limit": SWEEP_PAGE, "FilterExpression": is_expired, "ProjectionExpression": projection,
+            "ExpressionAttributeNames": names, "ExpressionAttributeValues": now,
+        });
+        let mut removed = 0;
+        loop {
+            let page = self.request("Scan", &scan).await?;
+            for key in page["Items"].as_array().into_iter().flatten() {
+                // Its time may have been put off meanwhile.
+                let delete = json!({
+                    "TableName": table, "Key": key, "ConditionExpression": is_expired,
+                    "ExpressionAttributeNames": { "#ttl": ttl }, "ExpressionAttributeValues": now,
+                });
+                match self.request("DeleteItem", &delete).await {
+                    Ok(_) => removed += 1,
+                    Err(EngineError::Refused { answer, .. }) if answer.contains("ConditionalCheckFailed") => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            match page.get("LastEvaluatedKey") {
+                Some(last) => scan["ExclusiveStartKey"] = last.clone(),
+                None => return Ok(removed),
+            }
+        }
+    }
+
+    /// Rewrites the file, so that what was deleted leaves its free pages and the log of `SQLite` as well.
+    pub fn compact(&self) -> Result<(), EngineError> {
+        self.shared.connections().stream.compact()
+    }
+
+    async fn request(&self, operation: &'static str, body: &Value) -> Result<Value, EngineError> {
+        match self.answer(operation.to_owned(), body.to_string().into_bytes()).await? {
+            (200, answer) => Ok(serde_json::from_slice(&answer)?),
+            (_, answer) => {
+                Err(EngineError::Refused { operation, answer: String::from_utf8_lossy(&answer).into_owned() })
+            }
+        }
     }
 
     /// Answers one request of `DynamoDB`'s protocol with a status and JSON.
@@ -160,15 +226,46 @@ impl Shared {
         .await
     }
 
-    fn stream(&self) -> MutexGuard<'_, Stream> {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
         // A panic leaves the stream consistent.
-        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Connections {
+    /// The names of a table's key attributes.
+    fn key(&self, table: &str) -> Result<Vec<String>, EngineError> {
+        let stored = self.database.get_table_metadata(table)?;
+        key_of(&stored.ok_or_else(|| EngineError::NoTable(table.to_owned()))?)
+    }
+
+    /// The names of a table's key attributes, and of the one that says when an item expires. `None` when none does.
+    fn swept(&self, table: &str) -> Result<Option<(Vec<String>, String)>, EngineError> {
+        let stored = self.database.get_table_metadata(table)?.filter(|stored| stored.ttl_enabled);
+        let Some(stored) = stored else { return Ok(None) };
+        let key = key_of(&stored)?;
+        Ok(stored.ttl_attribute.map(|attribute| (key, attribute)))
+    }
+}
+
+fn key_of(stored: &TableMetadata) -> Result<Vec<String>, EngineError> {
+    let key: Vec<KeySchemaElement> = parse_stored(&stored.key_schema)?;
+    Ok(key.into_iter().map(|element| element.attribute_name).collect())
 }
 
 fn unusable(path: &Path, cause: &EngineError) -> EngineError {
     let why = if is_damaged(path) { "is damaged, or is no database".to_owned() } else { cause.to_string() };
     EngineError::Unusable { path: path.to_owned(), why }
+}
+
+/// Whether a file is there and has no table. A log beside a file that is missing or empty held what is lost, too.
+fn is_empty(path: &Path) -> Result<bool, EngineError> {
+    let size = |path: &Path| path.metadata().map_or(0, |file| file.len());
+    if size(path) == 0 {
+        return Ok(path.exists() || size(&files::beside(path, "-wal")) > 0);
+    }
+    let connection = Connection::open(path)?;
+    Ok(connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
 }
 
 /// Whether `SQLite` finds the file damaged.

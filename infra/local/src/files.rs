@@ -9,6 +9,8 @@ use tempfile::{Builder, NamedTempFile};
 
 /// The ending of a file that is being written. One that is there later was left by a process that was killed.
 const PARTIAL: &str = ".partial";
+/// The beginning of its name, and of names of other temporary files.
+const TEMPORARY: &str = ".tmp";
 
 /// Makes a folder when it is missing.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
@@ -27,17 +29,19 @@ pub(crate) fn make_database(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)?;
-    let beside = |ending: &str| {
-        let mut path = OsString::from(path);
-        path.push(ending);
-        PathBuf::from(path)
-    };
-    for path in [path.to_owned(), beside("-wal"), beside("-shm")] {
+    for path in [path.to_owned(), beside(path, "-wal"), beside(path, "-shm")] {
         if path.exists() {
             restrict(&path, 0o600)?;
         }
     }
     Ok(())
+}
+
+/// The file whose name is this one's with an ending.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut path = OsString::from(path);
+    path.push(ending);
+    PathBuf::from(path)
 }
 
 /// Writes a file, or replaces it.
@@ -61,8 +65,21 @@ pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<bool> {
     }
 }
 
+/// Removes what was being written in this folder, and in those in it, when a process was killed.
+pub(crate) fn remove_partial(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_partial(&entry.path())?;
+        } else if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 fn partial(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
-    let mut file = Builder::new().suffix(PARTIAL).tempfile_in(folder(path))?;
+    let mut file = Builder::new().prefix(TEMPORARY).suffix(PARTIAL).tempfile_in(folder(path))?;
     file.write_all(content)?;
     Ok(file)
 }
@@ -101,6 +118,18 @@ mod tests {
         write(&path, b"3").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"3");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_process_was_writing_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("queue/Jobs");
+        make_folder(&below).unwrap();
+        write(&below.join("whole"), b"1").unwrap();
+        partial(&below.join("half"), b"2").unwrap().keep().unwrap();
+        assert_eq!(fs::read_dir(&below).unwrap().count(), 2);
+        remove_partial(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(&below).unwrap().next().unwrap().unwrap().file_name(), "whole");
     }
 
     #[cfg(unix)]

@@ -9,6 +9,7 @@ mod server;
 mod tests;
 
 use std::collections::HashMap;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,6 +42,25 @@ pub struct QueueSettings {
 pub struct Redrive {
     pub max_receives: u32,
     pub dead_letters: String,
+}
+
+/// Removes some of the messages of the queues in a directory, and returns how many. `picks` gets their bodies. There are none when
+/// the directory is missing.
+///
+/// # Errors
+///
+/// When a message cannot be read or removed.
+pub fn remove(root: &Path, picks: impl Fn(&str) -> bool) -> io::Result<u64> {
+    let mut removed = 0;
+    for queue in if root.exists() { fs::read_dir(root)?.collect::<io::Result<Vec<_>>>()? } else { Vec::new() } {
+        for file in messages::files(&queue.path())? {
+            if picks(&Message::read(&file)?.body) {
+                fs::remove_file(file)?;
+                removed += 1;
+            }
+        }
+    }
+    Ok(removed)
 }
 
 /// All queues of a stack.

@@ -8,7 +8,7 @@ use shared::domain::origin::LOOPBACK;
 use shared::domain::secret::Secret;
 
 use crate::account::{ACCESS_KEY, REGION};
-use crate::data_dir::{DataDir, DataDirError, JWT_SECRET, SEED, random_secret};
+use crate::data_dir::{DataDir, DataDirError, JWT_SECRET, SALT, SEED, random_secret};
 use crate::engine::{Engine, EngineError};
 use crate::queue::Queues;
 
@@ -116,11 +116,10 @@ pub fn visitor_salt(data_dir: Option<&DataDir>) -> Result<Option<Secret>, Settin
 /// The salt of the data directory. One is made while the table has no items, and none when the environment has one.
 fn stored_salt(data_dir: Option<&DataDir>) -> Result<Option<String>, SettingsError> {
     let Some(data_dir) = data_dir.filter(|_| !is_set("SVC_VISITOR_SALT")) else { return Ok(None) };
-    let name = "visitor-salt";
-    if !data_dir.has_secret(name) && Engine::has_items(&data_dir.file("table.db"), TABLE)? {
-        return Err(SettingsError::NoSalt(data_dir.file(name)));
+    if !data_dir.has_secret(SALT) && Engine::has_items(&data_dir.table(), TABLE)? {
+        return Err(SettingsError::NoSalt(data_dir.file(SALT)));
     }
-    Ok(Some(data_dir.secret(name)?))
+    Ok(Some(data_dir.secret(SALT)?))
 }
 
 /// The environment of a function that runs elsewhere and uses the table, the bucket and the queues of this process.

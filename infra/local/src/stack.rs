@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use shared::domain::time::Clock;
+
 use crate::access::Access;
 use crate::bucket::Bucket;
 use crate::engine::{Engine, EngineError};
@@ -15,6 +17,8 @@ use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Target, Task, T
 
 /// How often expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
+/// How far the clock may be from where it should be by the time that has passed, and for how long it must be steady after a jump.
+const TOLERANCE: Duration = Duration::from_hours(1);
 /// The wait after a failure of the table's stream.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -94,7 +98,7 @@ impl Stack {
             let function = function.ok_or_else(|| StackError::MissingEventFunction(name.to_owned()))?;
             messages.push(QueueTrigger::start(queues.clone(), queue.to_owned(), batch, function));
         }
-        let ttl = Task::spawn(remove_expired(engine.clone()));
+        let ttl = Task::spawn(remove_expired(engine.clone(), table_name.to_owned()));
         Ok(Self { gateway, roles: Vec::new(), engine, bucket, streams, puts, queues, messages, ttl })
     }
 
@@ -146,6 +150,60 @@ impl Stack {
     }
 }
 
+/// What the clocks of the machine say: the time since 1970, which may be set, and a time that only passes.
+#[derive(Clone, Copy, Debug)]
+struct Clocks {
+    wall: Duration,
+    passed: Duration,
+}
+
+impl Clocks {
+    fn now() -> Self {
+        let milliseconds = u64::try_from(Clock::system().now().0).unwrap_or_default();
+        Self { wall: Duration::from_millis(milliseconds), passed: monotonic() }
+    }
+}
+
+/// Keeps a clock that jumps ahead, perhaps for a minute, from removing all that expires.
+#[derive(Debug)]
+struct Watch {
+    /// Since when the two clocks have agreed.
+    steady_since: Clocks,
+    has_jumped: bool,
+}
+
+impl Watch {
+    fn new(now: Clocks) -> Self {
+        Self { steady_since: now, has_jumped: false }
+    }
+
+    /// Whether the time since 1970 may be acted on.
+    fn trusts(&mut self, now: Clocks) -> bool {
+        let passed = now.passed.saturating_sub(self.steady_since.passed);
+        let expected = self.steady_since.wall + passed;
+        if now.wall.abs_diff(expected) > TOLERANCE {
+            *self = Self { steady_since: now, has_jumped: true };
+        } else if passed > TOLERANCE {
+            self.has_jumped = false;
+        }
+        !self.has_jumped
+    }
+}
+
+/// The time since some moment, including that in which the machine slept.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn monotonic() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
+}
+
+/// The time since the first call. On some systems it leaves out that in which the machine slept.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn monotonic() -> Duration {
+    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    START.elapsed()
+}
+
 /// The filter of an S3 event: passes on only puts of keys with this prefix.
 fn on_prefix(prefix: String, function: EventFunction) -> EventFunction {
     Arc::new(move |mut event| {
@@ -158,15 +216,19 @@ fn on_prefix(prefix: String, function: EventFunction) -> EventFunction {
     })
 }
 
-async fn remove_expired(engine: Engine) {
+async fn remove_expired(engine: Engine, table: String) {
     let mut interval = tokio::time::interval(TTL_INTERVAL);
+    let mut watch = Watch::new(Clocks::now());
     loop {
         interval.tick().await;
-        let engine = engine.clone();
-        match tokio::task::spawn_blocking(move || engine.remove_expired()).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::error!("removing expired items failed: {error}"),
-            Err(panic) => tracing::error!("removing expired items failed: {panic}"),
+        let clocks = Clocks::now();
+        if !watch.trusts(clocks) {
+            tracing::warn!("the clock has jumped; nothing expires until it has been steady for an hour");
+            continue;
+        }
+        let seconds = i64::try_from(clocks.wall.as_secs()).unwrap_or(i64::MAX);
+        if let Err(error) = engine.remove_expired(&table, seconds).await {
+            tracing::error!("removing expired items failed: {error}");
         }
     }
 }
@@ -180,7 +242,6 @@ mod tests {
     use http::{Request, Response};
     use lambda_http::Body;
     use shared::domain::ids::Random;
-    use shared::domain::time::Clock;
 
     use super::*;
     use crate::gateway::function;
@@ -272,6 +333,28 @@ Resources:
         let stack = Stack::start(&template, engine, bucket(), queues(), TABLE, functions, Vec::new()).unwrap();
         stack.stop().await;
         assert!(held.upgrade().is_none(), "a task still has the function");
+    }
+
+    #[test]
+    fn a_clock_that_jumps_is_trusted_again_once_it_has_been_steady_for_an_hour() {
+        let minutes = |wall, passed| Clocks { wall: Duration::from_mins(wall), passed: Duration::from_mins(passed) };
+        let day = 24 * 60;
+        let mut watch = Watch::new(minutes(day, 0));
+        for (wall, passed, is_trusted) in [
+            (day + 1, 1, true),
+            // It is corrected, by less than an hour.
+            (day + 40, 2, true),
+            // A year ahead for a minute.
+            (366 * day, 3, false),
+            (day + 42, 4, false),
+            (day + 101, 63, false),
+            (day + 103, 65, true),
+            // An hour and a half back, for good.
+            (day + 14, 66, false),
+            (day + 76, 128, true),
+        ] {
+            assert_eq!(watch.trusts(minutes(wall, passed)), is_trusted, "{passed}");
+        }
     }
 
     #[tokio::test]

@@ -53,9 +53,7 @@ impl Shared {
         run: impl FnOnce(&Database, Q) -> Result<A, DynoxideError>,
     ) -> Result<Vec<u8>, DynoxideError> {
         let request = parse(body)?;
-        let stream = self.stream();
-        let answer = run(&self.database, request);
-        drop(stream);
+        let answer = run(&self.connections().database, request);
         serde_json::to_vec(&answer?).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
     }
 

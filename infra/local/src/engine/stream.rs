@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dynoxide::types::KeySchemaElement;
 use rusqlite::{Connection, Row};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
-use super::{Engine, EngineError, Shared, parse_stored};
+use super::{Engine, EngineError, Shared};
 use crate::account::{ACCOUNT_ID, REGION};
 use crate::event_filter::EventFilter;
 use crate::publisher::{Batch, Record};
@@ -36,7 +35,10 @@ END;
 "#;
 const READ: &str = r#"SELECT number, at, old, new FROM "stream::changes" WHERE number > ?1 ORDER BY number LIMIT ?2"#;
 const REMOVE: &str = r#"DELETE FROM "stream::changes" WHERE number >= ?1 AND number < ?2"#;
+const REPLACE: &str = r#"REPLACE INTO "stream::changes" (number, at, old, new) VALUES (?1, ?2, ?3, ?4)"#;
 const LAST: &str = r#"SELECT ifnull(max(number), 0) FROM "stream::changes""#;
+/// Records that are read at once to be amended.
+const AMENDED_AT_ONCE: usize = 1_000;
 /// The wait after a failure, such as a full disk.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -100,6 +102,45 @@ impl Stream {
     fn read(&self, after: i64, most: usize) -> rusqlite::Result<Vec<Change>> {
         let mut statement = self.connection.prepare_cached(READ)?;
         statement.query_map((after, i64::try_from(most).unwrap_or(i64::MAX)), Change::read)?.collect()
+    }
+
+    fn amend(&mut self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> Result<u64, EngineError> {
+        let (mut amended, mut after) = (0, 0);
+        let transaction = self.connection.unchecked_transaction()?;
+        loop {
+            let changes = self.read(after, AMENDED_AT_ONCE)?;
+            let Some(last) = changes.last().map(|change| change.number) else { break };
+            for change in changes {
+                let Change { number, at, old, new } = &change;
+                let (was, mut is_own) = ([old, new], false);
+                let mut image = |text: &Option<String>| -> serde_json::Result<Option<String>> {
+                    let Some(text) = text else { return Ok(None) };
+                    let image: Value = serde_json::from_str(text)?;
+                    let amended = amend(image.clone());
+                    is_own |= amended.is_none();
+                    let changed = amended.filter(|amended| *amended != image);
+                    Ok(Some(changed.map_or_else(|| text.clone(), |changed| changed.to_string())))
+                };
+                let now = [image(old)?, image(new)?];
+                if is_own {
+                    self.connection.prepare_cached(REMOVE)?.execute((number, number + 1))?;
+                } else if was != now.each_ref() {
+                    self.connection.prepare_cached(REPLACE)?.execute((number, at, &now[0], &now[1]))?;
+                } else {
+                    continue;
+                }
+                amended += 1;
+            }
+            after = last;
+        }
+        transaction.commit()?;
+        Ok(amended)
+    }
+
+    pub(super) fn compact(&self) -> Result<(), EngineError> {
+        self.connection.execute_batch("VACUUM")?;
+        let is_busy: bool = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        if is_busy { Err(EngineError::Busy) } else { Ok(()) }
     }
 
     /// Removes what every follower has handled.
@@ -166,17 +207,22 @@ impl Change {
 impl Engine {
     /// Follows the stream of a table. From the first follower on, each change of the table is recorded with its images.
     pub fn follow(&self, table: &str, filter: EventFilter) -> Result<Follower, EngineError> {
-        let stored = self.shared.database.get_table_metadata(table)?;
-        let stored = stored.ok_or_else(|| EngineError::NoTable(table.to_owned()))?;
-        let key: Vec<KeySchemaElement> = parse_stored(&stored.key_schema)?;
-        let key = key.into_iter().map(|element| element.attribute_name).collect();
-        let position = self.shared.stream().follow(table)?;
+        let mut connections = self.shared.connections();
+        let key = connections.key(table)?;
+        let position = connections.stream.follow(table)?;
+        drop(connections);
         Ok(Follower { shared: Arc::clone(&self.shared), table: table.to_owned(), key, filter, position })
     }
 
     /// The number of the last change since somebody follows, and of those that an earlier process left; zero when there is none.
     pub fn last_change(&self) -> Result<i64, EngineError> {
-        Ok(self.shared.stream().last()?)
+        Ok(self.shared.connections().stream.last()?)
+    }
+
+    /// Amends what the stream holds, and returns how many records were changed or removed. `amend` gets each image, an item in
+    /// `DynamoDB`'s JSON, and returns it as it should be; `None` removes the record. Nobody may follow the stream meanwhile.
+    pub fn amend_records(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> Result<u64, EngineError> {
+        self.shared.connections().stream.amend(amend)
     }
 }
 
@@ -206,7 +252,7 @@ impl Follower {
     /// The changes that are there already.
     pub async fn next_now(&mut self, most: usize) -> Result<Option<Batch>, EngineError> {
         let after = self.position();
-        let changes = self.shared.work(move |shared| shared.stream().read(after, most)).await??;
+        let changes = self.shared.work(move |shared| shared.connections().stream.read(after, most)).await??;
         let Some(end) = changes.last().map(|change| change.number) else { return Ok(None) };
         let records = changes.into_iter().filter_map(|change| change.record(&self.table, &self.key).transpose());
         let mut records: Vec<Record> = records.collect::<Result<_, _>>()?;
@@ -218,9 +264,9 @@ impl Follower {
     pub async fn handled(&mut self, end: i64, given_up: Vec<i64>) {
         self.position.store(end, Ordering::Relaxed);
         let removed = self.shared.work(move |shared| {
-            let mut stream = shared.stream();
-            stream.given_up.extend(given_up);
-            stream.remove_handled()
+            let mut connections = shared.connections();
+            connections.stream.given_up.extend(given_up);
+            connections.stream.remove_handled()
         });
         let removed = removed.await.map_err(EngineError::from).and_then(|removed| Ok(removed?));
         if let Err(error) = removed {

@@ -9,7 +9,7 @@ use dynoxide::actions::update_time_to_live::{TimeToLiveSpecification, UpdateTime
 use dynoxide::types::{AttributeDefinition, GlobalSecondaryIndex, KeySchemaElement};
 use serde::Deserialize;
 
-use super::{Engine, EngineError, parse_stored};
+use super::{Connections, Engine, EngineError, parse_stored};
 
 /// The properties of a table in the template.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -34,7 +34,13 @@ pub struct StreamSpecification {
 impl Engine {
     /// Creates the table, or updates the indexes and the TTL of a stored one.
     pub fn create_table(&self, name: &str, definition: &TableDefinition) -> Result<(), EngineError> {
-        let stored = self.shared.database.get_table_metadata(name)?;
+        self.shared.connections().create_table(name, definition)
+    }
+}
+
+impl Connections {
+    fn create_table(&self, name: &str, definition: &TableDefinition) -> Result<(), EngineError> {
+        let stored = self.database.get_table_metadata(name)?;
         match &stored {
             None => self.create(name, definition)?,
             Some(stored) => self.update_indexes(name, stored, definition)?,
@@ -43,7 +49,7 @@ impl Engine {
         let unchanged = stored
             .is_some_and(|stored| stored.ttl_enabled && stored.ttl_attribute.as_ref() == Some(&ttl.attribute_name));
         if !unchanged {
-            self.shared.database.update_time_to_live(UpdateTimeToLiveRequest {
+            self.database.update_time_to_live(UpdateTimeToLiveRequest {
                 table_name: name.to_owned(),
                 time_to_live_specification: ttl.clone(),
             })?;
@@ -53,7 +59,7 @@ impl Engine {
 
     fn create(&self, name: &str, definition: &TableDefinition) -> Result<(), EngineError> {
         let indexes = &definition.global_secondary_indexes;
-        self.shared.database.create_table(CreateTableRequest {
+        self.database.create_table(CreateTableRequest {
             table_name: name.to_owned(),
             key_schema: definition.key_schema.clone(),
             attribute_definitions: definition.attribute_definitions.clone(),
@@ -81,7 +87,7 @@ impl Engine {
         let missing = wanted.iter().filter(|index| !stored.contains(index)).map(creation);
         // `UpdateTable` takes one change of an index at a time.
         for update in stale.chain(missing) {
-            self.shared.database.update_table(UpdateTableRequest {
+            self.database.update_table(UpdateTableRequest {
                 table_name: name.to_owned(),
                 attribute_definitions: update.create.is_some().then(|| definition.attribute_definitions.clone()),
                 global_secondary_index_updates: Some(vec![update]),

@@ -37,18 +37,14 @@ impl Queue {
         let folder = root.join(&settings.name);
         files::make_folder(&folder)?;
         let mut messages = BTreeMap::new();
-        for entry in fs::read_dir(&folder)? {
-            let path = entry?.path();
-            // A file without this ending was being written when the process died: its sender was told of a failure.
-            if path.extension().is_some_and(|extension| extension == "json") {
-                let mut message = Message::read(&path)?;
-                // The functions that had received it ended with the process, which says nothing of the message.
-                if message.received_at.is_some() {
-                    message.visible_at = Timestamp(0);
-                }
-                message.receives = 0;
-                messages.insert(message.id.clone(), message);
+        for path in files(&folder)? {
+            let mut message = Message::read(&path)?;
+            // The functions that had received it ended with the process, which says nothing of the message.
+            if message.received_at.is_some() {
+                message.visible_at = Timestamp(0);
             }
+            message.receives = 0;
+            messages.insert(message.id.clone(), message);
         }
         Ok(Self {
             settings,
@@ -94,6 +90,14 @@ impl Queue {
     }
 }
 
+/// The files of messages in the folder of a queue. One without this ending was being written when the process died: its sender was
+/// told of a failure.
+pub(super) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    Ok(files)
+}
+
 /// A message, as its file holds it, with times in Unix milliseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
@@ -115,7 +119,7 @@ pub struct Message {
 
 impl Message {
     /// Fails with the path of a file that is damaged, and with what can be done about it.
-    fn read(path: &Path) -> io::Result<Self> {
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
         let message = fs::read(path).and_then(|json| Ok(serde_json::from_slice(&json)?));
         message.map_err(|error| {
             let path = path.display();
