@@ -1,10 +1,12 @@
 //! Follows up on changes of the table, which its stream delivers. Only quick work is done here; walks over many items become
 //! jobs. A record that fails fails its batch, and Lambda retries it, so everything here is safe to repeat.
+//!
+//! A record says what to look at. It may be old, and what it is about edited, deleted or erased since. So its images decide
+//! nothing by themselves: what they say of a comment or a ban is acted on only if the item, read consistently, still says so.
 
 mod notify;
 mod webhooks;
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,7 +16,7 @@ use shared::domain::job::{CleanUp, CountBelow, CountReplies, ForgetReactions, Jo
 use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::Reading;
-use shared::store::counts::RecountTrigger;
+use shared::store::counts::{RecountTrigger, Recounted};
 use shared::store::events::{Event, Queueing, Record};
 
 use self::webhooks::Endpoints;
@@ -36,18 +38,15 @@ async fn handle_record(app: &App, record: &Value, endpoints: &mut Endpoints) -> 
         None => None,
     };
     if let Some(comment) = record.rejected() {
-        notify::of_rejected(app, comment).await?;
+        notify::of_rejected(app, comment.id).await?;
     }
-    webhooks::notify(app, endpoints, &record, shown.as_deref()).await
+    webhooks::notify(app, endpoints, &record, shown.as_ref()).await
 }
 
 /// Returns the comment that everyone sees because of the event.
-async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Comment>>, Fault> {
+async fn follow(app: &App, event: Event<'_>) -> Result<Option<Comment>, Fault> {
     match event {
-        Event::CommentCreated(comment) => {
-            let is_shown = welcome(app, comment).await?;
-            return Ok(is_shown.then_some(Cow::Borrowed(comment)));
-        }
+        Event::CommentCreated(comment) => return welcome(app, comment).await,
         Event::CommentErased(comment) => {
             recount(app, comment).await?;
             clear_away(app, comment).await?;
@@ -60,22 +59,19 @@ async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Commen
             let job = Job::CleanUp(CleanUp { comment: comment.id, replies: comment.replies, deleted_at });
             app.start_job(&job, Duration::ZERO).await?;
         }
-        Event::CommentShownOrHidden(comment, changed_at) => {
-            let is_shown = show_or_hide(app, comment, changed_at).await?;
-            return Ok(is_shown.then_some(Cow::Borrowed(comment)));
-        }
+        Event::CommentShownOrHidden(comment, changed_at) => return show_or_hide(app, comment, changed_at).await,
         Event::ReplyShown(reply) => {
             let reply = app.store.comment(reply, Reading::Consistent).await?;
             let reply = reply.filter(|reply| reply.may_count() && reply.is_announced());
             if let Some(reply) = &reply {
                 notify::of_comment(app, reply).await?;
             }
-            return Ok(reply.map(Cow::Owned));
+            return Ok(reply);
         }
         Event::CommentChanged(comment, queueing) => {
             match queueing {
-                Some(Queueing::Joined) => notify::moderators(app, comment).await?,
-                Some(Queueing::TextAccepted) => notify::of_accepted(app, comment).await?,
+                Some(Queueing::Joined) => notify::moderators_if_waiting(app, comment.id).await?,
+                Some(Queueing::TextAccepted) => notify::of_accepted(app, comment.id).await?,
                 None => {}
             }
             app.store.promote_below(comment).await?;
@@ -92,29 +88,36 @@ async fn follow<'a>(app: &App, event: Event<'a>) -> Result<Option<Cow<'a, Commen
     Ok(None)
 }
 
-/// Lists a new comment for moderators, counts it, and notifies its recipients. Returns whether everyone sees it.
-async fn welcome(app: &App, comment: &Comment) -> Result<bool, Fault> {
-    app.store.join_new(comment).await?;
+/// Lists a new comment for moderators, counts it, and notifies its recipients. Returns it if everyone sees it.
+async fn welcome(app: &App, comment: &Comment) -> Result<Option<Comment>, Fault> {
     if !comment.may_count() {
-        notify::moderators(app, comment).await?;
-        return Ok(false);
+        let waiting = app.store.comment(comment.id, Reading::Consistent).await?;
+        if let Some(waiting) = waiting.filter(|waiting| !waiting.is_placeholder) {
+            app.store.join_new(&waiting).await?;
+            if waiting.waits_for_moderators() {
+                notify::moderators(app, &waiting).await?;
+            }
+        }
+        return Ok(None);
     }
-    let is_shown = recount(app, comment).await?;
-    if is_shown {
-        notify::of_comment(app, comment).await?;
+    let recounted = recount(app, comment).await?.filter(|recounted| !recounted.comment.is_placeholder);
+    let Some(Recounted { comment, counts }) = recounted else { return Ok(None) };
+    app.store.join_new(&comment).await?;
+    if counts {
+        notify::of_comment(app, &comment).await?;
     }
-    Ok(is_shown)
+    Ok(counts.then_some(comment))
 }
 
-/// Counts the comment and what is below it, and notifies its recipients. Returns whether everyone sees it.
-async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Result<bool, Fault> {
-    let is_shown = recount(app, comment).await?;
+/// Counts the comment and what is below it, and notifies its recipients. Returns it if everyone sees it.
+async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Result<Option<Comment>, Fault> {
+    let shown = recount(app, comment).await?.filter(|recounted| recounted.counts).map(|recounted| recounted.comment);
     let is_first = comment.is_approved() && !comment.was_shown;
     if comment.is_placeholder {
         clear_away(app, comment).await?;
     }
-    if is_shown {
-        notify::of_shown(app, comment, is_first).await?;
+    if let Some(shown) = &shown {
+        notify::of_shown(app, shown, is_first).await?;
     }
     if comment.replies > 0 {
         app.store.promote_below(comment).await?;
@@ -122,7 +125,7 @@ async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Re
         let job = CountBelow { thread, walks, incomplete: Vec::new(), is_first, changed_at };
         app.start_job(&Job::CountBelow(job), Duration::ZERO).await?;
     }
-    Ok(is_shown)
+    Ok(shown)
 }
 
 /// Takes a comment that has become a placeholder out of the queues, and removes what visitors said of it.
@@ -132,8 +135,7 @@ async fn clear_away(app: &App, comment: &Comment) -> Result<(), Fault> {
     app.start_job(&job, Duration::ZERO).await
 }
 
-/// Whether everyone sees the comment.
-async fn recount(app: &App, comment: &Comment) -> Result<bool, Fault> {
-    let recounted = app.store.recount_comment(&comment.thread, comment.id, RecountTrigger::Event).await?;
-    Ok(recounted.is_some_and(|recounted| recounted.counts))
+/// The comment as it is now; `None` when it is gone.
+async fn recount(app: &App, comment: &Comment) -> Result<Option<Recounted>, Fault> {
+    app.store.recount_comment(&comment.thread, comment.id, RecountTrigger::Event).await
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use shared::app::App;
 use shared::config::Mail;
 use shared::domain::comment::Comment;
-use shared::domain::ids::UserId;
+use shared::domain::ids::{CommentId, UserId};
 use shared::domain::mail_keys::Recipient;
 use shared::domain::notifications::{Asker, NotificationState, Notified, Reason};
 use shared::domain::thread::Thread;
@@ -19,7 +19,7 @@ const MAX_MENTIONS: usize = 50;
 /// The scope of their count, which the table has in its keys.
 const MENTIONS: &str = "told";
 
-/// Notifies of a comment that everyone may see now. Safe to repeat.
+/// Notifies of a comment, as it is now, that everyone may see. Safe to repeat.
 pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault> {
     // Everyone sees the badge from now on, so moderators are told of guests with the name.
     if let (true, Some(writer)) = (comment.by_moderator, comment.user) {
@@ -46,11 +46,23 @@ pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault
 
 /// Notifies of a comment that everyone sees again, or for the `first` time. Safe to repeat.
 pub(crate) async fn of_shown(app: &App, comment: &Comment, first: bool) -> Result<(), Fault> {
-    if first { of_comment(app, comment).await } else { of_accepted(app, comment).await }
+    if first { of_comment(app, comment).await } else { again(app, comment).await }
 }
 
-/// Notifies of a comment whose text was accepted, where a mail left it out because the text waited. Safe to repeat.
-pub(crate) async fn of_accepted(app: &App, comment: &Comment) -> Result<(), Fault> {
+/// Notifies of a comment whose text was accepted, unless it waits again or is gone. Safe to repeat.
+pub(crate) async fn of_accepted(app: &App, id: CommentId) -> Result<(), Fault> {
+    if mail(app).is_none() {
+        return Ok(());
+    }
+    let comment = app.store.comment(id, Reading::Consistent).await?;
+    match comment.filter(|comment| comment.may_count() && !comment.in_review) {
+        Some(comment) => again(app, &comment).await,
+        None => Ok(()),
+    }
+}
+
+/// Notifies of a comment where a mail left it out because its text waited.
+async fn again(app: &App, comment: &Comment) -> Result<(), Fault> {
     let Some(mail) = mail(app) else { return Ok(()) };
     let (thread, now) = (app.mail_keys().thread(&comment.thread), app.clock.now());
     for (recipient, reasons) in recipients(app, comment).await? {
@@ -61,9 +73,12 @@ pub(crate) async fn of_accepted(app: &App, comment: &Comment) -> Result<(), Faul
     Ok(())
 }
 
-/// Notifies the writer of a rejected comment. Nobody is asked for a confirmation because of it. Safe to repeat.
-pub(crate) async fn of_rejected(app: &App, comment: &Comment) -> Result<(), Fault> {
+/// Notifies the writer of a rejected comment, unless it is rejected no longer or gone. Nobody is asked for a confirmation because of
+/// it. Safe to repeat.
+pub(crate) async fn of_rejected(app: &App, id: CommentId) -> Result<(), Fault> {
     let Some(mail) = mail(app) else { return Ok(()) };
+    let Some(comment) = app.store.comment(id, Reading::Consistent).await? else { return Ok(()) };
+    let comment = &comment;
     let Some((recipient, reason)) = policy::rejection_recipient(comment) else { return Ok(()) };
     let address = comment.subscription.as_ref().and_then(|subscription| subscription.address.as_ref());
     if address.is_some_and(|address| address.confirmed) {
@@ -101,6 +116,18 @@ pub(crate) async fn moderators(app: &App, comment: &Comment) -> Result<(), Fault
     let now = app.clock.now();
     let alert = |state: &mut NotificationState| state.alert(comment.id, comment.queue_entry(), now, mail.wait);
     app.notify(&Recipient::moderators(), alert).await.map(drop)
+}
+
+/// Notifies the moderators of a comment, unless it no longer waits for them or is gone.
+pub(crate) async fn moderators_if_waiting(app: &App, id: CommentId) -> Result<(), Fault> {
+    if app.config.mail.as_ref().is_none_or(|mail| mail.moderators.is_empty()) {
+        return Ok(());
+    }
+    let comment = app.store.comment(id, Reading::Consistent).await?;
+    match comment.filter(Comment::waits_for_moderators) {
+        Some(comment) => moderators(app, &comment).await,
+        None => Ok(()),
+    }
 }
 
 /// The members whom the comment mentions, as far as its writer may mention more in this hour: the thread's writers first.

@@ -36,12 +36,12 @@ pub enum RecountTrigger {
 }
 
 /// What became of a comment that was recounted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Recounted {
+    /// The comment as it is now.
+    pub comment: Comment,
     /// Whether everyone sees it. Placeholders do not count.
     pub counts: bool,
-    /// How many replies it has.
-    pub replies: u64,
 }
 
 impl Store {
@@ -70,7 +70,7 @@ impl Store {
                 Outcome::Failed(failed) if !failed.is_only(Label::Counted) => {}
                 // When only the row's condition failed, the row is already as it should be.
                 Outcome::Done | Outcome::Failed(_) => {
-                    return Ok(comment.map(|comment| Recounted { counts, replies: comment.replies }));
+                    return Ok(comment.map(|comment| Recounted { comment, counts }));
                 }
             }
         }

@@ -17,7 +17,9 @@ use super::transaction::Write;
 use super::{Index, Query, Reading, Store, meter, number, placement, text};
 use crate::domain::comment::Comment;
 use crate::domain::ids::CommentId;
-use crate::domain::job::{CleanUp, CountBelow, CountReplies, ForgetReactions, Job, MAX_INCOMPLETE, Rename};
+use crate::domain::job::{
+    CleanUp, CountBelow, CountReplies, ForgetReactions, Job, MAX_INCOMPLETE, RejectRecent, Rename,
+};
 use crate::domain::list::Order;
 use crate::domain::time::Timestamp;
 use crate::domain::user::{RENAME_PAUSE, User};
@@ -52,18 +54,28 @@ impl Store {
             Job::ForgetReactions(job) => self.forget_reactions(job, deadline).await,
             Job::CountBelow(job) => self.count_below(job, now, deadline).await,
             Job::Rename(job) => self.rename(job, now, deadline).await,
-            Job::RejectRecent(job) => self.reject_recent(job, now, deadline).await,
+            // The entry no longer says so when the moderator or the writer was erased.
+            Job::RejectRecent(job) => match self.log_entry(job.ban).await? {
+                Some(entry) if RejectRecent::of(&entry).is_none() => Ok(None),
+                _ => self.reject_recent(job, now, deadline).await,
+            },
         }
     }
 
     /// Each removed reply is a deletion in turn, whose event starts the job for the next level.
     async fn clean_up(&self, mut job: CleanUp, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         loop {
+            let items = self.items_below(job.comment, None).await?;
+            if items.contains(&keys::comment(job.comment)) {
+                // It is there again, so the record of its deletion was out of date.
+                return Ok(None);
+            }
             let removed = self.remove_replies(job.comment).await?;
             job.replies = job.replies.saturating_sub(removed);
-            if removed == 0 && !self.remove_items(job.comment).await? {
+            if removed == 0 && items.is_empty() {
                 break;
             }
+            try_join_all(items.into_iter().map(|key| self.remove_item(key))).await?;
             if Instant::now() >= deadline {
                 return Ok(Some(Rest { job: Job::CleanUp(job), delay: Duration::ZERO }));
             }
@@ -190,7 +202,7 @@ impl Store {
         // One after the other, because each changes the count of the thread.
         for reply in replies {
             let recounted = self.recount_comment(&job.thread, reply, trigger).await?;
-            if recounted.is_some_and(|recounted| recounted.replies > 0) {
+            if recounted.is_some_and(|recounted| recounted.comment.replies > 0) {
                 job.walks.push(CountReplies::of(reply));
             }
         }

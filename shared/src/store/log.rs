@@ -134,6 +134,11 @@ impl Store {
         self.transact_logged(Vec::new(), by, Action::RemoveImage, Subject::Image).await.map(drop)
     }
 
+    /// An entry as it is now.
+    pub async fn log_entry(&self, id: u64) -> Result<Option<LogEntry>, Fault> {
+        self.get(&keys::log(id), Reading::Consistent).await
+    }
+
     /// A page of the log, newest first.
     pub async fn log(&self, cursor: Option<Cursor>, per_page: usize) -> Result<(Vec<LogEntry>, PageCursors), Fault> {
         let walk = Walk::new(Order::NewestFirst, cursor);

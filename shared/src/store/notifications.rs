@@ -35,14 +35,18 @@ impl Store {
         self.change_versioned("changing a notification state", &keys::notification_state(recipient), change).await
     }
 
-    /// Removes the address from a comment, once its writer's notification state has it.
+    /// Removes the address from a comment, once its writer's notification state has it. Nothing if the comment has another one by
+    /// now, or is a placeholder.
     pub async fn forget_address(&self, comment: &Comment) -> Result<(), Fault> {
         let doing = "removing an address from a comment";
-        let kept = comment.subscription.as_ref().and_then(|subscription| subscription.guest.clone());
-        let kept = kept.map(|guest| Subscription { guest: Some(guest), ..Subscription::default() });
-        let kept = kept.map(serde_dynamo::to_attribute_value).transpose();
-        let kept = kept.map_err(|error| Fault::new(doing, error))?;
-        let update = Write::update(keys::comment(comment.id)).assign(comment::SUBSCRIPTION, kept).exists();
+        let attribute = |subscription: Option<&Subscription>| {
+            let attribute = subscription.map(serde_dynamo::to_attribute_value).transpose();
+            attribute.map_err(|error| Fault::new(doing, error))
+        };
+        let guest = comment.subscription.as_ref().and_then(|subscription| subscription.guest.clone());
+        let kept = guest.map(|guest| Subscription { guest: Some(guest), ..Subscription::default() });
+        let update = Write::update(keys::comment(comment.id)).assign(comment::SUBSCRIPTION, attribute(kept.as_ref())?);
+        let update = update.still(comment::SUBSCRIPTION, attribute(comment.subscription.as_deref())?);
         self.update(doing, update).await.map(drop)
     }
 

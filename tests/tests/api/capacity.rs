@@ -447,7 +447,7 @@ async fn jobs_keep_to_their_bounds() {
     let delete = client.delete_item().table_name(TABLE).key("pk", AttributeValue::S(format!("C#{parent}")));
     delete.key("sk", AttributeValue::S("C".to_owned())).send().await.unwrap();
     let job = CleanUp { comment: CommentId(parent), replies: 10, deleted_at: now };
-    follow("remove 10 replies", run(Job::CleanUp(job)), (12.0, 50.0)).await;
+    follow("remove 10 replies", run(Job::CleanUp(job)), (13.0, 50.0)).await;
     assert!(store.find_all(replies.into_iter().map(CommentId).collect()).await.unwrap().is_empty());
 }
 

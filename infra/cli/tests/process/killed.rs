@@ -44,6 +44,12 @@ fn is_in_order(data_dir: &Path) -> bool {
     on_data(&["check"], data_dir).output().unwrap().status.success()
 }
 
+/// Whether there are comments below one that is gone.
+fn has_orphans(data_dir: &Path) -> bool {
+    let check = on_data(&["check"], data_dir).output().unwrap();
+    String::from_utf8_lossy(&check.stdout).contains("above it is gone")
+}
+
 /// Writes until the service is gone.
 async fn write(actor: Actor, number: u64, answers: Arc<Mutex<Answers>>) -> Option<()> {
     let mut parents: Vec<u64> = Vec::new();
@@ -227,15 +233,15 @@ async fn a_job_that_was_given_up_is_told_at_the_next_start_and_tried_again() {
     member.reply("posts/1", parent, "x").await;
     assert!(service.stop().success());
 
+    remove_comment(data_dir.path(), parent).await;
+    assert!(has_orphans(data_dir.path()));
     let file = put_clean_up(data_dir.path(), "JobsDeadLetters", parent, 5);
     let service = serve(data_dir.path());
     let log = service.log();
     assert!(log.contains("JobsDeadLetters: 1 given up earlier, tried again now"), "{log}");
     assert!(log.contains(file.parent().unwrap().to_str().unwrap()), "{log}");
     assert!(service.stop().success());
-    assert!(!file.exists());
-    let service = serve(data_dir.path());
-    service.member().get(&format!("comments/{parent}/replies")).await.refused(404, "not_found");
+    assert!(!file.exists() && !has_orphans(data_dir.path()));
 }
 
 /// A job in the queue that was received so often, and is hidden.
@@ -286,12 +292,27 @@ async fn a_job_that_each_of_five_killed_processes_was_doing_is_done_by_the_next(
     member.reply("posts/1", parent, "x").await;
     assert!(service.stop().success());
 
+    remove_comment(data_dir.path(), parent).await;
+    assert!(has_orphans(data_dir.path()));
     // Received, and never deleted.
     let file = put_clean_up(data_dir.path(), "JobsQueue", parent, 5);
     assert!(serve(data_dir.path()).stop().success());
-    assert!(!file.exists());
+    assert!(!file.exists() && !has_orphans(data_dir.path()));
+}
+
+#[tokio::test]
+async fn a_clean_up_below_a_comment_that_exists_removes_nothing() {
+    let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
-    service.member().get(&format!("comments/{parent}/replies")).await.refused(404, "not_found");
+    let member = service.member();
+    let parent = member.comment("posts/1", "x").await;
+    let reply = member.reply("posts/1", parent, "x").await;
+    assert!(service.stop().success());
+    let file = put_clean_up(data_dir.path(), "JobsQueue", parent, 0);
+    assert!(serve(data_dir.path()).stop().success());
+    assert!(!file.exists() && is_in_order(data_dir.path()));
+    let service = serve(data_dir.path());
+    assert_eq!(service.member().replies(parent, "").await.ids(), [reply]);
 }
 
 async fn remove_comment(data_dir: &Path, id: u64) {
