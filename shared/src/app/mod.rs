@@ -41,6 +41,7 @@ use crate::http::request::{Call, Credential, RefusedBecause, bearer, path_id};
 use crate::http::resource::CommentPresenter;
 use crate::http::response::Answer;
 use crate::policy;
+use crate::store::addresses::Addresses;
 use crate::store::comments::CommentWithAncestors;
 use crate::store::idempotency::IdempotencyRequest;
 use crate::store::log::Moderator;
@@ -90,6 +91,7 @@ impl App {
         let auth = &config.auth;
         let store =
             Store::new(table, config.table_name.clone(), random.clone()).embedding(config.lists.replies_per_parent);
+        let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
         let keys = KeySettings {
             secret: auth.secret.clone(),
             jwks_url: auth.jwks_url.clone(),

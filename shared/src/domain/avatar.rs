@@ -2,14 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+const GRAVATAR: &str = "https://www.gravatar.com/avatar/";
+
 /// A person's picture, stored in a short form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Avatar {
-    /// Gravatar's picture for unknown people.
+    /// None: people without a picture show initials.
     #[default]
     Neutral,
-    /// The hash of an e-mail address.
+    /// The hash of an e-mail address, which everyone who has a list of addresses can find.
     Gravatar(String),
     Picture(String),
 }
@@ -17,11 +19,19 @@ pub enum Avatar {
 impl Avatar {
     #[must_use]
     pub fn url(&self) -> String {
-        const BASE: &str = "https://www.gravatar.com/avatar/";
         match self {
-            Self::Neutral => format!("{BASE}?d=mp"),
-            Self::Gravatar(hash) => format!("{BASE}{hash}?d=mp"),
+            Self::Neutral => String::new(),
+            Self::Gravatar(hash) => format!("{GRAVATAR}{hash}?d=mp"),
             Self::Picture(url) => url.clone(),
+        }
+    }
+
+    /// The hash of an address, if the picture is one.
+    #[must_use]
+    pub fn hash(&self) -> Option<&str> {
+        match self {
+            Self::Gravatar(hash) => Some(hash),
+            Self::Neutral | Self::Picture(_) => None,
         }
     }
 }
@@ -30,7 +40,7 @@ impl From<String> for Avatar {
     fn from(text: String) -> Self {
         match text.strip_prefix("g:") {
             Some(hash) => Self::Gravatar(hash.to_owned()),
-            None if text.is_empty() => Self::Neutral,
+            None if text.is_empty() || is_generic(&text) => Self::Neutral,
             None => Self::Picture(text),
         }
     }
@@ -42,6 +52,31 @@ impl From<Avatar> for String {
             Avatar::Neutral => Self::new(),
             Avatar::Gravatar(hash) => format!("g:{hash}"),
             Avatar::Picture(url) => url,
+        }
+    }
+}
+
+/// Whether it is Gravatar's picture for unknown people, which earlier versions stored for those without one.
+fn is_generic(url: &str) -> bool {
+    let rest = url.split_once("gravatar.com/avatar").map(|(_, rest)| rest.trim_start_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generic_picture_counts_as_none() {
+        for url in [
+            "https://www.gravatar.com/avatar/?d=mp",
+            "http://gravatar.com/avatar?s=80",
+            "https://secure.gravatar.com/avatar/",
+        ] {
+            assert_eq!(Avatar::from(url.to_owned()), Avatar::Neutral, "{url}");
+        }
+        for url in ["https://www.gravatar.com/avatar/00ff?d=mp", "https://pictures.example/avatar/?d=mp"] {
+            assert_eq!(Avatar::from(url.to_owned()).url(), url);
         }
     }
 }

@@ -40,6 +40,10 @@ pub struct Comment {
     pub name: String,
     #[serde(rename = "av", default, skip_serializing_if = "is_default")]
     pub avatar: Avatar,
+    /// The keyed hash of the address that a guest gave, by which the guest can be found:
+    /// [`crate::domain::person::PersonHashes::address`].
+    #[serde(rename = "ah", default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// Whether the writer was a moderator at that time.
     #[serde(rename = "mo", default, skip_serializing_if = "is_default")]
     pub by_moderator: bool,
@@ -172,6 +176,7 @@ impl Comment {
             network: None,
             name: String::new(),
             avatar: Avatar::Neutral,
+            address: None,
             by_moderator: false,
             body: String::new(),
             mentions: Vec::new(),

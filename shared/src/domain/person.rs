@@ -26,6 +26,8 @@ pub enum Who {
     Address {
         sha256: String,
         md5: String,
+        /// Keyed hashes of these.
+        keyed: [String; 2],
         /// The recipient of mails to a guest.
         recipient: Recipient,
         /// The address, as it is kept.
@@ -42,8 +44,10 @@ impl Who {
     #[must_use]
     pub fn address(address: &str, md5: String, salt: &Secret) -> Self {
         let (address, keys) = (email::exact(address), MailKeys::new(salt));
+        let (sha256, hashes) = (sha256_hex(&address), PersonHashes::new(salt));
         Self::Address {
-            sha256: sha256_hex(&address),
+            keyed: [hashes.address(&sha256), hashes.address(&md5)],
+            sha256,
             md5,
             recipient: keys.guest(&address),
             sealed: keys.seal(&address),
@@ -69,6 +73,9 @@ pub struct KnownBy {
     /// Gravatar's hashes of addresses.
     #[serde(rename = "ad", default)]
     pub addresses: BTreeSet<String>,
+    /// Keyed hashes of the addresses by which a guest is looked for: [`PersonHashes::address`].
+    #[serde(skip)]
+    pub keyed: BTreeSet<String>,
     #[serde(rename = "vs", default)]
     pub visitors: BTreeSet<Visitor>,
     /// Hashes of the subject of a token.
@@ -92,6 +99,7 @@ impl KnownBy {
     pub fn extend(&mut self, other: Self) {
         self.names.extend(other.names);
         self.addresses.extend(other.addresses);
+        self.keyed.extend(other.keyed);
         self.visitors.extend(other.visitors);
         self.subjects.extend(other.subjects);
         self.recipients.extend(other.recipients);
@@ -105,8 +113,9 @@ impl Person {
     #[must_use]
     pub fn new(who: Who) -> Self {
         let mut known = KnownBy::default();
-        if let Who::Address { sha256, md5, recipient, sealed, inbox, .. } = &who {
+        if let Who::Address { sha256, md5, keyed, recipient, sealed, inbox, .. } = &who {
             known.addresses.extend([sha256.clone(), md5.clone()]);
+            known.keyed.extend(keyed.clone());
             known.recipients.insert(recipient.clone());
             known.sealed.insert(sealed.clone());
             known.inboxes.insert(inbox.clone());

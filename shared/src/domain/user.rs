@@ -311,7 +311,7 @@ fn picture(claims: &Claims) -> Avatar {
         web && url.len() <= MAX_PICTURE && !url.chars().any(|c| c.is_control() || c.is_whitespace())
     };
     match (claims.picture.as_ref().filter(safe), &claims.email) {
-        (Some(url), _) => Avatar::Picture(url.clone()),
+        (Some(url), _) => url.clone().into(),
         (None, Some(email)) => gravatar(email),
         (None, None) => Avatar::Neutral,
     }

@@ -59,7 +59,7 @@ impl UserResource {
     #[must_use]
     pub fn new(config: &Config, id: Option<UserId>, name: String, avatar: &Avatar) -> Self {
         let avatar = match avatar {
-            Avatar::Neutral | Avatar::Gravatar(_) if !config.guests.show_gravatar => String::new(),
+            Avatar::Gravatar(_) if !config.guests.show_gravatar => String::new(),
             avatar => avatar.url(),
         };
         Self { id, name, avatar }

@@ -207,7 +207,8 @@ impl Store {
 
     /// Stores a comment under a new id.
     pub async fn create(&self, ids: &IdSource, new: NewComment<'_>) -> Result<Created, Fault> {
-        let NewComment { draft: mut comment, mut parent, visitor_state, idempotency } = new;
+        let NewComment { draft, mut parent, visitor_state, idempotency } = new;
+        let mut comment = self.kept_comment(draft);
         // Not `change`: only the parent is read again, and each attempt has a new id.
         let mut attempts = self.attempts("creating a comment");
         loop {

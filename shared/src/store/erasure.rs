@@ -10,12 +10,13 @@ use crate::domain::comment::Comment;
 use crate::error::Fault;
 
 /// The attributes of a comment that placeholders do not have: its writer, its text, its state, likes and reports.
-pub(super) const ERASED: [&str; 23] = [
+pub(super) const ERASED: [&str; 24] = [
     comment::USER,
     comment::GUEST,
     comment::NETWORK,
     comment::NAME,
     comment::AVATAR,
+    comment::ADDRESS,
     comment::BY_MODERATOR,
     comment::BODY,
     comment::MENTIONS,

@@ -53,8 +53,19 @@ impl Store {
         let page = scan.set_exclusive_start_key(start.map(|start| start.0)).send().await;
         let page = page.map_err(|error| fault("scanning the table", error))?;
         let items = page.items.unwrap_or_default().into_iter().map(stored).filter_map(Result::transpose);
+        let items = items.map(|item| item.map(|item| self.kept_item(item)));
         let next = page.last_evaluated_key.filter(|key| !key.is_empty());
         Ok((items.collect::<Result<_, _>>()?, next.map(ScanPosition)))
+    }
+
+    /// An item as it may be exported.
+    fn kept_item(&self, item: StoredItem) -> StoredItem {
+        match item {
+            StoredItem::Comment(comment) => StoredItem::Comment(Box::new(self.kept_comment(*comment))),
+            StoredItem::Report(comment, report) => StoredItem::Report(comment, self.kept_report(report)),
+            StoredItem::User(user) => StoredItem::User(self.kept_user(user)),
+            other => other,
+        }
     }
 
     /// The fingerprint of another salt under which imported hashes were made.

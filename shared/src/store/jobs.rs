@@ -275,7 +275,7 @@ impl Store {
     async fn rename_author(&self, comment: CommentId, user: &User) -> Result<(), Fault> {
         let rename = Write::update(keys::comment(comment))
             .set(comment::NAME, text(user.name.clone()))
-            .set(comment::AVATAR, text(user.avatar.clone()))
+            .set(comment::AVATAR, text(self.kept_picture(user.avatar.clone())))
             .exists()
             .still(comment::USER, Some(number(user.id.0)))
             .when(format!("{0} <> :{0} OR attribute_not_exists({1}) OR {1} <> :{1}", comment::NAME, comment::AVATAR));

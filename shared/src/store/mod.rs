@@ -2,6 +2,7 @@
 //! value, and only a fault is an error. `schema` lists the items, attributes and indexes; `placement` decides where a comment
 //! stands in the indexes.
 
+pub mod addresses;
 pub mod bans;
 pub mod bounds;
 pub mod client;
@@ -55,6 +56,7 @@ use futures_util::future::try_join_all;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::addresses::Addresses;
 use self::keys::{Item, Key};
 use self::limits::Counts;
 use crate::domain::ids::{CommentId, Random};
@@ -73,6 +75,7 @@ pub struct Store {
     random: Random,
     /// Replies embedded in lists: how many of a parent's replies are inline.
     embedded: usize,
+    addresses: Option<Addresses>,
     counts: std::sync::Arc<Counts>,
 }
 
@@ -88,13 +91,19 @@ impl Store {
     /// `client` as [`client::build`] makes it. No reply is inline; see [`Self::embedding`].
     #[must_use]
     pub fn new(client: Client, table: String, random: Random) -> Self {
-        Self { client, table, random, embedded: 0, counts: std::sync::Arc::default() }
+        Self { client, table, random, embedded: 0, addresses: None, counts: std::sync::Arc::default() }
     }
 
     /// Keeps so many replies of a parent inline, to be embedded in lists. The setting is `SVC_REPLIES_PER_PARENT`.
     #[must_use]
     pub fn embedding(self, embedded: usize) -> Self {
         Self { embedded, ..self }
+    }
+
+    /// Keeps of addresses what the settings allow. Without this, their Gravatars are kept.
+    #[must_use]
+    pub fn keeping(self, addresses: Addresses) -> Self {
+        Self { addresses: Some(addresses), ..self }
     }
 
     /// Opens two connections before the first request needs them: most requests read twice at once.

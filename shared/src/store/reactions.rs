@@ -186,6 +186,7 @@ impl Store {
     /// Stores a report with a new id and the present time. A visitor reports a comment once.
     pub async fn report(&self, ids: &IdSource, mut new: NewReport<'_>) -> Result<Reported, Fault> {
         // Not `change`: the visitor's thread state is read again as well, and each attempt has a new time.
+        new.report = self.kept_report(new.report);
         let mut attempts = self.attempts("reporting a comment");
         loop {
             if attempts.next().await? {

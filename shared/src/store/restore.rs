@@ -120,6 +120,7 @@ impl Store {
     }
 
     async fn restore_user(&self, user: &User, mut stored: Option<Item>) -> Result<(), Fault> {
+        let user = &self.kept_user(user.clone());
         let mut attempts = self.attempts("importing a user");
         loop {
             if attempts.next().await? {

@@ -183,6 +183,7 @@ items! {
             NETWORK        "nw"  S         names Hash     "hash of a guest's network";
             NAME           "n"   S         names Name     "the writer's name; missing from placeholders";
             AVATAR         "av"  S         names Picture  "picture: a URL, or `g:` and a Gravatar hash";
+            ADDRESS        "ah"  S         names Hash     "keyed hash of a guest's address";
             BY_MODERATOR   "mo"  B                        "the writer was a moderator";
             BODY           "b"   S         names Words    "body, Markdown; missing from placeholders";
             MENTIONS       "m"   L(S)      names Words    "handles mentioned in the body";

@@ -138,7 +138,7 @@ impl Store {
         let mut reading = Reading::Eventual;
         // It does not use `attempts`: the second attempt follows at once, as it only reads consistently.
         for _ in 0..ATTEMPTS {
-            match compare(identity, known.as_ref(), now) {
+            match self.compare(identity, known.as_ref(), now) {
                 UserSync::Known(user) => return Ok(Some(user)),
                 UserSync::Other => return Ok(None),
                 // A replica that lags may not have the present session.
@@ -155,6 +155,27 @@ impl Store {
             known = self.user(identity.id, reading).await?;
         }
         Err(Fault::transient("saving a user's name"))
+    }
+
+    fn compare(&self, identity: &Identity, known: Option<&User>, now: Timestamp) -> UserSync {
+        if let Some(account) = &identity.claims.account {
+            let present = known.filter(|known| known.is_signed_in(account));
+            return present.map_or(UserSync::SignedOut, |known| UserSync::Known(known.clone()));
+        }
+        let user = self.kept_user(User::from_token(identity, known, now));
+        let Some(known) = known else { return UserSync::New(user) };
+        if known.subject.is_some() && known.subject != user.subject {
+            return UserSync::Other;
+        }
+        // A user without a name is known by a ban alone.
+        let renames = known.name.is_empty() || !user.looks_like(known) && is_newer(identity.issued_at(now), known, now);
+        if renames {
+            UserSync::New(user)
+        } else if (&known.subject, &known.issuer) == (&user.subject, &user.issuer) {
+            UserSync::Known(known.clone())
+        } else {
+            UserSync::New(User { subject: user.subject, issuer: user.issuer, ..known.clone() })
+        }
     }
 
     /// Writes new search entries before the user, and deletes stale ones after; events repeat what was interrupted. False
@@ -327,27 +348,6 @@ enum UserSync {
     Other,
     /// The token is of a session of ours that is over.
     SignedOut,
-}
-
-fn compare(identity: &Identity, known: Option<&User>, now: Timestamp) -> UserSync {
-    if let Some(account) = &identity.claims.account {
-        let present = known.filter(|known| known.is_signed_in(account));
-        return present.map_or(UserSync::SignedOut, |known| UserSync::Known(known.clone()));
-    }
-    let user = User::from_token(identity, known, now);
-    let Some(known) = known else { return UserSync::New(user) };
-    if known.subject.is_some() && known.subject != user.subject {
-        return UserSync::Other;
-    }
-    // A user without a name is known by a ban alone.
-    let renames = known.name.is_empty() || !user.looks_like(known) && is_newer(identity.issued_at(now), known, now);
-    if renames {
-        UserSync::New(user)
-    } else if (&known.subject, &known.issuer) == (&user.subject, &user.issuer) {
-        UserSync::Known(known.clone())
-    } else {
-        UserSync::New(User { subject: user.subject, issuer: user.issuer, ..known.clone() })
-    }
 }
 
 /// Whether a token with this `iat` may change the name of a known user.

@@ -36,7 +36,7 @@ async fn a_page_is_answered_whole() {
             "updated_at": "2050-01-02T03:04:05+00:00",
         })
     };
-    let avatar = "https://www.gravatar.com/avatar/?d=mp";
+    let avatar = "";
     let (a, b) =
         (json!({ "id": 7, "name": "Ada", "avatar": avatar }), json!({ "id": 8, "name": "Bob", "avatar": avatar }));
     let path = "http://api.test/svc/api/v1/posts/1/comments";

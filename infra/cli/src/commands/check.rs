@@ -1,20 +1,14 @@
 //! `cargo local check`: checks a table.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::Client;
 use clap::Args;
-use local::data_dir::DataDir;
-use local::engine::Engine;
-use local::settings;
-use shared::domain::ids::Random;
-use shared::store::Store;
 use transfer::check::Check;
 
-use super::deployed::sdk_config;
+use super::table::Table;
 use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE};
 
 /// A deployed service completes the requests under way within this time.
@@ -28,8 +22,8 @@ pub(super) struct Options {
     /// Directory of the table
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
     pub(super) data_dir: PathBuf,
-    /// Deployed table to check instead, with the credentials of
-    /// the environment
+    /// Deployed table to check instead, with the credentials and
+    /// the settings of the environment
     #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
     pub(super) table: Option<String>,
     /// Correct what is wrong
@@ -50,29 +44,12 @@ impl Options {
     }
 
     async fn findings(self) -> Result<usize, Failure> {
-        match self.table {
-            Some(name) => {
-                let client = Client::new(&sdk_config().await?);
-                let store = Store::new(client, name, Random::system());
-                check(&store, self.repair, PATIENCE).await
-            }
-            None => check_data_dir(&self.data_dir, self.repair).await,
-        }
+        let (data_dir, deployed) = (&self.data_dir, self.table.as_deref());
+        let table = match self.repair {
+            true => Table::open(data_dir, deployed).await?,
+            false => Table::open_to_read(data_dir, deployed).await?,
+        };
+        let patience = if deployed.is_some() { PATIENCE } else { Duration::ZERO };
+        Ok(Check { repair: self.repair, patience }.run(&table.store, &mut io::stdout()).await?)
     }
-}
-
-async fn check_data_dir(path: &Path, repair: bool) -> Result<usize, Failure> {
-    let file = path.join("table.db");
-    if !file.exists() {
-        return Err(format!("there is no table in {}", path.display()).into());
-    }
-    let data_dir = DataDir::open(path)?;
-    let _lock = data_dir.lock()?;
-    let config = settings::load(Some(&data_dir), None)?;
-    let store = Store::new(Engine::open(&file)?.client(), config.table_name, Random::system());
-    check(&store, repair, Duration::ZERO).await
-}
-
-async fn check(store: &Store, repair: bool, patience: Duration) -> Result<usize, Failure> {
-    Ok(Check { repair, patience }.run(store, &mut io::stdout()).await?)
 }

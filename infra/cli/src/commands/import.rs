@@ -176,7 +176,7 @@ impl Options {
 
     /// The table to import into. A dry run may have none.
     async fn open_table(&self) -> Result<Option<Table>, Failure> {
-        if self.dry_run && self.table.is_none() && !table::file(&self.data_dir).exists() {
+        if self.dry_run && self.table.is_none() && !table::exists(&self.data_dir) {
             return Ok(None);
         }
         Table::open_or_create(&self.data_dir, self.table.as_deref()).await.map(Some)

@@ -19,6 +19,7 @@ use shared::config::Config;
 use shared::domain::ids::Random;
 use shared::domain::time::Clock;
 use shared::store::Store;
+use shared::store::addresses::Addresses;
 use transfer::check::Check;
 
 use super::demo::{self, Filling};
@@ -103,7 +104,7 @@ impl Options {
             eprintln!("{queue}: {count} given up earlier, tried again now; what fails again comes back to {folder}");
         }
         if let Some(since) = unfinished_since {
-            recover(&stack, &engine, &config.table_name, &bucket, since).await?;
+            recover(&stack, &engine, &config, &bucket, since).await?;
         }
 
         // Whoever reads the first line may send the signal at once.
@@ -134,7 +135,7 @@ fn parse_port(text: &str) -> Result<u16, &'static str> {
 async fn recover(
     stack: &Stack,
     engine: &Engine,
-    table: &str,
+    config: &Config,
     bucket: &Bucket,
     since: SystemTime,
 ) -> Result<(), Failure> {
@@ -142,7 +143,8 @@ async fn recover(
     writeln!(log, "the last process did not finish its work; finishing it and checking the table")?;
     // What takes longer goes on meanwhile.
     let _ = tokio::time::timeout(GRACE, stack.wait_until_idle()).await;
-    let store = Store::new(engine.client(), table.to_owned(), Random::system());
+    let store = Store::new(engine.client(), config.table_name.clone(), Random::system());
+    let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
     Check { repair: true, patience: Duration::ZERO }.run(&store, &mut log).await?;
     Ok(bucket.publish_again(since)?)
 }

@@ -11,10 +11,13 @@ use local::template::{DEPLOYED, Template};
 use shared::aws::secrets;
 use shared::domain::ids::Random;
 use shared::domain::secret::Secret;
+use shared::store::addresses::Addresses;
 use shared::store::{Store, client};
+use tempfile::TempDir;
 
 use super::Failure;
 use super::deployed::sdk_config;
+use super::kept::open_table;
 
 pub(super) struct Table {
     pub(super) store: Store,
@@ -23,7 +26,15 @@ pub(super) struct Table {
     /// A directory for temporary files.
     pub(super) temp_dir: PathBuf,
     /// `None` for a deployed table.
-    _lock: Option<Lock>,
+    pub(super) kept: Option<Kept>,
+    _copy: Option<TempDir>,
+}
+
+/// What a table in a data directory has besides.
+pub(super) struct Kept {
+    pub(super) data_dir: DataDir,
+    pub(super) engine: Engine,
+    pub(super) lock: Lock,
 }
 
 impl Table {
@@ -31,8 +42,21 @@ impl Table {
     pub(super) async fn open(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
         match deployed {
             Some(name) => Self::deployed(name).await,
-            None if file(data_dir).exists() => Self::of_data_dir(data_dir),
-            None => Err(format!("there is no table in {}", data_dir.display()).into()),
+            None => Self::of_data_dir(existing(data_dir)?),
+        }
+    }
+
+    /// The same, to read it. A data directory that cannot be written, such as a snapshot, is read from a copy.
+    pub(super) async fn open_to_read(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
+        if let Some(name) = deployed {
+            return Self::deployed(name).await;
+        }
+        match DataDir::open(existing(data_dir)?)?.copy_if_read_only()? {
+            Some(copy) => {
+                let table = Self::of_data_dir(copy.path())?;
+                Ok(Self { _copy: Some(copy), ..table })
+            }
+            None => Self::of_data_dir(data_dir),
         }
     }
 
@@ -49,30 +73,39 @@ impl Table {
     }
 
     async fn deployed(name: &str) -> Result<Self, Failure> {
-        let embedded = settings::load(None, None)?.lists.replies_per_parent;
+        let config = settings::load(None, None)?;
         let sdk = sdk_config().await?;
         let salt = match settings::visitor_salt(None)? {
             Some(salt) => Some(secrets::resolve(salt.expose(), &sdk).await?),
             None => None,
         };
         let client = client::build(Builder::from(&sdk));
-        let store = Store::new(client, name.to_owned(), Random::system()).embedding(embedded);
-        Ok(Self { store, salt, temp_dir: env::temp_dir(), _lock: None })
+        let store = Store::new(client, name.to_owned(), Random::system());
+        let store = store.embedding(config.lists.replies_per_parent);
+        let store = store.keeping(Addresses::new(salt.as_ref(), config.guests.show_gravatar));
+        Ok(Self { store, salt, temp_dir: env::temp_dir(), kept: None, _copy: None })
     }
 
     fn of_data_dir(path: &Path) -> Result<Self, Failure> {
         let data_dir = DataDir::open(path)?;
         let lock = data_dir.lock()?;
+        let engine = open_table(Some(&data_dir))?;
         let config = settings::load(Some(&data_dir), None)?;
-        let engine = Engine::open(&file(path))?;
         engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
         let store = Store::new(client::build(engine.client_builder()), config.table_name, Random::system());
         let store = store.embedding(config.lists.replies_per_parent);
-        Ok(Self { store, salt: Some(config.visitor_salt), temp_dir: path.to_owned(), _lock: Some(lock) })
+        let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
+        let kept = Some(Kept { data_dir, engine, lock });
+        Ok(Self { store, salt: Some(config.visitor_salt), temp_dir: path.to_owned(), kept, _copy: None })
     }
 }
 
-/// The table of a data directory.
-pub(super) fn file(data_dir: &Path) -> PathBuf {
-    data_dir.join("table.db")
+/// The data directory, if it has a table.
+fn existing(data_dir: &Path) -> Result<&Path, Failure> {
+    let missing = || format!("there is no table in {}", data_dir.display()).into();
+    if exists(data_dir) { Ok(data_dir) } else { Err(missing()) }
+}
+
+pub(super) fn exists(data_dir: &Path) -> bool {
+    data_dir.join("table.db").exists()
 }

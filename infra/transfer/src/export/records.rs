@@ -102,6 +102,7 @@ fn author(stored: &Comment) -> record::Author {
         visitor: stored.guest.as_ref().map(|guest| guest.0.clone()),
         name: stored.name.clone(),
         avatar: stored.avatar.clone().into(),
+        address: stored.address.clone().unwrap_or_default(),
         moderator: stored.by_moderator,
         ..record::Author::default()
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use shared::domain::avatar::Avatar;
-use shared::domain::ids::UserId;
+use shared::domain::ids::{UserId, is_keyed_hash};
 use shared::domain::name::without_piled_marks;
 use shared::domain::user::{MAX_NAME, User, gravatar};
 use shared::domain::visible;
@@ -23,6 +23,8 @@ pub struct ImportedAuthor {
     pub user: Option<UserId>,
     pub name: String,
     pub avatar: Avatar,
+    /// A keyed hash of the address of a guest, from an export.
+    pub address: Option<String>,
     pub moderator: bool,
 }
 
@@ -33,6 +35,7 @@ impl ImportedAuthor {
             user: author.user_id.map(UserId),
             name: kept_name(&author.name),
             avatar: kept_avatar(&author.avatar),
+            address: Some(author.address.clone()).filter(|hash| is_keyed_hash(hash)),
             moderator: author.moderator,
         }
     }
@@ -64,7 +67,8 @@ impl ImportedAuthor {
     #[must_use]
     pub fn is_forgotten(&self, forgotten: &Forgotten) -> bool {
         let has_address = |avatar: &Avatar| matches!(avatar, Avatar::Gravatar(hash) if forgotten.has_address(hash));
-        self.user.is_some_and(|user| forgotten.has_user(user)) || has_address(&self.avatar)
+        let is_keyed = self.address.as_ref().is_some_and(|hash| forgotten.has_keyed(hash));
+        self.user.is_some_and(|user| forgotten.has_user(user)) || has_address(&self.avatar) || is_keyed
     }
 }
 
@@ -112,6 +116,7 @@ impl Users {
             user: user.or_else(|| author.user_id.map(UserId)),
             name: name(&own(&author.name, |known| &known.name)),
             avatar: avatar(&email, &own(&author.avatar, |known| &known.picture)),
+            address: None,
             moderator: author.moderator || known.is_some_and(|known| known.moderator),
         }
     }
@@ -136,7 +141,7 @@ fn avatar(email: &str, picture: &str) -> Avatar {
         let hash = rest.split(['?', '.', '/']).next().unwrap_or_default().to_ascii_lowercase();
         return if is_hash(&hash) { Avatar::Gravatar(hash) } else { Avatar::Neutral };
     }
-    if is_safe(picture) { Avatar::Picture(picture.to_owned()) } else { Avatar::Neutral }
+    if is_safe(picture) { picture.to_owned().into() } else { Avatar::Neutral }
 }
 
 /// Whether browsers may be given the address.

@@ -247,6 +247,9 @@ pub struct Author {
     /// The address of a picture, or `g:` and a Gravatar hash.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub avatar: String,
+    /// A keyed hash of a guest's address.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub address: String,
     #[serde(default, skip_serializing_if = "is_default")]
     pub moderator: bool,
 }

@@ -270,7 +270,9 @@ impl Importer<'_> {
     /// What stands in the partition of a comment of an export. Of a placeholder that is nothing.
     fn attached(&self, placed: &Placed) -> rusqlite::Result<Attached> {
         if placed.staged.kept.is_some() && !placed.staged.is_placeholder {
-            self.staging.attached(placed.id)
+            let mut attached = self.staging.attached(placed.id)?;
+            attached.reports = attached.reports.into_iter().map(|report| self.store.kept_report(report)).collect();
+            Ok(attached)
         } else {
             Ok(Attached::default())
         }
@@ -290,10 +292,11 @@ impl Importer<'_> {
         if staged.is_placeholder {
             return comment;
         }
-        staged.restored(Comment {
+        self.store.kept_comment(staged.restored(Comment {
             user: writer.user,
             name: writer.name.clone(),
             avatar: writer.avatar.clone(),
+            address: writer.address.clone(),
             by_moderator: writer.moderator,
             body: staged.body.clone(),
             likes: staged.likes + staged.voters,
@@ -305,7 +308,7 @@ impl Importer<'_> {
                 _ => State::Approved,
             },
             ..comment
-        })
+        }))
     }
 
     /// The comment with its replies, of which the oldest are inline.

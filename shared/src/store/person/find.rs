@@ -114,6 +114,11 @@ pub fn wrote(person: &Person, comment: &Comment) -> bool {
         (_, Some(writer), _) => writer == person.user(),
         // Another spelling of an address is the same recipient.
         (Who::Address { .. }, None, _) if recipient.is_some_and(|own| person.known.recipients.contains(own)) => true,
+        (Who::Address { .. }, None, _)
+            if comment.address.as_ref().is_some_and(|own| person.known.keyed.contains(own)) =>
+        {
+            true
+        }
         (Who::Address { .. }, None, Avatar::Gravatar(hash)) => person.known.addresses.contains(hash),
         (_, None, _) => false,
     }
@@ -164,10 +169,12 @@ impl Store {
 
     /// Looks for the person in every attribute of every item.
     pub async fn remains(&self, person: &Person, who: &str, now: Timestamp) -> Result<Remains, Fault> {
-        let mut search = Search { person, now, left: 0, stays: BTreeSet::new(), members: BTreeSet::new(), guests: 0 };
+        let mut search = Search::new(person, now);
         let journal = keys::erasure(who).pk;
+        // What keeps imports from bringing the person back stays.
+        let is_searched = |key: &Key| key.pk != journal && !matches!(ItemKind::of(key), ItemKind::Forgotten);
         self.for_each_item(|item| {
-            if let Some(key) = Key::of(&item).filter(|key| key.pk != journal) {
+            if let Some(key) = Key::of(&item).filter(is_searched) {
                 search.look(&key, &item);
             }
         })
@@ -249,7 +256,7 @@ impl Identification {
 }
 
 /// What the person left in an item.
-fn match_of(
+pub(super) fn match_of(
     person: &Person,
     handles: &BTreeSet<String>,
     who: &str,
@@ -347,7 +354,7 @@ fn has_ended(item: &Item, now: Timestamp) -> bool {
 }
 
 /// A search for a person in all items.
-struct Search<'a> {
+pub(super) struct Search<'a> {
     person: &'a Person,
     now: Timestamp,
     left: u64,
@@ -368,7 +375,16 @@ enum Naming {
     InWords,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    pub(super) fn new(person: &'a Person, now: Timestamp) -> Self {
+        Self { person, now, left: 0, stays: BTreeSet::new(), members: BTreeSet::new(), guests: 0 }
+    }
+
+    /// Whether an item names the person other than in words, or by an address that others have too.
+    pub(super) fn names_directly(&self, key: &Key, item: &Item) -> bool {
+        self.naming(&ItemKind::of(key), item) == Naming::Directly
+    }
+
     fn look(&mut self, key: &Key, item: &Item) {
         let kind = ItemKind::of(key);
         match (self.naming(&kind, item), kind) {
@@ -474,7 +490,8 @@ impl Search<'_> {
             known.visitors.iter().filter(|visitor| visitor.user().is_none()).map(|visitor| visitor.0.as_str());
         let recipients =
             known.recipients.iter().map(|recipient| recipient.0.as_str()).filter(|name| name.starts_with('m'));
-        let hashes: Vec<&str> = visitors.chain(recipients).chain(known.subjects.iter().map(String::as_str)).collect();
+        let hashes: Vec<&str> =
+            visitors.chain(recipients).chain(known.subjects.iter().chain(&known.keyed).map(String::as_str)).collect();
         texts(item).iter().any(|text| hashes.iter().any(|hash| text.contains(hash)))
     }
 

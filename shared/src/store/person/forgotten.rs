@@ -37,6 +37,12 @@ impl Forgotten {
         self.people.contains(&self.hashes.address(hash))
     }
 
+    /// `hash` is [`PersonHashes::address`].
+    #[must_use]
+    pub fn has_keyed(&self, hash: &str) -> bool {
+        self.people.contains(hash)
+    }
+
     /// Hash that replaces this source after erasure.
     #[must_use]
     pub fn source(&self, source: &SourceId) -> SourceId {

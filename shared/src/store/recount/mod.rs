@@ -40,8 +40,10 @@
 //! | `queues`     | moderation queues |
 //! | `directory`  | handles and name fragments |
 //! | `bans`       | rows of those banned |
+//! | `addresses`  | hashes of addresses, where no Gravatars are shown |
 //! | `repair`     | writes that hold only while what was read is unchanged |
 
+mod addresses;
 mod bans;
 mod comments;
 mod counted;
@@ -101,7 +103,10 @@ impl Store {
     pub async fn check(&self, now: Timestamp) -> Result<Vec<Finding>, Fault> {
         let snapshot = self.snapshot().await?;
         if snapshot.importing.is_empty() {
-            return Ok(recount(&snapshot, now));
+            let hidden = self.addresses.as_ref().filter(|addresses| !addresses.has_gravatars());
+            let mut findings = recount(&snapshot, now);
+            findings.extend(hidden.map(|addresses| addresses::check(&snapshot, addresses)).unwrap_or_default());
+            return Ok(findings);
         }
         // Replies are written before their parents, and counts last. A repair would take them for damage.
         let problem = "an import is not finished; the same command finishes it";

@@ -1,0 +1,47 @@
+//! Hashes of addresses that everyone can find: nothing has one where no Gravatars are shown. In place of a guest's a keyed hash
+//! stays. Name fragments follow from their users.
+
+use super::Finding;
+use super::snapshot::Snapshot;
+use crate::domain::avatar::Avatar;
+use crate::store::addresses::Addresses;
+use crate::store::keys::{self, Key};
+use crate::store::schema::{comment, report, user};
+use crate::store::text;
+use crate::store::transaction::Write;
+
+const PROBLEM: &str = "has the hash of an address, although no Gravatars are shown";
+
+pub(super) fn check(snapshot: &Snapshot, addresses: &Addresses) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (id, stored) in &snapshot.comments {
+        let comment = &stored.comment;
+        let Some(hash) = comment.avatar.hash() else { continue };
+        let is_found = comment.user.is_some() || comment.address.is_some();
+        let keyed = if is_found { None } else { addresses.keyed(hash) };
+        if !is_found && keyed.is_none() {
+            let problem = format!("{PROBLEM}; set SVC_VISITOR_SALT to repair it");
+            findings.push(Finding::of_comment(*id, problem, Vec::new()));
+            continue;
+        }
+        let update = having(keys::comment(*id), comment::AVATAR, &comment.avatar).remove(comment::AVATAR);
+        let update = keyed.into_iter().fold(update, |update, keyed| update.set(comment::ADDRESS, text(keyed)));
+        findings.push(Finding::of_comment(*id, PROBLEM, vec![update]));
+    }
+    for user in snapshot.users.values().filter(|user| user.avatar.hash().is_some()) {
+        let update = having(keys::user(user.id), user::AVATAR, &user.avatar).set(user::AVATAR, text(""));
+        findings.push(Finding::new(format_args!("user {}", user.id), PROBLEM, vec![update]));
+    }
+    for (id, reports) in &snapshot.reports {
+        for report in reports.values().filter(|report| report.avatar.hash().is_some()) {
+            let update = having(keys::report(*id, report.id), report::AVATAR, &report.avatar).remove(report::AVATAR);
+            findings.push(Finding::of_comment(*id, format_args!("report {} {PROBLEM}", report.id), vec![update]));
+        }
+    }
+    findings
+}
+
+/// A change of an item that still has this picture.
+fn having(key: Key, attribute: &'static str, avatar: &Avatar) -> Write {
+    Write::update(key).still(attribute, Some(text(avatar.clone())))
+}
