@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::Client;
 use http::Method;
 use local::access::Access;
 use local::bucket::Bucket;
-use local::engine::Engine;
+use local::engine::{Engine, EventFilter, Follower};
 use local::gateway::Exchange;
 use local::outbox::{Outbox, SentMail};
 use local::queue::Queues;
@@ -406,6 +406,20 @@ impl World {
         let image: serde_dynamo::Item = serde_dynamo::to_item(&comment).expect("a comment is an item");
         let record = json!({ "eventID": "1", "dynamodb": { "Keys": { "sk": { "S": "C" } }, "NewImage": image } });
         events::handle(&app, &json!({ "Records": [record] })).await.expect("the record is handled");
+    }
+
+    /// Follows the changes of the table from now on.
+    pub fn changes(&self) -> Follower {
+        self.engine.follow(TABLE, EventFilter::default()).expect("the table has a stream")
+    }
+
+    /// Delivers the records of all changes that a follower has not handed over yet once more, and late.
+    pub async fn repeat_changes(&self, changes: &mut Follower) {
+        let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
+        let batch = changes.next_now(usize::MAX).await.expect("the table has a stream").expect("something has changed");
+        let records: Vec<Value> = batch.records.into_iter().map(|record| record.content).collect();
+        events::handle(&app, &json!({ "Records": records })).await.expect("the records are handled");
+        self.finish_jobs().await;
     }
 
     /// The mail server refuses the next `count` mails.

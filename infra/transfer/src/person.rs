@@ -5,6 +5,7 @@ pub mod export;
 
 use shared::error::Fault;
 
+use crate::check::CheckError;
 use crate::export::ExportError;
 use crate::lease::LeaseError;
 
@@ -14,8 +15,10 @@ pub enum PersonError {
     Table(#[from] Fault),
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    #[error("the folder of mails: {0}")]
-    Mails(#[from] std::io::Error),
+    #[error("the data directory: {0}")]
+    Machine(#[from] std::io::Error),
+    #[error(transparent)]
+    Check(#[from] CheckError),
     #[error(transparent)]
     Export(#[from] ExportError),
     #[error("an import into this table is not finished; finish it first, with the same command")]

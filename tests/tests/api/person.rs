@@ -14,7 +14,8 @@ use shared::domain::person::Who;
 use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
 use shared::domain::user::gravatar;
-use shared::store::Store;
+use shared::store::addresses::Addresses;
+use shared::store::{Reading, Store};
 use tests::{Actor, Faults, MAIL, SALT, SIGN_IN, TABLE, World, by_guest, ids};
 use transfer::lease::Lease;
 use transfer::person::PersonError;
@@ -40,7 +41,7 @@ async fn erase_by(world: &World, store: &Store, who: Who) -> Result<Receipt, Per
     let lease = Lease { store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
     let objects = world.bucket().client();
     let bucket = Bucket::new(&objects, MEDIA);
-    let eraser = Eraser { store, bucket, salt: &salt, clock, lease, remove_mails: None };
+    let eraser = Eraser { store, bucket, salt: &salt, clock, lease, machine: None };
     eraser.erase(who).await
 }
 
@@ -413,6 +414,121 @@ async fn notification_states_and_sealed_addresses_of_the_erased_are_gone() {
     assert_eq!(items_with(&world, &[sealed, recipient, "Ada Lovelace".to_owned(), hash()]).await, [""; 0]);
     world.finish_jobs().await;
     assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn no_record_of_a_change_brings_back_anything_of_the_erased() {
+    let moderators = [("SVC_MODERATION_MAIL", "mod@example.org"), ("SVC_REQUIRE_APPROVAL", "true")];
+    let world = World::with(&[&MAIL[..], &moderators].concat());
+    let mut changes = world.changes();
+    let (bob, moderator) = (world.user(8, "Bob"), world.moderator());
+    let claims = |name: &str| json!({ "sub": "7", "name": name, "email": EMAIL });
+    let asking = json!({ "body": "mine, for @bob", "subscribe_to_replies": true });
+    let ada = world.claiming(&claims("Ada Byron"));
+    let [rejected, approved, waiting, leaf] = {
+        let mut written = [0; 4];
+        for id in &mut written {
+            *id = ada.post("posts/1/comments", asking.clone()).await.ok(201).id();
+        }
+        written
+    };
+    moderator.judge(rejected, "reject").await.ok(200);
+    moderator.judge(approved, "approve").await.ok(200);
+    bob.reply("posts/1", approved, "an answer").await;
+    ada.edit(approved, "mine, edited").await.ok(200);
+    moderator.judge(approved, "approve").await.ok(200);
+    bob.report(approved, "spam").await.ok(201);
+    let top = bob.comment("posts/1", "of Bob").await;
+    moderator.judge(top, "approve").await.ok(200);
+    ada.like(top).await.ok(200);
+    let report = json!({ "reason": "spam", "additional_details": "I, Ada Byron, say so" });
+    ada.post(&format!("comments/{top}/report"), report).await.ok(201);
+    let signed = json!({
+        "body": "x", "guest_name": "Ada Byron", "guest_email": EMAIL, "subscribe_to_replies": true,
+    });
+    let of_guest = world.guest().post("posts/1/comments", signed).await.ok(201).id();
+    moderator.judge(of_guest, "reject").await.ok(200);
+    world.pass(Duration::from_mins(2));
+    let ada = world.claiming(&claims("Ada Lovelace"));
+    ada.remove(leaf).await.ok(204);
+    moderator.put("users/7/ban", json!({ "reject_recent": true })).await.ok(200);
+    moderator.delete("users/7/ban").await.ok(204);
+    world.finish_jobs().await;
+    assert!(world.store().comment(CommentId(waiting), Reading::Consistent).await.unwrap().is_some());
+
+    for who in [Who::User(UserId(7)), guest()] {
+        let receipt = erase(&world, who).await;
+        assert_eq!(receipt.left, 0, "{receipt:?}");
+    }
+    world.finish_jobs().await;
+    let keys = MailKeys::new(&Secret::from(SALT.to_owned()));
+    let needles = [keys.seal(EMAIL), keys.guest(EMAIL).0, "Ada".to_owned(), hash(), "mine".to_owned(), "u7".to_owned()];
+    assert_eq!(items_with(&world, &needles).await, [""; 0]);
+    let (mails, items) = (world.mails().len(), world.items().await.len());
+    world.repeat_changes(&mut changes).await;
+    assert_eq!(items_with(&world, &needles).await, [""; 0]);
+    assert_eq!((world.mails().len(), world.items().await.len()), (mails, items));
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+const NO_GRAVATARS: (&str, &str) = ("SVC_GUEST_SHOW_GRAVATAR", "false");
+
+#[tokio::test]
+async fn where_gravatars_are_off_no_hash_of_an_address_is_stored_and_a_guest_is_found_by_it() {
+    let world = World::with(&[GUESTS[0], NO_GRAVATARS]);
+    let signed = json!({ "body": "x", "guest_name": "Ada", "guest_email": EMAIL });
+    let comment = world.guest().post("posts/1/comments", signed).await.ok(201);
+    assert_eq!(comment.data()["user"]["avatar"], "");
+    let ada = world.claiming(&json!({ "sub": "7", "name": "Ada Lovelace", "email": EMAIL }));
+    let top = ada.comment("posts/1", "of a member").await;
+    world.user(8, "Bob").reply("posts/1", top, "an answer").await;
+    ada.report(comment.id(), "spam").await.ok(201);
+    world.finish_jobs().await;
+    assert_eq!(items_with(&world, &[hash()]).await, [""; 0]);
+    assert_eq!(world.findings().await, [""; 0]);
+
+    let elsewhere = erase(&world, by_address("another@example.org")).await;
+    assert_eq!((elsewhere.left, elsewhere.gone.len()), (0, 0), "{elsewhere:?}");
+    let receipt = erase(&world, guest()).await;
+    assert_eq!((receipt.left, receipt.gone.get("comments")), (0, Some(&1)), "{receipt:?}");
+    let Who::Address { keyed, .. } = guest() else { panic!() };
+    assert_eq!(items_with(&world, &keyed).await.len(), 2, "no more than what imports ask for");
+}
+
+#[tokio::test]
+async fn a_recount_replaces_stored_hashes_of_addresses_where_gravatars_are_off() {
+    let world = World::with(&GUESTS);
+    let signed = json!({ "body": "x", "guest_name": "Ada", "guest_email": EMAIL });
+    let of_guest = world.guest().post("posts/1/comments", signed).await.ok(201).id();
+    let ada = world.claiming(&json!({ "sub": "7", "name": "Ada Lovelace", "email": EMAIL }));
+    ada.comment("posts/1", "of a member").await;
+    ada.report(of_guest, "spam").await.ok(201);
+    // As it was stored before the keyed hash was.
+    world.set(&format!("C#{of_guest}"), "C", "ah", None).await;
+    world.finish_jobs().await;
+    let with_hash = items_with(&world, &[hash()]).await.len();
+    assert!(with_hash > 4, "two comments, a report, the user and fragments of the name: {with_hash}");
+
+    let salt = Secret::from(SALT.to_owned());
+    let store = world.store().keeping(Addresses::new(Some(&salt), false));
+    let mut found = 0;
+    loop {
+        let findings = store.check(world.now()).await.unwrap();
+        if findings.is_empty() {
+            break;
+        }
+        found += findings.len();
+        assert!(found < 100, "{findings:?}");
+        for finding in &findings {
+            assert!(store.repair(finding).await.unwrap(), "{finding}");
+        }
+    }
+    // The service corrects the fragments of the name itself, when it follows the change of the user.
+    assert!(found >= 4, "{found}");
+    assert_eq!(items_with(&world, &[hash()]).await, [""; 0]);
+    assert_eq!(world.findings().await, [""; 0]);
+    let receipt = erase(&world, guest()).await;
+    assert_eq!((receipt.left, receipt.gone.get("comments")), (0, Some(&1)), "{receipt:?}");
 }
 
 #[tokio::test]

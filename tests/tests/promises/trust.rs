@@ -52,7 +52,7 @@ pub(crate) async fn erase(world: &World, id: UserId) {
     let left = loop {
         let lease = Lease { store: &store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
         let bucket = Bucket::new(&objects, MEDIA);
-        let eraser = Eraser { store: &store, bucket, salt: &salt, clock: clock.clone(), lease, remove_mails: None };
+        let eraser = Eraser { store: &store, bucket, salt: &salt, clock: clock.clone(), lease, machine: None };
         if let Ok(receipt) = eraser.erase(Who::User(id)).await {
             break receipt.left;
         }

@@ -7,21 +7,23 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use local::data_dir::DataDir;
 use local::outbox;
+use local::queue;
 use local::settings;
 use md5::{Digest, Md5};
 use media::bucket;
+use serde_json::Value;
 use shared::domain::ids::{UserId, hex, salt_fingerprint};
 use shared::domain::person::Who;
 use shared::domain::secret::Secret;
 use shared::domain::time::Clock;
 use transfer::lease::{Lease, PATIENCE};
-use transfer::person::erase::{Eraser, Mail, Receipt};
+use transfer::person::erase::{Eraser, Machine, Mail, Receipt};
 use transfer::person::export::export;
 
 use super::deployed::sdk_config;
 use super::export::write_to;
 use super::kept::open_bucket;
-use super::table::Table;
+use super::table::{Kept, Table};
 use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, holder};
 
 /// Something still names the person.
@@ -108,7 +110,7 @@ impl Command {
 impl Options {
     async fn export(self) -> Result<ExitCode, Failure> {
         let records = write_to(self.out.as_deref(), async |mut out| {
-            let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
+            let table = Table::open_to_read(&self.data_dir, self.table.as_deref()).await?;
             Ok(export(&table.store, self.who.who(table.salt()?)?, salt_fingerprint(table.salt()?), &mut out).await?)
         });
         let records = records.await?;
@@ -145,25 +147,40 @@ impl Options {
             holder: holder(self.table.as_deref()),
             patience: PATIENCE,
         };
-        let folder = self.data_dir.join("mail");
-        let remove_mails = |picks: &dyn Fn(&Mail<'_>) -> bool| {
-            outbox::remove(&folder, |mail| {
-                picks(&Mail { to: &mail.to, texts: [&mail.subject, &mail.text, &mail.html] })
-            })
-        };
         let eraser = Eraser {
             store: &table.store,
             bucket: bucket::Bucket::new(&objects.client, &objects.bucket),
             salt,
             clock: Clock::system(),
             lease,
-            remove_mails: if self.table.is_none() { Some(&remove_mails) } else { None },
+            machine: table.kept.as_ref().map(|kept| kept as &dyn Machine),
         };
         let receipt = eraser.erase(self.who.who(salt)?).await?;
-        if self.table.is_none() {
-            compact(&self.data_dir)?;
+        if let Some(kept) = &table.kept {
+            kept.data_dir.remove_partial_files()?;
+            kept.engine.compact()?;
         }
         Ok(receipt)
+    }
+}
+
+impl Machine for Kept {
+    fn remove_mails(&self, picks: &dyn Fn(&Mail<'_>) -> bool) -> io::Result<u64> {
+        outbox::remove(&self.data_dir.file("mail"), |mail| {
+            picks(&Mail { to: &mail.to, texts: [&mail.subject, &mail.text, &mail.html] })
+        })
+    }
+
+    fn remove_messages(&self, picks: &dyn Fn(&str) -> bool) -> io::Result<u64> {
+        queue::remove(&self.data_dir.file("queue"), picks)
+    }
+
+    fn amend_changes(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> io::Result<u64> {
+        self.engine.amend_records(amend).map_err(io::Error::other)
+    }
+
+    fn is_unfinished(&self) -> io::Result<bool> {
+        self.lock.is_unfinished().map_err(io::Error::other)
     }
 }
 
@@ -197,12 +214,6 @@ impl Objects {
         let bucket = settings::load(Some(&data_dir), None)?.media_bucket;
         Ok(Self { client: open_bucket(Some(&data_dir), &bucket)?.client(), bucket })
     }
-}
-
-/// Rewrites the file of a table, so that what was erased leaves its free pages as well.
-fn compact(data_dir: &Path) -> Result<(), Failure> {
-    let database = rusqlite::Connection::open(data_dir.join("table.db"))?;
-    Ok(database.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?)
 }
 
 fn parse_user(text: &str) -> Result<UserId, &'static str> {

@@ -3,9 +3,14 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
+use http::Method;
+use jiff::Timestamp;
 use serde_json::{Value, json};
-use tests::Service;
+use tests::{Actor, MAIL, SECRET, Service, WEBHOOKS, sign};
 
 use crate::{local, on_data, serve, stderr};
 
@@ -153,6 +158,114 @@ async fn an_export_from_before_brings_nothing_back() {
     assert_eq!(receipt(&erase(&["--user", "1"], &elsewhere))["gone"], json!({}));
 }
 
+/// A service with mails and webhooks, and without limits.
+fn serve_all(data: &Path) -> Service {
+    let mut command = on_data(&["--port", "0"], data);
+    command.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0").env("SVC_JWT_SECRET", SECRET);
+    command.env("SVC_WRITE_LIMIT", "1000000").env("SVC_READ_LIMIT", "1000000");
+    Service::start(&mut command, "moderator")
+}
+
+/// What a member gives by a token.
+const MEMBER: [&str; 3] = ["Septima Severus", "https://pictures.example/septima.png", "severus@private.example"];
+
+fn septima(service: &Service) -> Actor {
+    let [name, picture, email] = MEMBER;
+    let claims = json!({
+        "sub": "7", "name": name, "picture": picture, "email": email, "exp": Timestamp::now().as_second() + 3600,
+    });
+    service.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET))
+}
+
+/// Writes below `parent`, reports it and has comments rejected, until the service is gone. Tells how many comments were written.
+async fn write_until_gone(member: Actor, moderator: Actor, parent: u64, written: Arc<AtomicUsize>) -> Option<()> {
+    loop {
+        let comment =
+            json!({ "body": "a text of sevenfold interest", "parent_id": parent, "subscribe_to_replies": true });
+        let id = member.try_send(Method::POST, "posts/1/comments", &comment).await?.ok(201).id();
+        moderator.try_send(Method::POST, &format!("comments/{id}/reject"), &Value::Null).await?;
+        member.try_send(Method::POST, &format!("comments/{parent}/like"), &Value::Null).await?;
+        let report = json!({ "reason": "spam", "additional_details": "words of sevenfold anger" });
+        member.try_send(Method::POST, &format!("comments/{parent}/report"), &report).await?;
+        written.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_service_holds_of_a_member_is_erased_and_never_comes_back() {
+    const WRITERS: usize = 6;
+    const COMMENTS: usize = 40;
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let mut service = serve_all(&data);
+    let (bob, moderator) = (service.member(), service.guest().with_token(service.said("moderator")));
+    let written = Arc::<AtomicUsize>::default();
+    let mut writers = Vec::new();
+    for _ in 0..WRITERS {
+        let parent = bob.comment("posts/1", "by another member").await;
+        let write = write_until_gone(septima(&service), moderator.clone(), parent, Arc::clone(&written));
+        writers.push(tokio::spawn(write));
+    }
+    let start = Instant::now();
+    while written.load(Ordering::Relaxed) < COMMENTS && start.elapsed() < Duration::from_mins(1) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    service.kill();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+
+    let texts = [MEMBER.as_slice(), &["severus", "sevenfold"]].concat();
+    assert!(contains(&data, "sevenfold"));
+    let erased = receipt(&erase(&["--user", "7"], &data));
+    assert_eq!(erased["left"], 0, "{erased}");
+    assert!(erased["gone"]["changes"].as_u64() > Some(0), "the service had followed up on everything: {erased}");
+    let is_gone = || {
+        for text in &texts {
+            assert!(!contains(&data, text), "{text}");
+        }
+    };
+    is_gone();
+    assert_in_order(&data);
+
+    let service = serve_all(&data);
+    let list = service.guest().list("posts/1", "").await;
+    assert_eq!(list.rows().len(), WRITERS);
+    assert!(list.rows().iter().all(|row| row["body"] == "by another member"), "{:#}", list.json);
+    assert!(service.stop().success());
+    is_gone();
+    assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
+    assert_in_order(&data);
+}
+
+#[tokio::test]
+async fn a_rejected_reply_goes_with_the_erased_comment_above_it_and_takes_what_is_below_along() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let service = serve_all(&data);
+    let (bob, moderator) = (service.member(), service.guest().with_token(service.said("moderator")));
+    let top = septima(&service).comment("posts/1", "top").await;
+    let rejected = bob.reply("posts/1", top, "to be rejected").await;
+    let below = moderator.reply("posts/1", rejected, "approved").await;
+    let lowest = bob.reply("posts/1", below, "the lowest").await;
+    bob.report(lowest, "spam").await;
+    moderator.judge(rejected, "reject").await.ok(200);
+    assert!(service.stop().success());
+
+    let erased = receipt(&erase(&["--user", "7"], &data));
+    assert_eq!((&erased["gone"]["comments"], &erased["left"]), (&json!(1), &json!(0)), "{erased}");
+    assert_in_order(&data);
+    let service = serve_all(&data);
+    let moderator = service.guest().with_token(service.said("moderator"));
+    for state in ["rejected", "reported", "all"] {
+        let queue = moderator.get(&format!("moderation/comments?state={state}")).await.ok(200);
+        assert_eq!(queue.rows().len(), 0, "{state}: {:#}", queue.json);
+    }
+    for id in [top, rejected, below, lowest] {
+        moderator.get(&format!("comments/{id}")).await.refused(404, "not_found");
+    }
+}
+
 #[test]
 fn what_is_known_of_a_person_goes_to_standard_output_or_to_a_file() {
     let directory = tempfile::tempdir().unwrap();
@@ -188,6 +301,42 @@ fn a_user_is_kept_out_of_imports_before_and_after_there_is_anything_to_erase() {
     // The host's word about the page would name the author.
     assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
     assert_in_order(&data);
+}
+
+#[test]
+fn where_gravatars_are_off_no_file_has_the_hash_of_an_address_and_guests_are_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let hash = shared::domain::ids::sha256_hex("ada@example.org");
+    let run =
+        |words: &[&str], data: &Path| on_data(words, data).env("SVC_GUEST_SHOW_GRAVATAR", "false").output().unwrap();
+    import(&dump("ada-1"), &[], &data);
+    assert!(contains(&data, &hash));
+    let exported = run(&["export"], &data);
+    assert!(exported.status.success() && !String::from_utf8_lossy(&exported.stdout).contains(&hash));
+    let check = run(&["check"], &data);
+    assert_eq!(check.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&check.stdout).ends_with("2 found\n"), "{check:?}");
+    let repair = run(&["check", "--repair"], &data);
+    assert!(String::from_utf8_lossy(&repair.stdout).ends_with("2 repaired, 0 left\n"), "{repair:?}");
+    assert!(run(&["check"], &data).status.success() && on_data(&["check"], &data).output().unwrap().status.success());
+    assert_eq!(run(&["export"], &data).stdout, exported.stdout);
+
+    let (before, file) = (data.with_extension("jsonl"), directory.path().join("exported.jsonl"));
+    fs::write(&file, exported.stdout).unwrap();
+    let gone = json!({ "comments": 1, "placeholders": 1 });
+    for (name, source) in [("of a dump", &before), ("of an export", &file)] {
+        let other = directory.path().join(name);
+        fs::create_dir(&other).unwrap();
+        fs::copy(data.join("visitor-salt"), other.join("visitor-salt")).unwrap();
+        let imported = run(&["import", "native", source.to_str().unwrap()], &other);
+        assert_eq!(imported.status.code(), Some(0), "{}", stderr(&imported));
+        assert!(!contains(&other, &hash));
+        assert_eq!(receipt(&erase(&["--email", "ada@example.org"], &other))["gone"], gone, "{name}");
+    }
+    assert_eq!(receipt(&erase(&["--email", "ada@example.org"], &data))["gone"], gone);
+    let again = run(&["import", "native", file.to_str().unwrap()], &data);
+    assert!(String::from_utf8_lossy(&again.stdout).contains("0 new"), "{again:?}");
 }
 
 #[test]

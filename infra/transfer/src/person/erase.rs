@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::time::Duration;
 
 use media::bucket::{Bucket, Name};
 use serde::Serialize;
+use serde_json::Value;
 use shared::domain::comment::Comment;
 use shared::domain::email::canonical;
 use shared::domain::mail_keys::MailKeys;
@@ -14,9 +16,11 @@ use shared::domain::time::Clock;
 use shared::error::Fault;
 use shared::store::person::erase::{Erasure, Gone};
 use shared::store::person::find::{Links, Match, Remains, Retained};
+use shared::store::person::leftovers::Leftovers;
 use shared::store::{Reading, Store};
 
 use super::PersonError;
+use crate::check::Check;
 use crate::lease::Lease;
 
 /// While the service runs, the person may leave something behind what was erased already.
@@ -42,8 +46,34 @@ pub struct Mail<'a> {
     pub texts: [&'a str; 3],
 }
 
-/// Removes the mails that a condition picks, and returns their number.
-pub type RemoveMails<'a> = dyn Fn(&dyn Fn(&Mail<'_>) -> bool) -> io::Result<u64> + 'a;
+/// What one machine keeps beside the table and the bucket. Each call returns how many were changed or removed.
+pub trait Machine {
+    /// # Errors
+    ///
+    /// When a mail cannot be read or removed.
+    fn remove_mails(&self, picks: &dyn Fn(&Mail<'_>) -> bool) -> io::Result<u64>;
+
+    /// Removes messages from queues. `picks` gets their bodies.
+    ///
+    /// # Errors
+    ///
+    /// When a message cannot be read or removed.
+    fn remove_messages(&self, picks: &dyn Fn(&str) -> bool) -> io::Result<u64>;
+
+    /// Amends the images of changes that nobody has followed up on. A change of which an image becomes `None` is removed.
+    ///
+    /// # Errors
+    ///
+    /// When the stream cannot be read or written.
+    fn amend_changes(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> io::Result<u64>;
+
+    /// Whether the service did not finish its work, so that more must be put in order than what is erased.
+    ///
+    /// # Errors
+    ///
+    /// When nobody can tell.
+    fn is_unfinished(&self) -> io::Result<bool>;
+}
 
 pub struct Eraser<'a> {
     pub store: &'a Store,
@@ -52,8 +82,8 @@ pub struct Eraser<'a> {
     pub salt: &'a Secret,
     pub clock: Clock,
     pub lease: Lease<'a>,
-    /// `None` where mails are not kept.
-    pub remove_mails: Option<&'a RemoveMails<'a>>,
+    /// `None` for a deployed table.
+    pub machine: Option<&'a dyn Machine>,
 }
 
 impl Eraser<'_> {
@@ -68,7 +98,7 @@ impl Eraser<'_> {
         let person = self.store.identify(who, earlier).await?.ok_or(PersonError::Importing)?;
         self.store.begin_erasure(&person, &hashes, self.clock.now()).await?;
         let mut gone = Gone::new();
-        self.erase_mails(&person, &mut gone)?;
+        let is_behind = self.erase_leftovers(&person, &hashes, &mut gone).await?;
         let mut remains = Remains::default();
         for _ in 0..ROUNDS {
             self.erase_all(&person, &hashes, &mut gone).await?;
@@ -78,22 +108,37 @@ impl Eraser<'_> {
                 break;
             }
         }
+        if is_behind {
+            Check { repair: true, patience: Duration::ZERO }.run(self.store, &mut io::sink()).await?;
+        }
         Ok(Receipt { at: self.clock.now().to_string(), who: name, gone, stays: remains.stays, left: remains.left })
     }
 
-    /// Removes mails to the person, and those that tell others what the person wrote.
-    fn erase_mails(&self, person: &Person, gone: &mut Gone) -> Result<(), PersonError> {
-        let Some(remove) = self.remove_mails else { return Ok(()) };
+    /// Removes mails to the person, and those that tell others what the person wrote, with messages and changes. Whether the service
+    /// had not followed up on everything.
+    async fn erase_leftovers(
+        &self,
+        person: &Person,
+        hashes: &PersonHashes,
+        gone: &mut Gone,
+    ) -> Result<bool, PersonError> {
+        let Some(machine) = self.machine else { return Ok(false) };
         let keys = MailKeys::new(self.salt);
         let addresses = person.known.sealed.iter().filter_map(|sealed| keys.open(sealed));
         let addresses: BTreeSet<String> = addresses.map(|address| canonical(&address)).collect();
-        let removed = remove(&|mail| {
+        let mails = machine.remove_mails(&|mail| {
             addresses.contains(&canonical(mail.to)) || mail.texts.iter().any(|text| person.is_named_in(text))
         })?;
-        if removed > 0 {
-            gone.insert("mails", removed);
-        }
-        Ok(())
+        let mut leftovers = Leftovers::new(self.store, person, hashes, &keys, self.clock.now()).await?;
+        let messages = machine.remove_messages(&|body| leftovers.is_in_message(body))?;
+        machine.amend_changes(&mut |image| {
+            leftovers.learn(&image);
+            Some(image)
+        })?;
+        let changes = machine.amend_changes(&mut |image| leftovers.amend(image))?;
+        let counts = [("mails", mails), ("messages", messages), ("changes", changes)];
+        gone.extend(counts.into_iter().filter(|(_, count)| *count > 0));
+        Ok(machine.is_unfinished()? || messages + changes > 0)
     }
 
     async fn erase_all(&self, person: &Person, hashes: &PersonHashes, gone: &mut Gone) -> Result<(), PersonError> {

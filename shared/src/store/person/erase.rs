@@ -22,7 +22,8 @@ use crate::error::Fault;
 use crate::store::comments::{Plan, present};
 use crate::store::counts::RecountTrigger;
 use crate::store::deletion::{LiveReply, leave};
-use crate::store::keys::{self, ItemKind, Key};
+use crate::store::keys::{self, ItemKind, Key, Scope};
+use crate::store::lists::walk::Window;
 use crate::store::moderation::rejection;
 use crate::store::reactions::add_likes;
 use crate::store::schema::{comment, log, report, thread, user, visitor_state};
@@ -176,7 +177,7 @@ impl Erasure<'_> {
             Finish::Gone { emptied } => (false, emptied),
         };
         if !kept {
-            while store.remove_items(id).await? {}
+            self.remove_below(id).await?;
         }
         store.transact(vec![Write::delete(keys::erased_comment(&self.who(), id))]).await?;
         let Some(comment) = comment else { return Ok(None) };
@@ -190,6 +191,32 @@ impl Erasure<'_> {
             Box::pin(self.finish_comment(emptied, false)).await?;
         }
         Ok(Some(if kept { "placeholders" } else { "comments" }))
+    }
+
+    /// Removes everything below a comment that is gone and had no live reply: those that were rejected, and all below them. The
+    /// deepest go first: should this end in between, the next erasure finds the rest by the note about the comment.
+    async fn remove_below(&self, id: CommentId) -> Result<(), Fault> {
+        let store = self.store;
+        let items = store.all_keys_below(id).await?;
+        let mut below: Vec<CommentId> = items.iter().filter_map(|key| keys::hidden_reply_of(&key.sk)).collect();
+        let mut next = 0;
+        while let Some(reply) = below.get(next).copied() {
+            let approved = keys::replies(reply, Scope::Everyone);
+            below.extend(store.positions(approved, Window::first(Order::OldestFirst, usize::MAX)).await?);
+            let items = store.all_keys_below(reply).await?;
+            below.extend(items.iter().filter_map(|key| keys::hidden_reply_of(&key.sk)));
+            next += 1;
+        }
+        for reply in below.into_iter().rev() {
+            if let Some(reply) = store.comment(reply, Reading::Consistent).await? {
+                store.leave_queues(&reply).await?;
+                store.remove_comment(reply.id).await?;
+                store.recount_comment(&reply.thread, reply.id, RecountTrigger::Walk).await?;
+                while store.remove_items(reply.id).await? {}
+            }
+        }
+        while !items.is_empty() && store.remove_items(id).await? {}
+        Ok(())
     }
 
     /// When the placeholder is kept, a hash takes the place of its source. When it goes and empties another one, the note about
@@ -354,6 +381,18 @@ impl Store {
             return Ok(true);
         }
         self.delete_item(key).await
+    }
+
+    /// All keys in the partition of a comment.
+    async fn all_keys_below(&self, comment: CommentId) -> Result<Vec<Key>, Fault> {
+        let all = Query {
+            index: Index::Table(Reading::Consistent),
+            partition: keys::comment_partition(comment),
+            bounds: None,
+            order: Order::OldestFirst,
+            limit: usize::MAX,
+        };
+        Ok(self.query_all(all).await?.iter().filter_map(Key::of).collect())
     }
 
     /// False when it is gone already.
