@@ -26,6 +26,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use local::data_dir::DataDirError;
+use local::engine::EngineError;
+use local::settings::SettingsError;
 use local::token::{NoSecret, Token};
 use shared::config::Config;
 use shared::domain::ids::{Random, hex};
@@ -74,7 +77,13 @@ enum Command {
 impl CommandLine {
     pub async fn run(self) -> Result<ExitCode, Failure> {
         match self.command {
-            None => self.serve.run().await,
+            None => match self.serve.run().await {
+                Err(error) if is_of_data(&error) => {
+                    eprintln!("error: {error}");
+                    return Ok(ExitCode::from(UNUSABLE));
+                }
+                served => served,
+            },
             Some(Command::Token(options)) => options.run(),
             Some(Command::Moderate(options)) => options.run().await,
             Some(Command::Bench(options)) => options.run().await,
@@ -85,6 +94,12 @@ impl CommandLine {
         }
         .map(|()| ExitCode::SUCCESS)
     }
+}
+
+/// Whether a directory or its table cannot be used.
+fn is_of_data(error: &Failure) -> bool {
+    let is_of_settings = |error: &SettingsError| !matches!(error, SettingsError::Config(_));
+    error.is::<DataDirError>() || error.is::<EngineError>() || error.downcast_ref().is_some_and(is_of_settings)
 }
 
 /// `hint` says what to do when the port is taken.

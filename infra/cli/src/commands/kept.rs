@@ -15,7 +15,12 @@ use shared::domain::time::Clock;
 use super::Failure;
 
 pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, EngineError> {
-    data_dir.map_or_else(Engine::memory, |data_dir| Engine::open(&data_dir.file("table.db")))
+    match data_dir {
+        // Opened before any secret is made, so that one which is there was made for this table.
+        Some(data_dir) if data_dir.is_used() => Engine::open_used(&data_dir.table()),
+        Some(data_dir) => Engine::open(&data_dir.table()),
+        None => Engine::memory(),
+    }
 }
 
 pub(super) fn open_queues(data_dir: Option<&DataDir>) -> Result<Queues, Failure> {

@@ -25,8 +25,8 @@ pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>, lock: Option<&L
     let queue_listener = listen(port(QUEUE_PORT), hint).await?;
     let (table, bucket) = (table_listener.local_addr()?, bucket_listener.local_addr()?);
     let queue = queue_listener.local_addr()?;
-    let config = settings::load(data_dir, Some(bucket))?;
     let engine = open_table(data_dir)?;
+    let config = settings::load(data_dir, Some(bucket))?;
     engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
     let objects = open_bucket(data_dir, &config.media_bucket)?;
     let queues = open_queues(data_dir)?;

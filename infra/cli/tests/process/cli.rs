@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::net::TcpListener;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, ORIGIN};
@@ -317,12 +318,106 @@ async fn a_full_table_without_its_salt_is_refused() {
     assert!(check.status.success() && !file.exists(), "{}", stderr(&check));
 }
 
+#[tokio::test]
+async fn an_empty_table_beside_secrets_is_damaged_and_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, backup) = (directory.path().join("data"), directory.path().join("backup"));
+    let service = serve(&data);
+    service.member().comment("posts/1", "x").await;
+    assert!(service.stop().success());
+    let table = data.join("table.db");
+    fs::copy(&table, &backup).unwrap();
+    let blank = directory.path().join("blank");
+    rusqlite::Connection::open(&blank).unwrap().execute_batch("PRAGMA user_version = 1").unwrap();
+    let dump = directory.path().join("dump.jsonl");
+    fs::write(&dump, "").unwrap();
+    for content in [Vec::new(), fs::read(blank).unwrap()] {
+        fs::write(&table, &content).unwrap();
+        let import = ["import", "native", dump.to_str().unwrap()];
+        let commands: [&[&str]; 6] = [
+            &["--port", "0"],
+            &["check"],
+            &["check", "--repair"],
+            &["export"],
+            &import,
+            &["person", "erase", "--user", "7"],
+        ];
+        for words in commands {
+            let output = on_data(words, &data).output().unwrap();
+            let expected = format!("error: {}: is empty, although a service has used the directory; ", table.display());
+            assert_eq!(output.status.code(), Some(3), "{words:?}: {}", stderr(&output));
+            assert!(stderr(&output).starts_with(&expected), "{words:?}: {}", stderr(&output));
+            assert_eq!(fs::read(&table).unwrap(), content, "{words:?}");
+        }
+    }
+    fs::copy(&backup, &table).unwrap();
+    let service = serve(&data);
+    assert_eq!(service.guest().list("posts/1", "").await.rows().len(), 1);
+}
+
+/// Runs a command as somebody who may read the files, and write none of them.
+#[cfg(unix)]
+fn as_reader(words: &[&str], data: &Path) -> std::process::Output {
+    use std::os::unix::process::CommandExt;
+    let mut command = on_data(words, data);
+    // Nothing is read-only to root.
+    if fs::File::options().append(true).open(data.join("table.db")).is_ok() {
+        command.uid(65534).gid(65534);
+    }
+    command.output().unwrap()
+}
+
+#[cfg(unix)]
+fn allow(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_snapshot_that_cannot_be_written_is_exported_and_checked_and_stays_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let mut service = serve(&data);
+    for _ in 0..3 {
+        service.member().comment("posts/1", "in the log alone").await;
+    }
+    // Killed, so that the log of SQLite holds a part.
+    service.kill();
+    let names = ["table.db", "table.db-wal", "jwt-secret", "sign-in-seed", "visitor-salt"];
+    let files = || names.map(|name| fs::read(data.join(name)).unwrap());
+    assert!(!files()[1].is_empty());
+    let before = files();
+    allow(directory.path(), 0o755);
+    for entry in fs::read_dir(&data).unwrap() {
+        let entry = entry.unwrap();
+        allow(&entry.path(), if entry.file_type().unwrap().is_dir() { 0o555 } else { 0o444 });
+    }
+    allow(&data, 0o555);
+
+    let exported = as_reader(&["export"], &data);
+    assert_eq!(exported.status.code(), Some(0), "{}", stderr(&exported));
+    assert_eq!(String::from_utf8_lossy(&exported.stdout).matches("in the log alone").count(), 3);
+    let person = as_reader(&["person", "export", "--user", "1"], &data);
+    assert_eq!(person.status.code(), Some(0), "{}", stderr(&person));
+    assert_eq!(String::from_utf8_lossy(&person.stdout).matches("in the log alone").count(), 3);
+    let check = as_reader(&["check"], &data);
+    assert!(check.stdout.ends_with(b" found\n") && check.status.code() < Some(3), "{}", stderr(&check));
+    for words in [&["check", "--repair"] as &[&str], &["person", "erase", "--user", "1"], &["--port", "0"]] {
+        let refused = as_reader(words, &data);
+        assert_eq!(refused.status.code(), Some(3), "{words:?}: {}", stderr(&refused));
+        assert!(stderr(&refused).contains("denied"), "{words:?}: {}", stderr(&refused));
+    }
+    assert_eq!(files(), before);
+    allow(&data, 0o755);
+}
+
 #[test]
 fn a_second_process_on_the_same_data_is_refused() {
     let data_dir = tempfile::tempdir().unwrap();
     let _service = serve(data_dir.path());
     let second = on_data(&["--port", "0"], data_dir.path()).output().unwrap();
-    assert_eq!(second.status.code(), Some(1));
+    assert_eq!(second.status.code(), Some(3));
     assert!(stderr(&second).starts_with("error: another process uses"), "{}", stderr(&second));
     assert_eq!(stderr(&second).lines().count(), 1);
 }
