@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::comment::Comment;
-use shared::domain::ids::CommentId;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::rejection::{Grounds, MAX_NOTE, RejectionReason};
 use shared::domain::report::Report;
@@ -61,9 +60,8 @@ async fn judge(app: &App, call: &Call, id: &str, verdict: impl FnOnce(&mut Input
     let seen = input.optional_time("updated_at");
     let verdict = verdict(&mut input);
     input.finish()?;
-    let id = comment.id;
-    decide(app, comment, &verdict, seen, app.moderator(&viewer)?).await?;
-    let comment = read_again(app, id).await?;
+    decide(app, comment.clone(), &verdict, seen, app.moderator(&viewer)?).await?;
+    let comment = read_again(app, comment).await?;
     present(app, call, &viewer, &comment).await
 }
 
@@ -87,9 +85,8 @@ pub(crate) async fn reports(app: &App, call: &Call, id: &str) -> Result<Answer> 
 /// POST `comments/{id}/reports/dismiss`
 pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
-    let id = comment.id;
-    decide(app, comment, &Verdict::Dismiss, None, app.moderator(&viewer)?).await?;
-    present_reports(app, &read_again(app, id).await?).await
+    decide(app, comment.clone(), &Verdict::Dismiss, None, app.moderator(&viewer)?).await?;
+    present_reports(app, &read_again(app, comment).await?).await
 }
 
 /// Carries out a decision, unless the comment is gone or has another text than the moderator saw.
@@ -107,8 +104,9 @@ pub(crate) async fn decide(
     }
 }
 
-async fn read_again(app: &App, id: CommentId) -> Result<Comment> {
-    Ok(app.store.comment(id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?)
+/// The comment as it is now. One that was deleted after the decision, which is done and logged, is returned as it was read.
+async fn read_again(app: &App, comment: Comment) -> Result<Comment> {
+    Ok(app.store.comment(comment.id, Reading::Consistent).await?.unwrap_or(comment))
 }
 
 async fn find_to_pin(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {

@@ -252,7 +252,8 @@ impl Store {
         self.change("editing a comment", comment.clone(), plan).await
     }
 
-    /// Changes a comment as `plan` says, and returns it as it is now; `None` when it no longer exists or is a placeholder.
+    /// Changes a comment as `plan` says, and returns it as it is now, or as it was read if it was deleted after the change;
+    /// `None` when it no longer existed or was a placeholder.
     pub(super) async fn change<P>(
         &self,
         doing: &'static str,
@@ -267,8 +268,8 @@ impl Store {
             let planned = (!comment.is_placeholder).then(|| plan(comment));
             async { if let Some(planned) = planned { planned.await } else { Ok(Plan::Gone) } }
         };
-        match self.try_plans(doing, comment, plan).await? {
-            Changed::Done => self.get(&keys::comment(id), Reading::Consistent).await,
+        match self.try_plans(doing, comment.clone(), plan).await? {
+            Changed::Done => Ok(Some(self.get(&keys::comment(id), Reading::Consistent).await?.unwrap_or(comment))),
             Changed::Now(comment) => Ok(Some(*comment)),
             Changed::Edited | Changed::Gone => Ok(None),
         }
