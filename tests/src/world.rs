@@ -187,17 +187,7 @@ impl World {
     fn on(engine: Engine, surroundings: Surroundings, settings: &[(&str, &str)]) -> Self {
         let Surroundings { queues, outbox, connection, time, lookup } = surroundings;
         privacy::watch_the_log();
-        let mut vars = HashMap::from([
-            ("TABLE_NAME", TABLE),
-            ("SVC_JWT_SECRET", SECRET),
-            ("SVC_VISITOR_SALT", SALT),
-            ("MEDIA_BUCKET", MEDIA),
-            ("MEDIA_BASE_URL", MEDIA_BASE),
-            ("SVC_WRITE_LIMIT", "1000000"),
-            ("SVC_READ_LIMIT", "1000000"),
-        ]);
-        vars.extend(settings.iter().copied());
-        let config = Config::from_vars(|name| vars.get(name).map(|value| (*value).to_owned())).expect("settings");
+        let config = config(settings);
         let prefix = config.api_prefix.clone();
         let app = app(config.clone(), &queues, &connection, &time);
         let bucket = Bucket::temporary(MEDIA).expect("a bucket");
@@ -481,6 +471,21 @@ impl Default for World {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// These settings, the others at their defaults.
+pub(crate) fn config(settings: &[(&str, &str)]) -> Config {
+    let mut vars = HashMap::from([
+        ("TABLE_NAME", TABLE),
+        ("SVC_JWT_SECRET", SECRET),
+        ("SVC_VISITOR_SALT", SALT),
+        ("MEDIA_BUCKET", MEDIA),
+        ("MEDIA_BASE_URL", MEDIA_BASE),
+        ("SVC_WRITE_LIMIT", "1000000"),
+        ("SVC_READ_LIMIT", "1000000"),
+    ]);
+    vars.extend(settings.iter().copied());
+    Config::from_vars(|name| vars.get(name).map(|value| (*value).to_owned())).expect("settings")
 }
 
 fn app(config: Config, queues: &Queues, connection: &Connection, time: &Time) -> App {

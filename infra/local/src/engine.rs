@@ -202,6 +202,12 @@ impl Engine {
         self.shared.work(move |shared| shared.answer(&operation, &body)).await
     }
 
+    /// Does what [`Self::answer`] does, on this thread.
+    #[must_use]
+    pub fn answer_here(&self, operation: &str, body: &[u8]) -> (u16, Vec<u8>) {
+        self.shared.answer(operation, body)
+    }
+
     /// The CPU time of all answers and of the stream so far; zero on systems that do not measure it by thread.
     #[must_use]
     pub fn cpu_time(&self) -> Duration {

@@ -46,9 +46,9 @@ pub fn queue_settings() -> Result<Vec<QueueSettings>, TemplateError> {
     Template::parse(DEPLOYED, &[])?.queues()
 }
 
-/// The queues that functions send to, connected to those of this process.
+/// The queues that functions send to, reached by this transport.
 #[must_use]
-pub fn app_queues(queues: &Queues) -> app::Queues {
+pub fn app_queues(queues: &(impl Transport + Clone)) -> app::Queues {
     let queue = |name| Queue::new(Queues::url(name), REGION.to_owned(), caller(queues.clone()));
     app::Queues { jobs: Some(queue(JOBS)), deliveries: Some(queue(DELIVERIES)) }
 }
@@ -102,24 +102,13 @@ pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Sta
         ("Webhooks", webhooks),
     ];
     let template = Template::parse(DEPLOYED, &parameters)?;
-    // Handlers by the names of their binaries.
-    let handlers: [(&str, Arc<dyn Handler>); 8] = [
-        ("comments", Arc::new(comments::handle)),
-        ("media", Arc::new(Media::new(bucket.client()))),
-        ("moderation", Arc::new(moderation::handle)),
-        ("public", Arc::new(public::handle)),
-        ("reactions", Arc::new(reactions::handle)),
-        ("sign_in", Arc::new(SignIn::default())),
-        ("ui", Arc::new(ui::handle)),
-        ("users", Arc::new(users::handle)),
-    ];
     let mut roles = Vec::new();
     let mut role = |name| {
         let access = Access::new(name, template.grants(name), template.denials(name));
         roles.push(Arc::clone(&access));
         access
     };
-    let http = handlers.map(|(name, handler)| (name.to_owned(), http_function(&app, role(name), handler)));
+    let http = handlers(&bucket).map(|(name, handler)| (name.to_owned(), http_function(&app, role(name), handler)));
     let on_events = [
         ("events".to_owned(), stream_function(&app, role("events"))),
         ("thumbnails".to_owned(), thumbnails_function(&bucket, role("thumbnails"))),
@@ -135,6 +124,21 @@ pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Sta
     let mut stack = Stack::start(&template, engine, bucket, queues, &app.config.table_name, functions, mounts)?;
     stack.roles = roles;
     Ok(stack)
+}
+
+/// The handlers of requests, by the names of their binaries.
+#[must_use]
+pub fn handlers(bucket: &Bucket) -> [(&'static str, Arc<dyn Handler>); 8] {
+    [
+        ("comments", Arc::new(comments::handle)),
+        ("media", Arc::new(Media::new(bucket.client()))),
+        ("moderation", Arc::new(moderation::handle)),
+        ("public", Arc::new(public::handle)),
+        ("reactions", Arc::new(reactions::handle)),
+        ("sign_in", Arc::new(SignIn::default())),
+        ("ui", Arc::new(ui::handle)),
+        ("users", Arc::new(users::handle)),
+    ]
 }
 
 /// The bucket's objects, on the port of the API.
