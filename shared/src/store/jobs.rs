@@ -17,9 +17,7 @@ use super::transaction::Write;
 use super::{Index, Query, Reading, Store, meter, number, placement, text};
 use crate::domain::comment::Comment;
 use crate::domain::ids::CommentId;
-use crate::domain::job::{
-    CleanUp, CountBelow, CountReplies, ForgetReactions, Job, MAX_INCOMPLETE, RejectRecent, Rename,
-};
+use crate::domain::job::{CleanUp, CountBelow, CountReplies, ForgetReactions, Job, MAX_INCOMPLETE, Rename};
 use crate::domain::list::Order;
 use crate::domain::time::Timestamp;
 use crate::domain::user::{RENAME_PAUSE, User};
@@ -54,9 +52,9 @@ impl Store {
             Job::ForgetReactions(job) => self.forget_reactions(job, deadline).await,
             Job::CountBelow(job) => self.count_below(job, now, deadline).await,
             Job::Rename(job) => self.rename(job, now, deadline).await,
-            // The entry no longer says so when the moderator or the writer was erased.
+            // The moderator was erased meanwhile.
             Job::RejectRecent(job) => match self.log_entry(job.ban).await? {
-                Some(entry) if RejectRecent::of(&entry).is_none() => Ok(None),
+                Some(entry) if entry.moderator.is_none() => Ok(None),
                 _ => self.reject_recent(job, now, deadline).await,
             },
         }
