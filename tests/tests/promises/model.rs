@@ -9,6 +9,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue::S;
 use proptest::prelude::*;
@@ -28,6 +29,8 @@ const MODERATOR: usize = 2;
 /// When imported comments were written, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds, the
 /// first millisecond of the others, and 2049.
 const TIMES: [i64; 5] = [0, 1_000_000_000_000, 1_770_049_338_000, 1_770_049_338_368, 2_493_169_445_000];
+/// How old the comments are that a ban rejects.
+const WEEK: Duration = Duration::from_hours(7 * 24);
 /// The number of steps after which everything is compared.
 const STRIDE: usize = 6;
 
@@ -86,6 +89,15 @@ enum ModelStep {
     Erase {
         what: Index,
     },
+    /// Bans the writer of a comment, or the network of the guest, and rejects what the writer wrote lately.
+    Ban {
+        what: Index,
+        rejects: bool,
+    },
+    /// Lifts the ban of a person.
+    Unban {
+        who: usize,
+    },
     WaitUntilIdle,
 }
 
@@ -136,6 +148,8 @@ fn step() -> impl Strategy<Value = ModelStep> {
         1 => what().prop_map(|what| ModelStep::Dismiss { what }),
         4 => (imported(), prop::option::weighted(0.6, what())).prop_map(|(what, to)| ModelStep::Import { what, to }),
         2 => what().prop_map(|what| ModelStep::Erase { what }),
+        2 => (what(), any::<bool>()).prop_map(|(what, rejects)| ModelStep::Ban { what, rejects }),
+        2 => who().prop_map(|who| ModelStep::Unban { who }),
         1 => Just(ModelStep::WaitUntilIdle),
     ]
 }
@@ -200,7 +214,9 @@ struct Model {
     tombstones: BTreeSet<u64>,
     bodies: usize,
     /// What the moderator did, and to which comment.
-    log: Vec<(&'static str, u64)>,
+    log: Vec<(&'static str, Option<u64>)>,
+    /// Who is banned. Of a guest, the network and the comment by which it is banned.
+    banned: BTreeMap<usize, Option<(String, u64)>>,
 }
 
 impl Model {
@@ -309,7 +325,9 @@ impl Model {
     /// The fields of a comment in an answer to this person.
     fn resource(&self, people: &[Person], who: usize, id: u64) -> Value {
         let comment = &self.comments[&id];
-        let owner = people[who].owns_comments() && comment.writer == Some(who);
+        // Reads do not tell of the ban of a network.
+        let is_banned = !people[who].is_guest && self.banned.contains_key(&who);
+        let owner = people[who].owns_comments() && comment.writer == Some(who) && !is_banned;
         let writer = comment.writer.map(|writer| &people[writer]);
         json!({
             "id": id,
@@ -357,6 +375,12 @@ impl Comment {
     fn may_be_pinned(&self) -> bool {
         self.parent.is_none() && !self.is_placeholder
     }
+}
+
+/// Entries of the log, with those of rejections in the order of ids where they follow each other. A walk makes several at once.
+fn settled(mut log: Vec<(String, Option<u64>)>) -> Vec<(String, Option<u64>)> {
+    log.chunk_by_mut(|one, next| one.0 == "reject" && next.0 == "reject").for_each(<[_]>::sort);
+    log
 }
 
 /// Whether the comment is in the lists of this person.
@@ -443,6 +467,7 @@ impl Test {
         prop_assert!(findings.is_empty(), "{findings:#?}");
         other.model = self.model;
         other.model.log.clear();
+        other.model.banned.retain(|_, network| network.is_none());
         other.model.comments.values_mut().for_each(|comment| comment.is_imported = true);
         other.compare().await?;
         Ok(other)
@@ -504,6 +529,11 @@ impl Test {
                 None => Ok(()),
                 Some(id) => self.erase(id).await,
             },
+            ModelStep::Ban { what, rejects } => match self.any(what) {
+                None => Ok(()),
+                Some(id) => self.ban(id, *rejects).await,
+            },
+            ModelStep::Unban { who } => self.unban(*who).await,
         }
     }
 
@@ -515,6 +545,9 @@ impl Test {
     async fn create(&mut self, who: usize, thread: usize, parent: Option<u64>, doubtful: bool) -> Verdict {
         let body = self.body(doubtful);
         let answer = self.people[who].actor.write(THREADS[thread], parent, &body).await;
+        if self.model.banned.contains_key(&who) {
+            return expect(answer, 403, "creating").map(drop);
+        }
         if let Some(parent) = parent {
             let above = self.model.comments.get(&parent).map(|parent| {
                 let ancestors = self.model.ancestors(parent);
@@ -600,6 +633,8 @@ impl Test {
     fn own_status(&self, who: usize, id: u64, done: u16) -> u16 {
         if !self.people[who].owns_comments() {
             401
+        } else if self.model.banned.contains_key(&who) {
+            403
         } else if !self.model.sees(&self.people, who, id) {
             404
         } else if self.model.comments[&id].writer != Some(who) {
@@ -635,6 +670,9 @@ impl Test {
 
     async fn like(&mut self, who: usize, id: u64) -> Verdict {
         let answer = self.people[who].actor.like(id).await;
+        if self.model.banned.contains_key(&who) {
+            return expect(answer, 403, "liking").map(drop);
+        }
         if !self.model.sees(&self.people, who, id) {
             return expect(answer, 404, "liking").map(drop);
         }
@@ -650,6 +688,9 @@ impl Test {
 
     async fn report(&mut self, who: usize, id: u64) -> Verdict {
         let answer = self.people[who].actor.report(id, "spam").await;
+        if self.model.banned.contains_key(&who) {
+            return expect(answer, 403, "reporting").map(drop);
+        }
         if !self.model.sees(&self.people, who, id) {
             return expect(answer, 404, "reporting").map(drop);
         }
@@ -665,6 +706,7 @@ impl Test {
         let comment = self.model.comments.get(&id);
         let status = match comment {
             _ if self.people[who].is_guest => 401,
+            _ if self.model.banned.contains_key(&who) => 403,
             _ if !self.model.sees(&self.people, who, id) => 404,
             _ if !self.people[who].moderator => 403,
             Some(comment) if comment.parent.is_some() || (pin && comment.state != ModelState::Approved) => 422,
@@ -674,7 +716,7 @@ impl Test {
         if let (200, Some(comment)) = (status, comment) {
             let thread = comment.thread;
             if pin != (self.model.pins.get(&thread) == Some(&id)) {
-                self.model.log.push((if pin { "pin" } else { "unpin" }, id));
+                self.model.log.push((if pin { "pin" } else { "unpin" }, Some(id)));
             }
             self.model.unpin(id);
             if pin {
@@ -682,6 +724,60 @@ impl Test {
             }
         }
         Ok(())
+    }
+
+    async fn ban(&mut self, id: u64, rejects: bool) -> Verdict {
+        let body = json!({ "reject_recent": rejects });
+        let answer = self.people[MODERATOR].actor.put(&format!("comments/{id}/ban"), body).await;
+        let comment = self.model.comments.get(&id).filter(|comment| !comment.is_placeholder);
+        let Some(comment) = comment else { return expect(answer, 404, "banning").map(drop) };
+        let who = match comment.writer.filter(|_| !comment.is_imported) {
+            None => return expect(answer, 422, "banning").map(drop),
+            Some(MODERATOR) => return expect(answer, 403, "banning").map(drop),
+            Some(who) => who,
+        };
+        let answer = expect(answer, 200, "banning")?;
+        let network = answer.data()["network"].as_str().map(|network| (network.to_owned(), id));
+        // The same ban again changes nothing. That of a network ends at another time.
+        if rejects || network.is_some() || !self.model.banned.contains_key(&who) {
+            self.model.log.push(("ban", network.as_ref().map(|_| id)));
+        }
+        self.model.banned.insert(who, network);
+        if rejects {
+            self.world.wait_until_idle().await;
+            self.reject_recent(who);
+        }
+        Ok(())
+    }
+
+    fn reject_recent(&mut self, who: usize) {
+        let (now, is_guest) = (self.world.now(), self.people[who].is_guest);
+        let is_recent = |comment: &&Comment| {
+            let written = CommentId(comment.id).created_at();
+            let waits = comment.state == ModelState::Pending || comment.in_review;
+            written <= now && (waits || now.since(written) <= WEEK)
+        };
+        // No import says from which network a guest wrote.
+        let of_writer = |comment: &&Comment| comment.writer == Some(who) && !(is_guest && comment.is_imported);
+        let comments = self.model.comments.values().filter(of_writer).filter(is_recent);
+        let comments = comments.filter(|comment| comment.state != ModelState::Rejected);
+        for id in comments.map(|comment| comment.id).collect::<Vec<_>>() {
+            self.model.log.push(("reject", Some(id)));
+            self.model.unpin(id);
+            if let Some(comment) = self.model.comments.get_mut(&id) {
+                (comment.state, comment.in_review, comment.waiting) = (ModelState::Rejected, false, false);
+            }
+        }
+    }
+
+    async fn unban(&mut self, who: usize) -> Verdict {
+        let Some(network) = self.model.banned.remove(&who) else { return Ok(()) };
+        let path = match &network {
+            Some((network, _)) => format!("moderation/networks/{network}/ban"),
+            None => format!("users/{}/ban", who + 1),
+        };
+        self.model.log.push(("unban", network.map(|(_, comment)| comment)));
+        expect(self.people[MODERATOR].actor.delete(&path).await, 204, "lifting a ban").map(drop)
     }
 
     async fn moderate(&mut self, step: &ModelStep, id: u64) -> Verdict {
@@ -695,7 +791,7 @@ impl Test {
         let Some(comment) = comment else { return expect(answer, 404, path).map(drop) };
         let answer = expect(answer, 200, path)?;
         if comment.waiting || state.is_some_and(|state| state != comment.state || comment.in_review) {
-            self.model.log.push((action, id));
+            self.model.log.push((action, Some(id)));
         }
         comment.waiting = false;
         if let Some(state) = state {
@@ -778,9 +874,9 @@ impl Test {
     async fn log(&self) -> Verdict {
         let pages = self.people[MODERATOR].actor.walk("moderation/log?per_page=50&cursor=").await;
         let rows = pages.iter().flat_map(TestResponse::rows);
-        let logged: Vec<Value> = rows.map(|row| json!([row["action"], row["comment_id"]])).collect();
-        let expected: Vec<Value> = self.model.log.iter().rev().map(|(action, id)| json!([action, id])).collect();
-        prop_assert_eq!(logged, expected);
+        let entry = |row: &Value| (row["action"].as_str().unwrap_or_default().to_owned(), row["comment_id"].as_u64());
+        let expected = self.model.log.iter().rev().map(|(action, id)| ((*action).to_owned(), *id));
+        prop_assert_eq!(settled(rows.map(entry).collect()), settled(expected.collect()));
         Ok(())
     }
 
