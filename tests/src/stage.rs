@@ -23,7 +23,7 @@ use local::queue::Queues;
 use local::service;
 use local::settings::{DELIVERIES, JOBS, MEDIA};
 use local::template::{DEPLOYED, Template};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::app::App;
 use shared::aws::call::Transport;
 use shared::aws::https;
@@ -74,12 +74,12 @@ impl Call {
             "UpdateItem" | "DeleteItem" => vec![touch(&body["Key"], true)],
             "BatchGetItem" => rows(&body["RequestItems"][TABLE]["Keys"]).iter().map(|key| touch(key, false)).collect(),
             "BatchWriteItem" => {
-                let writes = rows(&body["RequestItems"][TABLE]).iter().filter_map(|write| write.as_object());
-                let writes = writes.flat_map(|write| write.values());
+                let writes = rows(&body["RequestItems"][TABLE]).iter().filter_map(Value::as_object);
+                let writes = writes.flat_map(Map::values);
                 writes.map(|write| touch(write.get("Item").unwrap_or(&write["Key"]), true)).collect()
             }
             "TransactWriteItems" => {
-                let kinds = rows(&body["TransactItems"]).iter().filter_map(|write| write.as_object()).flatten();
+                let kinds = rows(&body["TransactItems"]).iter().filter_map(Value::as_object).flatten();
                 kinds
                     .map(|(kind, write)| touch(write.get("Item").unwrap_or(&write["Key"]), kind != "ConditionCheck"))
                     .collect()

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tests::{Call, Stage, State};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
 use self::operations::{Given, Labels, Operation, SCENES, Scene, perform, prepare};
 use self::oracle::{Drained, Expected, Outcome};
@@ -67,7 +67,7 @@ impl Play<'_> {
             for (instance, task) in tasks.iter().enumerate() {
                 for settles in 0.. {
                     tokio::time::sleep(Duration::from_millis(1)).await;
-                    let is_done = task.as_ref().is_none_or(|task| task.is_finished());
+                    let is_done = task.as_ref().is_none_or(JoinHandle::is_finished);
                     if is_done || self.stage.waiting(instance).is_some() {
                         break;
                     }
