@@ -135,11 +135,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A call, and what lets it go on.
+type HeldCall = (Call, oneshot::Sender<()>);
+
 /// The calls that wait, by instance.
 #[derive(Default)]
 struct Turns {
     is_held: AtomicBool,
-    waiting: [Mutex<VecDeque<(Call, oneshot::Sender<()>)>>; FREE],
+    waiting: [Mutex<VecDeque<HeldCall>>; FREE],
 }
 
 /// The connection of an instance to the table.

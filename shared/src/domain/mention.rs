@@ -84,11 +84,13 @@ fn mention_at(text: &str, start: usize, before: Option<char>) -> Option<Mention>
     let name = after_sign(text, start);
     let run = &text[name..][..length(text[name..].chars(), is_of_run)];
     let tries: Vec<Try> = tries(run).map(|(handle, end)| Try { handle, end: name + end }).collect();
-    let is_mention = !tries.is_empty()
-        && last_seen(&text[..start], before).is_none_or(precedes)
-        && !is_in_email(text, start, before)
-        && !(text[name + run.len()..].starts_with(SIGNS) && is_in_email(text, name + run.len(), before));
-    is_mention.then_some(Mention { start, tries })
+    if tries.is_empty() || !last_seen(&text[..start], before).is_none_or(precedes) {
+        return None;
+    }
+    let end = name + run.len();
+    let is_in_email =
+        is_in_email(text, start, before) || text[end..].starts_with(SIGNS) && is_in_email(text, end, before);
+    (!is_in_email).then_some(Mention { start, tries })
 }
 
 fn after_sign(text: &str, start: usize) -> usize {

@@ -204,7 +204,8 @@ impl Play<'_> {
 
     async fn replay(&mut self, order: &str) -> String {
         let (trace, outcome) = self.ordered(order).await;
-        let calls: String = trace.0.iter().map(|(who, call)| format!("{} {call}\n", ["A", "B"][*who])).collect();
+        let calls: Vec<String> = trace.0.iter().map(|(who, call)| format!("{} {call}\n", ["A", "B"][*who])).collect();
+        let calls = calls.concat();
         let verdict = match self.expected().await {
             Ok(mut expected) => self.judge(order, &mut expected).await,
             Err(failure) => Err(failure),
@@ -278,7 +279,7 @@ fn two_requests_do_what_one_after_the_other_would() {
         None => pairs.retain(|pair| pair.operations[0].shares_a_rule(pair.operations[1])),
         Some("all") => {}
         Some(parts) => {
-            pairs.retain(|pair| parts.split(';').any(|part| part.split('*').all(|part| pair.name().contains(part))))
+            pairs.retain(|pair| parts.split(';').any(|part| part.split('*').all(|part| pair.name().contains(part))));
         }
     }
     let (failures, orders) = (Mutex::new(Vec::new()), AtomicUsize::new(0));

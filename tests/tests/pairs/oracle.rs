@@ -69,7 +69,7 @@ impl Names {
             };
             named.push_str(&text[end..start]);
             if count > 0 {
-                named.push_str(&format!("{count}x"));
+                named.extend([&count.to_string(), "x"]);
             }
             named.push_str(name);
             end = start + digits.len();

@@ -45,9 +45,10 @@ impl Options {
 
     async fn findings(self) -> Result<usize, Failure> {
         let (data_dir, deployed) = (&self.data_dir, self.table.as_deref());
-        let table = match self.repair {
-            true => Table::open(data_dir, deployed).await?,
-            false => Table::open_to_read(data_dir, deployed).await?,
+        let table = if self.repair {
+            Table::open(data_dir, deployed).await?
+        } else {
+            Table::open_to_read(data_dir, deployed).await?
         };
         let patience = if deployed.is_some() { PATIENCE } else { Duration::ZERO };
         Ok(Check { repair: self.repair, patience }.run(&table.store, &mut io::stdout()).await?)

@@ -44,7 +44,8 @@ const LINE: Duration = Duration::from_secs(30);
 
 /// Bring in the comments of another system; see infra/import.md. The same
 /// command again adds nothing, and finishes what was interrupted. The exit code
-/// is 1 if records were refused or missing, 3 if the source or the table cannot be used
+/// is 1 if records were refused or are missing, 3 if the source or the table
+/// cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {

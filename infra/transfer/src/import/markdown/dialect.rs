@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
                 self.events.push(Event::HardBreak);
             }
             Event::Html(html) | Event::InlineHtml(html) => self.html(html),
-            Event::Text(text) if self.verbatim == 0 => self.text(text),
+            Event::Text(text) if self.verbatim == 0 => self.text(&text),
             Event::Start(tag) => {
                 self.verbatim += usize::from(is_verbatim(tag.to_end()));
                 self.events.push(Event::Start(self.without_html_block(tag)));
@@ -92,9 +92,9 @@ impl<'a> Reader<'a> {
         self.events.push(Event::InlineHtml(html));
     }
 
-    fn text(&mut self, text: CowStr<'a>) {
+    fn text(&mut self, text: &str) {
         let mut written = 0;
-        for range in address::find(&text) {
+        for range in address::find(text) {
             self.words(&text[written..range.start]);
             let address: CowStr<'a> = text[range.clone()].to_owned().into();
             let link =
