@@ -118,7 +118,8 @@ pub struct Comment {
     /// Only of rejected comments. Those that were imported, or rejected before rejections were kept, have none.
     #[serde(rename = "rj", default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Box<Rejection>>,
-    /// The latest decision of a moderator that changed it: the id of the entry in the log. 0: none did.
+    /// The latest decision of a moderator: the id of the entry in the log. One that changed nothing has no entry, and counts if
+    /// the writer had been banned since the one before. 0: none.
     #[serde(rename = "de", default, skip_serializing_if = "is_default")]
     pub decided: u64,
     /// Changes with everything that a deletion must notice and that no count shows (`store::deletion`). 0: no reply to it has

@@ -133,7 +133,7 @@ impl Store {
                 Verdict::Reject(grounds) => self.reject(comment.clone(), by.rejection(grounds), by).await?,
                 Verdict::Dismiss => Decision::by(&comment, comment.clone(), verdict, by)?.into_plan(),
             };
-            self.with_trust(plan, &comment, verdict).await
+            self.with_trust(plan, &comment, verdict, by).await
         };
         Ok(match self.try_plans("deciding about a comment", comment, plan).await? {
             Changed::Done | Changed::Now(_) => Decided::Done,
@@ -143,7 +143,13 @@ impl Store {
     }
 
     /// The plan with what the decision says of the writer.
-    async fn with_trust(&self, plan: Plan, comment: &Comment, verdict: &Verdict) -> Result<Plan, Fault> {
+    async fn with_trust(
+        &self,
+        plan: Plan,
+        comment: &Comment,
+        verdict: &Verdict,
+        by: Moderator<'_>,
+    ) -> Result<Plan, Fault> {
         let decided = match verdict {
             Verdict::Approve => trust::Decided::Approved,
             Verdict::Reject(_) => trust::Decided::Rejected,
@@ -154,7 +160,20 @@ impl Store {
                 writes.extend(self.note_decision(comment, decided).await?);
                 Ok(Plan::Together(writes))
             }
-            Plan::Nothing => self.note_standing(comment, decided).await,
+            Plan::Nothing => {
+                let noted = self.note_standing(comment, decided).await?;
+                let is_kept = *verdict == Verdict::Approve && self.is_banned_since_decided(comment).await?;
+                if noted.is_none() && !is_kept {
+                    return Ok(Plan::Nothing);
+                }
+                let key = keys::comment(comment.id);
+                let stands = if is_kept {
+                    as_decided(Write::update(key), comment, by.ids.next().0)
+                } else {
+                    Write::unchanged(key)
+                };
+                Ok(Plan::Together(std::iter::once(as_read(stands, comment)).chain(noted).collect()))
+            }
             plan => Ok(plan),
         }
     }
@@ -297,7 +316,7 @@ impl<'a> Decision<'a> {
         }
         let id = by.ids.next().0;
         if write.has_changes() {
-            write = write.set(comment::DECIDED, number(id));
+            write = as_decided(write, before, id);
         }
         let entry = by.entry(id, verdict.action(), Subject::Comment(before))?;
         Ok(Self { entry: Some(entry), ..Self::new(before, after, write) })
@@ -325,6 +344,12 @@ impl<'a> Decision<'a> {
         let (write, others) = self.into_writes();
         Plan::Together(std::iter::once(write).chain(others).collect())
     }
+}
+
+/// Notes the decision on the comment, if no other was first.
+fn as_decided(write: Write, comment: &Comment, id: u64) -> Write {
+    let before = Some(comment.decided).filter(|decided| *decided > 0);
+    write.still(comment::DECIDED, before.map(number)).set(comment::DECIDED, number(id))
 }
 
 /// The resolutions of a comment after another one.

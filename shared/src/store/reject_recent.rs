@@ -89,20 +89,27 @@ impl Store {
         Ok(self.query_all(written).await?.iter().filter_map(keys::comment_of).collect())
     }
 
-    /// The ban that the walk follows from, as long as it is the writer's.
-    async fn ban_behind(&self, job: &RejectRecent) -> Result<Option<Ban>, Fault> {
-        let (ban, id) = match &job.author {
-            Author::User(id) => {
-                let user = self.user(*id, Reading::Consistent).await?;
-                user.map(|user| (user.ban, user.ban_id)).unwrap_or_default()
-            }
+    /// The latest ban of an author, unless it was lifted, and its id.
+    async fn ban_of(&self, author: &Author) -> Result<Option<(u64, Ban)>, Fault> {
+        Ok(match author {
+            Author::User(id) => self.user(*id, Reading::Consistent).await?.and_then(|user| user.ban_id.zip(user.ban)),
             Author::Network(name) => {
                 let item = self.one_item(&keys::network_ban(name), Reading::Consistent).await?;
-                let of = item.map(|item| bans::network(name, item)).transpose()?;
-                of.map(|of| (Some(of.ban), Some(of.id))).unwrap_or_default()
+                item.map(|item| bans::network(name, item)).transpose()?.map(|of| (of.id, of.ban))
             }
-        };
-        Ok(ban.filter(|_| id == Some(job.ban)))
+        })
+    }
+
+    /// The ban that the walk follows from, as long as it is the writer's.
+    async fn ban_behind(&self, job: &RejectRecent) -> Result<Option<Ban>, Fault> {
+        let ban = self.ban_of(&job.author).await?;
+        Ok(ban.filter(|(id, _)| *id == job.ban).map(|(_, ban)| ban))
+    }
+
+    /// Whether the writer was banned after the latest decision about the comment, which a walk may reject then.
+    pub(super) async fn is_banned_since_decided(&self, comment: &Comment) -> Result<bool, Fault> {
+        let Some(author) = comment.author() else { return Ok(false) };
+        Ok(self.ban_of(&author).await?.is_some_and(|(id, _)| id > comment.decided))
     }
 
     /// Whether the ban rejects the comment, now or in an earlier run of the walk.

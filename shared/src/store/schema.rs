@@ -209,7 +209,7 @@ items! {
             BY_TRUST       "bt"  B                        "shown without a decision while new writers waited";
             WAS_SHOWN      "ws"  B                        "everyone could see it before a moderator rejected it: it notifies no second time";
             REJECTION      "rj"  M(rejection) names Words     "the rejection: what the moderator said, who it was, and when";
-            DECIDED        "de"  N                        "id of the log entry of the latest decision that changed it";
+            DECIDED        "de"  N                        "id of the latest decision, of its log entry if it has one; missing where it changed nothing";
             DELETION_GUARD "dg"  N                        "changes with what a deletion must notice and no count shows; missing while every reply was approved";
         }
         index {

@@ -3,7 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::comments::{Plan, as_read};
 use super::keys::{self, Key, Span};
 use super::schema::{guest, user};
 use super::transaction::Write;
@@ -49,17 +48,14 @@ impl Store {
         Ok(Some(enter(row(key, comment.user), &before, comment.id, decided)))
     }
 
-    /// The plan for a decision that the comment is as already: its writer's row is to say so too, without an entry of the log. So
+    /// The change for a decision that the comment is as already: its writer's row is to say so too, without an entry of the log. So
     /// it does not where the comment was shown without a decision.
-    pub(super) async fn note_standing(&self, comment: &Comment, decided: Decided) -> Result<Plan, Fault> {
-        let Some(key) = keys::trust(&comment.visitor()) else { return Ok(Plan::Nothing) };
+    pub(super) async fn note_standing(&self, comment: &Comment, decided: Decided) -> Result<Option<Write>, Fault> {
+        let Some(key) = keys::trust(&comment.visitor()) else { return Ok(None) };
         let before = self.one_item(&key, Reading::Consistent).await?;
         let before: Trust = before.map(read).transpose()?.unwrap_or_default();
-        if before.after(comment.id, decided) == before {
-            return Ok(Plan::Nothing);
-        }
-        let stands = as_read(Write::unchanged(keys::comment(comment.id)), comment);
-        Ok(Plan::Together(vec![enter(row(key, comment.user), &before, comment.id, decided), stands]))
+        let is_new = before.after(comment.id, decided) != before;
+        Ok(is_new.then(|| enter(row(key, comment.user), &before, comment.id, decided)))
     }
 
     /// The trust in a writer of whom it says nothing good yet, with a comment that earns it: one that was shown before trust was

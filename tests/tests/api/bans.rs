@@ -83,6 +83,7 @@ async fn moderators_see_which_comments_the_ban_of_a_network_concerns() {
         guest.comment("posts/1", body).await;
     }
     world.user(7, "Ada").comment("posts/1", "four").await;
+    world.wait_until_idle().await;
     let items = moderator.get("moderation/comments?state=all").await.ok(200);
     let networks: Vec<_> = items.rows().iter().map(|item| item["network"].clone()).collect();
     let [of_ada, third, second, first] = networks.as_slice() else { panic!("{networks:?}") };
@@ -294,6 +295,29 @@ async fn what_a_moderator_decides_after_a_ban_stands() {
         moderator.judge(ids[1], "approve").await.ok(200);
         world.finish_jobs().await;
         assert_eq!(world.guest().list(thread, "").await.ids(), [ids[1]]);
+    }
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_approval_of_what_everyone_sees_keeps_it_from_the_ban_that_came_before() {
+    let faults = Faults::new(22);
+    let world = Setup::new(&GUESTS).faults(&faults).start();
+    let moderator = world.moderator();
+    for (writer, thread) in [(world.user(7, "Ada"), "posts/1"), (world.guest().with_key("bob"), "posts/2")] {
+        let id = writer.comment(thread, "x").await;
+        world.wait_until_idle().await;
+        let delayed = faults.delay("TransactWriteItems", "Q#rejected");
+        ban(&moderator, id, json!({ "reject_recent": true })).await;
+        let entries = logged(&moderator).await.len();
+        let approval = async {
+            moderator.judge(id, "approve").await.ok(200);
+        };
+        delayed.during(approval).await;
+        world.finish_jobs().await;
+        assert_eq!(world.guest().list(thread, "").await.ids(), [id]);
+        // It changed nothing.
+        assert_eq!(logged(&moderator).await.len(), entries);
     }
     assert_eq!(world.findings().await, [""; 0]);
 }

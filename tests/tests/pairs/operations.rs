@@ -172,7 +172,7 @@ pub(crate) const SCENES: &[Scene] = &[
         op("ban Mallory", "M", "mod", "PUT users/13/ban", r#"{"reject_recent":true}"#),
         op("unban Mallory", "M", "mia", "DELETE users/13/ban", ""),
         op("approve L", "M", "mia", "POST comments/{L}/approve", ""),
-        op("approve M", "", "mia", "POST comments/{M}/approve", ""),
+        op("approve M", "M", "mia", "POST comments/{M}/approve", ""),
         op("jobs of ban Mallory", "", "", "jobs ban Mallory", ""),
         op("ban a network", "", "mod", "PUT comments/{N}/ban", r#"{"reject_recent":true}"#),
         op("comment of a guest", "", "guest", "POST posts/1/comments", r#"{"body":"new","guest_name":"Grace","guest_email":"grace@example.org"}"#),
