@@ -22,8 +22,8 @@ pub(super) struct Options {
     /// Directory of the table
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
     pub(super) data_dir: PathBuf,
-    /// Deployed table to check instead, with the credentials and
-    /// the settings of the environment
+    /// Deployed table to check instead, with the credentials
+    /// and the settings of the environment
     #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
     pub(super) table: Option<String>,
     /// Correct what is wrong
