@@ -591,7 +591,11 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     ivy.put("me/notifications", wants(&["mentions"])).await.ok(200);
     let asked = json!({ "body": "x", "subscribe_to_replies": true });
     let parent = hal.post("posts/mails/comments", asked).await.ok(201).id();
-    ivy.reply("posts/mails", parent, "an answer to @hal").await;
+    // More share a name than are notified, so those who wrote in the thread are looked for.
+    for id in 83..89 {
+        member(id, "Kim", true).get("ui").await.ok(200);
+    }
+    ivy.reply("posts/mails", parent, "an answer to @hal and @kim").await;
     // Early, so that it waits.
     world.wait_until_idle().await;
     world.send_delivery("u80").await;
