@@ -1,7 +1,10 @@
 //! Mentions: the handle by which others may mention a user, and where a text has one.
 
+use std::ops::Range;
+
 use icu_normalizer::ComposingNormalizerBorrowed;
 
+use crate::domain::address;
 use crate::domain::email::is_email;
 use crate::domain::letters::{Scripts, is_digit, is_format, is_letter, is_mark, is_punctuation, is_symbol};
 
@@ -59,13 +62,12 @@ pub fn has_sign(text: &str) -> bool {
 
 /// The mentions in `text`, none of which is in an address. `before` is the character that readers see in front of `text`.
 pub fn find(text: &str, before: Option<char>) -> impl Iterator<Item = Mention> {
-    words(text)
-        .filter(|(_, word)| word.contains(SIGNS))
-        .flat_map(|(word_start, word)| {
-            let typed_address = word.find("://").unwrap_or(word.len());
-            word[..typed_address].match_indices(SIGNS).map(move |(at, _)| word_start + at)
-        })
-        .filter_map(move |start| mention_at(text, start, before))
+    let mut addresses = address::find(text).into_iter().peekable();
+    text.match_indices(SIGNS).filter_map(move |(start, _)| {
+        while addresses.next_if(|address| address.end <= start).is_some() {}
+        let end = addresses.peek().map_or(text.len(), |address| address.start);
+        (start < end).then(|| mention_at(text, start..end, before)).flatten()
+    })
 }
 
 /// The last character that readers see in a text, on which marks may follow; else the one before the text.
@@ -80,9 +82,11 @@ pub fn begins_handle(before: &str) -> bool {
     before.trim_end_matches('_').ends_with(SIGNS)
 }
 
-fn mention_at(text: &str, start: usize, before: Option<char>) -> Option<Mention> {
+/// The mention at the start of `range`, at whose end an address may follow.
+fn mention_at(text: &str, range: Range<usize>, before: Option<char>) -> Option<Mention> {
+    let Range { start, end } = range;
     let name = after_sign(text, start);
-    let run = &text[name..][..length(text[name..].chars(), is_of_run)];
+    let run = &text[name..end][..length(text[name..end].chars(), is_of_run)];
     let tries: Vec<Try> = tries(run).map(|(handle, end)| Try { handle, end: name + end }).collect();
     if tries.is_empty() || !last_seen(&text[..start], before).is_none_or(precedes) {
         return None;
@@ -164,15 +168,6 @@ fn normal(text: &str) -> String {
         return text.to_ascii_lowercase();
     }
     NFC.normalize(&NFC.normalize(text).to_lowercase()).into_owned()
-}
-
-/// The words of `text`, each with the byte at which it begins.
-fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.split_inclusive(char::is_whitespace).scan(0, |start, word| {
-        let this = *start;
-        *start += word.len();
-        Some((this, word))
-    })
 }
 
 #[cfg(test)]

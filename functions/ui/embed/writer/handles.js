@@ -3,6 +3,8 @@
  * are tried on `tests/mentions.json`.
  */
 
+import { extent } from '../kit/addresses.js'
+
 const MOST = 50
 
 /** What a mention may follow. */
@@ -11,9 +13,9 @@ const BEFORE =
 const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]+)$/u
 const LOCAL = /[\p{L}\p{M}\p{Nd}!#$%&'*+/=?^_`{|}~.-]$/u
 const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
-/** Code, links and addresses: blocks between fences, which may have no end, and what is between backticks of a paragraph. */
+/** Code, links and schemes: blocks between fences, which may have no end, and what is between backticks of a paragraph. */
 const CLOSED =
-  /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^\]]*\]\([^)\n]*\)|:\/\/\S+/gm
+  /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^\]]*\]\([^)\n]*\)|(\bhttps?:\/\/)/gim
 
 /** The handle of a name; empty where nobody can mention it. @param {string} name */
 export function handleOf(name) {
@@ -27,8 +29,18 @@ export function typedAt(text, caret) {
   const [sign, typed] = TYPED.exec(text.slice(0, caret)) ?? []
   if (!sign || !namesSomebody(typed) || [...typed].length > MOST) return
   const at = caret - sign.length
-  const isHidden = [...text.matchAll(CLOSED)].some(({ 0: { length }, index }) => index < at && at < index + length)
-  if (BEFORE.test(text.slice(0, at)) && !isHidden && !isInEmail(text, at) && !(/[@＠]/.test(text[caret]) && isInEmail(text, caret))) return typed
+  if (BEFORE.test(text.slice(0, at)) && !isClosed(text, at, caret) && !isInEmail(text, at) && !(/[@＠]/.test(text[caret]) && isInEmail(text, caret))) return typed
+}
+
+/** Whether a part of this is code or belongs to a link or an address, or to one that is too long. */
+function isClosed(text, start, end) {
+  CLOSED.lastIndex = 0
+  for (let found; (found = CLOSED.exec(text)) && found.index < end; ) {
+    const address = found[3] && extent(text, found.index)
+    if (address) CLOSED.lastIndex = address.isAddress ? address.end : address.read
+    if (start < CLOSED.lastIndex) return true
+  }
+  return false
 }
 
 /** Whether the sign joins what is on both sides, or these make an address. */
