@@ -29,9 +29,7 @@ pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = find_to_pin(app, call, id).await?;
     policy::pinnable(&comment)?;
     if !app.store.pin(&comment, app.moderator(&viewer)?).await? {
-        // Deleted or no longer approved since it was read.
-        let now = app.store.find(comment.id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
-        policy::exists(&now.comment)?;
+        still_exists(app, &comment).await?;
         return Err(policy::unapproved_pin().into());
     }
     present(app, call, &viewer, &comment).await
@@ -40,7 +38,9 @@ pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
 /// DELETE `comments/{id}/pin`
 pub(crate) async fn unpin(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, comment) = find_to_pin(app, call, id).await?;
-    app.store.unpin(&comment, app.moderator(&viewer)?).await?;
+    if !app.store.unpin(&comment, app.moderator(&viewer)?).await? {
+        still_exists(app, &comment).await?;
+    }
     present(app, call, &viewer, &comment).await
 }
 
@@ -107,6 +107,12 @@ pub(crate) async fn decide(
 /// The comment as it is now. One that was deleted after the decision, which is done and logged, is returned as it was read.
 async fn read_again(app: &App, comment: Comment) -> Result<Comment> {
     Ok(app.store.comment(comment.id, Reading::Consistent).await?.unwrap_or(comment))
+}
+
+/// Requires that the comment has not been deleted since it was read.
+async fn still_exists(app: &App, comment: &Comment) -> Result<()> {
+    let now = app.store.find(comment.id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
+    Ok(policy::exists(&now.comment)?)
 }
 
 async fn find_to_pin(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {

@@ -105,10 +105,11 @@ impl Store {
         })
     }
 
-    /// Unpins the comment, if it is pinned.
-    pub async fn unpin(&self, comment: &Comment, by: Moderator<'_>) -> Result<(), Fault> {
+    /// Unpins the comment. False when it is not pinned, or no longer exists.
+    pub async fn unpin(&self, comment: &Comment, by: Moderator<'_>) -> Result<bool, Fault> {
         let unpin = unpin(Write::update(keys::thread(&comment.thread)), comment);
-        self.transact_logged(vec![unpin], by, Action::Unpin, Subject::Comment(comment)).await.map(drop)
+        let outcome = self.transact_logged(vec![unpin], by, Action::Unpin, Subject::Comment(comment)).await?;
+        Ok(outcome == Outcome::Done)
     }
 
     /// Carries out what a moderator decides about a comment. `seen` is the time of the text that the moderator saw, exact to

@@ -1,8 +1,8 @@
 //! `comments.pin` and `comments.unpin`: POST and DELETE `comments/{id}/pin`.
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use serde_json::json;
-use tests::World;
+use tests::{Faults, Setup, World};
 
 async fn pinned(world: &World) -> Vec<u64> {
     let list = world.guest().list("posts/1", "per_page=50").await;
@@ -65,6 +65,23 @@ async fn of_parallel_pins_one_stays() {
     assert!(replies.iter().all(|reply| reply.status == 200));
     assert_eq!(pinned(&world).await.len(), 1);
     assert_eq!(world.guest().list("posts/1", "per_page=50").await.total(), 12);
+}
+
+#[tokio::test]
+async fn a_comment_that_is_deleted_just_before_it_is_unpinned_is_gone() {
+    let faults = Faults::new(22);
+    let world = Setup::new(&[]).faults(&faults).start();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let id = ada.comment("posts/1", "x").await;
+    moderator.pin(id).await.ok(200);
+    let delayed = faults.delay("TransactWriteItems", "T#");
+    let delete = delayed.during(async {
+        ada.delete(&format!("comments/{id}")).await.ok(204);
+    });
+    let (answer, ()) = join(moderator.unpin(id), delete).await;
+    answer.refused(404, "not_found");
+    let log = moderator.get("moderation/log").await.ok(200);
+    assert!(log.rows().iter().all(|entry| entry["action"] != "unpin"));
 }
 
 #[tokio::test]

@@ -164,7 +164,7 @@ pub(crate) const SCENES: &[Scene] = &[
         op("unlike C", "C", "bob", "POST comments/{C}/like", ""),
         op("delete C", "C", "carol", "DELETE comments/{C}", ""),
         op("pin C", "C T", "mod", "POST comments/{C}/pin", ""),
-        op("unpin T", "", "mia", "DELETE comments/{T}/pin", ""),
+        op("unpin T", "T", "mia", "DELETE comments/{T}/pin", ""),
         op("delete T", "T", "ada", "DELETE comments/{T}", ""),
         op("reject T", "T", "mia", "POST comments/{T}/reject", ""),
         op("reply to T", "T", "bob", "POST posts/1/comments", r#"{"body":"new","parent_id":{T}}"#),
