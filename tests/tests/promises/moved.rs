@@ -183,7 +183,7 @@ fn names(prefix: &str, value: &Value) -> Vec<String> {
     }
 }
 
-const ATTRIBUTES: &str = "comment.author.avatar comment.author.moderator comment.author.name comment.author.user_id
+const ATTRIBUTES: &str = "comment.author.address comment.author.avatar comment.author.moderator comment.author.name comment.author.user_id
     comment.author.visitor comment.body comment.created_at comment.edited_at comment.format comment.held_for comment.id
     comment.likes comment.mentions comment.parent comment.pinned comment.pinned_at comment.reported
     comment.provenance.thread comment.provenance.writer comment.resolutions.status comment.resolutions.until comment.source
