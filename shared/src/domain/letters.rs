@@ -16,7 +16,7 @@ const SCRIPTS: [Script; 8] = [
     Script::Hangul,
 ];
 
-/// Those of [`SCRIPTS`] that a letter belongs to, a bit each: `ー` belongs to Hiragana and to Katakana.
+/// Those of `SCRIPTS` that a letter belongs to, a bit each: `ー` belongs to Hiragana and to Katakana.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scripts(u8);
 

@@ -19,7 +19,7 @@ const MAX_TRIES: usize = 4;
 /// What a mention begins with.
 const SIGNS: [char; 2] = ['@', '＠'];
 
-/// The name in NFC and lower case, with `_` for each run of what is no letter, mark or digit, cut at [`MAX_HANDLE`]. `None` without
+/// The name in NFC and lower case, with `_` for each run of what is no letter, mark or digit, cut at `MAX_HANDLE`. `None` without
 /// a letter or digit.
 #[must_use]
 pub fn handle(name: &str) -> Option<String> {

@@ -101,7 +101,7 @@ impl Store {
         Ok(approved)
     }
 
-    /// Those of these users who wrote one of the thread's newest [`SEARCHED`] comments that count, among as many of their own.
+    /// Those of these users who wrote one of the thread's newest `SEARCHED` comments that count, among as many of their own.
     pub async fn writers_in(&self, thread: &ThreadId, users: &[UserId]) -> Result<BTreeSet<UserId>, Fault> {
         let ids: BTreeSet<CommentId> = self.newest_ids(thread, SEARCHED).await?.into_iter().collect();
         let Some(oldest) = ids.first() else { return Ok(BTreeSet::new()) };
