@@ -127,6 +127,7 @@ impl Store {
 
     /// Removes some items in the partition of a deleted comment, and the unapproved replies that they name. False when
     /// there are none.
+    #[cfg_attr(not(feature = "import"), allow(dead_code))]
     pub(super) async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
         let rest = self.items_below(comment, None).await?;
         let found = !rest.is_empty();
