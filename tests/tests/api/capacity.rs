@@ -255,7 +255,7 @@ async fn signing_in_keeps_to_its_bounds() {
     let name = |name: &str| ada.actor.put("me/name", json!({ "name": name }));
     // Half a unit for each moderator whom the settings name, at most once a minute in an instance.
     table.measure(&world, "sign in: first name", name("Ada Lovelace"), (3.5, 6.0, 6)).await;
-    table.measure(&world, "sign in: another name", name("Ada Byron"), (3.5, 6.0, 5)).await;
+    table.measure(&world, "sign in: another name", name("Ada Byron"), (3.5, 6.0, 6)).await;
     world.wait_until_idle().await;
     let refreshed = sign_in::refresh(&world, &ada.refresh).await;
     let end = json!({ "refresh_token": sign_in::session(&guest, &refreshed).refresh, "everywhere": true });
